@@ -114,10 +114,7 @@ export async function importFiles(
  */
 export const keepPicturesOf = (target: DatabaseOptions, options: KeepOptions): Promise<PicturesReport> =>
   withLibrary(target, (ask) =>
-    keepPictures(
-      { missing: (...given) => ask('missing', given), keep: (...given) => ask<undefined>('keep', given) },
-      options,
-    ),
+    keepPictures({ missing: (...given) => ask('missing', given), keep: (...given) => ask('keep', given) }, options),
   );
 
 async function sizeOf(file: string): Promise<number> {

@@ -68,26 +68,22 @@ async function fill(
 
 /** Two collections beside the default ones, and one of a colleague. */
 function fillCollections({ database, collections }: ServiceContext, userId: string): void {
-  const billingUserId = userId;
   const colleague = `c0${userId.slice(2)}`;
-  const best = (kind: ItemType, filters: Record<string, string | string[] | boolean>, limit: number) =>
+  const best = (kind: ItemType, filters: Record<string, string>, limit: number) =>
     findPage(database, { recordType: recordTypes[kind], filters, asOf: 0 }, limit).numbers;
-  const make = (owner: string, name: string, type: string, ads: number[], pages: number[]) => {
-    const number = collections.create({ userId: owner, billingUserId }, { name, type, defaultType: null });
-    for (const [kind, items] of [['ads', ads] as const, ['pages', pages] as const]) {
-      for (const item of items) collections.add(number, kind, item);
-    }
+  const make = (owner: string, name: string, type: string, items: Partial<Record<ItemType, number[]>>) => {
+    const number = collections.create({ userId: owner, billingUserId: userId }, { name, type, defaultType: null });
+    for (const kind of ['ads', 'pages'] as const)
+      for (const item of items[kind] ?? []) collections.add(number, kind, item);
   };
   database.transaction(() => {
-    database.run("UPDATE accounts SET name = 'Demo Person', emailAddress = 'person@demo.example' WHERE userId = ?", [
-      userId,
-    ]);
-    database.run("INSERT INTO accounts VALUES (?, ?, 'Demo Colleague', 'colleague@demo.example', 1)", [
-      colleague,
-      userId,
-    ]);
-    make(userId, 'Skincare that lasts', 'personal', best('ads', { query: 'serum', sort: 'daysRunning' }, 12), []);
-    make(userId, 'Advertisers to watch', 'personal', [], best('pages', { sort: 'trend' }, 8));
-    make(colleague, 'Team swipe file', 'team', best('ads', { sort: 'performancePublic' }, 60), best('pages', {}, 3));
+    const person = "UPDATE accounts SET name = 'Demo Person', emailAddress = 'person@demo.example' WHERE userId = ?";
+    database.run(person, [userId]);
+    const other = "INSERT INTO accounts VALUES (?, ?, 'Demo Colleague', 'colleague@demo.example', 1)";
+    database.run(other, [colleague, userId]);
+    make(userId, 'Skincare that lasts', 'personal', { ads: best('ads', { query: 'serum', sort: 'daysRunning' }, 12) });
+    make(userId, 'Advertisers to watch', 'personal', { pages: best('pages', { sort: 'trend' }, 8) });
+    const team = { ads: best('ads', { sort: 'performancePublic' }, 60), pages: best('pages', {}, 3) };
+    make(colleague, 'Team swipe file', 'team', team);
   });
 }

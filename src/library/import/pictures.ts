@@ -117,9 +117,10 @@ export type KeepOptions = {
   onProgress(progress: PictureProgress): void;
 };
 
-type Awaitable<Value> = Value | Promise<Value>;
+/** The pictures of a library, maybe one of another process. */
 type Noted = {
-  [Name in 'missing' | 'keep']: (...given: Parameters<KeptPictures[Name]>) => Awaitable<ReturnType<KeptPictures[Name]>>;
+  missing(...given: Parameters<KeptPictures['missing']>): MissingPictures | Promise<MissingPictures>;
+  keep(...given: Parameters<KeptPictures['keep']>): unknown;
 };
 
 const atOnce = 6;

@@ -79,20 +79,18 @@ const flag = (key: string, about: string): Tag<Record<string, unknown>> => ({
   of: (item) => (typeof item[key] === 'boolean' ? [String(item[key])] : []),
 });
 
-type Parts<Item> = Pick<RecordType<Item>, 'tags' | 'measures'>;
-
-/** The tag that finds records by what they lack: `others` are further fields than tags and measures. */
-function missing<Item>(
-  { tags, measures }: Parts<Item>,
+/** With the tag that finds records by what they lack: `others` are further fields than tags and measures. */
+function withMissing<Item>(
+  { tags, measures, ...type }: RecordType<Item>,
   others: Record<string, (item: Item) => unknown> = {},
   timed: readonly string[] = [],
-): Tag<Item> {
+): RecordType<Item> {
   const has = new Map<string, (item: Item) => boolean>([
     ...Object.entries(others).map(([key, of]) => [key, (item: Item) => isFilled(of(item))] as const),
     ...tags.map(({ key, of }) => [key, (item: Item) => of(item).some(isFilled)] as const),
     ...measures.map(({ key, value, low }) => [key, (item: Item) => (value(item) ?? low?.(item)) != null] as const),
   ]);
-  return {
+  const missing: Tag<Item> = {
     key: 'missing',
     about: 'keys without a value; a record lacks all that are listed',
     note: 'no value in any of them',
@@ -101,6 +99,7 @@ function missing<Item>(
     timed,
     of: (item) => [...has].flatMap(([key, hasValue]) => (hasValue(item) ? [] : key)),
   };
+  return { ...type, tags: [...tags, missing], measures };
 }
 
 const isFilled = (value: unknown) => (typeof value === 'string' ? value.trim() !== '' : value != null);
@@ -151,7 +150,31 @@ const range = (key: string, about: string): Measure<Record<string, unknown>> => 
   low: (item) => amount(item[`${key}Min`]),
 });
 
-const adParts: Pick<RecordType<Ad>, 'tags' | 'measures'> = {
+const adBylines = (ad: Ad) => textsIn(ad.bylines);
+
+const adType: RecordType<Ad> = {
+  name: 'ads',
+  texts: {
+    copy(ad) {
+      const own = [ad.headline, ad.body, ad.linkDescription, ad.productTitle];
+      // Further versions, as imports from the public archive keep them.
+      const versions = [ad.headlines, ad.bodies, ad.linkDescriptions].flatMap(textsIn);
+      return [...new Set([...own, ...cardText(ad.cards), ...versions])];
+    },
+    advertiser: (ad) => [ad.page?.pageName],
+    bylines: adBylines,
+  },
+  textFilters: [
+    {
+      key: 'query',
+      about: 'the copy, headline, product, cards, advertiser name or bylines',
+      columns: ['copy', 'advertiser', 'bylines'],
+      fields: ['headline', 'body', 'linkDescription', 'productTitle', 'cards', 'pageName', 'bylines'],
+      example: 'summer sale -shoes',
+    },
+    { key: 'advertiser', about: 'the name of the advertiser page', columns: ['advertiser'] },
+    { key: 'bylines', about: 'the line that says who paid for the ad', columns: ['bylines'] },
+  ],
   tags: [
     field('pageId', 'id of the advertiser page', { single: true, opaque: true }),
     {
@@ -227,41 +250,18 @@ const adParts: Pick<RecordType<Ad>, 'tags' | 'measures'> = {
   ],
 };
 
-const adBylines = (ad: Ad) => textsIn(ad.bylines);
-
-const adType: RecordType<Ad> = {
-  name: 'ads',
-  texts: {
-    copy(ad) {
-      const own = [ad.headline, ad.body, ad.linkDescription, ad.productTitle];
-      // Further versions, as imports from the public archive keep them.
-      const versions = [ad.headlines, ad.bodies, ad.linkDescriptions].flatMap(textsIn);
-      return [...new Set([...own, ...cardText(ad.cards), ...versions])];
-    },
-    advertiser: (ad) => [ad.page?.pageName],
-    bylines: adBylines,
-  },
+const pageType: RecordType<Page> = {
+  name: 'pages',
+  texts: { copy: (page) => [page.pageName], advertiser: (page) => [page.pageName], bylines: () => [] },
   textFilters: [
     {
       key: 'query',
-      about: 'the copy, headline, product, cards, advertiser name or bylines',
-      columns: ['copy', 'advertiser', 'bylines'],
-      fields: ['headline', 'body', 'linkDescription', 'productTitle', 'cards', 'pageName', 'bylines'],
+      about: 'the page name',
+      columns: ['copy', 'advertiser'],
+      fields: ['pageName'],
       example: 'summer sale -shoes',
     },
-    { key: 'advertiser', about: 'the name of the advertiser page', columns: ['advertiser'] },
-    { key: 'bylines', about: 'the line that says who paid for the ad', columns: ['bylines'] },
   ],
-  ...adParts,
-  tags: [
-    ...adParts.tags,
-    missing(adParts, { headline: (ad) => ad.headline, body: (ad) => ad.body, bylines: (ad) => adBylines(ad)[0] }, [
-      'active',
-    ]),
-  ],
-};
-
-const pageParts: Pick<RecordType<Page>, 'tags' | 'measures'> = {
   tags: [
     field('pageId', 'page id', { single: true, opaque: true }),
     field('countries', 'countries, ISO 3166 codes', { example: ['KR'] }),
@@ -282,20 +282,13 @@ const pageParts: Pick<RecordType<Page>, 'tags' | 'measures'> = {
   ],
 };
 
-const pageType: RecordType<Page> = {
-  name: 'pages',
-  texts: { copy: (page) => [page.pageName], advertiser: (page) => [page.pageName], bylines: () => [] },
-  textFilters: [
-    {
-      key: 'query',
-      about: 'the page name',
-      columns: ['copy', 'advertiser'],
-      fields: ['pageName'],
-      example: 'summer sale -shoes',
-    },
-  ],
-  ...pageParts,
-  tags: [...pageParts.tags, missing(pageParts)],
+const lackable = {
+  headline: (ad: Ad) => ad.headline,
+  body: (ad: Ad) => ad.body,
+  bylines: (ad: Ad) => adBylines(ad)[0],
 };
 
-export const recordTypes: Record<ItemType, RecordType> = { ads: adType, pages: pageType };
+export const recordTypes: Record<ItemType, RecordType> = {
+  ads: withMissing(adType, lackable, ['active']),
+  pages: withMissing(pageType),
+};

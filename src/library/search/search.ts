@@ -1,7 +1,7 @@
 import { maxDaysSinceSeen } from '../../present/values.ts';
 import type { Database } from '../database/database.ts';
 import { invalid } from '../service/request.ts';
-import type { Measure, RecordType, Tag, TextFilter } from './ads-and-pages.ts';
+import type { Measure, RecordType } from './ads-and-pages.ts';
 import { everyRow, parseQuery, tagToken } from './tokens.ts';
 
 /** Where a page of results ended: the last row's sort value (null if it had none) and its number. */
@@ -65,15 +65,13 @@ export type Search = {
 };
 
 type Condition = { sql: string; values: (string | number)[] };
-/** Terms of the full-text query language. */
-type Terms = { required: string[]; excluded: string[] };
 
 /** A search as the parts of an SQL statement. */
 export function conditionsOf(search: Search) {
   const { name } = search.recordType;
   const { not, ...filters } = search.filters;
   const found = [...columnConditions({ ...search, filters }), ...invertedConditions(search, not)];
-  const match = matchExpression(termsOf(search.recordType, filters));
+  const match = matchOf(search.recordType, filters);
   if (match) found.push({ sql: `${name}_text MATCH ?`, values: [match] });
   return {
     from: match ? `${name}_text JOIN ${name} ON ${name}.number = ${name}_text.rowid` : name,
@@ -92,7 +90,7 @@ function invertedConditions(search: Search, not: FilterValues[string] | undefine
   const each = [...Object.entries(filters), ...[missing].flat().map((key) => ['missing', [key]] as const)];
   return each.flatMap(([key, value]) => {
     const single = { [key]: value } as FilterValues;
-    const match = matchExpression(termsOf(recordType, single));
+    const match = matchOf(recordType, single);
     const inText = `${recordType.name}.number IN (SELECT rowid FROM ${recordType.name}_text WHERE ${recordType.name}_text MATCH ?)`;
     const found = match ? [{ sql: inText, values: [match] }] : columnConditions({ recordType, filters: single, asOf });
     return found.map(({ sql, values }) => ({ sql: `NOT coalesce(${sql}, 0)`, values }));
@@ -142,32 +140,25 @@ function activeConditions({ filters: { active, missing = [] }, asOf }: Search): 
   ];
 }
 
-/** What the filters search in the full-text index. */
-function termsOf({ textFilters, tags }: RecordType, filters: FilterValues): Terms {
-  const all = [
-    ...textFilters.map((filter) => textTerms(filter, filters[filter.key])),
-    ...tags.map((tag) => tagTerms(tag, filters[tag.key])),
-  ];
-  return { required: all.flatMap(({ required }) => required), excluded: all.flatMap(({ excluded }) => excluded) };
-}
-
-function textTerms({ key, columns }: TextFilter, text: FilterValues[string] | undefined): Terms {
-  if (typeof text !== 'string') return { required: [], excluded: [] };
-  const { all, none } = parseQuery(text);
-  if (all.length + none.length === 0) throw invalid(`"${key}" holds no letter or digit to search for.`, { key });
-  const within = (word: string) => `{${columns.join(' ')}} : ${word}`;
-  return { required: all.map(within), excluded: none.map(within) };
-}
-
-function tagTerms(tag: Tag, value: FilterValues[string] = []): Terms {
-  const stored = [value].flat().map(String);
-  const tokens = stored.filter((one) => !tag.timed?.includes(one)).map((one) => `"${tagToken(tag, one)}"`);
-  return { required: tokens.length > 0 ? [`{tags} : (${tokens.join(tag.all ? ' AND ' : ' OR ')})`] : [], excluded: [] };
-}
-
-/** The full-text expression, or undefined without any term. */
-function matchExpression({ required, excluded }: Terms): string | undefined {
-  if (required.length === 0 && excluded.length === 0) return undefined;
+/** What filters search in the full-text index, in its query language; undefined without any term. */
+function matchOf({ textFilters, tags }: RecordType, filters: FilterValues): string | undefined {
+  const required: string[] = [];
+  const excluded: string[] = [];
+  for (const { key, columns } of textFilters) {
+    const text = filters[key];
+    if (typeof text !== 'string') continue;
+    const { all, none } = parseQuery(text);
+    if (all.length + none.length === 0) throw invalid(`"${key}" holds no letter or digit to search for.`, { key });
+    const within = (word: string) => `{${columns.join(' ')}} : ${word}`;
+    required.push(...all.map(within));
+    excluded.push(...none.map(within));
+  }
+  for (const tag of tags) {
+    const stored = [filters[tag.key] ?? []].flat().map(String);
+    const tokens = stored.filter((one) => !tag.timed?.includes(one)).map((one) => `"${tagToken(tag, one)}"`);
+    if (tokens.length > 0) required.push(`{tags} : (${tokens.join(tag.all ? ' AND ' : ' OR ')})`);
+  }
+  if (required.length + excluded.length === 0) return undefined;
   const positive = required.length ? required.join(' AND ') : `{tags} : "${everyRow}"`;
   return excluded.length ? `(${positive}) NOT (${excluded.join(' OR ')})` : positive;
 }

@@ -8,24 +8,18 @@ import { scopeNames, terms } from './accounts.ts';
 
 type Json = Record<string, unknown>;
 
-/** What each operation gives, by the names of the document. */
-const gives: Record<OperationName, string> = {
-  whoami: 'Identity',
-  getAccount: 'Account',
-  getCredits: 'CreditStatus',
-  listCollections: 'CollectionListResult',
-  listCollectionItems: 'CollectionItemsResult',
-  addCollectionItem: 'AddCollectionItemResult',
-  searchAds: 'AdListResult',
-  getAd: 'Ad',
-  searchPages: 'PageListResult',
-  getPage: 'Page',
-};
-
-const takes: Partial<Record<OperationName, string>> = {
-  addCollectionItem: 'AddCollectionItemRequest',
-  searchAds: 'AdSearchRequest',
-  searchPages: 'PageSearchRequest',
+/** What each operation gives, by the names of the document, and what its body is. */
+const bodies: Record<OperationName, [gives: string, takes?: string]> = {
+  whoami: ['Identity'],
+  getAccount: ['Account'],
+  getCredits: ['CreditStatus'],
+  listCollections: ['CollectionListResult'],
+  listCollectionItems: ['CollectionItemsResult'],
+  addCollectionItem: ['AddCollectionItemResult', 'AddCollectionItemRequest'],
+  searchAds: ['AdListResult', 'AdSearchRequest'],
+  getAd: ['Ad'],
+  searchPages: ['PageListResult', 'PageSearchRequest'],
+  getPage: ['Page'],
 };
 
 /** The API as OpenAPI 3.1, from the same schemas, endpoint table and filter descriptions that serve it. */
@@ -57,6 +51,7 @@ const json = (name: string) => ({ content: { 'application/json': { schema: ref(n
 
 function operation(name: OperationName): Json {
   const { tells, scope, price: { credits, perItems } = { credits: 0 } } = terms[name];
+  const [gives, takes] = bodies[name];
   const price = `Credits: ${credits}${perItems ? ` per started ${perItems} items in the answer` : ''}.`;
   const headers = ['Request-Id', ...tells.map((one) => `Credits-${one}`)];
   const header = { schema: { type: 'string' } };
@@ -64,12 +59,12 @@ function operation(name: OperationName): Json {
     operationId: name,
     description: scope ? `Scope: ${scope}. ${price}` : price,
     parameters: parameters(name),
-    ...(takes[name] && { requestBody: { required: true, ...json(takes[name]) } }),
+    ...(takes && { requestBody: { required: true, ...json(takes) } }),
     responses: {
       200: {
         description: 'OK',
         headers: Object.fromEntries(headers.map((rest) => [`X-Service-${rest}`, header])),
-        ...json(gives[name]),
+        ...json(gives),
       },
       '4XX': { description: 'What was wrong; nothing is charged', ...json('ErrorBody') },
     },

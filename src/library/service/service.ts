@@ -163,11 +163,10 @@ async function answer(name: OperationName, request: Request, params: Record<stri
 }
 
 function requireScope(caller: Caller, name: OperationName): void {
-  const { scope } = terms[name];
-  if (scope === undefined || caller.scopes.includes(scope)) return;
-  throw new ApiError(403, 'missing_scope', `This API key lacks the scope ${scope}, which ${name} needs.`, {
-    requiredScope: scope,
-  });
+  const { scope: requiredScope } = terms[name];
+  if (requiredScope === undefined || caller.scopes.includes(requiredScope)) return;
+  const message = `This API key lacks the scope ${requiredScope}, which ${name} needs.`;
+  throw new ApiError(403, 'missing_scope', message, { requiredScope });
 }
 
 /** Charges for an answer and adds the credit headers that the document lists for the operation. */
