@@ -111,15 +111,10 @@ function unknownKey(key: string, known: string[]) {
   });
 }
 
-/** The filters of `not`, which takes no second `not`. */
+/** The filters of `not`, which takes neither a second `not` nor an order. */
 function readInverted(filter: SearchFilter, filters: SearchFilter[], value: unknown): FilterValues {
-  const allowed = filters.filter(isCondition);
-  if (!isJsonObject(value)) throw wrong(filter, 'an object of filters', quoted(value));
-  const other = Object.keys(value).find((key) => !allowed.some((one) => one.key === key));
-  if (other !== undefined && filters.some(({ key }) => key === other)) {
-    throw wrong(filter, 'an object of filters other than not, sort and order', `"${other}"`);
-  }
-  return readFilters(allowed, value, []);
+  if (!isJsonObject(value)) throw wrong(filter, 'an object of filters other than not, sort and order', quoted(value));
+  return readFilters(filters.filter(isCondition), value, []);
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value.trim() !== '';
