@@ -22,16 +22,9 @@ interface GatheringResult {
   gatheredAt: string;
   /** Ads that were read and are no longer kept. */
   missing?: number;
-  sinceLast?: SinceLast;
+  /** What differs from the last complete gathering of the same question. */
+  sinceLast?: { gatheredAt: string; fresh: number; updated: number; gone: number };
   summary: string;
-}
-
-/** What differs from the last complete gathering of the same question. */
-interface SinceLast {
-  gatheredAt: string;
-  fresh: number;
-  updated: number;
-  gone: number;
 }
 
 interface ResultOptions {

@@ -163,7 +163,7 @@ async function estimate(
   }
   const all = totals.flatMap(({ total, ...part }) => (total ? { ...part, ...total } : []));
   const took = sent?.search ? 'It took one search.' : undefined;
-  if (all.length < totals.length) return output({ summary: [noTotal, took], read: 0, estimate: unknown });
+  if (all.length < totals.length) return output([noTotal, took], 0, unknown);
 
   const size = maxPageSize(question, context.adFilters);
   const operation = listOf(question);
@@ -189,14 +189,14 @@ async function estimate(
   const pages = sumOf(rests.map((items) => Math.ceil(items / size)));
   const oldest = Math.min(...all.map(({ at }) => at));
   const summary = [
-    sentence({ ads, read, pages, price: cost && priceText(cost) }),
+    sentence(ads, read, pages, cost && priceText(cost)),
     guessed.length > 0 && guessedText(guessed.length, knownBase ?? sent?.total, context),
     context.now - oldest > datedAge && `The number of ads is of ${minute(new Date(oldest).toISOString())}.`,
     took,
   ];
   const credits = cost?.isExact || cost?.most === 0 ? cost.most : null;
   const bound = credits === null && cost && { atMost: cost.most };
-  return output({ summary, read, estimate: { ads, pages, credits, ...bound } });
+  return output(summary, read, { ads, pages, credits, ...bound });
 }
 
 type Estimate = NonNullable<GatherOutput['estimate']>;
@@ -205,24 +205,12 @@ const unknown: Estimate = { ads: null, pages: null, credits: null };
 const noTotal = 'The service does not say how many ads there are.';
 const free = { most: 0, isExact: true };
 
-const output = ({
-  summary,
-  read,
-  estimate,
-}: {
-  summary: (string | false | undefined)[];
-  read: number;
-  estimate: Estimate;
-}): GatherOutput => ({
+const output = (summary: (string | false | undefined)[], read: number, estimate: Estimate): GatherOutput => ({
   ...{ gathering: null, found: estimate.ads, read, added: 0, updated: 0, gone: null, complete: false },
   ...{ stopped: 'estimate', estimate, summary: summary.filter(Boolean).join(' ') },
 });
 
-interface Sentence extends Record<'ads' | 'read' | 'pages', number> {
-  price: string | undefined;
-}
-
-function sentence({ ads, read, pages, price }: Sentence): string {
+function sentence(ads: number, read: number, pages: number, price: string | undefined): string {
   const all = `Estimate: ${count(ads, 'ad')}${read > 0 ? `, ${read} of which are read` : ''}`;
   if (pages === 0) return `${all}: free, since nothing is left to read.`;
   const cost = price === undefined ? 'at a price that is not known yet' : price === 'free' ? price : `for ${price}`;

@@ -43,8 +43,14 @@ export const viewAds = defineListTool({
     const chosen = adIds.map((id, index) => chosenAd({ id, number: index + 1, item: items[index] }, { card, now }));
     const left = deadline - clock();
     const waitMs = Math.max(left / 2, left - drawingMs);
-    const sheet = await (await pictures()).sheet(chosen.map(sheetTile), { signal, waitMs });
-    const tiles = chosen.map(({ tile }, index) => withReason(tile, sheet.tiles[index]?.reason));
+    const wanted = chosen.map(({ tile: { number, picture: label }, picture }): SheetTile => {
+      return 'reason' in picture ? { number, reason: picture.reason } : { number, label, address: picture.address };
+    });
+    const sheet = await (await pictures()).sheet(wanted, { signal, waitMs });
+    const tiles = chosen.map(({ tile: { picture, ...tile } }, index): AdTile => {
+      const reason = sheet.tiles[index]?.reason;
+      return reason === undefined ? { ...tile, ...(picture && { picture }) } : { ...tile, shown: false, reason };
+    });
     const text = clampLines([note, ...tiles.map(tileText)].join('\n'), resultTokens);
     return {
       data: { tiles: tilesWithin(tiles, dataPerText * resultTokens), note },
@@ -54,15 +60,10 @@ export const viewAds = defineListTool({
   },
 });
 
-interface ChosenAd {
-  tile: AdTile;
-  picture: AdPicture;
-}
-
 function chosenAd(
   { id, number, item }: { id: string; number: number; item: StoredItem | undefined },
   choice: PictureChoice,
-): ChosenAd {
+): { tile: AdTile; picture: AdPicture } {
   if (item === undefined)
     return {
       tile: { number, id: idOf(id), shown: false },
@@ -73,16 +74,8 @@ function chosenAd(
   return { tile: tileOf(ad, { number, picture, now: choice.now }), picture };
 }
 
-const sheetTile = ({ tile: { number, picture: label }, picture }: ChosenAd): SheetTile =>
-  'reason' in picture ? { number, reason: picture.reason } : { number, label, address: picture.address };
-
-function withReason({ picture, ...tile }: AdTile, reason: string | undefined): AdTile {
-  if (reason !== undefined) return { ...tile, shown: false, reason };
-  return picture === undefined ? tile : { ...tile, picture };
-}
-
 /** An ad on a sheet of pictures: what a reader needs to know it by, and what the picture is. */
-interface AdTile extends Partial<ShortFacts> {
+interface AdTile extends Partial<Pick<AdView, (typeof shortFacts)[number]>> {
   number: number;
   id: string;
   shown: boolean;
@@ -91,8 +84,6 @@ interface AdTile extends Partial<ShortFacts> {
   /** What the picture is, if not just the ad's. */
   picture?: string;
 }
-
-type ShortFacts = Pick<AdView, (typeof shortFacts)[number]>;
 
 const shortFacts = [
   'pageName',
