@@ -40,6 +40,12 @@ describe('a summary', () => {
     expect(lineOf('Days', rowsOf([]))).toBe('Days running: unknown of 0 ads');
   });
 
+  test('tells values apart that are shown alike', () => {
+    const long = 'the same beginning of a line, which is longer than what a summary shows of it, '.repeat(6);
+    const rows = rowsOf(['A', 'B', 'B'].map((end, id) => ({ id: `${id}`, body: `${long}${end}` })));
+    expect(lineOf('First lines', rows)).toMatch(/^First lines \(2\): .* 2, .* 1$/);
+  });
+
   test('counts an ad for each of its countries, and months from the newest', () => {
     const rows = rowsOf([
       { id: 'a', countries: ['DE', 'AT'], startedAt: '2026-02-03' },

@@ -3,26 +3,9 @@ import { expect, test } from 'vitest';
 import { isInside } from '../../src/pictures/fetch-picture.ts';
 
 const inside4 = [
-  '0.0.0.0',
-  '0.1.2.3',
-  '10.0.0.1',
-  '100.64.0.1',
-  '127.0.0.1',
-  '127.255.255.254',
-  '169.254.169.254',
-  '172.16.0.1',
-  '172.31.255.255',
-  '192.0.0.1',
-  '192.0.2.1',
-  '192.88.99.1',
-  '192.168.1.1',
-  '198.18.0.1',
-  '198.51.100.1',
-  '203.0.113.1',
-  '224.0.0.1',
-  '240.0.0.1',
-  '255.255.255.255',
-];
+  '0.0.0.0 0.1.2.3 10.0.0.1 100.64.0.1 127.0.0.1 127.255.255.254 169.254.169.254 172.16.0.1 172.31.255.255',
+  '192.0.0.1 192.0.2.1 192.88.99.1 192.168.1.1 198.18.0.1 198.51.100.1 203.0.113.1 224.0.0.1 240.0.0.1 255.255.255.255',
+].flatMap((line) => line.split(' '));
 const public4 = ['1.1.1.1', '8.8.8.8', '100.128.0.1', '172.32.0.1', '192.0.1.1', '198.20.0.1', '223.255.255.255'];
 
 /** As an address in a URL spells it. */
@@ -50,20 +33,8 @@ test.each(inside4)('%s is inside, however it is spelled', (address) => {
     expect(isInside(form), form).toBe(true);
 });
 
-test.each([
-  '::',
-  '::1',
-  'fe80::1',
-  'fe80::1%eth0',
-  'fc00::1',
-  'fd12::1',
-  'fec0::1',
-  'ff02::1',
-  '2001:db8::1',
-  '3fff::1',
-  '100::1',
-  '4000::1',
-])('%s is inside', (address) => expect(isInside(address)).toBe(true));
+const inside6 = ':: ::1 fe80::1 fe80::1%eth0 fc00::1 fd12::1 fec0::1 ff02::1 2001:db8::1 3fff::1 100::1 4000::1';
+test.each(inside6.split(' '))('%s is inside', (address) => expect(isInside(address)).toBe(true));
 
 test.each([
   ...public4,
