@@ -67,7 +67,6 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
   });
   const readAll = async () => {
     for await (const line of linesOf(stdin)) {
-      if (line === '') continue;
       const read = messageIn(line);
       if ('message' in read) await revisions.receive(read.message);
       else {
@@ -197,7 +196,7 @@ function openTransport({ answers, send: write }: Session, schemas: RequestSchema
 const maxMessage = 10 * 1024 * 1024;
 const newline = 0x0a;
 
-/** The lines of a stream, the last one even without its line break. Undefined for one that is too long, and is not kept. */
+/** The lines of a stream that are not empty, the last one even without its line break; undefined for one too long to keep. */
 async function* linesOf(stdin: Readable): AsyncGenerator<string | undefined> {
   let pieces: Buffer[] = [];
   let bytes = 0;
@@ -217,11 +216,13 @@ async function* linesOf(stdin: Readable): AsyncGenerator<string | undefined> {
     for (let to = chunk.indexOf(newline); to !== -1; to = chunk.indexOf(newline, from)) {
       hold(chunk.subarray(from, to));
       from = to + 1;
-      yield finish();
+      const line = finish();
+      if (line !== '') yield line;
     }
     hold(chunk.subarray(from));
   }
-  yield finish();
+  const last = finish();
+  if (last !== '') yield last;
 }
 
 /** JSON-RPC's answer to an invalid request; its id is null if none could be read. */
