@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import {
-  accountText,
   addedText,
   collectionListText,
   creditsText,
@@ -41,16 +40,13 @@ describe('credits', () => {
     `);
   });
 
-  test('say which limit is reached', () => {
+  test('say which limit is reached, as far as the service says it', () => {
     const usageLimit = { ...status.usageLimit, isLimitReached: true, limitType: 'hourly', hourlyCredits: 410 };
-    expect(creditsText(viewCredits({ ...status, usageLimit }))).toContain('hourly: 410 of 400 used, 0 left');
-    expect(creditsText(viewCredits({ ...status, usageLimit }))).toContain('usage limit reached: hourly');
-  });
-
-  test('say that a limit is reached also where the service does not say which', () => {
-    expect(creditsText(viewCredits({ ...status, usageLimit: { isLimitReached: true } }))).toContain(
-      '\nusage limit reached\n',
-    );
+    const reached = creditsText(viewCredits({ ...status, usageLimit }));
+    for (const line of ['hourly: 410 of 400 used, 0 left', 'usage limit reached: hourly'])
+      expect(reached.split('\n')).toContain(line);
+    const unnamed = creditsText(viewCredits({ ...status, usageLimit: { isLimitReached: true } }));
+    expect(unnamed).toContain('\nusage limit reached\n');
   });
 
   test('have the same in data', () => {
@@ -68,19 +64,8 @@ describe('account and identity', () => {
   const user = { userId: 'u-1', billingUserId: 'u-2', planId: null, isTeamMember: true, subscriptionStatus: 'active' };
 
   test('have no nulls', () => {
-    expect(viewAccount(user)).toEqual({
-      userId: 'u-1',
-      billingUserId: 'u-2',
-      isTeamMember: true,
-      subscriptionStatus: 'active',
-    });
-    expect(accountText(viewAccount(user))).toMatchInlineSnapshot(`
-      "account of user: u-1
-      billed to user: u-2
-      plan: none
-      subscription: active
-      a member of a team"
-    `);
+    const { planId: _, ...known } = user;
+    expect(viewAccount(user)).toEqual(known);
   });
 
   test('say so where nobody is authenticated', () => {
@@ -111,16 +96,9 @@ describe('account and identity', () => {
 });
 
 describe('a collection', () => {
-  const collection = viewCollection({
-    id: 'c0ffee00-0000-4000-8000-000000000001',
-    name: 'Autumn ideas',
-    type: 'manual',
-    isDefault: true,
-    defaultType: 'saved',
-    isOwner: false,
-    adCount: 12,
-    pageCount: 3,
-  });
+  const counts = { adCount: 12, pageCount: 3, isDefault: true, defaultType: 'saved', isOwner: false };
+  const id = 'c0ffee00-0000-4000-8000-000000000001';
+  const collection = viewCollection({ id, name: 'Autumn ideas', type: 'manual', ...counts });
 
   test('reads as one line with name, id, counts and owner', () => {
     expect(collectionListText({ items: [collection] })).toBe(
