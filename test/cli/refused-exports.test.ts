@@ -1,13 +1,11 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFile } from 'node:child_process';
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
 import { expect } from 'vitest';
 import { type AdService, serveAds } from '../support/ad-service.ts';
 import { test as base } from '../support/fixtures.ts';
 import { command } from '../support/process.ts';
-import { type Result, readResult } from '../support/server.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const root = temporaryFolder();
@@ -21,8 +19,8 @@ interface Kept {
   files: string;
   /** Names in the folder for exports. */
   exported(): string[];
-  /** Calls a tool of a server of its own, which may not write files with more than so many bytes. */
-  call(name: string, args: object, maxFileBytes?: number): Promise<Result>;
+  /** What a call prints: data or an error, and the text of that. It may not write files with more than so many bytes. */
+  call(name: string, args: object, maxFileBytes?: number): Promise<{ data: Record<string, unknown>; text: string }>;
 }
 
 /** A folder in which a dataset of three ads is kept. */
@@ -31,33 +29,17 @@ const test = base.extend('kept', async ({ upstream }): Promise<Kept> => {
   const files = join(root, `${++folders}`);
   chmodSync(root, 0o777);
   const call = async (name: string, args: object, maxFileBytes?: number) => {
-    const { command: file, args: all } = command();
+    const { command: file, args: all } = command(['call', name, JSON.stringify(args), '--json']);
     // POSIX counts in blocks of 512 bytes.
     const limit = maxFileBytes === undefined ? 'unlimited' : maxFileBytes / 512;
-    const child = spawn('sh', ['-c', `ulimit -f ${limit}; exec "$@"`, 'sh', file, ...all], {
-      ...identity,
-      env: {
-        ...{ PATH: process.env.PATH ?? '', AD_LIBRARY_API_KEY: 'svc_live_test' },
-        ...{ AD_LIBRARY_BASE_URL: upstream.baseUrl, AD_LIBRARY_FILES: files },
-      },
-    });
-    const clientInfo = { name: 'test', version: '1' };
-    const messages = [
-      { id: 1, method: 'initialize', params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo } },
-      { method: 'notifications/initialized' },
-      { id: 2, method: 'tools/call', params: { name, arguments: args } },
-    ];
-    for (const message of messages) child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
-    for await (const line of createInterface(child.stdout)) {
-      const { id, result } = JSON.parse(line);
-      if (id !== 2) continue;
-      child.stdin.end();
-      await once(child, 'close');
-      return readResult(result);
-    }
-    throw new Error('it ended without an answer');
+    const settings = { AD_LIBRARY_BASE_URL: upstream.baseUrl, AD_LIBRARY_FILES: files };
+    const env = { PATH: process.env.PATH ?? '', AD_LIBRARY_API_KEY: 'svc_live_test', ...settings };
+    const limited = ['-c', `ulimit -f ${limit}; exec "$@"`, 'sh', file, ...all];
+    const ran = promisify(execFile)('sh', limited, { ...identity, env });
+    const { stdout, stderr } = await ran.catch((error) => error);
+    return { data: JSON.parse(stdout), text: stderr };
   };
-  expect((await call('search_ads', {})).isError).toBe(false);
+  expect((await call('search_ads', {})).data.items).toHaveLength(3);
   const exported = () => readdirSync(join(files, 'exports'));
   return { service, files, exported, call };
 });
@@ -69,7 +51,7 @@ const rowsOf = (bytes: number) =>
 /** What was paid for is exported whole as soon as that is possible, without another paid call. */
 async function expectAllIsThere({ service, files, call }: Kept): Promise<void> {
   const { charged } = service;
-  expect((await call('export_ads', { name: 'again', format: 'jsonl' })).isError).toBe(false);
+  expect((await call('export_ads', { name: 'again', format: 'jsonl' })).data.rows).toBe(3);
   const lines = readFileSync(join(files, 'exports', 'again.jsonl'), 'utf8')
     .trim()
     .split('\n');
@@ -85,11 +67,11 @@ test('an export for which there is no room, or none for its note beside it, leav
     [rowsOf(200_000), 512 * 96],
     [note, 1024],
   ] as const) {
-    const { text, error } = await kept.call('export_ads', { sql }, maxFileBytes);
+    const { text, data } = await kept.call('export_ads', { sql }, maxFileBytes);
     expect(text).toContain(
       `No file can be written in ${join(kept.files, 'exports')}: this server may not write such a large file.`,
     );
-    expect(error).toMatchObject({ kind: 'invalid_request', retryable: false });
+    expect(data).toMatchObject({ kind: 'invalid_request', retryable: false });
     expect(kept.exported()).toEqual([]);
   }
   await expectAllIsThere(kept);
@@ -100,11 +82,11 @@ test('a missing right to write is named, be it in the folder for exports or for 
   for (const closed of [join(kept.files, 'exports'), kept.files]) {
     if (closed === kept.files) rmdirSync(join(kept.files, 'exports'));
     chmodSync(closed, 0o555);
-    const { text, error } = await kept.call('export_ads', {});
+    const { text, data } = await kept.call('export_ads', {});
     expect(text).toContain(
       `No file can be written in ${join(kept.files, 'exports')}: this server may not write there. Tell the user.`,
     );
-    expect(error).toMatchObject({ kind: 'invalid_request', retryable: false });
+    expect(data).toMatchObject({ kind: 'invalid_request', retryable: false });
     chmodSync(closed, 0o777);
   }
   await expectAllIsThere(kept);
