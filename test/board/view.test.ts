@@ -276,6 +276,16 @@ inChromium('what can be done on the board', () => {
     const text = `Tell me about ad 2 of the board. Ids: ad 2 is ${idOf(1)}.`;
     expect((await bare.messages('ui/message'))[0]?.params.content).toEqual([{ type: 'text', text }]);
     expect(await bare.messages('ui/update-model-context')).toEqual([]);
+    const silent = await boards.show({ tool: 'search_ads', args: { limit: 6 } });
+    await reads(silent, '6 of 30 ads');
+    await silent.page.evaluate("window.hushed = 'ui/update-model-context'");
+    await pick(silent, 'Offer 1').check();
+    await button(silent, 'Ask').click();
+    await button(silent, 'Ask')
+      .click({ force: true, timeout: 500 })
+      .catch(() => {});
+    await expect.poll(() => silent.messages('ui/message'), { timeout: 9000 }).toHaveLength(1);
+    expect((await silent.messages('ui/message'))[0]?.params.content).toEqual([{ type: 'text', text }]);
     const mute = await boards.show({ tool: 'search_ads', args: { limit: 6 }, capabilities: {} });
     await reads(mute, '6 of 30 ads');
     await pick(mute, 'Offer 1').check();

@@ -2,14 +2,6 @@ import { sanitizeLine } from '../../present/safe-text.ts';
 import type { State } from './state.ts';
 import { country, day, joined, label, number } from './words.ts';
 
-/** What was asked for, in words. A model may have copied it from an ad. */
-export interface Heading {
-  /** `“free shipping” in the United States`: whose or which ads, and where. */
-  title: string;
-  /** The other conditions. */
-  rest: string[];
-}
-
 const maxWords = 80;
 const maxRest = 5;
 const subjects: Record<string, string> = {
@@ -18,7 +10,11 @@ const subjects: Record<string, string> = {
   list_collection_items: 'Saved ads',
 };
 
-export function headingOf({ args, ads, context, collection }: State): Heading {
+/**
+ * What was searched for, in words, which a model may have copied from an ad: `“free shipping” in the United States`, and
+ * the other conditions.
+ */
+export function headingOf({ args, ads, context, collection }: State): { title: string; rest: string[] } {
   const filters = filtersIn(args);
   const { query = [], countries = [], active = [], advertiser = [], advertiserExact = [], ...others } = filters;
   const { pageId, sort: _, order: __, ...conditions } = others;

@@ -7,19 +7,19 @@ import { count, joined, number } from './words.ts';
 export function actionsOn(view: View, ids: () => string[]): HTMLElement[] {
   const question = el('input', { class: 'question', 'aria-label': 'Your question', placeholder: 'Ask about this …' });
   question.maxLength = 2000;
+  const send = button('Ask', () => void ask(), { class: 'primary ask' });
   const ask = async () => {
+    if (send.disabled) return;
+    send.disabled = true;
     if (await askAbout(view, ids(), question.value.trim())) question.value = '';
+    send.disabled = false;
   };
   // A form would not be sent: hosts allow none in the frame.
   question.addEventListener('keydown', (event) => {
     event.stopPropagation();
     if (event.key === 'Enter' && !event.isComposing) void ask();
   });
-  return [
-    question,
-    button('Ask', () => void ask(), { class: 'primary ask' }),
-    button('Save …', () => void openSave(view, ids()), { class: 'save' }),
-  ];
+  return [question, send, button('Save …', () => void openSave(view, ids()), { class: 'save' })];
 }
 
 const block = (text: string) => [{ type: 'text', text }];
@@ -84,9 +84,10 @@ export async function tellModel(view: View): Promise<boolean> {
   const known = [...new Set([...view.state.sent, ...selected])].map((id) => idText(view, id));
   const choice = selected.length === 0 ? 'No ad is selected on the board.' : `Selected: ${adsText(view, selected)}.`;
   const text = known.length === 0 ? choice : `On the board, ${known.join('; ')}. ${choice}`;
+  const silence = new Promise<{ isError: true }>((resolve) => setTimeout(resolve, 3000, { isError: true }));
   try {
-    const { isError } = await view.host.request('ui/update-model-context', { content: block(text) });
-    return isError !== true;
+    const told = view.host.request('ui/update-model-context', { content: block(text) });
+    return (await Promise.race([told, silence])).isError !== true;
   } catch {
     return false;
   }

@@ -41,6 +41,7 @@ export const hostPage = (
     if (id === undefined) return;
     try {
       const refused = window.refusing?.[method];
+      if (window.hushed === method) return;
       if (refused) post({ id, error: { code: -32000, message: refused } });
       else if (answers[method]) post({ id, result: await answers[method](params) });
       else post({ id, error: { code: -32601, message: 'Method not found' } });
