@@ -1,8 +1,8 @@
 import type { BoardAd } from '../payload.ts';
 import { button, byId, el } from './elements.ts';
-import { type AdList, labelsOf, openMessage, runBar } from './list.ts';
+import { type AdList, labelsOf, runBar } from './list.ts';
 import { actionsOn } from './selection.ts';
-import { messageOf, problemOf, type View } from './state.ts';
+import { problemOf, type View } from './state.ts';
 import { badgeOf, country, day, label, monogramOf, number, round, runOf, stateOf, titleOf } from './words.ts';
 
 /** The whole ad beside the others. A modal dialog keeps the focus, and gives it back. */
@@ -27,16 +27,14 @@ export function createDrawer(view: View, list: AdList): { open(ad: BoardAd): voi
     next.disabled = after === undefined;
     const close = button('×', () => drawer.close(), { class: 'icon', 'aria-label': 'Close' });
     const picture = pictureOf(ad, view);
+    // They stay while the rest comes, with what a reader has typed.
     const actions = el('div', { class: 'actions' }, ...actionsOn(view, () => [ad.id]));
-    const showVariants = () => {
-      drawer.close();
-      openMessage(view, messageOf(ad));
-    };
     let rest: HTMLElement[] = [];
     const fill = (problem?: HTMLElement) => {
       for (const part of rest) part.remove();
       const known = whole.get(ad.id);
-      rest = contentOf(known ?? ad, view, { isWhole: known !== undefined, problem, actions, showVariants });
+      const cards = known && cardsOf(known, view);
+      rest = contentOf(known ?? ad, view, [actions, linkOf(known ?? ad, view)], [problem, cards]);
       drawer.append(...rest);
     };
     /** The ads beside it as well, so that a step shows them at once. */
@@ -68,17 +66,9 @@ export function createDrawer(view: View, list: AdList): { open(ad: BoardAd): voi
   return { open };
 }
 
-interface Filling {
-  isWhole: boolean;
-  problem: HTMLElement | undefined;
-  /** Kept while the rest comes, with what a reader has typed. */
-  actions: HTMLElement;
-  showVariants: () => void;
-}
+type Part = HTMLElement | false | undefined;
 
-function contentOf(ad: BoardAd, view: View, { isWhole, problem, actions, showVariants }: Filling): HTMLElement[] {
-  const { message, ads } = view.state;
-  const variants = message === undefined ? ads.filter((other) => messageOf(other) === messageOf(ad)).length : 1;
+function contentOf(ad: BoardAd, view: View, aboveCopy: Part[], belowCopy: Part[]): HTMLElement[] {
   const { headline, body, linkDescription } = ad;
   const title = el('h2', { id: 'drawer-title', dir: 'auto' }, titleOf(ad));
   const copy = [body, headline === titleOf(ad) ? undefined : headline, linkDescription]
@@ -87,16 +77,9 @@ function contentOf(ad: BoardAd, view: View, { isWhole, problem, actions, showVar
   return [
     el('p', { class: 'page', dir: 'auto' }, ad.pageName ?? 'Unknown advertiser'),
     title,
-    actions,
-    el(
-      'div',
-      { class: 'actions' },
-      linkOf(ad, view),
-      variants > 1 && button(`Show all ${number(variants)} variants`, showVariants),
-    ),
+    ...aboveCopy,
     ...copy,
-    problem,
-    isWhole ? cardsOf(ad, view) : undefined,
+    ...belowCopy,
     runBar(ad, view.state.axis),
     labelsOf(ad),
     factsOf(ad),

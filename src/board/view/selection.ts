@@ -86,8 +86,8 @@ export async function tellModel(view: View): Promise<boolean> {
   const text = known.length === 0 ? choice : `On the board, ${known.join('; ')}. ${choice}`;
   const silence = new Promise<{ isError: true }>((resolve) => setTimeout(resolve, 3000, { isError: true }));
   try {
-    const told = view.host.request('ui/update-model-context', { content: block(text) });
-    return (await Promise.race([told, silence])).isError !== true;
+    const answer = view.host.request('ui/update-model-context', { content: block(text) });
+    return (await Promise.race([answer, silence])).isError !== true;
   } catch {
     return false;
   }
@@ -136,15 +136,13 @@ async function openSave(view: View, ids: readonly string[]): Promise<void> {
     }
     const known = done - added;
     const already = known === 0 ? '' : `, ${known === done ? 'all' : number(known)} of them there already`;
-    const part = done < ids.length ? ` of ${number(ids.length)}` : '';
-    const text =
-      done === 0
-        ? 'Nothing was saved.'
-        : `${number(done)}${part} ${done === 1 && !part ? 'ad' : 'ads'} saved to ${name}${already}.`;
-    view.update({ status: text });
-    message.textContent = `${text} ${problem}`;
+    const part = done < ids.length ? `${number(done)} of ` : '';
+    const saved = `${part}${count(ids.length, 'ad')} saved to ${name}${already}.`;
+    message.textContent = `${done === 0 ? 'Nothing was saved.' : saved} ${problem}`.trim();
+    view.update({ status: message.textContent });
     close.textContent = 'Close';
-    if (problem === '') dialog.close();
+    // Another one may be open by now.
+    if (problem === '' && !isClosed) dialog.close();
   };
   try {
     const collections = await view.server.collections();
