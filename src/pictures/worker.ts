@@ -160,7 +160,7 @@ const chartColour = (colour: ChartColour): Colour =>
   (typeof colour === 'number' ? seriesColours[colour] : chartColours[colour]) ?? chartColours.soft;
 
 async function drawChart({ width, height, shapes }: Chart): Promise<Drawing> {
-  const isNumbered = shapes.some((shape) => shape.is === 'text' && !canDraw(shape.text));
+  const isNumbered = shapes.some((shape) => 'instead' in shape && shape.instead && !canDraw(shape.text));
   const canvas = new Canvas(width, height);
   for (const shape of shapes) {
     const colour = chartColour(shape.colour);

@@ -158,6 +158,15 @@ describe('query_ads with a chart', () => {
     expect(texts).not.toContain('none');
   });
 
+  serviceTest.for([
+    ['広告主', true],
+    ['Ελληνικά', true],
+    ['Müller – “Bücher” …', false],
+  ] as const)('of %s says whether the picture can write it', async ([name, isNumbered], { server }) => {
+    const { text } = await server.call('query_ads', { sql: `SELECT '${name}' AS page, -3 AS ads`, chart: 'bar' });
+    expect(text.includes('stand there as row 1, row 2')).toBe(isNumbered);
+  });
+
   serviceTest('says why there is none, and still gives the rows', async ({ server }) => {
     await server.call('search_ads', { limit: 5 });
     const {
