@@ -190,6 +190,7 @@ async function estimate(
   const oldest = Math.min(...all.map(({ at }) => at));
   const summary = [
     sentence(ads, read, pages, cost && priceText(cost)),
+    cost && cost.most > 0 && !cost.isExact && 'The price of such pages is not known yet, so it may be much less.',
     guessed.length > 0 && guessedText(guessed.length, knownBase ?? sent?.total, context),
     context.now - oldest > datedAge && `The number of ads is of ${minute(new Date(oldest).toISOString())}.`,
     took,

@@ -94,7 +94,7 @@ describe('with the local library', () => {
     });
     expect(unknown.data.estimate).toEqual({ ads: 267, pages: 3, credits: null, atMost: 267 });
     expect(unknown.text).toContain('267 ads in 3 pages, for at most about 267 credits');
-    for (const limit of [11, 50, 100]) await server.call('search_ads', { limit });
+    for (const limit of [40, 100]) await server.call('search_ads', { limit });
     const known = await server.call('gather_ads', { filters: { countries: ['AT'] }, split: [{}, {}], maxCredits: 0 });
     const { ads, pages, credits } = known.data.estimate as { ads: number; pages: number; credits: number };
     expect(credits).toBe(Math.ceil(ads / 10));
