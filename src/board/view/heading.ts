@@ -61,7 +61,8 @@ function phrase(key: string, values: readonly unknown[]): string {
 
 function valueText(value: unknown): string {
   if (typeof value === 'number') return number(value);
-  if (typeof value === 'string') return (/^\d{4}-\d\d-\d\d/.test(value) && day(value)) || label(value);
+  if (typeof value === 'string')
+    return (/^\d{4}-\d\d-\d\d/.test(value) && day(value)) || (country(value) === value ? label(value) : country(value));
   if (typeof value !== 'object' || value === null) return String(value);
   return joined(Object.entries(value).map(([key, inner]) => phrase(key, [inner].flat())));
 }
