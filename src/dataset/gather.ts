@@ -22,7 +22,7 @@ export interface GatherRequest {
 }
 
 /** What gathering needs of a tool call. */
-export interface GatherContext extends StopSignals {
+interface GatherContext extends StopSignals {
   api: Api;
   adFilters: readonly SearchFilter[];
   dataset(): Promise<Dataset>;

@@ -18,7 +18,7 @@ export const questionKey = ({ filters = {}, split, collectionId }: GatheringQues
   hash('sha256', canonical([filters, split ?? null, collectionId?.toLowerCase() ?? null]), 'base64url');
 
 /** The question of each part: each filter object of `split` laid over `filters`. */
-export const partsOfQuestion = ({ filters = {}, split, collectionId }: GatheringQuestion): GatheringQuestion[] =>
+const partsOfQuestion = ({ filters = {}, split, collectionId }: GatheringQuestion): GatheringQuestion[] =>
   split?.map((part) => ({ filters: { ...filters, ...part } })) ?? [{ filters, collectionId }];
 
 /** The question with each part once, however often it is named. */

@@ -188,9 +188,6 @@ export function createViewMemo(): ViewMemo {
       answers.set(cacheId, [{ name, page, size }, ...views].slice(0, maxViews));
       return page;
     },
-    get size() {
-      return answers.calculatedSize;
-    },
   };
 }
 
@@ -300,7 +297,7 @@ const maxEmbedded = 1000;
  * copies this text, so nothing in it may pose as a sentence or a link. A service cursor that is too long is remembered
  * here instead, and `~` stands for it.
  */
-export function writeCursor({ list, searchParams, position }: PageListing, { sign }: Cursors): string {
+function writeCursor({ list, searchParams, position }: PageListing, { sign }: Cursors): string {
   const { serviceCursor, limit, shown } = position;
   const signature = sign(canonical([list, serviceCursor ?? null, limit ?? null, shown, searchParams]));
   const page = `${limit ?? ''}${shown === 0 ? '' : `+${shown}`}`;

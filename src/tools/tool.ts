@@ -205,8 +205,6 @@ export interface ToolContext extends CallerContext {
 export interface ViewMemo {
   /** The page of that name, made from the cached answer with that id; written if it is not held. */
   page<Page extends Rendered>(cacheId: string, name: string, write: () => Page): Page;
-  /** Characters held. */
-  readonly size: number;
 }
 
 /** Signs and remembers the cursors of one caller. */
