@@ -146,9 +146,11 @@ async function* linePieces(text: AsyncIterable<string>): AsyncGenerator<Piece[]>
     return (await documentReader(line)).read(text);
   };
   for await (const chunk of text) {
-    const lines = (last + chunk).split('\n');
     // Of a line that is too long no more is kept than shows that it is.
-    last = (lines.pop() ?? '').slice(0, maxUnread + 1);
+    const from = last.length > maxUnread ? chunk.indexOf('\n') : 0;
+    if (from < 0) continue;
+    const lines = (last + chunk.slice(from)).split('\n');
+    last = lines.pop() ?? '';
     yield (await Promise.all(lines.map(read))).flat();
   }
   yield await read(last);
