@@ -12,7 +12,8 @@ class Frame {
     if (name === 'src') this.src = value;
   }
   append = (...children: Frame[]) => this.images.push(...children.filter(({ src }) => src !== undefined));
-  querySelector = () => this.images[0] ?? null;
+  matches = () => this.images.length > 0;
+  classList = { add: () => {} };
   addEventListener = () => {};
 }
 

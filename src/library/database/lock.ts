@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
+import { dirname } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { ApiError } from '../service/request.ts';
 
@@ -194,7 +195,7 @@ function createNote(note: string, token: string): number | undefined {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === 'EEXIST') return undefined;
     if (file !== undefined) fs.unlinkSync(note);
-    throw new Error(`Nothing can be written beside the database: ${message}.`);
+    throw new Error(`Nothing can be written in ${dirname(note)}: ${message}.`);
   }
 }
 

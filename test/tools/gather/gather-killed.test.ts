@@ -58,7 +58,7 @@ test('a server that is asked to end returns what it has gathered', async ({ upst
   upstream.does((incoming, response, body) => {
     const answer = () => service.behaviour(incoming, response, body);
     if (service.searches.length < 2) answer();
-    else setTimeout(answer, 250);
+    else setTimeout(answer, 100);
   });
   const env = { AD_LIBRARY_BASE_URL: upstream.baseUrl, AD_LIBRARY_API_KEY: 'svc_live_ending' };
   const { child, stdout, ended } = await gatherUntil(env, /200 ads read/);
