@@ -90,7 +90,9 @@ export function processExports({ folder, now, elapsed }: ProcessExportsOptions):
         return file;
       },
       list: async () => files.values(tenantId),
-      find: async (uri) => files.get(tenantId, uri),
+      // In memory, what is used least goes first; in a folder the last files can be read.
+      find: async (uri) =>
+        folder === undefined ? files.get(tenantId, uri) : files.values(tenantId).find((file) => file.uri === uri),
     }),
   };
 }

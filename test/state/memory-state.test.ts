@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { exportTtl, processExports } from '../../src/state/exports.ts';
 import { memoryCreditLedger, memoryState, TenantCache } from '../../src/state/memory-state.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { answersSuite, ttl } from './answers-suite.ts';
 import { cursorsSuite } from './cursors-suite.ts';
 import { exportFile, exportsSuite } from './exports-suite.ts';
@@ -46,6 +47,17 @@ describe('exported files', () => {
     now += 1;
     expect(await exports.list()).toEqual([]);
     expect(await exports.find(uri)).toBeUndefined();
+  });
+
+  const folder = temporaryFolder();
+  test('are the last fifty of a folder, whichever of them were read', async () => {
+    const exports = processExports({ folder, now: () => 1, elapsed: () => 1 }).of('a');
+    const written: string[] = [];
+    for (let at = 0; at < 52; at++) {
+      written.unshift((await exportFile(exports, 'x.csv')).uri);
+      await exports.find(written.at(-1) ?? '');
+    }
+    expect((await exports.list()).map(({ uri }) => uri)).toEqual(written.slice(0, 50));
   });
 });
 
