@@ -15,6 +15,9 @@ const allAds = async (served: ServedLibrary, key: string) =>
 
 const layouts: Record<string, (ads: unknown[], indent: number) => string> = {
   lines: (ads) => ads.map((ad) => JSON.stringify(ad)).join('\n'),
+  'lines with a comma': (ads) => `${ads.map((ad) => JSON.stringify(ad)).join(',\n')},\n`,
+  'lines with several': ([first, ...others]) =>
+    `${JSON.stringify(first)}\n${others.map((ad) => JSON.stringify(ad)).join(',')}\n`,
   'one after another': (ads, indent) => ads.map((ad) => JSON.stringify(ad, null, indent)).join('\n'),
   'a list': (ads, indent) => JSON.stringify(ads, null, indent),
   'a list with a record on each line': (ads) => `[\n${ads.map((ad) => JSON.stringify(ad)).join(',\n')}\n]\n`,

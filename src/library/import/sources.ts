@@ -129,21 +129,24 @@ function isByLine(head: string): boolean {
   const [first = '', ...lines] = head.trimStart().split('\n', 20);
   const filled = lines.filter((line) => line.trim() !== '');
   const alone = filled.filter((line) => jsonOf(line) !== undefined);
-  return lines.length > 0 && (jsonOf(first) !== undefined || 2 * alone.length > filled.length);
+  return lines.length > 0 && (jsonOf(withoutComma(first)) !== undefined || 2 * alone.length > filled.length);
 }
+
+/** Lines of a list whose brackets were left out. */
+const withoutComma = (line: string) => line.trim().replace(/,$/, '');
 
 async function* linePieces(text: AsyncIterable<string>): AsyncGenerator<Piece[]> {
   let line = 0;
   let last = '';
   const read = async (written: string): Promise<Piece[]> => {
     const piece = { line: ++line, path: '' };
-    const text = written.trim();
+    const text = withoutComma(written);
     if (text === '') return [];
     if (text.length > maxUnread) return [{ ...piece, read: failed(tooLong) }];
     const value = jsonOf(text);
     if (value === undefined) return [{ ...piece, read: failed('not JSON; "library import --help" names the formats') }];
     if (isRecord(value)) return [{ ...piece, text, read: () => value }];
-    return (await documentReader(line)).read(text);
+    return (await documentReader(line)).read(text.startsWith('{') && Array.isArray(value) ? `[${text}]` : text);
   };
   for await (const chunk of text) {
     // Of a line that is too long no more is kept than shows that it is.
