@@ -98,13 +98,13 @@ export function wholeOf({ ads, args, context, gathering, coming, missing }: Stat
 /** What says the same: ads of a page whose copy is nearly that of the earliest of them. */
 export const messageOf = ({ id, variant = id }: BoardAd): string => variant;
 
+/** The same ads are counted in several places each time the board is drawn. */
+const counted = new WeakMap<readonly BoardAd[], number>();
 export function messagesIn(ads: readonly BoardAd[]): number {
   const messages = counted.get(ads) ?? new Set(ads.map(messageOf)).size;
   counted.set(ads, messages);
   return messages;
 }
-/** The same ads are counted in several places each time the board is drawn. */
-const counted = new WeakMap<readonly BoardAd[], number>();
 
 /** Whether a message has one card: as a reader chose, or where a quarter of the ads repeat another. */
 export const isGrouped = ({ ads, message, byMessage }: State): boolean =>

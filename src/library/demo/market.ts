@@ -234,7 +234,7 @@ function makePage({ random, today }: Market, advertiser: Advertiser, pageId: str
 
 /**
  * The data behind the demo. All advertisers are fictional; every domain ends in `.example`, which nobody can own.
- * test/library/market-tables.test.ts checks the tables.
+ * test/library/demo.test.ts checks the tables.
  */
 
 type Industry = keyof typeof industryTable;
