@@ -230,7 +230,8 @@ export class MemoryDataset {
   }
 }
 
-export type OrderedBatch = ItemBatch & { order: number };
+/** Of an answer that came several times in a row, the last time, and when it came `first`. */
+export type OrderedBatch = ItemBatch & { order: number; first?: { at: number; order: number } };
 
 /** What is an ad or a page in an answer. */
 export function recordsOf({ items, text: _, ...source }: OrderedBatch): DatasetRecord[] {
@@ -239,13 +240,14 @@ export function recordsOf({ items, text: _, ...source }: OrderedBatch): DatasetR
 
 type Source = Omit<OrderedBatch, 'items' | 'text'>;
 
-function recordOf(item: unknown, { type, ...source }: Source): DatasetRecord | undefined {
+function recordOf(item: unknown, { type, first, ...source }: Source): DatasetRecord | undefined {
   if (typeof item !== 'object' || item === null) return;
   const { id, pageId } = item as { id?: unknown; pageId?: unknown };
   const name = type === 'ads' ? id : pageId;
   const json = typeof name === 'string' ? jsonOf(item) : undefined;
   if (typeof name !== 'string' || name.trim() === '' || json === undefined) return;
-  return { ...source, kind: type, id: name, since: source.at, sinceOrder: source.order, json };
+  const { at, order } = first ?? source;
+  return { ...source, kind: type, id: name, since: at, sinceOrder: order, json };
 }
 
 /** Undefined for an object that is nested deeper than it can be written. */

@@ -254,15 +254,23 @@ const typicalAnswer = 100_000;
 const answerOverhead = 1000;
 
 interface UnreadAnswer {
-  tenantId: string;
   batch: OrderedBatch;
   size: number;
 }
 
+/** Whether an answer says again what the one before it said, word for word. */
+const saysTheSame = (before: OrderedBatch, batch: OrderedBatch): boolean =>
+  batch.text !== undefined &&
+  batch.text === before.text &&
+  batch.type === before.type &&
+  batch.listedBy === before.listedBy &&
+  batch.order > before.order &&
+  batch.at >= before.at;
+
 /**
  * The datasets of all tenants in the memory of this process: when there is no more room, whoever holds the most loses
  * what came longest ago. Answers are taken apart when somebody reads what their tenant has, so that no caller waits for
- * it; of those that nobody reads, the oldest between other work when there are too many.
+ * it; if there are too many that nobody reads, between other work, those of whoever has read nothing for longest.
  */
 export class MemoryDatasets implements Datasets {
   readonly #own = new MemoryRecords();
@@ -270,8 +278,8 @@ export class MemoryDatasets implements Datasets {
   readonly #nothing: MemoryDataset;
   readonly #maxBytes: number;
   readonly #maxBytesEach: number | undefined;
-  /** In the order in which they came. */
-  #unread: UnreadAnswer[] = [];
+  /** By tenant, the oldest first. */
+  readonly #unread = new Map<string, UnreadAnswer[]>();
   #unreadSize = 0;
   #makingRoom: NodeJS.Timeout | undefined;
   #bytes = 0;
@@ -285,7 +293,7 @@ export class MemoryDatasets implements Datasets {
   }
 
   get bytes(): number {
-    this.#takeApart(() => true);
+    for (const tenantId of this.#unread.keys()) this.#takeApart(tenantId);
     return this.#bytes;
   }
 
@@ -309,13 +317,21 @@ export class MemoryDatasets implements Datasets {
   }
 
   async close(): Promise<void> {
-    this.#unread = [];
+    this.#unread.clear();
     this.#datasets.clear();
   }
 
   #push(tenantId: string, batch: OrderedBatch): void {
+    const own = this.#unread.get(tenantId) ?? [];
+    this.#unread.set(tenantId, own);
+    const last = own.at(-1);
+    if (last && saysTheSame(last.batch, batch)) {
+      const { at, order } = last.batch.first ?? last.batch;
+      last.batch = { ...batch, first: { at, order } };
+      return;
+    }
     const size = answerOverhead + (batch.text?.length ?? typicalAnswer);
-    this.#unread.push({ tenantId, batch, size });
+    own.push({ batch, size });
     this.#unreadSize += size;
     if (this.#unreadSize > maxUnread) this.#makingRoom ??= setTimeout(() => this.#makeRoom(), pauseMs).unref();
   }
@@ -323,20 +339,22 @@ export class MemoryDatasets implements Datasets {
   /** All at once, however many have come: one at a time, a busy server would never be done. */
   #makeRoom(): void {
     this.#makingRoom = undefined;
-    this.#takeApart(() => this.#unreadSize > maxUnread);
+    for (const tenantId of this.#unread.keys()) this.#takeApart(tenantId, maxUnread);
   }
 
-  #takeApart(isDue: (answer: UnreadAnswer) => boolean): void {
-    this.#unread = this.#unread.filter((answer) => {
-      if (!isDue(answer)) return true;
-      this.#unreadSize -= answer.size;
-      this.#apply(answer.tenantId, recordsOf(answer.batch));
-      return false;
-    });
+  /** @param maxSize of all answers that are not taken apart: where there are no more, the others stay */
+  #takeApart(tenantId: string, maxSize = 0): void {
+    const own = this.#unread.get(tenantId) ?? [];
+    while (own.length > 0 && this.#unreadSize > maxSize) {
+      const [{ batch, size }] = own.splice(0, 1) as [UnreadAnswer];
+      this.#unreadSize -= size;
+      this.#apply(tenantId, recordsOf(batch));
+    }
+    if (own.length === 0) this.#unread.delete(tenantId);
   }
 
   #datasetOf(tenantId: string): MemoryDataset | undefined {
-    this.#takeApart((answer) => answer.tenantId === tenantId);
+    this.#takeApart(tenantId);
     return this.#datasets.get(tenantId);
   }
 

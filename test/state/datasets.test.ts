@@ -67,6 +67,28 @@ test('that comes late, or again, is an earlier version, adds what nothing newer 
   );
 });
 
+test('has the same of answers that repeat each other, whether they are read one by one or at the end', async () => {
+  const ad = fc.record({ id: fc.constantFrom('a', 'b'), headline: fc.constantFrom('x', 'y') });
+  const ads = fc.uniqueArray(ad, { minLength: 1, maxLength: 2, selector: ({ id }) => id });
+  const text = ads.map((all) => JSON.stringify(all));
+  await fc.assert(
+    fc.asyncProperty(fc.array(text, { minLength: 1, maxLength: 3 }), fc.array(fc.nat(2)), async (texts, turns) => {
+      const [atTheEnd, oneByOne] = [new MemoryDatasets(), new MemoryDatasets()];
+      for (const [at, turn] of turns.entries()) {
+        const text = texts[turn % texts.length] ?? '';
+        const batch = { ...about(at + 1), type: 'ads', items: () => JSON.parse(text), text } as const;
+        for (const datasets of [atTheEnd, oneByOne]) await (await datasets.of({ tenantId: 't' })).addItems(batch);
+        await (await oneByOne.of({ tenantId: 't' })).contents();
+      }
+      const [one, other] = [atTheEnd, oneByOne].map(async (datasets) => {
+        const { ads, pages } = await (await datasets.of({ tenantId: 't' })).contents();
+        return { ads, pages };
+      });
+      expect(await one).toEqual(await other);
+    }),
+  );
+});
+
 test('takes no answer apart before somebody reads, unless very many wait', async () => {
   const dataset = await new MemoryDatasets().of({ tenantId: 't' });
   let taken = 0;
