@@ -15,7 +15,7 @@ const longest = [
 ];
 
 /** What weighs the memory of its own process. */
-const weighing = ['state/memory-of', 'library/import-broken', 'api/faults', 'dataset/sql/attacks'].map(
+const weighing = ['state/memory-of', 'library/import-limits', 'api/faults', 'dataset/sql/attacks'].map(
   (name) => `test/${name}.test.ts`,
 );
 

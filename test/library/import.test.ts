@@ -1,98 +1,229 @@
+import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { describe, expect } from 'vitest';
+import { expect } from 'vitest';
+import { importText } from '../../src/library/commands/commands.ts';
 import { freshLibraryTest as test } from './support/fixtures.ts';
-import { type ServedLibrary, searchAll, uuid } from './support/served-library.ts';
+import { type ServedLibrary, uuid } from './support/served-library.ts';
 
-const get = async ({ served, key }: { served: ServedLibrary; key: string }, path: string) =>
-  (await served.ask('GET', path, { key })).body;
+async function* chunksOf(chunks: Iterable<string | Uint8Array>) {
+  yield* chunks;
+}
 
-describe('records in the API’s shapes', () => {
-  test('are read back as they were, extra keys and all, by id and by search', async ({ served, key }) => {
-    const extras = fc.dictionary(
-      fc.string({ minLength: 1, maxLength: 8 }).filter((name) => !['__proto__', 'appUrl', 'data'].includes(name)),
-      fc.jsonValue({ maxDepth: 3 }),
-      { maxKeys: 5 },
-    );
-    const texts = fc.record({ headline: fc.string({ unit: 'binary' }), body: fc.string({ unit: 'binary' }) });
-    await fc.assert(
-      fc.asyncProperty(extras, texts, fc.uuid(), async (extra, text, id) => {
-        const ad = JSON.parse(JSON.stringify({ ...extra, ...text, id, pageId: id }));
-        const report = await served.load(ad);
-        fc.pre(report.skipped === 0);
-        expect(await get({ served, key }, `/v1/ads/${id.toUpperCase()}`)).toEqual(ad);
-        const { items } = await searchAll(served, '/v1/ads/search', key, { pageId: id });
-        expect(items).toEqual([{ ...ad, appUrl: `${served.base}/ads/${id}` }]);
-      }),
-    );
-  });
+const ad = (number: number) => ({ id: uuid(number), headline: `Ad ${number}` });
+const json = (value: unknown) => JSON.stringify(value);
+const pretty = (value: unknown) => JSON.stringify(value, null, 2);
+const adOf = async ({ get }: ServedLibrary, number: number) => (await get(`/v1/ads/${uuid(number)}`)).body;
+const hits = async ({ search }: ServedLibrary, body: object) => (await search(body)).body.totalHits;
 
-  test('a record replaces one with the same id, also in searches', async ({ served, key }) => {
-    await served.load({ id: uuid(1), headline: 'Old words', countries: ['US'] });
-    await served.load({ id: uuid(1), headline: 'New words', countries: ['DE'] });
-    expect(await get({ served, key }, `/v1/ads/${uuid(1)}`)).toEqual({
-      id: uuid(1),
-      headline: 'New words',
-      countries: ['DE'],
-    });
-    const hits = async (body: object) => (await served.ask('POST', '/v1/ads/search', { key, body })).body.totalHits;
-    expect([
-      await hits({ query: 'old' }),
-      await hits({ query: 'new' }),
-      await hits({ countries: 'US' }),
-      await hits({}),
-    ]).toEqual([0, 1, 0, 1]);
-  });
+const layouts: Record<string, (ads: unknown[], indent: number) => string> = {
+  lines: (ads) => ads.map(json).join('\n'),
+  'lines with a comma': (ads) => `${ads.map(json).join(',\n')},\n`,
+  'lines with several': ([first, ...others]) => `${json(first)}\n${others.map(json).join(',')}\n`,
+  'one after another': (ads, indent) => ads.map((one) => JSON.stringify(one, null, indent)).join('\n'),
+  'a list': (ads, indent) => JSON.stringify(ads, null, indent),
+  'a list with a record on each line': (ads) => `[\n${ads.map(json).join(',\n')}\n]\n`,
+  data: (data, indent) => JSON.stringify({ took: '"[', data, paging: { next: ']' } }, null, indent),
+  items: (items, indent) => JSON.stringify({ items, cursor: null, hasMore: false }, null, indent),
+  'a list of pages': (ads, indent) =>
+    JSON.stringify([{ data: ads.slice(0, 1), paging: {} }, { data: ads.slice(1) }], null, indent),
+};
 
-  test('a page made from an ad is replaced by the page itself, and never replaces it', async ({ served, key }) => {
-    const ad = { id: uuid(1), pageId: 'p', page: { pageName: 'From the ad', adsAmount: 3 }, countries: ['FR'] };
-    await served.load(ad);
-    expect(await get({ served, key }, '/v1/pages/p')).toEqual({
-      pageId: 'p',
-      pageName: 'From the ad',
-      adsAmount: 3,
-      countries: ['FR'],
-      detailsEstimated: true,
-    });
-    await served.load({ pageId: 'p', pageName: 'Itself' });
-    await served.load(ad, { ...ad, id: uuid(2) });
-    expect(await get({ served, key }, '/v1/pages/p')).toEqual({ pageId: 'p', pageName: 'Itself' });
-  });
+test('records are read back as they were, extra keys and all, from any layout of JSON, wherever its bytes are cut', async ({
+  served,
+}) => {
+  const text = fc.string({ unit: 'binary' });
+  const extra = fc.dictionary(
+    fc.oneof(
+      fc.constantFrom('data', 'items', 'key', 'a"b', '[', '{"', 'note\n'),
+      fc.string({ minLength: 1, maxLength: 8 }).filter((name) => name !== '__proto__'),
+    ),
+    fc.oneof(fc.jsonValue({ maxDepth: 3 }), fc.constant([{ id: 'inner' }]), fc.constant('}]{["\\\n')),
+    { maxKeys: 5 },
+  );
+  const record = fc.tuple(extra, fc.record({ headline: text, body: text, countries: fc.array(text) }));
+  let run = 0;
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(record, { minLength: 1, maxLength: 4 }),
+      fc.constantFrom(...Object.keys(layouts)),
+      fc.record({ indent: fc.nat(4), lineEnd: fc.constantFrom('\n', '\r\n'), cuts: fc.array(fc.nat(400)) }),
+      async (records, layout, { indent, lineEnd, cuts }) => {
+        const pageId = `run ${run++}`;
+        const ads = records.map(([extras, fields], at) => {
+          const id = uuid(10 * run + at);
+          // The id comes first: until then, an object with a list in `data` is taken to be around records.
+          return JSON.parse(json(Object.assign({ id }, extras, fields, { id, pageId })));
+        });
+        const bytes = Buffer.from(layouts[layout]?.(ads, indent).replaceAll('\n', lineEnd) ?? '');
+        const at = [0, ...cuts.sort((left, right) => left - right), bytes.length];
+        const chunks = at.slice(1).map((end, index) => bytes.subarray(at[index], end));
+        const report = await served.library.import(chunksOf(chunks));
+        expect(report).toMatchObject({ ads: ads.length, skipped: 0, problems: [], notes: [] });
+        for (const one of ads) expect((await served.get(`/v1/ads/${one.id.toUpperCase()}`)).body).toEqual(one);
+        const { items } = await served.found({ pageId, sort: 'duplicates', order: 'asc' });
+        expect(items).toEqual(ads);
+      },
+    ),
+    { numRuns: 120 },
+  );
+});
 
-  test('bad lines are reported by number and skipped', async ({ served }) => {
-    const report = await served.load(
-      { id: uuid(1) },
-      '',
-      '{"id":',
-      { id: 'seven' },
-      { id: uuid(2), duplicates: 'many' },
-      { id: uuid(3), startedAt: 'yesterday' },
-      { name: 'neither' },
-      { pageId: 'no-name' },
-      '42',
-      [{ id: uuid(4) }, { id: 'eight' }],
-      { data: [{ id: uuid(5) }] },
-    );
-    expect(report).toMatchObject({ ads: 3, pages: 0, skipped: 8 });
-    expect(report.problems.map(({ line, problem }) => `${line} ${problem.split(/[:;]/)[0]}`)).toEqual([
-      '3 not JSON',
-      '4 id',
-      '5 duplicates',
-      '6 startedAt',
-      '7 neither an ad (id) nor a page (pageId, pageName) nor an ad of the public ad library (ad_archive_id)',
-      '8 pageName',
-      '9 not JSON',
-      '10 id',
-    ]);
-  });
+test('a record replaces one with the same id, also in searches', async ({ served }) => {
+  const newer = { id: uuid(1), headline: 'New words', countries: ['DE'] };
+  await served.load({ id: uuid(1), headline: 'Old words', countries: ['US'] });
+  expect(await served.load(newer)).toMatchObject({ ads: 1, updated: 1 });
+  expect(await adOf(served, 1)).toEqual(newer);
+  for (const [filters, found] of [
+    [{ query: 'old' }, 0],
+    [{ query: 'new' }, 1],
+    [{ countries: 'US' }, 0],
+    [{}, 1],
+  ] as const)
+    expect([filters, await hits(served, filters)]).toEqual([filters, found]);
+});
 
-  test('an endless line is skipped and not kept in memory', async ({ served }) => {
-    async function* endless() {
-      const chunk = Buffer.alloc(1024 * 1024, 'x');
-      yield Buffer.from(`{"id":"${uuid(2)}"}\n`);
-      for (let megabyte = 0; megabyte < 64; megabyte++) yield chunk;
-      yield Buffer.from(`\n{"id":"${uuid(1)}"}\n`);
-    }
-    const report = await served.library.import(endless());
-    expect(report).toMatchObject({ ads: 2, skipped: 1, problems: [{ line: 2 }] });
-  });
+test('a page made from an ad is replaced by the page itself, and never replaces it', async ({ served }) => {
+  const given = { id: uuid(1), pageId: 'p', page: { pageName: 'From the ad', adsAmount: 3 }, countries: ['FR'] };
+  const made = { pageId: 'p', pageName: 'From the ad', adsAmount: 3, countries: ['FR'], detailsEstimated: true };
+  const own = { pageId: 'p', pageName: 'Itself' };
+  await served.load(given);
+  expect((await served.get('/v1/pages/p')).body).toEqual(made);
+  await served.load(own);
+  await served.load(given, { ...given, id: uuid(2) });
+  expect((await served.get('/v1/pages/p')).body).toEqual(own);
+});
+
+const encoded = [
+  { id: uuid(1), headline: '수분 크림 🔥' },
+  // The second was lost before it was written here.
+  { id: uuid(2), headline: 'Crème �' },
+];
+const text = pretty(encoded);
+const utf16 = (given: string) => Buffer.from(given, 'utf16le');
+
+test.for([
+  ['UTF-8 with a byte order mark', Buffer.from(`\uFEFF${text}`)],
+  ['UTF-16', utf16(`\uFEFF${text}`)],
+  ['UTF-16 without a mark', utf16(text)],
+  ['UTF-16, big end first', utf16(`\uFEFF${text}`).swap16()],
+  ['UTF-16, big end first, without a mark', utf16(text).swap16()],
+  ['gzip', gzipSync(text)],
+  ['gzip in two parts', Buffer.concat([gzipSync(text.slice(0, 30)), gzipSync(text.slice(30))])],
+  ['UTF-16 in gzip', gzipSync(utf16(`\uFEFF${text}`))],
+] as const)('%s is found by content', async ([_, bytes], { served }) => {
+  for (const chunks of [[bytes], Array.from(bytes, (byte) => Buffer.of(byte))]) {
+    expect(await served.library.import(chunksOf(chunks))).toMatchObject({ ads: 2, skipped: 0, notes: [] });
+    expect((await served.found({ sort: 'duplicates', order: 'asc' })).items).toEqual(encoded);
+  }
+});
+
+test('bytes of another encoding are kept as they can be, and noted', async ({ served }) => {
+  const bytes = Buffer.from(`{"id":"${uuid(1)}","headline":"Crème"}`, 'latin1');
+  const report = await served.library.import(chunksOf([bytes]));
+  expect(report).toMatchObject({ ads: 1, skipped: 0 });
+  expect(report.notes).toEqual([expect.stringMatching(/^bytes that are not UTF-8 .* save the file as UTF-8/)]);
+});
+
+const whole = gzipSync(pretty([ad(1), ad(2)]));
+const notJson = 'not JSON; "library import --help" names the formats';
+const cutOff = 'not JSON: a text or a bracket is not closed; is the file cut off?';
+const mixed: unknown[] = [
+  ...[ad(2), { id: 'seven' }, { id: uuid(3), duplicates: 'many' }, { id: uuid(4), startedAt: 'yesterday' }],
+  ...[{ name: 'neither' }, { pageId: 'no-name' }, 42, [ad(5), { id: 'eight' }], { data: [ad(6)] }],
+];
+const twoAds = pretty({ data: [ad(1), ad(2)] });
+
+test.for<[name: string, source: string | Uint8Array, ads: number, ...problems: (string | RegExp)[]]>([
+  [
+    'lines of their own',
+    `${json(ad(1))}\n\n${mixed.map(json).join('\n')}`,
+    4,
+    'line 4: id: an ad\'s id is a UUID; got "seven"',
+    /^line 5: duplicates: /,
+    'line 6: startedAt: not an ISO 8601 date-time',
+    /^line 7: neither an ad \(id\) nor a page \(pageId, pageName\) nor an ad of the public ad library \(ad_archive_id\);/,
+    /^line 8: pageName: /,
+    `line 9: ${notJson}`,
+    'line 10, [1].id: an ad\'s id is a UUID; got "eight"',
+  ],
+  [
+    'fields in a document',
+    pretty({ data: [ad(1), { id: 'x' }, { ...ad(3), countries: [1] }, ad(4)] }),
+    2,
+    'line 9, data[1].id: an ad\'s id is a UUID; got "x"',
+    'line 16, data[2].countries.0: Invalid input: expected string, received number',
+  ],
+  [
+    'a text that is not closed in a document',
+    pretty([ad(1), ad(2), ad(3)]).replace('"Ad 2"', '"Ad 2'),
+    1,
+    'line 8: not JSON; nothing after it was read, and "library import --help" names the formats',
+  ],
+  [
+    'a bracket that is not closed on a line',
+    [`{"id":"${uuid(1)}","n":`, json(ad(2)), `{"id":"${uuid(3)}","a":[{"b":1}`, json(ad(4)), json(ad(5))].join('\n'),
+    3,
+    `line 1: ${notJson}`,
+    `line 3: ${notJson}`,
+  ],
+  ['a file that is cut off in a record', twoAds.slice(0, -30), 1, `line 9: ${cutOff}`],
+  ['a file that is cut off after a record', twoAds.slice(0, -4), 2, `line 11: ${cutOff}`],
+  [
+    'zero bytes, markup and anything else that is not JSON',
+    `${json(ad(1))}\n\0\0\n<html>\n{"id":"\0"}\n`,
+    1,
+    ...[2, 3, 4].map((line) => `line ${line}: ${notJson}`),
+  ],
+  ['a hundred thousand brackets', `${'['.repeat(1e5)}${']'.repeat(1e5)}\n${json(ad(1))}\n`, 1, /not a JSON object/],
+  ['gzip that is cut off', whole.subarray(0, -10), 0, /the compressed data is cut off; import a whole copy$/],
+  ['damaged gzip', Buffer.from(whole).fill(0xff, 20, 24), 0, /the compressed data is damaged; import a whole copy$/],
+  ['gzip in gzip', gzipSync(whole), 0, /compressed twice; unpack the file once and import the result$/],
+  ['a ZIP archive', 'PK\x03\x04…', 0, /a ZIP archive or a workbook; unpack it/],
+  [
+    'an ad of a page that nobody can ask for',
+    json({ ...ad(1), pageId: '..' }),
+    0,
+    /^line 1: pageId: cannot be asked for/,
+  ],
+  [
+    'a record of more than a megabyte',
+    `${json([{ id: uuid(1), body: 'long '.repeat(250_000) }, ad(2)])}\n`,
+    1,
+    /^line 1, \[0\]: a record of more than 1048576 characters; a list of records goes into/,
+  ],
+])(
+  '%s: what is wrong is named by line and path, and costs one record',
+  async ([_, source, ads, ...problems], { served }) => {
+    const report = await served.library.import(chunksOf([source]));
+    expect(report.ads).toBe(ads);
+    const lines = importText({ name: 'file', ...report })
+      .split('\n  ')
+      .slice(1);
+    expect(lines).toEqual(problems.map((one) => (typeof one === 'string' ? one : expect.stringMatching(one))));
+  },
+);
+
+test('page ids that no call could ask for are refused', async ({ served }) => {
+  const wrong = ['.', '..', '', 'a/../b', 'a\0b', 'a\nb', '\ud800', 'x'.repeat(301)];
+  const right = ['x'.repeat(300), 'ü z'];
+  const report = await served.load(...[...wrong, ...right].map((pageId) => ({ pageId, pageName: 'P' })));
+  expect(report).toMatchObject({ pages: right.length, skipped: wrong.length });
+  for (const { problem } of report.problems)
+    expect(problem).toMatch(/^pageId: cannot be asked for; a page id has 1 to 300/);
+  for (const id of right) expect((await served.get(`/v1/pages/${encodeURIComponent(id)}`)).status).toBe(200);
+});
+
+test('what replaced an earlier record and why others were skipped is counted', async ({ served }) => {
+  const wrong = Array.from({ length: 100 }, (_, at) => (at % 2 ? { id: `no uuid ${at}` } : 7));
+  const report = await served.load(ad(1), ad(1), ad(2), ...wrong);
+  const lines = importText({ name: 'file', ...report }).split('\n');
+  expect(lines[0]).toBe('file: 3 ads and 0 pages, 1 of them updated an earlier record, 100 skipped:');
+  expect(lines).toHaveLength(1 + 50 + 3);
+  expect(lines.slice(-3)).toEqual(['  and 50 more:', '    25 × not JSON', "    25 × id: an ad's id is a UUID"]);
+});
+
+test('the report on a record is short, however much is wrong with it', async ({ served }) => {
+  const { problems } = await served.load({ id: uuid(1), countries: Array(50_000).fill(1) });
+  expect(problems[0]?.problem).toMatch(/^countries\.0: /);
+  expect(problems[0]?.problem.length).toBeLessThanOrEqual(500);
 });

@@ -7,8 +7,7 @@ import type { ServedLibrary } from './support/served-library.ts';
 const guide = readFileSync(new URL('../../docs/archive.md', import.meta.url), 'utf8');
 const example = /```csv\n(.*?)```/s.exec(guide)?.[1] ?? '';
 
-const adsOf = async (served: ServedLibrary, filters: object = {}) =>
-  (await served.ask('POST', '/v1/ads/search', { key: served.key(), body: filters })).body.items;
+const adsOf = async (served: ServedLibrary, filters: object = {}) => (await served.search(filters)).body.items;
 
 test('the example of the guide is imported, found and dated', async ({ served }) => {
   expect(example).toBe(readFileSync(new URL('../../docs/examples/own-ads.csv', import.meta.url), 'utf8'));

@@ -1,226 +1,261 @@
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
-import { runOf } from '../../src/present/values.ts';
-import { searchAll, serveLibrary, serveRich, startOfTests, uuid } from './support/served-library.ts';
+import { runOf, timeOf } from '../../src/present/values.ts';
+import { serveLibrary, startOfTests, uuid } from './support/served-library.ts';
 
-const { served, key } = await serveRich();
-afterAll(() => served.close());
+const served = await serveLibrary();
+const { TZ } = process.env;
+afterAll(async () => {
+  if (TZ === undefined) delete process.env.TZ;
+  else process.env.TZ = TZ;
+  await served.close();
+});
 
-const day = 86_400_000;
-const isoDay = (offset: number) => new Date(startOfTests + offset * day).toISOString();
+type Model = {
+  headline?: string;
+  countries?: string[];
+  publisherPlatform?: string[];
+  ctaType?: string | null;
+  startedAt?: string | null;
+  lastSeenAt?: string | null;
+  endDate?: string | null;
+  duplicates?: number | null;
+  adSpendMin?: number;
+  adSpendMax?: number;
+  website?: { siteDomain: string };
+};
 
-describe('filters and sorting', () => {
-  type Model = {
-    id: string;
-    countries?: string[];
-    publisherPlatform?: string[];
-    ctaType?: string | null;
-    startedAt?: string | null;
-    lastSeenAt?: string | null;
-    endDate?: string | null;
-    duplicates?: number | null;
-    adSpendMin?: number;
-    adSpendMax?: number;
-    website?: { siteDomain: string };
-  };
-  const orMissing = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: undefined });
-  const ads = fc
-    .array(
-      fc.record({
-        countries: orMissing(fc.subarray(['US', 'DE', 'KR', 'BR'])),
-        publisherPlatform: orMissing(fc.subarray(['FACEBOOK', 'INSTAGRAM'])),
-        ctaType: orMissing(fc.constantFrom('SHOP_NOW', 'LEARN_MORE', null)),
-        startedAt: orMissing(fc.integer({ min: -5, max: 5 }).map(isoDay)),
-        lastSeenAt: orMissing(fc.option(fc.integer({ min: -9, max: 1 }).map((hours) => isoDay(hours / 2)))),
-        endDate: orMissing(fc.option(fc.integer({ min: -5, max: 5 }).map(isoDay))),
-        duplicates: orMissing(fc.option(fc.integer({ min: 0, max: 4 }))),
-        adSpendMin: orMissing(fc.integer({ min: 0, max: 5 })),
-        adSpendMax: orMissing(fc.integer({ min: 5, max: 9 })),
-        website: orMissing(
-          fc.constantFrom('a.example', 'shop.a.example', 'b.example').map((siteDomain) => ({ siteDomain })),
-        ),
-      }),
-      { maxLength: 25 },
-    )
-    .map((list): Model[] => list.map((ad, at) => JSON.parse(JSON.stringify({ id: uuid(at), ...ad }))));
+const orMissing = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: undefined });
+const isoDay = (offset: number) => new Date(startOfTests + offset * 86_400_000).toISOString();
+const days = fc.integer({ min: -5, max: 5 }).map(isoDay);
+/** In halves of a day, with the zone and without: that is UTC, too. */
+const times = fc
+  .tuple(fc.integer({ min: -10, max: 10 }), fc.boolean())
+  .map(([half, zone]) => isoDay(half / 2).slice(0, zone ? undefined : -1));
 
-  const rules = {
-    countries: [
-      fc.subarray(['us', 'DE', 'KR'], { minLength: 1 }),
-      (ad: Model, any: string[]) => any.some((one) => ad.countries?.includes(one.toUpperCase())),
-    ],
-    publisherPlatform: [fc.constantFrom('INSTAGRAM'), (ad: Model, one: string) => ad.publisherPlatform?.includes(one)],
-    ctaType: [
-      fc.constantFrom(['SHOP_NOW'], ['shop_now', 'LEARN_MORE']),
-      (ad: Model, any: string[]) => any.some((one) => ad.ctaType === one.toUpperCase()),
-    ],
-    domain: [
-      fc.constantFrom('a.example', 'shop.a.example', 'example', 'xa.example'),
-      (ad: Model, one: string) => `.${ad.website?.siteDomain}`.endsWith(`.${one}`),
-    ],
-    duplicatesFrom: [fc.integer({ min: 0, max: 4 }), (ad: Model, least: number) => (ad.duplicates ?? -1) >= least],
-    duplicatesTo: [fc.integer({ min: 0, max: 4 }), (ad: Model, most: number) => (ad.duplicates ?? 99) <= most],
-    adSpendFrom: [
-      fc.integer({ min: 0, max: 9 }),
-      (ad: Model, least: number) => (ad.adSpendMax ?? ad.adSpendMin ?? -1) >= least,
-    ],
-    adSpendTo: [
-      fc.integer({ min: 0, max: 9 }),
-      (ad: Model, most: number) => (ad.adSpendMin ?? ad.adSpendMax ?? 99) <= most,
-    ],
-    startedAtFrom: [
-      fc.integer({ min: -5, max: 5 }).map(isoDay),
-      (ad: Model, from: string) => (ad.startedAt ?? '') >= from,
-    ],
-    startedAtTo: [
-      fc.integer({ min: -5, max: 5 }).map((offset) => isoDay(offset).slice(0, 10)),
-      (ad: Model, to: string) => ad.startedAt != null && ad.startedAt.slice(0, 10) <= to,
-    ],
-    active: [fc.boolean(), (ad: Model, active: boolean) => runOf(ad, startOfTests).stillRunning === active],
-    missing: [fc.constant(['active']), (ad: Model) => runOf(ad, startOfTests).stillRunning === undefined],
-    // biome-ignore lint/suspicious/noExplicitAny: each rule has a value of its own type
-  } as Record<string, [fc.Arbitrary<any>, (ad: Model, value: any) => boolean | undefined]>;
-  const filters = fc.record(Object.fromEntries(Object.entries(rules).map(([name, [value]]) => [name, value])), {
-    requiredKeys: [],
-  });
+const someAds: fc.Arbitrary<Model[]> = fc.array(
+  fc
+    .record({
+      headline: orMissing(fc.constantFrom('red tea', 'green tea', 'red shoes', '')),
+      countries: orMissing(fc.subarray(['US', 'DE', 'KR', 'BR'])),
+      publisherPlatform: orMissing(fc.subarray(['FACEBOOK', 'INSTAGRAM'])),
+      ctaType: orMissing(fc.constantFrom('SHOP_NOW', 'LEARN_MORE', null)),
+      startedAt: orMissing(times),
+      lastSeenAt: orMissing(fc.option(times)),
+      endDate: orMissing(fc.option(times)),
+      duplicates: orMissing(fc.option(fc.integer({ min: 0, max: 4 }))),
+      adSpendMin: orMissing(fc.integer({ min: 0, max: 5 })),
+      adSpendMax: orMissing(fc.integer({ min: 5, max: 9 })),
+      website: orMissing(
+        fc.constantFrom('a.example', 'shop.a.example', 'b.example').map((siteDomain) => ({ siteDomain })),
+      ),
+    })
+    .map((ad) => JSON.parse(JSON.stringify(ad))),
+  { maxLength: 20 },
+);
+
+const stillRunning = (ad: Model) => runOf(ad, startOfTests).stillRunning;
+const daysRunning = (ad: Model) => runOf(ad, startOfTests).daysRunning;
+const lacks: Record<string, (ad: Model) => boolean> = {
+  active: (ad) => stillRunning(ad) === undefined,
+  headline: (ad) => !ad.headline,
+  countries: (ad) => !ad.countries?.length,
+  ctaType: (ad) => ad.ctaType == null,
+  startedAt: (ad) => ad.startedAt == null,
+  duplicates: (ad) => ad.duplicates == null,
+  adSpend: (ad) => (ad.adSpendMin ?? ad.adSpendMax) === undefined,
+};
+
+const has = (ad: Model, word: string) => ad.headline?.split(' ').includes(word) === true;
+const whole = (least: number, most: number) => fc.integer({ min: least, max: most });
+
+/** What each filter takes, and which ads it finds. */
+const rules = {
+  query: [
+    fc.constantFrom('tea', '-tea', 'red tea', 'red -tea'),
+    (ad, text: string) => text.split(' ').every((one) => (one[0] === '-' ? !has(ad, one.slice(1)) : has(ad, one))),
+  ],
+  countries: [
+    fc.subarray(['us', 'DE', 'KR'], { minLength: 1 }),
+    (ad, any: string[]) => any.some((one) => ad.countries?.includes(one.toUpperCase())),
+  ],
+  publisherPlatform: [fc.constant('INSTAGRAM'), (ad, one: string) => ad.publisherPlatform?.includes(one)],
+  ctaType: [
+    fc.constantFrom(['SHOP_NOW'], ['shop_now', 'LEARN_MORE']),
+    (ad, any: string[]) => any.some((one) => ad.ctaType === one.toUpperCase()),
+  ],
+  domain: [
+    fc.constantFrom('a.example', 'shop.a.example', 'example', 'xa.example'),
+    (ad, one: string) => `.${ad.website?.siteDomain}`.endsWith(`.${one}`),
+  ],
+  duplicatesFrom: [whole(0, 4), (ad, least: number) => (ad.duplicates ?? -1) >= least],
+  duplicatesTo: [whole(0, 4), (ad, most: number) => (ad.duplicates ?? 99) <= most],
+  adSpendFrom: [whole(0, 9), (ad, least: number) => (ad.adSpendMax ?? ad.adSpendMin ?? -1) >= least],
+  adSpendTo: [whole(0, 9), (ad, most: number) => (ad.adSpendMin ?? ad.adSpendMax ?? 99) <= most],
+  daysRunningFrom: [whole(0, 6), (ad, least: number) => (daysRunning(ad) ?? -1) >= least],
+  daysRunningTo: [whole(0, 6), (ad, most: number) => (daysRunning(ad) ?? 99) <= most],
+  startedAtFrom: [days, (ad, from: string) => Number(timeOf(ad.startedAt)) >= Number(timeOf(from))],
+  startedAtTo: [
+    days.map((time) => time.slice(0, 10)),
+    (ad, to: string) => ad.startedAt != null && ad.startedAt.slice(0, 10) <= to,
+  ],
+  active: [fc.boolean(), (ad, active: boolean) => stillRunning(ad) === active],
+  missing: [
+    fc.subarray(Object.keys(lacks), { minLength: 1, maxLength: 2 }),
+    (ad, keys: string[]) => keys.every((key) => lacks[key]?.(ad)),
+  ],
+  // biome-ignore lint/suspicious/noExplicitAny: each rule has a value of its own type
+} as Record<string, [fc.Arbitrary<any>, (ad: Model, value: any) => boolean | undefined]>;
+
+/** At most three at once: more find nothing. */
+const someFilters = fc
+  .subarray(Object.keys(rules), { maxLength: 3 })
+  .chain((keys) => fc.record(Object.fromEntries(keys.map((key) => [key, rules[key]?.[0] ?? fc.constant(0)]))));
+
+type Filters = Record<string, unknown> & { not?: Record<string, unknown> };
+
+function isFound(ad: Model, { not = {}, ...filters }: Filters): boolean {
+  const finds = ([key, value]: [string, unknown]) => rules[key]?.[1](ad, value) === true;
+  // Each key of `missing` counts by itself there.
+  const { missing = [], ...others } = not as { missing?: string[] };
+  const excluded = [...Object.entries(others), ...missing.map((key): [string, unknown] => ['missing', [key]])];
+  return Object.entries(filters).every(finds) && !excluded.some(finds);
+}
+
+const sortValues: Record<string, (ad: Model) => number | null | undefined> = {
+  startedAt: (ad) => timeOf(ad.startedAt),
+  duplicates: (ad) => ad.duplicates,
+  adSpend: (ad) => ad.adSpendMax,
+  daysRunning,
+};
+
+/** In the order of a measure, then as they were stored; those without a value last. */
+function sorted<Item extends Model>(ads: Item[], { sort = 'startedAt', order = 'desc' }): Item[] {
+  const sign = order === 'asc' ? 1 : -1;
+  return ads
+    .map((ad, at) => ({ ad, value: sortValues[sort]?.(ad) ?? null, at }))
+    .sort((left, right) => {
+      if (left.value === right.value) return sign * (left.at - right.at);
+      if (left.value === null || right.value === null) return left.value === null ? 1 : -1;
+      return sign * (left.value - right.value);
+    })
+    .map(({ ad }) => ad);
+}
+
+const countable: Record<string, (ad: Model) => unknown[]> = {
+  countries: ({ countries = [] }) => countries,
+  publisherPlatform: ({ publisherPlatform = [] }) => publisherPlatform,
+  ctaType: ({ ctaType }) => [ctaType ?? []].flat(),
+  domain: ({ website: { siteDomain = '' } = {} }) =>
+    siteDomain === 'shop.a.example' ? [siteDomain, 'a.example'] : [siteDomain || []].flat(),
+  active: (ad) => [stillRunning(ad) ?? []].flat(),
+};
+
+test('a search answers what a plain reading of its filters does, page by page, in any zone, whatever was replaced', async () => {
   const sorting = fc.record(
-    { sort: fc.constantFrom('duplicates', 'startedAt', 'adSpend'), order: fc.constantFrom('asc', 'desc') },
+    { sort: fc.constantFrom(...Object.keys(sortValues)), order: fc.constantFrom('asc', 'desc') },
     { requiredKeys: [] },
   );
+  const wanted = fc.tuple(someFilters, fc.option(someFilters, { nil: undefined }));
+  const counted = fc.constantFrom(...Object.keys(countable));
+  let run = 0;
+  await fc.assert(
+    fc.asyncProperty(
+      fc.tuple(someAds, someAds),
+      wanted,
+      sorting,
+      whole(1, 12),
+      counted,
+      async ([earlier, later], [some, not], sort, limit, countBy) => {
+        run++;
+        const pageId = `run ${run}`;
+        const withId = (ads: Model[]) => ads.map((ad, at) => ({ ...ad, id: uuid(100 * run + at), pageId }));
+        const filters = { ...some, ...(not && { not }) };
+        process.env.TZ = 'Asia/Tokyo';
+        await served.load(...withId(earlier));
+        await served.load(...withId(later));
+        process.env.TZ = 'America/Los_Angeles';
+        // A record that replaces another keeps its place.
+        const stored = [...new Map([...withId(earlier), ...withId(later)].map((ad) => [ad.id, ad])).values()];
+        const expected = sorted(stored, sort).filter((ad) => isFound(ad, filters));
+        const { items, totalHits } = await served.found({ ...filters, ...sort, pageId, limit });
+        expect(items.map(({ id }) => id)).toEqual(expected.map(({ id }) => id));
+        expect(totalHits).toBe(expected.length);
 
-  function expected(all: Model[], wanted: Record<string, unknown>, { sort = 'startedAt', order = 'desc' }) {
-    const value = (ad: Model) => (sort === 'adSpend' ? ad.adSpendMax : ad[sort as 'duplicates' | 'startedAt']) ?? null;
-    const sign = order === 'asc' ? 1 : -1;
-    return all
-      .filter((ad) => Object.entries(wanted).every(([name, given]) => rules[name]?.[1](ad, given)))
-      .map((ad, at) => ({ id: ad.id, value: value(ad), at }))
-      .sort((left, right) => {
-        if (left.value === null || right.value === null) {
-          return left.value === right.value ? sign * (left.at - right.at) : left.value === null ? 1 : -1;
-        }
-        return sign * (left.value < right.value ? -1 : left.value > right.value ? 1 : left.at - right.at);
-      })
-      .map(({ id }) => id);
-  }
+        const { [countBy]: _, ...others } = filters as Filters;
+        const { body } = await served.search({ ...others, pageId, countBy, limit: 1 });
+        const found = stored.filter((ad) => isFound(ad, others));
+        const totals = new Map<unknown, number>(countBy === 'active' ? [true, false].map((one) => [one, 0]) : []);
+        const valuesOf = (ad: Model) => countable[countBy]?.(ad) ?? [];
+        for (const value of found.flatMap(valuesOf)) totals.set(value, (totals.get(value) ?? 0) + 1);
+        const { values, none } = body.counts;
+        expect(new Map(values.map((one: { value: unknown; total: number }) => [one.value, one.total]))).toEqual(totals);
+        expect(none).toBe(found.filter((ad) => valuesOf(ad).length === 0).length);
+      },
+    ),
+    { numRuns: 150 },
+  );
+});
 
-  test('answers what a plain reading of the filters answers, page by page', async () => {
-    await fc.assert(
-      fc.asyncProperty(ads, filters, sorting, fc.integer({ min: 1, max: 30 }), async (all, wanted, sorted, limit) => {
-        const own = await serveLibrary();
-        try {
-          await own.load(...all);
-          const by = own.key();
-          const { items, totalHits } = await searchAll(own, '/v1/ads/search', by, { ...wanted, ...sorted, limit });
-          const ids = items.map((item: { id: string }) => item.id);
-          expect(ids).toEqual(expected(all, wanted, sorted));
-          expect(totalHits).toBe(ids.length);
-        } finally {
-          await own.close();
-        }
-      }),
-      { numRuns: 150 },
-    );
+describe('what filters find', () => {
+  const pageId = 'examples';
+  const examples = [
+    {
+      headline: 'Tea for two',
+      body: 'Loose leaf tea, picked by hand and sent to your door within two days',
+      countries: ['DE', 'AT'],
+      startedAt: '2026-01-05T00:00:00Z',
+      page: { pageName: 'Leaf & Co' },
+      bylines: 'Paid for by Friends of Tea',
+      ...{ currency: 'EUR', impressionsMin: 100, impressionsMax: 500 },
+    },
+    { headline: '', body: null, languages: ['pt_BR'], page: { pageName: 'leaf & co' } },
+    {
+      body: '따뜻한 차 한 잔으로 하루를 시작하세요. 오늘만 무료배송',
+      startedAt: '2026-02-05T00:00:00Z',
+      page: { pageName: 'Leaf & Co Korea' },
+      audienceSizeMin: 1000,
+    },
+  ];
+  const first = 1_000_001;
+  const loaded = served.load(...examples.map((ad, at) => ({ ...ad, id: uuid(first + at), pageId })));
+
+  test.each([
+    [{ language: ['en'] }, [1]],
+    [{ language: ['ko', 'pt'] }, [2, 3]],
+    [{ language: 'pt_br' }, [2]],
+    [{ advertiserExact: 'Leaf & Co' }, [1, 2]],
+    [{ advertiser: 'leaf co' }, [1, 2, 3]],
+    [{ bylines: '"friends of tea"' }, [1]],
+    [{ bylines: '-friends' }, [2, 3]],
+    [{ query: 'friends' }, [1]],
+    [{ query: '-tea', not: { bylines: 'tea' } }, [2, 3]],
+    [{ not: { query: '-tea' } }, [1]],
+    [{ not: {} }, [1, 2, 3]],
+    [{ currency: 'eur' }, [1]],
+    [{ impressionsFrom: 500 }, [1]],
+    [{ impressionsTo: 99 }, []],
+    [{ audienceSizeFrom: 1000, audienceSizeTo: 1000 }, [3]],
+    [{ missing: ['STARTEDAT'] }, [2]],
+    [{ countries: 'de', order: 'ASC' }, [1]],
+    [{ startedAtTo: '2026-01-05T12:00+01:00' }, [1]],
+    [{ startedAtTo: '2026-01-05T00:30+01:00' }, []],
+  ] as const)('%j finds %j', async (filters, numbers) => {
+    await loaded;
+    const { items } = await served.found({ ...filters, pageId });
+    expect(items.map(({ id }) => Number(id.slice(-1))).sort()).toEqual(numbers);
   });
 
-  const valuesOf: Record<string, (ad: Model) => unknown[]> = {
-    countries: ({ countries = [] }) => countries,
-    publisherPlatform: ({ publisherPlatform = [] }) => publisherPlatform,
-    ctaType: ({ ctaType }) => [ctaType ?? []].flat(),
-    domain: ({ website }) =>
-      website === undefined
-        ? []
-        : [website.siteDomain, website.siteDomain.split('.').slice(1).join('.')].filter((one) => one.includes('.')),
-    active: (ad) => [runOf(ad, startOfTests).stillRunning ?? []].flat(),
-  };
-  test('counts by a key as a plain reading of the ads does, whatever was replaced', async () => {
-    await fc.assert(
-      fc.asyncProperty(ads, ads, filters, async (earlier, all, wanted) => {
-        const own = await serveLibrary();
-        try {
-          await own.load(...earlier);
-          await own.load(...all);
-          const stored = [...new Map([...earlier, ...all].map((ad) => [ad.id, ad])).values()];
-          for (const [countBy, values] of Object.entries(valuesOf)) {
-            const { [countBy]: _, ...filters } = wanted;
-            const { body } = await own.ask('POST', '/v1/ads/search', {
-              key: own.key(),
-              body: { ...filters, countBy, limit: 1 },
-            });
-            const found = stored.filter((ad) => expected([ad], filters, {}).length > 0);
-            const counts = new Map<unknown, number>(countBy === 'active' ? [true, false].map((one) => [one, 0]) : []);
-            for (const value of found.flatMap(values)) counts.set(value, (counts.get(value) ?? 0) + 1);
-            expect(body.totalHits).toBe(found.length);
-            expect(
-              new Map(body.counts.values.map((one: { value: unknown; total: number }) => [one.value, one.total])),
-            ).toEqual(counts);
-            const isWithout = (ad: Model) =>
-              countBy === 'domain' ? ad.website === undefined : values(ad).length === 0;
-            expect(body.counts.none).toBe(found.filter(isWithout).length);
-          }
-        } finally {
-          await own.close();
-        }
-      }),
-      { numRuns: 60 },
-    );
-  }, 120_000);
-});
-
-test('days running are calendar days, as in results', async () => {
-  const late = { id: uuid(77), startedAt: '2026-03-01T23:00:00Z', lastSeenAt: '2026-03-02T01:00:00Z' };
-  await served.load(late);
-  const { items } = await searchAll(served, '/v1/ads/search', key, { daysRunningFrom: 1, daysRunningTo: 1 });
-  expect(items.map(({ id }: { id: string }) => id)).toContain(late.id);
-  expect(runOf(late, served.clock.now).daysRunning).toBe(1);
-});
-
-test('days running are those that results show, on every page and in every zone, an end to come not yet counted', async () => {
-  const { TZ } = process.env;
-  const day = 86_400_000;
-  const own = await serveLibrary();
-  const today = own.clock.now;
-  const days = fc.option(fc.integer({ min: -20, max: 20 }), { nil: undefined });
-  const [dates = []] = fc.sample(fc.array(fc.tuple(days, days, days), { minLength: 120, maxLength: 120 }), 1);
-  const without = (from: number | undefined) =>
-    from === undefined ? null : new Date(today + from * day).toISOString().replace('Z', '');
-  const all = dates.map(([start, seen, end], index) => ({
-    id: uuid(index),
-    startedAt: without(start),
-    lastSeenAt: without(seen),
-    endDate: without(end),
-  }));
-  try {
-    process.env.TZ = 'Asia/Tokyo';
-    await own.load(...all);
-    process.env.TZ = 'America/Los_Angeles';
-    for (const ran of [0, 1, 5, 12]) {
-      const wanted = { daysRunningFrom: ran, daysRunningTo: ran, sort: 'daysRunning', limit: 3 };
-      const { items } = await searchAll(own, '/v1/ads/search', own.key(), wanted);
-      const shown = all.filter((_, index) => {
-        const [start = Number.NaN, seen, end] = dates[index] ?? [];
-        return ((end !== undefined && end <= 0 ? end : seen) ?? Number.NaN) - start === ran;
-      });
-      expect(items.map(({ id }: { id: string }) => id).toSorted()).toEqual(shown.map(({ id }) => id));
-      for (const ad of shown) expect(runOf(ad, today).daysRunning).toBe(ran);
-    }
-  } finally {
-    process.env.TZ = TZ;
-    if (TZ === undefined) delete process.env.TZ;
-    await own.close();
-  }
-});
-
-describe('searchPages', () => {
-  test('filters by languages and technologies, and finds by name', async () => {
+  test('of pages are languages, technologies and names', async () => {
     await served.load(
       { pageId: 'de-1', pageName: 'Müller Möbel', languages: ['de'], technologySlugs: ['live-chat'], pageLikes: 5 },
       { pageId: 'de-2', pageName: 'Schmidt Möbel', languages: ['de', 'en'], pageLikes: 50 },
     );
-    const names = async (body: Record<string, unknown>) =>
-      (await searchAll(served, '/v1/pages/search', key, body)).items.map((page: { pageId: string }) => page.pageId);
-    expect(await names({ query: 'mobel', sort: 'pageLikes' })).toEqual(['de-2', 'de-1']);
-    expect(await names({ languages: ['EN'], query: 'möbel' })).toEqual(['de-2']);
-    expect(await names({ technologySlugs: 'live-chat' })).toEqual(['de-1']);
-    expect(await names({ query: 'mobel', pageLikesTo: 10 })).toEqual(['de-1']);
+    const found = async (filters: object) =>
+      (await served.found({ ...filters }, 'pages')).items.map(({ pageId }) => pageId);
+    expect(await found({ query: 'mobel', sort: 'pageLikes' })).toEqual(['de-2', 'de-1']);
+    expect(await found({ languages: ['EN'], query: 'möbel' })).toEqual(['de-2']);
+    expect(await found({ technologySlugs: 'live-chat' })).toEqual(['de-1']);
+    expect(await found({ query: 'mobel', pageLikesTo: 10 })).toEqual(['de-1']);
   });
 });

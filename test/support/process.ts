@@ -26,9 +26,11 @@ const endsWithParent = `--import=data:text/javascript,${encodeURIComponent(
   `if (process.channel) { process.once('disconnect', () => process.exit(1)); process.channel.unref(); }`,
 )}`;
 
-export function start(args: string[] = [], env: Record<string, string> = {}): Running {
-  const { command: file, args: all } = command(args);
-  const child = spawn(file, [endsWithParent, ...all], {
+/** @param within another command, that runs this one */
+export function start(args: string[] = [], env: Record<string, string> = {}, within: string[] = []): Running {
+  const { command: node, args: all } = command(args);
+  const [file = '', ...words] = [...within, node, endsWithParent, ...all];
+  const child = spawn(file, words, {
     env: { PATH: process.env.PATH ?? '', ...env },
     stdio: ['pipe', 'pipe', 'pipe', 'ipc'],
   });

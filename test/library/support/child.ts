@@ -1,34 +1,22 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 
 export type Child = {
-  pid: number;
   /** The first line of JSON that the process wrote. */
   ready: Record<string, string>;
   next(): Promise<Record<string, string>>;
-  signal(name: NodeJS.Signals): void;
   /** SIGKILL, so that nothing can be cleaned up. */
   kill(): Promise<void>;
   /** Its exit code and what it wrote to standard error. */
   ended: Promise<{ code: number | null; errors: string }>;
 };
 
-/** Command and arguments that start another command in a process namespace of its own. */
-const unshare = ['unshare', '--user', '--map-root-user', '--pid', '--fork', '--mount-proc', '--kill-child=SIGKILL'];
-
-export const canUnshare = spawnSync('unshare', [...unshare.slice(1), 'true']).status === 0;
-
 /** Runs a TypeScript file of this folder in its own process, which writes a line of JSON when it is ready. */
-export async function startChild(
-  file: string,
-  args: Record<string, unknown>,
-  { isolated = false } = {},
-): Promise<Child> {
+export async function startChild(file: string, args: Record<string, unknown>): Promise<Child> {
   const run =
     "const { runnerImport } = await import('vite'); await runnerImport(process.env.CHILD_FILE, { logLevel: 'error' });";
-  const [command = '', ...words] = [...(isolated ? unshare : []), process.execPath, '--input-type=module', '-e', run];
-  const child: ChildProcess = spawn(command, words, {
+  const child: ChildProcess = spawn(process.execPath, ['--input-type=module', '-e', run], {
     env: { ...process.env, CHILD_FILE: new URL(file, import.meta.url).pathname, CHILD_ARGS: JSON.stringify(args) },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -44,10 +32,8 @@ export async function startChild(
     return JSON.parse(value);
   };
   return {
-    pid: child.pid ?? 0,
     ready: await next(),
     next,
-    signal: (name) => child.kill(name),
     async kill() {
       child.kill('SIGKILL');
       await ended;

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'vitest';
-import { type ServedLibrary, serveLibrary } from './served-library.ts';
+import { serveLibrary } from './served-library.ts';
 
 interface Cleanup {
   onCleanup(close: () => Promise<void>): void;
@@ -14,21 +14,13 @@ async function serve({ onCleanup }: Cleanup) {
   return served;
 }
 
-/** A key with practically unlimited credits. */
-const richKey = ({ served }: { served: ServedLibrary }) =>
-  served.key({ credits: 1e9, hourlyLimit: 1e9, dailyLimit: 1e9 });
-
-/** Tests of one empty library over HTTP, each with a key of its own. */
-export const libraryTest = test
-  // biome-ignore lint/correctness/noEmptyPattern: Vitest reads there what a fixture depends on
-  .extend('served', { scope: 'file' }, ({}, cleanup) => serve(cleanup))
-  .extend('key', richKey);
+/** Tests of one empty library over HTTP. */
+// biome-ignore lint/correctness/noEmptyPattern: Vitest reads there what a fixture depends on
+export const libraryTest = test.extend('served', { scope: 'file' }, ({}, cleanup) => serve(cleanup));
 
 /** The same with a new library for each test. */
-export const freshLibraryTest = test
-  // biome-ignore lint/correctness/noEmptyPattern: Vitest reads there what a fixture depends on
-  .extend('served', ({}, cleanup) => serve(cleanup))
-  .extend('key', richKey);
+// biome-ignore lint/correctness/noEmptyPattern: Vitest reads there what a fixture depends on
+export const freshLibraryTest = test.extend('served', ({}, cleanup) => serve(cleanup));
 
 /** What a test has to undo: run after it, last first, before its folder is deleted. */
 export type Undo = (() => unknown)[];

@@ -1,7 +1,6 @@
-import type { AddressInfo } from 'node:net';
-import { createAdaptorServer } from '@hono/node-server';
-import { openLibrary } from '../../../src/library/open.ts';
+import { type Library, openLibrary } from '../../../src/library/open.ts';
 import type { KeyOptions } from '../../../src/library/service/accounts.ts';
+import { listen } from '../../../src/serve/http/server.ts';
 
 /** 2026-03-15, half past ten in the morning, UTC. */
 export const startOfTests = Date.UTC(2026, 2, 15, 10, 30);
@@ -15,6 +14,12 @@ export type LibraryResponse = {
 
 export type AskOptions = { key?: string | undefined; body?: unknown; headers?: Record<string, string> };
 
+/** Serves a library on a free port of this machine. */
+export async function onLoopback(fetch: Library['fetch'], { host = '127.0.0.1', port = 0 } = {}) {
+  const { address, close } = await listen(fetch, { host, port, requestMs: 0 });
+  return { address, close: () => close(5000) };
+}
+
 /** A library in memory behind a real HTTP server, with a clock that the test moves. */
 export async function serveLibrary() {
   const clock = { now: startOfTests };
@@ -24,16 +29,10 @@ export async function serveLibrary() {
     now: () => clock.now,
     onError: (error) => errors.push(error),
   });
-  // No idle timeout: after a pause of a loaded machine the server would close a connection on which a request has just
-  // been sent.
-  const server = createAdaptorServer({
-    fetch: library.fetch,
-    overrideGlobalObjects: false,
-    serverOptions: { keepAliveTimeout: 0 },
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { address: base, close } = await onLoopback(library.fetch);
   const key = (options: KeyOptions = {}) => library.keys.create(options).key;
+  /** A key with practically unlimited credits, which is sent where a test names none. */
+  const richKey = key({ credits: 1e9, hourlyLimit: 1e9, dailyLimit: 1e9 });
 
   async function ask(method: string, path: string, { key, body, headers }: AskOptions = {}): Promise<LibraryResponse> {
     const response = await fetch(base + path, {
@@ -50,25 +49,41 @@ export async function serveLibrary() {
     return { status: response.status, headers: response.headers, body: json && text ? JSON.parse(text) : text };
   }
 
+  const get = (path: string, key = richKey) => ask('GET', path, { key });
+  const search = (body: unknown, { kind = 'ads', key = richKey } = {}) =>
+    ask('POST', `/v1/${kind}/search`, { key, body });
+
   return {
     library,
     clock,
     errors,
     base,
     key,
+    richKey,
     ask,
+    get,
+    search,
+    /** All pages of a search, without `appUrl`. */
+    async found(filters: Record<string, unknown>, kind = 'ads') {
+      const items = [];
+      let cursor: string | null = null;
+      let totalHits: number | undefined;
+      do {
+        const { status, body } = await search(cursor === null ? filters : { cursor }, { kind });
+        if (status !== 200) throw new Error(`${status}: ${JSON.stringify(body)}`);
+        totalHits ??= body.totalHits;
+        // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever came
+        items.push(...body.items.map(({ appUrl, ...item }: any) => item));
+        cursor = body.cursor;
+      } while (cursor !== null);
+      return { items, totalHits };
+    },
     load: (...records: unknown[]) => library.import(linesOf(records)),
     async close() {
-      await new Promise((resolve) => server.close(resolve));
+      await close();
       library.close();
     },
   };
-}
-
-/** The same, with a key that has practically unlimited credits. */
-export async function serveRich() {
-  const served = await serveLibrary();
-  return { served, key: served.key({ credits: 1e9, hourlyLimit: 1e9, dailyLimit: 1e9 }) };
 }
 
 export type ServedLibrary = Awaited<ReturnType<typeof serveLibrary>>;
@@ -79,18 +94,3 @@ export async function* linesOf(records: unknown[]) {
 
 /** The UUID with a number. */
 export const uuid = (number: number) => `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`;
-
-/** All pages of a search. */
-export async function searchAll({ ask }: ServedLibrary, path: string, key: string, body: Record<string, unknown>) {
-  const items = [];
-  let cursor: string | null = null;
-  let first: LibraryResponse | undefined;
-  do {
-    const answer: LibraryResponse = await ask('POST', path, { key, body: cursor === null ? body : { cursor } });
-    if (answer.status !== 200) throw new Error(`${answer.status}: ${JSON.stringify(answer.body)}`);
-    first ??= answer;
-    items.push(...answer.body.items);
-    cursor = answer.body.cursor;
-  } while (cursor !== null);
-  return { items, totalHits: first.body.totalHits };
-}
