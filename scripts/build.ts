@@ -123,16 +123,11 @@ const inputs = [...bundled, ...beside.map((file) => `node_modules/${file}`)];
 writeFileSync(new URL('THIRD-PARTY-LICENSES', made), licences(inputs, root));
 writeFileSync(new URL('sbom.cdx.json', made), billOfMaterials(inputs, root));
 
-// Types of the one module that programs import. It names no type of another, so its own file is enough.
+// Types of the one module that programs import. It names no type of another, so its own file is enough, unchecked.
 const types = mkdtempSync(join(tmpdir(), 'types-'));
-execFileSync(
-  process.execPath,
-  [resolve('typescript/package.json').replace('package.json', 'bin/tsc'), '-p', 'src', '--outDir', types],
-  {
-    cwd: root,
-    stdio: 'inherit',
-  },
-);
+const compiler = resolve('typescript/package.json').replace('package.json', 'bin/tsc');
+const alone = ['-p', 'src', '--noCheck', '--noResolve', '--outDir', types];
+execFileSync(process.execPath, [compiler, ...alone], { cwd: root, stdio: 'inherit' });
 copyFileSync(join(types, 'embed.d.ts'), new URL('embed.d.ts', made));
 rmSync(types, { recursive: true });
 
