@@ -1,9 +1,9 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { readConfig, SettingsError, unknownVariables } from '../../src/config/read-config.ts';
-import { type Flags, settings } from '../../src/config/settings.ts';
+import { type Flags, type SettingName, settings } from '../../src/config/settings.ts';
 
-/** What a server that listens would be told. */
+/** What a server that listens says of its settings. */
 function problemsOf(environment: NodeJS.ProcessEnv, flags: Flags = {}, options: object = {}): readonly string[] {
   try {
     readConfig(environment, flags, { tools: ['search_ads', 'get_ad'], listens: true, ...options });
@@ -14,32 +14,18 @@ function problemsOf(environment: NodeJS.ProcessEnv, flags: Flags = {}, options: 
   return [];
 }
 
+const overHttp = (environment: NodeJS.ProcessEnv) => problemsOf(environment, {}, { http: true });
+const base = { AD_LIBRARY_BASE_URL: 'https://api.example.com' };
+const secret = 'a secret of at least 32 characters';
+
 test('without settings the documented defaults hold', () => {
-  expect(readConfig({})).toMatchObject({
-    apiKey: undefined,
-    baseUrl: undefined,
-    demo: false,
-    host: '127.0.0.1',
-    port: 3000,
-    allowedHosts: undefined,
-    allowedOrigins: [],
-    creditBudget: undefined,
-    cacheSeconds: 900,
-    resultTokens: 8000,
-    output: 'auto',
-    tools: undefined,
-    readOnly: false,
-    timeoutMs: 45_000,
-    logLevel: 'warn',
-    database: undefined,
-    files: undefined,
-    searchFilters: undefined,
-    mediaHosts: { public: true, listed: [] },
-    stateUrl: undefined,
-    stateSecret: undefined,
-    trustedProxy: undefined,
-    publicUrl: undefined,
-    signInSecret: undefined,
+  const { metrics, callsAtOnce, callsPerKey, callsWaiting, refusalsPerMinute, ...documented } = readConfig({});
+  expect(documented).toEqual({
+    ...{ apiKey: undefined, baseUrl: undefined, demo: false, host: '127.0.0.1', port: 3000 },
+    ...{ allowedHosts: undefined, allowedOrigins: [], creditBudget: undefined, cacheSeconds: 900, resultTokens: 8000 },
+    ...{ output: 'auto', tools: undefined, readOnly: false, timeoutMs: 45_000, logLevel: 'warn', database: undefined },
+    ...{ files: undefined, searchFilters: undefined, mediaHosts: { public: true, listed: [] }, stateUrl: undefined },
+    ...{ stateSecret: undefined, trustedProxy: undefined, publicUrl: undefined, signInSecret: undefined },
   });
 });
 
@@ -49,70 +35,48 @@ test('a variable that is left empty, or was never filled in, counts as absent', 
       expect(readConfig({ [variable]: text })).toEqual(readConfig({}));
 });
 
-test('a flag overrides its variable, and the key has no flag', () => {
+test('a flag overrides its variable, and secrets have none', () => {
   expect(readConfig({ AD_LIBRARY_PORT: '1000' }, { port: '2000' }).port).toBe(2000);
   expect(readConfig({ AD_LIBRARY_PORT: '1000' }, { port: '' }).port).toBe(1000);
-  expect(settings.apiKey).not.toHaveProperty('flag');
+  for (const name of ['apiKey', 'signInSecret', 'stateSecret'] as const)
+    expect(settings[name]).not.toHaveProperty('flag');
 });
 
-test('a switch is on or off in the usual words', () => {
-  for (const [words, value] of [
-    [['true', '1', 'YES', 'on'], true],
-    [['false', '0', 'no', 'Off'], false],
-  ] as const)
-    for (const text of words) expect(readConfig({ AD_LIBRARY_DEMO: text }).demo).toBe(value);
+const redis = { engine: 'redis', tls: false, host: 'redis', port: 6379 };
+const postgres = (other: object) => ({
+  ...{ engine: 'postgres', host: 'db.example', port: 5432, user: 'me', database: 'ads' },
+  ...{ ssl: { rejectUnauthorized: true }, ...other },
 });
+const ofHosts = (isPublic: boolean, ...listed: object[]) => ({ public: isPublic, listed });
 
-describe('sign-in', () => {
-  const url = { AD_LIBRARY_PUBLIC_URL: 'https://ads.example.com' };
-  const secret = { AD_LIBRARY_SIGN_IN_SECRET: 'a secret of at least 32 characters' };
-  const base = { AD_LIBRARY_BASE_URL: 'https://api.example.com' };
-
-  test('takes its two settings together, and not with demo data', () => {
-    const problems = (environment: object) => problemsOf({ ...base, ...environment }, {}, { http: true });
-    expect(problems({ ...url, ...secret })).toEqual([]);
-    expect(problems({ ...url, ...secret, AD_LIBRARY_HOST: '0.0.0.0' })).toEqual([]);
-    expect(problems(url)).toEqual([expect.stringMatching(/^AD_LIBRARY_SIGN_IN_SECRET must be set.*openssl/)]);
-    expect(problems(secret)).toEqual([expect.stringMatching(/^AD_LIBRARY_PUBLIC_URL .*must be set/)]);
-    expect(problems({ ...url, ...secret, AD_LIBRARY_DEMO: 'true' })).toHaveLength(2);
-    expect(problems({ ...url, AD_LIBRARY_SIGN_IN_SECRET: 'too short' })).toEqual([
-      expect.stringMatching(/^AD_LIBRARY_SIGN_IN_SECRET must have at least 32(?!.*too short)/),
-    ]);
-  });
-
-  test.each([
-    'http://ads.example.com',
-    'https://ads.example.com/',
-    'https://ads.example.com/mcp',
-    'https://ads.example.com?a=b',
-    'https://user@ads.example.com',
-    'ads.example.com',
-  ])('has no public URL %s', (publicUrl) =>
-    expect(problemsOf({ AD_LIBRARY_PUBLIC_URL: publicUrl })).toEqual([
-      expect.stringMatching(/^AD_LIBRARY_PUBLIC_URL must/),
-    ]),
-  );
-
-  test.each([
+const accepted: Partial<Record<SettingName, [text: string, value: unknown][]>> = {
+  demo: [
+    ...['true', '1', 'YES', 'on'].map((text): [string, boolean] => [text, true]),
+    ...['false', '0', 'no', 'Off'].map((text): [string, boolean] => [text, false]),
+  ],
+  tools: [[' search_ads, get_ad ,,', ['search_ads', 'get_ad']]],
+  allowedHosts: [['Ads.Example.com,[::1]', ['ads.example.com', '[::1]']]],
+  baseUrl: [
+    ['https://api.example.com', 'https://api.example.com'],
+    ['https://api.example.com/ads/prefix/', 'https://api.example.com/ads/prefix'],
+    ['https://api.example.com:8443', 'https://api.example.com:8443'],
+    ['http://localhost:3001', 'http://localhost:3001'],
+    ['http://127.9.9.9', 'http://127.9.9.9'],
+    ['http://[::1]:3001', 'http://[::1]:3001'],
+  ],
+  trustedProxy: [
     ['10.0.0.2', { address: '10.0.0.2', prefix: 32, family: 'ipv4' }],
     ['10.0.0.0/8', { address: '10.0.0.0', prefix: 8, family: 'ipv4' }],
     ['[fd00::]/8', { address: 'fd00::', prefix: 8, family: 'ipv6' }],
-  ])('believes a proxy at %s', (text, network) =>
-    expect(readConfig({ AD_LIBRARY_TRUSTED_PROXY: text }).trustedProxy).toEqual(network),
-  );
-
-  test.each(['proxy', '10.0.0.0/33', '10.0.0/8', '::1/129', '10.0.0.1,10.0.0.2'])('believes no proxy %s', (text) =>
-    expect(problemsOf({ AD_LIBRARY_TRUSTED_PROXY: text })).toEqual([expect.stringContaining('10.0.0.0/8')]),
-  );
-});
-
-describe('the address of the shared state', () => {
-  const redis = { engine: 'redis', tls: false, host: 'redis', port: 6379 };
-  const postgres = (other: object) => ({
-    ...{ engine: 'postgres', host: 'db.example', port: 5432, user: 'me', database: 'ads' },
-    ...{ ssl: { rejectUnauthorized: true }, ...other },
-  });
-  test.each([
+  ],
+  mediaHosts: [
+    ['public', ofHosts(true)],
+    ['none', ofHosts(false)],
+    ['Public, CDN.example.com', ofHosts(true, { host: 'cdn.example.com' })],
+    ['localhost:8080', ofHosts(false, { host: 'localhost', port: 8080 })],
+    ['[::1]:443,2130706433', ofHosts(false, { host: '[::1]', port: 443 }, { host: '127.0.0.1' })],
+  ],
+  stateUrl: [
     ['redis://redis', redis],
     ['rediss://redis:6380/2', { ...redis, tls: true, port: 6380, database: 2 }],
     ['redis://:pass%40word@redis/', { ...redis, password: 'pass@word' }],
@@ -124,196 +88,165 @@ describe('the address of the shared state', () => {
     ['postgres://me@db.example/ads?sslmode=disable', postgres({ ssl: false })],
     ['postgres://me@localhost/ads', postgres({ host: 'localhost', ssl: false })],
     ['postgres://me@127.0.0.1/ads?sslmode=verify-full', postgres({ host: '127.0.0.1' })],
-  ])('may be %s', (url, expected) => expect(readConfig({ AD_LIBRARY_STATE_URL: url }).stateUrl).toEqual(expected));
+  ],
+};
 
-  test.each([
-    'http://redis',
-    'redis://',
-    'redis:6379',
-    'redis://redis:99999',
-    'redis://redis/name',
-    'redis://secret%@redis',
-    'redis://:secret@a,b',
-    'redis://:secret@a?password=secret',
-    'redis://user:secret@a/\nb',
-    'postgres://me:secret@db',
-    'postgres://db/ads?password=secret',
-    'postgres://:secret@db/ads',
-    'postgres://me:secret@db,other/ads',
-    'postgres://me:secret@db/ads?sslmode=allow',
-    'postgres://me:secret%@db/ads',
-  ])('may not be %s, and no message repeats it', (url) => {
-    const [problem, ...more] = problemsOf({ AD_LIBRARY_STATE_URL: url });
-    expect(problem).toMatch(/^AD_LIBRARY_STATE_URL must/);
-    expect(problem).not.toContain('secret');
-    expect(more).toEqual([]);
-  });
+test.each(
+  Object.entries(accepted).flatMap(([name, rows]) =>
+    rows.map(([text, value]) => [name as SettingName, text, value] as const),
+  ),
+)('%s may be %s', (name, text, value) => {
+  expect(readConfig({ [settings[name].variable]: text })[name]).toEqual(value);
 });
 
-describe('the shared state', () => {
-  const over = (environment: object, options: object) =>
-    problemsOf({ AD_LIBRARY_BASE_URL: 'https://api.example.com', ...environment }, {}, options);
-  const url = { AD_LIBRARY_STATE_URL: 'redis://redis' };
+/** By variable: texts that are refused, each list after what the message says of them. */
+const refused: Record<string, Record<string, string[]>> = {
+  PORT: { 'a whole number': ['65536', '-1', '80.5', 'http'] },
+  CREDIT_BUDGET: { 'a whole number': ['-5'] },
+  CACHE_SECONDS: { 'a whole number': ['15m'] },
+  RESULT_TOKENS: { 'a whole number': ['10'] },
+  TIMEOUT_MS: { 'a whole number': ['0'] },
+  OUTPUT: { 'auto, both': ['json'] },
+  LOG_LEVEL: { debug: ['loud'] },
+  DEMO: { true: ['maybe'] },
+  READ_ONLY: { true: ['ja'] },
+  API_KEY: { 'without spaces': ['two words of a secret'] },
+  TOOLS: { 'at least one name': [' , '] },
+  ALLOWED_ORIGINS: { 'at least one name': [' , '] },
+  ALLOWED_HOSTS: {
+    'at least one name': [' , '],
+    'without scheme or port': ['ads.example.com:8443', 'https://ads.example.com'],
+  },
+  PUBLIC_URL: {
+    'https://': ['http://ads.example.com', 'ads.example.com'],
+    'end with the host': ['https://ads.example.com/', 'https://ads.example.com/mcp'],
+    'a user, query': ['https://ads.example.com?a=b', 'https://user@ads.example.com'],
+  },
+  SIGN_IN_SECRET: { 'at least 32': ['a short secret'] },
+  STATE_SECRET: { 'at least 32': ['a short secret'] },
+  TRUSTED_PROXY: { '10.0.0.0/8': ['proxy', '10.0.0.0/33', '10.0.0/8', '::1/129', '10.0.0.1,10.0.0.2'] },
+  BASE_URL: {
+    'https://': [
+      'http://api.example.com',
+      'http://localhost.example.com',
+      'http://127.0.0.1.example.com',
+      'http://0.0.0.0:3001',
+    ],
+    address: ['ftp://a.example.com', 'file:///etc/passwd', 'api.example.com', 'https://', 'https://a.example/\nads'],
+    'a user, query': ['https://u:secret@api.example.com', 'https://api.example.com?key=secret', 'https://a.example#x'],
+  },
+  MEDIA_HOSTS: {
+    'host names and host:port': [
+      'https://cdn.example.com',
+      'cdn.example.com/ads',
+      '*.example.com',
+      'cdn.example.com:0',
+      'cdn.example.com:65536',
+      '::1',
+    ],
+    'anything beside none': ['none, cdn.example.com'],
+    'at least one name': [','],
+  },
+  STATE_URL: {
+    'redis://': [
+      'http://redis:6379',
+      'redis://',
+      'redis:6379',
+      'redis://redis:99999',
+      'redis://redis/name',
+      'redis://secret%@redis',
+      'redis://:secret@a,b',
+      'redis://:secret@a?password=secret',
+      'redis://user:secret@a/\nb',
+    ],
+    'postgres://': [
+      'postgres://me:secret@db',
+      'postgres://db/ads?password=secret',
+      'postgres://:secret@db/ads',
+      'postgres://me:secret@db,other/ads',
+      'postgres://me:secret@db/ads?sslmode=allow',
+      'postgres://me:secret%@db/ads',
+    ],
+  },
+};
 
-  test('needs a secret of 32 characters over HTTP, which is not repeated, and the message says how to make one', () => {
-    expect(over(url, { http: true })).toEqual([
-      expect.stringMatching(/^AD_LIBRARY_STATE_SECRET must be set.*openssl rand -base64 32/),
-    ]);
-    expect(over({ ...url, AD_LIBRARY_STATE_SECRET: 'x'.repeat(32) }, { http: true })).toEqual([]);
-    expect(over({ ...url, AD_LIBRARY_STATE_SECRET: 'too short' }, { http: true })).toEqual([
-      expect.stringMatching(/at least 32 characters(?!.*too short)/),
-    ]);
-  });
-
-  test('is not there over stdio, and commands of the local library ignore it', () => {
-    expect(over(url, { listens: false, oneUser: true })).toEqual([expect.stringContaining('only for http')]);
-    expect(over(url, {})).toEqual([]);
-  });
-});
-
-describe('the base address', () => {
-  test.each([
-    'https://api.example.com',
-    'https://api.example.com/ads/prefix/',
-    'https://api.example.com:8443',
-    'http://localhost:3001',
-    'http://127.0.0.1:3001',
-    'http://127.9.9.9',
-    'http://[::1]:3001',
-  ])('may be %s', (address) =>
-    expect(readConfig({ AD_LIBRARY_BASE_URL: address }).baseUrl).toBe(address.replace(/\/$/, '')),
-  );
-
-  test.each([
-    ['http://api.example.com', 'https://'],
-    ['http://localhost.example.com', 'https://'],
-    ['http://127.0.0.1.example.com', 'https://'],
-    ['http://0.0.0.0:3001', 'https://'],
-    ['ftp://api.example.com', 'address'],
-    ['file:///etc/passwd', 'address'],
-    ['api.example.com', 'address'],
-    ['https://', 'address'],
-    ['https://api.example.com/\nads', 'address'],
-    ['https://user:secret@api.example.com', 'a user'],
-    ['https://api.example.com?key=secret', 'a user, query'],
-    ['https://api.example.com#x', 'fragment'],
-  ])('may not be %s', (address, reason) => {
-    const [problem, ...more] = problemsOf({ AD_LIBRARY_BASE_URL: address });
-    expect(problem).toContain(`AD_LIBRARY_BASE_URL must`);
+test.each(
+  Object.entries(refused).flatMap(([name, reasons]) =>
+    Object.entries(reasons).flatMap(([reason, texts]) =>
+      texts.map((text) => [`AD_LIBRARY_${name}`, text, reason] as const),
+    ),
+  ),
+)(
+  '%s may not be %s: the one problem names it, says what it may be, and repeats no secret',
+  (variable, text, reason) => {
+    const [problem, ...more] = problemsOf({ [variable]: text });
+    expect(problem).toMatch(new RegExp(`^${variable} must `));
     expect(problem).toContain(reason);
     expect(problem).not.toContain('secret');
     expect(more).toEqual([]);
-  });
-});
+  },
+);
 
-test.each([
-  ['AD_LIBRARY_PORT', '65536'],
-  ['AD_LIBRARY_PORT', '-1'],
-  ['AD_LIBRARY_PORT', '80.5'],
-  ['AD_LIBRARY_PORT', 'http'],
-  ['AD_LIBRARY_CREDIT_BUDGET', '-5'],
-  ['AD_LIBRARY_CACHE_SECONDS', '15m'],
-  ['AD_LIBRARY_RESULT_TOKENS', '10'],
-  ['AD_LIBRARY_TIMEOUT_MS', '0'],
-  ['AD_LIBRARY_OUTPUT', 'json'],
-  ['AD_LIBRARY_LOG_LEVEL', 'loud'],
-  ['AD_LIBRARY_DEMO', 'maybe'],
-  ['AD_LIBRARY_READ_ONLY', 'ja'],
-  ['AD_LIBRARY_API_KEY', 'two words'],
-  ['AD_LIBRARY_STATE_URL', 'http://redis:6379'],
-])('%s=%s is refused, by name and with what it may be', (variable, text) => {
-  expect(problemsOf({ [variable]: text })).toEqual([expect.stringMatching(new RegExp(`^${variable} must be .+`))]);
-});
-
-test.each([
-  ['public', { public: true, listed: [] }],
-  ['none', { public: false, listed: [] }],
-  ['Public, CDN.example.com', { public: true, listed: [{ host: 'cdn.example.com' }] }],
-  ['localhost:8080', { public: false, listed: [{ host: 'localhost', port: 8080 }] }],
-  ['cdn.example.com:80', { public: false, listed: [{ host: 'cdn.example.com', port: 80 }] }],
-  ['[::1]:443,2130706433', { public: false, listed: [{ host: '[::1]', port: 443 }, { host: '127.0.0.1' }] }],
-])('picture hosts may be %s', (text, hosts) => {
-  expect(readConfig({ AD_LIBRARY_MEDIA_HOSTS: text }).mediaHosts).toEqual(hosts);
-});
-
-test.each([
-  ['https://cdn.example.com', 'host names and host:port'],
-  ['cdn.example.com/ads', 'host names and host:port'],
-  ['*.example.com', 'host names and host:port'],
-  ['cdn.example.com:0', 'host names and host:port'],
-  ['cdn.example.com:65536', 'host names and host:port'],
-  ['::1', 'host names and host:port'],
-  ['none, cdn.example.com', 'anything beside none'],
-  [',', 'at least one name'],
-])('picture hosts may not be %s', (text, reason) => {
-  expect(problemsOf({ AD_LIBRARY_MEDIA_HOSTS: text })).toEqual([
-    expect.stringMatching(`AD_LIBRARY_MEDIA_HOSTS must .*${reason}`),
+test('all problems are reported at once, those of flags by the flag, and many unknown tools do not drown the rest', () => {
+  const environment = { AD_LIBRARY_PORT: 'x', AD_LIBRARY_OUTPUT: 'y', AD_LIBRARY_DEMO: 'z' };
+  const problems = problemsOf(environment, { timeoutMs: 'w', tools: 'nope,search_ads,x' });
+  expect(problems.map((problem) => problem.split(' ')[0])).toEqual([
+    'AD_LIBRARY_DEMO',
+    'AD_LIBRARY_PORT',
+    'AD_LIBRARY_OUTPUT',
+    '--timeout-ms',
+    '--tools',
   ]);
-});
-
-test('all problems are reported at once, those of flags by the flag', () => {
-  const problems = problemsOf(
-    { AD_LIBRARY_PORT: 'x', AD_LIBRARY_OUTPUT: 'y', AD_LIBRARY_DEMO: 'z' },
-    { timeoutMs: 'w' },
-  );
-  expect(problems).toHaveLength(4);
-  expect(problems.join('\n')).toMatch(
-    /AD_LIBRARY_DEMO[\s\S]*AD_LIBRARY_PORT[\s\S]*AD_LIBRARY_OUTPUT[\s\S]*--timeout-ms/,
-  );
-});
-
-test('an unknown tool name is reported with the known ones', () => {
-  const told = '--tools lists unknown tools: nope, x. Tools: search_ads, get_ad';
-  expect(problemsOf({ AD_LIBRARY_PORT: 'x' }, { tools: 'nope,search_ads,x' })).toEqual([expect.anything(), told]);
-});
-
-test('host names are read in any case, and are names alone', () => {
-  expect(readConfig({ AD_LIBRARY_ALLOWED_HOSTS: 'Ads.Example.com,[::1]' }).allowedHosts).toEqual([
-    'ads.example.com',
-    '[::1]',
-  ]);
-  for (const wrong of ['ads.example.com:8443', 'https://ads.example.com'])
-    expect(problemsOf({ AD_LIBRARY_ALLOWED_HOSTS: wrong })).toEqual([
-      expect.stringContaining('without scheme or port'),
-    ]);
+  expect(problems.at(-1)).toBe('--tools lists unknown tools: nope, x. Tools: search_ads, get_ad');
+  expect(problemsOf({}, { tools: 'nope,'.repeat(100_000) }).join().length).toBeLessThan(200);
 });
 
 test('listening beyond loopback requires allowed hosts', () => {
   // Where nothing listens, it is ignored.
   expect(readConfig({ AD_LIBRARY_HOST: '0.0.0.0' }).host).toBe('0.0.0.0');
-  expect(problemsOf({ AD_LIBRARY_HOST: '0.0.0.0' })).toEqual([expect.stringContaining('AD_LIBRARY_ALLOWED_HOSTS')]);
-  expect(problemsOf({ AD_LIBRARY_HOST: '::', AD_LIBRARY_ALLOWED_HOSTS: ' , ' })).toHaveLength(1);
+  for (const host of ['0.0.0.0', '::'])
+    expect(problemsOf({ AD_LIBRARY_HOST: host })).toEqual([expect.stringContaining('AD_LIBRARY_ALLOWED_HOSTS')]);
   expect(problemsOf({ AD_LIBRARY_HOST: '0.0.0.0', AD_LIBRARY_ALLOWED_HOSTS: 'ads.example.com' })).toEqual([]);
   for (const host of ['localhost', '127.0.0.1', '127.1.2.3', '::1', '[::1]'])
     expect(problemsOf({ AD_LIBRARY_HOST: host })).toEqual([]);
 });
 
-test('lists are separated by commas, with spaces and empty ones left out; one without a name is a slip', () => {
-  expect(readConfig({ AD_LIBRARY_TOOLS: ' search_ads, get_ad ,,' }).tools).toEqual(['search_ads', 'get_ad']);
-  for (const variable of ['AD_LIBRARY_TOOLS', 'AD_LIBRARY_ALLOWED_HOSTS', 'AD_LIBRARY_ALLOWED_ORIGINS'])
-    expect(problemsOf({ [variable]: ' , ' })).toEqual([expect.stringContaining('at least one name')]);
-});
-
-test('many unknown tools do not drown the rest', () => {
-  const [problem = ''] = problemsOf({}, { tools: 'nope,'.repeat(100_000) });
-  expect(problem.length).toBeLessThan(200);
-});
-
 test('over HTTP there must be an address or the demo, and no folder', () => {
-  const problems = (environment: NodeJS.ProcessEnv) => problemsOf(environment, {}, { http: true });
-  expect(problems({ AD_LIBRARY_FILES: 'kept' })).toEqual([
+  expect(overHttp({ AD_LIBRARY_FILES: 'kept' })).toEqual([
     expect.stringMatching(/^AD_LIBRARY_BASE_URL \(or --base-url\) must be set.*--demo/),
     expect.stringMatching(/^AD_LIBRARY_FILES must be left out/),
   ]);
-  expect(problems({ AD_LIBRARY_BASE_URL: 'nowhere' })).toEqual([expect.stringContaining('must be an address')]);
-  expect(problems({ AD_LIBRARY_DEMO: 'on' })).toEqual([]);
+  expect(overHttp({ AD_LIBRARY_BASE_URL: 'nowhere' })).toEqual([expect.stringContaining('must be an address')]);
+  expect(overHttp({ AD_LIBRARY_DEMO: 'on' })).toEqual([]);
+});
+
+test('sign-in takes its two settings together, and not with demo data', () => {
+  const url = { ...base, AD_LIBRARY_PUBLIC_URL: 'https://ads.example.com' };
+  const both = { ...url, AD_LIBRARY_SIGN_IN_SECRET: secret };
+  expect(overHttp(both)).toEqual([]);
+  expect(overHttp({ ...both, AD_LIBRARY_HOST: '0.0.0.0' })).toEqual([]);
+  expect(overHttp(url)).toEqual([expect.stringMatching(/^AD_LIBRARY_SIGN_IN_SECRET must be set.*openssl/)]);
+  expect(overHttp({ ...base, AD_LIBRARY_SIGN_IN_SECRET: secret })).toEqual([
+    expect.stringMatching(/^AD_LIBRARY_PUBLIC_URL .*must be set/),
+  ]);
+  expect(overHttp({ ...both, AD_LIBRARY_DEMO: 'true' })).toHaveLength(2);
+});
+
+test('the shared state needs a secret over HTTP, is not there over stdio, and commands of the library ignore it', () => {
+  const url = { ...base, AD_LIBRARY_STATE_URL: 'redis://redis' };
+  expect(overHttp(url)).toEqual([
+    expect.stringMatching(/^AD_LIBRARY_STATE_SECRET must be set.*openssl rand -base64 32/),
+  ]);
+  expect(overHttp({ ...url, AD_LIBRARY_STATE_SECRET: secret })).toEqual([]);
+  expect(problemsOf(url, {}, { listens: false, oneUser: true })).toEqual([expect.stringContaining('only for http')]);
+  expect(problemsOf(url)).toEqual([]);
 });
 
 test('no problem shows the key', () => {
   fc.assert(
-    fc.property(fc.string({ unit: 'binary' }), (secret) => {
-      const key = `svc_live_CANARY ${secret}`;
-      for (const problem of problemsOf({ AD_LIBRARY_API_KEY: key })) expect(problem).not.toContain('CANARY');
+    fc.property(fc.string({ unit: 'binary' }), (text) => {
+      for (const problem of problemsOf({ AD_LIBRARY_API_KEY: `svc_live_CANARY ${text}` }))
+        expect(problem).not.toContain('CANARY');
     }),
   );
 });
