@@ -1,4 +1,4 @@
-import { type App, elapsed, openApp } from '../app.ts';
+import { type App, elapsed as elapsedHere, openApp } from '../app.ts';
 import { isLoopback } from '../config/setting-values.ts';
 import type { Config } from '../config/settings.ts';
 import { type CallEvent, createStructuredLog, logCalls, type OnCall } from '../log/log.ts';
@@ -9,12 +9,16 @@ import type { SignIn, SignInOptions } from '../serve/http/sign-in/sign-in.ts';
 import { version } from '../version.ts';
 import { openShared } from './replica-state.ts';
 
-/** Serves MCP over HTTP. Closing it answers the calls in progress, within the deadline. */
+/**
+ * Serves MCP over HTTP. Closing it answers the calls in progress, within the deadline.
+ * @param ways to the web and to a clock that only goes on; by default those of this machine
+ */
 export async function serveHttp(
   config: Config,
   write: (line: string) => void,
-  ways: Pick<SignInOptions, 'openAgent'> = {},
+  ways: Partial<Pick<SignInOptions, 'openAgent' | 'elapsed'>> = {},
 ): Promise<Listener> {
+  const { openAgent, elapsed = elapsedHere } = ways;
   const { host, port, allowedHosts, allowedOrigins, publicUrl, signInSecret } = config;
   const log = createStructuredLog(config.logLevel, write, Date.now);
   const metrics = config.metrics ? (await import('../serve/http/metrics.ts')).createMetrics() : undefined;
@@ -49,7 +53,7 @@ export async function serveHttp(
     const { createSignIn } = await import('../serve/http/sign-in/sign-in.ts');
     const began = now() - elapsed();
     signIn = createSignIn({
-      ...{ publicUrl, secret: signInSecret, keys, tenantIdOf, addressOf, elapsed, log, onCall, ...ways },
+      ...{ publicUrl, secret: signInSecret, keys, tenantIdOf, addressOf, elapsed, log, onCall, openAgent },
       connections: shared?.connections,
       // Whatever happens to the clock of one process, its tokens end when they should.
       now: shared ? now : () => began + elapsed(),

@@ -4,7 +4,8 @@ import { type AddressInfo, connect } from 'node:net';
 import { Agent } from 'undici';
 import { onTestFinished } from 'vitest';
 import type { Config } from '../../src/config/settings.ts';
-import { documented, refusal, startUpstream, type Upstream } from './faulty-upstream.ts';
+import { type Behaviour, documented, refusal } from './faulty-upstream.ts';
+import { test as base } from './fixtures.ts';
 import { freePort } from './free-port.ts';
 import { callOf, type HttpServer, startHttp } from './http.ts';
 import { type Result, readResult } from './server.ts';
@@ -12,15 +13,11 @@ import { type Result, readResult } from './server.ts';
 export const signInSecret = 'a secret of sign-in, at least 32 characters';
 export const goodKey = 'svc_live_good.key';
 
-/** A service that accepts one key, until a test says otherwise. */
-export async function startKeyed(): Promise<Upstream> {
-  const upstream = await startUpstream((request, response, body) => {
-    const isGood = request.headers.authorization === `Bearer ${goodKey}`;
-    (isGood ? documented : refusal(401))(request, response, body);
-  });
-  onTestFinished(upstream.close);
-  return upstream;
-}
+/** A service that accepts one key. */
+export const keyed: Behaviour = (request, response, body) => {
+  const isGood = request.headers.authorization === `Bearer ${goodKey}`;
+  (isGood ? documented : refusal(401))(request, response, body);
+};
 
 export interface SignInServer {
   origin: string;
@@ -40,16 +37,27 @@ export interface SignInServer {
 
 export const redirectUri = 'https://host.example.com/callback';
 
-export async function startSignIn(
-  config: Partial<Config>,
-  ways?: Parameters<typeof startHttp>[1],
-): Promise<SignInServer & HttpServer> {
+type Ways = Parameters<typeof startHttp>[1];
+
+async function openSignIn(config: Partial<Config>, ways?: Ways): Promise<SignInServer & HttpServer> {
   const port = await freePort();
-  const publicUrl = `http://127.0.0.1:${port}`;
-  const server = await startHttp({ port, publicUrl, signInSecret, ...config }, ways);
-  onTestFinished(() => server.close(0));
-  return signInAt(server);
+  return signInAt(await startHttp({ port, publicUrl: `http://127.0.0.1:${port}`, signInSecret, ...config }, ways));
 }
+
+/** A server until the end of the test. */
+export async function startSignIn(config: Partial<Config>, ways?: Ways): Promise<SignInServer & HttpServer> {
+  const server = await openSignIn(config, ways);
+  onTestFinished(() => server.close(0));
+  return server;
+}
+
+/** Tests of one server in front of a service that accepts one key at the beginning of each test. */
+export const signInTest = base.extend('server', { scope: 'file' }, async ({ upstream }, { onCleanup }) => {
+  const server = await openSignIn({ baseUrl: upstream.baseUrl });
+  onCleanup(() => server.close(0));
+  return server;
+});
+signInTest.beforeEach(({ upstream }) => upstream.does(keyed));
 
 /** @param publicUrl by which people reach it, if not by its own address */
 export function signInAt<Server extends { origin: string; url: string }>(

@@ -5,8 +5,9 @@ import { documented, json, refusal, startUpstream } from '../../support/faulty-u
 import { callOf, goodHeaders, keepAlive, startHttp, until } from '../../support/http.ts';
 import { uuidOf } from '../../support/uuid-of.ts';
 
+/** For the server, no time passes: each count is that of one moment. */
 async function serve(baseUrl: string, refusalsPerMinute: number) {
-  const server = await startHttp({ baseUrl, refusalsPerMinute });
+  const server = await startHttp({ baseUrl, refusalsPerMinute }, { elapsed: () => 1_000_000 });
   const { send, close } = keepAlive(server.origin);
   onTestFinished(() => server.close(0));
   onTestFinished(() => void close());

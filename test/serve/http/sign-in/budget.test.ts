@@ -1,22 +1,22 @@
-import { expect, onTestFinished, test } from 'vitest';
-import { AdService } from '../../../support/ad-service.ts';
-import { json, paid, startUpstream } from '../../../support/faulty-upstream.ts';
+import { expect } from 'vitest';
+import { serveAds } from '../../../support/ad-service.ts';
+import { json, paid } from '../../../support/faulty-upstream.ts';
+import { gateOf } from '../../../support/gate.ts';
 import { until } from '../../../support/http.ts';
-import { goodKey, startSignIn } from '../../../support/sign-in.ts';
+import { goodKey, startSignIn, signInTest as withUpstream } from '../../../support/sign-in.ts';
 
-/** Each search costs two credits, and no answer is kept. */
-async function serve(config = {}) {
-  const service = new AdService(200);
-  service.price = () => 2;
-  const upstream = await startUpstream(service.behaviour);
-  onTestFinished(upstream.close);
+/** A server that keeps no answers, in front of a service of which each search costs two credits. */
+const test = withUpstream.extend('serve', ({ upstream }) => async (config = {}) => {
+  const service = serveAds(upstream, 200, () => 2);
   const server = await startSignIn({ baseUrl: upstream.baseUrl, cacheSeconds: 0, ...config });
   const search = async (token: string, words = 'x') =>
     (await server.call(token, 'search_ads', { filters: { query: words }, limit: 5 })).result;
   return { service, server, search };
-}
+});
 
-test('a connection spends its own budget and no more, whoever else has the key, and get_credits shows it', async () => {
+test('a connection spends its own budget and no more, whoever else has the key, and get_credits shows it', async ({
+  serve,
+}) => {
   const { service, server, search } = await serve();
   const [bounded, free] = [await server.connect('5'), await server.connect()];
   for (const words of ['a', 'b']) expect((await search(bounded.access, words)).isError).toBe(false);
@@ -31,7 +31,7 @@ test('a connection spends its own budget and no more, whoever else has the key, 
   expect((await server.call(free.access, 'get_credits')).result.text).not.toContain('this connection');
 });
 
-test('a budget lives as long as its connection, and a budget of 0 lets only what is free pass', async () => {
+test('a budget lives as long as its connection, and a budget of 0 lets only what is free pass', async ({ serve }) => {
   const { service, server, search } = await serve();
   const { access, refresh, clientId } = await server.connect('3');
   await search(access);
@@ -43,7 +43,9 @@ test('a budget lives as long as its connection, and a budget of 0 lets only what
   expect(service.charged).toBe(2);
 });
 
-test('many calls at once stay within the budgets of the connection and of the server, and reserve in both or in neither', async () => {
+test('many calls at once stay within the budgets of the connection and of the server, and reserve in both or in neither', async ({
+  serve,
+}) => {
   const { service, server, search } = await serve({ creditBudget: 21 });
   const connections = [await server.connect('7'), await server.connect('9'), await server.connect('50')];
   // The price is known.
@@ -66,42 +68,42 @@ test('many calls at once stay within the budgets of the connection and of the se
   }
 });
 
-test('a call that the budget of one connection refuses is sent for the others who wait for the same', async () => {
+test('a call that the budget of one connection refuses is sent for the others who wait for the same', async ({
+  serve,
+}) => {
   const { service, server, search } = await serve();
   const [poor, rich] = [await server.connect('3'), await server.connect('100')];
-  let release = () => {};
-  const held = new Promise<void>((resolve) => {
-    release = resolve;
-  });
+  const gate = gateOf();
   const answer = json({ items: [], cursor: null, hasMore: false }, { headers: paid(2) });
   service.instead = ({ number }) =>
-    number === 1 ? (...request) => void held.then(() => answer(...request)) : undefined;
+    number === 1 ? (...request) => void gate.opened.then(() => answer(...request)) : undefined;
   // It waits until the price is known, and is refused then.
   const first = search(poor.access, 'first');
   await until(() => service.searches.length === 1);
   const same = [search(poor.access, 'same'), search(rich.access, 'same'), search(goodKey, 'same')];
-  release();
+  gate.open();
   await first;
   const [refused, ...others] = await Promise.all(same);
   expect(refused?.error).toMatchObject({ kind: 'credit_budget' });
   expect(others.map(({ isError }) => isError)).toEqual([false, false]);
 });
 
-test('a call that does not fit beside those in progress names the budget of its connection, and says that it may fit later', async () => {
+test('a call that does not fit beside those in progress names the budget of its connection, and says that it may fit later', async ({
+  serve,
+}) => {
   const { service, server, search } = await serve();
   const { access } = await server.connect('3');
   await search(goodKey, 'the price');
-  let release = () => {};
-  const held = new Promise<void>((resolve) => {
-    release = resolve;
-  });
+  const gate = gateOf();
   const answer = json({ items: [], cursor: null, hasMore: false }, { headers: paid(1) });
-  const later: typeof answer = (...request) => void held.then(() => answer(...request));
-  service.instead = () => later;
+  service.instead =
+    () =>
+    (...request) =>
+      void gate.opened.then(() => answer(...request));
   const first = search(access, 'first');
   await until(() => service.searches.length === 2);
   const refused = await search(access, 'second');
-  release();
+  gate.open();
   expect((await first).isError).toBe(false);
   expect(refused.error).toMatchObject({ kind: 'credit_budget', retryable: true });
   expect(refused.text).toMatch(/that the user gave this connection(.|\n)*once those end, this call may fit/);
@@ -109,7 +111,7 @@ test('a call that does not fit beside those in progress names the budget of its 
   expect((await search(access, 'second')).isError).toBe(false);
 });
 
-test('a gathering stops at the budget of its connection, as it does at that of the server', async () => {
+test('a gathering stops at the budget of its connection, as it does at that of the server', async ({ serve }) => {
   const { service, server } = await serve();
   service.price = (limit) => Math.ceil(limit / 10);
   const { access } = await server.connect('6');

@@ -5,17 +5,16 @@ import { Client as ModernClient, StreamableHTTPClientTransport as ModernHttp } f
 import type { OAuthClientProvider } from '@modelcontextprotocol/sdk/client/auth.js';
 import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as LegacyHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { freePort } from '../../../support/free-port.ts';
 import {
-  codeIn,
   goodKey,
   locationOf,
   redirectUri,
   type SignInServer,
-  startKeyed,
   startSignIn,
   startWeb,
+  signInTest as test,
 } from '../../../support/sign-in.ts';
 
 /** A host as the SDKs want it: it keeps what it is given, and hands the address of the page to its person. */
@@ -57,58 +56,57 @@ async function agree(server: SignInServer, page: URL | undefined, budget = '100'
 
 /** The official clients, in the revisions that they speak. */
 const clients = {
-  v1: (server: SignInServer, { provider }: Host) => {
-    const transport = new LegacyHttp(new URL(server.url), { authProvider: provider });
+  v1: ({ url }: SignInServer, { provider }: Host) => {
+    const transport = new LegacyHttp(new URL(url), { authProvider: provider });
     const client = new LegacyClient({ name: 'host', version: '1' });
-    const finish = (back: URL) =>
-      transport.finishAuth(codeIn(new Response(null, { headers: { location: back.href } })));
-    return {
-      open: () => client.connect(transport as never),
-      finish,
-      call: (name: string) => client.callTool({ name }),
-      close: () => client.close(),
-    };
+    const finish = ({ searchParams }: URL) => transport.finishAuth(searchParams.get('code') ?? '');
+    return { open: () => client.connect(transport as never), finish, client };
   },
-  v2: (server: SignInServer, { provider }: Host) => {
-    const transport = new ModernHttp(new URL(server.url), { authProvider: provider as never });
-    const client = new ModernClient(
-      { name: 'host', version: '1' },
-      { versionNegotiation: { mode: { pin: '2026-07-28' } } },
-    );
-    const finish = (back: URL) => transport.finishAuth(back.searchParams);
+  v2: ({ url }: SignInServer, { provider }: Host) => {
+    const transport = new ModernHttp(new URL(url), { authProvider: provider as never });
+    const versionNegotiation = { mode: { pin: '2026-07-28' } } as const;
+    const client = new ModernClient({ name: 'host', version: '1' }, { versionNegotiation });
     return {
       open: () => client.connect(transport),
-      finish,
-      call: (name: string) => client.callTool({ name, arguments: {} }),
-      close: () => client.close(),
+      finish: (back: URL) => transport.finishAuth(back.searchParams),
+      client,
     };
   },
 };
 const kinds = Object.keys(clients) as (keyof typeof clients)[];
+const identified = { structuredContent: { authenticated: true } };
 
-test.each(kinds)('the official client %s signs in by address alone, and renews what it was given', async (kind) => {
-  const server = await startSignIn({ baseUrl: (await startKeyed()).baseUrl });
-  const host = createHost();
-  const first = clients[kind](server, host);
-  await expect(first.open()).rejects.toThrow();
-  const back = await agree(server, host.page());
-  expect(back.origin + back.pathname).toBe(redirectUri);
-  expect(Object.fromEntries(back.searchParams)).toMatchObject({ state: 'the state of the host', iss: server.origin });
-  await first.finish(back);
-  const second = clients[kind](server, host);
-  onTestFinished(second.close);
-  await second.open();
-  expect(await second.call('whoami')).toMatchObject({ structuredContent: { authenticated: true } });
-  // An access token that is no longer good is replaced without anybody noticing.
-  const { tokens } = host.kept;
-  if (tokens) host.kept.tokens = { ...tokens, access_token: 'A'.repeat(200) };
-  expect(await second.call('whoami')).toMatchObject({ structuredContent: { authenticated: true } });
-  expect(host.kept.tokens?.refresh_token).not.toBe(tokens?.refresh_token);
-});
+/** Opens a connection that a person has agreed to. Resolves with a call. */
+async function openAgreed(kind: keyof typeof clients, server: SignInServer, host: Host) {
+  const { open, client } = clients[kind](server, host);
+  onTestFinished(() => client.close());
+  await open();
+  return () => client.callTool({ name: 'whoami', arguments: {} });
+}
 
-test.each(kinds)(
+test.for(kinds)(
+  'the official client %s signs in by address alone, and renews what it was given',
+  async (kind, { server }) => {
+    const host = createHost();
+    const first = clients[kind](server, host);
+    await expect(first.open()).rejects.toThrow();
+    const back = await agree(server, host.page());
+    expect(back.origin + back.pathname).toBe(redirectUri);
+    expect(Object.fromEntries(back.searchParams)).toMatchObject({ state: 'the state of the host', iss: server.origin });
+    await first.finish(back);
+    const call = await openAgreed(kind, server, host);
+    expect(await call()).toMatchObject(identified);
+    // An access token that is no longer good is replaced without anybody noticing.
+    const { tokens } = host.kept;
+    if (tokens) host.kept.tokens = { ...tokens, access_token: 'A'.repeat(200) };
+    expect(await call()).toMatchObject(identified);
+    expect(host.kept.tokens?.refresh_token).not.toBe(tokens?.refresh_token);
+  },
+);
+
+test.for(kinds)(
   'the official client %s signs in with a metadata document, as ChatGPT and Claude have them',
-  async (kind) => {
+  async (kind, { upstream: { baseUrl } }) => {
     const id = 'https://chat.example.com/oauth/client.json';
     const document = {
       client_id: id,
@@ -123,10 +121,7 @@ test.each(kinds)(
       requests.push(`${request.headers.host}${request.url}`);
       response.end(JSON.stringify(document));
     });
-    const server = await startSignIn(
-      { baseUrl: (await startKeyed()).baseUrl, mediaHosts: { public: false, listed: [] } },
-      web,
-    );
+    const server = await startSignIn({ baseUrl, mediaHosts: { public: false, listed: [] } }, web);
     const host = createHost(id);
     const first = clients[kind](server, host);
     await expect(first.open()).rejects.toThrow();
@@ -135,18 +130,14 @@ test.each(kinds)(
     for (const text of ['A chat', '<dd>chat.example.com</dd>', '<dd>host.example.com</dd>'])
       expect(shown).toContain(text);
     await first.finish(await agree(server, host.page(), ''));
-    const second = clients[kind](server, host);
-    onTestFinished(second.close);
-    await second.open();
-    expect(await second.call('whoami')).toMatchObject({ structuredContent: { authenticated: true } });
+    expect(await (await openAgreed(kind, server, host))()).toMatchObject(identified);
     expect(requests).toEqual(['chat.example.com/oauth/client.json']);
   },
 );
 
 const conformance = (file: string) => fileURLToPath(new URL(`../../../${file}`, import.meta.url));
 
-test('the authorization scenarios of the official suite pass', { timeout: 60_000 }, async () => {
-  const server = await startSignIn({ baseUrl: (await startKeyed()).baseUrl });
+test('the authorization scenarios of the official suite pass', async ({ server }) => {
   const port = await freePort();
   const clientId = await server.register(`http://127.0.0.1:${port}/callback`);
   const args = ['--url', server.origin, '--client-id', clientId, '--resource', server.url, '--port', String(port)];

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
 import { violationsOn } from '../../../support/board/axe.ts';
 import { inChromium } from '../../../support/board/in-chromium.ts';
 import { launchChromium } from '../../../support/board/launch-chromium.ts';
@@ -11,8 +11,7 @@ import {
   redirectUri,
   requestOf,
   type SignInServer,
-  startKeyed,
-  startSignIn,
+  signInTest as test,
 } from '../../../support/sign-in.ts';
 
 /** A program on the own machine that waits for the answer, and sends the browser on to its own last page. */
@@ -58,10 +57,7 @@ inChromium('the page', () => {
   });
   const noProblems = { axe: [], isTooWide: false, small: [] };
 
-  test('is filled in by keyboard on a phone, says in place what is wrong, and leads on', {
-    timeout: 60_000,
-  }, async () => {
-    const server = await startSignIn({ baseUrl: (await startKeyed()).baseUrl });
+  test('is filled in by keyboard on a phone, says in place what is wrong, and leads on', async ({ server }) => {
     const { received, uri } = await startCallback();
     const clientId = await server.register(uri, { client_name: `Long ${'W'.repeat(70)}` });
     const { request, verifier } = requestOf(clientId, { redirect_uri: uri });
@@ -102,8 +98,7 @@ inChromium('the page', () => {
     expect(complaints.filter((text) => !text.includes('status of 400'))).toEqual([]);
   });
 
-  test('is as good in the dark, and leads back without a key', { timeout: 60_000 }, async () => {
-    const server = await startSignIn({ baseUrl: (await startKeyed()).baseUrl });
+  test('is as good in the dark, and leads back without a key', async ({ server }) => {
     const { received, uri } = await startCallback();
     const { request } = requestOf(await server.register(uri), { redirect_uri: uri });
     const { page } = await open({ colorScheme: 'dark' });
@@ -117,8 +112,7 @@ inChromium('the page', () => {
     await expect.poll(() => received[1]?.searchParams.get('error')).toBe('access_denied');
   });
 
-  test('shows itself in no frame, runs nothing, and takes no form of another page', { timeout: 60_000 }, async () => {
-    const server = await startSignIn({ baseUrl: (await startKeyed()).baseUrl });
+  test('shows itself in no frame, runs nothing, and takes no form of another page', async ({ server }) => {
     const name = '<script>document.title="run"</script><style>*{display:none}</style>';
     const { request } = requestOf(await server.register(redirectUri, { client_name: name }));
     const { page } = await open();

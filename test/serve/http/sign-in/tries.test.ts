@@ -1,13 +1,19 @@
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { createCallerKeys } from '../../../../src/serve/http/access.ts';
 import { callOf, goodHeaders, keepAlive, until } from '../../../support/http.ts';
-import { goodKey, requestOf, type SignInServer, startKeyed, startSignIn } from '../../../support/sign-in.ts';
+import {
+  goodKey,
+  requestOf,
+  type SignInServer,
+  startSignIn,
+  signInTest as withUpstream,
+} from '../../../support/sign-in.ts';
 
-async function serve(config: object) {
-  const upstream = await startKeyed();
-  const server = await startSignIn({ baseUrl: upstream.baseUrl, ...config });
+/** For its servers, no time passes: each count is that of one moment. */
+const test = withUpstream.extend('serve', ({ upstream }) => async (config: object) => {
+  const server = await startSignIn({ baseUrl: upstream.baseUrl, ...config }, { elapsed: () => 1_000_000 });
   return { upstream, server, request: requestOf(await server.register()).request };
-}
+});
 
 /** Enters a key on the page, from an address that a proxy names. */
 const enter = (server: SignInServer, request: Record<string, string>, key: string, forwarded?: string) =>
@@ -17,7 +23,7 @@ const enter = (server: SignInServer, request: Record<string, string>, key: strin
     body: new URLSearchParams({ ...request, api_key: key }),
   });
 
-test('tries on the page have a count of their own, and ask the service no more than that', async () => {
+test('tries on the page have a count of their own, and ask the service no more than that', async ({ serve }) => {
   const { upstream, server, request } = await serve({ refusalsPerMinute: 5 });
   const guesses = [];
   for (let number = 0; number < 40; number++) guesses.push(await enter(server, request, `svc_live_guess.${number}`));
@@ -36,7 +42,9 @@ test('tries on the page have a count of their own, and ask the service no more t
   client.close();
 });
 
-test('what a trusted proxy says last of where a try comes from counts, and what anybody else says does not', async () => {
+test('what a trusted proxy says last of where a try comes from counts, and what anybody else says does not', async ({
+  serve,
+}) => {
   const trustedProxy = { address: '127.0.0.0', prefix: 8, family: 'ipv4' } as const;
   const { server, request } = await serve({ refusalsPerMinute: 1, trustedProxy });
   const from = async (forwarded: string | undefined, number: number) =>
@@ -84,7 +92,7 @@ function startAttack(perMinute: number) {
   return { clock, keys, letIn, attack };
 }
 
-test.each(['good', 'correct', 'right', 'true'])(
+test.each(['good', 'correct'])(
   'the correct key "%s" that comes back when it is told is let in within a minute, though 30,000 wrong ones come first and 200 a second meanwhile',
   async (good) => {
     const { clock, keys, attack } = startAttack(300);
@@ -105,10 +113,10 @@ test.each(['good', 'correct', 'right', 'true'])(
 
 test('whoever comes again and again gets no more than twice the limit a minute to the service', async () => {
   const { clock, letIn } = startAttack(40);
-  for (let min = 0; min < 5; min++) {
+  for (let min = 0; min < 3; min++) {
     let checked = 0;
     for (let second = 0; second < 60; second++) {
-      for (let number = 0; number < 2000; number++) if (await letIn(`guess ${number}`)) checked++;
+      for (let number = 0; number < 500; number++) if (await letIn(`guess ${number}`)) checked++;
       clock.now += 1000;
     }
     expect(checked).toBeGreaterThanOrEqual(40);
@@ -131,7 +139,7 @@ test('a try that the service does not answer keeps its right, and one key is no 
   expect(await keys.admit('good', 'page')).toBeUndefined();
 });
 
-test('keys of one address do not take all the places in which the service is asked', async () => {
+test('keys of one address do not take all the places in which the service is asked', async ({ serve }) => {
   const trustedProxy = { address: '127.0.0.0', prefix: 8, family: 'ipv4' } as const;
   const { upstream, server, request } = await serve({ trustedProxy });
   const held: (() => void)[] = [];
@@ -147,7 +155,7 @@ test('keys of one address do not take all the places in which the service is ask
   for (const { status } of await Promise.all([...guesses, other])) expect(status).toBe(400);
 });
 
-test('a service that does not answer keeps nobody out and lets nobody in', async () => {
+test('a service that does not answer keeps nobody out and lets nobody in', async ({ serve }) => {
   const { upstream, server, request } = await serve({ refusalsPerMinute: 2 });
   upstream.does((_, response) => void response.writeHead(500).end());
   for (let time = 0; time < 4; time++) {
