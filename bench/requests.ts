@@ -96,7 +96,7 @@ export function httpCaller(origins: readonly string[], caller: SoakCaller, numbe
     () => expects('too deep', 400, 'levels', send(headers, '['.repeat(100))),
     () => expects('not of its type', 415, 'application/json', send({ ...headers, 'content-type': 'text/plain' }, '{}')),
     () => expects('lists', 200, 'search_ads', send(headers, JSON.stringify(messageOf('tools/list', {})))),
-    () => expects('batch', 200, '"id":"b"', send(legacyHeaders(caller.key), batch)),
+    () => expects('batch', 400, 'one message at a time', send(legacyHeaders(caller.key), batch)),
     () => expects('initialize', 200, 'serverInfo', send(legacyHeaders(caller.key), initialize)),
     () => expects('cancel notice', 202, '', send(legacyHeaders(caller.key), notice)),
   ];

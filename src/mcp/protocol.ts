@@ -7,13 +7,11 @@ export interface Message {
   params?: { requestId?: unknown; name?: unknown; _meta?: object };
 }
 
-/** What a body holds: one message, or several in a batch. */
-export const messagesIn = (body: unknown): Message[] => (Array.isArray(body) ? body : [body]).filter(isMessage);
+export const isMessage = (value: unknown): value is Message =>
+  typeof value === 'object' && value !== null && 'method' in value && typeof value.method === 'string';
 
-export const requestsIn = (messages: Message[]): Message[] => messages.filter(({ id }) => id !== undefined);
-
-export const cancelNoticesIn = (messages: Message[]): Message[] =>
-  messages.filter(({ method, id }) => method === 'notifications/cancelled' && id === undefined);
+export const isCancelNotice = ({ method, id }: Message): boolean =>
+  method === 'notifications/cancelled' && id === undefined;
 
 export const isToolCall = ({ method }: Message): boolean => method === 'tools/call';
 
@@ -37,24 +35,6 @@ export function withoutNulls<Value>(message: Value): Value {
   if (typeof params !== 'object' || !Object.values(params).includes(null as never)) return message;
   const kept = Object.entries(params).filter(([, value]) => value !== null);
   return { ...message, params: Object.fromEntries(kept) };
-}
-
-const isMessage = (value: unknown): value is Message =>
-  typeof value === 'object' && value !== null && 'method' in value && typeof value.method === 'string';
-
-/** The only revision that has batches: the ones before and after it send one message at a time. */
-export const batchRevision = '2025-03-26';
-
-/** A batch is one request, but makes many calls. */
-const maxBatch = 10;
-
-/** What is wrong with a body of several messages under the revision of its request. */
-export function batchProblem(messages: readonly unknown[], revision: string | undefined): string | undefined {
-  if (revision !== batchRevision) return `Only revision ${batchRevision} has batches: send one message at a time.`;
-  if (messages.length === 0 || messages.length > maxBatch) return `A batch holds 1 to ${maxBatch} messages.`;
-  // The client could not tell two answers with the same id apart.
-  const ids = requestsIn(messagesIn(messages)).map(({ id }) => id);
-  return new Set(ids).size < ids.length ? 'Each request of a batch needs an id of its own.' : undefined;
 }
 
 /** A schema as both SDKs export them. */

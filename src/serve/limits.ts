@@ -193,7 +193,7 @@ export class Places {
 /** Why work that waited too long left the queue. */
 const tooLate = new Error('The call waited for all its time.');
 
-const tooMuch = () => invalidRequest('There is no room for all of this in one answer. Send this by itself.');
+const tooMuch = () => invalidRequest('There is no room for all of this in one answer.');
 
 interface AnswerBounds<Answer> {
   /** Bytes of all answers that are being made or are not read yet. */
@@ -232,22 +232,12 @@ export class Answers<Answer> {
     this.#bounds = bounds;
   }
 
-  /**
-   * Waits for room for so many more bytes of an answer, and takes it. Resolves to false if the answer would be too large
-   * for any room, or holds some already: while it waited for more, it would keep that from others.
-   */
+  /** Waits for room for so many bytes of an answer, and takes it. Resolves to false if no room is as large. */
   async reserve(answer: Answer, tenantId: string, bytes: number, signal?: AbortSignal): Promise<boolean> {
-    for (;;) {
-      const held = this.#held.get(answer)?.bytes ?? 0;
-      if (held + bytes > this.#bounds.maxPerTenant) return false;
-      if (this.#makeRoom(tenantId, bytes, held)) {
-        if (!this.#bounds.hasEnded?.(answer))
-          this.#hold(answer, { tenantId, bytes: held + bytes, state: 'being made' });
-        return true;
-      }
-      if (held > 0) return false;
-      await this.#change(signal);
-    }
+    if (bytes > this.#bounds.maxPerTenant) return false;
+    while (!this.#makeRoom(tenantId, bytes)) await this.#change(signal);
+    if (!this.#bounds.hasEnded?.(answer)) this.#hold(answer, { tenantId, bytes, state: 'being made' });
+    return true;
   }
 
   /** The answer was made, and so many bytes of it have not left the process. */
@@ -286,10 +276,9 @@ export class Answers<Answer> {
     else this.#ofTenant.delete(tenantId);
   }
 
-  #makeRoom(tenantId: string, bytes: number, held: number): boolean {
+  #makeRoom(tenantId: string, bytes: number): boolean {
     const { maxBytes, maxPerTenant } = this.#bounds;
-    const ofTenant = this.#ofTenant.get(tenantId) ?? 0;
-    if (ofTenant > held && ofTenant + bytes > maxPerTenant) return false;
+    if ((this.#ofTenant.get(tenantId) ?? 0) + bytes > maxPerTenant) return false;
     this.#endUnread(this.#total + bytes - maxBytes);
     return this.#total + bytes <= maxBytes;
   }

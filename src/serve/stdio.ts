@@ -8,10 +8,10 @@ import type { Credentials } from '../api/client.ts';
 import type { Log, OnCall } from '../log/log.ts';
 import type { Catalog } from '../mcp/catalog.ts';
 import {
-  cancelNoticesIn,
   checkRequest,
+  isCancelNotice,
   isLatestRevision,
-  messagesIn,
+  isMessage,
   type RequestSchemas,
   withoutNulls,
 } from '../mcp/protocol.ts';
@@ -185,7 +185,7 @@ function openTransport({ answers, send: write }: Session, schemas: RequestSchema
         const error = checkRequest(schemas, message);
         if (error) return void send({ jsonrpc: '2.0', id: message.id, error });
       }
-      for (const { params } of cancelNoticesIn(messagesIn(message))) end(params?.requestId);
+      if (isMessage(message) && isCancelNotice(message)) end(message.params?.requestId);
       transport.onmessage?.(message);
     },
   };

@@ -7,7 +7,7 @@ import { endOfString, parseJson } from '../../api/call.ts';
 import type { Credentials } from '../../api/client.ts';
 import type { Log, OnCall } from '../../log/log.ts';
 import type { Catalog } from '../../mcp/catalog.ts';
-import { batchProblem, batchRevision, isWork, messagesIn, withoutNulls } from '../../mcp/protocol.ts';
+import { isMessage, isWork, withoutNulls } from '../../mcp/protocol.ts';
 import { type Answers, limitWork, Places, type WorkLimits } from '../limits.ts';
 import {
   type AddressOf,
@@ -117,7 +117,7 @@ export function createHttpApp(options: HttpOptions): HttpApp {
     const credentials = 'demo' in callers ? callers.demo : context.get('credentials');
     const answer = (context.env as HttpBindings).outgoing;
     const answered = () => serve({ request: context.req.raw, body: body.value, credentials, answer });
-    if (!messagesIn(body.value).some(isWork)) return lists.with(undefined, () => nextTurn().then(answered));
+    if (!isMessage(body.value) || !isWork(body.value)) return lists.with(undefined, () => nextTurn().then(answered));
     const refused = 'demo' in callers ? undefined : await tooManyKeys(context, callers);
     return refused ?? answered();
   });
@@ -181,10 +181,9 @@ async function readJson(context: Context): Promise<{ value: unknown } | Response
   if (nestsDeeper(text, maxDepth)) return refuse(context, 400, `JSON may nest ${maxDepth} levels at most.`, -32_600);
   const body = parseJson(text);
   if (body === undefined) return refuse(context, 400, 'The body is not JSON.', -32_700);
-  if (!Array.isArray(body)) return { value: withoutNulls(body) };
-  // A request without the header is of the last revision that had no such header (specification, *Transports*).
-  const problem = batchProblem(body, req.header('mcp-protocol-version') ?? batchRevision);
-  return problem ? refuse(context, 400, problem, -32_600) : { value: body.map(withoutNulls) };
+  if (Array.isArray(body))
+    return refuse(context, 400, 'Send one message at a time: there are no batches here.', -32_600);
+  return { value: withoutNulls(body) };
 }
 
 async function readText(request: Request): Promise<string | undefined> {

@@ -3,14 +3,13 @@ import { createMcpHandler, isLegacyRequest } from '@modelcontextprotocol/server'
 import type { Credentials } from '../../api/client.ts';
 import type { Catalog } from '../../mcp/catalog.ts';
 import {
-  cancelNoticesIn,
   checkRequest,
+  isCancelNotice,
   isLatestRevision,
+  isMessage,
   isToolCall,
   type Message,
-  messagesIn,
   type RequestError,
-  requestsIn,
 } from '../../mcp/protocol.ts';
 import { bindV1, requestsV1 } from '../../mcp/sdk-v1.ts';
 import { bindV2, requestsV2 } from '../../mcp/sdk-v2.ts';
@@ -21,7 +20,7 @@ interface HttpCall {
   /** The request's JSON. */
   body: unknown;
   credentials: Credentials;
-  /** What all its messages are answered with. */
+  /** What it is answered with. */
   answer: unknown;
 }
 
@@ -33,7 +32,7 @@ export function serveAllRevisions(catalog: Catalog, onerror: (error: Error) => v
   const latest = latestRevision(catalog, onerror);
   return async (call) => {
     const { request, body } = call;
-    const isLatest = messagesIn(body).some(isLatestRevision) || !(await isLegacyRequest(request, body));
+    const isLatest = isLatestRevision(body) || !(await isLegacyRequest(request, body));
     return isLatest ? latest(call) : earlier(call);
   };
 }
@@ -49,7 +48,7 @@ function latestRevision(catalog: Catalog, onerror: (error: Error) => void): Serv
     { legacy: 'reject', onerror },
   );
   return async ({ request, body, credentials, answer }) => {
-    const [message] = requestsIn(messagesIn(body));
+    const message = requestIn(body);
     const error = message && checkRequest(requestsV2, message);
     if (error?.code === invalidParams) return errorAnswer(message, error);
     const { apiKey: token = '', tenantId: clientId } = credentials;
@@ -68,24 +67,19 @@ const invalidParams = -32_602;
 function earlierRevisions(catalog: Catalog): Serve {
   const notices = createCancelNotices();
   return async (call) => {
-    const { request, body, credentials, answer: partOf } = call;
-    const messages = messagesIn(body);
-    const requests = requestsIn(messages);
-    for (const { params } of cancelNoticesIn(messages)) notices.arrived(credentials.tenantId, params?.requestId);
-    for (const message of requests) {
-      const error = checkRequest(requestsV1, message);
-      if (error) return errorAnswer(message, error);
-    }
-    const { cancelled, forget } = awaitCancel(call, requests, notices);
-    const isStream = messages.length === 1 && requests.some((message) => asksForProgress(message, catalog));
+    const { request, body, credentials, answer: leaving } = call;
+    if (isMessage(body) && isCancelNotice(body)) notices.arrived(credentials.tenantId, body.params?.requestId);
+    const message = requestIn(body);
+    const error = message && checkRequest(requestsV1, message);
+    if (error) return errorAnswer(message, error);
+    const { cancelled, forget } = awaitCancel(call, message, notices);
+    const isStream = message !== undefined && asksForProgress(message, catalog);
     // A stream begins before the call has ended.
     const callTool: Catalog['callTool'] = (toolCall) => catalog.callTool(toolCall).finally(forget);
-    const server = bindV1(isStream ? { ...catalog, callTool } : catalog, { ...credentials, answerOf: () => partOf });
+    const server = bindV1(isStream ? { ...catalog, callTool } : catalog, { ...credentials, answerOf: () => leaving });
     const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: !isStream });
     await server.connect(transport);
-    // Notices in a batch would reach the SDK together with the requests they are about.
-    const parsedBody = requests.length > 0 && messages.length > 1 ? requests : body;
-    const answered = transport.handleRequest(request, { parsedBody });
+    const answered = transport.handleRequest(request, { parsedBody: body });
     // Closing aborts running calls; a server that has answered has none.
     const aborted = cancelled.then(() => server.close()).then(() => cancelled);
     const answer = await Promise.race([answered, aborted]).catch((error) => {
@@ -105,20 +99,22 @@ const asksForProgress = (message: Message, catalog: Catalog): boolean =>
   message.params?._meta !== undefined &&
   'progressToken' in message.params._meta;
 
+/** The request that a body holds, unless it is a notification or a response. */
+const requestIn = (body: unknown): Message | undefined => (isMessage(body) && body.id !== undefined ? body : undefined);
+
 /**
- * Resolves when the client disconnects or sends a notice; a batch is answered as a whole, or not at all. Until it is
- * forgotten, it keeps what it was raced with in memory: the answer.
+ * Resolves when the client disconnects or sends a notice. Until it is forgotten, it keeps what it was raced with in
+ * memory: the answer.
  */
-function awaitCancel({ request, credentials }: HttpCall, requests: Message[], notices: CancelNotices) {
-  const [first, ...others] = requests;
+function awaitCancel({ request, credentials }: HttpCall, message: Message | undefined, notices: CancelNotices) {
   let leave = () => {};
   let forget = () => {};
   const cancelled = new Promise<Response>((resolve) => {
-    const cancel = () => resolve(errorAnswer(first, { code: -32_000, message: 'Cancelled' }));
+    const cancel = () => resolve(errorAnswer(message, { code: -32_000, message: 'Cancelled' }));
     request.signal.addEventListener('abort', cancel, { once: true });
     if (request.signal.aborted) cancel();
     leave = () => request.signal.removeEventListener('abort', cancel);
-    if (first && others.length === 0) forget = notices.listen(credentials.tenantId, first.id, cancel);
+    if (message) forget = notices.listen(credentials.tenantId, message.id, cancel);
   });
   return {
     cancelled,

@@ -14,15 +14,8 @@ const test = base.extend('server', { scope: 'file' }, async ({ upstream }, { onC
 const good = 'svc_live_good';
 
 const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
-const batch = (size: number, message: object) =>
-  JSON.stringify(Array.from({ length: size }, (_, id) => ({ ...message, id })));
 const without = (name: string) => Object.fromEntries(Object.entries(goodHeaders()).filter(([key]) => key !== name));
 const whoami = JSON.stringify(callOf('whoami'));
-const twoPings = batch(2, { jsonrpc: '2.0', method: 'ping' });
-const withRevision = (revision: string, request: Bad): Bad => ({
-  ...request,
-  headers: { ...goodHeaders(), 'mcp-protocol-version': revision },
-});
 const modern = (meta: object) =>
   JSON.stringify({
     jsonrpc: '2.0',
@@ -84,12 +77,8 @@ const bad: Record<string, Bad> = {
     status: 400,
     body: whoami.replace('{}', `{"filters":${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}}`),
   },
-  'of 1,000 messages': { status: 400, body: batch(1000, { jsonrpc: '2.0', method: 'ping' }) },
-  'of 11 messages': { status: 400, body: batch(11, { jsonrpc: '2.0', method: 'tools/list' }) },
+  'of several messages': { status: 400, body: `[${whoami},${whoami.replace('1', '2')}]` },
   'of no message at all': { status: 400, body: '[]' },
-  'of two messages under a revision before batches': withRevision('2024-11-05', { status: 400, body: twoPings }),
-  'of two messages under a revision after batches': withRevision('2025-06-18', { status: 400, body: twoPings }),
-  'of two messages under the newest revision': withRevision('2026-07-28', { status: 400, body: twoPings }),
   'of an unknown revision': { status: 400, headers: { ...goodHeaders(), 'mcp-protocol-version': '1999-01-01' } },
   'of an unknown modern revision': {
     status: 400,
@@ -183,39 +172,6 @@ test('an unknown method is refused as its revision prescribes, and the next requ
     expect(json).toMatchObject({ result: { structuredContent: { authenticated: true } } });
   }
   await connection.close();
-});
-
-test.for([
-  ['its own header', { 'mcp-protocol-version': '2025-03-26' }],
-  ['no header, which means the same', {}],
-] as const)(
-  'a batch of revision 2025-03-26 with %s is answered, each call in its place',
-  async ([_, header], { server }) => {
-    const body = JSON.stringify([
-      callOf('whoami', {}, 'a'),
-      callOf('get_credits', {}, 'b'),
-      { jsonrpc: '2.0', method: 'notifications/initialized' },
-    ]);
-    const headers = { ...goodHeaders(good), ...header };
-    const { json } = await keepAlive(server.origin).send({ headers, body });
-    expect(json).toMatchObject([
-      { id: 'a', result: { structuredContent: { authenticated: true } } },
-      { id: 'b', result: { structuredContent: { credits: 90 } } },
-    ]);
-  },
-);
-
-test('a call cancelled in its own batch leaves nobody waiting, and ids that come twice are refused', async ({
-  server,
-}) => {
-  const send = (messages: object[]) =>
-    keepAlive(server.origin).send({ headers: goodHeaders(good), body: JSON.stringify(messages) });
-  const notice = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } };
-  expect((await send([callOf('whoami'), notice])).json).toMatchObject({ id: 1, result: {} });
-  expect(await send([callOf('whoami'), callOf('get_credits')])).toMatchObject({
-    status: 400,
-    json: { error: { message: expect.stringContaining('an id of its own') } },
-  });
 });
 
 test('pages of allowed origins may call, after a preflight', async ({ upstream: { baseUrl } }) => {
