@@ -5,7 +5,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { showBoard } from '../test/support/board/board-host.ts';
+import { openStage } from '../test/support/board/board-host.ts';
 import { someAds, startBoardService } from '../test/support/board/board-service.ts';
 import { hasChromium, launchChromium } from '../test/support/board/launch-chromium.ts';
 import { uuidOf } from '../test/support/uuid-of.ts';
@@ -78,7 +78,8 @@ const note = (name: string, ms: number) => {
   times[name].push(ms);
 };
 for (let round = 0; round <= rounds; round++) {
-  const shown = await showBoard(browser, client, call);
+  const stage = await openStage(browser);
+  const shown = await stage.show(client, call);
   await shown.board.locator('#count', { hasText: /^10,000 ads$/ }).waitFor();
   const frame = shown.page.frames()[1];
   if (frame === undefined) throw new Error('There is no board.');
@@ -99,7 +100,7 @@ for (let round = 0; round <= rounds; round++) {
   };
   // The first round warms up the server.
   if (round > 0) for (const [name, ms] of Object.entries(measured)) note(name, ms);
-  await shown.close();
+  await stage.close();
 }
 for (const [name, all] of Object.entries(times)) report(name, all);
 await browser.close();

@@ -1,6 +1,6 @@
 /** `npm run pictures` makes the pictures in `docs/pictures`: the board, a sheet and a report, from demo data of one day. */
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { type HostOptions, showBoard } from '../test/support/board/board-host.ts';
+import { type HostOptions, openStage } from '../test/support/board/board-host.ts';
 import { launchChromium } from '../test/support/board/launch-chromium.ts';
 import { startServer } from '../test/support/server.ts';
 import { smallPng } from './small-png.ts';
@@ -15,16 +15,16 @@ const [server, browser] = await Promise.all([
   startServer({ config: { demo: true }, now: () => day }),
   launchChromium(),
 ]);
+const stage = await openStage(browser);
 
 async function screenshot(name: string, options: Omit<HostOptions, 'tool'>, mode: 'cards' | 'timeline') {
-  const { page, board, close } = await showBoard(browser, server.client, { ...gathered, ...options });
+  const { page, board } = await stage.show(server.client, { ...gathered, ...options });
   await board.locator('.card .filled').nth(1).waitFor();
   if (mode === 'timeline') await board.getByRole('button', { name: 'Timeline' }).click();
   else await board.locator('.card input').nth(1).check();
   await page.waitForLoadState('networkidle');
   await page.waitForTimeout(800);
   writeFileSync(new URL(name, folder), await smallPng(await page.screenshot()));
-  await close();
 }
 
 await screenshot('board-light.png', { width: 1100, height: 900 }, 'cards');

@@ -335,6 +335,8 @@ export interface Failure {
   creditsLeft?: number | undefined;
   /** The settings are not missing but wrong. */
   wrongSettings?: boolean | undefined;
+  /** The answer has more bytes than one may have. */
+  tooLarge?: boolean | undefined;
   /** For a refusal by the `maxCredits` of the tool call, and not by the budget of this server. */
   maxCredits?: number | undefined;
   /** For a refusal by the budget of the caller's connection, which says nothing about other callers of the key. */

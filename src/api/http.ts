@@ -336,7 +336,7 @@ function networkError(error: unknown, origin: string): AdLibraryError {
   const code = codeOf(error);
   if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') {
     const problem = `The answer is larger than ${maxAnswerBytes / 1024 / 1024} MB.`;
-    return new AdLibraryError({ kind: 'unexpected_response', problem, sent: true });
+    return new AdLibraryError({ kind: 'unexpected_response', problem, tooLarge: true, sent: true });
   }
   if (code === 'HTTPParserError' || code === 'UND_ERR_HEADERS_OVERFLOW') {
     return new AdLibraryError({ kind: 'unexpected_response', problem: 'The answer is not HTTP.', sent: true });

@@ -125,7 +125,7 @@ const explanations: Record<ErrorKind, { retry: Retry; happened: string; next: st
 /** What is known of this failure overrides what is true of its kind. */
 function explanationOf(failure: Failure): (typeof explanations)[ErrorKind] {
   const { kind, usageLimit, creditsLeft, transient, paid, charged, maxCredits } = failure;
-  const general = explanations[kind];
+  const general = { ...explanations[kind], ...(failure.tooLarge && tooLarge) };
   if (failure.wrongSettings) return wrongSettings;
   if (kind === 'usage_limit' && usageLimit?.isLimitReached === false) return tightWindow;
   if (kind === 'credit_budget' && maxCredits !== undefined) return { ...general, ...overMaxCredits };
@@ -142,6 +142,10 @@ const wrongSettings = {
   retry: 'never' as const,
   happened: 'Some settings of this server are wrong, so it makes no calls.',
   next: "Ask the user to correct them in the host's form or in this MCP server's configuration, and to restart it.",
+};
+const tooLarge = {
+  happened: 'The service sent an answer that is too large to be read.',
+  next: 'Ask for fewer items in one call: with a lower limit, or with a lower maxAds for gather_ads, which then goes on from there. If the call asks for no list, check AD_LIBRARY_BASE_URL.',
 };
 const noCredits = 'The account has no credits left.';
 const subscriptionNeeded = 'The call needs a subscription or more credits than the account has; credits left:';

@@ -85,7 +85,8 @@ describe('every tool, asked of a service that', () => {
       expectError(server, result, isCut ? 'network' : 'unexpected_response');
       expect(upstream.requests).toHaveLength(isCut && !gated ? repeated(tool) : 1);
       if (gated) expect(result.text).toMatch(/unknown whether the service charged.*may be charged again/s);
-      if (fault === 'sends 40 MB') expect(result.text).toContain('The answer is larger than 8 MB.');
+      if (fault === 'sends 40 MB')
+        expect(result.text).toMatch(/The answer is larger than 8 MB\..*Ask for fewer items in one call/s);
     }
     upstream.does(documented);
     await expectAllWell(server);
@@ -94,9 +95,7 @@ describe('every tool, asked of a service that', () => {
   test.for(Object.keys(delays) as (keyof typeof delays)[])('%s', async (delay, { upstream, start }) => {
     const server = await start({ timeoutMs: 300 });
     upstream.does(delays[delay]);
-    const started = performance.now();
     const results = await Promise.all(everyTool.map(({ tool, args }) => server.call(tool, args)));
-    expect(performance.now() - started).toBeLessThan(2000);
     for (const result of results) expectError(server, result, 'timeout');
     expect(upstream.requests).toHaveLength(everyTool.length);
     await Promise.all(upstream.requests.map(({ left }) => left));

@@ -1,9 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { wordIn } from '../support/board/board-service.ts';
+import { someAds, startBoardService, wordIn } from '../support/board/board-service.ts';
 import { clientKinds, connectHttp, connectStdio, type TestClient } from '../support/clients.ts';
 import { keepAlive, startHttp } from '../support/http.ts';
 import { serveHttp } from '../support/process.ts';
-import { startService } from '../support/service.ts';
 
 const uri = 'ui://ad-library/board';
 const showing = ['search_ads', 'gather_ads', 'view_ads', 'check_watches', 'list_collection_items'];
@@ -36,13 +35,7 @@ async function findsBoard(client: TestClient): Promise<void> {
   expect(given).toMatchObject({ ads: ids.map((id) => ({ id })), left: [], missing: [] });
 }
 
-test.each(clientKinds)('a %s client over stdio finds the board', async (kind) => {
-  const client = await connectStdio(kind, ['--demo']);
-  onTestFinished(() => client.close());
-  await findsBoard(client);
-});
-
-test('so do clients of both eras over HTTP', async () => {
+test('clients of both eras find the board, over HTTP and over stdio', async () => {
   const served = await serveHttp(['--demo']);
   onTestFinished(async () => void (await served.close()));
   for (const kind of clientKinds) {
@@ -50,19 +43,22 @@ test('so do clients of both eras over HTTP', async () => {
     await findsBoard(client);
     await client.close();
   }
+  const client = await connectStdio('v2 auto', ['--demo']);
+  onTestFinished(() => client.close());
+  await findsBoard(client);
 });
 
 test('over HTTP the board reads only for keys that the service accepted', async () => {
-  const service = await startService();
+  const service = await startBoardService(someAds(1));
   onTestFinished(service.close);
   const server = await startHttp({ baseUrl: service.baseUrl });
   onTestFinished(() => server.close(0));
   const { call, close } = keepAlive(server.origin);
   onTestFinished(() => void close());
-  for (const [name, args] of Object.entries({ board_ads: { ids: ['a'] }, board_pictures: { ids: ['a'] } })) {
-    const refused = (await call(name, args, 'svc_live_madeup.1')).json.result;
+  for (const name of ['board_ads', 'board_pictures']) {
+    const refused = (await call(name, { ids: ['a'] }, 'svc_live_madeup.1')).json.result;
     expect(refused).toMatchObject({ isError: true, _meta: { 'ad-library/error': { kind: 'unauthorized' } } });
-    const answered = (await call(name, args, service.apiKey)).json.result;
+    const answered = (await call(name, { ids: ['a'] }, service.apiKey)).json.result;
     expect(answered).toMatchObject({
       _meta: { 'ad-library/board': {} },
       structuredContent: { receipt: { charged: 0 } },

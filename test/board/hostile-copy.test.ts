@@ -1,9 +1,11 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { listen } from '../../src/serve/http/server.ts';
 import { idOf, someAds } from '../support/board/board-service.ts';
-import { boardTest, pick } from '../support/board/board-test.ts';
+import { boardTest, button, closeBrowser, pick, reads, status, textOf } from '../support/board/board-test.ts';
 import { inChromium } from '../support/board/in-chromium.ts';
 import { uuidOf } from '../support/uuid-of.ts';
+
+afterAll(closeBrowser);
 
 const scripts = [
   '"><script>window.top.broken = true</script><img src=x onerror="window.top.broken = true">',
@@ -60,11 +62,12 @@ const hostile = () => [
   { id: uuidOf('bare') },
 ];
 
-inChromium('copy that means harm', { timeout: 60_000 }, () => {
+inChromium('copy that means harm', () => {
   const boards = boardTest(hostile);
   const shownAds = { tool: 'gather_ads', args: { maxAds: 50, maxCredits: 50 } };
-  const label = async () => {
-    const server = await boards.server;
+
+  test('is shown as text, wide and narrow', async () => {
+    const server = await boards.server();
     await server.call('gather_ads', shownAds.args);
     const labels = [...scripts, ...writing].flatMap((text, index) =>
       [0, 1].map((more) => ({
@@ -74,34 +77,42 @@ inChromium('copy that means harm', { timeout: 60_000 }, () => {
       })),
     );
     expect((await server.call('label_ads', { labels })).data.labelled).toBe(labels.length);
-  };
-
-  test.each([1180, 360])('is shown as text, %d pixels wide', async (width) => {
-    await label();
-    const shown = await boards.show({ ...shownAds, width });
-    await shown.board.locator('#count', { hasText: `${copies.length + 1} ads` }).waitFor();
-    for (const mode of ['Timeline', 'Cards']) {
-      await shown.board.getByRole('button', { name: mode, exact: true }).click();
-      const overflow = await shown.board.locator('html').evaluate((html) => html.scrollWidth - html.clientWidth);
-      expect(overflow).toBe(0);
+    const shown = await boards.show(shownAds);
+    const { board, page } = shown;
+    await reads(shown, `${copies.length + 1} ads`);
+    const drawer = board.getByRole('dialog');
+    /** What an advertiser's copy must not make of the board: elements, room beyond its edge, a link to follow. */
+    const harm = () =>
+      board.locator('html').evaluate((html) => {
+        const dialog = html.querySelector('dialog[open]');
+        const added = 'script, style, base, meta, a, iframe, img[onerror], svg[onload]';
+        const links = [...(dialog?.querySelectorAll('button') ?? [])].filter((one) => /^Open/.test(one.textContent));
+        return {
+          added: [...html.querySelectorAll('main, dialog')].flatMap((part) => [...part.querySelectorAll(added)]).length,
+          beyond: Math.max(...[html, dialog].map((one) => (one ? one.scrollWidth - one.clientWidth : 0))),
+          links: links.length,
+        };
+      });
+    for (const width of [1180, 360]) {
+      await page.setViewportSize({ width, height: 820 });
+      for (const mode of ['Timeline', 'Cards']) {
+        await button(shown, mode).click();
+        await expect.poll(harm).toEqual({ added: 0, beyond: 0, links: 0 });
+      }
+      await board.locator('#list .open').first().click();
+      for (const _ of copies) {
+        await drawer.locator('dd').first().waitFor();
+        expect(await harm()).toEqual({ added: 0, beyond: 0, links: 0 });
+        await page.keyboard.press('ArrowRight');
+      }
+      await page.keyboard.press('Escape');
     }
-    const added = shown.board
-      .locator('main, dialog')
-      .locator('script, style, base, meta, a, iframe, img[onerror], svg[onload]');
-    await shown.board.locator('#list .open').first().click();
-    const drawer = shown.board.getByRole('dialog');
-    await drawer.waitFor();
-    for (let step = 0; step < copies.length; step++) {
-      expect(await added.count()).toBe(0);
-      expect(await drawer.evaluate((dialog) => dialog.scrollWidth - dialog.clientWidth)).toBe(0);
-      expect(await drawer.getByRole('button', { name: /^Open/ }).count()).toBe(0);
-      await shown.page.keyboard.press('ArrowRight');
-    }
-    expect(await shown.page.evaluate('window.broken')).toBeUndefined();
+    expect(await page.evaluate('window.broken')).toBeUndefined();
   });
 
-  test('is read from the side it is written from, and says how much is missing', async () => {
+  test('is read from the side it is written from, says how much is missing, and never reaches the conversation', async () => {
     const shown = await boards.show(shownAds);
+    await reads(shown, `${copies.length + 1} ads`);
     const direction = (text: string) =>
       shown.board
         .locator('.card .line, .card .open', { hasText: text })
@@ -109,29 +120,23 @@ inChromium('copy that means harm', { timeout: 60_000 }, () => {
         .evaluate((line) => line.ownerDocument.defaultView.getComputedStyle(line).direction);
     expect(await direction('مرحبا')).toBe('rtl');
     expect(await direction('青瓷')).toBe('ltr');
+    await shown.board.locator('.card input').first().check();
+    await button(shown, 'Ask').click();
+    await expect.poll(() => shown.messages('ui/message')).toHaveLength(1);
+    const sent = await shown.messages();
+    for (const { params } of sent.filter(({ method }) => method !== 'tools/call'))
+      expect(JSON.stringify(params)).toMatch(/^[\w\s{}[\]":;,./-]*$/);
     await shown.board.locator('.open', { hasText: 'WWWW' }).click();
-    await shown.board
-      .getByRole('dialog')
-      .getByRole('heading', { name: /… \(\+9700 characters\)$/ })
-      .waitFor();
+    const heading = shown.board.getByRole('dialog').getByRole('heading', { name: /… \(\+9700 characters\)$/ });
+    await heading.waitFor();
   });
 
   test('is shown as text where a model searched for it', async () => {
     const filters = { query: '\u202eevil\u2066 <b>"x"', countries: ['US', 'DE'], more: { toString: 1 } };
     const shown = await boards.show({ tool: 'search_ads', args: { filters } });
-    await shown.board.getByRole('alert').waitFor();
-    expect(await shown.board.locator('#title').textContent()).toBe('“evil <b>x” in the United States and Germany');
-    expect(await shown.board.locator('#about').textContent()).toBe('more to string 1');
-  });
-
-  test('reaches the conversation by no way', async () => {
-    const shown = await boards.show(shownAds);
-    await shown.board.locator('.card input').first().check();
-    await shown.board.getByRole('button', { name: 'Ask', exact: true }).click();
-    await expect.poll(() => shown.messages('ui/message')).toHaveLength(1);
-    const sent = await shown.messages();
-    for (const { params } of sent.filter(({ method }) => method !== 'tools/call'))
-      expect(JSON.stringify(params)).toMatch(/^[\w\s{}[\]":;,./-]*$/);
+    await shown.board.getByRole('alert').locator('p').first().waitFor();
+    expect(await textOf(shown, '#title')).toBe('“evil <b>x” in the United States and Germany');
+    expect(await textOf(shown, '#about')).toBe('more to string 1');
   });
 });
 
@@ -158,23 +163,18 @@ inChromium('ids that mean harm', () => {
     const service = await listenWithIds();
     onTestFinished(() => service.close(0));
     const shown = await boards.show({ tool: 'search_ads', ...host }, { baseUrl: service.address });
-    await shown.board.locator('#count', { hasText: `${ids.length + 2} ads` }).waitFor();
-    const ask = shown.board.getByRole('button', { name: 'Ask', exact: true });
-    const select = (offer: number) => pick(shown, `Offer ${offer}`).check();
-    for (const offer of ids.keys()) await select(offer + 2);
-    await ask.click();
-    await shown.board.getByRole('status').getByText('The conversation does not take the ids of these ads.').waitFor();
+    await reads(shown, `${ids.length + 2} ads`);
+    for (const offer of ids.keys()) await pick(shown, `Offer ${offer + 2}`).check();
+    await button(shown, 'Ask').click();
+    await status(shown, 'The conversation does not take the ids of these ads.');
     expect(await shown.messages('ui/message')).toEqual([]);
-    await select(0);
-    await select(1);
-    await ask.click();
-    await shown.board.getByRole('status').getByText('2 ads handed to the conversation, without 4').waitFor();
-    const [message, ...others] = await shown.messages('ui/message');
-    expect([JSON.stringify(message?.params), others]).toEqual([
-      expect.stringMatching(/about ads \d and \d of the board\."/),
-      [],
-    ]);
-    const texts = JSON.stringify([message, await shown.messages('ui/update-model-context')]);
+    for (const offer of [0, 1]) await pick(shown, `Offer ${offer}`).check();
+    await button(shown, 'Ask').click();
+    await status(shown, '2 ads handed to the conversation, without 4');
+    const messages = await shown.messages('ui/message');
+    expect(messages).toHaveLength(1);
+    expect(JSON.stringify(messages[0]?.params)).toMatch(/about ads \d and \d of the board\."/);
+    const texts = JSON.stringify([messages, await shown.messages('ui/update-model-context')]);
     for (const id of ids) expect(texts).not.toContain(JSON.stringify(id).slice(1, -1));
   });
 });

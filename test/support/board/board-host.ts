@@ -1,11 +1,12 @@
 import type { Browser, FrameLocator, Page } from 'playwright-core';
-import { hostPage } from './host-page.ts';
 
 /** What the host needs of a client of the server. */
 export interface HostClient {
   readResource(params: { uri: string }): Promise<{ contents: object[] }>;
   callTool(params: { name: string; arguments: Record<string, unknown> }): Promise<unknown>;
 }
+
+type Result = Record<string, unknown>;
 
 export interface HostOptions {
   width?: number;
@@ -18,16 +19,21 @@ export interface HostOptions {
   tool: string;
   args?: Record<string, unknown>;
   /** Changes a result before the board gets it, as some hosts do. */
-  passOn?: (result: Record<string, unknown>) => Record<string, unknown>;
-  /** Waits before each call that the board makes. */
-  onCall?: () => Promise<void>;
-  /** Runs in each frame before its own scripts. */
+  passOn?: (result: Result) => Result;
+  /** Waited for before each call that the board makes; the host refuses the call where this throws. */
+  onCall?: (call: BoardCall) => unknown;
+  /** Runs in the frame before the board's own script. */
   script?: string;
 }
 
 export interface HostMessage {
   method: string;
   params: Record<string, unknown>;
+}
+
+export interface BoardCall {
+  name: string;
+  arguments: Record<string, unknown>;
 }
 
 /** The board, shown by a host of a real browser in front of a real server. */
@@ -37,78 +43,141 @@ export interface ShownBoard {
   /** Every message that the board sent to its host. */
   messages(method?: string): Promise<HostMessage[]>;
   /** The calls that it made, by their tools. */
-  calls: { name: string; arguments: Record<string, unknown> }[];
+  calls: BoardCall[];
   /** Addresses that anything in the page asked for, without the host's own page. */
   requests: string[];
   /** What the browser's console and its uncaught errors say. */
   problems: string[];
   notify(method: string, params: object): Promise<void>;
   ask(method: string): Promise<unknown>;
+  /** Lets the host answer a method with an error, or never. */
+  refuse(method: string, message: string): Promise<void>;
+  ignore(method: string): Promise<void>;
+}
+
+/** A page of a browser, where the host shows one board after the other. */
+export interface Stage {
+  show(client: HostClient, options: HostOptions): Promise<ShownBoard>;
   close(): Promise<void>;
 }
 
 const home = 'http://host.example/';
 const all = { openLinks: {}, message: { text: {} }, updateModelContext: { text: {} } };
 
-export async function showBoard(browser: Browser, client: HostClient, options: HostOptions): Promise<ShownBoard> {
-  const { width = 1180, height = 820, context = {}, tool, args = {}, passOn = (result) => result } = options;
-  const { contents } = await client.readResource({ uri: 'ui://ad-library/board' });
-  const { text } = contents[0] as { text: string };
-  const result = (await client.callTool({ name: tool, arguments: args })) as Record<string, unknown>;
-  const browserContext = await browser.newContext({ viewport: { width, height } });
+export async function openStage(browser: Browser): Promise<Stage> {
+  const browserContext = await browser.newContext({ reducedMotion: 'reduce' });
   const page = await browserContext.newPage();
-  if (options.script) await page.addInitScript(options.script);
-  const [calls, requests, problems]: [ShownBoard['calls'], string[], string[]] = [[], [], []];
+  const inHost = <Answer>(run: string, ...args: unknown[]): Promise<Answer> =>
+    page.evaluate(`window.${run}(...${JSON.stringify(args)})`);
+  /** What the host shows now. */
+  let now = {} as { html: string; client: HostClient; options: HostOptions; result: Result; board: ShownBoard };
+  const passOn = (result: Result) => now.options.passOn?.(result) ?? result;
   await page.route('**/*', (route) => {
-    if (route.request().url() === home)
-      return route.fulfill({ contentType: 'text/html', body: hostPage(text, { width, height }) });
-    requests.push(route.request().url());
+    const address = route.request().url();
+    if (address === home) return route.fulfill({ contentType: 'text/html', body: hostPage(now.html) });
+    now.board.requests.push(address);
     return route.abort();
   });
   page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) problems.push(message.text());
+    if (['error', 'warning'].includes(message.type())) now.board.problems.push(message.text());
   });
-  page.on('pageerror', (error) => problems.push(String(error)));
-  const notify: ShownBoard['notify'] = (method, params) =>
-    page.evaluate(([name, given]) => (globalThis as unknown as HostWindow).notify(name, given), [
-      method,
-      params,
-    ] as const);
+  page.on('pageerror', (error) => now.board.problems.push(String(error)));
   await page.exposeFunction('hostInitialize', () => ({
     protocolVersion: '2026-01-26',
     hostInfo: { name: 'test-host', version: '1' },
-    hostCapabilities: { serverTools: {}, ...(options.capabilities ?? all) },
-    hostContext: { theme: 'light', ...context },
+    hostCapabilities: { serverTools: {}, ...(now.options.capabilities ?? all) },
+    hostContext: { theme: 'light', ...now.options.context },
   }));
-  await page.exposeFunction('hostCallTool', async (call: ShownBoard['calls'][number]) => {
-    calls.push(call);
-    await options.onCall?.();
-    return passOn((await client.callTool(call)) as Record<string, unknown>);
+  await page.exposeFunction('hostCallTool', async (call: BoardCall) => {
+    now.board.calls.push(call);
+    await now.options.onCall?.(call);
+    return passOn((await now.client.callTool(call)) as Result);
   });
-  await page.exposeFunction('hostReady', async () => {
-    await notify('ui/notifications/tool-input', { arguments: args });
-    await notify('ui/notifications/tool-result', passOn(result));
-  });
-  await page.goto(home);
+  await page.exposeFunction('hostResult', () => [
+    ['ui/notifications/tool-input', { arguments: now.options.args ?? {} }],
+    ['ui/notifications/tool-result', passOn(now.result)],
+  ]);
   return {
-    page,
-    board: page.frameLocator('iframe'),
-    messages: async (method) => {
-      const all = await page.evaluate(() => (globalThis as unknown as HostWindow).received);
-      return all.filter((message) => method === undefined || message.method === method);
+    show: async (client, options) => {
+      const { contents } = await client.readResource({ uri: 'ui://ad-library/board' });
+      const { tool, args = {}, script, width = 1180, height = 820 } = options;
+      const result = (await client.callTool({ name: tool, arguments: args })) as Result;
+      const [{ text }] = contents as [{ text: string }];
+      const html = script ? text.replace('<head>', () => `<head><script>${script}</script>`) : text;
+      const board: ShownBoard = {
+        page,
+        board: page.frameLocator('iframe'),
+        messages: async (method) =>
+          ((await page.evaluate('window.received')) as HostMessage[]).filter(
+            (message) => method === undefined || message.method === method,
+          ),
+        calls: [],
+        requests: [],
+        problems: [],
+        notify: (method, params) => inHost('notify', method, params),
+        ask: (method) => inHost('ask', method),
+        refuse: (method, message) => inHost('refuse', method, message),
+        ignore: (method) => inHost('ignore', method),
+      };
+      now = { html, client, options, result, board };
+      await page.setViewportSize({ width, height });
+      await page.goto(home);
+      return board;
     },
-    calls,
-    requests,
-    problems,
-    notify,
-    ask: (method) => page.evaluate((name) => (globalThis as unknown as HostWindow).ask(name), method),
     close: () => browserContext.close(),
   };
 }
 
-/** What the host's page leaves in its window. */
-interface HostWindow {
-  received: HostMessage[];
-  notify(method: string, params: object): void;
-  ask(method: string): Promise<unknown>;
-}
+/**
+ * A small host: it shows the board in a sandboxed frame of an origin of its own, as MCP Apps wants it, answers what the
+ * board asks, and keeps every message. Runs in the browser, so it is text here.
+ */
+const hostPage = (board: string): string => `<!doctype html>
+<meta charset="utf-8"><title>Host</title>
+<style>body { margin: 0 } iframe { border: 0; display: block; width: 100vw; height: 100vh }</style>
+<iframe title="board" sandbox="allow-scripts"></iframe>
+<script type="module">
+  const frame = document.querySelector('iframe');
+  const post = (message) => frame.contentWindow.postMessage({ jsonrpc: '2.0', ...message }, '*');
+  const refused = {};
+  const ignored = new Set();
+  let asked = 0;
+  window.received = [];
+  window.refuse = (method, message) => void (refused[method] = message);
+  window.ignore = (method) => void ignored.add(method);
+  window.notify = (method, params) => post({ method, params });
+  window.ask = (method, params = {}) => new Promise((resolve) => {
+    const id = 'host-' + ++asked;
+    window.addEventListener('message', function listen({ data }) {
+      if (data.id !== id || data.method) return;
+      window.removeEventListener('message', listen);
+      resolve(data.result ?? data.error);
+    });
+    post({ id, method, params });
+  });
+  const answers = {
+    'ui/initialize': () => window.hostInitialize(),
+    'tools/call': (params) => window.hostCallTool(params),
+    'ui/request-display-mode': ({ mode }) => ({ mode }),
+    'ui/open-link': () => ({}),
+    'ui/message': () => ({}),
+    'ui/update-model-context': () => ({}),
+  };
+  window.addEventListener('message', async ({ source, data }) => {
+    if (source !== frame.contentWindow) return;
+    const { id, method, params } = data;
+    if (!method) return;
+    window.received.push({ method, params });
+    if (method === 'ui/notifications/initialized')
+      for (const [sent, given] of await window.hostResult()) post({ method: sent, params: given });
+    if (id === undefined || ignored.has(method)) return;
+    try {
+      if (refused[method]) post({ id, error: { code: -32000, message: refused[method] } });
+      else if (answers[method]) post({ id, result: await answers[method](params) });
+      else post({ id, error: { code: -32601, message: 'Method not found' } });
+    } catch (error) {
+      post({ id, error: { code: -32000, message: error.message.split('\\n')[0] } });
+    }
+  });
+  frame.srcdoc = ${JSON.stringify(board).replaceAll('<', '\\u003c')};
+</script>`;

@@ -17,6 +17,8 @@ export interface BoardService {
   pictures: string[];
   /** What the service was asked for, without pictures. */
   requests: string[];
+  /** Adds ads to the library. */
+  add(ads: readonly object[]): Promise<void>;
   /** A server with its own client in front of it. */
   start(config?: Partial<Config>): Promise<TestServer>;
   close(): Promise<void>;
@@ -42,12 +44,13 @@ export async function startBoardService(ads: (mediaUrl: string) => readonly obje
     { host: '127.0.0.1', port: 0 },
   );
   const baseUrl = listener.address;
-  const lines = ads(`${baseUrl}/pictures`).map((ad) => `${JSON.stringify(ad)}\n`);
-  await library.import(
-    (async function* () {
-      yield lines.join('');
-    })(),
-  );
+  const add: BoardService['add'] = async (more) => {
+    const lines = async function* () {
+      for (const ad of more) yield `${JSON.stringify(ad)}\n`;
+    };
+    await library.import(lines());
+  };
+  await add(ads(`${baseUrl}/pictures`));
   const apiKey = library.keys.create({ credits: 10_000 }).key;
   const servers: TestServer[] = [];
   return {
@@ -56,6 +59,7 @@ export async function startBoardService(ads: (mediaUrl: string) => readonly obje
     apiKey,
     pictures,
     requests,
+    add,
     start: async (config) => {
       const server = await startServer({ config: { baseUrl, apiKey, ...config }, now: () => now });
       servers.push(server);

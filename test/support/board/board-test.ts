@@ -2,24 +2,20 @@ import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import type { Config } from '../../../src/config/settings.ts';
 import type { TestServer } from '../server.ts';
-import { type HostOptions, type ShownBoard, showBoard } from './board-host.ts';
+import { type HostOptions, openStage, type ShownBoard, type Stage } from './board-host.ts';
 import { type BoardService, startBoardService } from './board-service.ts';
 import { launchChromium } from './launch-chromium.ts';
 
 export interface BoardTest {
   readonly service: BoardService;
-  /** In front of it, where a test asks for no other. */
-  readonly server: Promise<TestServer>;
+  /** The server in front of it with such settings: the same for all tests of the group. */
+  server(config?: Partial<Config>): Promise<TestServer>;
   show(options: HostOptions, config?: Partial<Config>): Promise<ShownBoard>;
 }
 
-/** One for all tests of a file. */
-let browser: Promise<Browser> | undefined;
-async function openBrowser(): Promise<Browser> {
-  if ((await browser)?.isConnected() !== true) browser = launchChromium();
-  return browser as Promise<Browser>;
-}
-afterAll(async () => (await browser)?.close());
+/** One for all tests of a file, with one page. */
+let browser: Browser | undefined;
+let stage: Stage | undefined;
 
 /**
  * One service for the tests of a group. After each test nothing has left the pages, and the browser has complained of
@@ -27,43 +23,55 @@ afterAll(async () => (await browser)?.close());
  */
 export function boardTest(ads: (mediaUrl: string) => readonly object[]): BoardTest {
   let service: BoardService;
-  let own: Promise<TestServer> | undefined;
+  const servers = new Map<string, Promise<TestServer>>();
   let shown: ShownBoard[] = [];
   beforeAll(async () => {
-    [service] = await Promise.all([startBoardService(ads), openBrowser()]);
+    service = await startBoardService(ads);
+    if (browser?.isConnected() !== true) {
+      browser = await launchChromium();
+      stage = await openStage(browser);
+    }
   });
-  afterEach(async () => {
-    const pages = shown;
+  afterEach(() => {
+    const problems = shown.flatMap(({ requests, problems }) => [...requests, ...problems]);
     shown = [];
-    for (const page of pages) await page.close();
-    expect(pages.flatMap(({ requests, problems }) => [...requests, ...problems])).toEqual([]);
+    expect(problems).toEqual([]);
   });
   afterAll(async () => {
     await service?.close();
   });
+  const server: BoardTest['server'] = (config = {}) => {
+    const key = JSON.stringify(config);
+    const known = servers.get(key) ?? service.start(config);
+    servers.set(key, known);
+    return known;
+  };
   return {
     get service() {
       return service;
     },
-    get server() {
-      own ??= service.start();
-      return own;
-    },
+    server,
     async show(options, config) {
-      const { client } = await (config === undefined ? this.server : service.start(config));
-      const board = await showBoard(await openBrowser(), client, options);
+      if (stage === undefined) throw new Error('There is no browser yet.');
+      const board = await stage.show((await server(config)).client, options);
       shown.push(board);
       return board;
     },
   };
 }
 
+export const closeBrowser = async (): Promise<void> => void (await browser?.close());
+
 export const button = ({ board }: ShownBoard, name: string | RegExp) =>
   board.getByRole('button', { name, exact: true });
 export const status = ({ board }: ShownBoard, text: string | RegExp) =>
   board.getByRole('status').getByText(text).waitFor();
+export const textOf = ({ board }: ShownBoard, selector: string) => board.locator(selector).first().textContent();
 /** Waits for the number of ads, which comes with the last of them. */
 export const reads = ({ board }: ShownBoard, ads: string) =>
   board.locator('#count', { hasText: new RegExp(`^${ads}$`) }).waitFor();
 /** The checkbox of an ad by its title. */
 export const pick = ({ board }: ShownBoard, title: string) => board.getByLabel(new RegExp(`^Select \\d+: ${title}$`));
+/** A filter by its name, whatever its number. */
+export const chip = ({ board }: ShownBoard, name: string) =>
+  board.locator('.chip', { hasText: new RegExp(`^${name}[\\d,]*$`) });
