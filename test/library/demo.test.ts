@@ -1,58 +1,54 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { afterAll, describe, expect, test } from 'vitest';
 import { Ad, Page } from '../../src/api/schemas.ts';
 import { openDemoLibrary } from '../../src/library/demo/demo.ts';
 import { advertisers, makeMarket, seededRandom } from '../../src/library/demo/market.ts';
-import { startOfTests } from './support/served-library.ts';
+import { decodeWebp } from '../../src/raster/codecs.ts';
+import { freePort } from '../support/free-port.ts';
+import { keepAlive, startHttp } from '../support/http.ts';
+import { libraryTest } from './support/fixtures.ts';
+import { startOfTests, uuid } from './support/served-library.ts';
 
 const now = () => startOfTests;
-const day = 86_400_000;
 const market = (seed: number, at = startOfTests) => [...makeMarket(seededRandom(seed), at)];
 const base = 'https://library.demo.example';
-let demo: Awaited<ReturnType<typeof openDemoLibrary>>;
+const pages = market(1);
+const ads = pages.flatMap((page) => page.ads);
+const advertiserOf = (ad: Ad) => advertisers.find(({ domain }) => domain === ad.displayUrl);
+const brandOf = (ad: Ad) => `${ad.displayUrl?.replace('.example', '')}`;
 
-beforeAll(async () => {
-  demo = await openDemoLibrary({ now, bases: { media: 'https://media.demo.example' } });
-});
+const demo = await openDemoLibrary({ now });
 afterAll(() => demo.library.close());
 
 async function ask(path: string, body?: unknown) {
-  const response = await demo.library.fetch(
-    new Request(new URL(path, base), {
-      method: body ? 'POST' : 'GET',
-      headers: { Authorization: `Bearer ${demo.apiKey}`, 'Content-Type': 'application/json' },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    }),
-  );
-  const type = response.headers.get('content-type') ?? '';
-  return { status: response.status, type, body: type.includes('json') ? JSON.parse(await response.text()) : undefined };
+  const headers = { Authorization: `Bearer ${demo.apiKey}`, 'Content-Type': 'application/json' };
+  const init = { headers, ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }) };
+  return JSON.parse(await (await demo.library.fetch(new Request(new URL(path, base), init))).text());
 }
 
 describe('the market', () => {
   test('is the same for the same seed and day, and another for another', () => {
-    expect(market(1)).toEqual(market(1, startOfTests + 60_000));
-    expect(market(2)).not.toEqual(market(1));
-    const [first] = market(1);
-    const [later] = market(1, startOfTests + day);
-    expect(later?.ads.map(({ id }) => id)).toEqual(first?.ads.map(({ id }) => id));
+    expect(market(1, startOfTests + 60_000)).toEqual(pages);
+    expect(market(2)).not.toEqual(pages);
+    const [later] = market(1, startOfTests + 86_400_000);
+    expect(later?.ads.map(({ id }) => id)).toEqual(pages[0]?.ads.map(({ id }) => id));
   });
 
   test('is wide: advertisers, languages, scripts, countries, industries, formats', () => {
-    const ads = market(1).flatMap((page) => page.ads);
+    const differing = (key: 'name' | 'domain' | 'language' | 'industry') =>
+      new Set(advertisers.map((advertiser) => advertiser[key])).size;
+    expect([differing('name'), differing('domain')]).toEqual([advertisers.length, advertisers.length]);
     expect(advertisers.length).toBeGreaterThanOrEqual(36);
-    for (const key of ['name', 'domain'] as const)
-      expect(new Set(advertisers.map((advertiser) => advertiser[key])).size).toBe(advertisers.length);
-    expect(new Set(advertisers.map(({ language }) => language)).size).toBeGreaterThanOrEqual(15);
-    expect(new Set(advertisers.map(({ industry }) => industry)).size).toBeGreaterThanOrEqual(10);
+    expect(differing('language')).toBeGreaterThanOrEqual(15);
+    expect(differing('industry')).toBeGreaterThanOrEqual(10);
     expect(ads.length).toBeGreaterThan(1800);
-    expect(new Set(ads.map(({ displayFormat }) => displayFormat))).toEqual(
-      new Set(['IMAGE', 'VIDEO', 'CAROUSEL', 'DCO']),
-    );
-    for (const script of ['Hangul', 'Hiragana', 'Arabic', 'Devanagari', 'Thai', 'Han']) {
+    const formats = new Set(ads.map(({ displayFormat }) => displayFormat));
+    expect([...formats].sort()).toEqual(['CAROUSEL', 'DCO', 'IMAGE', 'VIDEO']);
+    for (const script of ['Hangul', 'Hiragana', 'Arabic', 'Devanagari', 'Thai', 'Han'])
       expect(ads.some(({ body }) => new RegExp(`\\p{Script=${script}}`, 'u').test(body ?? ''))).toBe(true);
-    }
   });
 
-  test('fits the schemas, stays in .example, and its dates and ranges make sense', () => {
+  test('fits the schemas, stays in .example, and its dates and ranges make sense, in whole units of money', () => {
     for (const { page, ads } of market(3)) {
       Page.parse(page);
       expect(page.adsAmount).toBe(ads.length);
@@ -62,71 +58,152 @@ describe('the market', () => {
         expect(text).not.toMatch(/\{(brand|product|percent|days|thousands|tries)\}|undefined|NaN/);
         for (const [, host] of text.matchAll(/https?:\/\/([^/"]+)/g)) expect(host).toMatch(/\.example$/);
         const { startedAt = '', lastSeenAt = '', endDate } = ad as Record<string, string>;
-        expect(startedAt <= lastSeenAt).toBe(true);
-        expect(Date.parse(lastSeenAt)).toBeLessThanOrEqual(startOfTests);
+        expect(startedAt <= lastSeenAt && Date.parse(lastSeenAt) <= startOfTests).toBe(true);
         if (endDate) expect(endDate).toBe(lastSeenAt);
-        expect(ad.adSpendMin).toBeLessThanOrEqual(ad.adSpendMax ?? 0);
-        expect(ad.revenueMin).toBeLessThanOrEqual(ad.revenueMax ?? 0);
+        const { adSpendMin = 0, adSpendMax = 0, revenueMin = 0, revenueMax = 0 } = ad as Record<string, number>;
+        const amounts = [adSpendMin, adSpendMax, revenueMin, revenueMax];
+        expect(amounts.every((amount) => Number.isInteger(amount) && amount > 0)).toBe(true);
+        expect(adSpendMin <= adSpendMax && revenueMin <= revenueMax).toBe(true);
       }
     }
   });
 
-  test('begins, newest first, with many advertisers, several days and formats, and money in whole units', () => {
-    const ads = market(1).flatMap((page) => page.ads);
-    const newest = ads.sort((a, b) => String(b.startedAt).localeCompare(String(a.startedAt))).slice(0, 20);
-    expect(new Set(newest.map(({ pageId }) => pageId)).size).toBeGreaterThanOrEqual(8);
-    expect(new Set(newest.map(({ startedAt }) => startedAt)).size).toBeGreaterThanOrEqual(3);
-    expect(new Set(newest.map(({ displayFormat }) => displayFormat)).size).toBeGreaterThanOrEqual(3);
-    for (const ad of ads) {
-      for (const amount of [ad.adSpendMin, ad.adSpendMax, ad.revenueMin, ad.revenueMax]) {
-        expect(Number.isInteger(amount) && Number(amount) > 0).toBe(true);
-      }
-    }
+  test('begins, newest first, with many advertisers, several days and formats', () => {
+    const newest = ads.toSorted((a, b) => String(b.startedAt).localeCompare(String(a.startedAt))).slice(0, 20);
+    const differing = (key: keyof Ad) => new Set(newest.map((ad) => ad[key])).size;
+    expect(differing('pageId')).toBeGreaterThanOrEqual(8);
+    expect(differing('startedAt')).toBeGreaterThanOrEqual(3);
+    expect(differing('displayFormat')).toBeGreaterThanOrEqual(3);
   });
 
   test('says what fits the trade, in sentences that begin with a capital and merge no article', () => {
     const wrong =
       /\b(de|à) les? |\b(de|a) el |\b(de|em|por) [oa] [A-Z]|\b(di|a|su|da|in) l[ae] [A-Z]|[.!?] (the|le|la|el|o|de|il) /;
-    for (const { page, ads } of market(1)) {
-      const { industry } = advertisers.find(({ name }) => name === page.pageName) ?? {};
-      for (const ad of ads) {
-        const said = `${ad.headline}\n${ad.body}`;
-        if (['en', 'fr', 'es', 'pt', 'it'].includes(page.languages?.[0] ?? '')) expect(said).not.toMatch(wrong);
-        if (ad.productPrice === 0) expect(said).not.toMatch(/% off|in stock/i);
-        if (/free shipping|envío gratis|frete grátis|versand|무료 배송|全館免運|मुफ़्त डिलीवरी/i.test(said)) {
-          expect(['beauty', 'fashion', 'food', 'home', 'fitness', 'pets']).toContain(industry);
-        }
-      }
+    const shipping = /free shipping|envío gratis|frete grátis|versand|무료 배송|全館免運|मुफ़्त डिलीवरी/i;
+    for (const ad of ads) {
+      const { language = '', industry = '' } = advertiserOf(ad) ?? {};
+      const said = `${ad.headline}\n${ad.body}`;
+      if (['en', 'fr', 'es', 'pt', 'it'].includes(language)) expect(said).not.toMatch(wrong);
+      if (ad.productPrice === 0) expect(said).not.toMatch(/% off|in stock/i);
+      if (shipping.test(said)) expect(['beauty', 'fashion', 'food', 'home', 'fitness', 'pets']).toContain(industry);
     }
   });
 });
 
 describe('the demo library', () => {
-  test('answers with its key from the first request on, and is generous', async () => {
-    const { body } = await ask('/v1/credits');
-    expect(body).toMatchObject({ credits: 10_000, creditsMax: 10_000 });
-    expect((await ask('/v1/ads/search', {})).body.totalHits).toBeGreaterThan(1800);
-  });
-
-  test('has the same key and ids for the same seed', async () => {
+  test('answers with its key from the first request on, is generous, and has the same key each time', async () => {
+    expect(await ask('/v1/credits')).toMatchObject({ credits: 10_000, creditsMax: 10_000 });
+    expect((await ask('/v1/ads/search', {})).totalHits).toBeGreaterThan(1800);
     const again = await openDemoLibrary({ now });
-    expect(again.apiKey).toBe(demo.apiKey);
+    // Before its data is made.
     again.library.close();
-  });
-
-  test('can be closed before its data is made', async () => {
-    const { library } = await openDemoLibrary({ now });
-    library.close();
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(again.apiKey).toBe(demo.apiKey);
   });
 
   test('has collections of its own and of a colleague, with items', async () => {
-    const { items } = (await ask('/v1/collections')).body;
+    const { items } = await ask('/v1/collections');
     expect(items.length).toBeGreaterThanOrEqual(5);
     expect(items.some(({ isOwner }: { isOwner: boolean }) => !isOwner)).toBe(true);
     const team = items.find(({ adCount }: { adCount: number }) => adCount > 50);
-    const { body } = await ask(`/v1/collections/${team.id}/items?itemType=ads`);
-    expect(body).toMatchObject({ hasMore: true });
-    expect(body.items).toHaveLength(50);
+    const page = await ask(`/v1/collections/${team.id}/items?itemType=ads`);
+    expect(page).toMatchObject({ hasMore: true });
+    expect(page.items).toHaveLength(50);
   });
+});
+
+describe('its pictures', () => {
+  const folder = new URL('../../src/library/demo/pictures/', import.meta.url);
+  const files = new Map(readdirSync(folder).map((file) => [readFileSync(new URL(file, folder), 'base64'), file]));
+
+  /** The bytes that the library serves, and the file they are. */
+  async function shown(address: string) {
+    const path = address.replace('{media_url}', `${base}/media`);
+    const response = await demo.library.fetch(new Request(path));
+    expect([path, response.status, response.headers.get('content-type')]).toEqual([path, 200, 'image/webp']);
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    return { bytes, file: files.get(Buffer.from(bytes).toString('base64')) ?? 'no file' };
+  }
+
+  /** As the head of the file says, or its pixels, which takes longer. */
+  async function sizeOf(bytes: Uint8Array, decoded: boolean) {
+    const head = Buffer.from(bytes);
+    if (!decoded) return { width: head.readUInt16LE(26), height: head.readUInt16LE(28) };
+    const { width, height } = await decodeWebp(bytes);
+    return { width, height };
+  }
+
+  test('are at every address of an ad, of the recorded size', async () => {
+    const sizes = new Map<string, object>();
+    for (const ad of ads.filter((_, at) => at % 2 === 0)) {
+      for (const { url, width, height } of ad.media ?? []) {
+        const { file, bytes } = await shown(String(url));
+        expect(file.startsWith(`${brandOf(ad)}-`)).toBe(true);
+        if (!sizes.has(file)) sizes.set(file, await sizeOf(bytes, sizes.size < 20));
+        expect([file, { width, height }]).toEqual([file, sizes.get(file)]);
+      }
+      for (const card of ad.cards ?? []) await shown(String(card.image_url));
+    }
+    expect(sizes.size).toBeGreaterThan(0.95 * files.size);
+  });
+
+  test('are those of its advertisers, no others, and small', () => {
+    const needed = advertisers.flatMap(({ domain, products }) => {
+      const kinds = products.flatMap((_, at) => ['offer', 'meet', 'tall'].map((kind) => `${at + 1}-${kind}`));
+      return [...kinds, 'logo'].map((name) => `${domain.replace('.example', '')}-${name}.webp`);
+    });
+    expect([...files.values()].sort()).toEqual(needed.sort());
+    const sizes = needed.map((file) => statSync(new URL(file, folder)).size);
+    expect(Math.max(...sizes)).toBeLessThan(10_000);
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(1_450_000);
+  });
+
+  test('show each ad’s own product, a sticker where its copy has a discount and only there, a video as a tall still', async () => {
+    const kinds = new Set<string>();
+    for (const ad of ads) {
+      const { products = [], points = [] } = advertiserOf(ad) ?? {};
+      const nr = products.findIndex(({ name }) => name.slice(1) === ad.productTitle?.slice(1));
+      const { file } = await shown(`{media_url}/ads/${ad.id}/0.webp`);
+      const [, kind = ''] = file.split(`${brandOf(ad)}-${nr + 1}-`);
+      const copy = points.reduce((text, point) => text.replaceAll(point, ''), `${ad.headline} ${ad.body}`);
+      if (ad.displayFormat === 'VIDEO') expect(kind).toBe('tall.webp');
+      else expect([copy, kind === 'offer.webp']).toEqual([copy, copy.includes('%') || copy.includes('play free')]);
+      kinds.add(kind);
+    }
+    expect([...kinds].sort()).toEqual(['meet.webp', 'offer.webp', 'tall.webp']);
+  });
+});
+
+libraryTest(
+  'an ad that is none of the demo has no picture, and neither has a card that is not there',
+  async ({ served }) => {
+    const cards = [{ title: 7, body: { deep: true } }, { title: null }];
+    const [own, ...others] = ['mossgate.example', 'mossgate', '../../demo', '\0', 'a '.repeat(4000), null].map(
+      (displayUrl, at) => ({ id: uuid(at), displayUrl, cards, ...(at % 2 && { displayFormat: 'VIDEO' }) }),
+    );
+    await served.load(own, ...others);
+    const statusOf = async (ad: { id: string } | undefined, file: string) =>
+      (await served.ask('GET', `/media/ads/${ad?.id}/${file}`)).status;
+    const files = ['0.webp', '1.webp', '2.webp', 'logo.webp'];
+    for (const file of files) expect([file, await statusOf(own, file)]).toEqual([file, 200]);
+    for (const file of ['3.webp', '999.webp', '1000.webp', '-1.webp', '0x1.webp', '0.jpg'])
+      expect([file, await statusOf(own, file)]).toEqual([file, 404]);
+    for (const ad of others) for (const file of files) expect([ad, await statusOf(ad, file)]).toEqual([ad, 404]);
+    expect(served.errors).toEqual([]);
+  },
+);
+
+test('in demo mode, http serves the pictures that its ads name, and nothing else of the library', async () => {
+  const { origin, close } = await startHttp({ demo: true, port: await freePort() });
+  const { call, close: hangUp } = keepAlive(origin);
+  const found = await call('search_ads', { limit: 1 });
+  const [adId = ''] = /(?<="items":\[\{"id":")[\da-f-]{36}/.exec(found.text) ?? [];
+  const { text } = await call('get_ad', { adId });
+  const [picture = ''] = /http:\/\/127\.0\.0\.1:\d+\/media\/ads\/[^"\\\s?]+/.exec(text) ?? [];
+  const answer = await fetch(picture);
+  expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'image/webp']);
+  for (const path of [`/media/ads/${adId}/none`, '/media/../v1/credits', '/media/%2e%2e/v1/credits', '/openapi.json'])
+    expect([path, (await fetch(`${origin}${path}`)).status]).toEqual([path, 404]);
+  expect((await fetch(picture, { headers: { Origin: 'https://elsewhere.example' } })).status).toBe(403);
+  hangUp();
+  await close();
 });

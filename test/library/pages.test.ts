@@ -1,14 +1,13 @@
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { request } from 'undici';
-import { afterAll, beforeAll, expect } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { violationsOn } from '../support/board/axe.ts';
 import { inChromium } from '../support/board/in-chromium.ts';
 import { launchChromium } from '../support/board/launch-chromium.ts';
-import { run, start } from '../support/process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { uuidOf } from '../support/uuid-of.ts';
-import { libraryTest as test } from './support/fixtures.ts';
+import { runLibraryCommand, serveDatabase } from './support/command.ts';
 
 const hostile = '"><script>window.broken = true</script><img src=x onerror="window.broken = true">';
 const ads = Array.from({ length: 30 }, (_, number) => ({
@@ -22,27 +21,20 @@ const ads = Array.from({ length: 30 }, (_, number) => ({
   media: [{ type: 'IMAGE', url: 'https://cdn.example/picture.jpg' }],
 }));
 
-async function serve(args: string[] = []) {
-  const database = join(await temporaryFolder(), 'ads.db');
-  const lines = ads.map((ad) => JSON.stringify(ad)).join('\n');
-  expect((await run(['library', 'import', '-', '--database', database], { input: lines })).code).toBe(0);
-  const served = start(['library', 'serve', '--database', database, '--port', '0', ...args]);
-  const [, origin = ''] = await served.says(/library on (http:\S+)/);
-  const close = async () => {
-    served.child.kill();
-    await served.ended;
-  };
+const folder = temporaryFolder();
+
+async function serve(name: string, words: string[] = []) {
+  const { origin, close } = await serveDatabase(join(folder, name), words);
   const get = async (path: string, headers: Record<string, string> = {}) => {
-    const { statusCode, headers: sent, body } = await request(origin + path, { headers });
-    return { status: statusCode, headers: sent, text: await body.text() };
+    const { statusCode, body } = await request(origin + path, { headers });
+    return { status: statusCode, text: await body.text() };
   };
   return { origin, get, close };
 }
 
-let library: Awaited<ReturnType<typeof serve>>;
-beforeAll(async () => {
-  library = await serve();
-});
+const input = ads.map((ad) => JSON.stringify(ad)).join('\n');
+await runLibraryCommand(['import', '-', '--database', join(folder, 'ads.db')], { input });
+const library = await serve('ads.db');
 afterAll(() => library.close());
 
 const addressOf = (ad: { id: string } | undefined) => `/ads/${ad?.id}`;
@@ -88,7 +80,7 @@ test('pages are for a browser of this machine alone', async () => {
     expect(status).toBeGreaterThanOrEqual(400);
     expect(text).not.toContain('Socks');
   }
-  const open = await serve(['--host', '0.0.0.0', '--allowed-hosts', '127.0.0.1,0.0.0.0']);
+  const open = await serve('open.db', ['--host', '0.0.0.0', '--allowed-hosts', '127.0.0.1,0.0.0.0']);
   expect(await open.get('/')).toMatchObject({ status: 404 });
   await open.close();
 });

@@ -1,0 +1,58 @@
+import { Readable } from 'node:stream';
+import { type LibraryJob, runLibrary } from '../../../src/cli/library.ts';
+import { readCommand } from '../../../src/cli/parse.ts';
+import { readConfig } from '../../../src/config/read-config.ts';
+import { createLog } from '../../../src/log/log.ts';
+import { gateOf } from '../../support/gate.ts';
+import { until } from '../../support/http.ts';
+
+interface Surroundings {
+  input?: string;
+  /** Whether standard error is a terminal. */
+  watched?: boolean;
+}
+
+/** Begins what follows `library` on a command line, in this process; `end` stands for SIGTERM. */
+function beginLibrary(words: string[], { input = '', watched = false }: Surroundings = {}) {
+  const written = { out: '', err: '' };
+  const ending = gateOf();
+  const job = readCommand(['library', ...words], '1.2.3') as LibraryJob;
+  const say = (text: string) => {
+    written.err += text;
+  };
+  const print = (text: string) => {
+    written.out += text;
+  };
+  const config = readConfig({}, job.flags, { tools: [], listens: job.name === 'library serve' });
+  const ended = runLibrary(job, {
+    config,
+    log: createLog(config.logLevel, say),
+    now: () => Date.UTC(2026, 2, 15),
+    stdin: Readable.from([Buffer.from(input)]),
+    print,
+    say,
+    isTerminal: watched,
+    stopRequested: () => ending.opened,
+    drainDeadline: 200,
+  });
+  return { written, ended, end: ending.open };
+}
+
+/** The same to its end. */
+export async function runLibraryCommand(words: string[], surroundings?: Surroundings) {
+  const { written, ended } = beginLibrary(words, surroundings);
+  const code = await ended;
+  return { code, ...written };
+}
+
+/** Serves a database on a free port. */
+export async function serveDatabase(database: string, words: string[] = []) {
+  const { written, ended, end } = beginLibrary(['serve', '--port', '0', '--database', database, ...words]);
+  await Promise.race([until(() => written.err.includes('library on')), ended]);
+  const [origin = ''] = /http:\S+/.exec(written.err) ?? [];
+  const close = () => {
+    end();
+    return ended;
+  };
+  return { origin, close };
+}
