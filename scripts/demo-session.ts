@@ -1,11 +1,11 @@
 /**
  * A session as a person would have it: a real MCP client starts the built server in demo mode. For each question it
- * prints the answer, then the calls an assistant makes for it and the text it reads, folded; `--full` shows all of it.
+ * prints the answer, then the calls an assistant makes for it and the text it reads, folded.
  */
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs, styleText } from 'node:util';
+import { styleText } from 'node:util';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
@@ -26,7 +26,7 @@ interface Data {
   receipt: { charged: number | null };
 }
 
-/** One call: which lines of its text are shown unless everything is, and on how many lines each. */
+/** One call: which lines of its text are shown, and on how many lines each. */
 interface DemoCall {
   name: string;
   args: Record<string, unknown>;
@@ -34,7 +34,6 @@ interface DemoCall {
   fold?: number;
 }
 
-const { full } = parseArgs({ options: { full: { type: 'boolean', default: false } } }).values;
 const columns = Math.min(process.stdout.columns || 80, 100);
 const isPlain = !process.stdout.isTTY || Boolean(process.env.NO_COLOR);
 const paint = (style: Parameters<typeof styleText>[0], text: string) => (isPlain ? text : styleText(style, text));
@@ -188,9 +187,8 @@ async function toolResult({ name, args, shows, fold: max = 2 }: DemoCall): Promi
   spending.credits += (result.structuredContent as unknown as Data).receipt.charged ?? 0;
   const lines = text.split('\n').filter((line) => !line.startsWith('DEMO DATA'));
   const width = columns - 6;
-  const shown = (line: string, maxLines: number) =>
-    full ? wrap(line, width) : fold(shortened(line), { columns: width, max: maxLines });
-  const kept = full ? lines : lines.filter((line) => shows.test(line) || CREDITS.test(line));
+  const shown = (line: string, maxLines: number) => fold(shortened(line), { columns: width, max: maxLines });
+  const kept = lines.filter((line) => shows.test(line) || CREDITS.test(line));
   const [start, ...rest] = shown(`${name} ${argumentsText(args)}`, 4);
   callLines.push(paint('yellow', `   → ${start}`), ...rest.map((line) => paint('yellow', `     ${line}`)));
   for (const line of kept.flatMap((line) => shown(line, max))) callLines.push(`   ${paint('dim', '│')} ${line}`);

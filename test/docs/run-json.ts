@@ -20,7 +20,6 @@ const inputs = /\$\{(?:input|env):[\w-]+\}/g;
 export async function runJson(text: string, stage: Stage): Promise<void> {
   const value = JSON.parse(stage.fill(text).replace(inputs, stage.key));
   if (value.ads && value.pages) return readFilters(text, stage);
-  if (text.includes('.tgz')) await stage.pack();
   const servers: ServerEntry[] = Object.values(value.mcpServers ?? value.servers ?? { it: value });
   expect(servers).not.toEqual([]);
   for (const server of servers) await answersOnce(server, stage);

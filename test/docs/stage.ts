@@ -1,12 +1,10 @@
-import { execFile } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { delimiter, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { type HttpServer, startHttp } from '../support/http.ts';
-import { command, start } from '../support/process.ts';
-import { runLine } from '../support/run-line.ts';
+import { command, type Ran, start } from '../support/process.ts';
 import { root } from './pages.ts';
 
 /** What the blocks of the docs take for granted: a clone, a service with a key, a server over HTTP, files to import. */
@@ -15,10 +13,8 @@ export interface Stage {
   key: string;
   /** Puts what is there in place of what a reader has to fill in. */
   fill(text: string): string;
-  /** Runs a line of a shell in the folder. */
-  run(line: string): ReturnType<typeof runLine>;
-  /** Packs the package that people can install without a clone. Built already: nothing is built under other tests. */
-  pack(): Promise<void>;
+  /** Runs a line of a shell in the folder. Ends a server once it is ready. */
+  run(line: string): Promise<Ran>;
   /** The arguments of the last `claude mcp add`. */
   claudeArguments(): string[];
   close(): Promise<void>;
@@ -36,7 +32,6 @@ export async function setStage(): Promise<Stage> {
   const fill = (text: string) =>
     text
       .replaceAll('/path/to/ad-library-mcp/', root)
-      .replaceAll('/path/to/ad-library-mcp-0.1.0.tgz', join(folder, 'ad-library-mcp-0.1.0.tgz'))
       .replaceAll('svc_live_…', key)
       .replaceAll('https://…', baseUrl)
       .replaceAll('http://127.0.0.1:3000/mcp', http.url);
@@ -47,11 +42,7 @@ export async function setStage(): Promise<Stage> {
     folder,
     key,
     fill,
-    run: (line) => runLine(line, { cwd: folder, programs: folder, env }),
-    pack: async () => {
-      const npm = ['pack', '--ignore-scripts', `--pack-destination=${folder}`];
-      await promisify(execFile)('npm', npm, { cwd: root });
-    },
+    run: (line) => runLine(line, folder, env),
     claudeArguments: () => JSON.parse(readFileSync(claudeFile, 'utf8')),
     close: async () => {
       await http.close();
@@ -60,6 +51,26 @@ export async function setStage(): Promise<Stage> {
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** The folder also holds the programs that come before all others. */
+function runLine(line: string, folder: string, env: Record<string, string>): Promise<Ran> {
+  const child = spawn('sh', ['-c', line], {
+    cwd: folder,
+    env: { PATH: `${folder}${delimiter}${process.env.PATH}`, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.on('data', (text) => {
+    stdout += text;
+  });
+  child.stderr.on('data', (text) => {
+    stderr += text;
+    if (/(listening|library) on http/.test(stderr) && child.pid) process.kill(-child.pid, 'SIGTERM');
+  });
+  return new Promise((resolve) => child.once('close', (code) => resolve({ code, stdout, stderr })));
 }
 
 function layOut(folder: string, claudeFile: string): void {

@@ -7,18 +7,13 @@ import { beforeAll, expect, test } from 'vitest';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-const demo = async (...args: string[]) => {
-  const command = ['--import', 'tsx', 'scripts/demo-session.ts', ...args];
-  return (await promisify(execFile)(process.execPath, command, { cwd: root })).stdout.split('\n');
-};
-
-let folded: string[];
+let lines: string[];
 beforeAll(async () => {
-  folded = await demo();
+  const command = ['--import', 'tsx', 'scripts/demo-session.ts'];
+  lines = (await promisify(execFile)(process.execPath, command, { cwd: root })).stdout.split('\n');
 });
 
 test('the demo answers its questions on a few screens of 80 columns, and ends on what was found and what it cost', () => {
-  const lines = folded;
   // The folder for temporary files has a long name on some systems.
   expect(lines.filter((line) => [...line].length > 80 && !line.includes(tmpdir()))).toEqual([]);
   expect(lines.length).toBeLessThan(90);
@@ -36,16 +31,10 @@ test('the demo answers its questions on a few screens of 80 columns, and ends on
 });
 
 test('the advertisers that the first answer names are in the text below it', () => {
-  const start = folded.findIndex((line) => line.startsWith('A  '));
-  const end = folded.findIndex((line) => line.startsWith('   → '));
-  const answer = folded.slice(start, end).join(' ').replace(/ +/g, ' ');
-  const advertisers = folded.flatMap((line) => /│ "([^"]+)" [\da-f]{8}…$/.exec(line)?.[1] ?? []);
+  const start = lines.findIndex((line) => line.startsWith('A  '));
+  const end = lines.findIndex((line) => line.startsWith('   → '));
+  const answer = lines.slice(start, end).join(' ').replace(/ +/g, ' ');
+  const advertisers = lines.flatMap((line) => /│ "([^"]+)" [\da-f]{8}…$/.exec(line)?.[1] ?? []);
   expect(advertisers).toHaveLength(3);
   for (const name of advertisers) expect(answer).toContain(name);
-});
-
-test('--full shows the texts whole', async () => {
-  const full = await demo('--full');
-  expect(full.length).toBeGreaterThan(1.5 * folded.length);
-  expect(full.join('\n')).toContain('Months started');
 });

@@ -6,31 +6,24 @@ import { openServer } from '../../src/embed.ts';
 import { makeDemoCalls } from '../support/demo-calls.ts';
 import { readResult } from '../support/server.ts';
 
-test('a program has the server on a transport of its own, for as many clients as it likes', async () => {
-  const server = await openServer({ AD_LIBRARY_DEMO: 'true' });
-  for (const name of ['first', 'second']) {
+test('a program has the server on transports of its own, for as many clients as it likes, and its log', async () => {
+  const logged: string[] = [];
+  const settings = { AD_LIBRARY_DEMO: 'true', AD_LIBRARY_LOG_LEVEL: 'info' };
+  const server = await openServer(settings, (line) => logged.push(line));
+  const connect = async (name: string) => {
     const [ours, theirs] = InMemoryTransport.createLinkedPair();
     const client = new Client({ name, version: '1' });
     await Promise.all([server.connect(ours), client.connect(theirs)]);
-    const called = await makeDemoCalls(async (tool, args) =>
-      readResult(await client.callTool({ name: tool, arguments: args ?? {} })),
-    );
-    expect(called.filter(({ result }) => result.isError)).toEqual([]);
-    await client.close();
-  }
-  await server.close();
-});
-
-test('it logs at the level of the settings', async () => {
-  const logged: string[] = [];
-  const server = await openServer({ AD_LIBRARY_DEMO: 'true', AD_LIBRARY_LOG_LEVEL: 'info' }, (line) =>
-    logged.push(line),
+    return client;
+  };
+  const [first, second] = [await connect('first'), await connect('second')];
+  const called = await makeDemoCalls(async (name, args = {}) =>
+    readResult(await first.callTool({ name, arguments: args })),
   );
-  const [ours, theirs] = InMemoryTransport.createLinkedPair();
-  const client = new Client({ name: 'test', version: '1' });
-  await Promise.all([server.connect(ours), client.connect(theirs)]);
-  await client.callTool({ name: 'whoami', arguments: {} });
-  expect(logged).toEqual([expect.stringContaining('whoami')]);
+  expect(called.filter(({ result }) => result.isError)).toEqual([]);
+  expect(logged).toHaveLength(called.length);
+  await first.close();
+  expect(await second.callTool({ name: 'whoami', arguments: {} })).toMatchObject({ structuredContent: {} });
   await server.close();
 });
 

@@ -40,8 +40,8 @@ test('nothing else has to be installed for it', async () => {
 });
 
 test('the command it installs answers every tool', async () => {
-  const bin = join(folder, 'node_modules', 'ad-library-mcp', 'dist', 'main.js');
-  const client = await connectCommand('v2 auto', { command: process.execPath, args: [bin, '--demo'], cwd: folder });
+  const [command = '', ...args] = [...(shell ? ['cmd', '/c'] : []), 'npx', '--offline', 'ad-library-mcp', '--demo'];
+  const client = await connectCommand('v2 auto', { command, args, cwd: folder });
   const called = await makeDemoCalls(client.call);
   expect(called.filter(({ result }) => result.isError)).toEqual([]);
   expect(called).toHaveLength((await client.listTools()).length - boardTools.length);

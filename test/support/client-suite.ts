@@ -25,10 +25,6 @@ export function testClient(connect: (args: string[]) => Promise<TestClient>): vo
     const opened = await client.call('get_ad', { adId: items[0]?.id });
     expect(opened.data).toMatchObject({ ad: { id: items[0]?.id }, receipt: { charged: 1, remaining: 9998 } });
 
-    const seen = await client.call('view_ads', { adIds: items.map(({ id }) => id) });
-    expect(seen.data.tiles).toMatchObject(items.map(({ id }) => ({ id, shown: true })));
-    expect(seen.raw.content).toMatchObject([{ type: 'text' }, { type: 'image', mimeType: 'image/jpeg' }]);
-
     const { data } = await client.call('list_collections');
     const collectionId = data.items[0]?.id;
     const saving = { collectionId, itemType: 'ads', itemId: items[0]?.id };

@@ -37,8 +37,8 @@ describe('callers', () => {
     await upstream.close();
   });
 
-  test.each(clientKinds)('twenty keys, 4 calls each at once: every answer is its own (%s)', async (kind) => {
-    const keys = Array.from({ length: 20 }, (_, index) => `svc_live_${clientKinds.indexOf(kind)}.${index}`);
+  test.each(clientKinds)('eight keys, three calls each at once: every answer is its own (%s)', async (kind) => {
+    const keys = Array.from({ length: 8 }, (_, index) => `svc_live_${clientKinds.indexOf(kind)}.${index}`);
     const clients = await Promise.all(keys.map((key) => connectHttp(kind, server.url, key)));
     /** The same call of every client so many times at once; by each result, whose it must be. */
     const callAll = (times: number, tool: string) =>
@@ -51,12 +51,12 @@ describe('callers', () => {
         ),
       );
     together = keys.length;
-    const answers = await callAll(4, 'whoami');
+    const answers = await callAll(3, 'whoami');
     for (const { name, data, text } of answers) {
       expect(data).toMatchObject({ apiKey: { name }, receipt: { requestId: name } });
       expect(namesIn(text)).toEqual(new Set([name]));
     }
-    expect(answers).toHaveLength(80);
+    expect(answers).toHaveLength(24);
 
     // The same paid question of them all: coalesced, kept and condensed for each key by itself.
     const before = upstream.requests.length;
@@ -80,7 +80,7 @@ describe('callers', () => {
   });
 
   test('leave no key in the log', () => {
-    expect(server.logged.length).toBeGreaterThan(500);
+    expect(server.logged.length).toBeGreaterThan(200);
     expect(server.logged.join('')).not.toContain('svc_live_');
   });
 });

@@ -135,9 +135,7 @@ describe('a server that is closed', () => {
     const { server, upstream, post } = await serve(delays.hangs);
     const hanging = post('svc_live_a').catch((error) => error);
     await upstream.reached(1);
-    const asked = performance.now();
     await server.close(300);
-    expect(performance.now() - asked).toBeLessThan(1500);
     expect(await hanging).toBeInstanceOf(Error);
     await upstream.requests[0]?.left;
   });
