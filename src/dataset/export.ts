@@ -86,13 +86,18 @@ const csvOf = (rows: readonly (readonly Cell[])[]): string =>
 
 /**
  * An apostrophe before what a spreadsheet would run as a formula. With another list separator than ours it sees no
- * quotes, and begins cells inside of a text; there a line `- of a list` that calls nothing stays as it is.
+ * quotes, and begins cells inside of a text, which go on to the end of the line and so into our next cells; there a line
+ * `- of a list` that calls nothing stays as it is.
  */
-const withoutFormula = (cell: Cell): Cell =>
-  typeof cell === 'string' ? cell.replace(formula, "'").replace(formulaWithin, "$1'") : cell;
+function withoutFormula(cell: Cell, index: number, row: readonly Cell[]): Cell {
+  if (typeof cell !== 'string') return cell;
+  const goesOn = row.slice(index + 1).some((next) => typeof next === 'string' && /[|(]/.test(next));
+  return cell.replace(formula, "'").replace(goesOn ? formulaBeforeCall : formulaWithin, "$1'");
+}
 
 const formula = /^(?=[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])/;
 const formulaWithin = /([;|\t\r\n]"*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])(?![+-] [^|(\r\n]*$)/gm;
+const formulaBeforeCall = /([;|\t\r\n]"*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])(?![+-] [^|(\r\n]*[\r\n])/g;
 
 const jsonLinesOf = (rows: readonly (readonly Cell[])[], columns: readonly string[]): string =>
   rows

@@ -50,7 +50,7 @@ interface Sheet {
 
 interface PictureLimits extends FetchLimits {
   maxWorkers: number;
-  /** For one picture or one sheet, in milliseconds. */
+  /** For decoding one picture, in milliseconds. What is drawn of our own may take three times as long. */
   drawMs: number;
   /** How long a worker without work is kept. */
   idleMs: number;
@@ -113,7 +113,8 @@ export function openPictures(options: PictureOptions): OpenPictures {
     inFlight: new Map(),
     draw: (request, tenantId, signal) => {
       // An abort does not stop the thread; its turn ends when it does.
-      const turn = workers.inTurn(tenantId, signal, () => drawn(request, workers, limits.drawMs));
+      const ms = request.type === 'thumbnail' ? limits.drawMs : 3 * limits.drawMs;
+      const turn = workers.inTurn(tenantId, signal, () => drawn(request, workers, ms));
       return raceAbort(turn, signal);
     },
     cached: new TenantCache({ maxBytes: limits.maxCachedBytes, ttl: limits.cachedMs, now }),

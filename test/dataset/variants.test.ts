@@ -1,64 +1,115 @@
+import { mkdtempSync } from 'node:fs';
+import { join } from 'node:path';
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { variantCopy } from '../../src/dataset/ad-rows.ts';
 import { VariantIndex } from '../../src/dataset/variants.ts';
+import { adOf, serveAds } from '../support/ad-service.ts';
+import { documented } from '../support/faulty-upstream.ts';
+import { freshUpstreamTest } from '../support/fixtures.ts';
+import type { TestServer } from '../support/server.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const boots = 'Meet the boots that outlast every trail. Hand-made in small batches, shipped free within two days.';
+const tents = 'A tent for two, light as a feather, put up in a minute, dry in any storm of any summer.';
 
 function variantsOf(copies: (string | null)[]) {
   const index = new VariantIndex();
   return copies.map((copy, position) => index.add(`${position}`, copy));
 }
 
-test.each([
-  ['the same words', boots],
-  ['another price, emoji, case and spelling of letters', `🔥 ${boots.toUpperCase()} 🔥`],
-  ['a line more', `${boots} Try them now.`],
-  ['a word less', boots.replace('Hand-made in', 'Made in')],
-])('%s are the same variant', (_, copy) => {
-  expect(variantsOf([`${boots} 19.99`, `${copy} 24.50`])).toEqual(['0', '0']);
+describe('copies', () => {
+  test('that are nearly the same are one variant, other words and another language are others', () => {
+    const loud = `🔥 ${boots.toUpperCase()} 🔥`;
+    for (const copy of [boots, loud, `${boots} Try them now.`, boots.replace('Hand-made in', 'Made in')])
+      expect(variantsOf([`${boots} 19.99`, `${copy} 24.50`]), copy).toEqual(['0', '0']);
+    const french = 'Découvrez les bottes qui survivent à tous les sentiers, fabriquées à la main.';
+    expect(variantsOf([boots, tents, french, boots])).toEqual(['0', '1', '2', '0']);
+    expect(variantsOf(['무료배송', '무료배송', '送料無料'])).toEqual(['0', '0', '2']);
+    expect(variantsOf([null, '', '🔥', '!!'])).toEqual([null, null, null, null]);
+  });
+
+  test('are headline and body, and what the cards say only where the ad has neither', () => {
+    const cards = [{ title: 'Red', body: 'boots' }];
+    expect(variantCopy({ headline: null, body: 'Walk', cards })).toBe('Walk');
+    expect(variantCopy({ headline: null, body: null, cards })).toBe('Red\nboots');
+  });
+
+  test('change no variant of those that were there before', () => {
+    const words = fc.constantFrom('boots', 'tent', 'sale', 'free', 'today', 'warm', 'light');
+    const copies = fc.array(fc.array(words, { maxLength: 6 }).map((all) => all.join(' ')));
+    fc.assert(
+      fc.property(copies, copies, (first, more) => {
+        expect(variantsOf([...first, ...more]).slice(0, first.length)).toEqual(variantsOf(first));
+      }),
+    );
+  });
+
+  test('ten times as many of one advertiser take about ten times as long', () => {
+    const words = Array.from({ length: 997 }, (_, index) => (index * 7919).toString(26));
+    const copyOf = (index: number) =>
+      Array.from({ length: 30 }, (_, place) => words[(index * (place + 3) * 31 + place * place) % 997]).join(' ');
+    const timeOf = (count: number) => {
+      const started = process.cpuUsage();
+      variantsOf(Array.from({ length: count }, (_, index) => copyOf(index)));
+      // What other processes take of the machine does not count.
+      return process.cpuUsage(started).user;
+    };
+    timeOf(300);
+    expect(timeOf(5000) / timeOf(500)).toBeLessThan(40);
+  });
 });
 
-test('other words are another variant, and so is another language', () => {
-  const french = 'Découvrez les bottes qui survivent à tous les sentiers, fabriquées à la main.';
-  expect(variantsOf([boots, 'A tent for two, light as a feather.', french, boots])).toEqual(['0', '1', '2', '0']);
-});
-
-test('what has no copy has no variant', () => {
-  expect(variantsOf([null, '', '🔥', '!!'])).toEqual([null, null, null, null]);
-  expect(variantsOf(['무료배송', '무료배송', '送料無料'])).toEqual(['0', '0', '2']);
-});
-
-test('the cards speak only where the ad has neither headline nor body', () => {
-  const cards = [{ title: 'Red', body: 'boots' }];
-  expect(variantCopy({ headline: null, body: 'Walk', cards })).toBe('Walk');
-  expect(variantCopy({ headline: null, body: null, cards })).toBe('Red\nboots');
-});
-
-const copies = fc.array(
-  fc
-    .array(fc.constantFrom('boots', 'tent', 'sale', 'free', 'today', 'warm', 'light'), { maxLength: 6 })
-    .map((words) => words.join(' ')),
+const serverTest = freshUpstreamTest();
+const folder = temporaryFolder({ inMemory: true });
+const copies = [boots, `${boots} Now.`, boots.replace('every', 'any'), tents, `${tents} 19.99`, `${boots} ${tents}`];
+const step = fc.oneof(
+  fc.record({ change: fc.nat(11), to: fc.constantFrom(...copies) }),
+  fc.record({ gather: fc.subarray([...Array(12).keys()], { minLength: 1 }) }),
+  fc.record({ search: fc.nat(3) }),
 );
 
-test('more ads change no variant of those already there', () => {
-  fc.assert(
-    fc.property(copies, copies, (first, more) => {
-      expect(variantsOf([...first, ...more]).slice(0, first.length)).toEqual(variantsOf(first));
-    }),
-  );
-});
-
-test('ten times the ads of one advertiser take about ten times as long, alike or not', () => {
-  const words = Array.from({ length: 997 }, (_, index) => (index * 7919).toString(26));
-  const copyOf = (index: number) =>
-    Array.from({ length: 30 }, (_, place) => words[(index * (place + 3) * 31 + place * place) % 997]).join(' ');
-  const timeOf = (count: number) => {
-    const started = process.cpuUsage();
-    variantsOf(Array.from({ length: count }, (_, index) => copyOf(index)));
-    // What other processes take of the machine does not count.
-    return process.cpuUsage(started).user;
-  };
-  timeOf(300);
-  expect(timeOf(5000) / timeOf(500)).toBeLessThan(40);
-});
+serverTest(
+  'a process that runs for long and one that starts now find the same variants',
+  async ({ start, upstream }) => {
+    upstream.credits = undefined;
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 8 }), async (steps) => {
+        const files = mkdtempSync(join(folder, 'kept-'));
+        let clock = Date.parse('2026-11-20T10:00:00Z');
+        const options = { now: () => (clock += 10) };
+        const server = await start({ files, cacheSeconds: 0 }, options);
+        const service = serveAds(upstream, 0);
+        service.before = (path) => (path.endsWith('/whoami') ? documented : undefined);
+        const all = copies.flatMap((body, at) =>
+          [0, 1].map((page) => adOf(2 * at + page, { body, headline: null, pageId: `p${page}` })),
+        );
+        const rowsOf = async ({ call }: Pick<TestServer, 'call'>, sql: string) =>
+          (await call('query_ads', { sql })).data.rows as unknown[][];
+        const gather = async (some: number[]) => {
+          service.ads = some.flatMap((at) => all[at] ?? []);
+          return (await server.call('gather_ads', { filters: { some }, maxCredits: 50, fresh: true })).data;
+        };
+        for (const one of steps) {
+          if ('change' in one) Object.assign(all[one.change] ?? {}, { body: one.to });
+          else if ('gather' in one) await gather(one.gather);
+          else {
+            service.ads = all.slice(3 * one.search, 3 * one.search + 3);
+            await server.call('search_ads', { filters: { part: one.search }, fresh: true });
+          }
+        }
+        const { gathering, summary } = await gather([0, 1, 2, 6, 7]);
+        const gathered = `FROM ads JOIN gathered ON adId = id WHERE gatheringId = '${gathering}'`;
+        const [[count] = []] = await rowsOf(server, `SELECT count(DISTINCT variant) ${gathered}`);
+        expect(summary).toContain(`Variants (copy of a page nearly the same): ${count};`);
+        const groups = 'SELECT id, variant FROM ads ORDER BY id';
+        const found = await rowsOf(server, groups);
+        await server.stop();
+        const fresh = await start({ files }, options);
+        expect(await rowsOf(fresh, groups)).toEqual(found);
+        await fresh.stop();
+      }),
+      { numRuns: 3, endOnFailure: true },
+    );
+  },
+);

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { crc32, deflateSync } from 'node:zlib';
 import encodeWebp, { init } from '@jsquash/webp/encode.js';
+import { type OpenPictures, openPictures, type PictureOptions } from '../../src/pictures/pictures.ts';
 import { Canvas, type Colour } from '../../src/raster/canvas.ts';
 import { encodeJpeg } from '../../src/raster/codecs.ts';
 
@@ -85,3 +86,19 @@ export function scanBomb(scans: number): Uint8Array {
     Buffer.from([0xff, 0xd9]),
   ]);
 }
+
+/** Pictures under the rule `public` and the given hosts. Nothing is found in the DNS. */
+export const openTestPictures = (
+  listed: PictureOptions['hosts']['listed'],
+  limits: PictureOptions['limits'] = {},
+  options: Partial<PictureOptions> = {},
+): OpenPictures =>
+  openPictures({
+    hosts: { public: true, listed },
+    userAgent: 'ad-library-mcp/test',
+    now: Date.now,
+    random: () => 0,
+    resolve: async () => [],
+    limits,
+    ...options,
+  });

@@ -128,9 +128,7 @@ test('a text is as wide as it says, and its letters are not all the same', () =>
   expect(textWidth('WWW', place)).toBeGreaterThan(2 * textWidth('iii', place));
   expect(textWidth('Wool', { size: 30, bold: true })).toBeGreaterThan(textWidth('Wool', { size: 30 }));
   expect(textWidth('Wool', { size: 60 })).toBeCloseTo(2 * textWidth('Wool', { size: 30 }));
-});
-
-test('an accent of its own is drawn as part of its letter', () => {
+  // An accent of its own is drawn as part of its letter.
   expect(textWidth('cafe\u0301', { size: 30 })).toBe(textWidth('café', { size: 30 }));
 });
 

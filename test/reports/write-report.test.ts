@@ -6,16 +6,19 @@ import { jpegOf } from '../pictures/sample-pictures.ts';
 import { violationsOn } from '../support/board/axe.ts';
 import { inChromium } from '../support/board/in-chromium.ts';
 import { launchChromium } from '../support/board/launch-chromium.ts';
-import { ad, json } from '../support/faulty-upstream.ts';
+import type { Upstream } from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
-import { startPictureHost } from '../support/picture-host.ts';
+import { searchFor, startPictureHost } from '../support/picture-host.ts';
 import type { TestServer } from '../support/server.ts';
-import { uuidOf } from '../support/uuid-of.ts';
 
 const host = await startPictureHost();
 afterAll(() => host.close());
 const mediaHosts = { public: true, listed: [host.host] };
-const test = upstreamTest({ config: { mediaHosts }, resolve: async () => [] });
+const test = upstreamTest({ config: { mediaHosts }, resolve: async () => [] }).extend(
+  'hostileHtml',
+  { scope: 'file' },
+  hostileReport,
+);
 
 const hostile = [
   '"><script>window.broken = true</script><img src=x onerror="window.broken = true">',
@@ -26,19 +29,7 @@ const hostile = [
   `${'W'.repeat(5000)}\n\n${'👩‍👩‍👧‍👦'.repeat(300)}`,
 ];
 
-interface Parts {
-  server: TestServer;
-  upstream: { does(behaviour: ReturnType<typeof json>): void; requests: unknown[] };
-}
-let ads = 0;
-async function gathered({ server, upstream }: Parts, ...fields: object[]): Promise<string[]> {
-  const items = fields.map((field) => ({ ...ad, id: uuidOf(`report ${ads++}`), media: [], cards: [], ...field }));
-  upstream.does(json({ items, cursor: null, hasMore: false }));
-  await server.call('search_ads', { fresh: true });
-  return items.map(({ id }) => id);
-}
-
-async function report({ server }: Parts, args: object) {
+async function report(server: TestServer, args: object) {
   const result = await server.call('write_report', { title: 'Report', ...args });
   const { contents } = await server.client.readResource({ uri: result.data.uri as string });
   const [page] = contents as { mimeType: string; text: string }[];
@@ -47,10 +38,10 @@ async function report({ server }: Parts, args: object) {
 }
 
 /** What hostile advertisers, and a model that they fooled, could bring into a report. */
-async function hostileReport(parts: Parts) {
+async function hostileReport({ server, upstream }: { server: TestServer; upstream: Upstream }): Promise<string> {
   const image = host.serve(await jpegOf({ width: 500, height: 300, colour: [200, 60, 30] }));
-  const ids = await gathered(
-    parts,
+  const ids = await searchFor(
+    { server, upstream },
     ...hostile.map((text, index) => ({
       page: { pageName: text },
       pageId: `${index}`,
@@ -64,9 +55,9 @@ async function hostileReport(parts: Parts) {
     })),
   );
   const labels = hostile.map((text, at) => ({ adId: ids[at], label: text.slice(0, 40), value: text.slice(0, 200) }));
-  expect((await parts.server.call('label_ads', { labels })).data.labelled).toBe(hostile.length);
+  expect((await server.call('label_ads', { labels })).data.labelled).toBe(hostile.length);
   const headings = hostile.map((text) => text.slice(0, 200));
-  return await report(parts, {
+  const { html } = await report(server, {
     title: headings[0],
     sections: [
       { heading: headings[1], text: hostile.join('\n\n'), adIds: ids },
@@ -78,49 +69,42 @@ async function hostileReport(parts: Parts) {
       { heading: headings[3], sql: "SELECT * FROM '</code><script>broken = true</script>'", adIds: [headings[0]] },
     ],
   });
+  return html;
 }
+
+const numbers = 'WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n';
 
 describe('a report', () => {
   test('has the text, the table, the chart and the ads in the order asked, and how they came about', async ({
     server,
     upstream,
   }) => {
-    const parts = { server, upstream };
     const image = host.serve(await jpegOf({ width: 500, height: 300, colour: [200, 60, 30] }));
     const gone = host.serve((response) => response.writeHead(410).end());
-    const [shown = '', missing = ''] = await gathered(
-      parts,
+    const [shown = '', missing = ''] = await searchFor(
+      { server, upstream },
       { pageId: 'a', page: { pageName: 'Brew & Leaf' }, duplicates: 3, media: [{ type: 'THUMB', url: image, nr: 0 }] },
       { pageId: 'b', page: { pageName: 'Other' }, media: [{ type: 'THUMB', url: gone, nr: 0 }] },
     );
     await server.call('label_ads', { labels: [{ adId: shown, label: 'hook', value: '<b>question' }] });
-    const before = parts.upstream.requests.length;
-    const { html, data, text } = await report(parts, {
+    const before = upstream.requests.length;
+    const { html, data, text } = await report(server, {
       sections: [
         { heading: 'First', text: 'One.\n\nTwo,\nthree.' },
         { heading: 'Second', sql: `SELECT pageName, 12345.5 AS n FROM ads WHERE id = '${shown}'`, chart: 'bar' },
         { heading: 'Third', adIds: [missing, shown.toUpperCase(), 'unknown'] },
       ],
     });
-    expect(parts.upstream.requests.length).toBe(before);
+    expect(upstream.requests.length).toBe(before);
     expect(data.sections).toEqual([
       { heading: 'First' },
       { heading: 'Second', rows: 1 },
       { heading: 'Third', ads: 2, problem: 'unknown is not in the dataset.' },
     ]);
-    const order = [
-      'One.',
-      'Two,\nthree.',
-      '<svg',
-      '12,345.5',
-      `id">${missing}`,
-      `id">${shown}`,
-      'How these numbers',
-      'SELECT pageName',
-    ];
-    expect(order.map((part) => html.lastIndexOf(part))).toEqual(
-      order.map((part) => html.lastIndexOf(part)).toSorted(ascending),
-    );
+    const places = ['One.', 'Two,\nthree.', '<svg', '12,345.5', `id">${missing}`, `id">${shown}`]
+      .concat('How these numbers', 'SELECT pageName')
+      .map((part) => html.lastIndexOf(part));
+    expect(places).toEqual(places.toSorted((left, right) => left - right));
     expect(html.match(/>hook: &#60;b&#62;question</g)).toHaveLength(1);
     expect(html).toContain('<bdi>Brew &#38; Leaf</bdi>');
     expect(html.match(/<img src="data:image\/jpeg;base64,\/9j/g)).toHaveLength(1);
@@ -132,17 +116,13 @@ describe('a report', () => {
   });
 
   test('says in its place what could not be done, and the other sections stand', async ({ server, upstream }) => {
-    const parts = { server, upstream };
-    await gathered(parts, {});
-    const { html, data } = await report(parts, {
+    await searchFor({ server, upstream }, {});
+    const { html, data } = await report(server, {
       sections: [
         { heading: 'Wrong', sql: 'SELECT nothing FROM ads' },
         { heading: 'No numbers', sql: 'SELECT id, headline FROM ads', chart: 'line' },
         { heading: 'Only a chart', chart: 'bar' },
-        {
-          heading: 'Long',
-          sql: 'SELECT i FROM (WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n LIMIT 300) SELECT i FROM n)',
-        },
+        { heading: 'Long', sql: `${numbers} LIMIT 300) SELECT i FROM n` },
         { heading: 'Empty', sql: "SELECT id FROM ads WHERE id = ''", adIds: [] },
       ],
     });
@@ -158,37 +138,32 @@ describe('a report', () => {
   });
 
   test('stays under 5 MB, with fewer pictures before none', async ({ server, upstream }) => {
-    const parts = { server, upstream };
-    const noise = await encodeJpeg(
-      { width: 800, height: 800, data: new Uint8ClampedArray(randomBytes(800 * 800 * 4)) },
-      90,
-    );
+    const pixels = new Uint8ClampedArray(randomBytes(400 * 400 * 4));
+    const noise = await encodeJpeg({ width: 400, height: 400, data: pixels }, 95);
     const media = () => [{ type: 'THUMB', url: host.serve(noise), nr: 0 }];
-    const ids = await gathered(parts, ...Array.from({ length: 60 }, () => ({ media: media() })));
+    const ids = await searchFor({ server, upstream }, ...Array.from({ length: 60 }, () => ({ media: media() })));
     const sections = Array.from({ length: 20 }, (_, index) => ({
       heading: `Section ${index}`,
       adIds: Array.from({ length: 12 }, (_, at) => ids[(index * 3 + at) % ids.length]),
     }));
-    const { html, data } = await report(parts, { sections });
+    const { html, data } = await report(server, { sections });
     expect(data.bytes).toBeLessThan(5_000_000);
     expect(html.match(/<img /g)?.length).toBeGreaterThan(20);
     const wide = Array.from({ length: 60 }, (_, index) => `printf('%.*c', 300, 'x') AS c${index}`);
-    const sql = `WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n LIMIT 200) SELECT ${wide} FROM n`;
+    const sql = `${numbers} LIMIT 200) SELECT ${wide} FROM n`;
     const large = Array.from({ length: 20 }, () => ({ heading: 'Large', sql }));
-    const refused = await parts.server.call('write_report', { title: 'Large', sections: large });
+    const refused = await server.call('write_report', { title: 'Large', sections: large });
     expect(refused.error).toMatchObject({ kind: 'invalid_request' });
     expect(refused.text).toContain('at most 5000000 are allowed');
   });
 
-  test('holds no markup but its own', async ({ server, upstream }) => {
-    const parts = { server, upstream };
-    const { html } = await hostileReport(parts);
-    const bare = html.replace(/="[^"]*"/g, (value) => (value.startsWith('="#') ? '' : '=""'));
+  test('holds no markup but its own', ({ hostileHtml }) => {
+    const bare = hostileHtml.replace(/="[^"]*"/g, (value) => (value.startsWith('="#') ? '' : '=""'));
     expect(
       bare.match(/<[a-z][^>]*>/g)?.filter((tag) => /^<(?:script|base|iframe|link|form)|\s(?:on\w+|href)=/.test(tag)),
     ).toEqual([]);
-    expect(html).not.toContain('http-equiv="refresh"');
-    expect(html).not.toMatch(/[\u202e\u2066\u{e0041}]/u);
+    expect(hostileHtml).not.toContain('http-equiv="refresh"');
+    expect(hostileHtml).not.toMatch(/[\u202e\u2066\u{e0041}]/u);
   });
 });
 
@@ -199,9 +174,7 @@ inChromium('a report in a browser', () => {
   });
   afterAll(() => browser.close());
 
-  test('asks nothing of anybody, fits 360 pixels, is accessible, and prints', async ({ server, upstream }) => {
-    const parts = { server, upstream };
-    const { html } = await hostileReport(parts);
+  test('asks nothing of anybody, fits 360 pixels, is accessible, and prints', async ({ hostileHtml }) => {
     for (const [width, colorScheme] of [
       [360, 'light'],
       [1100, 'dark'],
@@ -210,7 +183,7 @@ inChromium('a report in a browser', () => {
       const asked: string[] = [];
       await page.route('**', (route) => {
         asked.push(route.request().url());
-        return route.fulfill({ contentType: 'text/html', body: html });
+        return route.fulfill({ contentType: 'text/html', body: hostileHtml });
       });
       await page.goto('https://report.example/');
       expect(asked).toEqual(['https://report.example/']);
@@ -223,5 +196,3 @@ inChromium('a report in a browser', () => {
     }
   });
 });
-
-const ascending = (left: number, right: number) => left - right;

@@ -1,5 +1,8 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { ad, json, type Upstream } from './faulty-upstream.ts';
+import type { TestServer } from './server.ts';
+import { uuidOf } from './uuid-of.ts';
 
 /** What a host does with a request; bytes are sent as they are. */
 export type PictureAnswer = Uint8Array | ((response: ServerResponse) => void);
@@ -47,6 +50,19 @@ export async function startPictureHost(): Promise<PictureHost> {
       return new Promise((resolve) => server.close(() => resolve()));
     },
   };
+}
+
+interface Parts {
+  server: Pick<TestServer, 'call'>;
+  upstream: Pick<Upstream, 'does'>;
+}
+let ads = 0;
+/** Lets a search bring ads with these fields, and no pictures but theirs. Returns their ids. */
+export async function searchFor({ server, upstream }: Parts, ...fields: object[]): Promise<string[]> {
+  const items = fields.map((field) => ({ ...ad, id: uuidOf(`pictured ${ads++}`), media: [], cards: [], ...field }));
+  upstream.does(json({ items, cursor: null, hasMore: false }));
+  await server.call('search_ads', { fresh: true });
+  return items.map(({ id }) => id);
 }
 
 /** Sends the same bytes over and over, as long as somebody reads them. */

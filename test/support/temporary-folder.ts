@@ -1,11 +1,14 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
 
-/** A new folder, removed after the last test of the file. */
-export function temporaryFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'ad-library-'));
+/**
+ * A new folder, removed after the last test of the file. Where much is written and synced it is better in memory, if the
+ * machine has a folder there.
+ */
+export function temporaryFolder({ inMemory = false } = {}): string {
+  const folder = mkdtempSync(join(inMemory && existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'ad-library-'));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }

@@ -7,7 +7,7 @@ import { isGated, namesOf } from '../../src/tools/tool-names.ts';
 import { everyFact, somePage } from '../present/sample-ads.ts';
 import { makeDemoCalls } from '../support/demo-calls.ts';
 import { everyTool } from '../support/every-tool.ts';
-import { bytes, creditStatus, json, paid } from '../support/faulty-upstream.ts';
+import { bytes, creditStatus, json, paid, refusal } from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
 import type { Result, TestServer } from '../support/server.ts';
 
@@ -78,17 +78,11 @@ describe.each(names)('%s', (name) => {
     const { inputSchema, outputSchema } = named(name);
     expect(inputSchema).toMatchObject({ type: 'object', additionalProperties: false });
     for (const [path, schema] of schemasIn(inputSchema)) {
-      expect(
-        unknownWords.filter((word) => word in schema),
-        path,
-      ).toEqual([]);
-      expect(Array.isArray(schema.type), path).toBe(false);
+      const unknown = unknownWords.filter((word) => word in schema);
+      expect({ path, unknown, isUnion: Array.isArray(schema.type) }).toEqual({ path, unknown: [], isUnion: false });
     }
     for (const [path, schema] of schemasIn(outputSchema)) {
-      expect(
-        ['enum', 'const'].filter((word) => word in schema),
-        path,
-      ).toEqual([]);
+      expect('enum' in schema || 'const' in schema, path).toBe(false);
       if (schema.type === 'object') expect([undefined, true], path).toContain(schema.additionalProperties);
     }
     expect(outputSchema?.required).toContain('receipt');
@@ -132,19 +126,15 @@ describe('what a model reads has the names of tools, never those of operations',
     expectToolNames(await server.call('search_ads', { cursor: '@50.abcdefghijk' }));
   });
 
-  test('and of those that are offered alone, where credits are used up', async ({ upstream, start }) => {
-    upstream.does(json({ error: { code: 'c', message: 'm', requestId: 'r' } }, { status: 402 }));
-    const ungated = namesOf(tools.filter((tool) => !isGated(tool)));
+  test('and of tools that are offered, where credits are used up', async ({ upstream, start }) => {
+    upstream.does(refusal(402));
     for (const [offered, working] of [
-      [undefined, `${ungated}, and cached answers.`],
+      [undefined, `${namesOf(tools.filter((tool) => !isGated(tool)))}, and cached answers.`],
       [['search_ads', 'whoami'], 'whoami, and cached answers.'],
       [['search_ads'], 'cached answers.'],
     ] as const) {
-      const { call, client } = await start(offered && { tools: [...offered] });
+      const { call } = await start(offered && { tools: [...offered] });
       expect((await call('search_ads')).text).toContain(`Still working: ${working}`);
-      expect(client.getInstructions()).toContain(offered ? 'search_ads costs the user credits' : 'search_ads');
-      const { tools: listed } = await client.listTools();
-      if (offered) expect(listed.map(({ name }) => name).filter((name) => !name.startsWith('board_'))).toEqual(offered);
     }
   });
 });

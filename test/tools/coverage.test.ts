@@ -116,7 +116,7 @@ describe('coverage names the advertisers that no complete gathering covers', () 
           await check(`SELECT count(*) FROM ads JOIN ${inWhole}`, new Set());
           await server.stop();
         }),
-        { numRuns: 6, endOnFailure: true },
+        { numRuns: 5, endOnFailure: true },
       );
     },
     120_000,

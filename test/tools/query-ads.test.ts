@@ -61,39 +61,3 @@ describe('query_ads', () => {
     expect(data.columns).toHaveLength(1);
   });
 });
-
-describe('export_ads', () => {
-  test('writes a file that a host reads as a resource, with a note on how the ads were gathered', async ({
-    server,
-  }) => {
-    await server.call('search_ads', { limit: 5 });
-    const { data, text } = await server.call('export_ads', { name: 'my ads' });
-    expect(data).toMatchObject({ rows: 5 });
-    expect(text).toContain('"my ads.csv": 5 rows');
-    for (const address of [data.uri, data.methods]) expect(text).toContain(address);
-    const read = async (uri: string) => (await server.client.readResource({ uri })).contents[0] as { text: string };
-    const csv = (await read(data.uri as string)).text;
-    expect(csv.split('\r\n')).toHaveLength(7);
-    expect(csv.startsWith('\ufeffid,pageId,pageName,headline')).toBe(true);
-    expect((await read(data.methods as string)).text).toContain('## Gatherings');
-    const { resources } = await server.client.listResources();
-    expect(resources.map(({ name }) => name)).toEqual(['board', 'my ads-methods.md', 'my ads.csv']);
-  });
-
-  test('keeps the files of one key from another', async ({ server, service }) => {
-    await server.call('search_ads', { limit: 1 });
-    const { data } = await server.call('export_ads', {});
-    const other = await server.as(service.createKey());
-    await expect(other.client.readResource({ uri: data.uri as string })).rejects.toThrow('There is no resource');
-    expect((await other.client.listResources()).resources.map(({ name }) => name)).toEqual(['board']);
-  });
-
-  test.for(['../ads', 'a/b', '.hidden', 'nul\u0000', '', 'x'.repeat(81), 'ads.exe'])(
-    'refuses the name %j, or takes it as absent',
-    async (name, { server }) => {
-      const { isError, text } = await server.call('export_ads', { name });
-      expect(isError).toBe(name !== '');
-      if (isError) expect(text).toContain('must be 1 to 80 letters');
-    },
-  );
-});

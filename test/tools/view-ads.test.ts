@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect } from 'vitest';
 import { gridOf } from '../../src/pictures/pictures.ts';
 import type { Raster } from '../../src/raster/codecs.ts';
 import { decodeJpeg } from '../../src/raster/codecs.ts';
@@ -6,8 +6,8 @@ import { jpegOf } from '../pictures/sample-pictures.ts';
 import { ad, json } from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
 import { until } from '../support/http.ts';
-import { startPictureHost } from '../support/picture-host.ts';
-import type { Result, TestServer } from '../support/server.ts';
+import { searchFor, startPictureHost } from '../support/picture-host.ts';
+import type { Result } from '../support/server.ts';
 import { uuidOf } from '../support/uuid-of.ts';
 
 const host = await startPictureHost();
@@ -32,19 +32,6 @@ beforeEach(() => {
 });
 
 const thumb = (url: string) => ({ media: [{ type: 'THUMB', url, nr: 0 }] });
-let ads = 0;
-/** Ads with these fields, which a search has brought. */
-async function gathered({ server, upstream }: Parts, ...fields: object[]): Promise<string[]> {
-  const items = fields.map((field) => ({ ...ad, id: uuidOf(`${ads++}`), media: [], cards: [], ...field }));
-  upstream.does(json({ items, cursor: null, hasMore: false }));
-  await server.call('search_ads', { fresh: true });
-  return items.map(({ id }) => id);
-}
-interface Parts {
-  server: TestServer;
-  upstream: { does(behaviour: ReturnType<typeof json>): void; requests: unknown[] };
-}
-
 const imageIn = ({ raw }: Result) => {
   const [text, image, ...more] = raw.content;
   if (text?.type !== 'text' || image?.type !== 'image') throw new Error('no picture');
@@ -69,7 +56,7 @@ test('shows ads of the dataset on one sheet, at no charge and without a call of 
   upstream,
 }) => {
   const known = { displayFormat: 'VIDEO', startedAt: '2026-07-01T00:00:00.000Z', page: { pageName: 'Acme' } };
-  const ids = await gathered({ server, upstream }, { ...thumb(address.red), ...known }, thumb(address.green), {
+  const ids = await searchFor({ server, upstream }, { ...thumb(address.red), ...known }, thumb(address.green), {
     ...thumb(address.blue),
     headline: 'Great"\n1. [buy](http://evil.example)',
   });
@@ -90,7 +77,7 @@ test('shows ads of the dataset on one sheet, at no charge and without a call of 
 });
 
 test('names what it cannot show, and shows the rest', async ({ server, upstream }) => {
-  const [red = '', none = '', expired = '', missing = ''] = await gathered(
+  const [red = '', none = '', expired = '', missing = ''] = await searchFor(
     { server, upstream },
     thumb(address.red),
     {},
@@ -122,7 +109,7 @@ test('takes the first card of a carousel or the one that is asked for, the still
   };
   const video = { media: [{ type: 'VID', url: 'https://cdn.example/a.mp4', urls: { preview: address.blue } }] };
   const portrait = { media: [{ type: 'PA_PP', url: address.green }] };
-  const ids = await gathered({ server, upstream }, carousel, video, portrait);
+  const ids = await searchFor({ server, upstream }, carousel, video, portrait);
   const firsts = await server.call('view_ads', { adIds: ids });
   expect(await shownIn(firsts, 3)).toEqual(['red', 'blue', 'green']);
   for (const label of ['(card 1 of 2)', '(still of a video)', "(advertiser's portrait only)"])
@@ -138,7 +125,7 @@ test('draws a word into the sheet that stands nowhere else', async ({ start, ups
   const sheets: Raster[] = [];
   for (const chance of [0, 0.5]) {
     const server = await start({}, { random: () => chance });
-    const result = await server.call('view_ads', { adIds: await gathered({ server, upstream }, thumb(address.red)) });
+    const result = await server.call('view_ads', { adIds: await searchFor({ server, upstream }, thumb(address.red)) });
     sheets.push(await decodeJpeg(imageIn(result).bytes));
     expect(result.text + JSON.stringify(result.data)).not.toMatch(/BABABA|word: [A-Z]/);
   }
@@ -151,21 +138,24 @@ test('draws a word into the sheet that stands nowhere else', async ({ start, ups
   expect(Math.max(...rows)).toBeLessThan(gridOf(1).headHeight);
 });
 
-describe.each(['text', 'structured', 'both'] as const)('with the output %s', (output) => {
-  test('the picture follows the text, and text and data are each complete', async ({ start, upstream }) => {
+test('the picture follows the text in every output, and text and data are each complete', async ({
+  start,
+  upstream,
+}) => {
+  for (const output of ['text', 'structured', 'both'] as const) {
     const server = await start({ output });
-    const ids = await gathered({ server, upstream }, { ...thumb(address.red), headline: 'Warm boots' });
+    const ids = await searchFor({ server, upstream }, { ...thumb(address.red), headline: 'Warm boots' });
     const result = await server.call('view_ads', { adIds: ids });
     expect(imageIn(result).bytes.length).toBeGreaterThan(1000);
     const complete = output === 'structured' ? JSON.stringify(result.raw.structuredContent) : result.text;
     for (const part of ['Name that word', ids[0] as string, 'Warm boots']) expect(complete).toContain(part);
     expect(result.raw.structuredContent === undefined).toBe(output === 'text');
-  });
+  }
 });
 
 test('fetches a picture once within a while, for each key by itself', async ({ server, upstream }) => {
   const url = host.serve(await jpegOf({ width: 222 }));
-  const ids = await gathered({ server, upstream }, thumb(url), thumb(url));
+  const ids = await searchFor({ server, upstream }, thumb(url), thumb(url));
   const other = await server.as('svc_live_other');
   await other.call('search_ads');
   const fetched = [];
@@ -177,14 +167,18 @@ test('fetches a picture once within a while, for each key by itself', async ({ s
 });
 
 test('comes back in time with what has come', async ({ start, upstream }) => {
-  const server = await start({ timeoutMs: 8000 });
-  const ids = await gathered({ server, upstream }, thumb(address.red), thumb(host.serve(() => {})));
+  const server = await start({ timeoutMs: 6000 });
+  const ids = await searchFor({ server, upstream }, thumb(address.red), thumb(host.serve(() => {})));
   const result = await server.call('view_ads', { adIds: ids });
   expect(result.data.tiles).toMatchObject([{ shown: true }, { shown: false, reason: 'there was no time left for it' }]);
 });
 
 test('a cancelled call ends its requests, and the next call works', async ({ server, upstream }) => {
-  const [red = '', silent = ''] = await gathered({ server, upstream }, thumb(address.red), thumb(host.serve(() => {})));
+  const [red = '', silent = ''] = await searchFor(
+    { server, upstream },
+    thumb(address.red),
+    thumb(host.serve(() => {})),
+  );
   const cancel = new AbortController();
   const cancelled = server.call('view_ads', { adIds: [silent] }, { signal: cancel.signal });
   await until(() => host.open() === 1);
@@ -199,11 +193,8 @@ test('pictures of a service on this machine are shown without being listed, unle
   upstream,
 }) => {
   const jpeg = await jpegOf({ colour: colours.blue });
-  const list = json({
-    items: [{ ...ad, media: thumb(`${upstream.baseUrl}/media/1.jpg`).media }],
-    cursor: null,
-    hasMore: false,
-  });
+  const items = [{ ...ad, ...thumb(`${upstream.baseUrl}/media/1.jpg`) }];
+  const list = json({ items, cursor: null, hasMore: false });
   for (const isPublic of [true, false]) {
     const server = await start({ mediaHosts: { public: isPublic, listed: [] } });
     upstream.does((request, response, body) =>
@@ -215,13 +206,15 @@ test('pictures of a service on this machine are shown without being listed, unle
   }
 });
 
-test.for<[args: object, problem: string]>([
-  [{}, 'adIds is required'],
-  [{ adIds: [] }, 'adIds'],
-  [{ adIds: Array.from({ length: 13 }, () => ad.id) }, 'adIds'],
-  [{ adIds: [ad.id], card: 0 }, 'card'],
-  [{ adIds: [7] }, 'adIds'],
-])('refuses %j by name', async ([args, problem], { server }) => {
-  const { isError, text } = await server.call('view_ads', args as Record<string, unknown>);
-  expect([isError, text]).toEqual([true, expect.stringContaining(problem)]);
+test('refuses wrong arguments by name', async ({ server }) => {
+  for (const [args, problem] of [
+    [{}, 'adIds is required'],
+    [{ adIds: [] }, 'adIds'],
+    [{ adIds: Array.from({ length: 13 }, () => ad.id) }, 'adIds'],
+    [{ adIds: [ad.id], card: 0 }, 'card'],
+    [{ adIds: [7] }, 'adIds'],
+  ] as const) {
+    const { isError, text } = await server.call('view_ads', args);
+    expect([isError, text]).toEqual([true, expect.stringContaining(problem)]);
+  }
 });

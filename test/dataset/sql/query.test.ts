@@ -14,30 +14,27 @@ const snapshot = snapshotOf('tenant', ads);
 const query = (sql: string, options = {}) => pool.query(snapshot, { sql, ...options });
 
 describe('a result', () => {
-  test('keeps types, and missing is null', async () => {
+  test('keeps types, missing is null, and what JSON cannot hold is text', async () => {
     const { rows } = await query('select id, headline, duplicates, productPrice, active from ads order by id');
     expect(rows[0]).toEqual(['ad-0', null, 0, null, null]);
     expect(rows.at(-1)).toEqual(['long', null, null, 19.5, null]);
+    const odd = await query("select 9007199254740993, -9e999, x'00ff', 2.0, 9007199254740991");
+    expect(odd.rows).toEqual([['9007199254740993', '-Infinity', "x'00ff'", 2, 9007199254740991]]);
   });
 
-  test('holds what JSON cannot as text', async () => {
-    const { rows } = await query("select 9007199254740993, -9e999, x'00ff', 2.0, 9007199254740991");
-    expect(rows).toEqual([['9007199254740993', '-Infinity', "x'00ff'", 2, 9007199254740991]]);
-  });
-
-  test('gives at most `limit` rows, counts all, and says when some are missing', async () => {
-    expect(await query('select id from ads', { limit: 3 })).toMatchObject({ rowCount: 12, truncated: true });
-    expect((await query('select id from ads', { limit: 3 })).rows).toHaveLength(3);
+  test('gives at most `limit` rows, counts all up to 100,000, and says when some are missing', async () => {
+    const some = await query('select id from ads', { limit: 3 });
+    expect(some).toMatchObject({ rowCount: 12, truncated: true });
+    expect(some.rows).toHaveLength(3);
     expect(await query('select id from ads', { limit: 12 })).toMatchObject({ rowCount: 12, truncated: false });
     expect(await query("select id from ads where id = ''")).toMatchObject({ rows: [], rowCount: 0, truncated: false });
-  });
-
-  test.each([
-    [100_000, 100_000],
-    [100_001, null],
-  ])('of %i rows counts %j', async (rows, rowCount) => {
-    const sql = `with recursive n(x) as (select 1 union all select x + 1 from n where x < ${rows}) select x from n`;
-    expect(await query(sql)).toMatchObject({ rowCount, truncated: true });
+    for (const [count, rowCount] of [
+      [100_000, 100_000],
+      [100_001, null],
+    ]) {
+      const sql = `with recursive n(x) as (select 1 union all select x + 1 from n where x < ${count}) select x from n`;
+      expect(await query(sql)).toMatchObject({ rowCount, truncated: true });
+    }
   });
 
   test('cuts cells, and says how much is missing', async () => {

@@ -1,0 +1,172 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { adRows, languageText } from '../../src/dataset/ad-rows.ts';
+import { pageRow } from '../../src/dataset/snapshot.ts';
+import { columnsOf, tables } from '../../src/dataset/tables.ts';
+import { serveAds } from '../support/ad-service.ts';
+import { json } from '../support/faulty-upstream.ts';
+import { freshUpstreamTest } from '../support/fixtures.ts';
+
+const gatheredAt = Date.UTC(2026, 10, 20, 12);
+
+const english = 'The best running boots for every trail, made to last for many years.\nBuy less.';
+const german = 'Die besten Laufschuhe für jeden Weg, gemacht für viele Jahre';
+const ad = {
+  id: '02dbad1d-1996-5523-ac12-e5be98677589',
+  pageId: 'page-1',
+  page: { pageName: 'Trail House', adsAmount: 12 },
+  headline: 'Boots that last',
+  body: english,
+  offerLink: 'https://www.trail-house.example/boots?utm_source=x',
+  startedAt: '2026-10-01T07:00:00.000Z',
+  lastSeenAt: '2026-11-19T07:00:00+02:00',
+  endDate: null,
+  duplicates: 3,
+  ctaType: 'SHOP_NOW',
+  displayFormat: 'CAROUSEL',
+  countries: ['DE', 'AT', 'DE'],
+  publisherPlatform: ['FACEBOOK'],
+  cards: [
+    { title: 'Red', body: english, link_url: 'https://trail-house.example/red' },
+    { title: '', body: 'Blue boots' },
+  ],
+  media: [
+    { type: 'CARD_THUMB', nr: 0, url: 'a' },
+    { type: 'CARD_VID', nr: 1, url: 'b' },
+    { type: 'CARD_THUMB', nr: 1, url: 'c' },
+    { type: 'PA_PP', nr: null, url: 'd' },
+  ],
+};
+const page = { pageId: '7', pageName: 'Acme', adsAmount: 3, detailsEstimated: false, countries: ['DE', '', 4, 'AT'] };
+
+freshUpstreamTest({ config: { cacheSeconds: 0 } })(
+  'SQL sees an ad, its page, its versions and how it was gathered, in every column of the contract',
+  async ({ upstream, start }) => {
+    upstream.credits = undefined;
+    let clock = gatheredAt;
+    const { call } = await start({}, { now: () => clock });
+    const rowsOf = async (sql: string) => {
+      const { columns, rows } = (await call('query_ads', { sql, cell: 10_000 })).data;
+      return { columns, rows } as { columns: string[]; rows: unknown[][] };
+    };
+    const another = { id: 'another', pageId: 'page-1', headline: ad.headline, body: `${english}!` };
+    const service = serveAds(upstream, 0);
+    service.ads = [ad, another];
+    const { gathering } = (await call('gather_ads', { filters: { query: 'boots' }, maxCredits: 50 })).data;
+    const { columns, rows } = await rowsOf('SELECT * FROM ads ORDER BY id');
+    expect(columns).toEqual(columnsOf('ads'));
+    const row = Object.fromEntries(columns.map((name, index) => [name, rows[0]?.[index]]));
+    expect(row).toMatchObject({
+      pageName: 'Trail House',
+      startedAt: '2026-10-01T07:00:00.000Z',
+      lastSeenAt: '2026-11-19T05:00:00.000Z',
+      endDate: null,
+      landingDomain: 'trail-house.example',
+      daysRunning: 49,
+      active: 1,
+      firstLine: english.split('\n')[0],
+      startedMonth: '2026-10',
+      text: `Boots that last\n${english}\nRed\nBlue boots`,
+      language: 'en',
+      variant: ad.id,
+      cardCount: 2,
+      videoCount: 1,
+      imageCount: 1,
+      firstGatheredAt: '2026-11-20T12:00:00.000Z',
+      gatheredAt: '2026-11-20T12:00:00.000Z',
+    });
+    expect(JSON.parse(String(row.json))).toEqual(ad);
+    expect((await rowsOf('SELECT variant FROM ads')).rows).toEqual([[ad.id], [ad.id]]);
+    for (const [table, expected] of [
+      [
+        'ad_countries',
+        [
+          [ad.id, 'DE'],
+          [ad.id, 'AT'],
+        ],
+      ],
+      ['ad_platforms', [[ad.id, 'FACEBOOK']]],
+      [
+        'ad_cards',
+        [
+          [ad.id, 1, 'Red', english, 'https://trail-house.example/red'],
+          [ad.id, 2, null, 'Blue boots', null],
+        ],
+      ],
+      [
+        'gathered',
+        [
+          [gathering, ad.id],
+          [gathering, 'another'],
+        ],
+      ],
+      ['gatherings', [[gathering, '{"query":"boots"}', null, 2, 2, 1, 1, '2026-11-20T12:00:00.000Z']]],
+    ] as const)
+      expect((await rowsOf(`SELECT * FROM ${table}`)).rows).toEqual(expected);
+
+    clock += 1000;
+    service.ads = [{ ...ad, headline: 'Schuhe', body: german, cards: [{ title: 'Rot' }] }];
+    await call('search_ads', { limit: 5 });
+    const versions = "SELECT gatheredAt, json->>'body' FROM ad_versions";
+    expect((await rowsOf(versions)).rows).toEqual([['2026-11-20T12:00:00.000Z', english]]);
+    const newest = `SELECT language, firstGatheredAt, gatheredAt, json->>'body' FROM ads WHERE id = '${ad.id}'`;
+    const times = ['2026-11-20T12:00:00.000Z', '2026-11-20T12:00:01.000Z'];
+    expect((await rowsOf(newest)).rows).toEqual([['de', ...times, german]]);
+    upstream.does(json({ items: [page], cursor: null, hasMore: false }));
+    await call('search_pages', {});
+    const pages = await rowsOf('SELECT * FROM pages');
+    expect(pages.columns).toEqual(columnsOf('pages'));
+    const pageCells = Object.fromEntries(pages.columns.map((name, index) => [name, pages.rows[0]?.[index]]));
+    expect(pageCells).toMatchObject({
+      pageId: '7',
+      pageName: 'Acme',
+      adsAmount: 3,
+      detailsEstimated: 0,
+      languages: null,
+    });
+    expect(pageCells.countries).toBe('["DE","AT"]');
+  },
+);
+
+test('the time of gathering, not of asking, says whether an ad ran', () => {
+  const ended = { ...ad, endDate: '2026-11-10' };
+  expect(adRows(ended, { gatheredAt }).ad).toMatchObject({ active: 0, daysRunning: 40 });
+  expect(adRows(ad, { gatheredAt: Date.UTC(2027, 1, 1) }).ad).toMatchObject({ active: null, daysRunning: 49 });
+});
+
+test('a template says nothing: neither the first line nor the language comes from it', () => {
+  const template = { id: 'a', headline: '{{product.name}}', body: '{{product.brand}} for you', cards: ad.cards };
+  expect(adRows(template, { gatheredAt }).ad.firstLine).toBe(english.split('\n')[0]);
+  expect(languageText(template)).toBe(`Red\n${english}\nBlue boots`);
+  expect(languageText({ id: 'a', headline: '{{product.name}}' })).toBeNull();
+});
+
+test.each([
+  [{ type: 'VID', nr: 0 }, { type: 'THUMB', nr: 0 }, 1, 0],
+  [{ type: 'THUMB', nr: 0 }, { type: 'THUMB', nr: 0 }, 0, 1],
+  [{ type: 'PA_PP' }, { type: 7 }, null, null],
+])('of %j and %j there are %s videos and %s images', (first, second, videoCount, imageCount) => {
+  expect(adRows({ media: [first, second] }, { gatheredAt }).ad).toMatchObject({ cardCount: 0, videoCount, imageCount });
+});
+
+test('whatever the service sends, a cell is a filled text, a finite number or null of its column', () => {
+  const names = fc.constantFrom(...Object.keys(ad), ...columnsOf('ads'), ...columnsOf('pages'));
+  const fields = fc.dictionary(
+    names,
+    fc.oneof(fc.jsonValue(), fc.array(fc.jsonValue()), fc.string({ unit: 'binary' })),
+  );
+  fc.assert(
+    fc.property(fields, (object) => {
+      const { ad: row, cards, countries, platforms } = adRows(object, { gatheredAt });
+      for (const [name, cell] of Object.entries(row)) {
+        if (name === 'id' || cell === null) continue;
+        expect(typeof cell).toBe(tables.ads[name as keyof typeof tables.ads] === 'text' ? 'string' : 'number');
+        expect(cell).not.toBe('');
+        expect(cell).not.toBe(Number.POSITIVE_INFINITY);
+      }
+      for (const card of cards) expect(card.body).not.toBe('');
+      expect(countries.length + platforms.length).toBeLessThan(1000);
+      expect(Object.keys(pageRow(object, { at: gatheredAt, firstAt: gatheredAt }, ''))).toEqual(columnsOf('pages'));
+    }),
+  );
+});

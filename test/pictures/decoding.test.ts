@@ -1,0 +1,103 @@
+import { deflateSync } from 'node:zlib';
+import fc from 'fast-check';
+import { afterAll, describe, expect, test } from 'vitest';
+import { readHeader } from '../../src/pictures/fetch-picture.ts';
+import { until } from '../support/http.ts';
+import { startPictureHost } from '../support/picture-host.ts';
+import { jpegClaiming, jpegOf, openTestPictures, pngChunk, pngOf, scanBomb, webpOf } from './sample-pictures.ts';
+
+const host = await startPictureHost();
+const opened = openTestPictures([host.host], { drawMs: 30_000 });
+const { signal } = new AbortController();
+const show = (bytes: Uint8Array, pictures = opened.of('tenant')) =>
+  pictures.thumbnail(host.serve(bytes), { side: 100, signal });
+afterAll(async () => {
+  await opened.close();
+  await host.close();
+});
+
+/** Never seen before, so that it has to be decoded. */
+let number = 0;
+const anotherPicture = () => jpegOf({ width: 100 + number++ });
+const samples = { jpeg: await jpegOf(), png: pngOf(), webp: await webpOf() };
+const hugeJpeg = await jpegClaiming(60_000, 60_000);
+const formats = ['jpeg', 'png', 'webp'] as const;
+
+describe('before a picture is decoded', () => {
+  test.each(formats)('the size of a %s is read, whatever comes after its end', (format) => {
+    for (const bytes of [samples[format], Buffer.concat([samples[format], Buffer.alloc(9)])])
+      expect(readHeader(bytes)).toEqual({ format, width: 300, height: 200 });
+  });
+
+  const inAnyBox = (brand: string) =>
+    Buffer.concat([Buffer.from([0, 0, 0, 24]), Buffer.from(`ftyp${brand}`), Buffer.alloc(40)]);
+  test.for<[name: string, bytes: Uint8Array | string, reason: string]>([
+    ['a JPEG of 60,000 pixels a side', hugeJpeg, '60000 x 60000 pixels, which is too many'],
+    ['a PNG of 60,000 pixels a side', pngOf({ width: 60_000, height: 60_000, pixels: samples.jpeg }), '60000 x 60000'],
+    ['a PNG of 20,001 by 10 pixels', pngOf({ width: 20_001, height: 10 }), '20001 x 10'],
+    ['a PNG of 17 megapixels', pngOf({ width: 3400, height: 5000, pixels: samples.jpeg }), '3400 x 5000'],
+    ['a PNG without pixels', pngOf({ width: 0, height: 10 }), 'the PNG is damaged'],
+    ['HTML', '<!doctype html><p>hello', 'a web page, not a picture'],
+    ['an SVG with a script', '<?xml version="1.0"?><svg><script>alert(1)</script></svg>', 'an SVG, which is not shown'],
+    ['a GIF', 'GIF89a…', 'a GIF, which is not shown'],
+    ['an AVIF', inAnyBox('avif'), 'an AVIF, which is not shown'],
+    ['a video', inAnyBox('isom'), 'a video, not a picture'],
+    ['a text', 'hello', 'not a picture'],
+    ['nothing', '', 'its host sent nothing'],
+    ['a cut JPEG', samples.jpeg.slice(0, -20), 'the JPEG is cut off'],
+    ['a cut PNG', samples.png.slice(0, -20), 'the PNG is cut off'],
+    ['a cut WebP', samples.webp.slice(0, -20), 'the WebP is cut off'],
+    ['the first bytes of a JPEG', samples.jpeg.slice(0, 3), 'the JPEG is cut off'],
+  ])('%s is named', async ([, bytes, reason]) => {
+    expect(await show(Buffer.from(bytes))).toEqual({ reason: expect.stringContaining(reason) });
+  });
+
+  test('whatever is changed in a picture, its size stays within the bounds, or it is named; any bytes are', () => {
+    const changes = fc.array(fc.tuple(fc.nat(), fc.nat({ max: 255 })), { maxLength: 8 });
+    const kept = fc.double({ min: 0, max: 1, noNaN: true });
+    const isBounded = (bytes: Uint8Array) => {
+      const header = readHeader(bytes);
+      return 'reason' in header ? /^\S.*\S$/.test(header.reason) : header.width * header.height <= 40_000_000;
+    };
+    fc.assert(
+      fc.property(fc.constantFrom(...formats), changes, kept, (format, all, kept) => {
+        const bytes = samples[format].slice(0, Math.ceil(samples[format].length * Math.min(1, kept * 1.5)));
+        for (const [at, value] of all) bytes[at % Math.min(bytes.length || 1, at % 2 ? 64 : Infinity)] = value;
+        return isBounded(bytes);
+      }),
+    );
+    fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), isBounded));
+  });
+});
+
+const megabytes = (count: number) => deflateSync(Buffer.alloc(count * 1_000_000));
+const packedText = () => Buffer.concat([Buffer.from('a\0\0'), megabytes(100)]);
+
+test.for<[name: string, make: () => Promise<Uint8Array> | Uint8Array, shown: boolean]>([
+  ['pixels that are no pixels', () => pngOf({ pixels: Buffer.from('hello') }), false],
+  ['pixels that unpack to far too many', () => pngOf({ width: 10, height: 10, pixels: megabytes(100) }), true],
+  ['a text that unpacks to 100 MB', () => pngOf({ extra: [pngChunk('zTXt', packedText())] }), true],
+  ['a colour profile that unpacks to 100 MB', () => pngOf({ extra: [pngChunk('iCCP', packedText())] }), false],
+  ['16 megapixels in 15 KB', () => pngOf({ width: 4000, height: 4000 }), true],
+  ['a JPEG that promises more than it has', () => jpegClaiming(4000, 4000), true],
+])('%s: decoded within bounds or refused, and the next picture is shown', async ([, make, shown]) => {
+  expect(await show(await make())).toEqual(shown ? { jpeg: expect.anything() } : { reason: 'the picture is damaged' });
+  expect(await show(await anotherPicture())).toHaveProperty('jpeg');
+});
+
+test('decoding that takes too long is ended, other tenants wait for nothing, and the next picture is shown', async () => {
+  const hasty = openTestPictures([host.host], { drawMs: 4000 });
+  const [attacker, other] = [hasty.of('attacker'), hasty.of('other')];
+  const tooLong = { reason: 'decoding it takes too long' };
+  const address = host.serve(scanBomb(20_000));
+  const bomb = attacker.thumbnail(address, { side: 100, signal });
+  const first = await Promise.race([bomb, show(await anotherPicture(), other)]);
+  expect(first).toHaveProperty('jpeg');
+  expect(await bomb).toEqual(tooLong);
+  expect(await show(await anotherPicture(), attacker)).toHaveProperty('jpeg');
+  // The same bomb is not decoded again: it does not wait for another one.
+  const another = show(scanBomb(20_001), other).then(() => 'decoded');
+  await until(() => host.open() === 0);
+  expect(await Promise.race([another, attacker.thumbnail(address, { side: 100, signal })])).toEqual(tooLong);
+  await hasty.close();
+});

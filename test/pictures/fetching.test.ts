@@ -1,0 +1,232 @@
+import { setMaxListeners } from 'node:events';
+import fc from 'fast-check';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { isInside, type MediaHosts } from '../../src/pictures/fetch-picture.ts';
+import type { PictureOptions } from '../../src/pictures/pictures.ts';
+import { until } from '../support/http.ts';
+import { endless, type PictureAnswer, startPictureHost } from '../support/picture-host.ts';
+import { jpegOf, openTestPictures, scanBomb } from './sample-pictures.ts';
+
+const host = await startPictureHost();
+/** Another server inside, which the rule does not list. */
+const secret = await startPictureHost();
+const names: Record<string, string[]> = {
+  'inside.example': ['10.0.0.7'],
+  'both.example': ['93.184.216.34', '127.0.0.1'],
+  'mapped.example': ['::ffff:127.0.0.1'],
+};
+const asked: string[] = [];
+const resolve = async (name: string) => {
+  asked.push(name);
+  return names[name] ?? [];
+};
+const limits = { notPublicMs: 200, fetchMs: 20_000 };
+const opened = openTestPictures([host.host], limits, { resolve });
+const { signal } = new AbortController();
+setMaxListeners(0, signal);
+const show = (address: string) => opened.of('tenant').thumbnail(address, { side: 100, signal });
+/** What other pictures show of an address. */
+async function showWith(options: Partial<PictureOptions>, address: string) {
+  const other = openTestPictures([host.host], limits, options);
+  return await other
+    .of('tenant')
+    .thumbnail(address, { side: 100, signal })
+    .finally(() => other.close());
+}
+
+let good: Uint8Array;
+beforeAll(async () => {
+  good = await jpegOf();
+});
+beforeEach(() => {
+  host.requests.length = 0;
+  asked.length = 0;
+});
+afterAll(async () => {
+  await Promise.all([opened.close(), host.close(), secret.close()]);
+});
+
+const redirecting = (location: string, status = 302) =>
+  host.serve((response) => response.writeHead(status, { location }).end('bye'));
+
+describe('what is not public is refused', () => {
+  const at = (name: string) => `https://${name}/a.jpg`;
+  const reason = 'its host does not exist, or is not public';
+
+  test('directly and by a redirect, with one reason and no sooner than what does not exist', async () => {
+    const addresses = ['10.0.0.1', '127.0.0.1', '2130706433', '0x7f.1', '[::ffff:127.0.0.1]', '169.254.169.254'];
+    const all = [...addresses, ...Object.keys(names), 'nowhere.example'].map(at);
+    const timed = async (address: string) => {
+      const started = performance.now();
+      return { address, shown: await show(address), isLate: performance.now() - started > 0.95 * limits.notPublicMs };
+    };
+    for (const one of await Promise.all([...all, ...all.map((address) => redirecting(address))].map(timed)))
+      expect(one).toEqual({ address: one.address, shown: { reason }, isLate: true });
+  });
+
+  test('after its name was asked for once, and as what does not exist where that takes too long', async () => {
+    expect(await show(at('inside.example'))).toEqual({ reason });
+    expect(asked).toEqual(['inside.example']);
+    expect(await showWith({ resolve: () => new Promise(() => {}) }, at('slow.example'))).toEqual({ reason });
+  });
+
+  const ranges = [
+    '0.0.0.0 0.1.2.3 10.0.0.1 100.64.0.1 127.0.0.1 127.255.255.254 169.254.169.254 172.16.0.1 172.31.255.255 192.0.0.1',
+    '192.0.2.1 192.88.99.1 192.168.1.1 198.18.0.1 198.51.100.1 203.0.113.1 224.0.0.1 240.0.0.1 255.255.255.255',
+  ];
+  /** As an address in a URL spells it. */
+  const inUrl = (host: string) => new URL(`http://${host}/`).hostname.replace(/^\[|\]$/g, '');
+  const hexOf = (address: string) =>
+    address
+      .split('.')
+      .map((part) => Number(part).toString(16).padStart(2, '0'))
+      .join('')
+      .replace(/(....)/, '$1:');
+
+  test.each(ranges.join(' ').split(' '))('%s is inside, however it is spelled', (address) => {
+    const number = address.split('.').reduce((sum, part) => sum * 256 + Number(part), 0);
+    const spelled = [`${number}`, `0x${number.toString(16)}`, `0${number.toString(8)}`].map(inUrl);
+    const before = ['::ffff:', '::', '64:ff9b::', '64:ff9b:1::'].map((start) => `${start}${address}`);
+    const embedded = [...before, `2002:${hexOf(address)}::1`, `2001:0:${hexOf(address)}::1`];
+    for (const form of [address, ...spelled, ...embedded, ...embedded.map((form) => inUrl(`[${form}]`))])
+      expect(isInside(form), form).toBe(true);
+  });
+
+  test('so are local, unassigned and broken addresses; public ones are not', () => {
+    const inside = ':: ::1 fe80::1 fe80::1%eth0 fc00::1 fd12::1 fec0::1 ff02::1 2001:db8::1 3fff::1 100::1 4000::1';
+    for (const address of [...inside.split(' '), '', 'localhost', 'example.com', '1.2.3', '1.2.3.4.5', '::g'])
+      expect(isInside(address), address).toBe(true);
+    const outside = '1.1.1.1 8.8.8.8 100.128.0.1 172.32.0.1 192.0.1.1 198.20.0.1 223.255.255.255'.split(' ');
+    for (const address of outside)
+      for (const form of [address, `::ffff:${address}`, `64:ff9b::${address}`])
+        expect(isInside(form), form).toBe(false);
+    for (const address of ['2606:4700::1111', '2a00:1450:4001::200e']) expect(isInside(address)).toBe(false);
+    const isMappedAlike = (address: string) =>
+      [`::ffff:${address}`, inUrl(`[64:ff9b::${address}]`)].every((form) => isInside(form) === isInside(address));
+    fc.assert(fc.property(fc.ipV4(), isMappedAlike));
+  });
+});
+
+test('what is no address of the web, or not of https, is refused before anything is sent', async () => {
+  const { port } = secret.host;
+  for (const [address, reason] of [
+    [`http://127.0.0.1:${port}/0`, 'its address is not https'],
+    [`https://127.0.0.1:${port}/0`, 'its port is not 443'],
+    ['http://example.com/a.jpg', 'its address is not https'],
+    ['https://example.com:8443/a.jpg', 'its port is not 443'],
+    ['https://user:pass@example.com/a.jpg', 'its address holds a user name'],
+    ['file:///etc/passwd', 'not a web address'],
+    ['data:image/png;base64,AAAA', 'not a web address'],
+    ['gopher://example.com/', 'not a web address'],
+  ] as const) {
+    expect(await show(address)).toEqual({ reason });
+    expect(await show(redirecting(address, 301))).toEqual({ reason: `it redirects: ${reason}` });
+  }
+  expect(await show('not an address')).toEqual({ reason: 'not a web address' });
+  expect([secret.requests, asked]).toEqual([[], []]);
+});
+
+test.for<[rule: string, hosts: MediaHosts, shown: boolean]>([
+  ['a host on every port', { public: false, listed: [{ host: '127.0.0.1' }] }, true],
+  ['a host and its port', { public: false, listed: [host.host] }, true],
+  ['a host and another port', { public: true, listed: [secret.host] }, false],
+  ['every public host', { public: true, listed: [] }, false],
+  ['none', { public: false, listed: [] }, false],
+])('a rule that lists %s', async ([, hosts, isShown]) => {
+  expect('jpeg' in (await showWith({ hosts }, host.serve(good)))).toBe(isShown);
+});
+
+test('redirects are followed three times, and carry nothing', async () => {
+  const two = redirecting(redirecting(host.serve(good)), 307);
+  const three = redirecting(new URL(two).pathname, 307);
+  expect(await show(three)).toHaveProperty('jpeg');
+  expect(host.requests).toHaveLength(4);
+  for (const { headers } of host.requests)
+    expect(Object.keys(headers).toSorted()).toEqual(['accept', 'connection', 'host', 'user-agent']);
+  expect(await show(redirecting(three))).toEqual({ reason: 'it redirects more than 3 times' });
+});
+
+test('a body of 200 MB is left at its bound, whether its size is announced or not', async () => {
+  for (const headers of [{ 'content-length': 200_000_000 }, undefined]) {
+    const sentBefore = host.sent();
+    expect(await show(host.serve(endless(200_000_000, headers)))).toEqual({ reason: 'it is larger than 10 MB' });
+    await until(() => host.open() === 0);
+    expect(host.sent() - sentBefore).toBeLessThan(40_000_000);
+  }
+  expect(await show(host.serve(good))).toHaveProperty('jpeg');
+});
+
+test('hosts that are slow, silent, breaking off or failing are named', async () => {
+  const hasty = openTestPictures([host.host], { fetchMs: 500 });
+  const dribbling: PictureAnswer = (response) => {
+    const timer = setInterval(() => response.write('x'), 20);
+    response.on('close', () => clearInterval(timer));
+  };
+  for (const slow of [() => {}, dribbling]) {
+    const shown = await hasty.of('tenant').thumbnail(host.serve(slow), { side: 100, signal });
+    expect(shown).toEqual({ reason: 'it did not come within 0.5 s' });
+  }
+  await hasty.close();
+  const half: PictureAnswer = (response) => {
+    response.writeHead(200, { 'content-length': good.length });
+    response.write(good.slice(0, 50), () => response.destroy());
+  };
+  for (const broken of [half, (response: Parameters<typeof dribbling>[0]) => response.destroy()])
+    expect(await show(host.serve(broken))).toEqual({ reason: 'its host could not be reached, or broke off' });
+  expect(await show(`${host.serve(good)}99`)).toEqual({ reason: 'its host answered 404' });
+});
+
+describe('fetches are shared', () => {
+  test('by all who ask for a picture at once, which is then cached by its size', async () => {
+    const address = host.serve(await jpegOf({ width: 77 }));
+    const shown = await Promise.all(Array.from({ length: 20 }, () => show(address)));
+    for (const each of [...shown, await show(address)]) expect(each).toBe(shown[0]);
+    expect(host.requests).toHaveLength(1);
+    expect(await opened.of('tenant').thumbnail(address, { side: 40, signal })).toHaveProperty('jpeg');
+  });
+
+  test('and taken from nobody by who leaves; once all have left, the request ends', async () => {
+    const answers: (() => void)[] = [];
+    const jpeg = await jpegOf({ width: 78 });
+    const address = host.serve((response) => void answers.push(() => response.end(jpeg)));
+    const ask = () => {
+      const leaving = new AbortController();
+      const shown = opened.of('tenant').thumbnail(address, { side: 100, signal: leaving.signal });
+      const leave = () => {
+        leaving.abort(new Error('left'));
+        return expect(shown).rejects.toThrow('left');
+      };
+      return { shown, leave };
+    };
+    const [first, second] = [ask(), ask()];
+    await until(() => answers.length === 1);
+    await first.leave();
+    await second.leave();
+    await until(() => host.open() === 0);
+    const [third, fourth] = [ask(), ask()];
+    await until(() => answers.length === 2);
+    await third.leave();
+    answers[1]?.();
+    expect(await fourth.shown).toHaveProperty('jpeg');
+  });
+
+  test('among few: while a picture is decoded, only so many others are fetched', async () => {
+    const narrow = openTestPictures([host.host], { maxFetchesPerTenant: 2, drawMs: 2000 });
+    const shown = (bytes: Uint8Array) =>
+      narrow.of('tenant').thumbnail(host.serve(bytes), { side: 100, signal: new AbortController().signal });
+    const bomb = shown(scanBomb(20_000));
+    await until(() => host.requests.length === 1);
+    // One that overtakes the first on its way to the decoder makes room for another.
+    let done = 0;
+    const others = Array.from({ length: 8 }, async (_, at) => {
+      const result = await shown(await jpegOf({ width: 50 + at }));
+      done++;
+      return result;
+    });
+    expect(await bomb).toEqual({ reason: 'decoding it takes too long' });
+    expect(host.requests.length - done).toBeLessThanOrEqual(2);
+    for (const other of await Promise.all(others)) expect(other).toHaveProperty('jpeg');
+    expect(host.requests).toHaveLength(9);
+    await narrow.close();
+  });
+});

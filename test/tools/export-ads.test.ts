@@ -1,0 +1,181 @@
+import { execFileSync } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { describe, expect } from 'vitest';
+import { freshServiceTest } from '../support/fixtures.ts';
+import type { TestServer } from '../support/server.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+
+const root = temporaryFolder();
+const test = freshServiceTest();
+/** A server with a folder for files, and a few ads. */
+const withFiles = test
+  // biome-ignore lint/correctness/noEmptyPattern: Vitest reads there what a fixture depends on
+  .extend('folder', ({}) => mkdtempSync(join(root, 'files-')))
+  .extend('server', async ({ start, folder }) => {
+    const server = await start({ files: folder });
+    await server.call('search_ads', { limit: 5 });
+    return server;
+  });
+
+const readFrom = async ({ client }: Pick<TestServer, 'client'>, uri: unknown) =>
+  (await client.readResource({ uri: String(uri) })).contents[0] as { text: string; blob?: string; mimeType: string };
+
+describe('without a folder', () => {
+  test('an export is a resource, with a note on how the ads were gathered, and of one key alone', async ({
+    server,
+    service,
+  }) => {
+    await server.call('search_ads', { limit: 5 });
+    const { data, text } = await server.call('export_ads', { name: 'my ads' });
+    expect(data).toMatchObject({ rows: 5 });
+    expect(text).toContain('"my ads.csv": 5 rows');
+    for (const address of [data.uri, data.methods]) expect(text).toContain(address);
+    const lines = (await readFrom(server, data.uri)).text.split('\r\n');
+    expect(lines).toHaveLength(7);
+    expect(lines[0]).toMatch(/^\ufeffid,pageId,pageName,headline.*,gatheredAt$/);
+    expect(lines[0]).not.toContain('json');
+    expect((await readFrom(server, data.methods)).text).toContain('## Gatherings');
+    const namesOf = async ({ client }: Pick<TestServer, 'client'>) =>
+      (await client.listResources()).resources.map(({ name }) => name);
+    expect(await namesOf(server)).toEqual(['board', 'my ads-methods.md', 'my ads.csv']);
+    const other = await server.as(service.createKey());
+    await expect(readFrom(other, data.uri)).rejects.toThrow('There is no resource');
+    expect(await namesOf(other)).toEqual(['board']);
+  });
+
+  test('the note lists the gatherings whose ads were exported', async ({ server }) => {
+    const gathered = async (filters: object) =>
+      (await server.call('gather_ads', { filters, maxAds: 100, maxCredits: 100 })).data.gathering as string;
+    const [running, ended] = [await gathered({ active: true }), await gathered({ active: false })];
+    const noteOf = async (sql: string) =>
+      (await readFrom(server, (await server.call('export_ads', { sql })).data.methods)).text;
+    const narrow = await noteOf(`SELECT adId FROM gathered WHERE gatheringId = '${ended}'`);
+    expect(narrow).toContain(ended);
+    expect(narrow).not.toContain(running);
+    expect(narrow).toContain('1 other gathering of the dataset read none of these ads.');
+    expect(await noteOf('SELECT count(*) FROM ads')).toContain(running);
+  });
+
+  test('a name that is no file name is refused, and an empty one is absent', async ({ server }) => {
+    for (const name of ['../ads', 'a/b', '.hidden', 'nul\u0000', 'x'.repeat(81), 'ads.exe']) {
+      const { isError, text } = await server.call('export_ads', { name });
+      expect([isError, text]).toEqual([true, expect.stringContaining('must be 1 to 80 letters')]);
+    }
+    expect((await server.call('export_ads', { name: '' })).isError).toBe(false);
+  });
+
+  test('of the demo there is no file, whatever folder is set', async ({ start }) => {
+    const files = join(root, 'demo');
+    const server = await start({ files, demo: true });
+    await server.call('search_ads', { limit: 1 });
+    expect((await server.call('export_ads', {})).data).not.toHaveProperty('file');
+    expect(existsSync(join(files, 'exports'))).toBe(false);
+  });
+});
+
+describe('with a folder', () => {
+  withFiles('an export is a file that only its owner can read, and a resource', async ({ server, folder }) => {
+    const kinds = { jsonl: 'application/jsonl', xlsx: 'openxmlformats', parquet: 'application/vnd.apache.parquet' };
+    for (const [format, mimeType] of Object.entries(kinds)) {
+      const { data, text } = await server.call('export_ads', { name: format, format });
+      const file = join(folder, 'exports', `${format}.${format}`);
+      expect(data).toMatchObject({ file, rows: 5, bytes: statSync(file).size });
+      expect(text).toContain(file);
+      expect([statSync(file).mode & 0o777, statSync(join(folder, 'exports')).mode & 0o777]).toEqual([0o600, 0o700]);
+      const read = await readFrom(server, data.uri);
+      expect(read.mimeType).toContain(mimeType);
+      const isText = format === 'jsonl';
+      expect(isText ? read.text : read.blob).toBe(readFileSync(file, isText ? 'utf8' : 'base64'));
+      if (isText)
+        expect(
+          read.text
+            .trim()
+            .split('\n')
+            .map((line) => JSON.parse(line).id),
+        ).toHaveLength(5);
+    }
+  });
+
+  withFiles(
+    'no file is overwritten, no link is followed, and a note has the number of its export',
+    async ({ server, folder }) => {
+      const pathOf = (file: string) => join(folder, 'exports', file);
+      const target = join(folder, 'target');
+      for (const [format, stem] of [
+        ['csv', 'tea'],
+        ['csv', 'tea-3'],
+        ['jsonl', 'tea-2'],
+      ]) {
+        const sql = `SELECT '${stem}' AS name`;
+        const { data, text } = await server.call('export_ads', { name: 'tea', format, sql });
+        expect(data.file).toBe(pathOf(`${stem}.${format}`));
+        expect(text).toContain(`${stem}.${format}: 1 row`);
+        expect(text).toContain(`${stem}-methods.md beside it`);
+        expect((await readFrom(server, data.methods)).text).toContain(sql);
+        expect(readFileSync(pathOf(`${stem}-methods.md`), 'utf8')).toContain(sql);
+        if (stem !== 'tea') continue;
+        writeFileSync(target, 'mine');
+        symlinkSync(target, pathOf('tea-2.csv'));
+      }
+      expect(readFileSync(target, 'utf8')).toBe('mine');
+      expect(readFileSync(pathOf('tea.csv'), 'utf8')).toContain('tea\r\n');
+    },
+  );
+
+  withFiles.for(['a link', 'a folder', 'a pipe', 'a longer file', 'nothing'] as const)(
+    '%s in the place of an export is not read, and the answer says so',
+    async (place, { server, folder }) => {
+      const { data } = await server.call('export_ads', { name: 'tea' });
+      const file = data.file as string;
+      const target = join(folder, 'target');
+      // As long as the export, so that the length alone does not give it away.
+      writeFileSync(target, 'mine'.padEnd(data.bytes as number));
+      if (place === 'a longer file') writeFileSync(file, ' ', { flag: 'a' });
+      else rmSync(file);
+      if (place === 'a link') symlinkSync(target, file);
+      if (place === 'a folder') mkdirSync(file);
+      if (place === 'a pipe') execFileSync('mkfifo', [file]);
+      const problem = `${file} is no longer the file that was written. Export it again.`;
+      await expect(readFrom(server, data.uri)).rejects.toThrow(problem);
+    },
+  );
+
+  withFiles(
+    'an export that fails leaves no file behind, and says where it cannot write',
+    async ({ server, folder }) => {
+      const exports = join(folder, 'exports');
+      expect((await server.call('export_ads', { sql: 'SELECT nothing FROM ads' })).isError).toBe(true);
+      expect(readdirSync(exports)).toEqual([]);
+      rmSync(exports, { recursive: true });
+      writeFileSync(exports, '');
+      const { text, error } = await server.call('export_ads', {});
+      expect(error).toMatchObject({ kind: 'invalid_request', retryable: false });
+      expect(text).toContain(`No file can be written in ${exports}: a file is in the way.`);
+    },
+  );
+
+  withFiles('nothing has the name of an export before all of it is written', async ({ server, folder }) => {
+    const sizes = new Set<number>();
+    let isOver = false;
+    const sql = 'WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n LIMIT 30000) SELECT i FROM n';
+    const exported = server.call('export_ads', { name: 'tea', sql }).finally(() => {
+      isOver = true;
+    });
+    for (; !isOver; await delay(1))
+      sizes.add(statSync(join(folder, 'exports', 'tea.csv'), { throwIfNoEntry: false })?.size ?? 0);
+    const { data } = await exported;
+    for (const size of sizes) expect([0, data.bytes]).toContain(size);
+  });
+});
