@@ -68,23 +68,15 @@ describe('an address', () => {
     );
 
   test('carries query parameters encoded', () => {
-    const call = {
-      operation: operations.listCollectionItems,
-      path: { collectionId: 'c' },
-      query: { cursor: 'a&b=c d', limit: 5 },
-    };
-    expect(urlOf(call, 'https://api.example.com')).toBe(
-      'https://api.example.com/v1/collections/c/items?cursor=a%26b%3Dc+d&limit=5',
-    );
+    const query = { cursor: 'a&b=c d', limit: 5 };
+    const call = { operation: operations.listCollectionItems, path: { collectionId: 'c' }, query };
+    const address = 'https://api.example.com/v1/collections/c/items?cursor=a%26b%3Dc+d&limit=5';
+    expect(urlOf(call, 'https://api.example.com')).toBe(address);
   });
-
-  test.for(['', '.', '..', '../account', 'a/../../account', '..\\account', 'x/..', '\ud800', 'x'.repeat(301)])(
-    'is not made of the id %j',
-    (id) => expect(() => addressFor(id)).toThrow(/is not an id/),
-  );
 
   /** Ids as people, models and attackers write them. */
   const ids = fc.oneof(
+    fc.constantFrom('', '.', '..', '../account', 'a/../../account', '..\\account', 'x/..', '\ud800', 'x'.repeat(301)),
     fc.string({ unit: 'binary', maxLength: 320 }),
     fc.string({
       unit: fc.constantFrom('.', '/', '\\', '%', '2', 'e', 'f', '?', '#', ';', ' ', '\0', '\n', '@', ':'),
@@ -93,6 +85,7 @@ describe('an address', () => {
   );
 
   test('reaches the endpoint of its operation below the prefix, whatever the id: also behind a proxy that decodes', () => {
+    expect(() => addressFor('x'.repeat(301))).toThrow(/is not an id/);
     fc.assert(
       fc.property(ids, fc.constantFrom('getPage', 'getAd', 'listCollectionItems'), (id, operation) => {
         let address: string;

@@ -48,8 +48,9 @@ inChromium('on the board', () => {
     await shown.ignore('ui/update-model-context');
     await pick(shown, 'Offer 1').check();
     await button(shown, 'Ask').evaluate((ask) => {
+      const { KeyboardEvent } = ask.ownerDocument.defaultView;
       ask.click();
-      ask.click();
+      ask.previousElementSibling.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter' }));
     });
     await status(shown, '1 ad handed to the conversation.');
     const text = `Tell me about ad 2 of the board. Ids: ad 2 is ${idOf(1)}.`;

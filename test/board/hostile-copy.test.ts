@@ -99,13 +99,13 @@ inChromium('copy that means harm', () => {
         await button(shown, mode).click();
         await expect.poll(harm).toEqual({ added: 0, beyond: 0, links: 0 });
       }
-      await board.locator('#list .open').first().click();
-      for (const _ of copies) {
-        await drawer.locator('dd').first().waitFor();
-        expect(await harm()).toEqual({ added: 0, beyond: 0, links: 0 });
-        await page.keyboard.press('ArrowRight');
-      }
-      await page.keyboard.press('Escape');
+    }
+    // The drawer has as much room as a phone, at most.
+    await board.locator('#list .open').first().click();
+    for (const _ of copies) {
+      await drawer.locator('dd').first().waitFor();
+      expect(await harm()).toEqual({ added: 0, beyond: 0, links: 0 });
+      await page.keyboard.press('ArrowRight');
     }
     expect(await page.evaluate('window.broken')).toBeUndefined();
   });

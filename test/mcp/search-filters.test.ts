@@ -1,21 +1,25 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
+import { filtersExtension } from '../../src/api/search-filters.ts';
+import { allTools } from '../../src/board/board.ts';
 import { readConfig } from '../../src/config/read-config.ts';
+import { version } from '../../src/version.ts';
 import { startServer } from '../support/server.ts';
+import { startService } from '../support/service.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'search-filters-'));
-afterAll(() => rmSync(folder, { recursive: true }));
-
+const folder = temporaryFolder();
 const fileWith = (content: unknown) => {
   const file = join(folder, 'filters.json');
   writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content));
   return file;
 };
 
-/** What a model reads of the `filters` argument. */
-async function described(file: string): Promise<Record<string, string>> {
+/** What a model reads of the argument `filters` where the filters are in a file. */
+async function describedBy(file: string): Promise<{ ads: string; pages: string }> {
   const { searchFilters } = readConfig({ AD_LIBRARY_SEARCH_FILTERS: file });
   const server = await startServer({ config: { searchFilters } });
   const { tools } = await server.client.listTools();
@@ -28,38 +32,198 @@ async function described(file: string): Promise<Record<string, string>> {
 }
 
 test('a file that describes filters shows them to the model', async () => {
+  const described = (key: string, type: string, more = {}) => ({ key, type, description: 'what it is', ...more });
   const ads = [
-    { key: 'query', type: 'string', description: 'words', example: 'tea' },
-    { key: 'countries', type: 'strings', description: 'codes', values: ['DE', 'AT'] },
-    { key: 'startedAtFrom', type: 'date', description: 'from' },
-    { key: 'startedAtTo', type: 'date', description: 'to' },
-    { key: 'active', type: 'boolean', description: 'still running' },
-    { key: 'reach', type: 'integer', description: 'at least' },
+    described('query', 'string', { example: 'tea' }),
+    described('countries', 'strings', { values: ['DE', 'AT'] }),
+    ...['startedAtFrom', 'startedAtTo'].map((key) => described(key, 'date')),
+    described('active', 'boolean'),
+    described('reach', 'integer'),
   ];
-  const { ads: told, pages } = await described(fileWith({ ads }));
-  expect(told).toBe(
+  const { ads: shown, pages } = await describedBy(fileWith({ ads }));
+  expect(shown).toBe(
     'Keys: query (e.g. "tea"); countries (list: DE, AT); startedAtFrom/To (date); active (true/false); reach (number). Lists match any of their values.',
   );
   expect(pages).toContain('An unknown key may be refused, or ignored and charged');
 });
 
-test.each([
-  ['is no JSON', '{'],
-  ['has another form', { adverts: [] }],
-  ['names a key twice', { ads: ['a', 'a'].map((key) => ({ key, type: 'string', description: 'x' })) }],
-  ['names a type there is not', { ads: [{ key: 'a', type: 'text', description: 'x' }] }],
-])('a file that %s stops the server at the start, with the reason', async (_, content) => {
-  const file = fileWith(content);
-  await expect(described(file)).rejects.toThrow(`AD_LIBRARY_SEARCH_FILTERS names ${file}, which cannot be used: `);
+const filterOf = (type: string) => ({ key: 'a', type, description: 'what it is' });
+test.for<[what: string, file: () => string, reason: string | RegExp]>([
+  ['is no JSON', () => fileWith('{'), 'cannot be used'],
+  ['has another form', () => fileWith({ adverts: [] }), 'cannot be used'],
+  ['names a key twice', () => fileWith({ ads: [filterOf('string'), filterOf('date')] }), 'cannot be used'],
+  ['names a type there is not', () => fileWith({ ads: [filterOf('text')] }), 'cannot be used'],
+  ['is too large', () => fileWith(' '.repeat(2_000_000)), 'at most 1048576 are allowed'],
+  ['is a folder', () => folder, 'it is not a file'],
+  ['is not there', () => join(folder, 'none.json'), 'ENOENT'],
+  ['has many mistakes', () => fileWith({ ads: Array(20_000).fill({ ...filterOf('text'), extra: 1 }) }), /^.{1,2000}$/s],
+])('a file that %s stops the server at the start, with the reason in a few words', async ([_, file, reason]) => {
+  const name = file();
+  const problem = describedBy(name);
+  await expect(problem).rejects.toThrow(`AD_LIBRARY_SEARCH_FILTERS names ${name}, which cannot be used: `);
+  await expect(problem).rejects.toThrow(reason);
 });
 
-test('a file that is too large is not read, and many mistakes are told in few words', async () => {
-  const filter = { key: 'a', type: 'text', extra: 1 };
-  await expect(described(fileWith(' '.repeat(2_000_000)))).rejects.toThrow('at most 1048576 are allowed');
-  await expect(described(fileWith({ ads: Array(20_000).fill(filter) }))).rejects.toThrow(/^.{1,2000}$/s);
-  await expect(described(folder)).rejects.toThrow('it is not a file');
+/** A service below a prefix, whose description is what a test says, and the requests for it. */
+async function describer(answer: RequestListener) {
+  const described = { answer, requests: [] as IncomingMessage[], baseUrl: '' };
+  const upstream = createServer((request, response) => {
+    if (!request.url?.endsWith('/openapi.json')) return void response.writeHead(404).end();
+    described.requests.push(request);
+    described.answer(request, response);
+  });
+  await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    upstream.closeAllConnections();
+    upstream.close();
+  });
+  described.baseUrl = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/prefix`;
+  return described;
+}
+
+/** What a model reads of the searches' arguments, and the requests that this took, when it lists the tools twice. */
+async function listedWith(answer: RequestListener, searchFilters?: object) {
+  const { baseUrl, requests } = await describer(answer);
+  const { client, close } = await startServer({ config: { baseUrl, apiKey: 'svc_live_listed', ...searchFilters } });
+  const { tools } = await client.listTools();
+  await close();
+  return { tools, text: JSON.stringify(tools), requests };
+}
+
+const document =
+  (content: unknown): RequestListener =>
+  (_, response) =>
+    void response.end(JSON.stringify(content));
+const described = (ads: unknown, pages: unknown = []) => document({ [filtersExtension]: { ads, pages } });
+const unknown = "Keys as in the service's documentation";
+
+test('the filters of a local library are those of its own demo, down to the page size', async () => {
+  const demo = await startServer({ config: { demo: true } });
+  const service = await startService();
+  // Both make their data in this process; the one that is asked needs a turn within its second.
+  await demo.call('whoami');
+  await fetch(`${service.baseUrl}/v1/whoami`);
+  const own = await startServer({ config: { baseUrl: service.baseUrl, apiKey: service.apiKey } });
+  const { tools } = await own.client.listTools();
+  expect(tools).toEqual((await demo.client.listTools()).tools);
+  const properties = tools.find(({ name }) => name === 'search_ads')?.inputSchema.properties ?? {};
+  expect(properties.limit).toMatchObject({ minimum: 1, maximum: 100, description: 'Items per page, default 20' });
+  const count = tools.find(({ name }) => name === 'count_ads')?.inputSchema.properties ?? {};
+  expect((count.by as { enum: string[] }).enum).toEqual(
+    expect.arrayContaining(['active', 'advertiserExact', 'countries', 'language', 'domain', 'missing']),
+  );
+  const { description } = properties.filters as { description: string };
+  for (const text of [
+    'query (words in headline, body, ',
+    'Lists match any of their values',
+    'From and To include the bound',
+    'case is ignored',
+    '"phrase" is exact, -word excludes, even alone',
+    'mediaKind (list: image, video; what the media hold',
+  ])
+    expect(description).toContain(text);
+  await Promise.all([own.close(), demo.close()]);
+  await service.close();
 });
 
-test('a file that is not there stops the server at the start', async () => {
-  await expect(described(join(folder, 'none.json'))).rejects.toThrow(/cannot be used: ENOENT/);
+test('a loopback address is asked once, with the usual headers and no key', async () => {
+  const { text, requests } = await listedWith(described([{ key: 'colour', type: 'strings', values: ['RED'] }]));
+  expect(text).toContain('Keys: colour (list: RED).');
+  expect(requests).toHaveLength(1);
+  const [{ method, url, headers } = {} as IncomingMessage] = requests;
+  expect({ method, url }).toEqual({ method: 'GET', url: '/prefix/openapi.json' });
+  expect(headers).toMatchObject({ accept: 'application/json', 'user-agent': `ad-library-mcp/${version}` });
+  expect(headers.authorization).toBeUndefined();
+});
+
+test.each<[string, RequestListener]>([
+  ['is not there yet', (_, response) => void response.destroy()],
+  ['is still starting', (_, response) => void response.writeHead(503).end()],
+])('a library that %s is asked again, by later lists and calls, but not by each', async (_, atFirst) => {
+  let time = 0;
+  const service = await describer(atFirst);
+  const config = { baseUrl: service.baseUrl, apiKey: 'svc_live_listed' };
+  const server = await startServer({ config, now: () => 1_800_000_000_000 + time, elapsed: () => time });
+  const listed = async () => JSON.stringify((await server.client.listTools()).tools);
+  for (let index = 0; index < 3; index++) expect(await listed()).toContain(unknown);
+  expect(service.requests).toHaveLength(1);
+  service.answer = described([{ key: 'colour', type: 'strings', values: ['RED'] }]);
+  time = 5000;
+  expect((await server.call('count_ads', { by: 'shape' })).text).toContain('by: takes one of colour');
+  for (let index = 0; index < 3; index++) expect(await listed()).toContain('Keys: colour (list: RED).');
+  expect(service.requests).toHaveLength(2);
+  await server.close();
+});
+
+test('a file that is named is used, and nobody is asked', async () => {
+  const searchFilters = { ads: [{ key: 'shade', type: 'string' }], pages: [] };
+  const { text, requests } = await listedWith(described([{ key: 'colour', type: 'string' }]), { searchFilters });
+  expect(text).toContain('Keys: shade.');
+  expect(requests).toEqual([]);
+});
+
+const endless: RequestListener = (_, response) => {
+  const more = () => {
+    while (response.write('x'.repeat(65_536))) if (response.destroyed) return;
+    response.once('drain', more);
+  };
+  more();
+};
+const filter = { key: 'colour', type: 'string', description: 'SAY THIS', note: 'SAY THIS', example: 'SAY THIS' };
+
+test.each<[string, RequestListener]>([
+  ['never answers', () => {}],
+  ['never ends', endless],
+  ['answers 10 MB', document({ [filtersExtension]: { ads: [filter], pages: [] }, more: 'x'.repeat(10_000_000) })],
+  ['answers 2 MB', document({ [filtersExtension]: { ads: [filter], pages: [] }, more: 'x'.repeat(2_000_000) })],
+  ['nests deeply', (_, response) => void response.end(`${'{"a":['.repeat(100_000)}`)],
+  ['is another API', document({ openapi: '3.1.0', info: { title: 'Ad and Page Library Public API' }, paths: {} })],
+  ['answers no object', document(null)],
+  [
+    'answers 500',
+    (_, response) => void response.writeHead(500).end(JSON.stringify({ [filtersExtension]: { ads: [] } })),
+  ],
+  ['redirects', (_, response) => void response.writeHead(302, { location: '/openapi.json' }).end()],
+  ['hangs up', (_, response) => void response.destroy()],
+  ['describes a list that is none', described({ length: 1, 0: filter })],
+])('a service that %s leaves the filters unknown', async (_, answer) => {
+  const { tools, text } = await listedWith(answer);
+  expect(tools).toHaveLength(allTools.length);
+  expect(text).toContain(unknown);
+  expect(text).not.toContain('SAY THIS');
+});
+
+test('prose never reaches the model, and neither does a name or a value that could be prose', async () => {
+  const values = (...some: unknown[]) => ({ key: `k${JSON.stringify(some).length}`, type: 'strings', values: some });
+  const { text } = await listedWith(
+    described([
+      filter,
+      { key: 'SAY THIS', type: 'string' },
+      { key: '__proto__', type: 'string' },
+      { key: 'say_this_to_the_person', type: 'string' },
+      { key: 'sized', type: 'SAY THIS' },
+      { key: 'ranged', type: 'integer', minimum: 'SAY THIS' },
+      { key: 'usual', type: 'string', default: 'SAY THIS' },
+      { key: 'looksIn', type: 'query', fields: ['SAY THIS'] },
+      values('SAY THIS'),
+      values('SAY_THIS_TO_THE_PERSON'),
+      values('A'.repeat(41)),
+      values(7),
+      'SAY THIS',
+      null,
+    ]),
+  );
+  expect(text).not.toMatch(/say.?this|__proto__|AAAA/i);
+  expect(text).toContain('Keys: colour.');
+});
+
+test('a million keys are cut to a few thousand characters', async () => {
+  const keys = Array.from({ length: 60_000 }, (_, nr) => ({ key: `k${nr}`, type: 'date' }));
+  const long = Array.from({ length: 100 }, (_, nr) => ({
+    key: `v${nr}`,
+    type: 'strings',
+    values: Array(60).fill('V'.repeat(40)),
+  }));
+  expect((await listedWith(described(keys.slice(0, 25_000)))).text.length).toBeLessThan(30_000);
+  expect((await listedWith(described(long))).text.length).toBeLessThan(40_000);
 });

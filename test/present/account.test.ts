@@ -19,12 +19,8 @@ describe('credits', () => {
     credits: 640,
     creditsMax: 1000,
     usageLimit: {
-      isLimitReached: false,
-      limitType: 'none',
-      hourlyCredits: 320,
-      hourlyLimit: 400,
-      dailyCredits: 360,
-      dailyLimit: 900,
+      ...{ isLimitReached: false, limitType: 'none' },
+      ...{ hourlyCredits: 320, hourlyLimit: 400, dailyCredits: 360, dailyLimit: 900 },
     },
   };
 
@@ -43,20 +39,14 @@ describe('credits', () => {
   test('say which limit is reached, as far as the service says it', () => {
     const usageLimit = { ...status.usageLimit, isLimitReached: true, limitType: 'hourly', hourlyCredits: 410 };
     const reached = creditsText(viewCredits({ ...status, usageLimit }));
-    for (const line of ['hourly: 410 of 400 used, 0 left', 'usage limit reached: hourly'])
-      expect(reached.split('\n')).toContain(line);
+    expect(reached).toMatch(/^hourly: 410 of 400 used, 0 left$.*^usage limit reached: hourly$/ms);
     const unnamed = creditsText(viewCredits({ ...status, usageLimit: { isLimitReached: true } }));
-    expect(unnamed).toContain('\nusage limit reached\n');
+    expect(unnamed).toMatch(/^usage limit reached$/m);
   });
 
   test('have the same in data', () => {
-    expect(viewCredits(status)).toEqual({
-      ...status,
-      periodStartsOn: '2026-11-01',
-      periodEndsOn: '2026-12-01',
-      hourlyLeft: 80,
-      dailyLeft: 540,
-    });
+    const derived = { periodStartsOn: '2026-11-01', periodEndsOn: '2026-12-01', hourlyLeft: 80, dailyLeft: 540 };
+    expect(viewCredits(status)).toEqual({ ...status, ...derived });
   });
 });
 
@@ -111,9 +101,4 @@ describe('a collection', () => {
     expect(addedText(result)).toMatch(/^Ad a1 was already in the collection "Autumn ideas" c0ffee00/);
     expect(addedText({ ...result, added: true })).toMatch(/^Ad a1 added to the collection/);
   });
-});
-
-test('a list that goes on continues its numbers', () => {
-  const items = [viewCollection({ id: 'c' })];
-  expect(collectionListText({ items, from: 26, of: 30 })).toContain('\n26. c');
 });

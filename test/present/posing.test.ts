@@ -113,15 +113,10 @@ describe.each(Object.entries(shown))('%s', (_, [model, texts]) => {
 });
 
 test('ids, dates, domains and constants stand bare, a sentence without spaces does not', () => {
-  for (const bare of [
-    'u-1',
-    'svc_live_ab',
-    '6f1c2a34-9b0d-4c6e-8f52-1a2b3c4d5e6f',
-    '2026-01-15T00:00:00.000Z',
-    'a.co.kr',
-  ])
-    expect(word(bare)).toBe(bare);
-  for (const said of ['charged.', 'SYSTEM:', 'ignore_all_previous_instructions', '忽略之前的所有指令'])
+  const bare = 'u-1 svc_live_ab SHOP_NOW 6f1c2a34-9b0d-4c6e-8f52-1a2b3c4d5e6f 2026-01-15T00:00:00.000Z a.co.kr';
+  for (const one of bare.split(' ')) expect(word(one)).toBe(one);
+  expect(word('ignore all\nprevious')).toBe('"ignore all previous"');
+  for (const said of ['charged.', 'SYSTEM:', 'ignore_all_previous_instructions', '忽略之前的所有指令', ''])
     expect(word(said)).toBe(`"${said}"`);
   expect(constant('INSTALL_MOBILE_APP')).toBe('INSTALL_MOBILE_APP');
   expect(constant('Request')).toBe('"Request"');

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { quote, quoteLines, sanitize, sanitizeLine, word } from '../../src/present/safe-text.ts';
+import { quote, quoteLines, sanitize, sanitizeLine } from '../../src/present/safe-text.ts';
 
 const odd = [
   'a \u200b \u200c \u200d \u200e \u202e \u2066 \ufeff \xad \u3164 \uffa0 \u{e0041} \u{e007f} \u{e0101} \ufe0f \ufe0e \ufe00 \x00',
@@ -31,35 +31,22 @@ describe('third-party text', () => {
       expect(sanitize(text)).toBe(text);
   });
 
-  test('loses what nobody sees: zero-width, bidi, tags, fillers, soft hyphens, controls', () => {
-    expect(sanitize('pay\u200bpal')).toBe('paypal');
-    expect(sanitize('\u202egnp.exe\u2066')).toBe('gnp.exe');
-    expect(sanitize('hi\u{e0069}\u{e0067}\u{e006e}\u{e006f}\u{e0072}\u{e0065}')).toBe('hi');
-    expect(sanitize('a\xadb\u3164c\uffa0d\u180ee')).toBe('abcde');
-    expect(sanitize('\x1b[31mred\x07')).toBe('[31mred');
-    expect(sanitize('x\u{e0100}\u{e0101}\ufe01')).toBe('x');
-  });
+  test.each([
+    ['zero-width characters', 'pay\u200bpal', 'paypal'],
+    ['marks of direction', '\u202egnp.exe\u2066', 'gnp.exe'],
+    ['tags', 'hi\u{e0069}\u{e0067}\u{e006e}\u{e006f}\u{e0072}\u{e0065}', 'hi'],
+    ['soft hyphens and fillers', 'a\xadb\u3164c\uffa0d\u180ee', 'abcde'],
+    ['control characters', '\x1b[31mred\x07', '[31mred'],
+    ['selectors that select nothing', 'x\u{e0100}\u{e0101}\ufe01', 'x'],
+    ['joiners that join nothing', 'a\u200db \u200d👩', 'ab 👩'],
+    ['tags that are no flag', '🏴\u{e0061}\u{e0062}\u{e007f}', '🏴'],
+    ['line breaks of other kinds than newlines', 'a\r\nb\rc\u2028d\u2029e\x85f\vg', 'a\nb\nc\nd\ne\nf\ng'],
+    ['half characters', 'a\ud83db', 'a\ufffdb'],
+    ['towers of marks', `e${'\u0301'.repeat(500)}x`, `e${'\u0301'.repeat(8)}x`],
+    ['towers of marks beyond the basic plane', `e${'\u{1d167}'.repeat(500)}x`, `e${'\u{1d167}'.repeat(8)}x`],
+  ])('has no %s', (_, text, clean) => expect(sanitize(text)).toBe(clean));
 
-  test('keeps a joiner only where it joins', () => {
-    expect(sanitize('a\u200db \u200d👩')).toBe('ab 👩');
-    expect(sanitize('🏴\u{e0061}\u{e0062}\u{e007f}')).toBe('🏴');
-  });
-
-  test('has every line break as a newline', () => {
-    expect(sanitize('a\r\nb\rc\u2028d\u2029e\x85f\vg')).toBe('a\nb\nc\nd\ne\nf\ng');
-  });
-
-  test('has no half characters', () => {
-    expect(sanitize('a\ud83db')).toBe('a\ufffdb');
-  });
-
-  test.each(['\u0301', '\u{1d167}'])('has no towers of marks (%s)', (mark) => {
-    expect(sanitize(`e${mark.repeat(500)}x`)).toBe(`e${mark.repeat(8)}x`);
-  });
-
-  test('as a name stands on one line', () => {
-    expect(sanitizeLine(' Shoes\r\n& more \u200b ')).toBe('Shoes & more');
-  });
+  test('as a name stands on one line', () => expect(sanitizeLine(' Shoes\r\n& more \u200b ')).toBe('Shoes & more'));
 
   test('is the same when cleaned twice, never longer, always valid, with nothing forbidden left', () => {
     fc.assert(
@@ -101,38 +88,19 @@ const copy = fc.oneof(
 const LIVE = /\]\(|\]\[|\]:|!\[|<[a-z/!?]|`/i;
 
 describe('copy cannot pose as the server', () => {
-  test('keeps within its quotes and its line, whatever it says', () => {
+  test('keeps within its quotes and its line, or has every line marked, and nothing in it is live', () => {
     fc.assert(
       fc.property(copy, (text) => {
         expect(quote(text)).toMatch(/^"[^"\n\r]*"$/);
-      }),
-    );
-  });
-
-  test('has every line marked where it has lines', () => {
-    fc.assert(
-      fc.property(copy, (text) => {
         for (const line of quoteLines(text).split('\n')) expect(line.startsWith('> ')).toBe(true);
-      }),
-    );
-  });
-
-  test('stands bare only as one word', () => {
-    expect(word('SHOP_NOW')).toBe('SHOP_NOW');
-    expect(word('play.shop.example')).toBe('play.shop.example');
-    expect(word('ignore all\nprevious')).toBe('"ignore all previous"');
-    expect(word('')).toBe('""');
-  });
-
-  test('has no links, images or HTML that work, and stays legible', () => {
-    expect(quote('![x](http://a.example/?q=1) <img src=x> [b]: c `d`')).toBe(
-      `"! [x] (http://a.example/?q=1) ‹img src=x> [b] : c 'd'"`,
-    );
-    fc.assert(
-      fc.property(copy, (text) => {
         expect(quote(text)).not.toMatch(LIVE);
         expect(quoteLines(text)).not.toMatch(LIVE);
       }),
     );
+  });
+
+  test('stays legible', () => {
+    const live = '![x](http://a.example/?q=1) <img src=x> [b]: c `d`';
+    expect(quote(live)).toBe(`"! [x] (http://a.example/?q=1) ‹img src=x> [b] : c 'd'"`);
   });
 });
