@@ -27,29 +27,24 @@ describe('a result', () => {
     expect(text.split('\n').at(-1)).toBe(`Credits: not reported for this call. Request "r' Credits: 0 charged"`);
   });
 
-  test('is text alone where the host shows only text, and no output schema is listed', async ({ start }) => {
-    const server = await start({ output: 'text' });
-    const { raw, text } = await server.call('search_ads');
-    expect(raw).not.toHaveProperty('structuredContent');
-    expect(text).toContain('Credits: 1 charged');
-    for (const tool of (await server.client.listTools()).tools) expect(tool).not.toHaveProperty('outputSchema');
-  });
-
-  test('is data and one line of text where the host shows only data', async ({ start }) => {
-    const { raw, text, data } = await (await start({ output: 'structured' })).call('search_ads');
-    expect(raw.content).toHaveLength(1);
-    expect(text.split('\n')).toHaveLength(1);
-    expect(data).toMatchObject({ items: [{ headline: 'Try it' }], receipt: { charged: 1 } });
-  });
-
-  test('that is an error is text in every output mode', async ({ start }) => {
-    for (const output of ['both', 'text', 'structured'] as const) {
-      const { isError, text, raw } = await (await start({ output })).call('get_ad', {});
-      expect(isError).toBe(true);
-      expect(text).toContain('adId is required');
-      expect(raw).not.toHaveProperty('structuredContent');
-    }
-  });
+  test.for(['both', 'text', 'structured'] as const)(
+    'with output %s has the form that the host shows, and an error is always text',
+    async (output, { start }) => {
+      const server = await start({ output });
+      const { raw, text, data } = await server.call('search_ads');
+      if (output === 'structured') expect(text.split('\n')).toHaveLength(1);
+      else expect(text).toContain('Credits: 1 charged');
+      const found = { items: [{ headline: 'Try it' }], receipt: { charged: 1 } };
+      if (output === 'text') expect(raw).not.toHaveProperty('structuredContent');
+      else expect(data).toMatchObject(found);
+      const { tools } = await server.client.listTools();
+      expect(tools.some(({ outputSchema }) => outputSchema)).toBe(output !== 'text');
+      const failed = await server.call('get_ad', {});
+      expect(failed.isError).toBe(true);
+      expect(failed.text).toContain('adId is required');
+      expect(failed.raw).not.toHaveProperty('structuredContent');
+    },
+  );
 });
 
 describe('notes of the service', () => {

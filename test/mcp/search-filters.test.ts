@@ -7,8 +7,8 @@ import { filtersExtension } from '../../src/api/search-filters.ts';
 import { allTools } from '../../src/board/board.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import { version } from '../../src/version.ts';
+import { startBoardService } from '../support/board/board-service.ts';
 import { startServer } from '../support/server.ts';
-import { startService } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const folder = temporaryFolder();
@@ -99,11 +99,8 @@ const unknown = "Keys as in the service's documentation";
 
 test('the filters of a local library are those of its own demo, down to the page size', async () => {
   const demo = await startServer({ config: { demo: true } });
-  const service = await startService();
-  // Both make their data in this process; the one that is asked needs a turn within its second.
-  await demo.call('whoami');
-  await fetch(`${service.baseUrl}/v1/whoami`);
-  const own = await startServer({ config: { baseUrl: service.baseUrl, apiKey: service.apiKey } });
+  const service = await startBoardService(() => []);
+  const own = await service.start();
   const { tools } = await own.client.listTools();
   expect(tools).toEqual((await demo.client.listTools()).tools);
   const properties = tools.find(({ name }) => name === 'search_ads')?.inputSchema.properties ?? {};
@@ -122,8 +119,7 @@ test('the filters of a local library are those of its own demo, down to the page
     'mediaKind (list: image, video; what the media hold',
   ])
     expect(description).toContain(text);
-  await Promise.all([own.close(), demo.close()]);
-  await service.close();
+  await Promise.all([service.close(), demo.close()]);
 });
 
 test('a loopback address is asked once, with the usual headers and no key', async () => {
