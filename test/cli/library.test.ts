@@ -127,21 +127,19 @@ describe('keys', () => {
 describe('an import', () => {
   const good = '{"pageId":"p","pageName":"P"}\n';
 
-  test('whose lines are all good ends with 0', async ({ database }) => {
-    const { code, out, err } = await run(['import', '-', ...at(database)], { input: good });
-    expect({ code, out, err }).toEqual({ code: 0, out: '', err: 'standard input: 0 ads and 1 page\n' });
-  });
-
-  test('that skipped lines ends with 1, names the first of them and counts the rest', async ({ database }) => {
-    const { code, err } = await run(['import', '-', ...at(database)], { input: '{"id":"x"}\n'.repeat(500) });
-    expect(code).toBe(1);
-    expect(err).toContain('0 ads and 0 pages, 500 skipped:\n  line 1: id: ');
-    expect(err).toMatch(/\n {2}and 450 more:\n {4}450 × id: an ad's id is a UUID\n/);
-  });
-
-  test('says how many ads came in the public ad library’s form', async ({ database }) => {
-    const { err } = await run(['import', '-', ...at(database)], { input: '{"ad_archive_id":"1","page_id":"2"}\n' });
-    expect(err).toContain('1 ad (1 from the public ad library’s format)');
+  test.for([
+    ['whose lines are all good', good, 0, /^standard input: 0 ads and 1 page\n$/],
+    ['that skipped a line', '{"id":"x"}\n', 1, /0 ads and 0 pages, 1 skipped:\n {2}line 1: id: /],
+    ['that skipped many', '{"id":"x"}\n'.repeat(500), 1, /\n {2}and 450 more:\n {4}450 × id: an ad's id is a UUID\n/],
+    [
+      'in the form of the public library',
+      '{"ad_archive_id":"1","page_id":"2"}\n',
+      0,
+      /1 ad \(1 from the public ad lib/,
+    ],
+  ] as const)('%s ends with a code and says what it did', async ([_, input, code, err], { database }) => {
+    const ended = await run(['import', '-', ...at(database)], { input });
+    expect(ended).toEqual({ code, out: '', err: expect.stringMatching(err) });
   });
 
   test('that a person watches shows its progress on one line', async ({ folder, database }) => {

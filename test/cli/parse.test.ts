@@ -40,10 +40,8 @@ describe('a command line', () => {
       { name: 'stdio', flags: { baseUrl: 'https://x.example', creditBudget: '50' } },
     ],
     ['stdio', { name: 'stdio', flags: {} }],
-    ['stdio --demo --files kept', { name: 'stdio', flags: { demo: 'true', files: 'kept' } }],
     ['--demo stdio', { name: 'stdio', flags: { demo: 'true' } }],
     ['http --port 0 --demo', { name: 'http', flags: { port: '0', demo: 'true' } }],
-    ['http --allowed-hosts a.example,b.example', { name: 'http', flags: { allowedHosts: 'a.example,b.example' } }],
     ['library serve --database ads.db', { name: 'library serve', flags: { database: 'ads.db' } }],
     [
       'library import a.jsonl - --database ads.db',
@@ -57,8 +55,6 @@ describe('a command line', () => {
         options: { name: 'Ci', scopes: ['ads:read'], credits: 5, subscription: false },
       },
     ],
-    ['library filters', { name: 'library filters', flags: {} }],
-    ['library key list', { name: 'library key list', flags: {} }],
     ['library key revoke abc', { name: 'library key revoke', flags: {}, words: ['abc'] }],
   ])('"%s" is understood', (line, job) => {
     expect(read(line)).toMatchObject(job);
@@ -67,30 +63,22 @@ describe('a command line', () => {
 
   test.each([
     ['serve', "unknown command 'serve' (Did you mean library serve?)"],
-    ['import a.jsonl --database x.db', "unknown command 'import' (Did you mean library import?)"],
     ['library http', "unknown command 'http' (Did you mean http?)"],
-    ['library create --name x', "unknown command 'create' (Did you mean library key create?)"],
     ['--port 1', "unknown option '--port' (it belongs to http, library serve)"],
-    ['stdio --metrics', "unknown option '--metrics' (it belongs to http)"],
     ['--database x', "unknown option '--database' (it belongs to library serve, library import, library pictures, …)"],
     ['--demo=maybe', '--demo takes no value'],
-    ['http --read-only=no', '--read-only takes no value'],
-    ['library key create --unmetered=yes', '--unmetered takes no value'],
     ['--port=1', "unknown option '--port' (it belongs to http, library serve)"],
     ['htpp', "unknown command 'htpp' (Did you mean http?)"],
-    ['--log-level info studio', "unknown command 'studio' (Did you mean stdio?)"],
-    ['library impor', "unknown command 'impor' (Did you mean import?)"],
     ['library key creat --name x', "unknown command 'creat' (Did you mean create?)"],
     ['--bogus', "unknown option '--bogus'"],
     ['http --prot 1', "unknown option '--prot' (Did you mean --port?)"],
     ['--api-key secret', "unknown option '--api-key'"],
+    ['call whoami --jsno', "unknown option '--jsno' (Did you mean --json?)"],
     ['http extra', "too many arguments for 'http'. Expected 0 arguments but got 1."],
     ['--base-url', "option '--base-url <url>' argument missing"],
     ['library key revoke', "missing required argument 'key'"],
     ['library', 'library needs a command'],
-    ['library key', 'library key needs a command'],
     ['help htpp', "unknown command 'htpp' (Did you mean http?)"],
-    ['library help serv', "unknown command 'serv' (Did you mean serve?)"],
     ['help library kez', "unknown command 'kez' (Did you mean key?)"],
   ])('"%s" is wrong use: explained on standard error, exit 2', (line, problem) => {
     expect(read(line)).toEqual({ exit: 2 });
@@ -148,14 +136,16 @@ test.each(commands)('"%s" has help with examples that are understood, no line of
   expect(written.stderr).toBe('');
 });
 
-test('"help" takes the command it is about', () => {
-  expect(read('help http')).toEqual({ exit: 0 });
-  expect(written.stdout).toContain('Usage: ad-library-mcp http ');
-});
-
-test('a served demo library has a key, and its help says so', () => {
-  read('library serve --demo --help');
-  expect(written.stdout).toMatch(/--demo +Serve generated demo data from memory, and print a\s+key for it/);
+test.each([
+  ['help http', 'Usage: ad-library-mcp http '],
+  ['library serve --demo --help', '--demo Serve generated demo data from memory, and print a key for it'],
+  ...['JSON Lines', '"data" or "items"', 'CSV', 'ad_archive_id', 'headline', '.gz'].map((format) => [
+    'library import --help',
+    format,
+  ]),
+])('"%s" says: %s', (line, text) => {
+  expect(read(line)).toEqual({ exit: 0 });
+  expect(written.stdout.replace(/\s+/g, ' ')).toContain(text);
 });
 
 test.each([
@@ -168,12 +158,6 @@ test.each([
   read('--help');
   expect(written.stdout.includes('\u001b[')).toBe(styled);
   vi.unstubAllEnvs();
-});
-
-test('help of the import names its formats', () => {
-  read('library import --help');
-  for (const format of ['JSON Lines', '"data" or "items"', 'CSV', 'ad_archive_id', 'headline', '.gz'])
-    expect(written.stdout).toContain(format);
 });
 
 test('help names every setting: by its flag, or else by its variable', () => {

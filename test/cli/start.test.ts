@@ -69,7 +69,6 @@ describe('over stdio', () => {
 
   test.each([
     [['--credit-budget', '2.5'], '--credit-budget must be a whole number from 0 to 1000000000'],
-    [['stdio', '--tools', ','], '--tools must hold at least one name'],
     [['--outptu', 'text'], "unknown option '--outptu' (Did you mean --output?)"],
   ])('%j is wrong use: nothing is served', async (args, problem) => {
     const { code, stdout, stderr } = await run(args, { input: session });
@@ -83,7 +82,6 @@ test('http without an address, or with a folder, refuses to start and names the 
   expect(code).toBe(2);
   expect(stderr).toMatch(/AD_LIBRARY_BASE_URL \(or --base-url\) must be set[^\n]*--demo\n/);
   expect(stderr).toContain('AD_LIBRARY_FILES must be left out');
-  expect((await run(['http', '--base-url', address, '--files', 'kept'])).stderr).toContain('--files must be left out');
 });
 
 test('a port that is in use stops a server with one sentence', async () => {
@@ -118,10 +116,8 @@ test('a server says on which host it listens, a library also which file that is 
   await run(['library', 'import', '-', '--database', database], { input });
   const holds = `ad-library-mcp: ${database} holds 1 ad and 2 pages\n`;
   expect(await served(library, '::1')).toBe(`${holds}ad-library-mcp: library on http://[::1]:PORT`);
-  for (const [host, named] of Object.entries({ '0.0.0.0': '0.0.0.0', '127.0.0.1': '127.0.0.1', '::1': '[::1]' }))
-    expect(await served(['http', '--base-url', address], host)).toBe(
-      `ad-library-mcp: listening on http://${named}:PORT/mcp`,
-    );
+  const http = ['http', '--base-url', address];
+  expect(await served(http, '::1')).toBe('ad-library-mcp: listening on http://[::1]:PORT/mcp');
 });
 
 test('variables that look like settings are named with the one that may have been meant, without their values', async () => {

@@ -8,8 +8,8 @@ import { serveHttp } from '../../support/process.ts';
 import { envelope, initialize } from '../stdio/session.ts';
 
 describe('a client over HTTP', () => {
-  testClient(async (args) => {
-    const served = await serveHttp(args);
+  testClient(async () => {
+    const served = await serveHttp(['--demo']);
     const client = await connectHttp('v2 auto', served.url, 'svc_live_not_known');
     return {
       ...client,

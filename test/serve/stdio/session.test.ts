@@ -169,17 +169,6 @@ describe('at the end of input', () => {
     expect(new Set(lines.map(({ id }) => id))).toEqual(new Set(asked.keys()));
   });
 
-  test('calls under way are answered', async () => {
-    const gate = gateOf();
-    const { upstream, send, stdin, lines, ended } = await openSession({ behaviour: heldBy(gate) });
-    send(whoami(1), whoami(2));
-    stdin.end();
-    await upstream.reached(2);
-    gate.open();
-    await ended;
-    expect(lines).toHaveLength(2);
-  });
-
   test('calls are aborted that take longer than the drain', async () => {
     const { upstream, send, stdin, lines, ended } = await openSession({ behaviour: delays.hangs, drainMs: 200 });
     send(whoami(1));

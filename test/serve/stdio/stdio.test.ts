@@ -1,18 +1,26 @@
-import { describe, expect } from 'vitest';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { testClient } from '../../support/client-suite.ts';
 import { clientKinds, connectStdio, type TestClient } from '../../support/clients.ts';
-import { delays, documented, json, paid } from '../../support/faulty-upstream.ts';
+import { documented, json, paid } from '../../support/faulty-upstream.ts';
 import { test } from '../../support/fixtures.ts';
 import { gateOf } from '../../support/gate.ts';
 import { callOf, goodHeaders, until } from '../../support/http.ts';
 import { run, start } from '../../support/process.ts';
+import { startService, type TestService } from '../../support/service.ts';
 import { follows } from '../follows.ts';
 import { initialize, request } from './session.ts';
 
+let service: TestService;
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service.close());
+
 describe.each(clientKinds)('a %s client over stdio', (kind) => {
   let client: TestClient;
-  testClient(async (args) => {
-    client = await connectStdio(kind, args);
+  testClient(async () => {
+    const environment = { AD_LIBRARY_API_KEY: service.createKey(), AD_LIBRARY_BASE_URL: service.baseUrl };
+    client = await connectStdio(kind, [], environment);
     return client;
   });
 
@@ -35,14 +43,6 @@ describe('the service over stdio', () => {
     expect(code).toBe(0);
     expect(last(stdout)).toMatchObject({ id: 2, result: { structuredContent: { authenticated: true } } });
     expect(upstream.requests.map(({ key }) => key)).toEqual(['svc_live_piped']);
-  });
-
-  test('that hangs is abandoned at the end of input', async ({ upstream }) => {
-    upstream.does(delays.hangs);
-    const { code } = await run([], { env: settings(upstream.baseUrl), input: session('whoami') });
-    expect(code).toBe(0);
-    await upstream.requests[0]?.left;
-    expect(upstream.requests.map(({ path }) => path)).toEqual(['/v1/whoami']);
   });
 
   test('is waited for when the process is asked to end, so that what is paid for is delivered', async ({
