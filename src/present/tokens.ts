@@ -10,7 +10,10 @@ export const estimateTokens = (text: string): number => Math.ceil(scan(text, Num
 
 /** Whether the estimate of `text` stays within `tokens`. Fast for texts that are short or far too long. */
 export const fitsWithin = (text: string, tokens: number): boolean =>
-  maxPerByte * Buffer.byteLength(text) <= tokens || scan(text, tokens).end === text.length;
+  isShort(text, tokens) || scan(text, tokens).end === text.length;
+
+/** Whether no text of that many bytes has more tokens. */
+const isShort = (text: string, tokens: number): boolean => maxPerByte * Buffer.byteLength(text) <= tokens;
 
 /** The maximum cost of a byte in UTF-8: that of a letter in a long word of rare pairs. */
 const maxPerByte = 1.5;
@@ -253,7 +256,7 @@ export function fit<Item>({ items, budget, render }: FitOptions<Item>): number {
   let count = items.length;
   for (let tries = 1; over.count - Math.max(1, fitting.count) > 1; tries++) {
     const text = render(items.slice(0, count));
-    const within = lengthWithin(text, budget);
+    const within = isShort(text, budget) ? text.length : lengthWithin(text, budget);
     if (within < text.length) over = { count, length: text.length, within };
     else if (count === items.length) return count;
     else fitting = { count, length: text.length };

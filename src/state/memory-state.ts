@@ -326,8 +326,8 @@ export class MemoryDatasets implements Datasets {
     this.#unread.set(tenantId, own);
     const last = own.at(-1);
     if (last && saysTheSame(last.batch, batch)) {
-      const { at, order } = last.batch.first ?? last.batch;
-      last.batch = { ...batch, first: { at, order } };
+      const { at, order, first = { at, order } } = last.batch;
+      last.batch = { ...last.batch, at: batch.at, order: batch.order, requestId: batch.requestId, first };
       return;
     }
     const size = answerOverhead + (batch.text?.length ?? typicalAnswer);

@@ -6,7 +6,7 @@ import { type AdView, adListText, viewAd, type WrittenAds } from '../present/ad.
 import { appUrlPattern, type ListFrame, notesText, type Price, serviceNotes } from '../present/list-text.ts';
 import { type PageView, pageListText, viewPage } from '../present/page.ts';
 import { word } from '../present/safe-text.ts';
-import { estimateTokens, fit } from '../present/tokens.ts';
+import { fit } from '../present/tokens.ts';
 import { type Detail, dataPerText, dayOf } from '../present/values.ts';
 import type { Cursors, Rendered, ToolContext, ViewMemo } from './tool.ts';
 
@@ -147,14 +147,12 @@ function fitPage<View>(
   while (fitting === items.length && fitting < left.length) {
     const more = left.slice(fitting, fitting + Math.max(atATime, fitting));
     items.push(...more.map((item) => views.view(item)));
-    const readable = fit({ items, budget: resultTokens, render });
-    let room = dataPerText * resultTokens;
-    const isTooMuch = (item: View, index: number) => {
-      room -= estimateTokens(JSON.stringify(item));
-      return room < 0 && index > 0;
-    };
-    const border = items.slice(0, readable).findIndex(isTooMuch);
-    fitting = border < 0 ? readable : border;
+    const readable = items.slice(0, fit({ items, budget: resultTokens, render }));
+    fitting = fit({
+      items: readable,
+      budget: dataPerText * resultTokens,
+      render: (leading) => JSON.stringify(leading),
+    });
   }
   const shown = items.slice(0, fitting);
   const { paging, next, text } = write(shown);
