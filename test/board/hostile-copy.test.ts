@@ -45,7 +45,7 @@ const hostile = () => [
     pageId: `${index}`,
     page: { pageName: text },
     headline: text,
-    body: text,
+    body: `${text}!`,
     linkDescription: text,
     displayFormat: text.slice(0, 60),
     ctaType: text.slice(0, 60),
@@ -113,13 +113,12 @@ inChromium('copy that means harm', () => {
   test('is read from the side it is written from, says how much is missing, and never reaches the conversation', async () => {
     const shown = await boards.show(shownAds);
     await reads(shown, `${copies.length + 1} ads`);
-    const direction = (text: string) =>
+    const directions = (text: string) =>
       shown.board
-        .locator('.card .line, .card .open', { hasText: text })
-        .first()
-        .evaluate((line) => line.ownerDocument.defaultView.getComputedStyle(line).direction);
-    expect(await direction('مرحبا')).toBe('rtl');
-    expect(await direction('青瓷')).toBe('ltr');
+        .locator('.card .page, .card .open, .card .line', { hasText: text })
+        .evaluateAll((lines) => lines.map((line) => line.ownerDocument.defaultView.getComputedStyle(line).direction));
+    expect(await directions('مرحبا')).toEqual(['rtl', 'rtl', 'rtl']);
+    expect(await directions('青瓷')).toEqual(['ltr', 'ltr', 'ltr']);
     await shown.board.locator('.card input').first().check();
     await button(shown, 'Ask').click();
     await expect.poll(() => shown.messages('ui/message')).toHaveLength(1);

@@ -3,7 +3,11 @@ import { startUpstream, type Upstream } from './faulty-upstream.ts';
 import { type ServerOptions, startServer, type TestServer } from './server.ts';
 import { startService } from './service.ts';
 
-/** Tests with a service behind them: opened when a test first asks for it, closed after the last test of the file. */
+/**
+ * Tests with a service behind them, opened when a test first asks for it. An upstream is closed after the last test of
+ * its file; the library with demo data is the same for all files of a worker, so that a test that counts credits or
+ * items of a collection needs a key of its own.
+ */
 export const test = base
   // biome-ignore lint/correctness/noEmptyPattern: Vitest reads there what a fixture depends on
   .extend('upstream', { scope: 'file' }, async ({}, { onCleanup }) => {
@@ -12,7 +16,7 @@ export const test = base
     return upstream;
   })
   // biome-ignore lint/correctness/noEmptyPattern: Vitest reads there what a fixture depends on
-  .extend('service', { scope: 'file' }, async ({}, { onCleanup }) => {
+  .extend('service', { scope: 'worker' }, async ({}, { onCleanup }) => {
     const service = await startService();
     onCleanup(service.close);
     return service;
