@@ -45,6 +45,7 @@ export default defineConfig({
     // A test waits for what it waits for: these are for what hangs, on a machine that is busy with four other files.
     testTimeout: 90_000,
     hookTimeout: 90_000,
+    expect: { poll: { timeout: 60_000 } },
     coverage: {
       provider: 'v8',
       include: ['src/**/*.ts'],

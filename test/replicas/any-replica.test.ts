@@ -1,39 +1,28 @@
-import { beforeEach, expect, onTestFinished, test } from 'vitest';
-import { AdService, adOf } from '../support/ad-service.ts';
-import { delays, refusal, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
-import { goodHeaders, keepAlive } from '../support/http.ts';
-import { type Replica, type ReplicasOptions, startReplicas } from '../support/replicas.ts';
+import { setTimeout as wait } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { AdService } from '../support/ad-service.ts';
+import { creditStatus, documented, json, nameOf, refusal, usage } from '../support/faulty-upstream.ts';
+import { gateOf } from '../support/gate.ts';
+import { type Replica, replicasForAll } from '../support/replicas.ts';
+import type { Item } from '../support/server.ts';
 import { describeEveryServer } from '../support/stores.ts';
+import { uuidOf } from '../support/uuid-of.ts';
 
 const gather = { filters: { query: 'tea' }, maxCredits: 100 };
 const countAds = { sql: 'SELECT count(*) AS ads FROM ads' };
-
-/** Reads a resource as a host does. */
-async function readResource({ origin }: Replica, uri: string): Promise<string> {
-  const { send, close } = keepAlive(origin);
-  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri } });
-  const { json } = await send({ headers: goodHeaders(), body });
-  close();
-  return json.result.contents[0].text;
-}
+const idsOf = (items: readonly { id: string }[]) => items.map(({ id }) => id);
 
 describeEveryServer('any replica', (server) => {
-  let upstream: Upstream;
-  // What is known of one service says nothing about another.
-  beforeEach(async () => {
-    upstream = await startUpstream();
-    onTestFinished(upstream.close);
-  });
+  // All of this holds although the clocks of two are an hour wrong.
+  const fleet = replicasForAll({ count: 3, server, minutesFast: [60, -60, 0] });
 
-  async function between(ads: number, options: Partial<ReplicasOptions> = {}) {
+  function between(ads: number) {
     const service = new AdService(ads);
-    upstream.does(service.behaviour);
-    const { all } = await startReplicas({ count: 3, baseUrl: upstream.baseUrl, server, ...options });
-    return { service, replicas: all as [Replica, Replica, Replica] };
+    return { service, ...fleet.tenant(service.behaviour) };
   }
 
   test('queries, counts and exports what one of them gathered, and reads what another exported', async () => {
-    const { service, replicas } = await between(250);
+    const { service, replicas } = between(250);
     const [one, other, third] = replicas;
     expect((await one.call('gather_ads', gather)).data).toMatchObject({ read: 250, complete: true });
     const charged = service.charged;
@@ -47,105 +36,18 @@ describeEveryServer('any replica', (server) => {
     const { data } = await other.call('export_ads', { format: 'csv' });
     expect(data).toMatchObject({ rows: 250 });
     for (const replica of replicas) {
-      const text = await readResource(replica, String(data.uri));
+      const text = await replica.read(String(data.uri));
       expect(service.ads.filter(({ id }) => !text.includes(id))).toEqual([]);
     }
     expect(service.charged).toBe(charged);
   });
 
-  test('checks what another one watches, goes on with the check of one that died, and tells its news', async () => {
-    const { service, replicas } = await between(20);
-    const [one, other, third] = replicas;
-    for (const q of ['a', 'b']) await one.call('watch_ads', { name: q, filters: { q }, maxCredits: 20 });
-    const check = { maxCredits: 99 };
-    expect((await other.call('check_watches', check)).data.watches).toMatchObject([{ new: null }, { new: null }]);
-    const [gone, ...others] = service.ads;
-    service.ads = [adOf(500), ...others];
-    const before = service.charged;
-    service.instead = ({ filters }) => (filters.q === 'b' ? delays.hangs : undefined);
-    void one.call('check_watches', check).catch(() => {});
-    await expect.poll(() => service.charged, { timeout: 10_000 }).toBeGreaterThan(before);
-    await expect.poll(() => service.searches.at(-1)?.filters.q, { timeout: 10_000 }).toBe('b');
-    await one.kill();
-    service.instead = () => undefined;
-    const results = await Promise.all([other, third].map((replica) => replica.call('check_watches', check)));
-    const news = { new: [adOf(500).id], changed: [], gone: [gone?.id], complete: true };
-    for (const { data } of results) expect(data.watches).toMatchObject([news, {}]);
-    expect(service.charged - before).toBeLessThanOrEqual(4);
-    // Whoever finds out that a paid call was lost with its replica says so, and does not send it again.
-    const next = await third.call('check_watches', check);
-    const checks = [...results, next].flatMap(({ data }) => data.watches as { name: string; new: unknown }[]);
-    expect(checks.filter(({ name }) => name === 'b')).toContainEqual(expect.objectContaining(news));
-  }, 60_000);
-
-  test('keeps the labels that two of them write at once, for all of them', async () => {
-    const { service, replicas } = await between(50);
-    const [one, other, third] = replicas;
-    await one.call('gather_ads', gather);
-    const label = (replica: Replica, label: string) =>
-      replica.call('label_ads', { labels: service.ads.map(({ id: adId }) => ({ adId, label, value: 'x' })) });
-    const names = ['a', 'b', 'c', 'd', 'e', 'f'];
-    const results = await Promise.all(names.map((name, at) => label(at % 2 ? one : other, name)));
-    for (const { data, text } of results) expect(data, text).toMatchObject({ labelled: 50, unknown: [] });
-    expect(results[0]?.text).not.toContain('process');
-    const sql = 'SELECT label, count(*) FROM labels JOIN ads ON adId = id GROUP BY 1 ORDER BY 1';
-    expect((await third.call('query_ads', { sql })).data.rows).toEqual(names.map((name) => [name, 50]));
-  });
-
-  test('goes on with a gathering whose replica was killed, and pays no page twice that was saved', async () => {
-    const { service, replicas } = await between(450, { args: ['--timeout-ms', '60000'] });
-    const [one, other] = replicas;
-    service.instead = ({ number }) => (number > 2 ? delays.hangs : undefined);
-    const lost = one.call('gather_ads', gather).catch(() => undefined);
-    await expect.poll(() => service.searches.length, { timeout: 15_000 }).toBe(3);
-    const reads = await other.call('query_ads', countAds);
-    expect(reads.data.rows).toEqual([[200]]);
-    await one.kill();
-    await lost;
-    service.instead = () => undefined;
-    const { error, data } = await other.call('gather_ads', gather);
-    // The page that was under way may have been charged: nobody asks for it again unless told to.
-    const rest = error || !data.complete ? (await other.call('gather_ads', gather)).data : data;
-    expect(rest).toMatchObject({ read: 450, complete: true });
-    expect((await replicas[2].call('query_ads', countAds)).data.rows).toEqual([[450]]);
-    expect(service.charged).toBe(45);
-  });
-
-  test('takes turns with the others over one question, so that each page is paid once', async () => {
-    const { service, replicas } = await between(300);
-    const results = await Promise.all(replicas.map((replica) => replica.call('gather_ads', gather)));
-    for (const { data, text } of results) expect(data, text).toMatchObject({ read: 300, complete: true });
-    expect(results.reduce((sum, { data }) => sum + data.receipt.charged, 0)).toBe(30);
-    expect(service.charged).toBe(30);
-  });
-
-  test('knows the cursors of the others, also those whose filters are left out', async () => {
-    const { service, replicas } = await between(100);
-    const [one, other, third] = replicas;
-    service.change = (answer) => ({ ...answer, cursor: answer.cursor?.padStart(3000, '0') ?? null });
-    const { data } = await one.call('search_ads', { filters: { query: 'tea' }, limit: 20 });
-    const next = await other.call('search_ads', { cursor: data.cursor });
-    expect(next.data.items.map(({ id }) => id)).toEqual(service.ads.slice(20, 40).map(({ id }) => id));
-    expect(service.searches.at(-1)).toMatchObject({ filters: { query: 'tea' } });
-    const last = await third.call('search_ads', { cursor: next.data.cursor, filters: { query: 'tea' } });
-    expect(last.data.items.map(({ id }) => id)).toEqual(service.ads.slice(40, 60).map(({ id }) => id));
-  });
-
-  test('does all that although the clocks of two are an hour wrong', async () => {
-    const { service, replicas } = await between(250, { minutesFast: [60, -60, 0] });
+  test('goes on with what another one began, and knows what is newest and when it came', async () => {
+    const { service, replicas } = between(250);
     const [fast, slow, right] = replicas;
     expect((await fast.call('gather_ads', { ...gather, maxCredits: 12 })).data).toMatchObject({ complete: false });
     expect((await slow.call('gather_ads', gather)).data).toMatchObject({ read: 250, complete: true });
-    expect((await right.call('gather_ads', { ...gather, maxCredits: 0 })).data).toMatchObject({ complete: true });
     expect(service.charged).toBe(25);
-    const { data } = await fast.call('search_ads', { limit: 10 });
-    for (const replica of [slow, right]) {
-      expect((await replica.call('search_ads', { limit: 10 })).data.receipt).toMatchObject({
-        charged: 0,
-        cached: true,
-      });
-      expect((await replica.call('search_ads', { cursor: data.cursor })).isError).toBe(false);
-    }
     for (const [time, asking] of [slow, fast, right, slow].entries()) {
       service.ads = service.ads.map((ad) => ({ ...ad, headline: `Changed ${time}` }));
       await asking.call('search_ads', { limit: 1, fresh: true });
@@ -161,14 +63,45 @@ describeEveryServer('any replica', (server) => {
     const again = await right.call('gather_ads', { ...gather, fresh: true });
     expect(again.data).toMatchObject({ complete: true, receipt: { charged: 25 } });
     const [now] = (await right.call('query_ads', { sql: 'select max(gatheredAt) from ads' })).data.rows as [[string]];
-    expect(Math.abs(Date.parse(now[0]) - Date.now())).toBeLessThan(60_000);
-    const exported = await slow.call('export_ads');
-    for (const replica of replicas)
-      expect((await readResource(replica, String(exported.data.uri))).length).toBeGreaterThan(1000);
+    expect(Math.abs(Date.parse(now[0]) - Date.now())).toBeLessThan(10 * 60_000);
+  });
+
+  test('keeps the labels that two of them write at once, for all of them', async () => {
+    const { service, replicas } = between(50);
+    const [one, other, third] = replicas;
+    await one.call('gather_ads', gather);
+    const label = (replica: Replica, label: string) =>
+      replica.call('label_ads', { labels: service.ads.map(({ id: adId }) => ({ adId, label, value: 'x' })) });
+    const names = ['a', 'b', 'c', 'd', 'e', 'f'];
+    const results = await Promise.all(names.map((name, at) => label(at % 2 ? one : other, name)));
+    for (const { data, text } of results) expect(data, text).toMatchObject({ labelled: 50, unknown: [] });
+    expect(results[0]?.text).not.toContain('process');
+    const sql = 'SELECT label, count(*) FROM labels JOIN ads ON adId = id GROUP BY 1 ORDER BY 1';
+    expect((await third.call('query_ads', { sql })).data.rows).toEqual(names.map((name) => [name, 50]));
+  });
+
+  test('takes turns with the others over one question, so that each page is paid once', async () => {
+    const { service, replicas } = between(300);
+    const results = await Promise.all(replicas.map((replica) => replica.call('gather_ads', gather)));
+    for (const { data, text } of results) expect(data, text).toMatchObject({ read: 300, complete: true });
+    expect(results.reduce((sum, { data }) => sum + data.receipt.charged, 0)).toBe(30);
+    expect(service.charged).toBe(30);
+  });
+
+  test('knows the cursors of the others, also those whose filters are left out', async () => {
+    const { service, replicas } = between(100);
+    const [one, other, third] = replicas;
+    service.change = (answer) => ({ ...answer, cursor: answer.cursor?.padStart(3000, '0') ?? null });
+    const { data } = await one.call('search_ads', { filters: { query: 'tea' }, limit: 20 });
+    const next = await other.call('search_ads', { cursor: data.cursor });
+    expect(idsOf(next.data.items)).toEqual(idsOf(service.ads.slice(20, 40)));
+    expect(service.searches.at(-1)).toMatchObject({ filters: { query: 'tea' } });
+    const last = await third.call('search_ads', { cursor: next.data.cursor, filters: { query: 'tea' } });
+    expect(idsOf(last.data.items)).toEqual(idsOf(service.ads.slice(40, 60)));
   });
 
   test('serves nothing to a key that any of them saw rejected, until any of them sees it accepted', async () => {
-    const { service, replicas } = await between(30);
+    const { service, replicas } = between(30);
     const [one, other, third] = replicas;
     await one.call('gather_ads', gather);
     await one.call('search_ads', { limit: 3 });
@@ -183,40 +116,123 @@ describeEveryServer('any replica', (server) => {
         ['gather_ads', gather],
       ] as const)
         expect((await replica.call(name, args)).error, name).toMatchObject({ kind: 'unauthorized' });
-      await expect(readResource(replica, String(uri))).rejects.toThrow();
+      await expect(replica.read(String(uri))).rejects.toThrow();
     }
     service.before = () => undefined;
     await third.call('whoami');
     for (const replica of replicas) {
-      expect((await readResource(replica, String(uri))).length).toBeGreaterThan(100);
+      expect((await replica.read(String(uri))).length).toBeGreaterThan(100);
       expect((await replica.call('query_ads', countAds)).data.rows).toEqual([[30]]);
       expect((await replica.call('search_ads', { limit: 3 })).data.receipt).toMatchObject({ cached: true });
     }
     expect(service.charged).toBe(charged);
   });
 
-  test('says that a dataset is unavailable while the store is gone, never that it is empty, and then has it back', async () => {
-    const { service, replicas } = await between(100);
+  test('knows of a full usage window that another one has met', async () => {
+    const { upstream, replicas } = fleet.tenant(refusal(429));
+    upstream.credits = json(creditStatus({ ...usage(400), isLimitReached: true, limitType: 'hourly' }));
     const [one, other] = replicas;
-    await one.call('gather_ads', gather);
-    expect((await other.call('query_ads', countAds)).data.rows).toEqual([[100]]);
-    await server.kill();
-    onTestFinished(server.restart);
-    for (const [name, args] of [
-      ['query_ads', countAds],
-      ['export_ads', {}],
-      ['gather_ads', gather],
-      ['get_ad', { adId: service.ads[0]?.id, seen: true }],
-    ] as const) {
-      const { error } = await other.call(name, args);
-      expect(error, name).toMatchObject({ kind: 'unavailable', retryable: true });
+    expect((await one.call('get_ad', { adId: uuidOf('a') })).error).toMatchObject({ kind: 'usage_limit' });
+    const sent = upstream.requests.length;
+    const { error, text } = await other.call('get_ad', { adId: uuidOf('b') });
+    expect(error).toMatchObject({ kind: 'usage_limit' });
+    expect(text).toContain('Nothing was sent');
+    expect(upstream.requests).toHaveLength(sent);
+  });
+
+  test('pays for a list that is walked twice over all of them once, through a restart', async () => {
+    const { service, call } = between(100);
+    for (let walk = 0; walk < 2; walk++) {
+      let cursor: string | null | undefined;
+      for (let page = 0; page < 10; page++) {
+        const { data, text } = await call('search_ads', { limit: 10, ...(cursor && { cursor }) });
+        expect(data.items, text).toHaveLength(10);
+        expect(data.receipt.charged).toBe(1 - walk);
+        cursor = data.cursor;
+      }
+      expect(cursor).toBeNull();
+      if (walk === 0) await fleet.replace(2);
     }
-    await server.restart();
-    // Each replica finds the store again on its own.
-    for (const replica of [other, one])
-      await expect
-        .poll(async () => (await replica.call('query_ads', countAds)).data.rows, { timeout: 10_000 })
-        .toEqual([[100]]);
     expect(service.charged).toBe(10);
+  });
+
+  test('sends one of many equal calls at once, and the others get its answer at no charge', async () => {
+    const gate = gateOf();
+    const { upstream, call } = fleet.tenant(async (request, response) => {
+      await gate.opened;
+      documented(request, response);
+    });
+    const calls = Array.from({ length: 30 }, () => call('get_ad', { adId: uuidOf('ad') }));
+    await upstream.reached(1);
+    gate.open();
+    const results = await Promise.all(calls);
+    expect(results.map(({ isError }) => isError)).not.toContain(true);
+    expect(results.reduce((sum, { data }) => sum + data.receipt.charged, 0)).toBe(1);
+    expect(upstream.requests).toHaveLength(1);
+  });
+
+  test('reads items after a write anew, although a read of before it is under way', async () => {
+    const gate = gateOf();
+    let reads = 0;
+    const { upstream, replicas } = fleet.tenant(async (request, response) => {
+      if (request.method === 'GET' && request.url?.includes('/items') && reads++ === 0) await gate.opened;
+      documented(request, response);
+    });
+    const [one, other] = replicas;
+    const collection = { collectionId: uuidOf('collection'), itemType: 'ads' };
+    const before = one.call('list_collection_items', collection);
+    await upstream.reached(1);
+    await other.call('add_collection_item', { ...collection, itemId: uuidOf('ad') });
+    expect((await other.call('list_collection_items', collection)).data.receipt.charged).toBe(1);
+    gate.open();
+    await before;
+    expect(reads).toBe(2);
+  });
+
+  test('gives each of many keys its own answers, and each pays for each page once', async () => {
+    const keys = Array.from({ length: 30 }, (_, index) => `key ${index}`);
+    const charged = await Promise.all(
+      keys.map(async (name, index) => {
+        const { service, upstream, call: next } = between(0);
+        service.ads = Array.from({ length: 30 }, (_, at) => ({ id: uuidOf(`${name} ${at}`), headline: name }));
+        let sum = 0;
+        const call = async (tool: string, args: object) => {
+          let result = await next(tool, args);
+          // Statements for SQL are bounded in each process.
+          for (; result.error?.kind === 'busy'; result = await next(tool, args)) await wait(50);
+          expect(result.isError, result.text).toBe(false);
+          sum += result.data.receipt.charged ?? 0;
+          return result.data;
+        };
+        const own = (items: readonly Partial<Item>[]) =>
+          expect(items.map(({ headline }) => headline)).toEqual(items.map(() => name));
+        for (let walk = 0; walk < 2; walk++) {
+          const first = await call('search_ads', { filters: { query: 'tea' }, limit: 15 });
+          own(first.items);
+          own((await call('search_ads', { cursor: first.cursor })).items);
+        }
+        for (let time = 0; time < 2; time++) await call('gather_ads', { filters: { query: 'coffee' }, maxCredits: 10 });
+        for (const number of [3, 29])
+          own([(await call('get_ad', { adId: uuidOf(`${name} ${number}`), seen: true })).ad]);
+        // Tables for SQL take long to fill, so that only some keys ask for them.
+        const sql = 'SELECT headline, count(*) FROM ads GROUP BY headline';
+        if (index % 10 === 0) expect((await call('query_ads', { sql })).rows).toEqual([[name, 30]]);
+        expect(new Set(upstream.requests.map(({ key }) => nameOf(key))).size).toBe(1);
+        return [sum, service.charged];
+      }),
+    );
+    expect(new Set(charged.map(String))).toEqual(new Set(['7,7']));
+  });
+
+  test('has kept nothing in clear, and nothing without an end', () => {
+    const everything = server.everything();
+    expect(everything.length).toBeGreaterThan(100);
+    for (const { name, value, left } of everything) {
+      expect(name).toMatch(
+        /^ad-library:(2:)?(probe$|\{[\w-]{22}\}(:[\w-]{22}|:[\w-]{36}|:[a-z-]+)+( [\w-]+(:\d+)?)?$)/,
+      );
+      expect(`${name} ${value}`).not.toMatch(/svc_live|6a1f7e0c|headline|Offer|Try it/);
+      expect(left, name).toBeGreaterThan(0);
+    }
   });
 });

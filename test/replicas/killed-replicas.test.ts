@@ -1,12 +1,10 @@
-import { setTimeout as wait } from 'node:timers/promises';
-import { expect, onTestFinished, test } from 'vitest';
-import { type Behaviour, documented, paid, startUpstream } from '../support/faulty-upstream.ts';
-import { type Replica, startReplicas } from '../support/replicas.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { AdService, adOf } from '../support/ad-service.ts';
+import { type Behaviour, delays, documented, paid } from '../support/faulty-upstream.ts';
+import { until } from '../support/http.ts';
+import { type Replica, replicasForAll, type Tenant } from '../support/replicas.ts';
 import { describeEveryServer } from '../support/stores.ts';
 import { uuidOf } from '../support/uuid-of.ts';
-
-/** Takes a request and never answers it. */
-const hangs: Behaviour = () => {};
 
 /** Answers with half of what it announces. */
 const breaksOff: Behaviour = (_, response) => {
@@ -14,105 +12,163 @@ const breaksOff: Behaviour = (_, response) => {
   response.write('{"id":');
 };
 
-/** After so many milliseconds it is known that a replica has died. */
-const noticedMs = 10_000;
-
+const budget = 100;
 const adId = uuidOf('ad');
+const getAd = (replica: Replica, id = adId) => replica.call('get_ad', { adId: id });
+const spendingOf = async (replica: Replica) => (await replica.call('get_credits')).data.thisServer;
+const mayBeCharged = { kind: 'network', retryable: false };
+const question = { filters: { query: 'tea' }, maxCredits: budget };
+
+/** What one key had under way when its replica was killed. Returns what is to be seen at the others afterwards. */
+type Story = (tenant: Tenant, replicas: Tenant['replicas']) => Promise<() => Promise<void>>;
+
+const waitingFor =
+  (behaviour: Behaviour): Story =>
+  async ({ upstream }, [one, other]) => {
+    await getAd(one, uuidOf('price'));
+    upstream.does(behaviour);
+    void getAd(one).catch(() => {});
+    await upstream.reached(1);
+    const waiting = getAd(other);
+    return async () => {
+      const { error, text } = await waiting;
+      expect(error).toMatchObject(mayBeCharged);
+      expect(text).toContain('It is unknown whether the service charged for this call, so it was not sent again.');
+      expect(upstream.requests).toHaveLength(1);
+      upstream.does(documented);
+      // What was reserved was reserved after the claim, and may be judged a beat later.
+      await expect.poll(() => spendingOf(other)).toMatchObject({ charged: 1, uncertain: 1 });
+      // A person who decides to ask again can.
+      expect(await getAd(other)).toMatchObject({ isError: false, data: { receipt: { charged: 1 } } });
+    };
+  };
+
+const stories: Record<string, Story> = {
+  'before an answer: those who wait hear that it may have been charged, its estimate counts, and nobody asks again':
+    waitingFor(delays.hangs),
+
+  'in the middle of an answer: the same': waitingFor(breaksOff),
+
+  'while nobody waits: the first to ask again is told before anything is sent': async ({ upstream }, [one, other]) => {
+    await getAd(one, uuidOf('price'));
+    upstream.does(delays.hangs);
+    void getAd(one).catch(() => {});
+    await upstream.reached(1);
+    return async () => {
+      upstream.does(documented);
+      await expect.poll(() => spendingOf(other)).toMatchObject({ charged: 1, uncertain: 1 });
+      upstream.does(documented);
+      expect((await getAd(other)).error).toMatchObject(mayBeCharged);
+      expect(upstream.requests).toEqual([]);
+      expect((await getAd(other)).isError).toBe(false);
+    };
+  },
+
+  'whose first call had an unknown price: the rest of the budget counts as spent': async (
+    { upstream },
+    [one, other],
+  ) => {
+    upstream.does(delays.hangs);
+    upstream.credits = (_, response) => void response.writeHead(500).end();
+    void getAd(one).catch(() => {});
+    await upstream.reached(2);
+    return async () => {
+      upstream.does(documented);
+      upstream.credits = undefined;
+      await expect.poll(() => spendingOf(other)).toMatchObject({ charged: 0, uncertain: budget });
+      upstream.does(documented);
+      expect((await getAd(other, uuidOf('another'))).error).toMatchObject({ kind: 'credit_budget' });
+      expect(upstream.requests.filter(({ path }) => path.includes('/ads/'))).toEqual([]);
+    };
+  },
+
+  'with calls that wait for their turn: only what was sent counts': async ({ upstream }, [one, other]) => {
+    await getAd(one, uuidOf('price'));
+    upstream.does(delays.hangs);
+    for (let at = 0; at < 6; at++) void getAd(one, uuidOf(`ad ${at}`)).catch(() => {});
+    await upstream.reached(4);
+    return async () => {
+      const sent = upstream.requests.length;
+      upstream.does(documented);
+      await expect.poll(() => spendingOf(other)).toMatchObject({ charged: 1, uncertain: sent });
+    };
+  },
+
+  'after its answer was delivered: it is settled, kept and free for the others': async ({ upstream }, [one, other]) => {
+    await getAd(one);
+    return async () => {
+      expect((await getAd(other)).data.receipt).toMatchObject({ charged: 0, cached: true });
+      const spending = await spendingOf(other);
+      expect(spending).toMatchObject({ charged: 1, savedCalls: 1 });
+      expect(spending).not.toHaveProperty('uncertain');
+      expect(upstream.requests.filter(({ path }) => path.includes('/ads/'))).toHaveLength(1);
+    };
+  },
+
+  'in the middle of a gathering: another goes on with it, and pays no page twice that was saved': async (
+    { upstream },
+    [one, other, third],
+  ) => {
+    const service = new AdService(450);
+    upstream.does(service.behaviour);
+    const countAds = { sql: 'SELECT count(*) AS ads FROM ads' };
+    service.instead = ({ number }) => (number > 2 ? delays.hangs : undefined);
+    void one.call('gather_ads', question).catch(() => {});
+    await until(() => service.searches.length === 3);
+    expect((await other.call('query_ads', countAds)).data.rows).toEqual([[200]]);
+    return async () => {
+      service.instead = () => undefined;
+      const { error, data } = await other.call('gather_ads', question);
+      // The page that was under way may have been charged: nobody asks for it again unless told to.
+      const rest = error || !data.complete ? (await other.call('gather_ads', question)).data : data;
+      expect(rest).toMatchObject({ read: 450, complete: true });
+      expect((await third.call('query_ads', countAds)).data.rows).toEqual([[450]]);
+      expect(service.charged).toBe(45);
+    };
+  },
+
+  'in the middle of a check of watches: the others go on with it, and tell its news': async (
+    { upstream },
+    [one, other, third],
+  ) => {
+    const service = new AdService(20);
+    upstream.does(service.behaviour);
+    for (const q of ['a', 'b']) await one.call('watch_ads', { name: q, filters: { q }, maxCredits: 20 });
+    const check = { maxCredits: 50 };
+    expect((await other.call('check_watches', check)).data.watches).toMatchObject([{ new: null }, { new: null }]);
+    const [gone, ...others] = service.ads;
+    service.ads = [adOf(500), ...others];
+    const before = service.charged;
+    service.instead = ({ filters }) => (filters.q === 'b' ? delays.hangs : undefined);
+    void one.call('check_watches', check).catch(() => {});
+    await until(() => service.charged > before && service.searches.at(-1)?.filters.q === 'b');
+    return async () => {
+      service.instead = () => undefined;
+      const results = await Promise.all([other, third].map((replica) => replica.call('check_watches', check)));
+      const news = { new: [adOf(500).id], changed: [], gone: [gone?.id], complete: true };
+      for (const { data } of results) expect(data.watches).toMatchObject([news, {}]);
+      expect(service.charged - before).toBeLessThanOrEqual(4);
+      // Whoever finds out that a paid call was lost with its replica says so, and does not send it again.
+      const next = await third.call('check_watches', check);
+      const checks = [...results, next].flatMap(({ data }) => data.watches as { name: string; new: unknown }[]);
+      expect(checks.filter(({ name }) => name === 'b')).toContainEqual(expect.objectContaining(news));
+    };
+  },
+};
 
 describeEveryServer('a replica that is killed', (server) => {
-  async function between(behaviour: Behaviour, args: string[] = []) {
-    const upstream = await startUpstream(behaviour);
-    onTestFinished(upstream.close);
-    const { all } = await startReplicas({ count: 2, baseUrl: upstream.baseUrl, server, args });
-    return { upstream, one: all[0] as Replica, other: all[1] as Replica };
-  }
-
-  test.each([
-    ['before an answer', hangs],
-    ['in the middle of an answer', breaksOff],
-  ])(
-    '%s: those who wait hear that it may have been charged, its estimate counts, and nobody asks again',
-    async (_, behaviour) => {
-      const { upstream, one, other } = await between(documented, ['--credit-budget', '10']);
-      await one.call('get_ad', { adId: uuidOf('price') });
-      upstream.does(behaviour);
-      const dying = one.call('get_ad', { adId }).catch(() => {});
-      await upstream.reached(1);
-      const waiting = other.call('get_ad', { adId });
-      // Until it waits for the other's answer.
-      await wait(500);
-      await one.kill();
-      await dying;
-      const killed = performance.now();
-      upstream.does(documented);
-      const { error, text } = await waiting;
-      expect(performance.now() - killed).toBeLessThan(11_000);
-      expect(error).toMatchObject({ kind: 'network', retryable: false });
-      expect(text).toContain('It is unknown whether the service charged for this call, so it was not sent again.');
-      expect(upstream.requests).toEqual([]);
-      // What was reserved was reserved after the claim, and may be judged a beat later.
-      const spending = async () => (await other.call('get_credits')).data.thisServer;
-      await expect.poll(spending, { timeout: 5000 }).toMatchObject({ charged: 1, uncertain: 1 });
-      // A person who decides to ask again can.
-      expect(await other.call('get_ad', { adId })).toMatchObject({ isError: false, data: { receipt: { charged: 1 } } });
-    },
-    30_000,
-  );
-
-  test('while nobody waits: the first to ask again is told before anything is sent', async () => {
-    const { upstream, one, other } = await between(documented);
-    await one.call('get_ad', { adId: uuidOf('price') });
-    upstream.does(hangs);
-    const dying = one.call('get_ad', { adId }).catch(() => {});
-    await upstream.reached(1);
-    await one.kill();
-    await dying;
-    await wait(noticedMs);
-    upstream.does(documented);
-    expect((await other.call('get_ad', { adId })).error).toMatchObject({ kind: 'network', retryable: false });
-    expect(upstream.requests).toEqual([]);
-    expect((await other.call('get_credits')).data.thisServer).toMatchObject({ charged: 1, uncertain: 1 });
-    expect((await other.call('get_ad', { adId })).isError).toBe(false);
+  const fleet = replicasForAll({ count: 3, server, args: ['--credit-budget', String(budget)] });
+  const endings = new Map<string, () => Promise<void>>();
+  beforeAll(async () => {
+    const all = Object.entries(stories).map(async ([name, story]) => {
+      const tenant = fleet.tenant();
+      endings.set(name, await story(tenant, tenant.replicas));
+    });
+    await Promise.all(all);
+    await fleet.all[0]?.kill();
   });
 
-  test('whose first call had an unknown price: the rest of the budget counts as spent', async () => {
-    const { upstream, one, other } = await between(hangs, ['--credit-budget', '10']);
-    upstream.credits = (_, response) => void response.writeHead(500).end();
-    const dying = one.call('get_ad', { adId }).catch(() => {});
-    await upstream.reached(2);
-    await one.kill();
-    await dying;
-    await wait(noticedMs);
-    upstream.does(documented);
-    const { error } = await other.call('get_ad', { adId: uuidOf('another') });
-    expect(error).toMatchObject({ kind: 'credit_budget' });
-    expect(upstream.requests).toEqual([]);
-  });
-
-  test('with calls that wait for their turn: only what was sent counts', async () => {
-    const { upstream, one, other } = await between(documented, ['--credit-budget', '8']);
-    await one.call('get_ad', { adId: uuidOf('price') });
-    upstream.does(hangs);
-    const ids = Array.from({ length: 6 }, (_, index) => uuidOf(`ad ${index}`));
-    const dying = ids.map((id) => one.call('get_ad', { adId: id }).catch(() => {}));
-    await upstream.reached(4);
-    await one.kill();
-    await Promise.all(dying);
-    await wait(noticedMs);
-    const sent = upstream.requests.length;
-    upstream.does(documented);
-    const { data } = await other.call('get_credits');
-    expect(data.thisServer).toMatchObject({ charged: 1, uncertain: sent });
-  });
-
-  test('after its answer was delivered: it is settled, kept and free for the others', async () => {
-    const { upstream, one, other } = await between(documented, ['--credit-budget', '10']);
-    await one.call('get_ad', { adId });
-    await one.kill();
-    const { data } = await other.call('get_ad', { adId });
-    expect(data.receipt).toMatchObject({ charged: 0, cached: true });
-    expect((await other.call('get_credits')).data.thisServer).toMatchObject({ charged: 1, savedCalls: 1 });
-    expect((await other.call('get_credits')).data.thisServer).not.toHaveProperty('uncertain');
-    expect(upstream.requests.filter(({ path }) => path.includes('/ads/'))).toHaveLength(1);
+  test.each(Object.keys(stories))('%s', async (name) => {
+    await endings.get(name)?.();
   });
 });

@@ -1,29 +1,28 @@
-import { afterEach, expect, onTestFinished, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { AdService } from '../support/ad-service.ts';
-import { startUpstream } from '../support/faulty-upstream.ts';
-import { startReplicas } from '../support/replicas.ts';
+import { replicasForAll } from '../support/replicas.ts';
 import { goodKey, signInAt, signInSecret } from '../support/sign-in.ts';
 import { describeEveryServer } from '../support/stores.ts';
 
 const publicUrl = 'http://127.0.0.1:9';
 
 describeEveryServer('replicas behind one sign-in', (server) => {
-  afterEach(() => server.restart());
-
-  async function startTwo() {
-    const service = new AdService(50);
-    service.price = () => 2;
-    const { baseUrl, close } = await startUpstream(service.behaviour);
-    onTestFinished(close);
-    const environment = { AD_LIBRARY_PUBLIC_URL: publicUrl, AD_LIBRARY_SIGN_IN_SECRET: signInSecret };
-    const { all } = await startReplicas({ count: 2, baseUrl, server, environment, args: ['--cache-seconds', '0'] });
-    const [one, other] = all.map((replica) => signInAt(replica, publicUrl));
-    if (!one || !other) throw new Error('There are no two replicas.');
-    return { one, other, service };
-  }
+  const environment = { AD_LIBRARY_PUBLIC_URL: publicUrl, AD_LIBRARY_SIGN_IN_SECRET: signInSecret };
+  const fleet = replicasForAll({ count: 2, server, environment, args: ['--cache-seconds', '0'] });
+  afterEach(async () => {
+    await server.restart();
+    await fleet.ready();
+  });
+  const signIn = () => {
+    const [one, other] = fleet.tenant().replicas;
+    return { one: signInAt(one, publicUrl), other: signInAt(other, publicUrl) };
+  };
 
   test('share connections and their budgets; what was used at one ends the connection when it comes to the other', async () => {
-    const { one, other, service } = await startTwo();
+    const { one, other } = signIn();
+    const service = new AdService(50);
+    service.price = () => 2;
+    fleet.upstream.does(service.behaviour);
     const { clientId, access, refresh } = await one.connect('9');
     const search = (at: typeof one, token: string, words: string) =>
       at.call(token, 'search_ads', { filters: { query: words }, limit: 5 });
@@ -42,7 +41,7 @@ describeEveryServer('replicas behind one sign-in', (server) => {
   });
 
   test('end a connection everywhere once a revocation is confirmed, however often the state was away before', async () => {
-    const { one, other } = await startTwo();
+    const { one, other } = signIn();
     const { access, refresh, clientId } = await one.connect();
     const revoke = async () => {
       const body = new URLSearchParams({ token: refresh, client_id: clientId });
@@ -51,30 +50,30 @@ describeEveryServer('replicas behind one sign-in', (server) => {
     await server.kill();
     expect(await revoke()).toBe(503);
     await server.restart();
-    await expect.poll(revoke, { timeout: 10_000 }).toBe(200);
-    await expect.poll(async () => (await other.call(access, 'whoami')).status, { timeout: 10_000 }).not.toBe(503);
+    await expect.poll(revoke).toBe(200);
+    await expect.poll(async () => (await other.call(access, 'whoami')).status).not.toBe(503);
     expect((await other.call(access, 'whoami')).status).toBe(401);
   });
 
   test('renew a connection after all when a renewal was carried out too late to be answered', async () => {
-    const { one, other } = await startTwo();
+    const { one, other } = signIn();
     const { refresh, clientId } = await one.connect();
     const renew = () => one.renew(refresh, clientId);
     server.pause();
     expect((await renew()).status).toBe(503);
     server.resume();
     let renewed = await renew();
-    for (let time = 0; renewed.status === 503 && time < 50; time++) {
-      await new Promise((resolve) => setTimeout(resolve, 200));
-      renewed = await renew();
-    }
-    expect(renewed.status).toBe(200);
-    const called = async () => (await other.call(renewed.body.access_token ?? '', 'whoami')).status;
-    await expect.poll(called, { timeout: 10_000 }).toBe(200);
+    await expect
+      .poll(async () => {
+        if (renewed.status === 503) renewed = await renew();
+        return renewed.status;
+      })
+      .toBe(200);
+    await expect.poll(async () => (await other.call(renewed.body.access_token ?? '', 'whoami')).status).toBe(200);
   });
 
   test('take no token while their state is away, and keys as before', async () => {
-    const { one, other } = await startTwo();
+    const { one, other } = signIn();
     const { access, refresh, clientId } = await one.connect();
     await server.kill();
     for (const at of [one, other]) {

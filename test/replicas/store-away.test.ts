@@ -1,127 +1,99 @@
-import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
-import {
-  creditStatus,
-  documented,
-  json,
-  refusal,
-  startUpstream,
-  type Upstream,
-  usage,
-} from '../support/faulty-upstream.ts';
-import { type Replica, startReplicas } from '../support/replicas.ts';
+import { afterEach, beforeAll, expect, test } from 'vitest';
+import { AdService } from '../support/ad-service.ts';
+import { refusal } from '../support/faulty-upstream.ts';
+import { type Replica, replicasForAll } from '../support/replicas.ts';
 import { describeEveryServer } from '../support/stores.ts';
 import { uuidOf } from '../support/uuid-of.ts';
 
-const ad = (name: string) => ({ adId: uuidOf(name) });
-const readiness = async (replica: Replica) => JSON.parse((await replica.get('/readyz')).text).status;
+const getAd = (replica: Replica, name: string) => replica.call('get_ad', { adId: uuidOf(name) });
+const spendingOf = async (replica: Replica) => (await replica.call('get_credits')).data.thisServer;
 
-describeEveryServer('replicas', (server) => {
-  let upstream: Upstream;
-  beforeEach(async () => {
-    upstream = await startUpstream(documented);
-    onTestFinished(upstream.close);
+describeEveryServer('replicas with a budget', (server) => {
+  beforeAll(() => server.kill());
+  const fleet = replicasForAll({ count: 2, server, args: ['--credit-budget', '10', '--metrics'] });
+
+  test('start without the store, and share everything once it comes', async () => {
+    const [one, other] = fleet.tenant().replicas;
+    expect(await one.readiness()).toBe('state unavailable');
+    expect((await getAd(one, 'a')).error).toMatchObject({ kind: 'unavailable' });
+    await server.restart();
+    await fleet.ready();
+    await getAd(one, 'a');
+    expect((await getAd(other, 'a')).data.receipt).toMatchObject({ charged: 0, cached: true });
   });
-  afterEach(() => server.restart());
-  const startTwo = async (args: string[] = []) => {
-    const { all } = await startReplicas({ count: 2, baseUrl: upstream.baseUrl, server, args });
-    return [all[0], all[1]] as [Replica, Replica];
-  };
-  const adsAsked = () => upstream.requests.filter(({ path }) => path.includes('/ads/')).length;
 
-  test('with a budget refuse paid calls while the store is away, say so, and heal by themselves', async () => {
-    const [one, other] = await startTwo(['--credit-budget', '10', '--metrics']);
-    for (const name of ['a', 'b', 'c']) await one.call('get_ad', ad(name));
+  test('refuse paid calls while the store is away, say so, and heal by themselves', async () => {
+    const { upstream, replicas } = fleet.tenant();
+    const [one, other] = replicas;
+    for (const name of ['a', 'b', 'c']) await getAd(one, name);
     await server.kill();
-    const refused = await one.call('get_ad', ad('d'));
+    const refused = await getAd(one, 'd');
     expect(refused.error).toEqual({ kind: 'unavailable', retryable: true });
     expect(refused.text).toContain('Nothing was sent, nothing was charged.');
     expect(refused.text).not.toMatch(/redis|postgres|127\.0\.0\.1|:\d{4}/i);
     expect((await other.call('get_credits')).error).toMatchObject({ kind: 'unavailable' });
     expect((await other.call('whoami')).isError).toBe(false);
-    await expect.poll(() => readiness(one)).toBe('state unavailable');
+    await expect.poll(one.readiness).toBe('state unavailable');
     expect((await one.get('/readyz')).status).toBe(503);
     expect((await one.get('/healthz')).status).toBe(200);
     expect((await one.get('/metrics')).text).toContain('ad_library_state_up 0');
 
     await server.restart();
-    await expect
-      .poll(async () => [await readiness(one), await readiness(other)], { timeout: 10_000 })
-      .toEqual(['ready', 'ready']);
+    await fleet.ready();
     expect((await one.get('/metrics')).text).toContain('ad_library_state_up 1');
-    expect((await other.call('get_credits')).data.thisServer).toMatchObject({ charged: 3, budget: 10 });
-    const { data } = await other.call('get_ad', ad('d'));
-    expect(data.receipt.charged).toBe(1);
-    expect(adsAsked()).toBe(4);
-    for (const { process } of [one, other]) {
+    expect(await spendingOf(other)).toMatchObject({ charged: 3, budget: 10 });
+    expect((await getAd(other, 'd')).data.receipt.charged).toBe(1);
+    expect(upstream.requests.filter(({ path }) => path.includes('/ads/'))).toHaveLength(4);
+    for (const { process } of fleet.all) {
       expect(process.stderr()).toContain('the shared state cannot be reached');
       expect(process.stderr()).not.toContain('svc_live');
     }
   });
+});
 
-  test('without a budget go on without it, and count what was charged once it is back', async () => {
-    const [one, other] = await startTwo();
-    await one.call('get_ad', ad('a'));
-    server.pause();
-    for (const name of ['a', 'b', 'c']) expect((await one.call('get_ad', ad(name))).data.receipt.charged).toBe(1);
-    server.resume();
-    await expect
-      .poll(async () => (await other.call('get_credits')).data.thisServer, { timeout: 15_000 })
-      .toMatchObject({ charged: 4 });
+describeEveryServer('replicas without a budget', (server) => {
+  const fleet = replicasForAll({ count: 2, server });
+  afterEach(async () => {
+    await server.restart();
+    await fleet.ready();
   });
 
-  test('start without the store, and share everything once it comes', async () => {
-    await server.kill();
-    const [one, other] = await startTwo(['--credit-budget', '10']);
-    expect(await readiness(one)).toBe('state unavailable');
-    expect((await one.call('get_ad', ad('a'))).error).toMatchObject({ kind: 'unavailable' });
-    await server.restart();
-    await expect
-      .poll(async () => [await readiness(one), await readiness(other)], { timeout: 10_000 })
-      .toEqual(['ready', 'ready']);
-    await one.call('get_ad', ad('a'));
-    expect((await other.call('get_ad', ad('a'))).data.receipt).toMatchObject({ charged: 0, cached: true });
+  test('go on while the store is away, and count what was charged once it is back', async () => {
+    const [one, other] = fleet.tenant().replicas;
+    await getAd(one, 'a');
+    server.pause();
+    for (const name of ['a', 'b', 'c']) expect((await getAd(one, name)).data.receipt.charged).toBe(1);
+    server.resume();
+    await expect.poll(() => spendingOf(other)).toMatchObject({ charged: 4 });
   });
 
   test('say that a key was rejected while the store is away', async () => {
-    const [one] = await startTwo();
+    const { upstream, replicas } = fleet.tenant();
     await server.kill();
     upstream.does(refusal(401));
-    expect((await one.call('whoami')).error).toMatchObject({ kind: 'unauthorized' });
-    expect((await one.call('get_ad', ad('a'))).error).toMatchObject({ kind: 'unauthorized' });
+    expect((await replicas[0].call('whoami')).error).toMatchObject({ kind: 'unauthorized' });
+    expect((await getAd(replicas[0], 'a')).error).toMatchObject({ kind: 'unauthorized' });
   });
 
-  test('know of a full usage window that another has met', async () => {
-    const [one, other] = await startTwo();
-    upstream.does(refusal(429));
-    upstream.credits = json(creditStatus({ ...usage(400), isLimitReached: true, limitType: 'hourly' }));
-    expect((await one.call('get_ad', ad('a'))).error).toMatchObject({ kind: 'usage_limit' });
-    const sent = upstream.requests.length;
-    const { error, text } = await other.call('get_ad', ad('b'));
-    expect(error).toMatchObject({ kind: 'usage_limit' });
-    expect(text).toContain('Nothing was sent');
-    expect(upstream.requests).toHaveLength(sent);
-  });
-
-  test('count unknown keys of an address together', async () => {
-    const [one, other] = await startTwo(['--refusals-per-minute', '2']);
-    upstream.does(refusal(401));
-    for (const [index, replica] of [one, other].entries())
-      expect((await replica.call('whoami', {}, `svc_live_guess${index}`)).error).toMatchObject({
-        kind: 'unauthorized',
-      });
-    await expect(other.call('whoami', {}, 'svc_live_third')).rejects.toThrow();
-    upstream.does(documented);
-  });
-
-  test('keep nothing in clear, and nothing without an end', async () => {
-    const [one] = await startTwo();
-    await one.call('get_ad', ad('a'));
-    const everything = server.everything();
-    expect(everything.length).toBeGreaterThan(1);
-    for (const { name, value, left } of everything) {
-      expect(name).toMatch(/^ad-library:(2:)?(probe$|\{[\w-]{22}\}(:[\w-]{22}|:[\w-]{36}|:[a-z-]+)+( [\w-]+)?$)/);
-      expect(`${name} ${value}`).not.toMatch(/svc_live|6a1f7e0c|headline|Try it/);
-      expect(left, name).toBeGreaterThan(0);
-    }
+  test('say that a dataset is unavailable while the store is away, never that it is empty', async () => {
+    const service = new AdService(100);
+    const [one, other] = fleet.tenant(service.behaviour).replicas;
+    const gather = { filters: { query: 'tea' }, maxCredits: 100 };
+    const countAds = { sql: 'SELECT count(*) AS ads FROM ads' };
+    await one.call('gather_ads', gather);
+    expect((await other.call('query_ads', countAds)).data.rows).toEqual([[100]]);
+    await server.kill();
+    for (const [name, args] of [
+      ['query_ads', countAds],
+      ['export_ads', {}],
+      ['gather_ads', gather],
+      ['get_ad', { adId: service.ads[0]?.id, seen: true }],
+    ] as const)
+      expect((await other.call(name, args)).error, name).toMatchObject({ kind: 'unavailable', retryable: true });
+    await server.restart();
+    // Each replica finds the store again on its own.
+    for (const replica of [other, one])
+      await expect.poll(async () => (await replica.call('query_ads', countAds)).data.rows).toEqual([[100]]);
+    expect(service.charged).toBe(10);
   });
 });

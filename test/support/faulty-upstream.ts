@@ -28,13 +28,14 @@ export interface Upstream {
   credits: Behaviour | undefined;
   /** Resolves when so many requests have come in. */
   reached(count: number): Promise<void>;
+  /** The same for one key alone, of which this one sees nothing from then on. */
+  as(key: string, behaviour: Behaviour): Upstream;
   close(): Promise<void>;
 }
 
 /** @param behaviour what it does at first */
 export async function startUpstream(behaviour = json({})): Promise<Upstream> {
-  let turns: Behaviour[] = [behaviour];
-  const waiting: { count: number; resolve: () => void }[] = [];
+  const keyed = new Map<string, ReturnType<typeof doing>>();
   const server = createServer(async (request, response) => {
     const { method = '', url: path = '', headers } = request;
     // Servers ask a loopback address once whether it describes its filters.
@@ -47,16 +48,31 @@ export async function startUpstream(behaviour = json({})): Promise<Upstream> {
     });
     const seen: Seen = { method, path, headers, body: '', key: keyOf(request), aborted: false, left };
     for await (const chunk of request.setEncoding('utf8')) seen.body += chunk;
-    upstream.requests.push(seen);
-    for (const { count, resolve } of waiting) if (upstream.requests.length >= count) resolve();
-    const asksCredits = path.endsWith('/v1/credits') && upstream.credits;
-    const turn = asksCredits || (turns.length > 1 ? turns.shift() : turns[0]);
-    turn?.(request, response, seen.body);
+    (keyed.get(seen.key) ?? all).turn(seen)(request, response, seen.body);
   });
   server.on('clientError', (_, socket) => socket.destroy());
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const upstream: Upstream = {
+  const common: Pick<Upstream, 'baseUrl' | 'as' | 'close'> = {
     baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    as: (key, behaviour) => {
+      const own = doing(behaviour);
+      keyed.set(key, own);
+      return Object.assign(own.upstream, common);
+    },
+    close: () => {
+      server.closeAllConnections();
+      return new Promise((resolve) => server.close(() => resolve()));
+    },
+  };
+  const all = doing(behaviour);
+  return Object.assign(all.upstream, common);
+}
+
+/** What a service does for those who call it, and what it has seen of them. */
+function doing(behaviour: Behaviour) {
+  let turns = [behaviour];
+  const waiting: { count: number; resolve: () => void }[] = [];
+  const upstream: Pick<Upstream, 'requests' | 'credits' | 'does' | 'reached'> = {
     requests: [],
     credits: undefined,
     does: (...behaviours) => {
@@ -65,12 +81,14 @@ export async function startUpstream(behaviour = json({})): Promise<Upstream> {
     },
     reached: (count) =>
       new Promise((resolve) => (upstream.requests.length >= count ? resolve() : waiting.push({ count, resolve }))),
-    close: () => {
-      server.closeAllConnections();
-      return new Promise((resolve) => server.close(() => resolve()));
-    },
   };
-  return upstream;
+  const turn = (seen: Seen): Behaviour => {
+    upstream.requests.push(seen);
+    for (const { count, resolve } of waiting) if (upstream.requests.length >= count) resolve();
+    const asksCredits = seen.path.endsWith('/v1/credits') && upstream.credits;
+    return asksCredits || (turns.length > 1 ? turns.shift() : turns[0]) || (() => {});
+  };
+  return { upstream, turn };
 }
 
 const keyOf = ({ headers }: IncomingMessage) => (headers.authorization ?? '').replace('Bearer ', '');

@@ -130,7 +130,8 @@ export async function startPostgres(): Promise<PostgresServer> {
       await kill();
       child = await begin();
     },
-    sql: (statement) => String(execFileSync('psql', ['-X', '-A', '-t', '-c', statement, url])).trim(),
+    sql: (statement) =>
+      String(execFileSync('psql', ['-X', '-A', '-t', '-c', statement, url], { maxBuffer: 1e9 })).trim(),
     close: async () => {
       await kill();
       rmSync(folder, { recursive: true, force: true });

@@ -72,7 +72,7 @@ export async function startRedis(options: readonly string[] = [], tls?: Certific
       await kill();
       child = await begin();
     },
-    cli: (...args) => String(execFileSync('redis-cli', ['-p', String(port), ...args])).trim(),
+    cli: (...args) => String(execFileSync('redis-cli', ['-p', String(port), ...args], { maxBuffer: 1e9 })).trim(),
     close: async () => {
       await kill();
       rmSync(folder, { recursive: true, force: true });

@@ -1,34 +1,48 @@
-import { afterEach, expect } from 'vitest';
-import { callOf, goodHeaders, keepAlive } from './http.ts';
+import { afterAll, beforeAll } from 'vitest';
+import { type Behaviour, documented, startUpstream, type Upstream } from './faulty-upstream.ts';
+import { callOf, goodHeaders, keepAlive, until } from './http.ts';
 import { type Served, serveHttp } from './process.ts';
 import { type Result, readResult } from './server.ts';
 
 /** One of several processes behind a load balancer. */
 export interface Replica extends Served {
   call(name: string, args?: object, key?: string): Promise<Result>;
+  /** Reads a resource as a host does; rejects where it gets none. */
+  read(uri: string, key?: string): Promise<string>;
   get(path: string): Promise<{ status: number; text: string }>;
+  /** What `/readyz` says. */
+  readiness(): Promise<string>;
   /** Ends it without warning. */
   kill(): Promise<void>;
 }
 
-/** Replicas of the built command, and a load balancer that sends each call to the next one. */
+/** A key of its own, for which the service does what a test says: no test sees what others do. */
+export interface Tenant {
+  upstream: Upstream;
+  /** As many of them as there are. */
+  replicas: [Replica, Replica, Replica];
+  /** Calls the next replica, as a load balancer does. */
+  call(name: string, args?: object): Promise<Result>;
+}
+
+/** Replicas of the built command in front of one service. */
 export interface Replicas {
   all: Replica[];
-  call(name: string, args?: object, key?: string): Promise<Result>;
+  upstream: Upstream;
+  tenant(behaviour?: Behaviour): Tenant;
+  /** Starts one more. */
+  add(): Promise<Replica>;
   /** Ends one as an update does, and starts another in its place. */
   replace(index: number): Promise<void>;
+  /** Resolves when each of them can serve paid calls. */
+  ready(): Promise<void>;
+  close(): Promise<void>;
 }
 
 export const replicaSecret = 'a secret of at least 32 characters';
-const running = new Set<Replica>();
-
-afterEach(async () => {
-  await Promise.all([...running].map((replica) => replica.kill()));
-});
 
 export interface ReplicasOptions {
   count: number;
-  baseUrl: string;
   /** Which holds their state. */
   server: { url: string };
   args?: string[];
@@ -37,61 +51,101 @@ export interface ReplicasOptions {
   minutesFast?: readonly number[];
 }
 
+/** For all tests of a describe. */
+export function replicasForAll(options: ReplicasOptions): Replicas {
+  const replicas = {} as Replicas;
+  beforeAll(async () => void Object.assign(replicas, await startReplicas(options)));
+  afterAll(() => replicas.close?.());
+  return replicas;
+}
+
+let tenants = 0;
+
+export async function startReplicas(options: ReplicasOptions): Promise<Replicas> {
+  const upstream = await startUpstream(documented);
+  const start = (index: number) => startReplica(upstream.baseUrl, index, options);
+  const all = await Promise.all(Array.from({ length: options.count }, (_, index) => start(index)));
+  const notNew = (replica: Replica) => until(async () => (await replica.readiness()) !== 'state is new');
+  // Budgets open once it is known that no other state was there.
+  await Promise.all(all.map(notNew));
+  let next = 0;
+  return {
+    all,
+    upstream,
+    tenant: (behaviour = documented) => {
+      const key = `svc_live_tenant_${++tenants}`;
+      const replicas = all.map((replica) => ({
+        ...replica,
+        call: (name: string, args?: object) => replica.call(name, args, key),
+        read: (uri: string) => replica.read(uri, key),
+      }));
+      return {
+        upstream: upstream.as(key, behaviour),
+        replicas: replicas as unknown as Tenant['replicas'],
+        call: (name, args) => (all[next++ % all.length] as Replica).call(name, args, key),
+      };
+    },
+    add: async () => {
+      const added = await start(all.length);
+      all.push(added);
+      await notNew(added);
+      return added;
+    },
+    replace: async (index) => {
+      await all[index]?.close();
+      all[index] = await start(index);
+    },
+    ready: async () => {
+      for (const replica of all) await until(async () => (await replica.readiness()) === 'ready');
+    },
+    close: async () => {
+      await Promise.all(all.map((replica) => replica.kill()));
+      await upstream.close();
+    },
+  };
+}
+
 /** A clock of its own for a process. */
 const clock = (minutes: number) => ({
   NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(`const now=Date.now;Date.now=()=>now()+${minutes * 60_000}`)}`,
 });
 
-export async function startReplicas({
-  count,
-  baseUrl,
-  server,
-  args = [],
-  environment: own = {},
-  minutesFast,
-}: ReplicasOptions): Promise<Replicas> {
-  const start = async (index: number): Promise<Replica> => {
-    const state = { AD_LIBRARY_STATE_URL: server.url, AD_LIBRARY_STATE_SECRET: replicaSecret, ...own };
-    const environment = minutesFast ? { ...state, ...clock(minutesFast[index] ?? 0) } : state;
-    return replicaOf(await serveHttp(['--base-url', baseUrl, '--log-level', 'info', ...args], environment));
-  };
-  const all = await Promise.all(Array.from({ length: count }, (_, index) => start(index)));
-  const isNew = async (replica: Replica) => (await replica.get('/readyz')).text.includes('state is new');
-  // Budgets open once it is known that no other state was there.
-  for (const replica of all) await expect.poll(() => isNew(replica), { timeout: 10_000 }).toBe(false);
-  let next = 0;
-  return {
-    all,
-    call: (...call) => (all[next++ % all.length] as Replica).call(...call),
-    replace: async (index) => {
-      await all[index]?.close();
-      all[index] = await start(index);
-    },
-  };
-}
-
-function replicaOf(served: Served): Replica {
-  const connection = keepAlive(served.origin);
-  const replica: Replica = {
-    ...served,
-    // A connection for each call: one would answer them in turn.
-    call: async (name, args = {}, key) => {
-      const own = keepAlive(served.origin);
-      try {
-        const { json } = await own.send({ headers: goodHeaders(key), body: JSON.stringify(callOf(name, args)) });
-        return readResult(json.result);
-      } finally {
-        own.close();
-      }
-    },
-    get: (path) => connection.send({ method: 'GET', path }),
-    kill: async () => {
-      running.delete(replica);
+async function startReplica(
+  baseUrl: string,
+  index: number,
+  { server, args = [], environment = {}, minutesFast }: ReplicasOptions,
+): Promise<Replica> {
+  const state = { AD_LIBRARY_STATE_URL: server.url, AD_LIBRARY_STATE_SECRET: replicaSecret };
+  const served = await serveHttp(['--base-url', baseUrl, '--log-level', 'info', ...args], {
+    ...{ ...state, ...environment },
+    ...(minutesFast && clock(minutesFast[index] ?? 0)),
+  });
+  // A connection for each request: one would answer them in turn.
+  const send = async (request: Parameters<ReturnType<typeof keepAlive>['send']>[0]) => {
+    const connection = keepAlive(served.origin);
+    try {
+      return await connection.send(request);
+    } finally {
       connection.close();
+    }
+  };
+  const get = (path: string) => send({ method: 'GET', path });
+  return {
+    ...served,
+    get,
+    readiness: async () => JSON.parse((await get('/readyz')).text).status,
+    call: async (name, args = {}, key) => {
+      const { json } = await send({ headers: goodHeaders(key), body: JSON.stringify(callOf(name, args)) });
+      return readResult(json.result);
+    },
+    read: async (uri, key) => {
+      const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri } });
+      const { json } = await send({ headers: goodHeaders(key), body });
+      return json.result.contents[0].text;
+    },
+    kill: async () => {
       served.process.child.kill('SIGKILL');
       await served.process.ended;
     },
   };
-  running.add(replica);
-  return replica;
 }

@@ -7,7 +7,7 @@ export class StoreNetwork {
   isTight = false;
   /** By how many milliseconds the clock of the store is ahead of its own. */
   ahead = 0;
-  /** How long each document that was written is kept. */
+  /** How long each document is kept that it wrote. */
   readonly ttlMs: number[] = [];
 
   between({ hosts, open }: StoreDriver): StoreDriver {
@@ -28,9 +28,10 @@ export class StoreNetwork {
         return {
           connect: () => pass(() => store.connect()),
           read: (...args) => timed(() => store.read(...args)),
-          swap: (...args) => {
-            this.ttlMs.push(args[2].ttlMs);
-            return timed(() => store.swap(...args));
+          swap: async (...args) => {
+            const swapped = await timed(() => store.swap(...args));
+            if (swapped.isDone) this.ttlMs.push(args[2].ttlMs);
+            return swapped;
           },
           items: (...args) => pass(() => store.items(...args)),
           putItems: (...args) => pass(() => store.putItems(...args)),

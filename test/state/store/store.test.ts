@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type ItemChange, partLimits, type Store } from '../../../src/state/store/store.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
-import { describeEveryStore } from '../../support/stores.ts';
+import { describeEveryStore, realStores } from '../../support/stores.ts';
 
 const minute = 60_000;
 const MB = 1024 * 1024;
@@ -13,227 +13,233 @@ const limits = { ttlMs: minute, maxBytes: MB };
 const bytes = (text: string) => Buffer.from(text);
 const next = (version: string, text = `body of ${version}`, ttlMs = minute) => ({ version, body: bytes(text), ttlMs });
 
-describeEveryStore('a store', (open) => {
-  test('a document is replaced by whoever knows its version, and nobody else', async () => {
-    const [one, other] = [await open(), await open()];
-    const key = newKey();
-    expect(await one.read(key)).toEqual({ now: expect.any(Number) });
-    expect(await one.swap(key, '', next('1'))).toMatchObject({ isDone: true });
-    const found = { version: '1', body: bytes('body of 1') };
-    expect(await other.swap(key, '', next('2'))).toMatchObject({ isDone: false, found });
-    expect(await other.swap(key, '0', next('2'))).toMatchObject({ isDone: false, found });
-    expect(await other.swap(key, '1', next('2'))).toMatchObject({ isDone: true });
-    expect((await one.read(key)).found).toEqual({ version: '2', body: bytes('body of 2') });
-    expect((await one.read(key, '2')).found).toEqual({ version: '2', body: undefined });
-    expect((await one.read(key, '1')).found).toEqual({ version: '2', body: bytes('body of 2') });
-  });
-
-  test('a document ends, and what comes after it begins anew', async () => {
-    const store = await open();
-    const key = newKey();
-    await store.swap(key, '', next('1', 'short', 150));
-    await store.swap(key, '1', next('2', 'longer', minute));
-    await wait(200);
-    expect((await store.read(key)).found?.version).toBe('2');
-    await store.swap(key, '2', next('3', 'short', 20.5));
-    await expect.poll(async () => (await store.read(key)).found).toBeUndefined();
-    expect(await store.swap(key, '3', next('4'))).toMatchObject({ isDone: false });
-    expect(await store.swap(key, '', next('4'))).toMatchObject({ isDone: true });
-  });
-
-  test('the clock is that of the store, and goes on', async () => {
-    const [one, other] = [await open(), await open()];
-    const key = newKey();
-    const times = [];
-    for (let turn = 0; turn < 4; turn++) {
-      times.push((await one.read(key)).now, (await other.swap(key, '', next(`${turn}`))).now);
-      await wait(5);
-    }
-    expect(times).toEqual(times.toSorted((left, right) => left - right));
-    expect(new Set(times).size).toBeGreaterThan(2);
-    expect(Math.abs(Date.now() - (times.at(-1) ?? 0))).toBeLessThan(5000);
-  });
-
-  test('of many who replace a document at once, one does it', async () => {
-    const stores = await Promise.all([open(), open(), open()]);
-    const key = newKey();
-    for (const expected of ['', 'a0', 'b0'].map((_, turn) => (turn === 0 ? '' : `turn ${turn - 1}`))) {
-      const turn = expected === '' ? 0 : Number(expected.slice(5)) + 1;
-      const replies = await Promise.all(
-        Array.from({ length: 12 }, (_, at) => stores[at % 3]?.swap(key, expected, next(`${turn} of ${at}`))),
-      );
-      expect(replies.filter((reply) => reply?.isDone)).toHaveLength(1);
-      const version = (await stores[0]?.read(key))?.found?.version ?? '';
-      expect(replies[Number(version.split(' of ')[1])]?.isDone).toBe(true);
-      await stores[0]?.swap(key, version, next(`turn ${turn}`));
-    }
-  });
-
-  test('any bytes come back as they were, in documents and items', async () => {
-    const [one, other] = [await open(), await open()];
-    const every = Buffer.from(Array.from({ length: 512 }, (_, at) => at % 256));
-    for (const body of [every, Buffer.alloc(3 * MB, 0x5c), bytes('\\x00\'"{},'), bytes(' ')]) {
+describeEveryStore(
+  'a store',
+  (open) => {
+    test('a document is replaced by whoever knows its version, and nobody else', async () => {
+      const [one, other] = [await open(), await open()];
       const key = newKey();
-      await one.swap(key, '', { version: '1', body, ttlMs: minute });
-      expect((await other.read(key)).found?.body?.equals(body)).toBe(true);
-      await one.putItems(key, [{ id: 'i', seq: 0, body }], { ttlMs: minute, maxBytes: 8 * MB });
-      expect((await other.items(key, ['i'])).get('i')?.body.equals(body)).toBe(true);
-      expect((await other.itemsSince(key, 0))?.items[0]?.body.equals(body)).toBe(true);
-    }
-  });
+      expect(await one.read(key)).toEqual({ now: expect.any(Number) });
+      expect(await one.swap(key, '', next('1'))).toMatchObject({ isDone: true });
+      const found = { version: '1', body: bytes('body of 1') };
+      expect(await other.swap(key, '', next('2'))).toMatchObject({ isDone: false, found });
+      expect(await other.swap(key, '0', next('2'))).toMatchObject({ isDone: false, found });
+      expect(await other.swap(key, '1', next('2'))).toMatchObject({ isDone: true });
+      expect((await one.read(key)).found).toEqual({ version: '2', body: bytes('body of 2') });
+      expect((await one.read(key, '2')).found).toEqual({ version: '2', body: undefined });
+      expect((await one.read(key, '1')).found).toEqual({ version: '2', body: bytes('body of 2') });
+    });
 
-  test('items come in the order of their last change, in parts', async () => {
-    const store = await open();
-    const name = newKey();
-    expect(await store.itemsSince(name, 0)).toBeUndefined();
-    const ids = Array.from({ length: 2.5 * partLimits.items }, (_, at) => `i${at}`);
-    await store.putItems(
-      name,
-      ids.map((id) => ({ id, seq: 0, body: bytes(id) })),
-      limits,
-    );
-    const first = (await store.items(name, ['i0'])).get('i0')?.seq ?? 0;
-    await store.putItems(name, [{ id: 'i0', seq: first, body: bytes('i0 again') }], limits);
-    const parts = await allSince(store, name, 0);
-    expect(parts.length).toBeGreaterThan(2);
-    expect(parts.flatMap(({ items }) => items.map(({ id }) => id))).toEqual([...ids.slice(1), 'i0']);
-    expect(new Set(parts.map(({ epoch }) => epoch)).size).toBe(1);
-    const last = parts.at(-1)?.items.at(-1)?.seq ?? 0;
-    expect(await store.itemsSince(name, last)).toMatchObject({ items: [], isLast: true, floor: 0, gone: {} });
-  });
+    test('a document ends, and what comes after it begins anew', async () => {
+      const store = await open();
+      const key = newKey();
+      await store.swap(key, '', next('1', 'short', 150));
+      await store.swap(key, '1', next('2', 'longer', minute));
+      await wait(200);
+      expect((await store.read(key)).found?.version).toBe('2');
+      await store.swap(key, '2', next('3', 'short', 20.5));
+      await expect.poll(async () => (await store.read(key)).found).toBeUndefined();
+      expect(await store.swap(key, '3', next('4'))).toMatchObject({ isDone: false });
+      expect(await store.swap(key, '', next('4'))).toMatchObject({ isDone: true });
+    });
 
-  test('a part of large items ends after about a megabyte', async () => {
-    const store = await open();
-    const name = newKey();
-    const changes = Array.from({ length: 6 }, (_, at) => ({ id: `i${at}`, seq: 0, body: Buffer.alloc(MB / 2, at) }));
-    await store.putItems(name, changes, { ttlMs: minute, maxBytes: 8 * MB });
-    const parts = await allSince(store, name, 0);
-    expect(parts.map(({ items }) => items.length)).toEqual([2, 2, 2]);
-  });
+    test('the clock is that of the store, and goes on', async () => {
+      const [one, other] = [await open(), await open()];
+      const key = newKey();
+      const times = [];
+      for (let turn = 0; turn < 4; turn++) {
+        times.push((await one.read(key)).now, (await other.swap(key, '', next(`${turn}`))).now);
+        await wait(5);
+      }
+      expect(times).toEqual(times.toSorted((left, right) => left - right));
+      expect(new Set(times).size).toBeGreaterThan(2);
+      expect(Math.abs(Date.now() - (times.at(-1) ?? 0))).toBeLessThan(5000);
+    });
 
-  test('items that changed longest ago go for want of room, and are counted by the first letter of their ids', async () => {
-    const store = await open();
-    const name = newKey();
-    const put = (...ids: string[]) =>
-      store.putItems(
+    test('of many who replace a document at once, one does it', async () => {
+      const stores = await Promise.all([open(), open(), open()]);
+      const key = newKey();
+      for (const expected of ['', 'a0', 'b0'].map((_, turn) => (turn === 0 ? '' : `turn ${turn - 1}`))) {
+        const turn = expected === '' ? 0 : Number(expected.slice(5)) + 1;
+        const replies = await Promise.all(
+          Array.from({ length: 12 }, (_, at) => stores[at % 3]?.swap(key, expected, next(`${turn} of ${at}`))),
+        );
+        expect(replies.filter((reply) => reply?.isDone)).toHaveLength(1);
+        const version = (await stores[0]?.read(key))?.found?.version ?? '';
+        expect(replies[Number(version.split(' of ')[1])]?.isDone).toBe(true);
+        await stores[0]?.swap(key, version, next(`turn ${turn}`));
+      }
+    });
+
+    test('any bytes come back as they were, in documents and items', async () => {
+      const [one, other] = [await open(), await open()];
+      const every = Buffer.from(Array.from({ length: 512 }, (_, at) => at % 256));
+      for (const body of [every, Buffer.alloc(3 * MB, 0x5c), bytes('\\x00\'"{},'), bytes(' ')]) {
+        const key = newKey();
+        await one.swap(key, '', { version: '1', body, ttlMs: minute });
+        expect((await other.read(key)).found?.body?.equals(body)).toBe(true);
+        await one.putItems(key, [{ id: 'i', seq: 0, body }], { ttlMs: minute, maxBytes: 8 * MB });
+        expect((await other.items(key, ['i'])).get('i')?.body.equals(body)).toBe(true);
+        expect((await other.itemsSince(key, 0))?.items[0]?.body.equals(body)).toBe(true);
+      }
+    });
+
+    test('items come in the order of their last change, in parts', async () => {
+      const store = await open();
+      const name = newKey();
+      expect(await store.itemsSince(name, 0)).toBeUndefined();
+      const ids = Array.from({ length: 2.5 * partLimits.items }, (_, at) => `i${at}`);
+      await store.putItems(
         name,
-        ids.map((id) => ({ id, seq: 0, body: Buffer.alloc(100) })),
-        { ttlMs: minute, maxBytes: 400 },
+        ids.map((id) => ({ id, seq: 0, body: bytes(id) })),
+        limits,
       );
-    await put('a1', 'p1', 'a2');
-    const seq = (await store.items(name, ['a1'])).get('a1')?.seq ?? 0;
-    await store.putItems(name, [{ id: 'a1', seq, body: Buffer.alloc(50) }], limits);
-    await put('a3', 'a4');
-    const part = await store.itemsSince(name, 0);
-    expect(part?.items.map(({ id }) => id)).toEqual(['a2', 'a1', 'a3', 'a4']);
-    expect(part?.gone).toEqual({ p: 1 });
-    expect(part?.floor).toBeLessThan(part?.items[0]?.seq ?? 0);
-    expect(part?.floor).toBeGreaterThan(seq);
-    await put('a5', 'a6', 'p2');
-    expect((await store.itemsSince(name, 0))?.gone).toEqual({ p: 1, a: 3 });
-    await put('b1', 'b2', 'b3', 'b4', 'b5');
-    expect(await store.itemsSince(name, 0)).toMatchObject({ isLast: true, gone: { p: 2, a: 6, b: 1 } });
-  });
+      const first = (await store.items(name, ['i0'])).get('i0')?.seq ?? 0;
+      await store.putItems(name, [{ id: 'i0', seq: first, body: bytes('i0 again') }], limits);
+      const parts = await allSince(store, name, 0);
+      expect(parts.length).toBeGreaterThan(2);
+      expect(parts.flatMap(({ items }) => items.map(({ id }) => id))).toEqual([...ids.slice(1), 'i0']);
+      expect(new Set(parts.map(({ epoch }) => epoch)).size).toBe(1);
+      const last = parts.at(-1)?.items.at(-1)?.seq ?? 0;
+      expect(await store.itemsSince(name, last)).toMatchObject({ items: [], isLast: true, floor: 0, gone: {} });
+    });
 
-  test('an ended collection is empty, and what comes after it has another epoch and higher numbers', async () => {
-    const store = await open();
-    const name = newKey();
-    const put = (seq: number, ttlMs: number) =>
-      store.putItems(name, [{ id: 'a', seq, body: bytes('1') }], { ...limits, ttlMs });
-    const epochs = new Set<string | undefined>();
-    let last = 0;
-    for (let time = 0; time < 3; time++) {
-      expect(await put(0, minute)).toEqual(new Set());
-      const part = await store.itemsSince(name, last);
-      epochs.add(part?.epoch);
-      expect(part?.items).toHaveLength(1);
-      last = part?.items[0]?.seq ?? 0;
-      expect(await put(last, 1)).toEqual(new Set());
-      await expect.poll(() => store.itemsSince(name, 0)).toBeUndefined();
-      expect(await store.items(name, ['a'])).toEqual(new Map());
-      expect(await put(last, 1)).toEqual(new Set(['a']));
-      await wait(20);
-    }
-    expect(epochs.size).toBe(3);
-  });
+    test('a part of large items ends after about a megabyte', async () => {
+      const store = await open();
+      const name = newKey();
+      const changes = Array.from({ length: 6 }, (_, at) => ({ id: `i${at}`, seq: 0, body: Buffer.alloc(MB / 2, at) }));
+      await store.putItems(name, changes, { ttlMs: minute, maxBytes: 8 * MB });
+      const parts = await allSince(store, name, 0);
+      expect(parts.map(({ items }) => items.length)).toEqual([2, 2, 2]);
+    });
 
-  test('many who change the same items at once lose no change, and their numbers appear in order', async () => {
-    const stores = await Promise.all([open(), open(), open()]);
-    const name = newKey();
-    const ids = ['a', 'b', 'c'];
-    const seen: number[] = [];
-    let isOver = false;
-    const following = (async () => {
-      for (let after = 0; ; ) {
-        const wasOver = isOver;
-        const items = (await stores[0]?.itemsSince(name, after))?.items ?? [];
-        for (const { seq } of items) seen.push(seq);
-        after = items.at(-1)?.seq ?? after;
-        if (wasOver && items.length === 0) return;
+    test('items that changed longest ago go for want of room, and are counted by the first letter of their ids', async () => {
+      const store = await open();
+      const name = newKey();
+      const put = (...ids: string[]) =>
+        store.putItems(
+          name,
+          ids.map((id) => ({ id, seq: 0, body: Buffer.alloc(100) })),
+          { ttlMs: minute, maxBytes: 400 },
+        );
+      await put('a1', 'p1', 'a2');
+      const seq = (await store.items(name, ['a1'])).get('a1')?.seq ?? 0;
+      await store.putItems(name, [{ id: 'a1', seq, body: Buffer.alloc(50) }], limits);
+      await put('a3', 'a4');
+      const part = await store.itemsSince(name, 0);
+      expect(part?.items.map(({ id }) => id)).toEqual(['a2', 'a1', 'a3', 'a4']);
+      expect(part?.gone).toEqual({ p: 1 });
+      expect(part?.floor).toBeLessThan(part?.items[0]?.seq ?? 0);
+      expect(part?.floor).toBeGreaterThan(seq);
+      await put('a5', 'a6', 'p2');
+      expect((await store.itemsSince(name, 0))?.gone).toEqual({ p: 1, a: 3 });
+      await put('b1', 'b2', 'b3', 'b4', 'b5');
+      expect(await store.itemsSince(name, 0)).toMatchObject({ isLast: true, gone: { p: 2, a: 6, b: 1 } });
+    });
+
+    test('an ended collection is empty, and what comes after it has another epoch and higher numbers', async () => {
+      const store = await open();
+      const name = newKey();
+      const put = (seq: number, ttlMs: number) =>
+        store.putItems(name, [{ id: 'a', seq, body: bytes('1') }], { ...limits, ttlMs });
+      const epochs = new Set<string | undefined>();
+      let last = 0;
+      for (let time = 0; time < 3; time++) {
+        expect(await put(0, minute)).toEqual(new Set());
+        const part = await store.itemsSince(name, last);
+        epochs.add(part?.epoch);
+        expect(part?.items).toHaveLength(1);
+        last = part?.items[0]?.seq ?? 0;
+        expect(await put(last, 1)).toEqual(new Set());
+        await expect.poll(() => store.itemsSince(name, 0)).toBeUndefined();
+        expect(await store.items(name, ['a'])).toEqual(new Map());
+        expect(await put(last, 1)).toEqual(new Set(['a']));
+        await wait(20);
       }
-    })();
-    const addOne = async (store: Store) => {
-      for (let left = [...ids]; left.length > 0; ) {
-        const found = await store.items(name, left);
-        const changes = left.map((id): ItemChange => {
-          const before = found.get(id);
-          return { id, seq: before?.seq ?? 0, body: bytes(String(Number(before?.body ?? 0) + 1)) };
-        });
-        left = [...(await store.putItems(name, changes, limits))];
-      }
-    };
-    await Promise.all(stores.flatMap((store) => Array.from({ length: 6 }, () => addOne(store))));
-    isOver = true;
-    await following;
-    const counts = [...(await (stores[1] as Store).items(name, ids)).values()].map(({ body }) => String(body));
-    expect(counts).toEqual(['18', '18', '18']);
-    expect(seen).toEqual(seen.toSorted((left, right) => left - right));
-    expect(seen.slice(-3)).toHaveLength(3);
-  });
+      expect(epochs.size).toBe(3);
+    });
 
-  test('does what one in memory does, whatever is asked of it', async () => {
-    const store = await open();
-    const id = fc.constantFrom('a', 'b', 'p');
-    const step = fc.oneof(
-      fc.record({
-        put: fc.uniqueArray(fc.record({ id, size: fc.nat(40), isKnown: fc.boolean() }), { selector: (one) => one.id }),
-      }),
-      fc.record({ swap: fc.constantFrom('known', 'none', 'wrong'), removes: fc.boolean() }),
-    );
-    await fc.assert(
-      fc.asyncProperty(fc.array(step, { maxLength: 20 }), async (steps) => {
-        const stores = [store, new MemoryStore(Date.now)];
-        const name = newKey();
-        for (const [at, one] of steps.entries()) {
-          const after = stores.map(async (each) => {
-            if ('swap' in one) {
-              const version = (await each.read(name)).found?.version ?? '';
-              const expected = { known: version, none: '', wrong: 'wrong' }[one.swap];
-              const body = one.removes ? undefined : bytes(`${at}`);
-              const reply = await each.swap(name, expected, { version: `v${at}`, body, ttlMs: minute });
-              return [reply.isDone, (await each.read(name)).found];
-            } else if (one.put.length > 0) {
-              const found = await each.items(name, ['a', 'b', 'p']);
-              const changes = one.put.map(({ id, size, isKnown }) => {
-                const { seq = 0 } = isKnown ? (found.get(id) ?? {}) : {};
-                return { id, seq, body: Buffer.alloc(size, at) };
-              });
-              const refused = await each.putItems(name, changes, { ttlMs: minute, maxBytes: 60 });
-              const part = await each.itemsSince(name, 0);
-              return [
-                refused,
-                part && { items: part.items.map(({ id, body }) => [id, body]), gone: part.gone, isLast: part.isLast },
-              ];
-            }
-          });
-          const [real, expected] = await Promise.all(after);
-          expect(real).toEqual(expected);
+    test('many who change the same items at once lose no change, and their numbers appear in order', async () => {
+      const stores = await Promise.all([open(), open(), open()]);
+      const name = newKey();
+      const ids = ['a', 'b', 'c'];
+      const seen: number[] = [];
+      let isOver = false;
+      const following = (async () => {
+        for (let after = 0; ; ) {
+          const wasOver = isOver;
+          const items = (await stores[0]?.itemsSince(name, after))?.items ?? [];
+          for (const { seq } of items) seen.push(seq);
+          after = items.at(-1)?.seq ?? after;
+          if (wasOver && items.length === 0) return;
         }
-      }),
-      { numRuns: 60 },
-    );
-  });
-});
+      })();
+      const addOne = async (store: Store) => {
+        for (let left = [...ids]; left.length > 0; ) {
+          const found = await store.items(name, left);
+          const changes = left.map((id): ItemChange => {
+            const before = found.get(id);
+            return { id, seq: before?.seq ?? 0, body: bytes(String(Number(before?.body ?? 0) + 1)) };
+          });
+          left = [...(await store.putItems(name, changes, limits))];
+        }
+      };
+      await Promise.all(stores.flatMap((store) => Array.from({ length: 6 }, () => addOne(store))));
+      isOver = true;
+      await following;
+      const counts = [...(await (stores[1] as Store).items(name, ids)).values()].map(({ body }) => String(body));
+      expect(counts).toEqual(['18', '18', '18']);
+      expect(seen).toEqual(seen.toSorted((left, right) => left - right));
+      expect(seen.slice(-3)).toHaveLength(3);
+    });
+
+    test('does what one in memory does, whatever is asked of it', async () => {
+      const store = await open();
+      const id = fc.constantFrom('a', 'b', 'p');
+      const step = fc.oneof(
+        fc.record({
+          put: fc.uniqueArray(fc.record({ id, size: fc.nat(40), isKnown: fc.boolean() }), {
+            selector: (one) => one.id,
+          }),
+        }),
+        fc.record({ swap: fc.constantFrom('known', 'none', 'wrong'), removes: fc.boolean() }),
+      );
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { maxLength: 20 }), async (steps) => {
+          const stores = [store, new MemoryStore(Date.now)];
+          const name = newKey();
+          for (const [at, one] of steps.entries()) {
+            const after = stores.map(async (each) => {
+              if ('swap' in one) {
+                const version = (await each.read(name)).found?.version ?? '';
+                const expected = { known: version, none: '', wrong: 'wrong' }[one.swap];
+                const body = one.removes ? undefined : bytes(`${at}`);
+                const reply = await each.swap(name, expected, { version: `v${at}`, body, ttlMs: minute });
+                return [reply.isDone, (await each.read(name)).found];
+              } else if (one.put.length > 0) {
+                const found = await each.items(name, ['a', 'b', 'p']);
+                const changes = one.put.map(({ id, size, isKnown }) => {
+                  const { seq = 0 } = isKnown ? (found.get(id) ?? {}) : {};
+                  return { id, seq, body: Buffer.alloc(size, at) };
+                });
+                const refused = await each.putItems(name, changes, { ttlMs: minute, maxBytes: 60 });
+                const part = await each.itemsSince(name, 0);
+                return [
+                  refused,
+                  part && { items: part.items.map(({ id, body }) => [id, body]), gone: part.gone, isLast: part.isLast },
+                ];
+              }
+            });
+            const [real, expected] = await Promise.all(after);
+            expect(real).toEqual(expected);
+          }
+        }),
+        { numRuns: 60 },
+      );
+    });
+  },
+  realStores,
+);
 
 async function allSince(store: Store, name: string, after: number) {
   const parts = [];
