@@ -43,6 +43,7 @@ test.for<[body: object, ...notes: string[]]>([
   [{ missing: ['ctaType'] }],
   // Records without a value that a filter leaves out, or not keeps.
   [{ ctaType: 'learn_more', domain: 'tea.example' }, leftOut('domain', 1)],
+  [{ domain: 'tea.example', missing: ['mediaKind'] }, leftOut('domain', 1)],
   [{ startedAtFrom: '2026-01-01' }, leftOut('startedAt', 2)],
   [{ startedAtTo: '2027-01-01', ctaType: 'BUY_NOW' }, leftOut('startedAt', 1)],
   [{ startedAtTo: '2027-01-01', ctaType: 'SHOP_NOW' }],

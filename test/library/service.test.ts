@@ -148,7 +148,7 @@ test.each<[string, Call, key?: keyof typeof keys]>([
   ['ad', { path: `/v1/ads/${uuid(99)}` }],
   ['page', { path: '/v1/pages/nobody' }],
   ['page by an id that begins like one', { path: '/v1/pages/page-1%00x' }],
-  ['picture', { path: `/media/ads/${uuid(99)}/0.webp` }],
+  ['picture', { path: '/media/kept/0.webp' }],
   ['ad to add', adding({ itemType: 'ads', itemId: uuid(99) })],
   ['page to add', adding({ itemType: 'pages', itemId: 'nobody' })],
 ])('a missing %s is a 404', async (_, call, key = 'good') => {

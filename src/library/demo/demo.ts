@@ -1,5 +1,7 @@
+import { readFile } from 'node:fs/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ItemType } from '../../api/schemas.ts';
+import type { Picture } from '../import/pictures.ts';
 import { recordTypes } from '../search/ads-and-pages.ts';
 import { findPage } from '../search/search.ts';
 import { type Library, type LibraryOptions, openLibrary, type ServiceContext } from '../service/service.ts';
@@ -18,16 +20,15 @@ export type DemoOptions = {
  * the rest.
  */
 export async function openDemoLibrary(options: DemoOptions): Promise<{ library: Library; apiKey: string }> {
-  const random = seededRandom(1);
   const { context, ...library } = await openLibrary({
     ...options,
     database: ':memory:',
-    isDemo: true,
+    demoPicture,
     random: seededRandom(2),
   });
   const { key: apiKey, userId } = library.keys.create({ name: 'Demo key' });
   const stop = new AbortController();
-  const filled = fill(context, userId, makeMarket(random, options.now()), stop.signal);
+  const filled = fill(context, userId, options.now(), stop.signal);
   // A failure reaches callers through fetch below; it must not end the process before that.
   filled.catch(() => {});
   return {
@@ -47,15 +48,10 @@ export async function openDemoLibrary(options: DemoOptions): Promise<{ library: 
   };
 }
 
-async function fill(
-  context: ServiceContext,
-  userId: string,
-  market: ReturnType<typeof makeMarket>,
-  stop: AbortSignal,
-): Promise<void> {
+async function fill(context: ServiceContext, userId: string, now: number, stop: AbortSignal): Promise<void> {
   const { database, records } = context;
   await nextTurn();
-  for (const { page, ads } of market) {
+  for (const { page, ads } of makeMarket(seededRandom(1), now)) {
     if (stop.aborted) return;
     database.transaction(() => {
       records.putPage(page);
@@ -86,4 +82,11 @@ function fillCollections({ database, collections }: ServiceContext, userId: stri
     const team = { ads: best('ads', { sort: 'performancePublic' }, 60), pages: best('pages', {}, 3) };
     make(colleague, 'Team swipe file', 'team', team);
   });
+}
+
+/** A picture that the demo's ads name; undefined if there is none. The build puts the folder beside the code. */
+async function demoPicture(name: string): Promise<Picture | undefined> {
+  if (!/^[\w-]+\.webp$/.test(name)) return undefined;
+  const bytes = await readFile(new URL(`pictures/${name}`, import.meta.url)).catch(() => undefined);
+  return bytes && { bytes, type: 'image/webp' };
 }

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import type { Ad, Page } from '../../api/schemas.ts';
 import advertiserTable from './advertisers.json' with { type: 'json' };
 import industryTable from './industries.json' with { type: 'json' };
@@ -140,19 +139,13 @@ function makeAd(market: Market, campaign: Campaign, pageId: string, copy: Copy, 
     countries: advertiser.countries.slice(0, random.between(1, advertiser.countries.length)),
     publisherPlatform: platforms.filter((_, at) => at < 2 || random.chance(0.35)),
     media: [],
-    cards: Array.from({ length: cardCount }, (_, at) => ({
-      title: capitalised(advertiser.products[at % advertiser.products.length]?.name ?? product.name),
-      body: advertiser.points[at % advertiser.points.length],
-      cta_type: copy.cta,
-      link_url: link,
-      image_url: `{media_url}/ads/${id}/${at + 1}.webp`,
-    })),
+    cards: Array.from({ length: cardCount }, (_, at) => cardOf(campaign, copy, link, at)),
     changes: {},
     website: { siteDomain: advertiser.domain },
     languages: [advertiser.language],
     currency: 'USD',
   };
-  ad.media = makeMedia(random, ad);
+  ad.media = makeMedia(random, ad, campaign, cardCount);
   return { ...ad, ...(ad.countries.some(hasBylines) && { bylines: `${advertiser.name} Ltd.` }) };
 }
 
@@ -183,20 +176,30 @@ function makeFigures({ random, today }: Market, { countries }: Advertiser, { day
   };
 }
 
-/** A video has no more than a still. */
-function makeMedia(random: SeededRandom, ad: Ad): Ad['media'] {
-  const asset = (type: string, file: string, nr: number | null) => {
-    const { width, height } = pictureOf(ad, file) ?? {};
-    const url = `{media_url}/ads/${ad.id}/${file}`;
-    return { type, url, referenceId: ad.id, mediaFormat: 'webp', filename: file, width, height, nr };
+function cardOf({ advertiser, product }: Campaign, copy: Copy, link: string, at: number) {
+  const { name } = advertiser.products[at % advertiser.products.length] ?? product;
+  return {
+    title: capitalised(name),
+    body: advertiser.points[at % advertiser.points.length],
+    cta_type: copy.cta,
+    link_url: link,
+    image_url: addressOf(cardPicture(advertiser, at)),
   };
-  const still = asset('THUMB', '0.webp', 0);
-  const logo = asset('PA_PP', 'logo.webp', null);
+}
+
+/** A video has no more than a still. */
+function makeMedia(random: SeededRandom, ad: Ad, { advertiser, product }: Campaign, cardCount: number): Ad['media'] {
+  const asset = (type: string, { name, ...size }: Picture, nr: number | null) => ({
+    ...{ type, url: addressOf({ name }), referenceId: ad.id, mediaFormat: 'webp', filename: `${name}.webp` },
+    ...{ ...size, nr },
+  });
+  const still = asset('THUMB', pictureOf(advertiser, product.name, kindOf(ad)), 0);
+  const logo = asset('PA_PP', { name: `${brandOf(advertiser)}-logo`, width: 160, height: 160 }, null);
   if (ad.displayFormat === 'VIDEO') {
     const video = { ...still, type: 'VID', durationSeconds: random.between(6, 45), urls: { preview: still.url } };
     return [video, still, logo];
   }
-  const cards = (ad.cards ?? []).map((_, at) => asset('CARD_THUMB', `${at + 1}.webp`, at + 1));
+  const cards = Array.from({ length: cardCount }, (_, at) => asset('CARD_THUMB', cardPicture(advertiser, at), at + 1));
   return cards.length > 0 ? [...cards, logo] : [still, logo];
 }
 
@@ -207,6 +210,7 @@ function makePage({ random, today }: Market, advertiser: Advertiser, pageId: str
   const average = (key: 'trendPublic' | 'performancePublic') =>
     rounded(ads.reduce((sum, ad) => sum + (ad[key] ?? 0), 0) / ads.length);
   const likes = rounded(random.between(20, 900) ** 2);
+  const logo = `${brandOf(advertiser)}-logo`;
   return {
     pageId,
     pageName: advertiser.name,
@@ -225,9 +229,7 @@ function makePage({ random, today }: Market, advertiser: Advertiser, pageId: str
     technologySlugs: random.some(technologies, random.between(2, 5)),
     countries: advertiser.countries,
     languages: [advertiser.language],
-    media: [
-      { type: 'PA_PP', url: `{media_url}/ads/${ads[0]?.id}/logo.webp`, mediaFormat: 'webp', filename: 'logo.webp' },
-    ],
+    media: [{ type: 'PA_PP', url: addressOf({ name: logo }), mediaFormat: 'webp', filename: `${logo}.webp` }],
     thumbnails: ads.slice(0, 4).map((ad) => ({ url: stillOf(ad), isVideo: ad.displayFormat === 'VIDEO' })),
   };
 }
@@ -289,41 +291,27 @@ const technologies = [
  */
 type Picture = { name: string; width: number; height: number };
 
-type Shown = Pick<Ad, 'id' | 'displayUrl' | 'productTitle' | 'headline' | 'body' | 'displayFormat' | 'cards'>;
+const brandOf = ({ domain }: Advertiser) => domain.replace('.example', '');
+const addressOf = ({ name }: Pick<Picture, 'name'>) => `{media_url}/demo/${name}.webp`;
 
-/** @param file as in the address: `0.webp` for the ad itself, `1.webp` and up for its cards, `logo.webp` */
-export function pictureOf(ad: Shown, file: string): Picture | undefined {
-  const advertiser = advertisers.find(({ domain }) => domain === ad.displayUrl);
-  if (advertiser === undefined) return;
-  const brand = advertiser.domain.replace('.example', '');
-  if (file === 'logo.webp') return { name: `${brand}-logo`, width: 160, height: 160 };
-  const nr = /^\d{1,3}\.webp$/.test(file) ? Number.parseInt(file, 10) : Number.NaN;
-  const card = ad.cards?.[nr - 1];
-  if (nr !== 0 && card === undefined) return;
-  const title = String(card?.title ?? ad.productTitle).toLowerCase();
-  const product =
-    Math.max(
-      0,
-      advertiser.products.findIndex(({ name }) => name.toLowerCase() === title),
-    ) + 1;
-  const kind = nr === 0 ? kindOf(ad) : cardKinds[(nr - 1) % cardKinds.length];
-  return { name: `${brand}-${product}-${kind}`, width: 384, height: kind === 'tall' ? 480 : 384 };
+function pictureOf(advertiser: Advertiser, product: string, kind: string): Picture {
+  const nr = advertiser.products.findIndex(({ name }) => name === product) + 1;
+  return { name: `${brandOf(advertiser)}-${nr}-${kind}`, width: 384, height: kind === 'tall' ? 480 : 384 };
 }
 
 /** A carousel goes through the advertiser's products before it shows one again. */
-const cardKinds = ['meet', 'meet', 'offer', 'offer'];
+function cardPicture(advertiser: Advertiser, at: number): Picture {
+  const { name = '' } = advertiser.products[at % advertiser.products.length] ?? {};
+  return pictureOf(advertiser, name, ['meet', 'meet', 'offer', 'offer'][at % 4] ?? 'meet');
+}
 
 /** Stills of videos are tall. A discount in the copy, points aside, has its sticker in the picture. */
-function kindOf({ id, displayFormat, headline, body }: Shown): string {
+function kindOf({ id, displayFormat, headline, body }: Ad): string {
   if (displayFormat === 'VIDEO') return 'tall';
   const copy = `${headline}\n${body}`.replaceAll(/^✔.*$/gm, '');
   if (/%|: play free/.test(copy)) return 'offer';
   return Number.parseInt(id.slice(-1), 16) % 2 === 0 ? 'meet' : 'tall';
 }
-
-/** The build puts the files beside the code that reads them, in a folder of the same name. */
-export const readPicture = ({ name }: Picture): Promise<Uint8Array<ArrayBuffer>> =>
-  readFile(new URL(`pictures/${name}.webp`, import.meta.url)) as Promise<Uint8Array<ArrayBuffer>>;
 
 export type SeededRandom = ReturnType<typeof seededRandom>;
 

@@ -22,8 +22,10 @@ export type KeptPictures = {
   /** Records, as JSON, whose addresses of kept pictures are replaced by those under `media`. */
   served(records: string[], media: string): string[];
   /** The file of that name with its media type; undefined if there is none. */
-  read(name: string): Promise<{ bytes: Uint8Array; type: string } | undefined>;
+  read(name: string): Promise<Picture | undefined>;
 };
+
+export type Picture = { bytes: Uint8Array; type: string };
 
 const adsAtATime = 25;
 const types: Readonly<Record<string, string>> = { jpeg: 'image/jpeg', png: 'image/png', webp: 'image/webp' };

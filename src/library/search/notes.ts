@@ -14,7 +14,7 @@ const maxCounted = 5;
 
 /** What a reader of a search's first page should know, so that no number is taken for what it is not. */
 export function searchNotes(search: Search, { database, records }: Context): string[] {
-  const unknown = unknownValues(search, tagValuesIn(database, records, search.recordType)).slice(0, maxNotes);
+  const unknown = unknownValues(search, tagValuesIn(database, records, search.recordType));
   return [...new Set([...unknown, ...withoutValue(search, database)])].slice(0, maxNotes);
 }
 

@@ -14,7 +14,7 @@ export type PageContext = SearchContext & {
   read(kind: ItemType, numbers: number[]): Fields[];
   /** Where its own pictures are: a page asks no other host for any. */
   origin: string;
-  isDemo?: boolean | undefined;
+  isDemo: boolean;
 };
 
 const perPage = 24;
@@ -38,7 +38,7 @@ export function listPage(searchParams: URLSearchParams, context: PageContext): s
   const form = `<form action="/" role="search"><input type="hidden" name="type" value="${kind}"><label>Words <input type="search" name="query" maxlength="300" value="${text(query)}"></label><label>Order <select name="sort">${Object.entries(orders[kind]).map(option).join('')}</select></label><button>Search</button></form>`;
   const header = `<header><nav class="tabs" aria-label="What is listed">${tab('ads', 'Ads')}${tab('pages', 'Advertisers')}</nav><h1>${query ? `“${text(query)}”` : kind === 'ads' ? 'Ads' : 'Advertisers'}</h1>${form}</header>`;
   return document(query || 'Ad library', [
-    context.isDemo === true && demoNotice,
+    context.isDemo && demoNotice,
     header,
     found(new URLSearchParams({ type: kind, query, sort })),
   ]);

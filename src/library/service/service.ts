@@ -32,8 +32,8 @@ export type LibraryOptions = {
   checkLock?: () => void;
   /** Whether people may look at it in a browser: only where it is bound to loopback. */
   hasPages?: boolean | undefined;
-  /** Its pages say so. */
-  isDemo?: boolean;
+  /** Reads a picture of demo data by its name: of a library that has such data, whose pages say so. */
+  demoPicture?: KeptPictures['read'];
   /** Receives errors that callers only see as a 500. */
   onError?: ((error: unknown) => void) | undefined;
 };
@@ -130,15 +130,16 @@ function serviceOf(parts: ServiceParts): Hono {
   }
   app.get('/openapi.json', ({ req }) => Response.json(openApiDocument(new URL(req.url).origin)));
   // Pictures hold no secret and need no key.
-  app.get('/media/ads/:adId/:file{.+\\.webp}', async ({ req }) => {
-    const bytes = await pictureOfAd(req.param('adId'), req.param('file'), parts);
-    return pictureResponse({ bytes, type: 'image/webp' });
-  });
-  app.get('/media/kept/:file', async ({ req }) => {
-    const picture = await parts.context.pictures.read(req.param('file'));
-    if (picture === undefined) throw notFound('picture', req.param('file').slice(0, 100));
-    return pictureResponse(picture);
-  });
+  for (const [path, read] of [
+    ['/media/demo/:file', parts.demoPicture ?? (() => undefined)],
+    ['/media/kept/:file', parts.context.pictures.read],
+  ] as const)
+    app.get(path, async ({ req }) => {
+      const name = req.param('file');
+      const picture = await read(name);
+      if (picture === undefined) throw notFound('picture', name.slice(0, 100));
+      return pictureResponse(picture);
+    });
   for (const path of parts.hasPages ? ['/', '/ads/:id', '/pages/:id'] : [])
     app.get(path, (c) => (isLocal(c.req.raw) ? showPage(c.req.raw, c.req.param('id'), parts) : c.notFound()));
   app.notFound(({ req }) => {
@@ -186,12 +187,12 @@ function isLocal({ url, headers }: Request): boolean {
 }
 
 /** `/`, `/ads/<id>` and `/pages/<id>`. */
-async function showPage(request: Request, id: string | undefined, { context, bases, isDemo }: ServiceParts) {
+async function showPage(request: Request, id: string | undefined, { context, bases, demoPicture }: ServiceParts) {
   context.database.checkLock();
   const { advertiserPage, adPage, listPage, missingPage, policy } = await import('./pages.ts');
   const { origin, pathname, searchParams } = new URL(request.url);
   const { read } = presenterFor(context, origin, bases);
-  const shown = { ...context, origin, read, isDemo };
+  const shown = { ...context, origin, read, isDemo: demoPicture !== undefined };
   const kind = pathname.startsWith('/pages/') ? 'pages' : 'ads';
   const number = id === undefined ? undefined : context.records.find(kind, id);
   const [record] = number === undefined ? [] : read(kind, [number]);
@@ -218,16 +219,6 @@ const pictureResponse = ({ bytes, type }: { bytes: Uint8Array; type: string }) =
       'Content-Security-Policy': "default-src 'none'; sandbox",
     },
   });
-
-/** Pictures of the demo's ads. */
-async function pictureOfAd(adId: string, file: string, { context: { records } }: ServiceParts) {
-  const number = records.find('ads', adId);
-  const [json] = number === undefined ? [] : records.read('ads', [number]);
-  const { pictureOf, readPicture } = await import('../demo/market.ts');
-  const picture = json && pictureOf(JSON.parse(json), file);
-  if (!picture) throw notFound('picture', `${adId}/${file}`);
-  return readPicture(picture);
-}
 
 function errorResponse(error: unknown, { requestId, onError }: ServiceParts, headers: Record<string, string> = {}) {
   const isKnown = error instanceof ApiError;
