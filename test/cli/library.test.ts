@@ -2,56 +2,14 @@ import { execFile } from 'node:child_process';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { request } from 'undici';
 import { describe, expect } from 'vitest';
-import { type LibraryJob, runLibrary } from '../../src/cli/library.ts';
-import { readCommand } from '../../src/cli/parse.ts';
 import { readConfig } from '../../src/config/read-config.ts';
-import { createLog } from '../../src/log/log.ts';
+import { runLibraryCommand as run, serveDatabase } from '../library/support/command.ts';
 import { databaseTest as test } from '../library/support/fixtures.ts';
-import { gateOf } from '../support/gate.ts';
-import { until } from '../support/http.ts';
 import { command, run as runCommand } from '../support/process.ts';
 import { startServer } from '../support/server.ts';
-
-interface Surroundings {
-  input?: string;
-  watched?: boolean;
-}
-
-/** Runs a command line after `library`; `end` stands for SIGTERM. */
-function begin(words: string[], { input = '', watched = false }: Surroundings = {}) {
-  const written = { out: '', err: '' };
-  const ending = gateOf();
-  const job = readCommand(['library', ...words], '1.2.3') as LibraryJob;
-  const say = (text: string) => {
-    written.err += text;
-  };
-  const print = (text: string) => {
-    written.out += text;
-  };
-  const config = readConfig({}, job.flags, { tools: [], listens: job.name === 'library serve' });
-  const ended = runLibrary(job, {
-    config,
-    log: createLog(config.logLevel, say),
-    now: () => Date.UTC(2026, 2, 15),
-    stdin: Readable.from([Buffer.from(input)]),
-    print,
-    say,
-    isTerminal: watched,
-    stopRequested: () => ending.opened,
-    drainDeadline: 200,
-  });
-  return { written, ended, end: ending.open };
-}
-
-async function run(words: string[], surroundings?: Surroundings) {
-  const { written, ended } = begin(words, surroundings);
-  const code = await ended;
-  return { code, ...written };
-}
 
 const at = (database: string) => ['--database', database];
 
@@ -70,12 +28,10 @@ describe('keys', () => {
 
   test('can be revoked by the key itself, which is never printed', async ({ database }) => {
     const key = (await run(['key', 'create', ...at(database)])).out.trim();
-    const serving = begin(['serve', '--port', '0', ...at(database)]);
-    await until(() => serving.written.err.includes('library on'));
+    const { close } = await serveDatabase(database);
     const revoked = await run(['key', 'revoke', key, ...at(database)]);
     expect(revoked).toEqual({ code: 0, out: `revoked ${key.slice(0, 17)}…\n`, err: '' });
-    serving.end();
-    await serving.ended;
+    await close();
     const other = key.replace(/.{8}$/, 'ffffffff');
     const problem = await run(['key', 'revoke', other, ...at(database)]).catch((error: Error) => error.message);
     expect(problem).toBe('No key has that id or prefix. "library key list" shows them.');
@@ -94,17 +50,14 @@ describe('keys', () => {
     const limits = ['--credits', '7', '--hourly-limit', '5', '--daily-limit', '6'];
     const { out: subscribed } = await run(['key', 'create', ...limits, ...at(database)]);
     const { out: not } = await run(['key', 'create', '--no-subscription', ...at(database)]);
-    const serving = begin(['serve', '--port', '0', ...at(database)]);
-    await until(() => serving.written.err.includes('library on'));
-    const [url] = /http:\S+/.exec(serving.written.err) ?? [];
+    const { origin, close } = await serveDatabase(database);
     const creditsOf = async (key: string) => {
-      const answer = await fetch(`${url}/v1/credits`, { headers: { authorization: `Bearer ${key.trim()}` } });
+      const answer = await fetch(`${origin}/v1/credits`, { headers: { authorization: `Bearer ${key.trim()}` } });
       return answer.json();
     };
     expect(await creditsOf(subscribed)).toMatchObject({ credits: 7, usageLimit: { hourlyLimit: 5, dailyLimit: 6 } });
     expect(await creditsOf(not)).toMatchObject({ planId: null, credits: null });
-    serving.end();
-    expect(await serving.ended).toBe(0);
+    expect(await close()).toBe(0);
   });
 
   test.for([
@@ -174,31 +127,27 @@ function beginRequest(url: URL): Promise<void> {
 test('a served library is asked by its own names only, and ends though somebody never finishes', async ({
   database,
 }) => {
-  const serving = begin(['serve', '--port', '0', '--allowed-hosts', 'ads.example.com', ...at(database)]);
-  await until(() => serving.written.err.includes('library on'));
-  const url = new URL(/http:\S+/.exec(serving.written.err)?.[0] ?? '');
+  const { origin, close } = await serveDatabase(database, ['--allowed-hosts', 'ads.example.com']);
+  const url = new URL(origin);
   const statusFor = async (host: string) =>
     (await request(new URL('/v1/whoami', url), { headers: { host } })).statusCode;
   expect(await statusFor('evil.example')).toBe(403);
   expect(await statusFor('ads.example.com')).toBe(401);
   expect(await statusFor(url.host)).toBe(401);
   await beginRequest(url);
-  serving.end();
-  expect(await serving.ended).toBe(0);
+  expect(await close()).toBe(0);
 });
 
 test('a served demo says its key and its address, and ends when it is asked to', async () => {
   // macOS has one address of this kind only.
   const host = process.platform === 'darwin' ? '127.0.0.1' : '127.0.0.2';
-  const serving = begin(['serve', '--demo', '--host', host, '--port', '0']);
-  await until(() => serving.written.err.includes('library on'));
-  const said = /^ad-library-mcp: demo key (svc_live_\w+)\nad-library-mcp: library on (http:\/\/[\d.]+:\d+)\n$/;
-  const [, key = '', url = ''] = said.exec(serving.written.err) ?? [];
-  expect(new URL(url).hostname).toBe(host);
+  const { origin, said, close } = await serveDatabase(':memory:', ['--demo', '--host', host]);
+  const all = /^ad-library-mcp: demo key (svc_live_\w+)\nad-library-mcp: library on (http:\/\/[\d.]+:\d+)\n$/;
+  const [, key = '', url = ''] = all.exec(said()) ?? [];
+  expect([origin, new URL(url).hostname]).toEqual([url, host]);
   expect((await fetch(`${url}/v1/whoami`)).status).toBe(401);
   expect((await fetch(`${url}/v1/whoami`, { headers: { authorization: `Bearer ${key}` } })).status).toBe(200);
-  serving.end();
-  expect(await serving.ended).toBe(0);
+  expect(await close()).toBe(0);
 });
 
 test('the filters that are printed are a file that describes the demo to a model as the demo does', async ({

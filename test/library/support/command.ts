@@ -45,7 +45,7 @@ export async function runLibraryCommand(words: string[], surroundings?: Surround
   return { code, ...written };
 }
 
-/** Serves a database on a free port. */
+/** Serves a database on a free port. Closing it returns the exit code. */
 export async function serveDatabase(database: string, words: string[] = []) {
   const { written, ended, end } = beginLibrary(['serve', '--port', '0', '--database', database, ...words]);
   await Promise.race([until(() => written.err.includes('library on')), ended]);
@@ -54,5 +54,5 @@ export async function serveDatabase(database: string, words: string[] = []) {
     end();
     return ended;
   };
-  return { origin, close };
+  return { origin, close, said: () => written.err };
 }
