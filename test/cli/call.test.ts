@@ -202,7 +202,10 @@ describe('a process that calls', () => {
     running.child.kill('SIGTERM');
     const { code, stdout } = await running.ended;
     expect(code).toBe(0);
-    expect(JSON.parse(stdout)).toMatchObject({ stopped: 'shutdown', gathering: expect.any(String) });
+    const { read, ...gathered } = JSON.parse(stdout);
+    expect(gathered).toMatchObject({ stopped: 'shutdown', gathering: expect.any(String) });
+    // It does not go on until it is cut off, ten seconds later.
+    expect(read).toBeLessThan(5000);
   });
 
   // Making folders there in one step never returns.

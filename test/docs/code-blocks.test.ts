@@ -1,18 +1,31 @@
-import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { execFile, spawn } from 'node:child_process';
+import { chmodSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
+import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { cursorLink, vsCodeLink } from '../../scripts/docs/install-links.ts';
+import { readConfig } from '../../src/config/read-config.ts';
+import { connectCommand, connectHttp, type TestClient } from '../support/clients.ts';
+import { type HttpServer, startHttp } from '../support/http.ts';
+import { type Ran, type Running, start } from '../support/process.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { type CodeBlock, codeBlocks, pages, root } from './pages.ts';
-import { answers, connect, runJson } from './run-json.ts';
-import { type Stage, setStage } from './stage.ts';
 
-let stage: Stage;
+/** What the blocks take for granted: a service with a key, a server over HTTP, a dataset, a folder with files to import. */
+const folder = temporaryFolder();
+let library: Running;
+let key = '';
+let baseUrl = '';
+let http: HttpServer;
 let demo: TestServer;
 beforeAll(async () => {
-  stage = await setStage();
+  layOut();
+  library = start(['library', 'serve', '--demo', '--port', '0']);
+  [, key = ''] = await library.says(/demo key (\S+)$/m);
+  [, baseUrl = ''] = await library.says(/library on (\S+)$/m);
+  http = await startHttp({ baseUrl });
   demo = await startServer({ config: { demo: true } });
   await demo.call('gather_ads', { filters: { countries: ['DE'] }, maxCredits: 30 });
   const [[adId]] = (await demo.call('query_ads', { sql: 'SELECT id FROM ads LIMIT 1' })).data.rows as [[string]];
@@ -20,13 +33,44 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await demo.close();
-  await stage.close();
+  await http.close();
+  library.child.kill();
+  await library.ended;
 });
 
+const ad = '{"id":"11111111-1111-4111-8111-111111111111"}\n';
+const claudeFile = join(folder, 'claude.json');
+
+function layOut(): void {
+  const file = (name: string, content: string | Uint8Array) => writeFileSync(join(folder, name), content);
+  const program = (name: string, script: string) => {
+    file(name, script);
+    chmodSync(join(folder, name), 0o755);
+  };
+  symlinkSync(join(root, 'dist'), join(folder, 'dist'));
+  // Not Claude Code, which nobody has to install for this: it keeps the words it gets from the shell.
+  const keepWords = `require('node:fs').writeFileSync(${JSON.stringify(claudeFile)}, JSON.stringify(process.argv.slice(2)))`;
+  program('claude', `#!${process.execPath}\n${keepWords}\n`);
+  file('ads.jsonl', ad);
+  file('pages.jsonl', '{"pageId":"p","pageName":"P"}\n');
+  for (const name of ['own-ads.csv', 'own-ads.jsonl']) file(name, readFileSync(join(root, 'docs/examples', name)));
+  file('page-1.json', `{"data":[${ad}]}`);
+  file('page-2.json.gz', gzipSync(`{"data":[${ad}]}`));
+  file('ads.csv', 'ad_archive_id,page_id,page_name\n1234567890123456,2345,P\n');
+}
+
+/** Puts what is there in place of what a reader has to fill in. */
+const fill = (text: string) =>
+  text
+    .replaceAll('/path/to/ad-library-mcp/', root)
+    .replaceAll('svc_live_…', key)
+    .replaceAll('https://…', baseUrl)
+    .replaceAll('http://127.0.0.1:3000/mcp', http.url);
+
 const runners: Record<string, (text: string) => Promise<void>> = {
-  json: (text) => runJson(text, stage),
+  json: runJson,
   sh: async (text) => {
-    for (const line of text.split('\n')) await runShell(line);
+    for (const line of text.split('\n')) await expectRuns(line);
   },
   sql: async (sql) => {
     const { text, isError, data } = await demo.call('query_ads', { sql });
@@ -40,70 +84,133 @@ const runners: Record<string, (text: string) => Promise<void>> = {
   },
 };
 
-/** Pages repeat blocks: each is run once. */
+/** Pages repeat blocks, and hosts write the same server in different forms: each is run once. */
 const runs = new Map<string, Promise<void> | undefined>();
-function runOnce({ language, text }: CodeBlock): Promise<void> | undefined {
-  if (!runs.has(text)) runs.set(text, runners[language]?.(text));
-  return runs.get(text);
+function once(name: string, run: () => Promise<void> | undefined): Promise<void> | undefined {
+  if (!runs.has(name)) runs.set(name, run());
+  return runs.get(name);
 }
 
-async function runShell(line: string): Promise<void> {
-  const filled = stage.fill(line);
+const runOnce = ({ language, text }: CodeBlock) => once(text, () => runners[language]?.(text));
+
+async function expectRuns(line: string): Promise<void> {
+  const filled = fill(line);
   // Any port, as those of the docs may be taken on this machine; a flag that comes later counts.
   const serves = /main\.js http\b|library serve\b/.test(filled);
-  const { code, stderr } = await stage.run(serves ? `exec env ${filled} --port 0` : filled);
+  const { code, stderr } = await runLine(serves ? `exec env ${filled} --port 0` : filled);
   expect({ line, code, stderr: code === 0 ? '' : stderr }).toEqual({ line, code: 0, stderr: '' });
-  if (line.startsWith('claude mcp add ')) await answers(await connect(readClaude(stage.claudeArguments()), stage));
+  if (line.startsWith('claude mcp add '))
+    await answers(await connect(readClaude(JSON.parse(readFileSync(claudeFile, 'utf8')))));
+}
+
+/** Runs a line of a shell in the folder, which also holds the programs that come before all others. */
+function runLine(line: string): Promise<Ran> {
+  const PATH = `${folder}${delimiter}${process.env.PATH}`;
+  const child = spawn('sh', ['-c', line], {
+    cwd: folder,
+    env: { PATH, HOME: folder, AD_LIBRARY_API_KEY: key },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.on('data', (text) => {
+    stdout += text;
+  });
+  child.stderr.on('data', (text) => {
+    stderr += text;
+    // A server ends once it is ready.
+    if (/(listening|library) on http/.test(stderr) && child.pid) process.kill(-child.pid, 'SIGTERM');
+  });
+  return new Promise((resolve) => child.once('close', (code) => resolve({ code, stdout, stderr })));
+}
+
+interface ServerEntry {
+  command?: string;
+  args?: string[];
+  env?: Record<string, string>;
+  url?: string;
+  headers?: Record<string, string>;
 }
 
 /** What Claude Code makes of `claude mcp add`, as its help says. */
-function readClaude(words: string[]) {
-  const after = (flag: string) => words.flatMap((word, index) => (words[index - 1] === flag ? [word] : []));
-  const pairs = (texts: string[], separator: string) =>
-    Object.fromEntries(
+function readClaude(words: string[]): ServerEntry {
+  const pairs = (flag: string, separator: string) => {
+    const texts = words.filter((_, index) => words[index - 1] === flag);
+    return Object.fromEntries(
       texts.map((text) => [
         text.slice(0, text.indexOf(separator)),
         text.slice(text.indexOf(separator) + separator.length),
       ]),
     );
-  if (words.includes('http')) {
-    return { url: words.find((word) => word.startsWith('http://')) ?? '', headers: pairs(after('--header'), ': ') };
-  }
+  };
+  if (words.includes('http'))
+    return { url: words.find((word) => word.startsWith('http://')) ?? '', headers: pairs('--header', ': ') };
   const [command = '', ...args] = words.slice(words.indexOf('--') + 1);
-  return { command, args, env: pairs(after('-e'), '=') };
+  return { command, args, env: pairs('-e', '=') };
+}
+
+/** What a configuration asks the person for, or takes from their environment. */
+const inputs = /\$\{(?:input|env):[\w-]+\}/g;
+
+/** Starts or reaches every server of a configuration, as a host would, and calls it. Reads a file of filters. */
+async function runJson(text: string): Promise<void> {
+  const value = JSON.parse(fill(text).replace(inputs, key));
+  if (value.ads && value.pages) return readFilters(text);
+  const servers: ServerEntry[] = Object.values(value.mcpServers ?? value.servers ?? { it: value });
+  expect(servers).not.toEqual([]);
+  for (const server of servers) await once(JSON.stringify(server), () => connect(server).then(answers));
+}
+
+async function answers(client: TestClient): Promise<void> {
+  const { isError, text } = await client.call('whoami');
+  expect({ isError, text }).toEqual({ isError: false, text: expect.stringContaining('authenticated by: api_key') });
+  await client.close();
+}
+
+function connect({ command: program, args = [], env, url, headers = {} }: ServerEntry): Promise<TestClient> {
+  if (program) {
+    // Where a block shows how to start the server and leaves out the settings, they are those of the others.
+    const settings = env ?? { AD_LIBRARY_API_KEY: key, AD_LIBRARY_BASE_URL: baseUrl };
+    return connectCommand('v1', { command: program, args, env: { HOME: folder, ...settings }, cwd: folder });
+  }
+  const [, given] = /^Bearer (\S+)$/.exec(headers.Authorization ?? '') ?? [];
+  return connectHttp('v1', String(url), given);
+}
+
+function readFilters(text: string): void {
+  const file = join(folder, 'filters.json');
+  writeFileSync(file, text);
+  const { searchFilters } = readConfig({ AD_LIBRARY_SEARCH_FILTERS: file });
+  expect(searchFilters?.ads.map(({ key: name }) => name)).toEqual(
+    JSON.parse(text).ads.map((filter: { key: string }) => filter.key),
+  );
 }
 
 // The blocks are written for the shells of Unix.
 describe.skipIf(process.platform === 'win32').each(pages)('$file', (page) => {
-  const blocks = codeBlocks(page);
+  const blocks = codeBlocks(page).filter(({ notRun }) => !notRun);
 
   test('every block is run, or says why not', () => {
-    const untested = blocks.filter(({ language, notRun }) => !notRun && !(language in runners));
-    expect(untested.map(({ title }) => title)).toEqual([]);
+    expect(blocks.filter(({ language }) => !(language in runners)).map(({ title }) => title)).toEqual([]);
   });
 
-  test.each(blocks.filter(({ language, notRun }) => !notRun && language in runners))(
-    '$title',
-    (block) => runOnce(block),
-    60_000,
-  );
+  test.each(blocks.filter(({ language }) => language in runners))('$title', runOnce);
 });
 
 test('README’s links add servers that answer', async () => {
   for (const link of [vsCodeLink(true), cursorLink(true)]) {
     expect(pages[0]?.text).toContain(link);
-    const query = new URL(link).searchParams;
+    const { searchParams: query } = new URL(link);
     const config = query.get('config');
-    const server = config
-      ? Buffer.from(config, 'base64').toString()
-      : decodeURIComponent(query.get('url')?.replace('vscode:mcp/install?', '') ?? '');
-    await runJson(server, stage);
+    const ofCode = () => decodeURIComponent(query.get('url')?.replace('vscode:mcp/install?', '') ?? '');
+    await runJson(config ? Buffer.from(config, 'base64').toString() : ofCode());
   }
 });
 
-// Windows has no link to the built command in the stage's folder.
+// Windows has no link to the built command in the folder.
 test.skipIf(process.platform === 'win32')('the configuration of this clone serves the demo', () =>
-  runJson(readFileSync(join(root, '.mcp.json'), 'utf8'), stage),
+  runJson(readFileSync(join(root, '.mcp.json'), 'utf8')),
 );
 
 test('blocks are found with the reason before them, also inside lists', () => {
