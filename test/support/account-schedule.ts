@@ -11,13 +11,12 @@ import type {
   Settlement,
 } from '../../src/credits/ledger.ts';
 import { dearest, learnPrice } from '../../src/credits/prices.ts';
-import { type Account, creditAccount } from '../../src/state/store/account.ts';
 import { Documents } from '../../src/state/store/documents.ts';
 import { stateUnavailable } from '../../src/state/store/guarded-store.ts';
 import { Retries } from '../../src/state/store/parts.ts';
 import { beatMs, type History, newHistory, newMs, Presence } from '../../src/state/store/presence.ts';
 import type { Seen, Store, Swapped } from '../../src/state/store/store.ts';
-import { storeLedger } from '../../src/state/store/store-ledger.ts';
+import { type Account, creditAccount, storeLedger } from '../../src/state/store/store-ledger.ts';
 import { noSeal } from './memory-store.ts';
 
 /** What the network does with a request or its answer. */

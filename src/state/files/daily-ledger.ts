@@ -7,10 +7,9 @@ import * as z from 'zod';
 import { AdLibraryError, raceAbort } from '../../api/call.ts';
 import type { CreditLedger } from '../../credits/ledger.ts';
 import { parsedLine } from '../record-lines.ts';
-import type { Account } from '../store/account.ts';
 import type { DocumentChange } from '../store/documents.ts';
 import { onlyHere } from '../store/parts.ts';
-import { type StoreLedgerOptions, storeLedger } from '../store/store-ledger.ts';
+import { type Account, type StoreLedgerOptions, storeLedger } from '../store/store-ledger.ts';
 import { ownFolder, replaceFile } from './account-file.ts';
 import { hasEnded, locked, unless } from './file-lock.ts';
 

@@ -10,7 +10,6 @@ import { type MemoryStateOptions, memoryCursors } from '../memory-state.ts';
 import { recordKinds } from '../own-records.ts';
 import type { AnswerCache, CachedAnswer, CursorMemory, CursorState, RejectedKeys, State } from '../state.ts';
 import { type Turns, turnsOver } from '../turns.ts';
-import type { Account } from './account.ts';
 import { Documents } from './documents.ts';
 import { GuardedStore, type StateLog, type StoreDriver, stateUnavailable } from './guarded-store.ts';
 import { Retries, readAnswer, roomIn, type Shared, type WrittenAnswer, writeAnswer } from './parts.ts';
@@ -19,7 +18,7 @@ import { createSeal } from './seal.ts';
 import type { ItemLimits } from './store.ts';
 import { storeClaims } from './store-claims.ts';
 import { type CopyLimits, ownKey, StoreDatasets } from './store-datasets.ts';
-import { storeLedger } from './store-ledger.ts';
+import { type Account, storeLedger } from './store-ledger.ts';
 
 const day = 86_400_000;
 const MB = 1024 * 1024;
