@@ -46,16 +46,6 @@ describe('a summary', () => {
     expect(lineOf('First lines', rows)).toMatch(/^First lines \(2\): .* 2, .* 1$/);
   });
 
-  test('counts an ad for each of its countries, and months from the newest', () => {
-    const rows = rowsOf([
-      { id: 'a', countries: ['DE', 'AT'], startedAt: '2026-02-03' },
-      { id: 'b', countries: ['DE'], startedAt: '2026-04-03' },
-      { id: 'c' },
-    ]);
-    expect(lineOf('Countries', rows)).toBe('Countries (an ad may count for several) (2): DE 2, AT 1, none 1');
-    expect(lineOf('Months', rows)).toBe('Months started, newest first (2): 2026-04 1, 2026-02 1, none 1');
-  });
-
   test('reads as text', () => {
     const ads = [
       {
@@ -65,22 +55,23 @@ describe('a summary', () => {
         body: 'Walk more.\nBuy less.',
         ...ran(3),
       },
-      { id: 'b', page: { pageName: ' Trail "House" ' }, displayFormat: 'none', body: 'Walk more.' },
+      { id: 'b', page: { pageName: ' Trail "House" ' }, displayFormat: 'none', body: 'Walk more.', countries: ['AT'] },
+      { id: 'c', countries: ['DE', 'AT'], startedAt: '2026-04-03' },
     ];
     expect(summaryText(rowsOf(ads, { language: 'en', variant: 'a' }))).toBe(
       [
-        '2 ads: 0 still running, 1 ended, 1 unknown.',
-        `Advertisers (1): "Trail 'House'" 2`,
-        'Formats (2): VIDEO 1, "none" 1',
-        'Calls to action (0): none 2',
-        'Months started, newest first (1): 2026-01 1, none 1',
-        'Landing domains (0): none 2',
-        'Countries (an ad may count for several) (0): none 2',
-        'Languages of the copy (1): en 2',
-        'Days running: min 3, median 3, 90th percentile 3, max 3; unknown of 1 ad',
+        '3 ads: 0 still running, 1 ended, 2 unknown.',
+        `Advertisers (1): "Trail 'House'" 2, none 1`,
+        'Formats (2): VIDEO 1, "none" 1, none 1',
+        'Calls to action (0): none 3',
+        'Months started, newest first (2): 2026-04 1, 2026-01 1, none 1',
+        'Landing domains (0): none 3',
+        'Countries (an ad may count for several) (2): AT 2, DE 1, none 1',
+        'Languages of the copy (1): en 3',
+        'Days running: min 3, median 3, 90th percentile 3, max 3; unknown of 2 ads',
         'Known of so many ads: reach 0, spend 0, revenue 0',
         'Variants (copy of a page nearly the same): 1; ads without copy: 0',
-        'First lines (1): "Walk more." 2',
+        'First lines (1): "Walk more." 2, none 1',
       ].join('\n'),
     );
   });

@@ -260,18 +260,11 @@ describe('a cursor of the service', () => {
     },
   );
 
-  ofUpstream(
-    'of one plain word is readable within ours, and is passed on unchanged when given alone',
-    async ({ upstream, server }) => {
-      for (const cursor of ['eyJwIjoxfQ', '1763740800000', '6a1f7e0c-0000-4000-8000-000000000001']) {
-        upstream.does(pageWith(cursor));
-        const { data } = await server.call('search_ads', { limit: 5 });
-        expect(data.cursor).toMatch(new RegExp(`^@5\\.[\\w-]{11}:${cursor}$`));
-        await server.call('search_ads', { cursor, filters: { a: 1 } });
-        expect(lastBody(upstream)).toEqual({ a: 1, cursor });
-      }
-    },
-  );
+  ofUpstream('is passed on unchanged when given alone', async ({ upstream, server }) => {
+    upstream.does(pageWith('next'));
+    await server.call('search_ads', { cursor: 'eyJwIjoxfQ', filters: { a: 1 } });
+    expect(lastBody(upstream)).toEqual({ a: 1, cursor: 'eyJwIjoxfQ' });
+  });
 
   ofUpstream('beside hasMore false is left out', async ({ upstream, server }) => {
     const more = { cursor: expect.stringMatching(/:more$/), hasMore: true };
