@@ -52,8 +52,7 @@ export class DatasetSqlEngine {
 export function snapshotOf(reader: AdRowReader, tenantId: string, contents: DatasetContents): Snapshot {
   return {
     tenantId,
-    version: contents.version,
-    labels: { version: contents.labelsVersion, rows: () => labelRows(contents) },
+    version: `${contents.version} ${contents.labelsVersion}`,
     async *tables({ json }): AsyncGenerator<TableRows> {
       for await (const part of reader.read(tenantId, contents, { json })) yield* adTables(part);
       yield* otherTables(contents, json);

@@ -208,19 +208,13 @@ describe.each([
     expect(whole).toMatch(/^@/);
     const spent = async () => (await server.call('get_credits')).data.thisServer.charged;
     const before = await spent();
-    const changes = fc.record({
-      at: fc.nat(whole.length - 1),
-      to: fc.string({ unit: 'grapheme-ascii', minLength: 0, maxLength: 1 }),
-    });
-    await fc.assert(
-      fc.asyncProperty(changes, async ({ at, to }) => {
+    for (let at = 0; at < whole.length; at++)
+      for (const to of ['', '3', 'Q']) {
         const changed = whole.slice(0, at) + to + whole.slice(at + 1);
-        fc.pre(changed !== whole && changed !== '');
+        if (changed === whole) continue;
         const { error, text } = await server.call('search_ads', { cursor: changed });
-        expect([error?.kind, text]).toEqual(['invalid_request', expect.stringMatching(/cursor/i)]);
-      }),
-      { numRuns: 60 },
-    );
+        expect([error?.kind, text], changed).toEqual(['invalid_request', expect.stringMatching(/cursor/i)]);
+      }
     expect(await spent()).toBe(before);
   });
 });

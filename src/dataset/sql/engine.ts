@@ -35,7 +35,6 @@ export class SqlEngine {
   #interruption: Interruption = () => undefined;
   #interrupted: ReturnType<Interruption>;
   #denied: 'refused' | 'json' | undefined;
-  #isRelabelling = false;
 
   private constructor(sqlite: Sqlite, limits: StatementLimits) {
     this.#sqlite = sqlite;
@@ -68,7 +67,8 @@ export class SqlEngine {
   seal(interruption: Interruption, json: boolean): void {
     const { capi } = this.#sqlite;
     this.#interruption = interruption;
-    this.#commit();
+    for (const writer of this.#writers.values()) writer.close();
+    this.#run('COMMIT');
     for (const sql of indexes) this.#run(sql);
     this.#run('PRAGMA query_only = ON');
     this.#run(`PRAGMA hard_heap_limit = ${this.memoryUsed() + this.#limits.workingBytes}`);
@@ -78,7 +78,7 @@ export class SqlEngine {
     capi.sqlite3_set_authorizer(
       this.#db,
       (_, code, first, second) => {
-        const allowed = this.#isRelabelling || mayUse({ code, first: first || '', second: second || '' }, capi);
+        const allowed = mayUse({ code, first: first || '', second: second || '' }, capi);
         const missing = !json && code === capi.SQLITE_READ && second === 'json' && isOurs(first);
         if (allowed && !missing) return capi.SQLITE_OK;
         this.#denied ??= allowed ? 'json' : 'refused';
@@ -91,29 +91,6 @@ export class SqlEngine {
       return Number(this.#interrupted !== undefined);
     };
     capi.sqlite3_progress_handler(this.#db, stepsBetween, interrupt, 0);
-  }
-
-  /** Replaces the labels of tables that are sealed, before the next statement: nothing else changes as often. */
-  relabel(rows: readonly (readonly Cell[])[]): void {
-    const { capi } = this.#sqlite;
-    const allowVariables = (number: number) =>
-      capi.sqlite3_limit(this.#db, capi.SQLITE_LIMIT_VARIABLE_NUMBER as never, number);
-    this.#isRelabelling = true;
-    allowVariables(columnsOf('labels').length);
-    this.#run('PRAGMA query_only = OFF');
-    this.#run('BEGIN');
-    this.#run('DELETE FROM labels');
-    this.load('labels', rows);
-    this.#commit();
-    this.#run('PRAGMA query_only = ON');
-    allowVariables(engineLimits.SQLITE_LIMIT_VARIABLE_NUMBER);
-    this.#isRelabelling = false;
-  }
-
-  #commit(): void {
-    for (const writer of this.#writers.values()) writer.close();
-    this.#writers.clear();
-    this.#run('COMMIT');
   }
 
   /** Compiles the one statement of `sql`; a second one, or none, is refused before anything runs. */

@@ -17,8 +17,6 @@ import type { CallOf, Reply, ResultOf, SqlCall } from './worker.ts';
 export interface Snapshot {
   tenantId: string;
   version: string;
-  /** Their version, and how to read them, which `tables` does as well. They alone are replaced where they alone changed. */
-  labels?: { version: string; rows(): readonly Row<'labels'>[] };
   /**
    * Read when the tables are made; in parts, so that nothing has to be held twice. The column `json`, most of an ad's
    * weight, is asked for only once a statement reads it; before, whatever it holds is not looked at.
@@ -59,7 +57,6 @@ export interface SqlPoolOptions {
 interface Tables {
   tenantId: string;
   version: string;
-  labels: string | undefined;
   json: boolean;
 }
 
@@ -72,7 +69,7 @@ const loadMs = 20_000;
 
 /**
  * Answers SQL over the datasets of tenants. A worker serves one version of one tenant's dataset for as long as it lives,
- * so tenants share no memory and nothing outlives a version; it is reused while the version stays, whatever its labels.
+ * so tenants share no memory and nothing outlives a version; it is reused while the version stays.
  */
 export class SqlPool {
   readonly #limits: StatementLimits;
@@ -173,13 +170,13 @@ export class SqlPool {
   }
 
   async #workerFor(snapshot: Snapshot, { json, signal }: Loading): Promise<DatabaseWorker> {
-    const { tenantId, version, labels } = snapshot;
+    const { tenantId, version } = snapshot;
     const known = this.#workers.take(
       (held) => held.tenantId === tenantId && held.version === version && (held.json || !json),
     );
-    if (known) return this.#relabelled(known, labels, signal);
+    if (known) return known;
     await this.forget(tenantId);
-    const worker = this.#workers.start({ tenantId, version, json, labels: labels?.version });
+    const worker = this.#workers.start({ tenantId, version, json });
     try {
       // The worker loads one part while the next is made.
       let loaded = Promise.resolve();
@@ -195,18 +192,6 @@ export class SqlPool {
       await worker.end();
       throw error;
     }
-    return worker;
-  }
-
-  async #relabelled(worker: DatabaseWorker, labels: Snapshot['labels'], signal: AbortSignal | undefined) {
-    if (labels === undefined || labels.version === worker.held.labels) return worker;
-    try {
-      await this.#ask(worker, ['relabel', [...cellsOf(labels.rows(), columnsOf('labels'))]], signal, loadMs);
-    } catch (error) {
-      await worker.end();
-      throw error;
-    }
-    worker.held.labels = labels.version;
     return worker;
   }
 

@@ -34,8 +34,6 @@ const methods = {
   load: (table: TableName, rows: Cell[][]) => engine.load(table, rows),
   /** Ends the loading. Without JSON a statement that reads it fails with the reason `json`. */
   seal: (json: boolean) => engine.seal(interruption, json),
-  /** Replaces the labels of sealed tables. */
-  relabel: (rows: Cell[][]) => engine.relabel(rows),
   query(sql: string, options: QueryOptions): SqlResult {
     const reader = engine.prepare(sql);
     try {

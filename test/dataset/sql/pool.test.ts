@@ -40,27 +40,6 @@ test('tables are loaded once for a version, and the JSON once a statement reads 
   expect(second.wanted).toHaveLength(2);
 });
 
-test('labels are replaced where they alone changed, and the tables stay', async () => {
-  const snapshot = snapshotOf('labels', someAds(3));
-  const withLabels = (version: string, values: string[]): Snapshot => ({
-    ...snapshot,
-    labels: {
-      version,
-      rows: () => values.map((value) => ({ adId: 'ad-0', label: 'hook', value, labelledAt: null })),
-    },
-  });
-  const sql = 'select count(*), max(value) from ads join labels on adId = id';
-  const labelsOf = async (of: Snapshot) => (await pool.query(of, { sql })).rows[0];
-  await labelsOf(withLabels('1', []));
-  expect(await labelsOf(withLabels('2', ['a', 'b']))).toEqual([2, 'b']);
-  expect(await labelsOf(withLabels('2', ['not read']))).toEqual([2, 'b']);
-  const many = Array.from({ length: 20_000 }, () => 'x'.repeat(150));
-  expect(await labelsOf(withLabels('3', many))).toEqual([20_000, many[0]]);
-  expect(await labelsOf(withLabels('4', ['c']))).toEqual([1, 'c']);
-  await expect(pool.query(withLabels('4', []), { sql: 'delete from labels' })).rejects.toThrow('Only a SELECT');
-  expect(snapshot.wanted).toHaveLength(1);
-});
-
 test('each tenant sees its own ads, with fewer workers than tenants', async () => {
   const snapshots = [1, 2, 3].map((count) => snapshotOf(`tenant-${count}`, someAds(count)));
   for (let round = 0; round < 2; round++)

@@ -142,8 +142,8 @@ const aService = fc.record({
     (_, listed) => listed + 1,
     (ads) => Math.ceil(ads / 2),
     (ads) => ads + 30,
-    (ads) => ads,
     () => 0,
+    ...Array(4).fill((ads: number) => ads),
   ),
   /** Page sizes that it refuses, and the size of its pages where more is asked for. */
   sizes: fc.constantFrom(
