@@ -163,10 +163,7 @@ test.for<[string, unknown]>([
   expect((await server.call('search_ads')).error).toMatchObject({ kind: 'invalid_request', status: 422 });
 });
 
-test('an error without the documented body says that something else may have answered', async ({
-  upstream,
-  server,
-}) => {
+test('an error without the documented body may come from something else, and says so', async ({ upstream, server }) => {
   upstream.does((_, response) => response.writeHead(404, { 'content-type': 'text/html' }).end('<h1>Not here</h1>'));
   const { text, error } = await server.call('whoami');
   expect(error).toMatchObject({ kind: 'not_found', status: 404 });

@@ -11,40 +11,31 @@ const asset = (type: string, nr?: number, durationSeconds?: number) => ({
   url: `https://m.example/${type}${nr}`,
 });
 
-describe('what there is to look at', () => {
-  test('is described in words, without repeating the format', () => {
-    expect(creativeOf({ displayFormat: 'VIDEO', media: [asset('VID', 0, 15), asset('THUMB', 0)] })).toBe('15 s');
-    expect(creativeOf({ displayFormat: 'IMAGE', media: [asset('THUMB', 0), asset('PA_PP')] })).toBeUndefined();
-    expect(creativeOf({ displayFormat: 'DCO', cards: [{}, {}] })).toBe('2 cards');
-    expect(creativeOf({ media: [asset('THUMB', 0), asset('THUMB', 1)] })).toBe('2 images');
-  });
+const ofCards = [0, 1, 2].flatMap((nr) => [asset('CARD_THUMB', nr), asset('CARD_VID', nr, 8 + nr)]);
+const film = asset('VID', 0, 15);
+const images = [asset('THUMB', 0), asset('THUMB', 1)];
 
-  test('counts media, without stills and portraits', () => {
-    const media = [0, 1, 2].flatMap((nr) => [asset('CARD_THUMB', nr), asset('CARD_VID', nr, 8 + nr)]);
-    expect(creativeOf({ displayFormat: 'CAROUSEL', media, cards: [{}, {}, {}] })).toBe('3 cards (3 videos 8–10 s)');
-    expect(creativeOf({ displayFormat: 'VIDEO', media: [asset('VID', 0, 15), ...media], cards: [{}, {}, {}] })).toBe(
-      '15 s + 3 cards (3 videos 8–10 s)',
-    );
-  });
-
-  test('is empty where nothing is known', () => {
-    expect(creativeOf({})).toBeUndefined();
-  });
-});
-
-describe('a format that the media contradict', () => {
-  test('is followed by what the media are', () => {
-    expect(creativeOf({ displayFormat: 'VIDEO', media: [asset('THUMB', 0)] })).toBe('(media: image)');
-    expect(creativeOf({ displayFormat: 'IMAGE', media: [asset('VID', 0, 15)] })).toBe('(media: video 15 s)');
-    expect(creativeOf({ displayFormat: 'VIDEO', cards: [{}, {}] })).toBe('(media: 2 cards)');
-  });
-
-  test('stands alone where the media agree, or are unknown', () => {
-    expect(creativeOf({ displayFormat: 'VIDEO', media: [] })).toBeUndefined();
-    expect(creativeOf({ displayFormat: 'IMAGE', media: [asset('THUMB', 0), asset('THUMB', 1)] })).toBe('2 images');
-    expect(creativeOf({ displayFormat: 'DCO', media: [asset('THUMB', 0)] })).toBe('image');
-  });
-});
+test.each<[what: string, ad: Record<string, unknown>, words: string | undefined]>([
+  ['a video by its length', { displayFormat: 'VIDEO', media: [film, asset('THUMB', 0)] }, '15 s'],
+  ['no picture', { displayFormat: 'IMAGE', media: [asset('THUMB', 0), asset('PA_PP')] }, undefined],
+  ['cards by their number', { displayFormat: 'DCO', cards: [{}, {}] }, '2 cards'],
+  ['pictures without a format', { media: images }, '2 images'],
+  ['several pictures', { displayFormat: 'IMAGE', media: images }, '2 images'],
+  ['a picture of another format', { displayFormat: 'DCO', media: [asset('THUMB', 0)] }, 'image'],
+  ['videos of cards', { displayFormat: 'CAROUSEL', media: ofCards, cards: [{}, {}, {}] }, '3 cards (3 videos 8–10 s)'],
+  [
+    'a video beside cards',
+    { displayFormat: 'VIDEO', media: [film, ...ofCards], cards: [{}, {}, {}] },
+    '15 s + 3 cards (3 videos 8–10 s)',
+  ],
+  ['nothing that is unknown', {}, undefined],
+  ['no media that are unknown', { displayFormat: 'VIDEO', media: [] }, undefined],
+  ['a picture that is called a video', { displayFormat: 'VIDEO', media: [asset('THUMB', 0)] }, '(media: image)'],
+  ['a video that is called a picture', { displayFormat: 'IMAGE', media: [film] }, '(media: video 15 s)'],
+  ['cards that are called a video', { displayFormat: 'VIDEO', cards: [{}, {}] }, '(media: 2 cards)'],
+])('describes %s, without stills and portraits, and without repeating the format', (_, ad, words) =>
+  expect(creativeOf(ad)).toBe(words),
+);
 
 describe('the pictures and videos of an ad', () => {
   const urlsOf = (assets: { url?: unknown }[]) => assets.map(({ url }) => url);

@@ -34,8 +34,11 @@ describe('an advertiser page', () => {
 });
 
 describe('a list', () => {
-  test('without items says so', () => {
+  test('without items says so, and that they may be on the next page', () => {
     expect(pageListText({ items: [], cursor: null, hasMore: false })).toBe('No pages found.');
+    expect(pageListText({ items: [], hasMore: true, cursor: 'next-one' })).toBe(
+      'No pages on this page.\n\nMore with cursor:\nnext-one',
+    );
   });
 
   test('that goes on numbers its items where the last one ended', () => {
@@ -52,11 +55,5 @@ describe('a list', () => {
     const elsewhere = { pageId: 'z', appUrl: 'https://other.example/pages/z' };
     expect(appUrlPattern([...pages, elsewhere], 'pageId')).toBeUndefined();
     expect(appUrlPattern([{ pageId: 'z', appUrl: 'javascript:alert(1)//z' }], 'pageId')).toBeUndefined();
-  });
-
-  test('may be on the next page of a list where none is on this one', () => {
-    expect(pageListText({ items: [], hasMore: true, cursor: 'next-one' })).toBe(
-      'No pages on this page.\n\nMore with cursor:\nnext-one',
-    );
   });
 });

@@ -67,6 +67,8 @@ const all = { openLinks: {}, message: { text: {} }, updateModelContext: { text: 
 export async function openStage(browser: Browser): Promise<Stage> {
   const browserContext = await browser.newContext({ reducedMotion: 'reduce' });
   const page = await browserContext.newPage();
+  // A busy machine may need long for what a person waits a moment for.
+  page.setDefaultTimeout(60_000);
   const inHost = <Answer>(run: string, ...args: unknown[]): Promise<Answer> =>
     page.evaluate(`window.${run}(...${JSON.stringify(args)})`);
   /** What the host shows now. */
