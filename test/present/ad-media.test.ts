@@ -19,6 +19,7 @@ test.each<[what: string, ad: Record<string, unknown>, words: string | undefined]
   ['a video by its length', { displayFormat: 'VIDEO', media: [film, asset('THUMB', 0)] }, '15 s'],
   ['no picture', { displayFormat: 'IMAGE', media: [asset('THUMB', 0), asset('PA_PP')] }, undefined],
   ['cards by their number', { displayFormat: 'DCO', cards: [{}, {}] }, '2 cards'],
+  ['no picture beside cards', { displayFormat: 'DCO', media: [asset('THUMB', 0)], cards: [{}, {}] }, '2 cards'],
   ['pictures without a format', { media: images }, '2 images'],
   ['several pictures', { displayFormat: 'IMAGE', media: images }, '2 images'],
   ['a picture of another format', { displayFormat: 'DCO', media: [asset('THUMB', 0)] }, 'image'],
