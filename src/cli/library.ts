@@ -46,8 +46,6 @@ export interface LibraryCommandOptions {
   stopRequested(): Promise<void>;
   /** How long to wait then for answers in flight, in milliseconds. */
   drainDeadline: number;
-  /** For tests, which cannot wait as long as the default. */
-  timing?: DatabaseOptions['timing'];
 }
 
 export type LibraryJob = Extract<Job, { name: `library ${string}` }>;
@@ -56,11 +54,11 @@ const defaultDatabase = 'ad-library.db';
 
 /** Runs one of the `library` commands; returns the exit code. */
 export async function runLibrary(job: LibraryJob, options: LibraryCommandOptions): Promise<number> {
-  const { config, now, print, say, timing } = options;
+  const { config, now, print, say } = options;
   const name = config.database ?? defaultDatabase;
   const onWait = (database: string) =>
     say(`ad-library-mcp: waiting for ${database}, which another process has or had open\n`);
-  const target: DatabaseOptions = { database: name, now, timing, onWait };
+  const target: DatabaseOptions = { database: name, now, onWait };
   switch (job.name) {
     case 'library serve':
       return serve(options, target);

@@ -5,127 +5,125 @@ import type { ServedLibrary } from './support/served-library.ts';
 
 const adsOf = async (served: ServedLibrary, filters = {}) => (await served.found(filters)).items;
 
-test('ads are imported as scrapers write them', async ({ served }) => {
-  const scraped = {
-    ad_archive_id: '123456789',
-    page_id: '42',
-    is_active: true,
-    start_date: 1_767_225_600,
-    end_date: 1_767_312_000,
-    collation_count: 3,
-    publisher_platform: ['facebook', 'INSTAGRAM'],
-    targeted_or_reached_countries: ['FR'],
-    spend: { lower_bound: '100', upper_bound: '199' },
-    impressions: { lower_bound: '1000' },
-    snapshot: {
-      page_name: 'Made-up Page',
-      page_profile_picture_url: 'https://media.example/p.jpg',
-      title: 'A title',
-      body: { text: 'A body' },
-      caption: 'shop.example',
-      cta_type: 'SHOP_NOW',
-      display_format: 'video',
-      link_url: 'https://www.shop.example/x',
-      images: [{ original_image_url: 'https://media.example/1.jpg' }],
-      videos: [{ video_hd_url: 'https://media.example/1.mp4', video_preview_image_url: 'https://media.example/v.jpg' }],
-      cards: [{ title: 'Card', resized_image_url: 'https://media.example/c.jpg' }],
-    },
-  };
-  expect(await served.load(scraped, scraped)).toMatchObject({ ads: 2, fromPublicArchive: 2, skipped: 0 });
-  const items = await adsOf(served, { query: 'card body', countries: 'FR' });
-  expect(items).toHaveLength(1);
-  const { id, ...ad } = items[0];
-  expect(ad).toEqual({
-    adArchiveId: '123456789',
-    pageId: '42',
-    sourcePageExternalId: '42',
-    headline: 'A title',
-    body: 'A body',
-    offerLink: 'https://www.shop.example/x',
-    displayUrl: 'shop.example',
-    startedAt: '2026-01-01T00:00:00.000Z',
-    lastSeenAt: '2026-01-02T00:00:00.000Z',
-    endDate: null,
-    duplicates: 3,
-    adSpendMin: 100,
-    adSpendMax: 199,
-    ctaType: 'SHOP_NOW',
-    displayFormat: 'VIDEO',
-    countries: ['FR'],
-    publisherPlatform: ['FACEBOOK', 'INSTAGRAM'],
-    media: [
-      { type: 'VID', url: 'https://media.example/1.mp4', nr: 0, urls: { preview: 'https://media.example/v.jpg' } },
-      { type: 'THUMB', url: 'https://media.example/1.jpg', nr: 0 },
-      { type: 'CARD_THUMB', url: 'https://media.example/c.jpg', nr: 0 },
-      { type: 'PA_PP', url: 'https://media.example/p.jpg', nr: null },
-    ],
-    cards: [{ title: 'Card', resized_image_url: 'https://media.example/c.jpg' }],
-    page: { pageName: 'Made-up Page' },
-    website: { siteDomain: 'shop.example' },
-    impressionsMin: 1000,
-  });
-  expect((await served.get('/v1/pages/42')).body.pageName).toBe('Made-up Page');
-});
+/** A key of the archive (a dot is its snapshot), what stands there, and what the ad has of it. */
+type Row = readonly [key: string, written: unknown, becomes?: object];
 
-test('ads are imported as the official archive answers, with what it says about money, audience and targeting', async ({
-  served,
-}) => {
-  const reach = [{ country: 'GB', age_gender_breakdowns: [{ age_range: '18-24', male: 3 }] }];
-  const official = {
-    id: '2001',
-    page_id: '9',
-    page_name: 'Other Page',
-    ad_creative_bodies: ['One', 'Two'],
-    ad_creative_link_titles: ['Only one'],
-    ad_creative_link_captions: ['a.example', 'b.example'],
-    ad_creative_link_descriptions: ['D', 'E'],
-    ad_delivery_start_time: '2026-02-01',
-    ad_delivery_stop_time: '2026-02-03',
-    publisher_platforms: ['facebook'],
-    bylines: 'Friends of Tests',
-    currency: 'GBP',
-    spend: { lower_bound: '0', upper_bound: '199' },
-    impressions: { lower_bound: '1000000' },
-    estimated_audience_size: { lower_bound: 5001, upper_bound: 10000 },
-    demographic_distribution: [{ age: '18-24', gender: 'female', percentage: '0.25' }],
-    delivery_by_region: [{ region: 'Wales', percentage: '1' }],
-    target_locations: [{ name: 'Wales', type: 'regions', excluded: false }],
-    target_ages: ['18', '65+'],
-    target_gender: 'All',
-    languages: ['cy', 'en'],
-    age_country_gender_reach_breakdown: reach,
-    ad_snapshot_url: 'https://archive.example/render_ad/?access_token=SECRET&id=2001',
-  };
-  await served.load({ data: [official], paging: {} });
-  const [ad] = await adsOf(served, { daysRunningFrom: 2, daysRunningTo: 2 });
-  expect(ad).toMatchObject({
-    page: { pageName: 'Other Page' },
-    headline: 'Only one',
-    body: 'One',
-    bodies: ['One', 'Two'],
-    displayUrl: 'a.example',
-    displayUrls: ['a.example', 'b.example'],
-    linkDescriptions: ['D', 'E'],
-    startedAt: '2026-02-01T00:00:00.000Z',
-    endDate: '2026-02-03T00:00:00.000Z',
-    bylines: 'Friends of Tests',
-    currency: 'GBP',
-    adSpendMin: 0,
-    adSpendMax: 199,
-    impressionsMin: 1_000_000,
-    audienceSizeMin: 5001,
-    audienceSizeMax: 10_000,
-    demographics: [{ age: '18-24', gender: 'female', percentage: 0.25 }],
-    regions: [{ region: 'Wales', percentage: 1 }],
-    targetLocations: [{ name: 'Wales', type: 'regions', excluded: false }],
-    targetAges: ['18', '65+'],
-    targetGender: 'All',
-    languages: ['cy', 'en'],
-    ageCountryGenderReachBreakdown: reach,
-    adSnapshotUrl: 'https://archive.example/render_ad/?id=2001',
-  });
-  for (const absent of ['headlines', 'impressionsMax', 'impressions', 'spend']) expect(ad).not.toHaveProperty(absent);
-  expect(JSON.stringify(ad)).not.toContain('SECRET');
+function recordOf(rows: readonly Row[]): object {
+  const own = rows.filter(([key]) => !key.startsWith('.')).map(([key, written]) => [key, written]);
+  const snapshot = rows.filter(([key]) => key.startsWith('.')).map(([key, written]) => [key.slice(1), written]);
+  return Object.fromEntries(snapshot.length > 0 ? [...own, ['snapshot', Object.fromEntries(snapshot)]] : own);
+}
+
+/** All of the ad but its id. */
+const adFrom = (rows: readonly Row[]): { pageId?: string; page?: object } =>
+  Object.assign({ media: [], cards: [], website: {} }, ...rows.map(([, , becomes]) => becomes));
+
+const media = 'https://media.example';
+const scraped: Row[] = [
+  ['ad_archive_id', '123456789', { adArchiveId: '123456789' }],
+  ['page_id', '42', { pageId: '42', sourcePageExternalId: '42' }],
+  ['start_date', 1_767_225_600, { startedAt: '2026-01-01T00:00:00.000Z' }],
+  ['end_date', 1_767_312_000, { lastSeenAt: '2026-01-02T00:00:00.000Z' }],
+  ['is_active', true, { endDate: null }],
+  ['collation_count', 3, { duplicates: 3 }],
+  ['publisher_platform', ['facebook', 'INSTAGRAM'], { publisherPlatform: ['FACEBOOK', 'INSTAGRAM'] }],
+  ['targeted_or_reached_countries', ['FR'], { countries: ['FR'] }],
+  ['spend', { lower_bound: '100', upper_bound: '199' }, { adSpendMin: 100, adSpendMax: 199 }],
+  ['impressions', { lower_bound: '1000' }, { impressionsMin: 1000 }],
+  ['.page_name', 'Made-up Page', { page: { pageName: 'Made-up Page' } }],
+  ['.title', 'A title', { headline: 'A title' }],
+  ['.body', { text: 'A body' }, { body: 'A body' }],
+  ['.caption', 'shop.example', { displayUrl: 'shop.example' }],
+  ['.cta_type', 'SHOP_NOW', { ctaType: 'SHOP_NOW' }],
+  ['.display_format', 'video', { displayFormat: 'VIDEO' }],
+  [
+    '.link_url',
+    'https://www.shop.example/x',
+    { offerLink: 'https://www.shop.example/x', website: { siteDomain: 'shop.example' } },
+  ],
+  ['.videos', [{ video_hd_url: `${media}/1.mp4`, video_preview_image_url: `${media}/v.jpg` }]],
+  ['.images', [{ original_image_url: `${media}/1.jpg` }]],
+  [
+    '.cards',
+    [{ title: 'Card', resized_image_url: `${media}/c.jpg` }],
+    { cards: [{ title: 'Card', resized_image_url: `${media}/c.jpg` }] },
+  ],
+  [
+    '.page_profile_picture_url',
+    `${media}/p.jpg`,
+    {
+      media: [
+        { type: 'VID', url: `${media}/1.mp4`, nr: 0, urls: { preview: `${media}/v.jpg` } },
+        { type: 'THUMB', url: `${media}/1.jpg`, nr: 0 },
+        { type: 'CARD_THUMB', url: `${media}/c.jpg`, nr: 0 },
+        { type: 'PA_PP', url: `${media}/p.jpg`, nr: null },
+      ],
+    },
+  ],
+];
+
+const reach = [{ country: 'GB', age_gender_breakdowns: [{ age_range: '18-24', male: 3 }] }];
+const female = { age: '18-24', gender: 'female' };
+const wales = { name: 'Wales', type: 'regions', excluded: false };
+const render = 'https://archive.example/render_ad/?';
+
+const official: Row[] = [
+  ['id', '2001', { adArchiveId: '2001' }],
+  ['page_id', '9', { pageId: '9', sourcePageExternalId: '9' }],
+  ['page_name', 'Other Page', { page: { pageName: 'Other Page' } }],
+  ['ad_creative_bodies', ['One', 'Two'], { body: 'One', bodies: ['One', 'Two'] }],
+  ['ad_creative_link_titles', ['Only one'], { headline: 'Only one' }],
+  [
+    'ad_creative_link_captions',
+    ['a.example', 'b.example'],
+    { displayUrl: 'a.example', displayUrls: ['a.example', 'b.example'], website: { siteDomain: 'a.example' } },
+  ],
+  ['ad_creative_link_descriptions', ['D', 'E'], { linkDescription: 'D', linkDescriptions: ['D', 'E'] }],
+  ['ad_delivery_start_time', '2026-02-01', { startedAt: '2026-02-01T00:00:00.000Z' }],
+  [
+    'ad_delivery_stop_time',
+    '2026-02-03',
+    { lastSeenAt: '2026-02-03T00:00:00.000Z', endDate: '2026-02-03T00:00:00.000Z' },
+  ],
+  ['publisher_platforms', ['facebook'], { publisherPlatform: ['FACEBOOK'] }],
+  ['bylines', 'Friends of Tests', { bylines: 'Friends of Tests' }],
+  ['currency', 'GBP', { currency: 'GBP' }],
+  ['spend', { lower_bound: '0', upper_bound: '199' }, { adSpendMin: 0, adSpendMax: 199 }],
+  ['impressions', { lower_bound: '1000000' }, { impressionsMin: 1_000_000 }],
+  [
+    'estimated_audience_size',
+    { lower_bound: 5001, upper_bound: 10_000 },
+    { audienceSizeMin: 5001, audienceSizeMax: 10_000 },
+  ],
+  [
+    'demographic_distribution',
+    [{ ...female, percentage: '0.25' }],
+    { demographics: [{ ...female, percentage: 0.25 }] },
+  ],
+  ['delivery_by_region', [{ region: 'Wales', percentage: '1' }], { regions: [{ region: 'Wales', percentage: 1 }] }],
+  ['target_locations', [wales], { targetLocations: [wales] }],
+  ['target_ages', ['18', '65+'], { targetAges: ['18', '65+'] }],
+  ['target_gender', 'All', { targetGender: 'All' }],
+  ['languages', ['cy', 'en'], { languages: ['cy', 'en'] }],
+  ['age_country_gender_reach_breakdown', reach, { ageCountryGenderReachBreakdown: reach }],
+  ['ad_snapshot_url', `${render}access_token=SECRET&id=2001`, { adSnapshotUrl: `${render}id=2001` }],
+];
+
+test.for<[name: string, rows: Row[], filters: object, wrap?: (record: object) => unknown]>([
+  ['scrapers write them', scraped, { query: 'card body', countries: 'FR' }],
+  [
+    'the official archive answers',
+    official,
+    { daysRunningFrom: 2, daysRunningTo: 2 },
+    (one) => ({ data: [one], paging: {} }),
+  ],
+])('ads are imported as %s', async ([_, rows, filters, wrap], { served }) => {
+  const record = wrap?.(recordOf(rows)) ?? recordOf(rows);
+  expect(await served.load(record, record)).toMatchObject({ ads: 2, updated: 1, fromPublicArchive: 2, skipped: 0 });
+  const ad = { id: expect.any(String), ...adFrom(rows) };
+  expect(await adsOf(served, filters)).toEqual([ad]);
+  // The page that is made from it.
+  expect((await served.found({}, 'pages')).items).toMatchObject([{ pageId: ad.pageId, ...ad.page }]);
 });
 
 test('what fits no field is kept under its own name, in the snapshot too', async ({ served }) => {
@@ -185,57 +183,40 @@ test('malformed ads never make the import fail', async ({ served }) => {
 });
 
 const cell = (text: string) => `"${text.replaceAll('"', '""')}"`;
-const ages = '{"age":"18-24","gender":"female","percentage":"0.25"}, {"age":"65+","gender":"male","percentage":0.75}';
-const row = [
-  ['ad_archive_id', '1234567890123456'],
-  ['page_id', '77'],
-  ['page_name', cell('The "Page"')],
-  ['byline', 'Friends of Tests'],
-  ['ad_creative_bodies', cell('First line\r\nand, another')],
-  ['ad_creative_link_titles', cell('["One","Two"]')],
-  ['ad_delivery_start_time', '2024-01-02'],
-  ['impressions', cell('lower_bound: 1000, upper_bound: 4999')],
-  ['spend', cell('{"lower_bound":"0","upper_bound":"99"}')],
-  ['currency', 'EUR'],
-  ['publisher_platforms', cell('facebook,instagram')],
-  ['languages', 'de'],
-  ['demographic_distribution', cell(ages)],
-  ['estimated_audience_size', 'lower_bound: 1000001'],
+const male = { age: '65+', gender: 'male' };
+const ages = [
+  { ...female, percentage: 0.25 },
+  { ...male, percentage: 0.75 },
+];
+
+/** Cells as the archive writes them. */
+const cells: (readonly [column: string, cell: string, becomes?: object])[] = [
+  ['ad_archive_id', '1234567890123456', { adArchiveId: '1234567890123456' }],
+  ['page_id', '77', { pageId: '77', sourcePageExternalId: '77' }],
+  ['page_name', cell('The "Page"'), { page: { pageName: 'The "Page"' } }],
+  ['byline', 'Friends of Tests', { bylines: 'Friends of Tests' }],
+  ['ad_creative_bodies', cell('First line\r\nand, another'), { body: 'First line\r\nand, another' }],
+  ['ad_creative_link_titles', cell('["One","Two"]'), { headline: 'One', headlines: ['One', 'Two'] }],
+  ['ad_delivery_start_time', '2024-01-02', { startedAt: '2024-01-02T00:00:00.000Z' }],
+  ['impressions', cell('lower_bound: 1000, upper_bound: 4999'), { impressionsMin: 1000, impressionsMax: 4999 }],
+  ['spend', cell('{"lower_bound":"0","upper_bound":"99"}'), { adSpendMin: 0, adSpendMax: 99 }],
+  ['currency', 'EUR', { currency: 'EUR' }],
+  ['publisher_platforms', cell('facebook,instagram'), { publisherPlatform: ['FACEBOOK', 'INSTAGRAM'] }],
+  ['languages', 'de', { languages: ['de'] }],
+  ['demographic_distribution', cell(JSON.stringify(ages).slice(1, -1)), { demographics: ages }],
+  ['estimated_audience_size', 'lower_bound: 1000001', { audienceSizeMin: 1_000_001 }],
   ['ad_creation_time', ''],
-] as const;
+];
 
 test.for([
   ['commas and CRLF', ',', '\r\n'],
   ['semicolons and LF', ';', '\n'],
-] as const)('ads as CSV with %s', async ([_, delimiter, lineEnd], { served }) => {
-  const header = row.map(([name]) => name).join(delimiter);
-  const cells = row.map(([, text]) => text).join(delimiter);
-  const report = await served.load(['\uFEFF', header, lineEnd, cells, lineEnd, lineEnd].join(''));
+] as const)('ads are imported from CSV with %s', async ([_, delimiter, lineEnd], { served }) => {
+  const lines = [cells.map(([column]) => column), cells.map(([, text]) => text)].map((one) => one.join(delimiter));
+  const report = await served.load(`\uFEFF${lines.join(lineEnd)}${lineEnd}${lineEnd}`);
   expect(report).toMatchObject({ ads: 1, fromPublicArchive: 1, skipped: 0, problems: [] });
-  expect(await adsOf(served, { query: '"and another" two friends' })).toMatchObject([
-    {
-      adArchiveId: '1234567890123456',
-      pageId: '77',
-      page: { pageName: 'The "Page"' },
-      body: 'First line\r\nand, another',
-      headline: 'One',
-      headlines: ['One', 'Two'],
-      bylines: 'Friends of Tests',
-      startedAt: '2024-01-02T00:00:00.000Z',
-      impressionsMin: 1000,
-      impressionsMax: 4999,
-      adSpendMin: 0,
-      adSpendMax: 99,
-      currency: 'EUR',
-      publisherPlatform: ['FACEBOOK', 'INSTAGRAM'],
-      languages: ['de'],
-      demographics: [
-        { age: '18-24', gender: 'female', percentage: 0.25 },
-        { age: '65+', gender: 'male', percentage: 0.75 },
-      ],
-      audienceSizeMin: 1_000_001,
-    },
-  ]);
+  const found = await adsOf(served, { query: '"and another" two friends' });
+  expect(found).toEqual([{ ...adFrom(cells), id: expect.any(String) }]);
 });
 
 test('rows that cannot be used are named by their line', async ({ served }) => {

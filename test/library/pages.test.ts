@@ -44,6 +44,8 @@ test('the addresses that lists name as those of the app show the ad, its adverti
   expect(key).toContain('30 ads');
   const { text } = await library.get(addressOf(ads[3]));
   expect(text).toContain('Socks 3');
+  // Its picture is elsewhere.
+  expect(text).toContain('it is not kept in this library');
   expect(text).toContain('href="/pages/shop%2F1%20%25%3F%23"');
   const advertiser = await library.get('/pages/shop%2F1%20%25%3F%23');
   expect(advertiser.text).toContain('30 ads');

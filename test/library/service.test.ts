@@ -297,6 +297,9 @@ test('the interface is described in OpenAPI 3.1, version 1.0.0, with every opera
   expect(new Set(used)).toEqual(new Set(Object.keys(body.components.schemas)));
   expect(body[filtersExtension]).toEqual(describedFilters());
   expect(SearchFilters.parse(describedFilters())).toEqual(describedFilters());
+  const filter = { key: 'a', type: 'string', description: 'b' };
+  for (const wrong of [[{ ...filter, type: 'text' }], [filter, filter]])
+    expect(SearchFilters.safeParse({ ads: wrong }).success).toBe(false);
 });
 
 test('no request caused an internal error; one reaches the log in full, and callers as a plain 500', async () => {
