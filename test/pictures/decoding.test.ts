@@ -89,9 +89,12 @@ test('decoding that takes too long is ended, other tenants wait for nothing, and
   const hasty = openTestPictures([host.host], { drawMs: 4000 });
   const [attacker, other] = [hasty.of('attacker'), hasty.of('other')];
   const tooLong = { reason: 'decoding it takes too long' };
+  // Both threads are there before.
+  const jpegs = await Promise.all([anotherPicture(), anotherPicture(), anotherPicture()]);
+  await Promise.all([attacker, other].map((pictures, at) => show(jpegs[at] as Uint8Array, pictures)));
   const address = host.serve(scanBomb(20_000));
   const bomb = attacker.thumbnail(address, { side: 100, signal });
-  const first = await Promise.race([bomb, show(await anotherPicture(), other)]);
+  const first = await Promise.race([bomb, show(jpegs[2] as Uint8Array, other)]);
   expect(first).toHaveProperty('jpeg');
   expect(await bomb).toEqual(tooLong);
   expect(await show(await anotherPicture(), attacker)).toHaveProperty('jpeg');

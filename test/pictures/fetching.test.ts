@@ -213,7 +213,7 @@ describe('fetches are shared', () => {
   });
 
   test('among few: while a picture is decoded, only so many others are fetched', async () => {
-    const narrow = openTestPictures([host.host], { maxFetchesPerTenant: 2, drawMs: 2000 });
+    const narrow = openTestPictures([host.host], { maxFetchesPerTenant: 2, drawMs: 4000 });
     const shown = (bytes: Uint8Array) =>
       narrow.of('tenant').thumbnail(host.serve(bytes), { side: 100, signal: new AbortController().signal });
     const bomb = shown(scanBomb(20_000));

@@ -123,6 +123,9 @@ test('the budget of the server bounds a check in the middle', async ({ upstream,
   expect(text).toContain('What is new shows from the check after the first complete one on.');
 });
 
+const ofB = (answer: ReturnType<typeof refusal>) => (search: { filters: Record<string, unknown> }) =>
+  search.filters.q === 'b' ? answer : undefined;
+
 test.for([
   ['402', refusal(402), { error: 'payment_required', stopped: 'error' }],
   ['429', refusal(429), { stopped: 'usage_limit' }],
@@ -131,23 +134,19 @@ test.for([
   async ([, answer, stopped], { upstream, server }) => {
     const service = serveAds(upstream, 10);
     await watch(server, ['a', 'b', 'c']);
-    service.instead = ({ filters }) => (filters.q === 'b' ? answer : undefined);
+    service.instead = ofB(answer);
     const { data, text, isError } = await server.call('check_watches', calls);
     expect([isError, data.stopped]).toEqual([false, stopped.stopped]);
-    expect(data.watches).toMatchObject([
-      { name: 'a', complete: true },
-      { name: 'b', read: 0, ...stopped },
-      { name: 'c', read: 0, ...stopped },
-    ]);
+    const unread = { read: 0, ...stopped };
+    expect(data.watches).toMatchObject([{ complete: true }, { name: 'b', ...unread }, { name: 'c', ...unread }]);
     expect(text).toContain('"c"');
     expect(service.searches.filter(({ filters }) => filters.q === 'c')).toEqual([]);
-    // The next call begins with those that were not checked; where nothing is read, that is an error.
-    const again = await server.call('check_watches', { ...calls, names: ['b'] });
-    expect(again.isError).toBe(true);
+    // Where nothing is read, that is an error.
+    expect((await server.call('check_watches', { ...calls, names: ['b'] })).isError).toBe(true);
     // Where there is a complete check to compare with, what was not read names nothing.
     service.instead = () => undefined;
     await server.call('check_watches', { ...calls, names: ['b', 'c'] });
-    service.instead = ({ filters }) => (filters.q === 'b' ? answer : undefined);
+    service.instead = ofB(answer);
     const later = checksOf(await server.call('check_watches', { ...calls, names: ['a', 'b'] }));
     expect(later).toMatchObject([{ name: 'a' }, { name: 'b', read: 0, new: [], changed: [], gone: null }]);
   },
@@ -156,13 +155,10 @@ test.for([
 test('a watch that fails leaves the others alone', async ({ upstream, server }) => {
   const service = serveAds(upstream, 10);
   await watch(server, ['a', 'b', 'c']);
-  service.instead = ({ filters }) => (filters.q === 'b' ? refusal(422, { message: 'q is no filter' }) : undefined);
+  service.instead = ofB(refusal(422, { message: 'q is no filter' }));
   const { data, text } = await server.call('check_watches', calls);
-  expect(data.watches).toMatchObject([
-    { complete: true },
-    { name: 'b', error: 'invalid_request', new: null },
-    { complete: true },
-  ]);
+  const failed = { name: 'b', error: 'invalid_request', new: null };
+  expect(data.watches).toMatchObject([{ complete: true }, failed, { complete: true }]);
   expect(data.stopped).toBeUndefined();
   expect(text).toContain('q is no filter');
 });
