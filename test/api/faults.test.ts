@@ -93,7 +93,7 @@ describe('every tool, asked of a service that', () => {
   });
 
   test.for(Object.keys(delays) as (keyof typeof delays)[])('%s', async (delay, { upstream, start }) => {
-    const server = await start({ timeoutMs: 300 });
+    const server = await start({ timeoutMs: 1000 });
     upstream.does(delays[delay]);
     const results = await Promise.all(everyTool.map(({ tool, args }) => server.call(tool, args)));
     for (const result of results) expectError(server, result, 'timeout');

@@ -131,7 +131,7 @@ describe('saving an item', () => {
   ])(
     'that %s, where saves were charged, is not repeated: it may be charged again',
     async ([_, fault], { upstream, start }) => {
-      const own = await start(fault === delays.hangs ? { timeoutMs: 1500 } : {});
+      const own = await start(fault === delays.hangs ? { timeoutMs: 2500 } : {});
       upstream.does(answer(true, paid(3)), fault);
       await own.call('add_collection_item', saving);
       const { text, error } = await own.call('add_collection_item', saving);

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { SkillsClient } from '@modelcontextprotocol/client/ext/skills';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { expect, onTestFinished, test } from 'vitest';
-import { command, serveHttp } from '../support/process.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { command, type Served, serveHttp } from '../support/process.ts';
 
 const file = readFileSync(new URL('../../docs/skill/ad-research/SKILL.md', import.meta.url), 'utf8');
 
@@ -13,13 +13,17 @@ const skillsOf = async (mode: 'auto' | 'legacy', transport: Parameters<Client['c
   return { client, skills: new SkillsClient(client) };
 };
 
+let served: Served;
+beforeAll(async () => {
+  served = await serveHttp(['--demo']);
+});
+afterAll(async () => void (await served.close()));
+
 const stdio = (...args: string[]) => new StdioClientTransport(command(['--demo', ...args]));
 
 test.each(['auto', 'legacy'] as const)(
   'the skill of this package is served to clients that ask for skills (%s)',
   async (mode) => {
-    const served = await serveHttp(['--demo']);
-    onTestFinished(async () => void (await served.close()));
     for (const transport of [stdio(), new StreamableHTTPClientTransport(new URL(served.url))]) {
       const { client, skills } = await skillsOf(mode, transport);
       const [entry, ...others] = (await skills.list()).skills;
