@@ -4,8 +4,8 @@ import { replaceMarked } from './marked.ts';
 /** The settings as docs/settings.md shows them, made from the records that the command reads. */
 function settingsTable(): string {
   const rows = (Object.keys(settings) as SettingName[]).map((name) => {
-    const { variable, flag, schema, help } = settings[name] as (typeof settings)['baseUrl'];
-    const fallback = schema.safeParse(undefined).data as unknown;
+    const { variable, flag, read, help } = settings[name] as (typeof settings)['baseUrl'];
+    const fallback = read(undefined) as unknown;
     return `| \`${variable}\` | ${flag ? `\`${flag}\`` : ''} | ${shown(fallback)} | ${help} |`;
   });
   return ['| variable | flag | default | meaning |', '|---|---|---|---|', ...rows].join('\n');

@@ -14,43 +14,52 @@ import * as z from 'zod';
  */
 export const filterTypes = ['query', 'string', 'strings', 'integer', 'number', 'boolean', 'date', 'filters'] as const;
 
-export const SearchFilter = z
-  .strictObject({
-    key: z.string().min(1).max(100),
-    type: z.enum(filterTypes),
-    description: z.string().min(1).max(1000).optional().describe('for people'),
-    note: z.string().min(1).max(100).optional().describe('a few words that the model reads beside the key'),
-    values: z.array(z.string()).min(1).optional().describe('the values allowed (string, strings)'),
-    open: z.boolean().optional().describe('true: the values listed are common ones, and others are allowed'),
-    single: z.boolean().optional().describe('true: no record has more than one value, so counts by value add up'),
-    counted: z
-      .boolean()
-      .optional()
-      .describe('true: a search with countBy of this key tells its values with their numbers'),
-    fields: z.array(z.string()).min(1).optional().describe('the fields it looks in (query)'),
-    minimum: z.number().optional().describe('lowest value (integer, number)'),
-    maximum: z.number().optional().describe('highest value (integer, number)'),
-    maxLength: z.number().int().positive().optional().describe('longest text (query, string) or list (strings)'),
-    default: z.union([z.string(), z.number(), z.boolean()]).optional().describe('the value when it is left out'),
-    example: z.unknown().optional(),
-  })
-  .describe('one filter key of a search; the key "limit" describes the page size');
-export type SearchFilter = z.infer<typeof SearchFilter>;
+const searchFilter = () =>
+  z
+    .strictObject({
+      key: z.string().min(1).max(100),
+      type: z.enum(filterTypes),
+      description: z.string().min(1).max(1000).optional().describe('for people'),
+      note: z.string().min(1).max(100).optional().describe('a few words that the model reads beside the key'),
+      values: z.array(z.string()).min(1).optional().describe('the values allowed (string, strings)'),
+      open: z.boolean().optional().describe('true: the values listed are common ones, and others are allowed'),
+      single: z.boolean().optional().describe('true: no record has more than one value, so counts by value add up'),
+      counted: z
+        .boolean()
+        .optional()
+        .describe('true: a search with countBy of this key tells its values with their numbers'),
+      fields: z.array(z.string()).min(1).optional().describe('the fields it looks in (query)'),
+      minimum: z.number().optional().describe('lowest value (integer, number)'),
+      maximum: z.number().optional().describe('highest value (integer, number)'),
+      maxLength: z.number().int().positive().optional().describe('longest text (query, string) or list (strings)'),
+      default: z.union([z.string(), z.number(), z.boolean()]).optional().describe('the value when it is left out'),
+      example: z.unknown().optional(),
+    })
+    .describe('one filter key of a search; the key "limit" describes the page size');
+export type SearchFilter = z.infer<ReturnType<typeof searchFilter>>;
 
-const filterList = z
-  .array(SearchFilter)
-  .refine((filters) => new Set(filters.map(({ key }) => key)).size === filters.length, 'each key may appear only once')
-  .default([]);
+const filterList = () =>
+  z
+    .array(searchFilter())
+    .refine(
+      (filters) => new Set(filters.map(({ key }) => key)).size === filters.length,
+      'each key may appear only once',
+    )
+    .default([]);
 
-export const SearchFilters = z
-  .strictObject({
-    ads: filterList.describe('keys of searchAds'),
-    pages: filterList.describe('keys of searchPages'),
-    inclusive: z.boolean().optional().describe('true: keys that end in From and To include the bound itself'),
-    ignoresCase: z.boolean().optional().describe('true: upper and lower case make no difference'),
-  })
-  .describe('the filter keys of a service, by search');
-export type SearchFilters = z.infer<typeof SearchFilters>;
+const searchFilters = () =>
+  z
+    .strictObject({
+      ads: filterList().describe('keys of searchAds'),
+      pages: filterList().describe('keys of searchPages'),
+      inclusive: z.boolean().optional().describe('true: keys that end in From and To include the bound itself'),
+      ignoresCase: z.boolean().optional().describe('true: upper and lower case make no difference'),
+    })
+    .describe('the filter keys of a service, by search');
+export type SearchFilters = z.infer<ReturnType<typeof searchFilters>>;
+
+/** @throws ZodError */
+export const readSearchFilters = (json: unknown): SearchFilters => searchFilters().parse(json);
 
 /**
  * Where the local library's OpenAPI document holds its filters in this form. The key names this package, so that no

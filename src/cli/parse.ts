@@ -284,8 +284,8 @@ function addCommand(program: Command, name: string, line: CommandLine): Command 
 
 function addSettings(command: Command, { settings: names = [], texts = {} }: CommandLine): void {
   for (const name of names) {
-    const { flag, value, help, schema } = settings[name] as Setting;
-    const fallback = value && schema.safeParse(undefined).data;
+    const { flag, value, help, read } = settings[name] as Setting;
+    const fallback = value && read(undefined);
     const text = texts[name] ?? help;
     const shown = ['string', 'number'].includes(typeof fallback) ? `${text} (default: ${fallback})` : text;
     if (flag) command.option(value ? `${flag} <${value}>` : flag, shown);

@@ -35,11 +35,14 @@ export function readConfig(environment: NodeJS.ProcessEnv, flags: Flags = {}, op
     if (isFlag(name)) problems.set(name, `${flag} ${problem}`);
     else problems.set(name, `${variable} ${problem}${options.listens ? '' : inTheForm(title)}`);
   };
-  const values = Object.entries(settings).map(([key, { variable, schema }]: [string, Setting]) => {
+  const values = Object.entries(settings).map(([key, { variable, read }]: [string, Setting]) => {
     const name = key as SettingName;
-    const result = schema.safeParse(present(flags[name]) ?? present(environment[variable]));
-    if (!result.success) report(name, result.error.issues[0]?.message ?? 'is not valid');
-    return [name, result.success ? result.data : schema.safeParse(undefined).data];
+    try {
+      return [name, read(present(flags[name]) ?? present(environment[variable]))];
+    } catch (error) {
+      report(name, (error as Error).message);
+      return [name, read(undefined)];
+    }
   });
   const config = Object.fromEntries(values) as Config;
   for (const [name, problem] of combinedProblems(config, options)) if (!problems.has(name)) report(name, problem);

@@ -1,95 +1,118 @@
 import { readFileSync, statSync } from 'node:fs';
 import { isIP, isIPv4 } from 'node:net';
 import * as z from 'zod';
-import { SearchFilters } from '../api/search-filters.ts';
+import { readSearchFilters, type SearchFilters } from '../api/search-filters.ts';
 
-/** The types of settings. Their error messages follow the name of the setting. */
+/**
+ * Reads the text of a setting. Throws an error whose message follows the name of the setting. No schemas: a host waits
+ * while those of a few dozen settings are made.
+ */
+export type Read<Value> = (text: string) => Value;
+
+const wrong = (problem: string): never => {
+  throw new Error(problem);
+};
+
+/** A setting without a default. */
+export const optional =
+  <Value>(read: Read<Value>) =>
+  (text: string | undefined): Value | undefined =>
+    text === undefined ? undefined : read(text);
+
+export const withDefault =
+  <Value>(read: Read<Value>, value: NoInfer<Value>) =>
+  (text: string | undefined): Value =>
+    text === undefined ? value : read(text);
+
+export const anyText: Read<string> = (text) => text;
+
+export const apiKey: Read<string> = (text) =>
+  /^[\x21-\x7e]+$/.test(text) ? text : wrong('must be the key as shown in the developer portal, without spaces');
 
 const yes = ['true', '1', 'yes', 'on'];
 const no = ['false', '0', 'no', 'off'];
-export const onOff = z
-  .string()
-  .toLowerCase()
-  .refine((text) => [...yes, ...no].includes(text), 'must be true or false')
-  .transform((text) => yes.includes(text));
+export const onOff: Read<boolean> = (text) => {
+  const word = text.toLowerCase();
+  return yes.includes(word) || (no.includes(word) ? false : wrong('must be true or false'));
+};
 
-export const wholeNumber = (min: number, max: number) =>
-  z.coerce
-    .number(`must be a whole number from ${min} to ${max}`)
-    .refine((value) => Number.isInteger(value) && value >= min && value <= max, {
-      error: `must be a whole number from ${min} to ${max}`,
-    });
+export const oneOf =
+  <const Word extends string>(words: readonly Word[], problem: string): Read<Word> =>
+  (text) =>
+    words.find((word) => word === text) ?? wrong(problem);
 
-export const sealSecret = z
-  .string()
-  .min(32, 'must have at least 32 characters; make one with: openssl rand -base64 32');
+export const wholeNumber =
+  (min: number, max: number): Read<number> =>
+  (text) => {
+    const value = Number(text);
+    const fits = Number.isInteger(value) && value >= min && value <= max;
+    return fits ? value : wrong(`must be a whole number from ${min} to ${max}`);
+  };
+
+export const sealSecret: Read<string> = (text) =>
+  text.length >= 32 ? text : wrong('must have at least 32 characters; make one with: openssl rand -base64 32');
 
 /** A list that holds no name is a slip: whoever means none leaves the setting empty. */
-export const names = z
-  .string()
-  .transform((text) =>
-    text
-      .split(',')
-      .map((name) => name.trim())
-      .filter((name) => name !== ''),
-  )
-  .refine((all) => all.length > 0, 'must hold at least one name, or be left empty');
+export const names: Read<string[]> = (text) => {
+  const all = text
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+  return all.length > 0 ? all : wrong('must hold at least one name, or be left empty');
+};
 
 /** Accepts an IPv6 host in brackets, too, as in an address. */
-export const hostName = z.string().transform((text) => text.replace(/^\[(.*)\]$/, '$1'));
+export const hostName: Read<string> = (text) => text.replace(/^\[(.*)\]$/, '$1');
 
 /** Host names as they appear in requests, without a port. */
-export const hostNames = names.transform((all, context) => {
-  const wrong = all.filter((name) => /[/:]/.test(name) && !name.startsWith('['));
-  if (wrong.length > 0)
-    context.addIssue({
-      code: 'custom',
-      message: `must contain only host names, without scheme or port: ${wrong.join(', ')}`,
-    });
+export const hostNames: Read<string[]> = (text) => {
+  const all = names(text);
+  const others = all.filter((name) => /[/:]/.test(name) && !name.startsWith('['));
+  if (others.length > 0) wrong(`must contain only host names, without scheme or port: ${others.join(', ')}`);
   return all.map((name) => name.toLowerCase());
-});
+};
 
 export const isLoopback = (host: string) =>
   ['localhost', '::1', '[::1]'].includes(host) || (host.startsWith('127.') && isIPv4(host));
 
 /** Every request carries the key, so only loopback addresses may be unencrypted. */
-const address = z.string().superRefine((text, context) => {
+function addressIn(text: string): URL {
   // The parser would leave out line breaks and tabs, and go to another address than the one that is read.
   const url = !/\s/.test(text) && URL.canParse(text) ? new URL(text) : undefined;
-  const problem =
-    url === undefined || !/^https?:$/.test(url.protocol)
-      ? 'must be an address such as https://api.example.com'
-      : url.protocol === 'http:' && !isLoopback(url.hostname)
-        ? 'must begin with https:// (http:// is only allowed for this machine)'
-        : url.username || url.password || url.search || url.hash
-          ? 'must not contain a user, query or fragment'
-          : undefined;
-  if (problem) context.addIssue({ code: 'custom', message: problem });
-});
+  if (url === undefined || !/^https?:$/.test(url.protocol))
+    return wrong('must be an address such as https://api.example.com');
+  if (url.protocol === 'http:' && !isLoopback(url.hostname))
+    return wrong('must begin with https:// (http:// is only allowed for this machine)');
+  if (url.username || url.password || url.search || url.hash)
+    return wrong('must not contain a user, query or fragment');
+  return url;
+}
 
 /** Normalizes an address: `HTTP://LOCALHOST:80/api/` becomes `http://localhost/api`. */
-const normalForm = (text: string) => new URL(text).href.replace(/(?<!\/)\/+$/, '');
-
-export const baseUrl = address.transform(normalForm);
+export const baseUrl: Read<string> = (text) => addressIn(text).href.replace(/(?<!\/)\/+$/, '');
 
 /** Where people reach a server: what comes after the host is its own. */
-export const origin = address.transform((text, context) => {
-  const url = new URL(text);
+export const origin: Read<string> = (text) => {
+  const url = addressIn(text);
   if (url.pathname === '/' && !text.endsWith('/')) return url.origin;
-  context.addIssue({ code: 'custom', message: 'must end with the host or its port, such as https://ads.example.com' });
-  return z.NEVER;
-});
+  return wrong('must end with the host or its port, such as https://ads.example.com');
+};
+
+export interface Network {
+  address: string;
+  prefix: number;
+  family: 'ipv4' | 'ipv6';
+}
 
 /** An address, or a network such as `10.0.0.0/8`. */
-export const network = z.string().transform((text, context) => {
+export const network: Read<Network> = (text) => {
   const [, address = '', length] = /^\[?([\da-f.:]+)\]?(?:\/(\d{1,3}))?$/i.exec(text) ?? [];
   const family = isIP(address);
   const bits = family === 4 ? 32 : 128;
   const prefix = Number(length ?? bits);
-  if (family !== 0 && prefix <= bits) return { address, prefix, family: family === 4 ? 'ipv4' : 'ipv6' } as const;
-  context.addIssue({ code: 'custom', message: 'must be an address or a network, such as 10.0.0.2 or 10.0.0.0/8' });
-  return z.NEVER;
-});
+  if (family !== 0 && prefix <= bits) return { address, prefix, family: family === 4 ? 'ipv4' : 'ipv6' };
+  return wrong('must be an address or a network, such as 10.0.0.2 or 10.0.0.0/8');
+};
 
 const maxFileBytes = 1024 * 1024;
 const maxProblems = 5;
@@ -98,11 +121,11 @@ function readFilters(file: string): SearchFilters {
   const stats = statSync(file);
   if (!stats.isFile()) throw new Error('it is not a file');
   if (stats.size > maxFileBytes) throw new Error(`it has ${stats.size} bytes, and at most ${maxFileBytes} are allowed`);
-  return SearchFilters.parse(JSON.parse(readFileSync(file, 'utf8')));
+  return readSearchFilters(JSON.parse(readFileSync(file, 'utf8')));
 }
 
 /** The name of a file that describes filter keys; becomes its content. */
-export const filtersFile = z.string().transform((file, context) => {
+export const filtersFile: Read<SearchFilters> = (file) => {
   try {
     return readFilters(file);
   } catch (error) {
@@ -110,25 +133,33 @@ export const filtersFile = z.string().transform((file, context) => {
       error instanceof z.ZodError
         ? z.prettifyError(new z.ZodError(error.issues.slice(0, maxProblems)))
         : (error as Error).message;
-    context.addIssue({ code: 'custom', message: `names ${file}, which cannot be used: ${problem}` });
-    return z.NEVER;
+    return wrong(`names ${file}, which cannot be used: ${problem}`);
   }
-});
+};
+
+export interface MediaHosts {
+  public: boolean;
+  listed: ListedHost[];
+}
+
+export interface ListedHost {
+  host: string;
+  port?: number;
+}
 
 /** Where pictures may be fetched from: a list of `public`, `none`, `host` (on every port) and `host:port`. */
-export const mediaHosts = names.transform((given, context) => {
-  const all = given.map((name) => name.toLowerCase());
+export const mediaHosts: Read<MediaHosts> = (text) => {
+  const all = names(text).map((name) => name.toLowerCase());
   const hosts = all.filter((name) => name !== 'public' && name !== 'none');
-  const wrong = hosts.filter((name) => listedHost(name) === undefined);
-  const report = (message: string) => context.addIssue({ code: 'custom', message });
-  if (wrong.length > 0)
-    report(`must contain only public, none, host names and host:port, without a scheme or a path: ${wrong.join(', ')}`);
-  if (all.includes('none') && all.length > 1) report('must not contain anything beside none');
+  const others = hosts.filter((name) => listedHost(name) === undefined);
+  if (others.length > 0)
+    wrong(`must contain only public, none, host names and host:port, without a scheme or a path: ${others.join(', ')}`);
+  if (all.includes('none') && all.length > 1) wrong('must not contain anything beside none');
   return { public: all.includes('public'), listed: hosts.flatMap((name) => listedHost(name) ?? []) };
-});
+};
 
 /** The name as addresses spell it. An IPv6 address stands in brackets. */
-function listedHost(name: string): { host: string; port?: number } | undefined {
+function listedHost(name: string): ListedHost | undefined {
   const [, host = '', port] = /^(\[[\da-f:.]+\]|[^\s:/?#@\\*%[\]]+)(?::(\d{1,5}))?$/i.exec(name) ?? [];
   const address = `http://${host}:${port ?? ''}`;
   if (host === '' || !URL.canParse(address) || Number(port) === 0) return undefined;
@@ -139,12 +170,8 @@ const wanted =
   'must be redis:// or rediss:// and user:password@host:port/database, or postgres:// and user:password@host:port/database, then ?sslmode=disable, require or verify-full if need be';
 
 /** Where the shared state is. No message repeats the address, because it may contain a password. */
-export const stateAddress = z.string().transform((text, context) => {
-  const address = /\s/.test(text) || !URL.canParse(text) ? undefined : stateAddressIn(new URL(text));
-  if (address) return address;
-  context.addIssue({ code: 'custom', message: wanted });
-  return z.NEVER;
-});
+export const stateAddress = (text: string) =>
+  (/\s/.test(text) || !URL.canParse(text) ? undefined : stateAddressIn(new URL(text))) ?? wrong(wanted);
 
 function stateAddressIn({ protocol, username, password, hostname, port, pathname, search, hash }: URL) {
   const host = hostname.replace(/^\[(.*)\]$/, '$1');

@@ -1,6 +1,7 @@
-import * as z from 'zod';
 import { logLevels } from '../log/log.ts';
 import {
+  anyText,
+  apiKey,
   baseUrl,
   filtersFile,
   hostName,
@@ -8,15 +9,19 @@ import {
   mediaHosts,
   names,
   network,
+  oneOf,
   onOff,
+  optional,
   origin,
   sealSecret,
   stateAddress,
   wholeNumber,
+  withDefault,
 } from './setting-values.ts';
 
 interface SettingRecord {
-  schema: z.ZodType;
+  /** Makes its value of a text, or of none. */
+  read(text: string | undefined): unknown;
   secret?: true;
   /** The name of the value in help, `--base-url <url>`. Without it, the flag is a switch. */
   value?: string;
@@ -40,180 +45,177 @@ function named<Records extends Record<string, SettingRecord>>(records: Records) 
     const variable = `AD_LIBRARY${flag.slice(1).replaceAll('-', '_').toUpperCase()}`;
     return [name, { ...record, variable, ...(!record.secret && { flag }) }];
   });
-  return Object.fromEntries(entries) as { [Name in keyof Records]: Records[Name] & Setting };
+  return Object.fromEntries(entries) as { [Name in keyof Records]: Records[Name] & Omit<Setting, 'read'> };
 }
 
 /** All settings. The table in docs/settings.md and `--help` are made from this record; `server.json` has a few of them. */
 export const settings = named({
   apiKey: {
     title: 'API key',
-    schema: z
-      .string()
-      .regex(/^[\x21-\x7e]+$/, 'must be the key as shown in the developer portal, without spaces')
-      .optional(),
+    read: optional(apiKey),
     secret: true,
     help: 'Your API key (stdio only; over HTTP, every request carries its own)',
   },
   baseUrl: {
     title: 'API address',
-    schema: baseUrl.optional(),
+    read: optional(baseUrl),
     value: 'url',
     help: 'Base address of the API; may include a path prefix; must be https: unless it is loopback',
   },
   demo: {
     title: 'Demo data',
-    schema: onOff.default(false),
+    read: withDefault(onOff, false),
     help: 'Serve generated demo data; needs no key and no address, and costs nothing',
   },
   host: {
     only: 'http',
-    schema: hostName.default('127.0.0.1'),
+    read: withDefault(hostName, '127.0.0.1'),
     value: 'name',
     help: 'Host on which http and library serve listen',
   },
   port: {
     only: 'http',
-    schema: wholeNumber(0, 65_535).default(3000),
+    read: withDefault(wholeNumber(0, 65_535), 3000),
     value: 'number',
     help: 'Port on which http and library serve listen; 0 picks a free one',
   },
   allowedHosts: {
     only: 'http',
-    schema: hostNames.optional(),
+    read: optional(hostNames),
     value: 'names',
     help: 'Host names that requests may use; required unless the host is loopback (default: loopback names)',
   },
   allowedOrigins: {
     only: 'http',
-    schema: hostNames.default([]),
+    read: withDefault(hostNames, []),
     value: 'names',
     help: 'Host names of the browser origins allowed to call; none by default',
   },
   metrics: {
     only: 'http',
-    schema: onOff.default(false),
+    read: withDefault(onOff, false),
     help: 'Serve Prometheus metrics at GET /metrics (http only)',
   },
   callsAtOnce: {
     only: 'http',
-    schema: wholeNumber(1, 10_000).default(256),
+    read: withDefault(wholeNumber(1, 10_000), 256),
     value: 'calls',
     help: 'Maximum concurrent tool calls (http only)',
   },
   callsPerKey: {
     only: 'http',
-    schema: wholeNumber(1, 10_000).default(16),
+    read: withDefault(wholeNumber(1, 10_000), 16),
     value: 'calls',
     help: 'Maximum concurrent tool calls per key (http only)',
   },
   callsWaiting: {
     only: 'http',
-    schema: wholeNumber(0, 100_000).default(1024),
+    read: withDefault(wholeNumber(0, 100_000), 1024),
     value: 'calls',
     help: 'Maximum tool calls in the queue; one key may hold an eighth of it (http only)',
   },
   refusalsPerMinute: {
     only: 'http',
-    schema: wholeNumber(0, 1_000_000).default(300),
+    read: withDefault(wholeNumber(0, 1_000_000), 300),
     value: 'keys',
     help: 'Unknown keys that one address may try per minute; 0 for no limit, behind a proxy that has its own (http only)',
   },
   trustedProxy: {
     only: 'http',
-    schema: network.optional(),
+    read: optional(network),
     value: 'network',
     help: 'Address or network of a proxy whose X-Forwarded-For is believed (its last entry) when tries are counted (http only)',
   },
   publicUrl: {
     only: 'http',
-    schema: origin.optional(),
+    read: optional(origin),
     value: 'url',
     help: 'Origin under which people reach http from outside, such as https://ads.example.com; with AD_LIBRARY_SIGN_IN_SECRET it switches on sign-in (http only)',
   },
   signInSecret: {
-    schema: sealSecret.optional(),
+    read: optional(sealSecret),
     secret: true,
     help: 'Seals the tokens of sign-in; the same for all replicas, at least 32 characters; required with a public URL',
   },
   creditBudget: {
     title: 'Credit budget',
-    schema: wholeNumber(0, 1_000_000_000).optional(),
+    read: optional(wholeNumber(0, 1_000_000_000)),
     value: 'credits',
     help: 'Maximum credits this process (with a shared state: all replicas; for call with a folder: all calls of a day) may spend per key; a call that could exceed them is not sent',
   },
   cacheSeconds: {
-    schema: wholeNumber(0, 86_400).default(900),
+    read: withDefault(wholeNumber(0, 86_400), 900),
     value: 'seconds',
     help: 'How long paid answers are cached per key; 0 turns the cache off',
   },
   resultTokens: {
-    schema: wholeNumber(1000, 100_000).default(8000),
+    read: withDefault(wholeNumber(1000, 100_000), 8000),
     value: 'tokens',
     help: 'Maximum tokens of text in one result',
   },
   output: {
-    schema: z.enum(['auto', 'both', 'text', 'structured'], 'must be auto, both, text or structured').default('auto'),
+    read: withDefault(oneOf(['auto', 'both', 'text', 'structured'], 'must be auto, both, text or structured'), 'auto'),
     value: 'form',
     help: 'auto (what the host is known to read), both, text (no output schemas, no structuredContent) or structured (the text block is one line)',
   },
   tools: {
-    schema: names.optional(),
+    read: optional(names),
     value: 'names',
     help: 'Comma-separated subset of tool names (default: all)',
   },
   readOnly: {
     title: 'Read only',
-    schema: onOff.default(false),
+    read: withDefault(onOff, false),
     help: 'Leave out add_collection_item, the tool that writes to the service',
   },
   timeoutMs: {
-    schema: wholeNumber(100, 600_000).default(45_000),
+    read: withDefault(wholeNumber(100, 600_000), 45_000),
     value: 'ms',
     help: 'Maximum time for one tool call, including retries and the wait for its turn',
   },
   logLevel: {
-    schema: z.enum(logLevels, `must be one of ${logLevels.join(', ')}`).default('warn'),
+    read: withDefault(oneOf(logLevels, `must be one of ${logLevels.join(', ')}`), 'warn'),
     value: 'level',
     help: `${logLevels.join(', ')}; to stderr only`,
   },
   database: {
     only: 'library',
-    schema: z.string().optional(),
+    read: optional(anyText),
     value: 'file',
     help: 'File of the local library (default: in memory with --demo, else ad-library.db)',
   },
   files: {
     only: 'stdio',
     title: 'Folder for files',
-    schema: z.string().optional(),
+    read: optional(anyText),
     value: 'folder',
     help: 'Folder that keeps the dataset between runs and receives exports (not for http; default: in memory)',
   },
   mediaHosts: {
     title: 'Picture hosts',
-    schema: mediaHosts.default({ public: true, listed: [] }),
+    read: withDefault(mediaHosts, { public: true, listed: [] }),
     value: 'names',
     help: 'Where view_ads and the board fetch pictures: public (every public host, over https; the default), none, or hosts as name or name:port, which alone may be internal or use http',
   },
   stateUrl: {
     only: 'http',
-    schema: stateAddress.optional(),
+    read: optional(stateAddress),
     value: 'url',
     help: 'Store that all replicas share: Redis 7 or Valkey at redis:// or rediss://, or PostgreSQL 15 at postgres:// or postgresql:// (http only; default: state is kept in the process)',
   },
   stateSecret: {
-    schema: sealSecret.optional(),
+    read: optional(sealSecret),
     secret: true,
     help: 'Seals what is kept in the shared state; the same for all replicas, at least 32 characters; required with a state address',
   },
   searchFilters: {
-    schema: filtersFile.optional(),
+    read: optional(filtersFile),
     value: 'file',
     help: 'JSON file that describes the filter keys of the service',
   },
 });
 
 export type SettingName = keyof typeof settings;
-export type Config = { [Name in SettingName]: z.output<(typeof settings)[Name]['schema']> };
+export type Config = { [Name in SettingName]: ReturnType<(typeof settings)[Name]['read']> };
 /** The texts of flags, by setting. */
 export type Flags = Partial<Record<SettingName, string | undefined>>;
