@@ -63,7 +63,7 @@ const maxChars = 2000;
 const shingleLength = 3;
 
 /** The distinct hashes of all overlapping threes, ascending. */
-export function shinglesOf(copy: string): Uint32Array {
+function shinglesOf(copy: string): Uint32Array {
   const text = normalized(copy);
   const hashes = new Set<number>();
   for (let start = 0; start + shingleLength <= text.length; start++)
@@ -82,7 +82,7 @@ const normalized = (copy: string): string =>
     .trim();
 
 /** Of two ascending sets: the share of their union that both have. */
-export function similarity(left: Uint32Array, right: Uint32Array): number {
+function similarity(left: Uint32Array, right: Uint32Array): number {
   let shared = 0;
   for (let i = 0, j = 0; i < left.length && j < right.length; ) {
     const difference = (left[i] ?? 0) - (right[j] ?? 0);
