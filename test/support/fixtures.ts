@@ -1,5 +1,6 @@
 import { test as base } from 'vitest';
-import { startUpstream, type Upstream } from './faulty-upstream.ts';
+import { type Behaviour, startUpstream, type Upstream } from './faulty-upstream.ts';
+import { callOf, goodHeaders, type HttpServer, keepAlive, startHttp } from './http.ts';
 import { type ServerOptions, startServer, type TestServer } from './server.ts';
 import { startService } from './service.ts';
 
@@ -71,3 +72,25 @@ export const freshServiceTest = ({ config, ...options }: ServerOptions = {}) =>
       return starter({ ...options, config: { ...own, ...config } }, cleanup);
     })
     .extend('server', ({ start }) => start());
+
+/** Tests of servers with settings of their own in front of one service, which does what the test says. */
+export const httpTest = test.extend('serve', ({ upstream }, { onCleanup }) => {
+  const servers: HttpServer[] = [];
+  onCleanup(async () => {
+    for (const server of servers) await server.close(0);
+  });
+  return async (
+    behaviour: Behaviour,
+    config?: Parameters<typeof startHttp>[0],
+    ways?: Parameters<typeof startHttp>[1],
+  ) => {
+    upstream.does(behaviour);
+    const server = await startHttp({ baseUrl: upstream.baseUrl, ...config }, ways);
+    servers.push(server);
+    /** Over a connection of its own. */
+    const post = (key: string, body: object = callOf('whoami')) =>
+      keepAlive(server.origin).send({ headers: goodHeaders(key), body: JSON.stringify(body) });
+    const get = (path: string, headers = {}) => keepAlive(server.origin).send({ method: 'GET', path, headers });
+    return { server, post, get };
+  };
+});

@@ -57,7 +57,7 @@ export async function listen(fetch: Handler, options: ListenOptions): Promise<Li
   });
   server.setTimeout(idleMs);
   const answer = getRequestListener(fetch, { overrideGlobalObjects: fastAnswers });
-  serveConnections(server, answer, { ...defaultBounds, ...bounds, answers });
+  const closeResting = serveConnections(server, answer, { ...defaultBounds, ...bounds, answers });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, resolve);
@@ -76,7 +76,7 @@ export async function listen(fetch: Handler, options: ListenOptions): Promise<Li
           clearTimeout(late);
           resolve();
         });
-        server.closeIdleConnections();
+        closeResting();
       }),
   };
 }
@@ -95,13 +95,14 @@ type Answer = (request: IncomingMessage, response: ServerResponse) => unknown;
 /**
  * Makes a server answer the requests of a connection one at a time, each after the last answer has left the process.
  * By itself, Node answers pipelined requests all at once, and buffers what the client does not read.
+ * @returns closes connections that rest, now and from now on. Node would wait for those that have sent nothing yet
  */
 function serveConnections(
   server: Server,
   answer: Answer,
   { answers, ...bounds }: ConnectionBounds & { answers: Answers<ServerResponse> },
-): void {
-  const note = boundConnections(server, bounds.maxConnections);
+): () => void {
+  const { note, closeResting } = boundConnections(server, bounds.maxConnections);
   const pipelines = new WeakMap<Socket, { unanswered: number; last: Promise<void> }>();
 
   server.on('request', async (request, response) => {
@@ -130,9 +131,10 @@ function serveConnections(
     answers.made(response, response.writableLength);
     if (response.writableLength > 0) socket.setTimeout(bounds.unreadMs);
   });
+  return closeResting;
 }
 
-/** Limits open connections. Returns what to call when one has begun a request, and when all of its are answered. */
+/** Limits open connections. `note` is to be called when one has begun a request, and when all of its are answered. */
 function boundConnections(server: Server, maxConnections: number) {
   /** Each with its last request if that is not answered, in the order in which it came, or was answered. */
   const open = new Map<Socket, IncomingMessage | undefined>();
@@ -140,8 +142,10 @@ function boundConnections(server: Server, maxConnections: number) {
     for (const [socket, request] of open) if (!request?.complete) return socket;
     return undefined;
   };
+  let isClosing = false;
   const note = (socket: Socket, request?: IncomingMessage) => {
     open.delete(socket);
+    if (isClosing && request === undefined) socket.destroy();
     if (!socket.destroyed) open.set(socket, request);
   };
   server.on('connection', (socket) => {
@@ -153,7 +157,13 @@ function boundConnections(server: Server, maxConnections: number) {
     note(socket);
     socket.once('close', () => open.delete(socket));
   });
-  return note;
+  return {
+    note,
+    closeResting: () => {
+      isClosing = true;
+      for (const [socket, request] of open) if (request === undefined) socket.destroy();
+    },
+  };
 }
 
 /** Of answers that are being made or are not read yet, of all connections together. */

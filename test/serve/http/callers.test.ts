@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Config } from '../../../src/config/settings.ts';
 import { clientKinds, connectHttp } from '../../support/clients.ts';
 import { answering, documented, nameOf, startUpstream, type Upstream } from '../../support/faulty-upstream.ts';
+import { httpTest as base } from '../../support/fixtures.ts';
 import { gateOf } from '../../support/gate.ts';
 import { bareSocket, callOf, goodHeaders, type HttpServer, keepAlive, startHttp, until } from '../../support/http.ts';
 import { uuidOf } from '../../support/uuid-of.ts';
@@ -89,19 +90,16 @@ describe('a call under way', () => {
   const added = { collection: {}, itemType: 'ads', itemId: uuidOf('i'), added: true };
   const saving = (collection: string) => ({ collectionId: uuidOf(collection), itemType: 'ads', itemId: uuidOf('i') });
 
-  /** A server in front of a service that identifies callers, and answers all else when a test says so. */
-  async function serve(config: Partial<Config> = {}) {
+  /** Servers in front of a service that identifies callers, and answers all else when a test says so. */
+  const test = base.extend('serveHolding', ({ serve, upstream }) => async (config: Partial<Config> = {}) => {
     const gates = new Map<string, ReturnType<typeof gateOf>>();
     const gateFor = (path: string) => gates.get(path) ?? gates.set(path, gateOf()).get(path) ?? gateOf();
     const saves = answering((_, path) => gateFor(path).opened.then(() => added));
-    const upstream = await startUpstream((request, response) =>
-      request.url === '/v1/whoami' ? documented(request, response) : saves(request, response),
+    const { server } = await serve(
+      (request, response) => (request.url === '/v1/whoami' ? documented : saves)(request, response),
+      config,
     );
-    onTestFinished(upstream.close);
-    const server = await startHttp({ baseUrl: upstream.baseUrl, ...config });
-    onTestFinished(() => server.close(0));
-    const { call, close } = keepAlive(server.origin);
-    onTestFinished(() => void close());
+    const { call } = keepAlive(server.origin);
     /** What was sent to the server before has arrived at the service, if it was going to. */
     const arrived = async () => {
       for (const _ of [1, 2]) await call('whoami', {}, 'svc_live_somebody');
@@ -109,10 +107,10 @@ describe('a call under way', () => {
     const asked = () => upstream.requests.filter(({ path }) => path !== '/v1/whoami');
     const release = (collection: string) => gateFor(`/v1/collections/${uuidOf(collection)}/items`).open();
     return { server, asked, arrived, release };
-  }
+  });
 
-  test('is aborted when its caller disconnects and it is free', async () => {
-    const { server, asked } = await serve();
+  test('is aborted when its caller disconnects and it is free', async ({ serveHolding }) => {
+    const { server, asked } = await serveHolding();
     const { socket } = bareSocket(server.port);
     const body = JSON.stringify(callOf('get_account'));
     const head = Object.entries(goodHeaders()).map(([name, value]) => `${name}: ${value}\r\n`);
@@ -125,10 +123,10 @@ describe('a call under way', () => {
     await asked()[0]?.left;
   });
 
-  test.each(clientKinds)(
+  test.for(clientKinds)(
     'is stopped by a cancel notice, or what the client does instead, where it costs nothing (%s)',
-    async (kind) => {
-      const { server, asked, arrived } = await serve();
+    async (kind, { serveHolding }) => {
+      const { server, asked, arrived } = await serveHolding();
       const client = await connectHttp(kind, server.url, 'svc_live_cancels');
       const cancel = new AbortController();
       const called = client.call('get_account', {}, cancel.signal);
@@ -144,8 +142,8 @@ describe('a call under way', () => {
     },
   );
 
-  test('is not cancelled by another key, nor by an ambiguous notice', async () => {
-    const { server, asked, arrived } = await serve();
+  test('is not cancelled by another key, nor by an ambiguous notice', async ({ serveHolding }) => {
+    const { server, asked, arrived } = await serveHolding();
     const connections = ['a', 'a', 'b'].map(() => keepAlive(server.origin));
     const send = (key: string, body: object, { send: post } = keepAlive(server.origin)) =>
       post({ headers: goodHeaders(`svc_live_${key}`), body: JSON.stringify(body) });
@@ -164,8 +162,10 @@ describe('a call under way', () => {
     await Promise.all(calls);
   });
 
-  test('is finished when it is a write, though it waited for its turn, and the server waits for it', async () => {
-    const { server, asked, arrived, release } = await serve({ callsPerKey: 1 });
+  test('is finished when it is a write, though it waited for its turn, and the server waits for it', async ({
+    serveHolding,
+  }) => {
+    const { server, asked, arrived, release } = await serveHolding({ callsPerKey: 1 });
     const client = await connectHttp('v2 auto', server.url, 'svc_live_writer');
     const first = client.call('add_collection_item', saving('first'));
     await until(() => asked().length === 1);

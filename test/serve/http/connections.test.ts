@@ -16,7 +16,7 @@ async function serve(handler: Handler, options: Partial<ListenOptions> = {}) {
     onTestFinished(() => void connection.socket.destroy());
     return { ...connection, connected: once(connection.socket, 'connect') };
   };
-  return { open };
+  return { open, close: listener.close };
 }
 
 const get = (path = '/') => `GET ${path} HTTP/1.1\r\nhost: localhost\r\n\r\n`;
@@ -182,6 +182,29 @@ describe('past the bound of connections', () => {
     for (const { received } of waiting) await until(() => received().endsWith('at last'));
     await answered(open());
   });
+});
+
+test('a server that ends closes connections that rest, used or not, and waits for answers', async () => {
+  const gate = gateOf();
+  let begun = 0;
+  const { open, close } = await serve(async ({ url }) => {
+    if (!url.endsWith('/later')) return new Response('at once');
+    begun++;
+    await gate.opened;
+    return new Response('at last');
+  });
+  const [silent, used, waiting] = [open(), open(), open()];
+  await silent.connected;
+  await answered(used);
+  waiting.socket.write(get('/later'));
+  await until(() => begun === 1);
+  const closed = close(600_000);
+  expect(await silent.closed).toBe('');
+  await used.closed;
+  expect(isClosed(waiting)).toBe(false);
+  gate.open();
+  expect(await waiting.closed).toMatch(/at last$/);
+  await closed;
 });
 
 describe('a request that does not come in', () => {

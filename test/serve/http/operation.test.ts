@@ -1,33 +1,21 @@
 import { readFileSync } from 'node:fs';
 import { Hono } from 'hono';
-import { describe, expect, onTestFinished, test } from 'vitest';
-import type { Config } from '../../../src/config/settings.ts';
+import { describe, expect, onTestFinished } from 'vitest';
 import { createMetrics } from '../../../src/serve/http/metrics.ts';
-import { answering, type Behaviour, delays, documented, startUpstream } from '../../support/faulty-upstream.ts';
+import { answering, delays, documented } from '../../support/faulty-upstream.ts';
+import { httpTest as test } from '../../support/fixtures.ts';
 import { freePort } from '../../support/free-port.ts';
 import { gateOf } from '../../support/gate.ts';
 import { bareSocket, callOf, goodHeaders, keepAlive, startHttp, until } from '../../support/http.ts';
-
-async function serve(behaviour: Behaviour, config: Partial<Config> = {}) {
-  const upstream = await startUpstream(behaviour);
-  onTestFinished(upstream.close);
-  const server = await startHttp({ baseUrl: upstream.baseUrl, ...config });
-  onTestFinished(() => server.close(0));
-  /** Over a connection of its own. */
-  const post = (key: string, body: object = callOf('whoami')) =>
-    keepAlive(server.origin).send({ headers: goodHeaders(key), body: JSON.stringify(body) });
-  const get = (path: string, headers = {}) => keepAlive(server.origin).send({ method: 'GET', path, headers });
-  return { upstream, server, post, get };
-}
 
 const heldBy = (gate: ReturnType<typeof gateOf>) =>
   answering(() => gate.opened.then(() => ({ authenticated: true, authSource: 'api_key' })));
 
 describe('calls at once', () => {
-  test('wait for their turn, and past the limit get an error with the time to retry', async () => {
+  test('wait for their turn, and past the limit get an error with the time to retry', async ({ serve, upstream }) => {
     const gate = gateOf();
     const limits = { callsAtOnce: 3, callsPerKey: 2, callsWaiting: 16 };
-    const { upstream, post } = await serve(heldBy(gate), limits);
+    const { post } = await serve(heldBy(gate), limits);
     const calls = Array.from({ length: 6 }, () => post('svc_live_eager'));
     await upstream.reached(2);
     const busy = { kind: 'busy', retryable: true, details: { retryAfterSeconds: expect.any(Number) } };
@@ -42,9 +30,9 @@ describe('calls at once', () => {
     expect((await Promise.all(calls)).filter(({ json }) => json.result.isError)).toHaveLength(2);
   });
 
-  test('that are refused are logged without the tool name that the caller made up', async () => {
+  test('that are refused are logged without the tool name that the caller made up', async ({ serve, upstream }) => {
     const limits = { callsAtOnce: 1, callsPerKey: 1, callsWaiting: 0 };
-    const { upstream, server, post } = await serve(delays.hangs, limits);
+    const { server, post } = await serve(delays.hangs, limits);
     const hanging = post('svc_live_a').catch(() => {});
     await upstream.reached(1);
     const { text } = await post('svc_live_b', callOf('made_up_by_a_caller'));
@@ -57,14 +45,14 @@ describe('calls at once', () => {
 });
 
 describe('operation', () => {
-  test('health and readiness are answered, metrics only where they are on', async () => {
+  test('health and readiness are answered, metrics only where they are on', async ({ serve }) => {
     const { get } = await serve(documented);
     expect((await get('/healthz')).json).toMatchObject({ status: 'ok' });
     expect((await get('/readyz')).json).toEqual({ status: 'ready' });
     expect((await get('/metrics')).status).toBe(404);
   });
 
-  test('metrics count tools, outcomes, times, credits and answers', async () => {
+  test('metrics count tools, outcomes, times, credits and answers', async ({ serve }) => {
     const { get, post } = await serve(documented, { metrics: true });
     for (const body of [callOf('whoami'), callOf('search_ads'), callOf('made_up_by_a_caller')])
       await post('svc_live_a', body);
@@ -95,7 +83,7 @@ describe('operation', () => {
     expect([...new Set(listed)].toSorted()).toEqual(served.toSorted());
   });
 
-  test('every call is a line of JSON, without its arguments or its key', async () => {
+  test('every call is a line of JSON, without its arguments or its key', async ({ serve }) => {
     const { server, post } = await serve(
       answering(() => ({ authenticated: true, authSource: 'api_key' })),
       { logLevel: 'info' },
@@ -111,9 +99,12 @@ describe('operation', () => {
 });
 
 describe('a server that is closed', () => {
-  test('delivers what is under way, and refuses what is new on connections that are open', async () => {
+  test('delivers what is under way, and refuses what is new on connections that are open', async ({
+    serve,
+    upstream,
+  }) => {
     const gate = gateOf();
-    const { upstream, server, post } = await serve(heldBy(gate));
+    const { server, post } = await serve(heldBy(gate));
     const other = keepAlive(server.origin);
     const ready = () => other.send({ method: 'GET', path: '/readyz' });
     expect((await ready()).json).toEqual({ status: 'ready' });
@@ -131,8 +122,8 @@ describe('a server that is closed', () => {
     other.close();
   });
 
-  test('waits for a service that hangs until the deadline, and no longer', async () => {
-    const { server, upstream, post } = await serve(delays.hangs);
+  test('waits for a service that hangs until the deadline, and no longer', async ({ serve, upstream }) => {
+    const { server, post } = await serve(delays.hangs);
     const hanging = post('svc_live_a').catch((error) => error);
     await upstream.reached(1);
     await server.close(300);
@@ -157,11 +148,14 @@ describe('an address', () => {
   });
 
   // macOS has one address of this kind only.
-  test.skipIf(process.platform === 'darwin')('of this machine other than the usual one is served', async () => {
-    expect((await (await serve(documented, { host: '127.0.0.2' })).post('svc_live_a')).status).toBe(200);
-  });
+  test.skipIf(process.platform === 'darwin')(
+    'of this machine other than the usual one is served',
+    async ({ serve }) => {
+      expect((await (await serve(documented, { host: '127.0.0.2' })).post('svc_live_a')).status).toBe(200);
+    },
+  );
 
-  test('of the service that is missing is named, and the key of the caller goes nowhere', async () => {
+  test('of the service that is missing is named, and the key of the caller goes nowhere', async ({ serve }) => {
     const { post } = await serve(documented, { baseUrl: undefined });
     const { status, text } = await post('svc_live_lost');
     expect(status).toBe(200);
@@ -170,7 +164,7 @@ describe('an address', () => {
   });
 });
 
-test('a request that states no length holds no message', async () => {
+test('a request that states no length holds no message', async ({ serve }) => {
   const { server } = await serve(documented);
   const { socket, closed } = bareSocket(server.port);
   const fields = { host: 'localhost', connection: 'close', ...goodHeaders() };

@@ -1,32 +1,30 @@
 import type { ServerResponse } from 'node:http';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect } from 'vitest';
 import { createCallerKeys } from '../../../src/serve/http/access.ts';
-import { documented, json, refusal, startUpstream } from '../../support/faulty-upstream.ts';
-import { callOf, goodHeaders, keepAlive, startHttp, until } from '../../support/http.ts';
+import { type Behaviour, documented, json, refusal } from '../../support/faulty-upstream.ts';
+import { httpTest as test } from '../../support/fixtures.ts';
+import { callOf, goodHeaders, keepAlive, until } from '../../support/http.ts';
 import { uuidOf } from '../../support/uuid-of.ts';
 
 /** For the server, no time passes: each count is that of one moment. */
-async function serve(baseUrl: string, refusalsPerMinute: number) {
-  const server = await startHttp({ baseUrl, refusalsPerMinute }, { elapsed: () => 1_000_000 });
-  const { send, close } = keepAlive(server.origin);
-  onTestFinished(() => server.close(0));
-  onTestFinished(() => void close());
-  const post = (key: string, body: object = callOf('whoami')) =>
-    keepAlive(server.origin).send({ headers: goodHeaders(key), body: JSON.stringify(body) });
-  return { server, send, post };
-}
+const still = { elapsed: () => 1_000_000 };
 
-/** A service that answers when a test says so, and never before. */
-async function startHolding() {
+/** Answers when a test says so, and never before. */
+function holding() {
   const held: ServerResponse[] = [];
-  const { baseUrl, close } = await startUpstream((_, response) => void held.push(response));
-  onTestFinished(close);
-  return { held, baseUrl };
+  const behaviour: Behaviour = (_, response) => void held.push(response);
+  return { held, behaviour };
 }
 
-test('guessed keys are counted when they arrive, not when they are refused', async () => {
-  const { held, baseUrl } = await startHolding();
-  const { post } = await serve(baseUrl, 3);
+/** Accepts keys that say so. */
+const acceptingGood: Behaviour = (request, response, body) => {
+  const isGood = request.headers.authorization?.includes('good');
+  (isGood ? documented : refusal(401))(request, response, body);
+};
+
+test('guessed keys are counted when they arrive, not when they are refused', async ({ serve }) => {
+  const { held, behaviour } = holding();
+  const { post } = await serve(behaviour, { refusalsPerMinute: 3 }, still);
   const guesses = Array.from({ length: 20 }, (_, index) => post(`svc_live_guess.${index}`).catch(() => undefined));
   const refused = await Promise.all(Array.from({ length: 17 }, () => Promise.race(guesses)));
   expect(refused[0]).toMatchObject({ status: 429 });
@@ -37,13 +35,8 @@ test('guessed keys are counted when they arrive, not when they are refused', asy
   expect(held).toHaveLength(3);
 });
 
-test('keys that the service refused are counted, and accepted keys always pass', async () => {
-  const upstream = await startUpstream((request, response) => {
-    const isGood = request.headers.authorization?.includes('good');
-    (isGood ? documented : refusal(401))(request, response);
-  });
-  onTestFinished(upstream.close);
-  const { post } = await serve(upstream.baseUrl, 2);
+test('keys that the service refused are counted, and accepted keys always pass', async ({ serve }) => {
+  const { post } = await serve(acceptingGood, { refusalsPerMinute: 2 }, still);
   const good = [1, 2, 3, 4].map((number) => `svc_live_good.${number}`);
   for (const key of good) expect((await post(key)).status).toBe(200);
   for (const number of [1, 2]) expect((await post(`svc_live_guess.${number}`)).status).toBe(200);
@@ -54,10 +47,9 @@ test('keys that the service refused are counted, and accepted keys always pass',
   for (const key of good) expect((await post(key)).status).toBe(200);
 });
 
-test('requests without a key or a call are not counted', async () => {
-  const upstream = await startUpstream(documented);
-  onTestFinished(upstream.close);
-  const { post, send } = await serve(upstream.baseUrl, 1);
+test('requests without a key or a call are not counted', async ({ serve }) => {
+  const { server, post } = await serve(documented, { refusalsPerMinute: 1 }, still);
+  const { send, close } = keepAlive(server.origin);
   const body = JSON.stringify(callOf('whoami'));
   for (let time = 0; time < 10; time++) {
     expect((await send({ headers: { 'content-type': 'application/json' }, body })).status).toBe(401);
@@ -65,11 +57,12 @@ test('requests without a key or a call are not counted', async () => {
     expect((await post(`svc_live_lists.${time}`, { jsonrpc: '2.0', id: 1, method: 'tools/list' })).status).toBe(200);
   }
   expect((await post('svc_live_new')).status).toBe(200);
+  await close();
 });
 
-test('a guess whose caller disconnects is counted', async () => {
-  const { held, baseUrl } = await startHolding();
-  const { server, post } = await serve(baseUrl, 1);
+test('a guess whose caller disconnects is counted', async ({ serve }) => {
+  const { held, behaviour } = holding();
+  const { server, post } = await serve(behaviour, { refusalsPerMinute: 1 }, still);
   const connection = keepAlive(server.origin);
   const body = callOf('add_collection_item', { collectionId: uuidOf('c'), itemType: 'ads', itemId: uuidOf('a') });
   const sent = connection.send({ headers: goodHeaders('svc_live_guess.1'), body: JSON.stringify(body) });
@@ -81,27 +74,27 @@ test('a guess whose caller disconnects is counted', async () => {
   expect((await post('svc_live_guess.2')).status).toBe(429);
 });
 
-test.each([
+test.for([
   ['a wrong argument', callOf('whoami', { wrong: true })],
   ['a tool that does not exist', callOf('no_such_tool')],
-])('a guess is counted though another call with its key ends before it, for %s', async (_, other) => {
-  const { held, baseUrl } = await startHolding();
-  const { post } = await serve(baseUrl, 1);
-  const guess = post('svc_live_guess.1');
-  await until(() => held.length === 1);
-  expect((await post('svc_live_guess.1', other)).json).toMatchObject({ result: { isError: true } });
-  held[0]?.writeHead(401).end();
-  await guess;
-  expect((await post('svc_live_guess.2')).status).toBe(429);
-});
+] as const)(
+  'a guess is counted though another call with its key ends before it, for %s',
+  async ([_, other], { serve }) => {
+    const { held, behaviour } = holding();
+    const { post } = await serve(behaviour, { refusalsPerMinute: 1 }, still);
+    const guess = post('svc_live_guess.1');
+    await until(() => held.length === 1);
+    expect((await post('svc_live_guess.1', other)).json).toMatchObject({ result: { isError: true } });
+    held[0]?.writeHead(401).end();
+    await guess;
+    expect((await post('svc_live_guess.2')).status).toBe(429);
+  },
+);
 
 test.for([402, 403, 404, 422, 429])(
   'an error %i makes a key known if it is the service that answers',
-  async (status) => {
-    const upstream = await startUpstream();
-    onTestFinished(upstream.close);
-    const { post } = await serve(upstream.baseUrl, 1);
-    upstream.does(refusal(status));
+  async (status, { serve, upstream }) => {
+    const { post } = await serve(refusal(status), { refusalsPerMinute: 1 }, still);
     expect((await post('svc_live_service')).json).toMatchObject({ result: { isError: true } });
     upstream.does((_, response) => void response.writeHead(status).end('<h1>Gateway</h1>'));
     expect((await post('svc_live_gateway')).json).toMatchObject({ result: { isError: true } });
@@ -113,13 +106,11 @@ test.for([402, 403, 404, 422, 429])(
   },
 );
 
-test('tools that need no call serve only keys that the service accepted, and ask it once', async () => {
-  const upstream = await startUpstream((request, response) => {
-    const isKnown = request.headers.authorization === 'Bearer svc_live_good';
-    (isKnown ? documented : refusal(401))(request, response);
-  });
-  onTestFinished(upstream.close);
-  const { post } = await serve(upstream.baseUrl, 60);
+test('tools that need no call serve only keys that the service accepted, and ask it once', async ({
+  serve,
+  upstream,
+}) => {
+  const { post } = await serve(acceptingGood, { refusalsPerMinute: 60 }, still);
   const query = callOf('query_ads', { sql: 'SELECT count(*) AS ads FROM ads' });
   for (const body of [query, callOf('view_ads', { adIds: ['x'] })])
     expect((await post('svc_live_made_up', body)).json).toMatchObject({
@@ -133,9 +124,8 @@ test('tools that need no call serve only keys that the service accepted, and ask
   expect(upstream.requests.slice(before).map(({ path }) => path)).toEqual(['/v1/whoami']);
 });
 
-test('a key that was made up counts as a try when it reads the page of the board', async () => {
-  const { baseUrl } = await startHolding();
-  const { post } = await serve(baseUrl, 5);
+test('a key that was made up counts as a try when it reads the page of the board', async ({ serve }) => {
+  const { post } = await serve(holding().behaviour, { refusalsPerMinute: 5 }, still);
   const read = { jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri: 'ui://ad-library/board' } };
   const answers = await Promise.all(Array.from({ length: 12 }, (_, index) => post(`svc_live_guess.${index}`, read)));
   const statuses = answers.map(({ status }) => status).toSorted();
