@@ -1,14 +1,33 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { expect, test } from 'vitest';
 import { FileDatasets } from '../../../src/state/files/file-datasets.ts';
-import { startChild } from '../../library/support/child.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { add } from '../add-items.ts';
 
 const folder = temporaryFolder();
-const child = new URL('adding-child.ts', import.meta.url).pathname;
 const baseUrl = 'https://api.example.com';
+
+/** Runs adding-child.ts in a process of its own, under a limit of the shell: what it says of each ad, one after the other. */
+function startAdding(name: string, limit = ':') {
+  const file = new URL('adding-child.ts', import.meta.url).pathname;
+  const run =
+    "const { runnerImport } = await import('vite'); await runnerImport(process.env.CHILD_FILE, { logLevel: 'error' });";
+  const words = ['-c', `${limit}; exec "$0" --input-type=module -e "$1"`, process.execPath, run];
+  const child = spawn('sh', words, {
+    env: { ...process.env, CHILD_FILE: file, CHILD_ARGS: JSON.stringify({ folder, name, baseUrl }) },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const lines = createInterface({ input: child.stdout });
+  /** SIGKILL, so that nothing can be cleaned up. */
+  const kill = async () => {
+    const closed = once(child, 'close');
+    child.kill('SIGKILL');
+    await closed;
+  };
+  return { lines, kill };
+}
 
 function openHere(limits = {}) {
   const warnings: string[] = [];
@@ -26,9 +45,12 @@ test('processes that are killed while they append and write the file anew lose n
   for (let at = 0; at < 60; at++) await add(await here.open(), at, { id: `here-${at}` });
   const answered = await Promise.all(
     ['first', 'second', 'third'].map(async (name, index) => {
-      const { ready, next, kill } = await startChild(child, { folder, name, baseUrl });
-      const ids = [ready.id];
-      for (let count = 0; count < 40 + 17 * index; count++) ids.push((await next()).id);
+      const { lines, kill } = startAdding(name);
+      const ids: string[] = [];
+      for await (const line of lines) {
+        ids.push(JSON.parse(line).id);
+        if (ids.length > 40 + 17 * index) break;
+      }
       await kill();
       return ids;
     }),
@@ -44,21 +66,16 @@ test('processes that are killed while they append and write the file anew lose n
 });
 
 test('a process that finds the disk full loses nothing that it wrote before, and others go on', async () => {
-  const run =
-    "const { runnerImport } = await import('vite'); await runnerImport(process.env.CHILD_FILE, { logLevel: 'error' });";
-  const limited = spawn('sh', ['-c', 'ulimit -f 1000; exec "$0" --input-type=module -e "$1"', process.execPath, run], {
-    env: { ...process.env, CHILD_FILE: child, CHILD_ARGS: JSON.stringify({ folder, name: 'full', baseUrl }) },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const { lines, kill } = startAdding('full', 'ulimit -f 1000');
   const written: string[] = [];
   let isFull = false;
-  for await (const line of createInterface({ input: limited.stdout })) {
+  for await (const line of lines) {
     const { id, warnings } = JSON.parse(line);
     if (warnings.length > 0) isFull = true;
     if (isFull) break;
     written.push(id);
   }
-  limited.kill('SIGKILL');
+  await kill();
   expect(isFull).toBe(true);
   const here = openHere();
   await add(await here.open(), 1, { id: 'after' });
