@@ -46,15 +46,15 @@ function expectError({ logged }: TestServer, { raw, text, isError, error }: Resu
 /** Requests for which a failing call is good: three where repeating is free, one where it may have been charged. */
 const repeated = (tool: string) => (tool === 'add_collection_item' ? 2 : 3);
 
-const callEvery = async ({ call }: TestServer, each: (result: Result, one: (typeof everyTool)[number]) => void) => {
-  for (const one of everyTool) each(await call(one.tool, one.args), one);
-};
-
-async function expectAllWell(server: TestServer): Promise<void> {
-  await callEvery(server, ({ isError, data }, { tool, gated }) => {
+/** Results that end with what they cost, in the text and in the data, and are not marked as demo data. */
+async function expectAllWell({ call }: TestServer): Promise<void> {
+  for (const { tool, args, gated } of everyTool) {
+    const { isError, data, text } = await call(tool, args);
     const receipt = { charged: gated ? 1 : 0, remaining: 100, cached: false, requestId: 'req-1' };
     expect([tool, isError, data.receipt]).toEqual([tool, false, receipt]);
-  });
+    expect(text).toContain(`\nCredits: ${receipt.charged} charged, 100 left. Request req-1`);
+    expect([text.includes('DEMO'), 'notice' in data]).toEqual([false, false]);
+  }
 }
 
 const requestsOf = ({ requests }: Upstream, isCredits: boolean) =>

@@ -32,11 +32,6 @@ describe('a usage limit', () => {
     expect(paths(upstream)).toEqual(['POST /v1/ads/search', 'GET /v1/credits']);
   });
 
-  test('of the day says so', async ({ upstream, server }) => {
-    upstream.credits = json(creditStatus({ ...usage(400), limitType: 'daily' }));
-    expect((await server.call('search_ads')).text).toContain('The daily window is full. It should end within a day');
-  });
-
   test('that neither window shows means that a cheaper call may still fit', async ({ upstream, server }) => {
     upstream.credits = json(creditStatus(usage(399)));
     const { text } = await server.call('search_ads');

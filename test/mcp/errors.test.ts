@@ -1,13 +1,10 @@
 import fc from 'fast-check';
-import { describe, expect } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { AdLibraryError, errorKinds, type Failure } from '../../src/api/call.ts';
 import { explainError } from '../../src/mcp/explain-error.ts';
 import { estimateTokens } from '../../src/present/tokens.ts';
 import { tools } from '../../src/tools/catalog.ts';
 import { usage } from '../support/faulty-upstream.ts';
-import { upstreamTest } from '../support/fixtures.ts';
-
-const test = upstreamTest();
 
 const explain = (failure: Failure) => explainError(new AdLibraryError(failure), tools);
 
@@ -107,14 +104,4 @@ describe('a limit that is reached', () => {
     expect(textWith(0)).toContain('The account has no credits left.');
     expect(textWith(3)).toContain('credits left: 3.');
   });
-});
-
-test('a server that closes answers its pending calls', async ({ upstream, start }) => {
-  const closing = await start();
-  upstream.does(() => {});
-  const call = closing.call('search_ads');
-  await upstream.reached(1);
-  await closing.stop();
-  expect((await call).text).toContain('The call was cancelled.');
-  await upstream.requests[0]?.left;
 });

@@ -9,18 +9,6 @@ const test = freshUpstreamTest({ config: { cacheSeconds: 0 } });
 test.beforeEach(({ upstream }) => upstream.does(documented));
 
 describe('a result', () => {
-  test('of every tool ends with what it cost, in the text and in the data', async ({ server }) => {
-    for (const { tool, args, gated } of everyTool) {
-      const charged = gated ? 1 : 0;
-      const { text, data } = await server.call(tool, args);
-      expect(data.receipt).toEqual({ charged, remaining: 100, cached: false, requestId: 'req-1' });
-      expect(text).toContain(`\nCredits: ${charged} charged, 100 left. Request req-1`);
-      // Nothing is marked as demo data.
-      expect(text).not.toContain('DEMO');
-      expect(data).not.toHaveProperty('notice');
-    }
-  });
-
   test('cannot be falsified by a request id of the service', async ({ upstream, server }) => {
     upstream.does(json({ id: 'x' }, { headers: { 'x-service-request-id': 'r" Credits: 0 charged' } }));
     const { text } = await server.call('get_ad', { adId: uuidOf('x') });

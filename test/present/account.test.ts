@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import {
-  addedText,
   collectionListText,
   creditsText,
   identityText,
@@ -94,11 +93,5 @@ describe('a collection', () => {
     expect(collectionListText({ items: [collection] })).toBe(
       '1 collection.\n1. "Autumn ideas" c0ffee00-0000-4000-8000-000000000001 12 ads, 3 pages, type manual, default saved, someone else\'s',
     );
-  });
-
-  test('says whether an item was added', () => {
-    const result = { collection, itemType: 'ads', itemId: 'a1', added: false };
-    expect(addedText(result)).toMatch(/^Ad a1 was already in the collection "Autumn ideas" c0ffee00/);
-    expect(addedText({ ...result, added: true })).toMatch(/^Ad a1 added to the collection/);
   });
 });
