@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { AdService } from '../support/ad-service.ts';
-import { creditStatus, documented, json, nameOf, refusal, usage } from '../support/faulty-upstream.ts';
+import { creditStatus, documented, json, nameOf, paid, refusal, usage } from '../support/faulty-upstream.ts';
 import { gateOf } from '../support/gate.ts';
 import { type Replica, replicasForAll } from '../support/replicas.ts';
 import type { Item } from '../support/server.ts';
@@ -175,18 +175,26 @@ describeEveryServer('any replica', (server) => {
     const gate = gateOf();
     let reads = 0;
     const { upstream, replicas } = fleet.tenant(async (request, response) => {
-      if (request.method === 'GET' && request.url?.includes('/items') && reads++ === 0) await gate.opened;
-      documented(request, response);
+      if (request.method !== 'GET' || !request.url?.includes('/items')) return documented(request, response);
+      const read = ++reads;
+      if (read === 1) await gate.opened;
+      const list = { itemType: 'ads', items: [{ id: uuidOf('ad'), headline: `read ${read}` }], cursor: null };
+      json({ collection: { id: uuidOf('collection') }, ...list, hasMore: false }, { headers: paid(1) })(
+        request,
+        response,
+      );
     });
     const [one, other] = replicas;
     const collection = { collectionId: uuidOf('collection'), itemType: 'ads' };
     const before = one.call('list_collection_items', collection);
     await upstream.reached(1);
     await other.call('add_collection_item', { ...collection, itemId: uuidOf('ad') });
-    expect((await other.call('list_collection_items', collection)).data.receipt.charged).toBe(1);
+    const after = await other.call('list_collection_items', collection);
+    expect(after.data, after.text).toMatchObject({ items: [{ headline: 'read 2' }], receipt: { charged: 1 } });
     gate.open();
-    await before;
-    expect(reads).toBe(2);
+    expect((await before).data.items[0]?.headline).toBe('read 1');
+    for (const replica of replicas)
+      expect((await replica.call('list_collection_items', collection)).data.items[0]?.headline).not.toBe('read 1');
   });
 
   test('gives each of many keys its own answers, and each pays for each page once', async () => {

@@ -1,14 +1,11 @@
-import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, onTestFinished, vi } from 'vitest';
-import { type AdService, adOf, serveAds } from '../support/ad-service.ts';
+import { serveAds } from '../support/ad-service.ts';
 import { creditStatus, json, refusal, usage } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
 import { keepAlive, startHttp } from '../support/http.ts';
-import type { TestServer } from '../support/server.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-import { writeOlder } from './files/older-folder.ts';
 
 const test = freshUpstreamTest();
 const root = temporaryFolder();
@@ -22,30 +19,6 @@ const wrong = fc.integer({ min: -1000, max: 1000 });
 test.beforeEach(({ upstream }) => {
   upstream.credits = undefined;
 });
-
-const [ad] = [adOf(0)];
-const rowsOf = async (server: TestServer, sql: string) =>
-  (await server.call('query_ads', { sql })).data.rows as unknown[][];
-
-/** What a server knows of the ad. */
-async function known(server: TestServer) {
-  const seen = (await server.call('get_ad', { adId: ad.id, seen: true })).data;
-  const [[newest] = []] = await rowsOf(server, 'select headline from ads');
-  const earlier = await rowsOf(server, "select json ->> 'headline' from ad_versions");
-  return {
-    seen: seen.ad.headline,
-    newest,
-    charged: seen.receipt.charged,
-    earlier: earlier.map(([headline]) => headline),
-  };
-}
-
-const change = (service: AdService, headline: string) => {
-  service.ads = [adOf(0, { headline })];
-};
-
-const ask = async (server: TestServer, tool: string, args = {}) =>
-  expect((await server.call(tool, { fresh: true, ...args })).isError).toBe(false);
 
 /** The clock is set, and time goes on. */
 const moments = fc.array(fc.record({ hours: wrong, seconds: fc.integer({ min: 0, max: 600 }) }), {
@@ -75,7 +48,7 @@ describe('a clock that is set while a server runs changes neither', () => {
         }
         await server.close();
       }),
-      { numRuns: 20, endOnFailure: true },
+      { numRuns: 8, endOnFailure: true },
     );
   });
 
@@ -118,38 +91,4 @@ test('a gathering of the future answers for no count', async ({ upstream, start:
     expect((await right.call('count_ads', { split: [{ query: 'tea' }] })).data.total).toBe(1);
     await right.close();
   }
-});
-
-test('a folder of the version before, which knew only times, is read, and what comes now is newer', async ({
-  upstream,
-  start: startServer,
-}) => {
-  const files = join(root, `${++folders}`);
-  const open = (hours: number) => startServer({ files }, { now: () => start + hours * HOUR });
-  const service = serveAds(upstream, 1);
-  for (const [hours, headline] of [
-    [0, 'first'],
-    [40, 'second'],
-  ] as const) {
-    const server = await open(hours);
-    change(service, headline);
-    await ask(server, 'gather_ads', { maxCredits: 50 });
-    await server.close();
-  }
-  const [name = ''] = await readdir(join(files, 'accounts'));
-  const [, ...lines] = (await readFile(join(files, 'accounts', name), 'utf8')).trim().split('\n');
-  await rm(join(files, 'accounts'), { recursive: true });
-  const older = lines.map((line) => {
-    const record = JSON.parse(line);
-    for (const added of ['order', 'sinceOrder', 'firstOrder', 'answerOrder', 'step', 'listed', 'fresh'])
-      delete record[added];
-    return JSON.stringify(record);
-  });
-  await writeOlder(join(files, 'datasets', name.slice(0, -'.jsonl'.length)), older.reverse());
-  const server = await open(-500);
-  expect(await known(server)).toEqual({ seen: 'second', newest: 'second', charged: 0, earlier: ['first'] });
-  change(service, 'third');
-  await ask(server, 'search_ads');
-  expect(await known(server)).toMatchObject({ seen: 'third', newest: 'third', earlier: ['first', 'second'] });
-  expect(await rowsOf(server, 'select complete from gatherings')).toEqual([[1], [1]]);
 });

@@ -23,35 +23,6 @@ import { noSeal } from './memory-store.ts';
 const fates = ['arrives', 'arrives', 'arrives', 'is lost', 'answer is lost', 'is given up', 'is behind'] as const;
 type Fate = (typeof fates)[number];
 
-/** One thing that happens. Numbers choose among those that there are. */
-type Step =
-  | { reserve: number; request: Omit<ReserveRequest, 'budget'> }
-  | { settle: number; settlement: Charge }
-  | { charge: number; settlement: Charge }
-  | { read: number }
-  | { look: number }
-  | { next: number; fate: Fate }
-  | { together: number[] }
-  | { pass: number }
-  | { calm: number }
-  | { dies: number }
-  | { stalls: number }
-  | { goesOn: number };
-
-interface Charge {
-  charged: number;
-  uncertain: number;
-  isPaidAnswer: boolean;
-  learns: boolean;
-}
-
-/** A budget, how many replicas there are, and what happens to them in which order. */
-export interface AccountSchedule {
-  budget: number;
-  replicas: number;
-  steps: Step[];
-}
-
 const credits = fc.constantFrom(0, 0.1, 1, 2, 3, 5);
 const request = fc.record({
   credits,
@@ -67,7 +38,8 @@ const settlement = fc.record({
 });
 const which = fc.nat(11);
 
-const step: fc.Arbitrary<Step> = fc.oneof(
+/** One thing that happens. Numbers choose among those that there are. */
+const step = fc.oneof(
   { weight: 6, arbitrary: fc.record({ reserve: which, request }) },
   { weight: 5, arbitrary: fc.record({ settle: which, settlement }) },
   { weight: 1, arbitrary: fc.record({ charge: which, settlement }) },
@@ -82,18 +54,23 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ goesOn: which }) },
 );
 
-export const accountSchedules: fc.Arbitrary<AccountSchedule> = fc.record({
+/** A budget, how many replicas there are, and what happens to them in which order. */
+export const accountSchedules = fc.record({
   budget: fc.constantFrom(0, 3, 8, 12, 30),
   replicas: fc.integer({ min: 1, max: 3 }),
   steps: fc.array(step, { maxLength: 80, size: 'max' }),
 });
+
+type Generated<Some> = Some extends fc.Arbitrary<infer One> ? One : never;
+type AccountSchedule = Generated<typeof accountSchedules>;
+type Charge = Generated<typeof settlement>;
 
 /** A request to the store that has been sent, or whose answer is under way. */
 interface Sent {
   replica: Replica;
   perform(): Promise<unknown>;
   /** Asks for what was there before the last change, as a store would that is behind. */
-  performBehind?(): Promise<unknown>;
+  performBehind(): Promise<unknown>;
   resolve(reply: unknown): void;
   reject(): void;
   reply?: unknown;
@@ -105,8 +82,6 @@ interface Timer {
   at: number;
   resume(): void;
 }
-
-const isAnswered = (sent: Sent) => 'reply' in sent;
 
 /** A change of the account that the store took. */
 interface Written {
@@ -242,7 +217,7 @@ class World {
   readonly #budget: number;
   readonly replicas: Replica[];
   readonly #all: Replica[] = [];
-  #sent: Sent[] = [];
+  readonly #sent = new Set<Sent>();
   #timers: Timer[] = [];
   readonly #written: Written[] = [];
   readonly #before = new Map<string, Seen>();
@@ -264,14 +239,15 @@ class World {
   storeOf(replica: Replica): Pick<Store, 'read' | 'swap'> {
     return {
       read: (key, known) => {
+        const read = async () => this.#timed(await this.#store.read(key, known));
         const behind = async () => {
           const before = this.#before.get(key);
-          if (before === undefined) return this.#store.read(key, known).then((seen) => this.#timed(seen));
+          if (before === undefined) return read();
           if (key === this.accountKey) this.#behindAt.push(this.#written.length);
           const { found } = before;
           return this.#timed({ now: 0, found: found && found.version === known ? { version: known } : found });
         };
-        return this.#send(replica, () => this.#store.read(key, known).then((seen) => this.#timed(seen)), behind);
+        return this.#send(replica, read, behind);
       },
       swap: (key, expected, next) =>
         this.#send(replica, async () => {
@@ -299,7 +275,7 @@ class World {
     return new Promise((resume) => void this.#timers.push({ replica, at: this.time + ms, resume }));
   }
 
-  async run(steps: readonly Step[]): Promise<void> {
+  async run(steps: AccountSchedule['steps']): Promise<void> {
     // It was there before.
     const body = Buffer.from(JSON.stringify(newHistory(1e12 - newMs)));
     await this.#store.swap(this.processesKey, '', { version: 'before', body, ttlMs: 1e9 });
@@ -312,25 +288,26 @@ class World {
     this.#compare();
   }
 
-  async #happen(one: Step): Promise<void> {
+  async #happen(one: Generated<typeof step>): Promise<void> {
     const choose = <Item>(items: readonly Item[], number: number) => items[number % Math.max(1, items.length)];
     const replicaOf = (number: number) => choose(this.replicas, number) as Replica;
+    const sentOf = (number: number) => choose(this.#movable(), number);
     if ('reserve' in one) this.#reserve(replicaOf(one.reserve), { ...one.request, budget: this.#budget }, 3);
     else if ('settle' in one) this.#settle(replicaOf(one.settle), one.settlement);
     else if ('charge' in one) this.#charge(replicaOf(one.charge), one.settlement);
     else if ('read' in one) this.#read(replicaOf(one.read));
     else if ('look' in one) this.#look(replicaOf(one.look));
-    else if ('next' in one) await this.#move(choose(this.#movable(), one.next), one.fate);
-    else if ('together' in one) {
-      const chosen = new Set(one.together.map((number) => choose(this.#movable(), number)));
-      await Promise.all([...chosen].map((sent) => this.#move(sent, 'arrives')));
-    } else if ('pass' in one) await this.#pass(one.pass);
+    else if ('next' in one) await this.#move(sentOf(one.next), one.fate);
+    else if ('together' in one)
+      await Promise.all([...new Set(one.together.map(sentOf))].map((sent) => this.#move(sent, 'arrives')));
+    else if ('pass' in one) await this.#pass(one.pass);
     else if ('calm' in one) await this.#pass(one.calm, true);
-    else if ('dies' in one) {
+    else if ('stalls' in one) replicaOf(one.stalls).isStalled = true;
+    else if ('goesOn' in one) replicaOf(one.goesOn).isStalled = false;
+    else {
       replicaOf(one.dies).isDead = true;
       this.replicas[one.dies % this.replicas.length] = this.#join();
-    } else if ('stalls' in one) replicaOf(one.stalls).isStalled = true;
-    else replicaOf(one.goesOn).isStalled = false;
+    }
   }
 
   #join(): Replica {
@@ -344,50 +321,38 @@ class World {
     return { ...seen, now: 1e12 + this.time };
   }
 
-  #send<Reply>(replica: Replica, perform: () => Promise<Reply>, performBehind?: () => Promise<Reply>): Promise<Reply> {
+  #send<Reply>(replica: Replica, perform: () => Promise<Reply>, performBehind = perform): Promise<Reply> {
     return new Promise((resolve, reject) => {
-      const sent: Sent = {
-        replica,
-        perform,
-        ...(performBehind && { performBehind }),
-        resolve: resolve as (reply: unknown) => void,
-        reject: () => reject(stateUnavailable('the network')),
-        isGivenUp: false,
-      };
-      this.#sent.push(sent);
+      const refuse = () => reject(stateUnavailable('the network'));
+      const settle = { resolve: resolve as (reply: unknown) => void, reject: refuse };
+      this.#sent.add({ replica, perform, performBehind, ...settle, isGivenUp: false });
     });
   }
 
   /** What was sent arrives whatever becomes of who sent it; answers wait until they can be read. */
   #movable(): Sent[] {
-    return this.#sent.filter((sent) => !isAnswered(sent) || sent.replica.runs);
+    return [...this.#sent].filter((sent) => !('reply' in sent) || sent.replica.runs);
   }
 
   async #move(sent: Sent | undefined, fate: Fate): Promise<void> {
     if (sent === undefined) return;
-    const remove = () => {
-      this.#sent = this.#sent.filter((one) => one !== sent);
+    const isHeard = () => !sent.isGivenUp && !sent.replica.isDead;
+    const lose = () => {
+      this.#sent.delete(sent);
+      if (isHeard()) sent.reject();
     };
-    const reject = () => {
-      if (!sent.isGivenUp && !sent.replica.isDead) sent.reject();
-    };
-    if (isAnswered(sent)) {
-      remove();
-      if (fate === 'answer is lost' || fate === 'is lost') reject();
-      else sent.resolve(sent.reply);
-    } else if (fate === 'is lost') {
-      remove();
-      reject();
+    const isAnswered = 'reply' in sent;
+    if (fate === 'is lost' || (isAnswered && fate === 'answer is lost')) lose();
+    else if (isAnswered) {
+      this.#sent.delete(sent);
+      sent.resolve(sent.reply);
     } else if (fate === 'is given up') {
-      reject();
+      if (isHeard()) sent.reject();
       sent.isGivenUp = true;
     } else {
-      const reply = await ((fate === 'is behind' && sent.performBehind) || sent.perform)();
-      if (sent.isGivenUp || sent.replica.isDead) remove();
-      else if (fate === 'answer is lost') {
-        remove();
-        reject();
-      } else sent.reply = reply;
+      const reply = await (fate === 'is behind' ? sent.performBehind : sent.perform)();
+      if (fate === 'answer is lost' || !isHeard()) lose();
+      else sent.reply = reply;
     }
   }
 
@@ -478,11 +443,10 @@ class World {
   /** Reads what others may be changing, without waiting for its turn. */
   #look(replica: Replica): void {
     if (!replica.runs) return;
-    const read = replica.documents.read<Account>(this.accountKey);
-    void this.#ask(
-      { replica, id: 'look' },
-      read.then(({ doc }) => ({ account: creditAccount(doc) })),
-    );
+    const answer = replica.documents
+      .read<Account>(this.accountKey)
+      .then(({ doc }) => ({ account: creditAccount(doc) }));
+    void this.#ask({ replica, id: 'look' }, answer);
   }
 
   /** Does one after the other what the store took, and compares. */

@@ -66,12 +66,18 @@ const image = { displayFormat: 'IMAGE' };
 const video = { displayFormat: 'VIDEO' };
 const german = { countries: ['DE'] };
 
-const filters = fc.constantFrom<Filters>({}, image, video, german, { ...german, ...video });
-const question = fc.oneof(
-  { weight: 3, arbitrary: filters.map((filters): Question => ({ filters })) },
-  {
-    weight: 3,
-    arbitrary: fc.constantFrom<Question>(
+/** One of several, each as often as its weight says. */
+const weighted = <One>(...all: [weight: number, arbitrary: fc.Arbitrary<One>][]): fc.Arbitrary<One> =>
+  fc.oneof(...all.map(([weight, arbitrary]) => ({ weight, arbitrary })));
+const rarely = (times: number) => weighted([times, fc.constant(false)], [1, fc.constant(true)]);
+const usually = (most: number, times: number, ...others: number[]) =>
+  weighted([times, fc.constant(most)], [1, fc.constantFrom(...others)]);
+
+const question = weighted<Question>(
+  [3, fc.constantFrom<Filters>({}, image, video, german, { ...german, ...video }).map((filters) => ({ filters }))],
+  [
+    3,
+    fc.constantFrom<Question>(
       { split: [image, video] },
       { split: [image, image] },
       { split: [image, german] },
@@ -79,95 +85,72 @@ const question = fc.oneof(
       { filters: german, split: [video, image] },
       { split: [video, { ...german, ...video }, image, video] },
     ),
-  },
-  { weight: 1, arbitrary: fc.constant<Question>({ collectionId }) },
+  ],
+  [1, fc.constant({ collectionId })],
 );
-const rarely = (times: number) =>
-  fc.oneof({ weight: times, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) });
 
 const most = 12;
 const ad = fc.nat(most - 1);
-
-/** Calls that are about a few questions, so that they meet. */
-const callsAbout = (questions: Question[]): fc.Arbitrary<Call> => {
-  const gather = fc.constantFrom(...questions);
-  const someFilters = fc.constantFrom<Filters>(...questions.flatMap(filtersOf));
-  const arbitraries: [weight: number, arbitrary: fc.Arbitrary<Call>][] = [
-    [6, fc.record({ gather, fresh: fc.boolean(), maxAds, maxCredits })],
-    [2, fc.record({ search: someFilters, limit: fc.constantFrom(2, 100), fresh: fc.boolean(), isNext: rarely(3) })],
-    [1, fc.record({ ad, fresh: fc.boolean() })],
-    [
-      1,
-      fc.record({
-        count: someFilters,
-        split: fc.constantFrom<Filters[] | undefined>(undefined, [image, video]),
-        fresh: rarely(3),
-      }),
-    ],
-  ];
-  return fc.oneof(...arbitraries.map(([weight, arbitrary]) => ({ weight, arbitrary })));
-};
-const usually = (most: number, times: number, ...others: number[]) =>
-  fc.oneof({ weight: times, arbitrary: fc.constant(most) }, { weight: 1, arbitrary: fc.constantFrom(...others) });
 const maxAds = usually(1000, 2, 1, 3, 4, 7);
 const maxCredits = usually(1000, 3, 0, 2, 5);
+
 /** The filters of a question and of its parts. */
 const filtersOf = ({ filters = {}, split = [] }: Question): Filters[] => [
   filters,
   ...split.map((part) => ({ ...filters, ...part })),
 ];
 
+/** Calls that are about a few questions, so that they meet. */
+const callsAbout = (questions: Question[]): fc.Arbitrary<Call> => {
+  const gather = fc.constantFrom(...questions);
+  const some = fc.constantFrom<Filters>(...questions.flatMap(filtersOf));
+  const split = fc.constantFrom<Filters[] | undefined>(undefined, [image, video]);
+  const fresh = fc.boolean();
+  return weighted<Call>(
+    [6, fc.record({ gather, fresh, maxAds, maxCredits })],
+    [2, fc.record({ search: some, limit: fc.constantFrom(2, 100), fresh, isNext: rarely(3) })],
+    [1, fc.record({ ad, fresh })],
+    [1, fc.record({ count: some, split, fresh: rarely(3) })],
+  );
+};
+
 const hourMs = 3_600_000;
 const times = [20, 60_000, hourMs, 20 * hourMs, 3 * dayMs, 40 * dayMs];
-const change = fc.oneof(
-  { weight: 4, arbitrary: fc.record({ ad, version: fc.nat(3) }) as fc.Arbitrary<Change> },
-  { weight: 2, arbitrary: fc.record({ gone: ad }) as fc.Arbitrary<Change> },
-  { weight: 3, arbitrary: fc.record({ passMs: fc.constantFrom(...times) }) as fc.Arbitrary<Change> },
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      clockOf: fc.constantFrom(0, 1),
-      jumpMs: fc.constantFrom(...times.flatMap((ms) => [ms, -ms]), 40 * dayMs, 40 * dayMs),
-    }) as fc.Arbitrary<Change>,
-  },
-  {
-    weight: 2,
-    arbitrary: fc.record({
-      stoppedClockOf: fc.constantFrom(0, 1),
-      passMs: fc.constantFrom(...times),
-    }) as fc.Arbitrary<Change>,
-  },
-  { weight: 1, arbitrary: fc.constant<Change>({ expireCursors: true }) },
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      rejectedBy: fc.constantFrom('service', 'gateway', undefined, undefined),
-    }) as fc.Arbitrary<Change>,
-  },
+const jumps = [...times.flatMap((ms) => [ms, -ms]), 40 * dayMs, 40 * dayMs];
+const by = fc.constantFrom<0 | 1>(0, 1);
+const passMs = fc.constantFrom(...times);
+const verdicts = ['service', 'gateway', undefined, undefined] as const;
+
+const change = weighted<Change>(
+  [4, fc.record({ ad, version: fc.nat(3) })],
+  [2, fc.record({ gone: ad })],
+  [3, fc.record({ passMs })],
+  [3, fc.record({ clockOf: by, jumpMs: fc.constantFrom(...jumps) })],
+  [2, fc.record({ stoppedClockOf: by, passMs })],
+  [1, fc.constant({ expireCursors: true })],
+  [3, fc.record({ rejectedBy: fc.constantFrom(...verdicts) })],
 );
 /** With -1, the one that was read longest ago has to go. */
-const others = fc.record({ roomLeft: fc.constantFrom(-1, -1, 0, 1) }) as fc.Arbitrary<Change>;
-
-const by = fc.constantFrom<0 | 1>(0, 1);
+const others = fc.record({ change: fc.record({ roomLeft: fc.constantFrom(-1, -1, 0, 1) }) });
 
 const stepsAbout = ([questions, isCrowded]: [Question[], boolean]): fc.Arbitrary<Step[]> => {
   const call = callsAbout(questions);
-  const happens = fc.oneof(
-    { weight: 3, arbitrary: fc.constant<Interruption>('cancel') },
-    { weight: 2, arbitrary: fc.constantFrom<Interruption>('kill', 'stop', 'break off') },
-    { weight: 2, arbitrary: change.map((change): Interruption => ({ change })) },
-    { weight: isCrowded ? 12 : 0, arbitrary: fc.constant<Interruption>({ change: { roomLeft: -1 } }) },
-    { weight: 3, arbitrary: call.map((call): Interruption => ({ call })) },
+  const happens = weighted<Interruption>(
+    [3, fc.constant('cancel')],
+    [2, fc.constantFrom('kill', 'stop', 'break off')],
+    [2, fc.record({ change })],
+    [isCrowded ? 12 : 0, fc.constant({ change: { roomLeft: -1 } })],
+    [3, fc.record({ call })],
   );
-  const during = fc.option(fc.record({ page: fc.nat(4), happens }), { nil: undefined });
-  const step: fc.Arbitrary<Step & { isAgain?: boolean }> = fc.oneof(
-    {
-      weight: 8,
-      arbitrary: fc.record({ call, by, during: fc.oneof(fc.constant(undefined), during), isAgain: rarely(3) }),
-    },
-    { weight: 5, arbitrary: change.map((change): Step => ({ change })) },
-    { weight: 1, arbitrary: fc.record({ restart: by }) },
-    { weight: isCrowded ? 3 : 0, arbitrary: others.map((change): Step => ({ change })) },
+  const during = fc.oneof(
+    fc.constant(undefined),
+    fc.option(fc.record({ page: fc.nat(4), happens }), { nil: undefined }),
+  );
+  const step = weighted<Step & { isAgain?: boolean }>(
+    [8, fc.record({ call, by, during, isAgain: rarely(3) })],
+    [5, fc.record({ change })],
+    [1, fc.record({ restart: by })],
+    [isCrowded ? 3 : 0, others],
   );
   return fc.array(step, { maxLength: 14, size: 'max' }).map(withRepetitions);
 };
@@ -192,11 +175,8 @@ export const gatheringSchedules: fc.Arbitrary<GatheringSchedule> = fc.record({
   ads: fc.nat(most),
   keptIn: fc.constantFrom('memory', 'files', 'replicas'),
   hasCache: fc.boolean(),
-  budget: fc.oneof({ weight: 3, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: fc.constantFrom(3, 12) }),
-  room: fc.oneof(
-    { weight: 8, arbitrary: fc.constant(undefined) },
-    { weight: 1, arbitrary: fc.constantFrom(60_000, 90_000) },
-  ),
+  budget: weighted<number | undefined>([3, fc.constant(undefined)], [1, fc.constantFrom(3, 12)]),
+  room: weighted<number | undefined>([8, fc.constant(undefined)], [1, fc.constantFrom(60_000, 90_000)]),
   asksSql: rarely(1000),
   steps: fc.tuple(fc.array(question, { minLength: 1, maxLength: 2 }), rarely(4)).chain(stepsAbout),
 });

@@ -14,8 +14,11 @@ import { onlyHere, type Retries } from './parts.ts';
 import type { Presence } from './presence.ts';
 
 const day = 86_400_000;
-/** Of how many accounts the last lease is known, and for how long: less than the store keeps one that has paid. */
-const knownLeases = { max: 10_000, ttl: 28 * day };
+/**
+ * Of how many accounts the last lease is known, and for how long: less than the store keeps one that has paid. Given as a
+ * size, it takes no memory before there are any.
+ */
+const knownLeases = { maxSize: 10_000, sizeCalculation: () => 1, ttl: 28 * day };
 /** How old an account may be that estimates are made from, in milliseconds: a tool call asks several times. */
 const goodEnoughMs = 200;
 /** The same for what an answer says that cost nothing, and how long it takes until it is counted; of how many tenants. */
@@ -287,13 +290,12 @@ interface NewLease {
   now: number;
 }
 
-/** Reserves, by the rule of budgets. What has been reserved already is granted again. */
+/** Reserves, by the rule of budgets. */
 function reserve(
   account: Account,
   request: ReserveRequest,
   { id, owner, now }: NewLease,
 ): 'granted' | 'wait' | 'refused' {
-  if (account.leases[id]) return 'granted';
   if (request.line !== undefined && open(account).some(({ line }) => line === request.line)) return 'wait';
   const admission = admit(creditAccount(account), request);
   if (admission !== 'now') return admission === 'never' ? 'refused' : 'wait';

@@ -240,6 +240,13 @@ describe('a folder that an earlier version wrote', () => {
     const [ad] = contents.ads;
     expect(ad && objectOf(ad)).toEqual({ id: 'A', headline: 'new', body: 'text' });
     expect(ad?.versions.map((one) => objectOf(one).headline)).toEqual(['old']);
+    // What comes now is newer, whatever the clock says.
+    const late = await openIn(folder, { now: () => 1 }).dataset();
+    const source = { listedBy: 'searchAds', requestId: null, at: 1 };
+    await late.addItems({ ...source, type: 'ads', items: () => [{ id: 'A', headline: 'newest' }] });
+    const item = await late.item('ads', 'a');
+    expect(item && objectOf(item).headline).toBe('newest');
+    expect(item?.versions.map((one) => objectOf(one).headline)).toEqual(['old', 'new']);
   });
 
   test('loses nothing that came to the file before, and is taken over once', async () => {
