@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { MemoryDataset, recordsOf } from '../../src/state/dataset.ts';
 import { objectOf } from '../../src/state/item-versions.ts';
 import { MemoryDatasets } from '../../src/state/memory-state.ts';
@@ -99,7 +99,7 @@ test('takes no answer apart before somebody reads, unless very many wait', async
   expect(taken).toBe(0);
   expect((await dataset.contents()).ads).toHaveLength(10);
   for (let at = 10; at < 500; at++) await answer(at);
-  await vi.waitFor(() => expect(taken).toBeGreaterThan(300));
+  await expect.poll(() => taken).toBeGreaterThan(300);
   expect(taken).toBeLessThan(400);
   expect((await dataset.contents()).ads).toHaveLength(500);
 });

@@ -44,7 +44,7 @@ describeWithPostgres('the tables in PostgreSQL', () => {
     const left = () =>
       server.sql(`SELECT key FROM ad_library.documents WHERE key IN ('ends', 'stays')
         UNION ALL SELECT name FROM ad_library.items WHERE name IN ('ends', 'stays')`);
-    await expect.poll(left, { timeout: 5000 }).toBe('stays\nstays');
+    await expect.poll(left).toBe('stays\nstays');
   });
 
   test('are used again once the server answers, whose silence ends what was asked of it', async () => {
@@ -62,7 +62,7 @@ describeWithPostgres('the tables in PostgreSQL', () => {
       expect(performance.now() - began).toBeLessThan(15_000);
       await goOn();
       await expect
-        .poll(() => store.read('silent').catch(() => {}), { timeout: 5000 })
+        .poll(() => store.read('silent').catch(() => {}))
         .toMatchObject({
           found: { version: '1' },
         });

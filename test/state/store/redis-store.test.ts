@@ -74,7 +74,8 @@ describeWithRedis('Redis', () => {
     await until(() => !store.isUp());
     const began = performance.now();
     await expect(write()).rejects.toMatchObject(unavailable);
-    expect(performance.now() - began).toBeLessThan(100);
+    // And not after the time in which a silent one might answer.
+    expect(performance.now() - began).toBeLessThan(900);
     const late = await open(redis.port, {}, 100);
     expect(late.logged.join('\n')).toContain('the shared state cannot be reached yet');
     await redis.restart();
@@ -113,9 +114,9 @@ describeWithRedis('Redis', () => {
     const { store } = await open((await start('--requirepass', 'open-sesame')).port, { password: 'open-sesame' });
     expect(store.isUp()).toBe(true);
     const { port } = await start('--requirepass', 'sesame');
-    const refused = await open(port, { password: 'wrong-word' }, 1000);
+    const refused = await open(port, { password: 'wrong-word' }, 1);
+    await until(() => refused.logged.join('\n').includes('WRONGPASS'));
     expect(refused.store.isUp()).toBe(false);
-    expect(refused.logged.join('\n')).toContain('WRONGPASS');
     expect(refused.logged.join('\n')).not.toContain('wrong-word');
   });
 
@@ -126,9 +127,9 @@ describeWithRedis('Redis', () => {
     execFileSync('openssl', request, { stdio: 'ignore' });
     const redis = await startRedis([], { key, certificate });
     onTestFinished(redis.close);
-    const { store, logged } = await open(redis.port, { tls: true }, 2000);
+    const { store, logged } = await open(redis.port, { tls: true }, 1);
+    await until(() => logged.join('\n').includes('self-signed certificate'));
     expect(store.isUp()).toBe(false);
-    expect(logged.join('\n')).toContain('self-signed certificate');
 
     const served = await serveHttp(['--base-url', 'http://127.0.0.1:1'], {
       NODE_EXTRA_CA_CERTS: certificate,
@@ -137,6 +138,6 @@ describeWithRedis('Redis', () => {
     });
     onTestFinished(() => served.close().then(() => {}));
     const ready = async () => (await keepAlive(served.origin).send({ method: 'GET', path: '/readyz' })).status;
-    await expect.poll(ready, { timeout: 10_000 }).toBe(200);
+    await expect.poll(ready).toBe(200);
   });
 });
