@@ -44,7 +44,8 @@ export class MemoryStore implements Store {
   async swap(...[key, expected, { version, body, ttlMs }]: Parameters<Store['swap']>) {
     const now = this.#now();
     const found = this.#alive(this.#documents, key);
-    if ((found?.version ?? '') !== expected) return { now, found, isDone: false };
+    if ((found?.version ?? '') !== expected)
+      return { now, found: found && { version: found.version, body: found.body }, isDone: false };
     if (body) this.#documents.set(key, { version, body, ends: now + ttlMs });
     else this.#documents.delete(key);
     return { now, isDone: true };
