@@ -37,11 +37,15 @@ const maxObjects = 1000;
 /** A safe text of at most `tokens`; undefined for anything but a text with visible content. */
 export function textOf(value: unknown, tokens: number): string | undefined {
   if (typeof value !== 'string' || value === '') return;
+  if (1.5 * value.length <= tokens && plainWord.test(value)) return value;
   const enough = charsPerToken * (tokens + 8);
   const text = sanitize(value.slice(0, enough)).trim();
   const beyond = Math.max(0, value.length - enough);
   return text === '' && beyond === 0 ? undefined : truncate(text, tokens, beyond);
 }
+
+/** Most values are ids and constants, in which there is nothing to clean. */
+const plainWord = /^[\w-]{1,32}$/;
 
 export const isVisible = (value: unknown): boolean =>
   typeof value === 'string' && sanitize(value.slice(0, 100)).trim() !== '';
@@ -390,9 +394,13 @@ export function addressOf(text: unknown): URL | undefined {
   return webPattern.test(url.protocol) && (isWhole || url.hostname.includes('.')) ? url : undefined;
 }
 
+/** An address of a form that the parser of addresses leaves as it is. */
+const plainHost = /^(?:https?:\/\/)?((?:(?!xn--)[a-z\d-]{1,63}\.){1,4}[a-z]{2,20})(?=\/|$)/;
+
 /** The host of an address, without `www.`; undefined if it has none. */
 export function domainOf(address: unknown): string | undefined {
-  const host = addressOf(address)?.hostname.replace(/^www\.(?=[^.]+\.)|\.$/g, '');
+  const [, plain] = (typeof address === 'string' && plainHost.exec(address)) || [];
+  const host = (plain ?? addressOf(address)?.hostname)?.replace(/^www\.(?=[^.]+\.)|\.$/g, '');
   return host !== undefined && host.length <= maxName ? host : undefined;
 }
 
