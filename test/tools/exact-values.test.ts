@@ -47,7 +47,9 @@ const aNumber = fc
     fc.integer({ min: 1e12, max: Number.MAX_SAFE_INTEGER }),
     fc.double({ noNaN: true, noDefaultInfinity: true }),
   )
-  .map((value) => value + 0);
+  .map((value) => value + 0)
+  // Whole ones between these are text for SQL, so that they keep their digits: see below.
+  .filter((value) => !Number.isInteger(value) || Number.isSafeInteger(value) || Math.abs(value) >= 2 ** 63);
 const anId = fc.oneof(fc.bigInt({ min: 10n ** 11n, max: 10n ** 25n }).map(String), fc.uuid());
 
 /** A time in the ways services write it: UTC where it has no offset. */
@@ -130,12 +132,7 @@ test('numbers, ids, times, addresses and media are the same in text and data, in
         const { rows, cells, items, listed, last } = await rowsOf({ start, upstream, fields, sql });
         for (const [index, { number, id, time, address, media = [] }] of ads.entries()) {
           const [reach, pageId, startedAt, month, days, domain, videos, images] = rows[index] ?? [];
-          expect([Number(reach), pageId, Number(cells[index]?.[0]), cells[index]?.[1]]).toEqual([
-            number,
-            id,
-            number,
-            id,
-          ]);
+          expect([reach, pageId, Number(cells[index]?.[0]), cells[index]?.[1]]).toEqual([number, id, number, id]);
           if (Number.isSafeInteger(number)) expect(cells[index]?.[0]).toMatch(/^-?\d+$/);
 
           const utc = time.means === undefined ? undefined : new Date(time.means).toISOString();
