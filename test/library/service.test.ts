@@ -207,6 +207,8 @@ test.each<[string, Call, RegExp]>([
   ['no date', searching({ startedAtFrom: 'yesterday' }), new RegExp(`takes ${isoDate}.*; got "yesterday"`)],
   ['a day that is not', searching({ startedAtFrom: '2026-02-31T25:00:00Z' }), new RegExp(`takes ${isoDate}`)],
   ['a number as date', searching({ startedAtFrom: 20_260_131 }), new RegExp(`takes ${isoDate}.*; got 20260131`)],
+  ['an unknown countBy', searching({ countBy: 'colour' }), /"countBy" takes one of active, advertiserExact, /],
+  ['countBy of a filter', searching({ countBy: 'active', active: true }), /not among the filters; got "active"/],
   ['missing nothing known', searching({ missing: ['colour'] }), /"missing" takes one of headline, .*; got "colour"/],
   ['missing __proto__', searching({ missing: ['__proto__'] }), /"missing" takes one of .*; got "__proto__"/],
   ['a text as not', searching({ not: 'DE' }), /"not" takes an object of filters other than not, sort .*; got "DE"/],
