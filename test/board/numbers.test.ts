@@ -269,6 +269,6 @@ inChromium('the numbers of the board', () => {
       }
     };
     const someAds = fc.array(someAd, { minLength: 8, maxLength: 40 });
-    await fc.assert(fc.asyncProperty(someAds, check), { numRuns: 5, endOnFailure: true });
+    await fc.assert(fc.asyncProperty(someAds, check), { numRuns: 4, endOnFailure: true });
   });
 });
