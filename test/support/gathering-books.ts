@@ -177,44 +177,33 @@ export class GatheringBooks {
 
   /** The ads that changed most often. */
   mostChanged(count: number): { id: string }[] {
-    return [...this.#ads]
-      .sort(([, left], [, right]) => right.length - left.length)
-      .slice(0, count)
-      .map(([id]) => ({ id }));
+    const byVersions = [...this.#ads].sort(([, left], [, right]) => right.length - left.length);
+    return byVersions.slice(0, count).map(([id]) => ({ id }));
   }
 
   /** Whether the tables hold what came last, and before it what came before. */
   checkNewest({ ads = [], ad_versions: versions = [], letGo }: DatasetView): void {
+    const fails = (seen: string) => this.#fail('newest is what came last', seen);
     for (const row of ads) {
       const known = this.#ads.get(row.id) ?? [];
       const newest = known.at(-1)?.fields;
       if (letGo.ads > 0) {
-        if (!known.some(({ fields }) => fields.headline === row.headline))
-          this.#fail('newest is what came last', `${row.headline} was never sent`);
+        if (!known.some(({ fields }) => fields.headline === row.headline)) fails(`${row.headline} was never sent`);
         continue;
       }
       const [expected, found] = [textOf(newest), textOf(row)];
-      if (expected !== found) this.#fail('newest is what came last', `${found} in place of ${expected}`);
-      const earlier = known
-        .slice(0, -1)
-        .slice(-10)
-        .map(({ fields }) => copyOf(fields));
-      const kept = versions.filter(({ id }) => id === row.id);
-      const inOrder = kept.map(({ json }) => copyOf(JSON.parse(json ?? '{}')));
-      if (earlier.join() !== inOrder.join())
-        this.#fail(
-          'newest is what came last',
-          `versions ${inOrder.join()} before ${found} in place of ${earlier.join()}`,
-        );
+      if (expected !== found) fails(`${found} in place of ${expected}`);
+      const earlier = known.slice(-11, -1).map(({ fields }) => copyOf(fields));
+      const kept = versions.filter(({ id }) => id === row.id).map(({ json }) => copyOf(JSON.parse(json ?? '{}')));
+      if (`${earlier}` !== `${kept}`) fails(`versions ${kept} before ${found} in place of ${earlier}`);
     }
     const missing = letGo.ads > 0 ? [] : [...this.#ads.keys()].filter((id) => !ads.some((row) => row.id === id));
-    if (missing.length > 0) this.#fail('newest is what came last', `${missing.join()} came and is not kept`);
+    if (missing.length > 0) fails(`${missing} came and is not kept`);
   }
 
   checkSeen(id: string, ad: Item): void {
-    const expected = this.#ads.get(id)?.at(-1)?.fields;
-    if (copyOf(ad) !== copyOf(expected))
-      this.#fail('newest is what came last', `get_ad seen: ${copyOf(ad)} in place of ${copyOf(expected)}`);
+    const [expected, seen] = [copyOf(this.#ads.get(id)?.at(-1)?.fields), copyOf(ad)];
+    if (seen !== expected) this.#fail('newest is what came last', `get_ad seen: ${seen} in place of ${expected}`);
   }
 
   #arrive(ad: AdFields, arrived: number): void {
@@ -277,27 +266,22 @@ export class GatheringBooks {
       if (question === undefined || gathers.length === 0) continue;
       if (page.cursor === null) first.add(question);
       const fresh = gathers.filter((one) => one.fresh);
-      const isRepeated =
-        page.cursor === null
-          ? this.#readings.has(question) && !this.#begunAnew.has(question)
-          : this.#service.pages.some((other) => {
-              const isEarlier = other !== page && other.question === question && other.cursor === page.cursor;
-              return isEarlier && other.arrived > 0 && this.#gathersOf(other).length > 0;
-            });
-      const anew =
-        page.cursor === null
-          ? fresh.filter((one) => rules.get(one) !== 'must not' && !begun.has(keyOf(one.gather)))
-          : [];
+      const isFirst = page.cursor === null;
+      const isRepeated = isFirst
+        ? this.#readings.has(question) && !this.#begunAnew.has(question)
+        : this.#service.pages.some((other) => {
+            const isEarlier = other !== page && other.question === question && other.cursor === page.cursor;
+            return isEarlier && other.arrived > 0 && this.#gathersOf(other).length > 0;
+          });
+      const mayBegin = (one: Gather) => isFirst && rules.get(one) !== 'must not' && !begun.has(keyOf(one.gather));
+      const anew = fresh.filter(mayBegin);
       for (const one of anew) {
         begun.add(keyOf(one.gather));
         for (const part of partsOf(one.gather)) this.#begunAnew.add(part);
         this.#runs.delete(keyOf(one.gather));
       }
       if (isRepeated && anew.length === 0 && !mayBeAnyOf(page) && !hasLetGo(after))
-        this.#fail(
-          'a page is paid once',
-          `the page at ${page.cursor ?? 'the beginning'} of ${question} was paid again`,
-        );
+        this.#fail('a page is paid once', `the page at ${page.cursor} of ${question} was paid again`);
       if (page.arrived === 0) continue;
       if (page.cursor === null) {
         const begunFresh = this.#begunAnew.has(question) || fresh.length > 0;
@@ -473,12 +457,8 @@ export class GatheringBooks {
         continue;
       }
       const fitting = listed.filter(({ ids: all }) => isSame(all, ids));
-      if (fitting.length === 0)
-        this.#fail(
-          'complete means held',
-          `${name} with ${ids.size} ads${isComplete ? ', complete,' : ''} is not what was listed`,
-        );
-      else this.#checkRow(row, fitting);
+      if (fitting.length > 0) this.#checkRow(row, fitting);
+      else this.#fail('complete means held', `${name} with ${ids.size} ads is not what was listed`);
     }
   }
 
@@ -498,13 +478,12 @@ export class GatheringBooks {
   /** What the service listed in answer to a question, in all ways in which its pages followed each other. */
   #listed(row: GatheringRow, isComplete: boolean): Listed[] {
     const parts = row.filters === null ? [row.collectionId ?? ''] : partsOf(questionIn(row.filters));
-    return parts.reduce<Listed[]>(
-      (all, part) => {
-        const ways = this.#service.listed(part, isComplete);
-        return all.flatMap((before) => ways.map((way) => joined(before, way)));
-      },
-      [{ ...unread, found: 0 }],
-    );
+    let all: Listed[] = [{ ...unread, found: 0 }];
+    for (const part of parts) {
+      const ways = this.#service.listed(part, isComplete);
+      all = all.flatMap((before) => ways.map((way) => joined(before, way)));
+    }
+    return all;
   }
 
   #remember(after: DatasetView): void {

@@ -40,10 +40,7 @@ const adBytes = 8000;
 const mostGatherings = 500;
 
 /** A gathering of another question, which was complete. */
-const otherGathering = {
-  ...newGathering({}, 0),
-  ...{ found: 0, ended: true, adIds: [] },
-};
+const otherGathering = { ...newGathering({}, 0), found: 0, ended: true, adIds: [] };
 
 /** What belongs to one schedule. */
 interface Scene {
@@ -143,10 +140,7 @@ export class GatheringServers {
     const shared: Partial<ReplicaState> = {
       now: () => scene().service.time,
       isUp: () => true,
-      datasets: () => ({
-        of: (caller, purpose) => scene().datasets.of(caller, purpose),
-        close: async () => {},
-      }),
+      datasets: () => ({ of: (...args) => scene().datasets.of(...args), close: async () => {} }),
       state: (limits) => {
         if (keptIn === 'memory') return memoryState(limits);
         // What is shared has a clock of its own, which is right.
@@ -388,20 +382,14 @@ export async function runGatherings(schedule: GatheringSchedule, servers: Gather
       if (!isError) books.checkSeen(id, data.ad);
     }
     if (schedule.asksSql && schedule.room === undefined) {
-      const table = async (name: string, order: string) => {
-        const { data } = await ask('query_ads', {
-          sql: `SELECT * FROM ${name} ORDER BY ${order}`,
-          limit: 1000,
-          cell: 2000,
-        });
+      const table = async (name: string) => {
+        const sql = `SELECT * FROM ${name} ORDER BY rowid`;
+        const { data } = await ask('query_ads', { sql, limit: 1000, cell: 2000 });
         const [columns, rows] = [data.columns as string[], data.rows as unknown[][]];
         return rows.map((cells) => Object.fromEntries(cells.map((cell, index) => [columns[index], cell])));
       };
-      books.checkNewest({
-        ...last,
-        ads: await table('ads', 'rowid'),
-        ad_versions: await table('ad_versions', 'rowid'),
-      } as unknown as DatasetView);
+      const tables = { ads: await table('ads'), ad_versions: await table('ad_versions') };
+      books.checkNewest({ ...last, ...tables } as unknown as DatasetView);
     }
     return books.problems;
   } finally {

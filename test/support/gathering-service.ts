@@ -204,19 +204,13 @@ export class GatheringService {
     const ad = [...this.#ads.keys()].find((number) => adId(number) === id);
     if (ad === undefined) return respond(404, { error: { code: 'c', message: 'no such ad', requestId: 'r' } });
     const fields = { ...this.#fields(ad), body: `Text ${this.#ads.get(ad)} of ad ${ad}` };
-    return this.#send(
-      { question: undefined, cursor: null, next: null, limit: 1, total: undefined, account, ads: [fields] },
-      fields,
-      request,
-    );
+    const about = { question: undefined, cursor: null, next: null, limit: 1, total: undefined };
+    return this.#send({ ...about, account, ads: [fields] }, fields, request);
   }
 
   /** Charges an answer when it is asked for, and sends it when what happens meanwhile has happened. */
   async #send(
-    {
-      ads,
-      ...about
-    }: Pick<ServedPage, 'question' | 'cursor' | 'next' | 'limit' | 'total' | 'account'> & { ads: AdFields[] },
+    { ads, ...about }: Omit<ServedPage, 'ids' | 'charged' | 'asked' | 'arrived' | 'at'> & { ads: AdFields[] },
     body: object,
     { signal }: HttpRequest,
   ): Promise<HttpResponse> {
