@@ -52,12 +52,14 @@ export async function startSignIn(config: Partial<Config>, ways?: Ways): Promise
 }
 
 /** Tests of one server in front of a service that accepts one key at the beginning of each test. */
-export const signInTest = base.extend('server', { scope: 'file' }, async ({ upstream }, { onCleanup }) => {
-  const server = await openSignIn({ baseUrl: upstream.baseUrl });
-  onCleanup(() => server.close(0));
-  return server;
-});
-signInTest.beforeEach(({ upstream }) => upstream.does(keyed));
+export const signInTest = base
+  .extend('server', { scope: 'file' }, async ({ upstream }, { onCleanup }) => {
+    const server = await openSignIn({ baseUrl: upstream.baseUrl });
+    onCleanup(() => server.close(0));
+    return server;
+  })
+  // Not before each test: that would be those of files, too, which take from here how one signs in.
+  .extend('keyed', { auto: true }, ({ upstream }) => upstream.does(keyed));
 
 /** @param publicUrl by which people reach it, if not by its own address */
 export function signInAt<Server extends { origin: string; url: string }>(
