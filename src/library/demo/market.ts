@@ -299,10 +299,11 @@ function pictureOf(advertiser: Advertiser, product: string, kind: string): Pictu
   return { name: `${brandOf(advertiser)}-${nr}-${kind}`, width: 384, height: kind === 'tall' ? 480 : 384 };
 }
 
-/** A carousel goes through the advertiser's products before it shows one again. */
+/** A carousel goes through the advertiser's products, and then through them again with another picture of each. */
 function cardPicture(advertiser: Advertiser, at: number): Picture {
-  const { name = '' } = advertiser.products[at % advertiser.products.length] ?? {};
-  return pictureOf(advertiser, name, ['meet', 'meet', 'offer', 'offer'][at % 4] ?? 'meet');
+  const { products } = advertiser;
+  const { name = '' } = products[at % products.length] ?? {};
+  return pictureOf(advertiser, name, ['meet', 'offer', 'tall'][Math.floor(at / products.length)] ?? 'meet');
 }
 
 /** Stills of videos are tall. A discount in the copy, points aside, has its sticker in the picture. */

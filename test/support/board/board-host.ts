@@ -101,6 +101,8 @@ export async function openStage(browser: Browser): Promise<Stage> {
   ]);
   return {
     show: async (client, options) => {
+      // What the board before this one still calls is its own.
+      await page.goto('about:blank');
       const { contents } = await client.readResource({ uri: 'ui://ad-library/board' });
       const { tool, args = {}, script, width = 1180, height = 820 } = options;
       const result = (await client.callTool({ name: tool, arguments: args })) as Result;
