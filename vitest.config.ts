@@ -6,12 +6,14 @@ const startBundledWorker = fileURLToPath(new URL('test/support/start-bundled-wor
 
 /** What takes longest, mostly waiting: begun first, it ends beside the others and not after them. */
 const longest = [
-  'replicas/killed',
-  'scripts/rebuild',
-  'library/lock',
-  'replicas/any',
-  'store/account',
   'replicas/lost',
+  'store/state',
+  'replicas/any',
+  'gather-faults',
+  'http/reads',
+  'replicas/store-away',
+  'replicas/killed',
+  'code-blocks',
 ];
 
 /** What weighs the memory of its own process. */
