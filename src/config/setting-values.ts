@@ -50,7 +50,7 @@ export const wholeNumber =
   };
 
 export const sealSecret: Read<string> = (text) =>
-  text.length >= 32 ? text : wrong('must have at least 32 characters; make one with: openssl rand -base64 32');
+  [...text].length >= 32 ? text : wrong('must have at least 32 characters; make one with: openssl rand -base64 32');
 
 /** A list that holds no name is a slip: whoever means none leaves the setting empty. */
 export const names: Read<string[]> = (text) => {

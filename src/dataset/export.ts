@@ -79,25 +79,40 @@ const byteOrderMark = '\ufeff';
 
 /** RFC 4180, and in quotes whatever one of the separators of spreadsheets would cut. */
 const csvOf = (rows: readonly (readonly Cell[])[]): string =>
-  stringify(
-    rows.map((row) => row.map(withoutFormula)),
-    { record_delimiter: 'windows', quoted_match: /[;|\t\r\n]/ },
-  );
+  stringify(rows.map(withoutFormulas), { record_delimiter: 'windows', quoted_match: /[;|\t\r\n]/ });
 
 /**
  * An apostrophe before what a spreadsheet would run as a formula. With another list separator than ours it sees no
  * quotes, and begins cells inside of a text, which go on to the end of the line and so into our next cells; there a line
  * `- of a list` that calls nothing stays as it is.
  */
-function withoutFormula(cell: Cell, index: number, row: readonly Cell[]): Cell {
-  if (typeof cell !== 'string') return cell;
-  const goesOn = row.slice(index + 1).some((next) => typeof next === 'string' && /[|(]/.test(next));
-  return cell.replace(formula, "'").replace(goesOn ? formulaBeforeCall : formulaWithin, "$1'");
+function withoutFormulas(row: readonly Cell[]): Cell[] {
+  let isCallBehind = false;
+  const safe = row.toReversed().map((cell) => {
+    if (typeof cell !== 'string') return cell;
+    const goesOn = isCallBehind;
+    isCallBehind ||= call.test(cell);
+    // What stands between the lines are their breaks.
+    const lines = cell.replace(formula, "'").split(/([\r\n])/);
+    return lines.map((line, at) => withoutCells(line, at > 0, goesOn && at === lines.length - 1)).join('');
+  });
+  return safe.reverse();
 }
 
+/** @param isBehindBreak a cell may begin where the line does. @param goesOn behind the line something is called */
+function withoutCells(line: string, isBehindBreak: boolean, goesOn: boolean): string {
+  const lastCall = goesOn ? line.length : Math.max(line.lastIndexOf('|'), line.lastIndexOf('('));
+  return line.replace(isBehindBreak ? cellInLaterLine : cellInLine, (before, start: number) => {
+    const sign = start + before.length;
+    const isOfList = '+-'.includes(line.charAt(sign)) && line.charAt(sign + 1) === ' ' && sign > lastCall;
+    return isOfList ? before : `${before}'`;
+  });
+}
+
+const call = /[|(]/;
 const formula = /^(?=[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])/;
-const formulaWithin = /([;|\t\r\n]"*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])(?![+-] [^|(\r\n]*$)/gm;
-const formulaBeforeCall = /([;|\t\r\n]"*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])(?![+-] [^|(\r\n]*[\r\n])/g;
+const cellInLine = /[;|\t]"*(?=[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
+const cellInLaterLine = /(?:^|[;|\t])"*(?=[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
 
 const jsonLinesOf = (rows: readonly (readonly Cell[])[], columns: readonly string[]): string =>
   rows
