@@ -37,7 +37,7 @@ const maxObjects = 1000;
 /** A safe text of at most `tokens`; undefined for anything but a text with visible content. */
 export function textOf(value: unknown, tokens: number): string | undefined {
   if (typeof value !== 'string' || value === '') return;
-  if (1.5 * value.length <= tokens && plainWord.test(value)) return value;
+  if (plainWord.test(value) && fitsWithin(value, tokens)) return value;
   const enough = charsPerToken * (tokens + 8);
   const text = sanitize(value.slice(0, enough)).trim();
   const beyond = Math.max(0, value.length - enough);
