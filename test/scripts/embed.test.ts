@@ -3,7 +3,6 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
 import { expect, test } from 'vitest';
 import { openServer } from '../../src/embed.ts';
-import { makeDemoCalls } from '../support/demo-calls.ts';
 import { readResult } from '../support/server.ts';
 
 test('a program has the server on transports of its own, for as many clients as it likes, and its log', async () => {
@@ -17,13 +16,11 @@ test('a program has the server on transports of its own, for as many clients as 
     return client;
   };
   const [first, second] = [await connect('first'), await connect('second')];
-  const called = await makeDemoCalls(async (name, args = {}) =>
-    readResult(await first.callTool({ name, arguments: args })),
-  );
-  expect(called.filter(({ result }) => result.isError)).toEqual([]);
-  expect(logged).toHaveLength(called.length);
+  const call = async (client: Client, name: string) => readResult(await client.callTool({ name, arguments: {} }));
+  expect((await call(first, 'search_ads')).data.items).toHaveLength(20);
+  expect(logged).toEqual([expect.stringContaining('search_ads')]);
   await first.close();
-  expect(await second.callTool({ name: 'whoami', arguments: {} })).toMatchObject({ structuredContent: {} });
+  expect((await call(second, 'whoami')).isError).toBe(false);
   await server.close();
 });
 
