@@ -1,10 +1,13 @@
 /**
  * What a tool call takes on top of the same call of the API: a page of 50 ads, with undici and `JSON.parse`, then
- * through the built server, over stdio and over HTTP, asked anew and answered from what it kept.
+ * through the built server, over stdio and over HTTP, asked anew and answered from what it kept; and through a server of
+ * the official SDK alone, which fetches and condenses the page with the same code and does nothing else.
  * `npm run bench:calls [-- ROUNDS]`. The client speaks the protocol and nothing else: what an SDK's client does with a
  * result is not the server's time. The service is a process of its own, as it is for everybody.
  */
 import { spawn } from 'node:child_process';
+import type { AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
 import { Agent, request } from 'undici';
 import { command, serveHttp } from '../test/support/process.ts';
 import { startChild } from './child.ts';
@@ -34,10 +37,9 @@ interface Way {
 const call = (id: number, method: string, params: object) => JSON.stringify({ jsonrpc: '2.0', id, method, params });
 const searching = (fresh: boolean) => ({ name: 'search_ads', arguments: fresh ? { fresh } : {} });
 
-async function overStdio(): Promise<Way> {
-  const { command: file, args } = command();
+async function overStdio(args: readonly string[]): Promise<Way> {
   const env = { PATH: process.env.PATH ?? '', AD_LIBRARY_API_KEY: 'svc_live_bench', AD_LIBRARY_BASE_URL: baseUrl };
-  const child = spawn(file, args, { env, stdio: ['pipe', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, args, { env, stdio: ['pipe', 'pipe', 'inherit'] });
   let answered = (_: unknown) => {};
   child.stdout.on('data', (bytes: Buffer) => {
     if (bytes.at(-1) === newline) answered(undefined);
@@ -57,8 +59,7 @@ async function overStdio(): Promise<Way> {
   return { search: (fresh) => send('tools/call', searching(fresh)), end: async () => child.stdin.end() };
 }
 
-async function overHttp(): Promise<Way> {
-  const { url, close } = await serveHttp(['--base-url', baseUrl]);
+async function overHttp(url: string, end: Way['end']): Promise<Way> {
   const headers = {
     authorization: 'Bearer svc_live_bench',
     'content-type': 'application/json',
@@ -73,18 +74,22 @@ async function overHttp(): Promise<Way> {
     });
     await body.text();
   };
-  return { search, end: close };
+  return { search, end };
 }
 
 const newline = 0x0a;
 const say = (line: string) => process.stdout.write(`${line}\n`);
 const ms = (time: number) => `${time.toFixed(2)} ms`;
 
-/** The server and the direct call in turns, so that both meet the same load; medians. */
-async function compare(name: string, open: () => Promise<Way>): Promise<boolean> {
-  const { search, end } = await open();
-  const ways = { direct, fresh: () => search(true), kept: () => search(false) };
-  const times: Record<string, number[]> = { direct: [], fresh: [], kept: [] };
+/** The server, the SDK alone and the direct call in turns, so that all meet the same load; medians. */
+async function compare(name: string, server: Way, sdk: Way): Promise<boolean> {
+  const ways = {
+    direct,
+    alone: () => sdk.search(false),
+    fresh: () => server.search(true),
+    kept: () => server.search(false),
+  };
+  const times: Record<string, number[]> = { direct: [], alone: [], fresh: [], kept: [] };
   for (let round = -warmUp; round < rounds; round++) {
     for (const [way, run] of Object.entries(ways)) {
       const began = performance.now();
@@ -92,20 +97,20 @@ async function compare(name: string, open: () => Promise<Way>): Promise<boolean>
       if (round >= 0) times[way]?.push(performance.now() - began);
     }
   }
-  await end();
+  await Promise.all([server.end(), sdk.end()]);
   const median = (way: keyof typeof ways) => (times[way] ?? []).toSorted((a, b) => a - b)[rounds >> 1] ?? 0;
-  const [bare, fresh, kept] = [median('direct'), median('fresh'), median('kept')];
+  const [bare, alone, fresh, kept] = [median('direct'), median('alone'), median('fresh'), median('kept')];
   const overhead = fresh - bare;
   const beside = `${ms(bare)} direct`;
-  say(
-    `${name}: direct ${ms(bare)}, through the server ${ms(fresh)} (${ms(overhead)} more), kept by the server ${ms(kept)}`,
-  );
+  const bySdk = `by the SDK alone ${ms(alone)} (${ms(alone - bare)} more)`;
+  const byServer = `through the server ${ms(fresh)} (${ms(overhead)} more)`;
+  say(`${name}: direct ${ms(bare)}, ${bySdk}, ${byServer}, kept by the server ${ms(kept)}`);
   const promised = name === 'stdio';
   const limit = (words: string, holds: boolean) => (promised ? { limit: words, holds } : {});
   addRow({
     what: `50 ads over ${name}`,
     ours: ms(fresh),
-    beside,
+    beside: `${beside}, ${ms(alone)} by the SDK alone`,
     ratio: fresh / bare,
     ...limit('at most 1.2 ms more', overhead <= 1.2),
   });
@@ -121,8 +126,18 @@ async function compare(name: string, open: () => Promise<Way>): Promise<boolean>
 
 const { ads, bytes, source } = page.ready;
 say(`node ${process.version}, ${ads} ads, ${bytes.toLocaleString('en')} bytes, ${source}; medians`);
-const stdio = await compare('stdio', overStdio);
-const http = await compare('HTTP', overHttp);
+const stdio = await compare(
+  'stdio',
+  await overStdio(command().args),
+  await overStdio(['--import', 'tsx', fileURLToPath(new URL('sdk-server.ts', import.meta.url)), 'stdio', baseUrl]),
+);
+const served = await serveHttp(['--base-url', baseUrl]);
+const sdk = await startChild<AddressInfo>('sdk-server.ts', '2025-11-25', baseUrl);
+const http = await compare(
+  'HTTP',
+  await overHttp(served.url, served.close),
+  await overHttp(`http://127.0.0.1:${sdk.ready.port}/mcp`, async () => sdk.process.kill()),
+);
 page.process.kill();
 await dispatcher.close();
 process.exitCode = stdio && http ? 0 : 1;

@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
+import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import { createMcpHandler, McpServer as ModernServer } from '@modelcontextprotocol/server';
 import * as z from 'zod';
@@ -8,7 +9,8 @@ import { fetchAndCondense } from './fetch-and-condense.ts';
 
 /**
  * A server as the documentation of the official SDK writes it: `McpServer`, `registerTool`, and a stateless transport
- * for each request. Its tools fetch and condense, and do nothing else. `node sdk-server.ts <revision> <address>`.
+ * for each request, or stdio. Its tools fetch and condense, and do nothing else. `node sdk-server.ts <revision> <address>`,
+ * or `stdio` in place of a revision.
  */
 const [revision, address = ''] = process.argv.slice(2);
 const info = { name: 'sdk-server', version: '1' };
@@ -37,14 +39,21 @@ function modernServer(): ModernServer {
   return server;
 }
 
-const modern = createMcpHandler(modernServer);
-const server =
-  revision === '2026-07-28'
-    ? createServer(getRequestListener((request) => modern.fetch(request)))
-    : createServer(async (request, response) => {
-        const transport = new StreamableHTTPServerTransport({ enableJsonResponse: true });
-        response.on('close', () => void transport.close());
-        await legacyServer().connect(transport as Parameters<McpServer['connect']>[0]);
-        await transport.handleRequest(request, response);
-      });
-server.listen(0, '127.0.0.1', () => process.send?.(server.address()));
+const serveModern = () => {
+  const { fetch } = createMcpHandler(modernServer);
+  return createServer(getRequestListener((request) => fetch(request)));
+};
+
+const serveLegacy = () =>
+  createServer(async (request, response) => {
+    const transport = new StreamableHTTPServerTransport({ enableJsonResponse: true });
+    response.on('close', () => void transport.close());
+    await legacyServer().connect(transport as Parameters<McpServer['connect']>[0]);
+    await transport.handleRequest(request, response);
+  });
+
+if (revision === 'stdio') await legacyServer().connect(new StdioServerTransport());
+else {
+  const server = revision === '2026-07-28' ? serveModern() : serveLegacy();
+  server.listen(0, '127.0.0.1', () => process.send?.(server.address()));
+}
