@@ -41,7 +41,7 @@ const withoutComments = (text: string) => text.replace(/\/\*[\s\S]*?\*\/|(?<!:)\
 /** Where the program begins, as a command or inside another program, and the clock and chance come in. */
 const beginnings = ['src/cli/run.ts', 'src/cli/serve.ts', 'src/cli/call.ts', 'src/cli/library.ts', 'src/embed.ts'];
 
-/** Who may import whom: `main → cli → serve → mcp → board → tools → dataset → present → answers → state → credits → api`, and what hangs off that line. */
+/** Who may import whom: the line that docs/architecture.md draws, and what hangs off it. */
 const mayImport: Record<string, string[]> = {
   'src/version.ts': ['package.json'],
   log: ['log'],

@@ -31,8 +31,10 @@ export interface Catalog {
   };
   instructions: string;
   hasTool(name: string): boolean;
-  /** The same at every call, once the service has answered which filters it takes. */
-  /** @param client the name of the client, whose form decides whether output schemas are listed */
+  /**
+   * The same at every call of a client, once the service has answered which filters it takes.
+   * @param client its name, which decides whether output schemas are listed
+   */
   tools(client?: string): Promise<ListedTool[]>;
   prompts: ListedPrompt[];
   /** What `skills/list` answers: none where the tools that the skill works with are not offered. */
