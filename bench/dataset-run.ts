@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import sqlite from 'node-sqlite3-wasm';
+import { makeMarket, seededRandom } from '../scripts/demo-market/market.ts';
 import { type AdRows, adRows, copyOf, languageText, variantCopy } from '../src/dataset/ad-rows.ts';
 import { everyAdSql, writeExport } from '../src/dataset/export.ts';
 import { summaryText } from '../src/dataset/gathering-report.ts';
@@ -11,7 +12,6 @@ import { type Snapshot, SqlPool, type TableRows } from '../src/dataset/sql/pool.
 import { type Cell, columnsOf, type TableName, tableNames } from '../src/dataset/tables.ts';
 import { VariantIndex } from '../src/dataset/variants.ts';
 import { loadLanguageDetector } from '../src/language/detector.ts';
-import { makeMarket, seededRandom } from '../src/library/demo/market.ts';
 import { statements } from './dataset-statements.ts';
 import { residentMegabytes } from './memory.ts';
 import { addRow } from './row.ts';

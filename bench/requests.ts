@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { Client } from 'undici';
-import { seededRandom } from '../src/library/demo/market.ts';
+import { seededRandom } from '../scripts/demo-market/market.ts';
 import { type Question, type SoakCaller, type ToolResult, type Traffic, trafficOf } from './traffic.ts';
 
 /** What became of one request, by the kind it was. */

@@ -1,4 +1,4 @@
-import { type SeededRandom, seededRandom } from '../src/library/demo/market.ts';
+import { type SeededRandom, seededRandom } from '../scripts/demo-market/market.ts';
 
 export interface SoakCaller {
   /** What `whoami` says of its key. */

@@ -117,7 +117,9 @@ for (const folder of [pieces, made]) writeFileSync(new URL('board.html', folder)
 const engines = ['node-sqlite3-wasm/dist/node-sqlite3-wasm.wasm', '@sqlite.org/sqlite-wasm/sqlite3.wasm'];
 const beside = [...engines, ...Object.values(packagedFiles)];
 for (const file of beside) copyFileSync(resolve(file), new URL(basename(file), pieces));
-cpSync(new URL('src/library/demo/pictures/', root), new URL('pictures/', pieces), { recursive: true });
+const demo = new URL('src/library/demo/', root);
+copyFileSync(new URL('market.jsonl.br', demo), new URL('market.jsonl.br', pieces));
+cpSync(new URL('pictures/', demo), new URL('pictures/', pieces), { recursive: true });
 const bundled = [command, workers].flatMap(({ metafile }) => Object.keys(metafile.inputs));
 const inputs = [...bundled, ...beside.map((file) => `node_modules/${file}`)];
 writeFileSync(new URL('THIRD-PARTY-LICENSES', made), licences(inputs, root));

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import { strToU8, type ZipOptions, zipSync } from 'fflate';
 
 const root = new URL('../', import.meta.url);
@@ -33,8 +34,7 @@ export function packBundle(privacyPolicies: readonly string[] = []): {
     LICENSE: read('LICENSE'),
     'icon.png': read('docs/pictures/icon.png'),
   };
-  const needed = lastBuild().filter((file) => !isForOthers(file));
-  for (const file of needed.sort()) files[file] = read(file);
+  for (const file of neededFiles().sort()) files[file] = read(file);
   const mode: ZipOptions = { os: 3, attrs: 0o644 << 16 };
   const entries = Object.entries(files).map(([path, content]): [string, [Uint8Array, ZipOptions]] => [
     path,
@@ -58,8 +58,22 @@ export function lastBuild(): string[] {
   );
 }
 
-/** What `http` and `library import` load: a desktop host starts the server over stdio. */
-const isForOthers = (file: string) =>
-  /\/(?:redis-store|postgres-store|store-state|replica-state|sign-in|metrics|import|lib)-/.test(file);
+/** The code of other commands and of replicas: a desktop host starts the server over stdio. */
+const forOthers =
+  /^(?:serve|library|import|call|metrics|sign-in|replica-state|store-state|redis-store|postgres-store)-\w{8}\.js$/;
+
+/** What `main.js` loads over stdio, and what is no code. */
+function neededFiles(): string[] {
+  const files = new Map(lastBuild().map((file) => [basename(file), file]));
+  const loaded = new Set<string>();
+  const follow = (name: string) => {
+    const file = files.get(name);
+    if (file === undefined || loaded.has(file) || forOthers.test(name)) return;
+    loaded.add(file);
+    for (const [next] of String(read(file)).matchAll(/[\w.-]+\.js\b/g)) follow(next);
+  };
+  follow('main.js');
+  return [...files.values()].filter((file) => loaded.has(file) || !/\.(?:js|d\.ts)$/.test(file));
+}
 
 const json = (value: object) => strToU8(`${JSON.stringify(value, null, 2)}\n`);

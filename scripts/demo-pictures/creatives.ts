@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { type Advertiser, industries, phrases } from '../../src/library/demo/market.ts';
+import { type Advertiser, industries, phrases } from '../demo-market/market.ts';
 import { backdrops, coloursOf, isLight, mix, productOn, type Stage } from './backdrops.ts';
 import { currencies, looks, words } from './looks.ts';
 

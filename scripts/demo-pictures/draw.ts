@@ -6,16 +6,16 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import encodeWebp, { init } from '@jsquash/webp/encode.js';
-import { advertisers } from '../../src/library/demo/market.ts';
 import { decodePng } from '../../src/raster/codecs.ts';
 import { launchChromium } from '../../test/support/board/launch-chromium.ts';
+import { advertisers } from '../demo-market/market.ts';
 import { type Creative, creativeOf, css, kinds, logoOf } from './creatives.ts';
 
 const folder = new URL('../../src/library/demo/pictures/', import.meta.url);
 const only = process.argv.slice(2).filter((argument) => argument !== '--');
 /** Designed 600 wide; this is what the files have. */
 const scale = 0.64;
-const quality = 38;
+const quality = 36;
 
 await init({
   wasmBinary: readFileSync(createRequire(import.meta.url).resolve('@jsquash/webp/codec/enc/webp_enc.wasm')),

@@ -13,7 +13,7 @@ export const openLibrary = async (options: LibraryOptions): Promise<OpenLibrary>
   (await import('./service/service.ts')).openLibrary(options);
 
 /** The same in every library with demo data, as its other ids are. */
-const demoKey = 'svc_live_0d85180ef5ce00fb12f88731ad0dc7e9d372f212';
+const demoKey = 'svc_live_7b1606a0c0a7a6acb0920d588fa7315979647cfd';
 
 /** A library with demo data, which is made for the first request: many sessions list the tools and call none. */
 export function demoLibrary(options: DemoOptions) {

@@ -66,15 +66,9 @@ test.each([
   );
   expect(others).toEqual([]);
   expect(path).toMatch(name);
-  const own = basename(path);
   const bundled = Object.entries(files).filter(([path]) => path.endsWith('.js'));
   expect(bundled.filter(([, content]) => holds(strFromU8(content)))).toEqual([]);
-  // Whatever needs what was left out loads it only once it is asked for.
-  const importing = bundled.filter(([, content]) => strFromU8(content).includes(own));
-  expect(importing).toHaveLength(1);
-  const text = strFromU8(importing[0]?.[1] as Uint8Array);
-  expect(text.split(own)).toHaveLength(2);
-  expect(text).toContain(`import("./${own}")`);
+  expect(bundled.filter(([, content]) => strFromU8(content).includes(basename(path)))).toEqual([]);
 });
 
 test('it carries the licences of what is read beside the code, and of what that was compiled from', () => {

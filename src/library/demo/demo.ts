@@ -1,11 +1,15 @@
+import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { brotliDecompress } from 'node:zlib';
 import type { ItemType } from '../../api/schemas.ts';
 import type { Picture } from '../import/pictures.ts';
 import { recordTypes } from '../search/ads-and-pages.ts';
 import { findPage } from '../search/search.ts';
+import type { Random } from '../service/accounts.ts';
+import { uuidOf } from '../service/request.ts';
 import { type Library, type LibraryOptions, openLibrary, type ServiceContext } from '../service/service.ts';
-import { makeMarket, seededRandom } from './market.ts';
 
 export type DemoOptions = {
   /** Unix milliseconds; dates in the data are relative to its day. */
@@ -13,18 +17,18 @@ export type DemoOptions = {
 } & Pick<LibraryOptions, 'bases' | 'onError' | 'hasPages'>;
 
 /**
- * A library in memory with generated, fictional data, and a key with 10,000 credits. The same day gives the same data
- * and the same key.
+ * A library in memory with fictional data, and a key with 10,000 credits. The same day gives the same data and the same
+ * key.
  *
- * Opening returns at once: the data is made one advertiser per turn of the event loop, and the first request waits for
- * the rest.
+ * Opening returns at once: the data is stored one advertiser per turn of the event loop, and the first request waits
+ * for the rest.
  */
 export async function openDemoLibrary(options: DemoOptions): Promise<{ library: Library; apiKey: string }> {
   const { context, ...library } = await openLibrary({
     ...options,
     database: ':memory:',
     demoPicture,
-    random: seededRandom(2),
+    random: repeatable('library'),
   });
   const { key: apiKey, userId } = library.keys.create({ name: 'Demo key' });
   const stop = new AbortController();
@@ -48,14 +52,36 @@ export async function openDemoLibrary(options: DemoOptions): Promise<{ library: 
   };
 }
 
+/** Ids and secrets that are the same every time. */
+function repeatable(name: string): Random {
+  let drawn = 0;
+  const next = () => `${name} ${drawn++}`;
+  return {
+    bytes: (count) => createHash('shake256', { outputLength: count }).update(next()).digest(),
+    uuid: () => uuidOf(next()),
+  };
+}
+
+const day = 86_400_000;
+
+/** Stores the market that `scripts/demo-market` wrote, whose days and ids are filled in here. */
 async function fill(context: ServiceContext, userId: string, now: number, stop: AbortSignal): Promise<void> {
   const { database, records } = context;
-  await nextTurn();
-  for (const { page, ads } of makeMarket(seededRandom(1), now)) {
+  const packed = await readFile(new URL('market.jsonl.br', import.meta.url));
+  const market = String(await promisify(brotliDecompress)(packed));
+  const today = Math.floor(now / day);
+  const { uuid } = repeatable('ads');
+  const filled = (line: string, id = '') =>
+    line
+      .replace(/\{(-?\d+)\}/g, (_, days) => new Date((today + Number(days)) * day).toISOString())
+      .replaceAll('{id}', id)
+      .replaceAll('{ad}', id.slice(0, 8));
+  for (const advertiser of market.split('\n\n')) {
     if (stop.aborted) return;
+    const [page = '', ...ads] = advertiser.split('\n');
     database.transaction(() => {
-      records.putPage(page);
-      for (const ad of ads) records.putAd(ad);
+      records.putPage(JSON.parse(filled(page)));
+      for (const ad of ads) records.putAd(JSON.parse(filled(ad, uuid())));
     });
     await nextTurn();
   }

@@ -1,6 +1,5 @@
-import { createHash } from 'node:crypto';
 import { timeOf } from '../../present/values.ts';
-import { isUuid } from '../service/request.ts';
+import { isUuid, uuidOf } from '../service/request.ts';
 
 /**
  * Ads that somebody wrote down, as rows of a CSV: which field a column is, by its header in lower case without spaces.
@@ -86,14 +85,3 @@ function fieldValue(field: string, cell: string): unknown {
 }
 
 const quoted = (cell: string) => JSON.stringify(cell.slice(0, 50));
-
-/** The namespace of these ids: any UUID, always the same. */
-const namespace = Buffer.from('9f0c8a51c1f24a6db6f25d6b1f6f1a77', 'hex');
-
-/** A UUID of version 5 (RFC 9562). */
-function uuidOf(name: string): string {
-  const hash = createHash('sha1').update(namespace).update(name).digest();
-  hash[6] = ((hash[6] ?? 0) & 0x0f) | 0x50;
-  hash[8] = ((hash[8] ?? 0) & 0x3f) | 0x80;
-  return hash.toString('hex', 0, 16).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
-}

@@ -1,4 +1,4 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import * as z from 'zod';
 import { maxIdLength } from '../../api/call.ts';
 import { AddCollectionItemRequest, ItemType } from '../../api/schemas.ts';
@@ -30,6 +30,17 @@ export const notFound = (what: string, id: string) => new ApiError(404, 'not_fou
 
 const uuidForm = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i;
 export const isUuid = (text: string) => uuidForm.test(text);
+
+/** The namespace of made ids: any UUID, always the same. */
+const namespace = Buffer.from('9f0c8a51c1f24a6db6f25d6b1f6f1a77', 'hex');
+
+/** The id of a name, the same every time: a UUID of version 5 (RFC 9562). */
+export function uuidOf(name: string): string {
+  const hash = createHash('sha1').update(namespace).update(name).digest();
+  hash[6] = ((hash[6] ?? 0) & 0x0f) | 0x50;
+  hash[8] = ((hash[8] ?? 0) & 0x3f) | 0x80;
+  return hash.toString('hex', 0, 16).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+}
 
 export function readUuid(name: string, text: string): string {
   if (isUuid(text)) return text;

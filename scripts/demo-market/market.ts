@@ -1,4 +1,4 @@
-import type { Ad, Page } from '../../api/schemas.ts';
+import type { Ad, Page } from '../../src/api/schemas.ts';
 import advertiserTable from './advertisers.json' with { type: 'json' };
 import industryTable from './industries.json' with { type: 'json' };
 import phraseTable from './phrases.json' with { type: 'json' };
@@ -22,6 +22,19 @@ type Campaign = {
 type Market = { random: SeededRandom; today: number };
 
 type DemoPage = { page: Page; ads: Ad[] };
+
+/**
+ * The market as the demo reads it, a record on each line: an advertiser and then its ads, with an empty line before the
+ * next. In place of days there is how far they lie from today (`{-3}`), and in place of an ad's id `{id}`, or `{ad}` for
+ * its beginning.
+ */
+export function marketText(): string {
+  const dated = (json: string) => json.replace(/"([\d-]{10}T[^"]*)"/g, (_, date) => `"{${Date.parse(date) / day}}"`);
+  const lineOf = (ad: Ad) => JSON.stringify(ad).replaceAll(ad.id, '{id}').replaceAll(ad.id.slice(0, 8), '{ad}');
+  return [...makeMarket(seededRandom(1), 0)]
+    .map(({ page, ads }) => [JSON.stringify(page), ...ads.map(lineOf)].map(dated).join('\n'))
+    .join('\n\n');
+}
 
 /** All advertisers with their ads. Of `now` only the day matters. */
 export function* makeMarket(random: SeededRandom, now: number): Generator<DemoPage> {
@@ -236,7 +249,7 @@ function makePage({ random, today }: Market, advertiser: Advertiser, pageId: str
 
 /**
  * The data behind the demo. All advertisers are fictional; every domain ends in `.example`, which nobody can own.
- * test/library/demo.test.ts checks the tables.
+ * test/library/demo.test.ts checks what is made of them.
  */
 
 type Industry = keyof typeof industryTable;
