@@ -97,19 +97,14 @@ function checkTool(name: string, { files, demo }: Config): void {
   if (!toolNames.includes(name)) {
     const [nearest = ''] = nearestFirst(name, toolNames);
     const isOfBoard = describedTools.some((one) => one.name === name);
-    const hint = isOfBoard
-      ? "it belongs to the board's page and cannot be called"
-      : isNear(name, nearest)
-        ? `did you mean ${nearest}?`
-        : `tools: ${toolNames.join(', ')}`;
-    throw new SettingsError([`there is no tool ${printable(JSON.stringify(name.slice(0, 60)))}: ${hint}`]);
+    if (isOfBoard) throw new SettingsError([`${name} belongs to the board's page and cannot be called`]);
+    const hint = isNear(name, nearest) ? `did you mean ${nearest}?` : `the tools are ${toolNames.join(', ')}`;
+    throw new SettingsError([`there is no tool ${printable(JSON.stringify(name.slice(0, 60)))}; ${hint}`]);
   }
   const tool = describedTools.find((one) => one.name === name);
   if (!tool?.keepsRecords || (files !== undefined && !demo)) return;
-  const why = demo
-    ? 'what is made of demo data is not kept'
-    : `${settings.files.variable} (or --files) must name a folder`;
-  throw new SettingsError([`${name} keeps what it is given, and this process ends with the call: ${why}`]);
+  const why = demo ? 'demo data is not kept' : `${settings.files.variable} (or --files) must name a folder for it`;
+  throw new SettingsError([`${name} needs what is kept between calls, and ${why}`]);
 }
 
 /** Before anything is spent. */

@@ -22,6 +22,7 @@ import { type CountedAds, totalOf } from '../dataset/gather.ts';
 import { DatasetSqlEngine } from '../dataset/snapshot.ts';
 import { type CallEvent, keyMasker, type Log, type OnCall } from '../log/log.ts';
 import type { OpenPictures } from '../pictures/pictures.ts';
+import { count } from '../present/list-text.ts';
 import { word } from '../present/safe-text.ts';
 import { clampLines, untrustedId, untrustedText, untrustedWord } from '../present/tokens.ts';
 import { isObject } from '../present/values.ts';
@@ -331,9 +332,26 @@ function problemOf(issue: z.core.$ZodIssue, known: string[]): string {
   }
   const name = issue.path.join('.');
   if (name === '') return 'The arguments must be an object.';
-  if (issue.code === 'invalid_type' && issue.input === undefined) return `${name} is required (${issue.expected}).`;
-  return `${name}: ${issue.message}.`;
+  return issue.input === undefined ? `${name} is required: it ${rule(issue)}.` : `${name}: ${rule(issue)}.`;
 }
+
+/** What an argument must be, in words. */
+function rule(issue: z.core.$ZodIssue): string {
+  if (issue.code === 'invalid_type') return `must be ${kinds[issue.expected] ?? issue.expected}`;
+  if (issue.code === 'invalid_value') return `must be one of ${issue.values.join(', ')}`;
+  if (issue.code === 'unrecognized_keys')
+    return `does not take ${issue.keys.slice(0, 5).map(untrustedWord).join(', ')}`;
+  if (issue.code !== 'too_small' && issue.code !== 'too_big') return issue.message;
+  const [bound, number] = issue.code === 'too_small' ? ['at least', issue.minimum] : ['at most', issue.maximum];
+  return issue.origin === 'array'
+    ? `must have ${bound} ${count(Number(number), 'item')}`
+    : `must be ${bound} ${number}`;
+}
+
+const kinds: Record<string, string> = {
+  ...{ int: 'a whole number', number: 'a number', boolean: 'true or false' },
+  ...{ string: 'a text', object: 'an object', array: 'a list' },
+};
 
 interface CallContextOptions {
   apiOf(caller: Caller): Api;

@@ -51,10 +51,11 @@ export const queryAds = defineListTool({
     const data = { columns, rows: shown, rowCount, truncated: isCut, coverage };
     if (chart === undefined) return { data, text: render(shown) };
     const drawn = chartOf(chart, { columns, rows: shown });
-    if ('problem' in drawn) return { data, text: `${render(shown)}\nNo chart: ${drawn.problem}.` };
+    const withNote = (note: string) => ({ data: { ...data, chart: note }, text: `${render(shown)}\n${note}` });
+    if ('problem' in drawn) return withNote(`No chart: ${drawn.problem}.`);
     const { jpeg, isNumbered } = await (await pictures()).chart(drawn, signal);
-    const names = isNumbered ? numbered : '';
-    return { data, text: `${render(shown)}\nThe chart shows these rows${names}.`, attached: [jpegContent(jpeg)] };
+    const note = `The chart shows these rows${isNumbered ? numbered : ''}.`;
+    return { ...withNote(note), attached: [jpegContent(jpeg)] };
   },
 });
 

@@ -164,7 +164,8 @@ describe('query_ads with a chart', () => {
     const { raw, text, data, isError } = await server.call('query_ads', { sql, chart: 'line' });
     expect(isError).toBe(false);
     expect(data.rows).toHaveLength(5);
-    expect(text).toContain('No chart: no column after the first (id) holds numbers alone');
+    expect(data.chart).toContain('No chart: no column after the first (id) holds numbers alone');
+    expect(text).toContain(`\n${data.chart}\n`);
     expect(raw.content).toHaveLength(1);
   });
 });

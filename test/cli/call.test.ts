@@ -109,14 +109,14 @@ describe('a call from a shell', () => {
   });
 
   test.each([
-    [['serach_ads'], 'there is no tool "serach_ads": did you mean search_ads?'],
-    [['\u001b[2J'], 'tools: search_ads, get_ad'],
-    [['board_ads'], "it belongs to the board's page and cannot be called"],
+    [['serach_ads'], 'there is no tool "serach_ads"; did you mean search_ads?'],
+    [['\u001b[2J'], 'the tools are search_ads, get_ad'],
+    [['board_ads'], "board_ads belongs to the board's page and cannot be called"],
     [['whoami', '{oops'], 'the arguments are not JSON'],
     [['whoami', '[]'], 'the arguments must be a JSON object'],
     [['whoami', '--tools', 'get_ad'], 'whoami is not among the tools that the settings leave'],
     [['add_collection_item', '--read-only'], 'add_collection_item is not among the tools'],
-    [['label_ads', '{}'], 'label_ads keeps what it is given, and this process ends with the call'],
+    [['label_ads', '{}'], 'label_ads needs what is kept between calls, and demo data is not kept'],
     [['watch_ads', '--files', folder], 'demo data is not kept'],
     [['search_ads', '--out', join(folder, 'x')], '--out: the result of search_ads holds no picture and no file'],
     [['query_ads', '--out', folder], 'is a folder'],
