@@ -39,6 +39,8 @@ export default defineConfig({
       { extends: true, test: { name: 'weighing', include: weighing } },
     ],
     setupFiles: ['test/support/seed.ts'],
+    // What was made of a source stays in node_modules until the source changes: a run of one file takes a third less.
+    experimental: { fsModuleCache: true },
     // Most files wait for processes that they start, so that more of them than there are cores keep the cores busy.
     maxWorkers: 5,
     sequence: { sequencer: LongestFirst },

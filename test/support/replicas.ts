@@ -96,7 +96,10 @@ export async function startReplicas(options: ReplicasOptions): Promise<Replicas>
       all[index] = await start(index);
     },
     ready: async () => {
-      for (const replica of all) await until(async () => (await replica.readiness()) === 'ready');
+      for (const replica of all)
+        await until(async () => (await replica.readiness()) === 'ready').catch(async () => {
+          throw new Error(`A replica says: ${await replica.readiness()}.`);
+        });
     },
     close: async () => {
       await Promise.all(all.map((replica) => replica.kill()));
