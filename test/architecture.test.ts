@@ -139,6 +139,16 @@ test('no file is too long to be read in one sitting', () => {
   expect(files.filter(({ text }) => text.split('\n').length > 600).map(({ file }) => file)).toEqual([]);
 });
 
+/** What stands alone although it is short: modules that the build or tests replace, and a command that is loaded with its first use. */
+const alone = ['src/mcp/skill.ts', 'src/workers/start-worker.ts', 'src/cli/files.ts'];
+
+test('what is short and has one reader stands in the file that reads it', () => {
+  const readers = (file: string) => sources.filter(({ ours }) => ours.includes(file)).length;
+  const short = sources.filter(({ text }) => text.split('\n').length <= 60).map(({ file }) => file);
+  const inRooms = short.filter((file) => !/^src\/(?:tools|board\/view)\//.test(file));
+  expect(inRooms.filter((file) => readers(file) === 1).toSorted()).toEqual(alone.toSorted());
+});
+
 test('no file imports itself by a detour', () => {
   const graph = new Map(sources.map(({ file, ours }) => [file, ours]));
   const done = new Set<string>();
