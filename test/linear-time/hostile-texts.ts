@@ -1,3 +1,5 @@
+import type { Separators } from './source.ts';
+
 /** Characters that some pattern of ours treats as special, or that cleaning a text removes, keeps or looks beside. */
 const characters = [
   ...'aZ09 _-.,:;=?!&#%/\\|*+~^$@<>()[]{}"\'`\n\t\r',
@@ -21,24 +23,84 @@ const hostileText = (start: string, piece: string, end: string): HostileText => 
   ofLength: (length) => start + piece.repeat(Math.ceil(length / piece.length)) + end,
 });
 
+const repeated = (pieces: Iterable<string>): HostileText[] =>
+  [...new Set(pieces)].map((piece) => hostileText('', piece, endings[0] ?? ''));
+
 /** Each of the characters over and over, and something at the end. */
 export const hostileTexts: HostileText[] = characters.flatMap((piece) =>
   endings.map((end) => hostileText('', piece, end)),
 );
 
-/** What a pattern is made of over and over: its words, its characters, two of them in turn, one of them after another. */
-export function textsAgainst({ source, flags }: RegExp): HostileText[] {
-  const written = source.replace(/\\u\{?([\da-f]{4,6})\}?/gi, (_, hex) =>
-    String.fromCodePoint(Number.parseInt(hex, 16)),
+/** A word in a pattern, what one character fits, and what only steers it. */
+const place =
+  /[a-z_]{2,}(?![*+?{])|\\u\{[\da-f]+\}|\\u[\da-f]{4}|\\x[\da-f]{2}|\\p\{[^}]*\}|\[(?:\\.|[^\]\\])*\]|\\.|\(\?<?[=!:]?|\{[\d,]+\}|./gisu;
+const written = /\\u\{?([\da-f]{4,6})\}?|\\x([\da-f]{2})|\\([nrt])|\\[wdspbk]|\\/gi;
+const controls: Record<string, string> = { n: '\n', r: '\r', t: '\t' };
+/** What no pattern has to name to take it. */
+const unnamed = ' 0a.';
+/** Characters that are tried in one place, and places from which the characters of one piece are. */
+const maxLetters = 8;
+const reach = 4;
+
+/** For each place of a pattern, in turn, the word it is, or the characters that fit it, of those that the pattern names. */
+function placesOf({ source, flags }: RegExp): string[][] {
+  const named = source.replace(written, (_, four, two, control) =>
+    control ? (controls[control.toLowerCase()] ?? '') : String.fromCodePoint(Number.parseInt(four ?? two ?? '20', 16)),
   );
-  const classes = [/\\s/, /\\d/, /\\w|a-z/, /\[\^/].flatMap((name, at) =>
-    name.test(source) ? (' 0a.'[at] ?? '') : [],
+  const alphabet = [...new Set(named + unnamed)];
+  return (source.match(place) ?? []).flatMap((one) => {
+    if (/^\w\w/.test(one)) return [[one]];
+    const fits = patternOf(`^(?:${one})$`, flags);
+    const letters = alphabet.filter((letter) => fits?.test(letter));
+    const few =
+      letters.length > maxLetters
+        ? [...letters.slice(0, 3), ...unnamed].filter((one) => letters.includes(one))
+        : letters;
+    return few.length > 0 ? [few] : [];
+  });
+}
+
+/** Nothing where that is no pattern by itself. */
+function patternOf(source: string, flags: string): RegExp | undefined {
+  try {
+    return new RegExp(source, flags.replace(/[gy]/g, ''));
+  } catch {}
+}
+
+/** A character for each of so many places, one behind the other: what lies between may be empty, or was only looked at. */
+const through = (places: readonly string[][], count: number): string[] =>
+  count === 0
+    ? ['']
+    : places.slice(0, reach).flatMap((letters, at) => {
+        const rest = through(places.slice(at + 1), count - 1);
+        return letters.flatMap((letter) => rest.map((more) => letter + more));
+      });
+
+/** What a pattern is made of: its words, and what it reads in up to so many of its places. */
+function piecesOf(pattern: RegExp, count: number): string[] {
+  const places = placesOf(pattern);
+  const counts = Array.from({ length: count }, (_, index) => index + 1);
+  return counts.flatMap((count) => places.flatMap((_, at) => through(places.slice(at), count)));
+}
+
+/** What a pattern is made of over and over, and one of its characters behind another. */
+export function textsAgainst(pattern: RegExp): HostileText[] {
+  const letters = [...new Set(placesOf(pattern).flat())].slice(0, 14);
+  const after = letters.flatMap((first) =>
+    letters.map((second) => hostileText(first + second, second, endings[0] ?? '')),
   );
-  const signs = written.replace(/\\[pP]\{[^}]*\}|\\[a-z]|[a-z]-[a-z]|[\^$+*?(){}|\\]|\d,?\d*(?=\})/gi, '');
-  const letters = [...new Set([...classes, ...signs])].slice(0, 14);
-  const pairs = letters.flatMap((first) => letters.map((second) => [first, second] as const));
-  const pieces = [...(source.match(/[\w<@.-]{2,}/g) ?? []), ...letters, ...pairs.map((pair) => pair.join(''))];
-  const own = [...new Set(pieces)].map((piece) => hostileText('', piece, endings[0] ?? ''));
-  const after = pairs.map(([first, second]) => hostileText(first + second, second, endings[0] ?? ''));
-  return [...own, ...after, ...hostileTexts.filter((_, at) => flags.includes('u') || at % 2 === 0)];
+  const common = hostileTexts.filter((_, at) => pattern.flags.includes('u') || at % 2 === 0);
+  return [...repeated(piecesOf(pattern, 3)), ...after, ...common];
+}
+
+/** Pieces of which a function is tried with so many, evenly chosen. */
+const maxPieces = 400;
+
+/** What a file looks for over and over: what its patterns are made of, its signs, and either behind the other. */
+export function textsFor({ literals, signs }: Pick<Separators, 'literals' | 'signs'>): HostileText[] {
+  const read = literals.flatMap((pattern) => piecesOf(pattern, 2));
+  const both = signs.flatMap((sign) => [...read, ...signs].flatMap((piece) => [piece + sign, sign + piece]));
+  const pieces = [...new Set([...signs, ...read, ...both])];
+  const each = Math.ceil(pieces.length / maxPieces);
+  return [...repeated(pieces.filter((_, at) => at % each === 0)), ...hostileTexts.filter((_, at) => at % 2 === 0)];
 }

@@ -1,5 +1,5 @@
 import { textsAgainst } from './hostile-texts.ts';
-import { patternsIn, sources } from './source.ts';
+import { separatorsIn, sources } from './source.ts';
 import { report, time } from './time.ts';
 
 /** Times every pattern of `src`: those written as literals, and those put together when their file is loaded. */
@@ -19,7 +19,7 @@ globalThis.RegExp = new Proxy(RegExp, {
 });
 
 for (const source of sources.filter(({ file }) => file !== process && !ours.test(file))) {
-  const { literals, constructed } = patternsIn(source);
+  const { literals, constructed } = separatorsIn(source);
   if (constructed > 0) {
     const { keyMasker } = (await import(source.path)) as Partial<typeof import('../../src/log/log.ts')>;
     // The one pattern that is not a constant: it looks for the spellings of a key.
@@ -31,6 +31,6 @@ for (const source of sources.filter(({ file }) => file !== process && !ours.test
   for (const pattern of [...literals, ...constants]) {
     // All of its matches are looked for, so that it starts at every character.
     const everywhere = new RegExp(pattern, [...new Set(`${pattern.flags}g`)].join(''));
-    time(`${source.file} ${pattern}`, (text) => text.replace(everywhere, ''), textsAgainst(pattern));
+    await time(`${source.file} ${pattern}`, (text) => text.replace(everywhere, ''), textsAgainst(pattern));
   }
 }

@@ -23,21 +23,32 @@ export const sources: Source[] = readdirSync(root, { recursive: true, encoding: 
     return { file, path, text, body: parseAst(text, { lang: 'ts' }).body as unknown as Node[] };
   });
 
-/** Every pattern that is written as a literal, and how many are put together when their file is loaded. */
-export function patternsIn({ body }: Source): { literals: RegExp[]; constructed: number } {
+export interface Separators {
+  /** Every pattern that is written as a literal. */
+  literals: RegExp[];
+  /** How many are put together when their file is loaded. */
+  constructed: number;
+  /** Every short text with a sign in it, such as those at which a function cuts a text or looks for something. */
+  signs: string[];
+}
+
+/** What a file looks for in texts. */
+export function separatorsIn({ body }: Source): Separators {
   const literals: RegExp[] = [];
   let constructed = 0;
+  const signs = new Set<string>();
   const look = (node: unknown): void => {
     if (Array.isArray(node)) node.forEach(look);
     else if (isNode(node)) {
-      const { regex, callee, ...children } = node;
+      const { regex, callee, value, ...children } = node;
       if (regex) literals.push(new RegExp((regex as RegExp & { pattern: string }).pattern, (regex as RegExp).flags));
       if ((callee as { name?: unknown } | undefined)?.name === 'RegExp') constructed++;
-      look([callee, ...Object.values(children)]);
+      if (typeof value === 'string' && /^(?=.*\W).{1,3}$/s.test(value) && node.type === 'Literal') signs.add(value);
+      look([callee, value, ...Object.values(children)]);
     }
   };
   look(body);
-  return { literals, constructed };
+  return { literals, constructed, signs: [...signs] };
 }
 
 const isNode = (value: unknown): value is Node =>
