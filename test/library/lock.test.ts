@@ -110,7 +110,7 @@ describe('a note whose owner is gone', () => {
     ['of something else', { pid: 'none' }],
   ] as const)('%s is cleared away, with everything it left behind', async ([_, note], { folder, database }) => {
     const { key } = await createKey(target(database), { name: 'Before' });
-    const { host } = thisOwner('');
+    const { host } = thisOwner();
     await writeNote(
       database,
       typeof note === 'object' && 'host' in note && note.host === 'this' ? { ...note, host } : note,
@@ -125,7 +125,7 @@ describe('a note whose owner is gone', () => {
     ['that fell silent', 'another kernel'],
   ] as const)('of many processes that find an owner %s, one takes over', async ([_, host], { database, undo }) => {
     await writeFile(database, '');
-    const { host: here } = thisOwner('');
+    const { host: here } = thisOwner();
     await writeNote(database, { ...foreign, host: host === 'this' ? here : host });
     const wanted = { timing: { ...timing, patience: 3 * timing.expire } };
     const locks = await Promise.allSettled(Array.from({ length: 8 }, () => lockDatabase(database, wanted)));

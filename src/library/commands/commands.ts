@@ -43,11 +43,7 @@ type ServedLibrary = {
 
 /** `library serve`. @throws DatabaseInUse, or Error when the address cannot be taken */
 export async function serveLibrary({ listen, ...options }: ServeOptions): Promise<ServedLibrary> {
-  let onLost: ((error: Error) => void) | undefined;
-  const lost = new Promise<Error>((resolve) => {
-    onLost = resolve;
-  });
-  const { library, lock, close } = await openOwned({ ...options, onLost });
+  const { library, lock, close } = await openOwned(options);
   try {
     const { address, close: stop } = await listen(withAdmin(library, lock.token));
     lock.announce(address);
@@ -55,7 +51,9 @@ export async function serveLibrary({ listen, ...options }: ServeOptions): Promis
       url: address,
       apiKey: undefined,
       stored: { database: lock.database, ...library.size() },
-      lost,
+      lost: new Promise((resolve) => {
+        lock.loss.onabort = () => resolve(lock.loss.reason);
+      }),
       async close() {
         // First, so that other commands wait for the file instead of calling a server that is closing.
         lock.announce(null);
@@ -162,7 +160,7 @@ async function withLibrary<Result>(target: DatabaseOptions, work: (ask: Ask) => 
   }
 }
 
-type OpenOptions = DatabaseOptions & Pick<LockOptions, 'onLost'> & Pick<LibraryOptions, 'onError' | 'hasPages'>;
+type OpenOptions = DatabaseOptions & Pick<LibraryOptions, 'onError' | 'hasPages'>;
 
 async function openOwned(options: OpenOptions): Promise<{ library: Library; lock: DatabaseLock; close(): void }> {
   const lock = await lockDatabase(options.database, options);

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { columnsOf, type RecordType, recordTypes, textColumns } from '../search/ads-and-pages.ts';
-import { DatabaseLost } from './lock.ts';
+import { ApiError } from '../service/request.ts';
+import { takenOver } from './lock.ts';
 
 type Engine = typeof import('node-sqlite3-wasm');
 type Connection = InstanceType<Engine['Database']>;
@@ -20,7 +21,7 @@ export type Database = {
   unsynced(work: () => void): void;
   /** Returns when everything is on disk. */
   sync(): void;
-  /** @throws DatabaseLost when the file belongs to another process by now, or is gone */
+  /** @throws ApiError when the file belongs to another process by now, or is gone */
   checkLock(): void;
   close(): void;
 };
@@ -115,7 +116,7 @@ function wrap(connection: Connection, checkLock: () => void): Database {
     close() {
       const lost = thrownBy(checkLock);
       // Closing would delete the write-ahead log of the new owner.
-      if (lost instanceof DatabaseLost && lost.hasNewOwner) return;
+      if (lost instanceof ApiError && lost.code === takenOver) return;
       statements.clear();
       // Of a file that was moved away, closing writes the log to it and keeps the log from a file that took its place.
       if (lost) thrownBy(() => connection.close());
