@@ -91,7 +91,8 @@ const causes: Record<ErrorKind, string> = {
   invalid_request: 'status 422, or arguments that the server itself refuses; nothing is sent then',
   usage_limit: 'status 429, or a window that is known to be full; `usageLimit` says which',
   credit_budget: '`AD_LIBRARY_CREDIT_BUDGET` or the `maxCredits` of the call; nothing is sent',
-  unavailable: 'status 500 and above, or the shared state cannot be reached',
+  unavailable:
+    'status 500 and above; or the server cannot use what it keeps, as a shared state that cannot be reached: the text says so, and nothing is sent',
   unexpected_response: 'an answer that is not the API’s, mostly a web page or a proxy',
   network: 'no connection, or one that broke',
   timeout: '`AD_LIBRARY_TIMEOUT_MS` is over',

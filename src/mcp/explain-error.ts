@@ -127,6 +127,7 @@ function explanationOf(failure: Failure): (typeof explanations)[ErrorKind] {
   const { kind, usageLimit, creditsLeft, transient, paid, charged, maxCredits } = failure;
   const general = { ...explanations[kind], ...(failure.tooLarge && tooLarge) };
   if (failure.wrongSettings) return wrongSettings;
+  if (kind === 'unavailable' && failure.sent === false) return stateAway;
   if (kind === 'usage_limit' && usageLimit?.isLimitReached === false) return tightWindow;
   if (kind === 'credit_budget' && maxCredits !== undefined) return { ...general, ...overMaxCredits };
   if (kind === 'credit_budget')
@@ -142,6 +143,12 @@ const wrongSettings = {
   retry: 'never' as const,
   happened: 'Some settings of this server are wrong, so it makes no calls.',
   next: "Ask the user to correct them in the host's form or in this MCP server's configuration, and to restart it.",
+};
+/** Nothing was sent: it is not the service that fails. */
+const stateAway = {
+  retry: 'now' as const,
+  happened: 'This server could not use what it keeps.',
+  next: 'Try again in a minute. If it keeps failing, the problem is on the side of this server; its log says more.',
 };
 const tooLarge = {
   happened: 'The service sent an answer that is too large to be read.',

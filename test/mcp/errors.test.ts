@@ -31,6 +31,14 @@ test('a refused call says that no charge was stated, where its operation is paid
   expect(explain(refused).text).not.toContain('charge');
 });
 
+test('what this server keeps and cannot use is not blamed on the service', () => {
+  const [kept, failed] = [{ sent: false }, { status: 503, sent: true }].map(
+    (how) => explain({ kind: 'unavailable', ...how }).text,
+  );
+  expect(kept).toMatch(/^This server could not use what it keeps\.\nNothing was sent.*\n.*the side of this server/);
+  expect(failed).toMatch(/^The service failed to answer the call\. \(HTTP 503\)\n.*the side of the service/);
+});
+
 test('an unexpected exception is not shown', () => {
   for (const thrown of [new Error('secret path /home'), 'text', undefined, null, { failure: { kind: 'network' } }]) {
     const { text, error } = explainError(thrown, tools);
