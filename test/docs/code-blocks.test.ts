@@ -8,7 +8,7 @@ import { cursorLink, vsCodeLink } from '../../scripts/docs/install-links.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import { connectCommand, connectHttp, type TestClient } from '../support/clients.ts';
 import { type HttpServer, startHttp } from '../support/http.ts';
-import { type Ran, type Running, start } from '../support/process.ts';
+import { compiledOnce, type Ran, type Running, start } from '../support/process.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { type CodeBlock, codeBlocks, pages, root } from './pages.ts';
@@ -108,7 +108,7 @@ function runLine(line: string): Promise<Ran> {
   const PATH = `${folder}${delimiter}${process.env.PATH}`;
   const child = spawn('sh', ['-c', line], {
     cwd: folder,
-    env: { PATH, HOME: folder, AD_LIBRARY_API_KEY: key },
+    env: { PATH, HOME: folder, AD_LIBRARY_API_KEY: key, NODE_OPTIONS: compiledOnce.join() },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll } from 'vitest';
 import { type Behaviour, documented, startUpstream, type Upstream } from './faulty-upstream.ts';
 import { callOf, goodHeaders, keepAlive, until } from './http.ts';
-import { type Served, serveHttp } from './process.ts';
+import { imported, type Served, serveHttp } from './process.ts';
 import { type Result, readResult } from './server.ts';
 
 /** One of several processes behind a load balancer. */
@@ -110,7 +110,7 @@ export async function startReplicas(options: ReplicasOptions): Promise<Replicas>
 
 /** A clock of its own for a process. */
 const clock = (minutes: number) => ({
-  NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(`const now=Date.now;Date.now=()=>now()+${minutes * 60_000}`)}`,
+  NODE_OPTIONS: imported(`const now=Date.now;Date.now=()=>now()+${minutes * 60_000}`),
 });
 
 async function startReplica(
