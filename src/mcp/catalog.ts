@@ -286,7 +286,7 @@ interface InstructionsOptions {
 export const instructions = ({
   offered,
   cachesAnswers,
-}: InstructionsOptions): string => `Ad Library searches ads, the advertiser pages behind them, and the member's collections.
+}: InstructionsOptions): string => `Ad Library searches ads, the advertiser pages behind them, and the user's collections.
 
 Cost: ${costText(offered.filter(isGated))} Every result ends with its cost and the credits left. Search narrowly, read the list first, and open only what you need: a list already shows dates, format, call to action, copies and the start of the copy. ${repeats(cachesAnswers, namesIn(offered))}
 
