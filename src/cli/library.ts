@@ -7,21 +7,19 @@ import type { Config } from '../config/settings.ts';
 import {
   createKey,
   type DatabaseOptions,
+  type ImportedFile,
   type ImportProgress,
   importFiles,
-  importText,
+  type KeepOptions,
+  type KeyInfo,
   type KeyOptions,
   keepPicturesOf,
-  keysText,
   listKeys,
-  picturesPlan,
-  picturesProgress,
-  picturesText,
-  progressLine,
+  type PicturesReport,
   revokeKey,
+  type ServedLibrary,
   serveDemoLibrary,
   serveLibrary,
-  storedText,
   wrongOption,
 } from '../library/commands/commands.ts';
 import { describedFilters, type Library } from '../library/open.ts';
@@ -194,3 +192,69 @@ function checked(options: KeyOptions): KeyOptions {
 
 /** `hourlyLimit` becomes `--hourly-limit`. */
 const flagOf = (name: string): string => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+
+/** A progress line, which the terminal overwrites while a file is imported. */
+function progressLine({ name, bytes, of }: ImportProgress): string {
+  const share = of ? `${String(Math.floor(Math.min(1, bytes / of) * 100)).padStart(3)}%  ` : '';
+  return `${name}  ${share}${(bytes / 2 ** 20).toFixed(1)} MB`;
+}
+
+const amountOf = (amount: number, what: string) => `${amount} ${what}${amount === 1 ? '' : 's'}`;
+
+/** Which file is served, and what it holds: one in the wrong folder is new and empty. */
+function storedText({ database, ads, pages }: NonNullable<ServedLibrary['stored']>): string {
+  if (ads + pages === 0) return `${database} is empty; "library import" loads ads and pages into it`;
+  return `${database} holds ${amountOf(ads, 'ad')} and ${amountOf(pages, 'page')}`;
+}
+
+export function importText({ name, notes, ...report }: ImportedFile): string {
+  const { ads, pages, updated, fromPublicArchive, skipped, problems, reasons } = report;
+  const mapped = fromPublicArchive ? ` (${fromPublicArchive} from the public ad library’s format)` : '';
+  const replaced = updated ? `, ${updated} of them updated an earlier record` : '';
+  const unlisted = skipped - problems.length;
+  return [
+    `${name}: ${amountOf(ads, 'ad')}${mapped} and ${amountOf(pages, 'page')}${replaced}${skipped ? `, ${skipped} skipped:` : ''}`,
+    ...problems.map((problem) => `  ${problemText(problem)}`),
+    ...(unlisted > 0 ? [`  and ${unlisted} more:`] : []),
+    ...Object.entries(reasons).map(([reason, amount]) => `    ${amount} × ${reason}`),
+    ...notes.map((note) => `  note: ${note}`),
+  ].join('\n');
+}
+
+/** `line 12: id: …`, or `line 12, data[3].id: …` in a document. */
+function problemText({ line, path, problem }: ImportedFile['problems'][number]): string {
+  if (path === '') return `line ${line}: ${problem}`;
+  return `line ${line}, ${path}${/^[\w.]+: /.test(problem) ? '.' : ': '}${problem}`;
+}
+
+const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`;
+
+/** What is about to be fetched, and how much room it may take. */
+const picturesPlan = (of: number, { folder, maxBytes }: Pick<KeepOptions, 'folder' | 'maxBytes'>): string =>
+  of === 0
+    ? 'pictures: none is missing'
+    : `pictures: at most ${of} to fetch into ${folder}, which may hold ${megabytes(maxBytes)}`;
+
+const picturesProgress = ({ fetched, failed, bytes, of }: PicturesReport) =>
+  `pictures  ${fetched + failed} of ${of}, ${megabytes(bytes)}`;
+
+function picturesText({ fetched, failed, bytes, reasons, isFull }: PicturesReport): string {
+  return [
+    `pictures: ${amountOf(fetched, 'picture')} kept, ${megabytes(bytes)}${failed > 0 ? `; ${failed} could not be:` : ''}`,
+    ...Object.entries(reasons).map(([reason, amount]) => `    ${amount} × ${reason}`),
+    ...(isFull ? ['  the folder is full; --max-mb allows it more, and the same command goes on'] : []),
+  ].join('\n');
+}
+
+export function keysText(keys: KeyInfo[]): string {
+  if (keys.length === 0) return 'No keys yet. "library key create" makes one.';
+  return keys
+    .map(({ id, keyPrefix, name, scopes, unmetered, createdAt, revokedAt }) => {
+      const active = unmetered ? 'active, unmetered' : 'active';
+      const state = revokedAt === null ? active : `revoked ${isoDay(revokedAt)}`;
+      return `${keyPrefix}…  ${id}  made ${isoDay(createdAt)}  ${state}  ${name}  ${scopes.join(',')}`;
+    })
+    .join('\n');
+}
+
+const isoDay = (time: number) => new Date(time).toISOString().slice(0, 10);

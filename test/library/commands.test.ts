@@ -2,12 +2,11 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { expect } from 'vitest';
+import { importText, keysText } from '../../src/cli/library.ts';
 import {
   createKey,
   type ImportProgress,
   importFiles,
-  importText,
-  keysText,
   listKeys,
   revokeKey,
   serveDemoLibrary,

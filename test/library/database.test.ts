@@ -113,6 +113,6 @@ test('a file of an earlier version is brought up to date and loses nothing, and 
     expect([filters, await hits('ads', filters)]).toEqual([filters, found]);
   expect(await hits('pages', { missing: ['pageLikes'] })).toBe(3);
   expect(await ask(`ads/${uuid(449)}`)).toEqual(ads[449]);
-  expect(keys.create({ accountOf: key, unmetered: true })).toMatchObject({ unmetered: true });
+  expect(keys.create({ unmetered: true })).toMatchObject({ unmetered: true });
   close();
 });

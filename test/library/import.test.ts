@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import { importText } from '../../src/library/commands/commands.ts';
+import { importText } from '../../src/cli/library.ts';
 import { freshLibraryTest as test } from './support/fixtures.ts';
 import { type ServedLibrary, uuid } from './support/served-library.ts';
 

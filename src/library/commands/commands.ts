@@ -8,7 +8,8 @@ import type { KeyInfo, KeyOptions } from '../service/accounts.ts';
 import { isSame } from '../service/request.ts';
 import type { Library, LibraryOptions, LibrarySize } from '../service/service.ts';
 
-export { type KeyOptions, wrongOption } from '../service/accounts.ts';
+export type { KeepOptions, PicturesReport } from '../import/pictures.ts';
+export { type KeyInfo, type KeyOptions, wrongOption } from '../service/accounts.ts';
 
 /** `library serve`, `library import` and `library key`. Nothing here prints; cli/library.ts does. */
 export type DatabaseOptions = Pick<LockOptions, 'timing' | 'onWait'> & {
@@ -28,7 +29,7 @@ type ServeOptions = DatabaseOptions & {
   onError?: LibraryOptions['onError'];
 };
 
-type ServedLibrary = {
+export type ServedLibrary = {
   /** `http://HOST:PORT`, as others reach it. */
   url: string;
   /** The key of demo mode. */
@@ -78,7 +79,7 @@ export async function serveDemoLibrary(options: Omit<ServeOptions, 'database'>):
   return { url: listening.address, apiKey: library.apiKey, lost: new Promise(() => {}), close };
 }
 
-type ImportedFile = ImportReport & { name: string };
+export type ImportedFile = ImportReport & { name: string };
 /** Bytes read so far; `of` is the size of the file, if known. */
 export type ImportProgress = { name: string; bytes: number; of: number | undefined };
 
@@ -233,76 +234,3 @@ const askOver =
     if (!response.ok) throw new Error(answer.message ?? `HTTP ${response.status}`);
     return answer;
   };
-
-/** The texts that the commands print, without the final line break. */
-
-/** A progress line, which the terminal overwrites while a file is imported. */
-export function progressLine({ name, bytes, of }: ImportProgress): string {
-  const share = of ? `${String(Math.floor(Math.min(1, bytes / of) * 100)).padStart(3)}%  ` : '';
-  return `${name}  ${share}${(bytes / 2 ** 20).toFixed(1)} MB`;
-}
-
-const amountOf = (amount: number, what: string) => `${amount} ${what}${amount === 1 ? '' : 's'}`;
-
-/** Which file is served, and what it holds: one in the wrong folder is new and empty. */
-export function storedText({ database, ads, pages }: NonNullable<ServedLibrary['stored']>): string {
-  if (ads + pages === 0) return `${database} is empty; "library import" loads ads and pages into it`;
-  return `${database} holds ${amountOf(ads, 'ad')} and ${amountOf(pages, 'page')}`;
-}
-
-export function importText({ name, notes, ...report }: ImportedFile): string {
-  const { ads, pages, updated, fromPublicArchive, skipped, problems, reasons } = report;
-  const mapped = fromPublicArchive ? ` (${fromPublicArchive} from the public ad library’s format)` : '';
-  const replaced = updated ? `, ${updated} of them updated an earlier record` : '';
-  const unlisted = skipped - problems.length;
-  return [
-    `${name}: ${amountOf(ads, 'ad')}${mapped} and ${amountOf(pages, 'page')}${replaced}${skipped ? `, ${skipped} skipped:` : ''}`,
-    ...problems.map((problem) => `  ${problemText(problem)}`),
-    ...(unlisted > 0 ? [`  and ${unlisted} more:`] : []),
-    ...Object.entries(reasons).map(([reason, amount]) => `    ${amount} × ${reason}`),
-    ...notes.map((note) => `  note: ${note}`),
-  ].join('\n');
-}
-
-/** `line 12: id: …`, or `line 12, data[3].id: …` in a document. */
-function problemText({ line, path, problem }: ImportedFile['problems'][number]): string {
-  if (path === '') return `line ${line}: ${problem}`;
-  return `line ${line}, ${path}${/^[\w.]+: /.test(problem) ? '.' : ': '}${problem}`;
-}
-
-const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`;
-
-/** What is about to be fetched, and how much room it may take. */
-export const picturesPlan = (of: number, { folder, maxBytes }: Pick<KeepOptions, 'folder' | 'maxBytes'>): string =>
-  of === 0
-    ? 'pictures: none is missing'
-    : `pictures: at most ${of} to fetch into ${folder}, which may hold ${megabytes(maxBytes)}`;
-
-export const picturesProgress = ({
-  fetched,
-  failed,
-  bytes,
-  of,
-}: PicturesReport | Parameters<KeepOptions['onProgress']>[0]) =>
-  `pictures  ${fetched + failed} of ${of}, ${megabytes(bytes)}`;
-
-export function picturesText({ fetched, failed, bytes, reasons, isFull }: PicturesReport): string {
-  return [
-    `pictures: ${amountOf(fetched, 'picture')} kept, ${megabytes(bytes)}${failed > 0 ? `; ${failed} could not be:` : ''}`,
-    ...Object.entries(reasons).map(([reason, amount]) => `    ${amount} × ${reason}`),
-    ...(isFull ? ['  the folder is full; --max-mb allows it more, and the same command goes on'] : []),
-  ].join('\n');
-}
-
-export function keysText(keys: KeyInfo[]): string {
-  if (keys.length === 0) return 'No keys yet. "library key create" makes one.';
-  return keys
-    .map(({ id, keyPrefix, name, scopes, unmetered, createdAt, revokedAt }) => {
-      const active = unmetered ? 'active, unmetered' : 'active';
-      const state = revokedAt === null ? active : `revoked ${isoDay(revokedAt)}`;
-      return `${keyPrefix}…  ${id}  made ${isoDay(createdAt)}  ${state}  ${name}  ${scopes.join(',')}`;
-    })
-    .join('\n');
-}
-
-const isoDay = (time: number) => new Date(time).toISOString().slice(0, 10);

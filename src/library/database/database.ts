@@ -222,11 +222,8 @@ function bringUpToDate(connection: Connection, path: string): void {
   }
 }
 
-const columnsIn = (connection: Connection, table: string) =>
-  connection.all('SELECT name FROM pragma_table_info(?)', [table]).map(({ name }) => String(name));
-
 function addTable(connection: Connection, name: string, columns: string[]): void {
-  const there = columnsIn(connection, name);
+  const there = connection.all('SELECT name FROM pragma_table_info(?)', [name]).map((column) => column.name);
   const missing = columns.filter((column) => !isConstraint(column) && !there.includes(nameOf(column)));
   if (there.length === 0) connection.exec(`CREATE TABLE ${name} (${columns.join(', ')})`);
   else for (const column of missing) connection.exec(`ALTER TABLE ${name} ADD COLUMN ${column}`);

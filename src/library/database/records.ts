@@ -82,8 +82,6 @@ function pageFromAd(ad: Ad, pageId: string): Page {
   };
 }
 
-type Context = { database: Database; records: Records };
-
 /** Records per transaction: the owner of the file renews its lock between two. */
 const batchSize = 200;
 
@@ -91,30 +89,22 @@ const batchSize = 200;
  * Fills the index of a file whose index an update of its form has emptied. Rows are indexed in order, so that a
  * process that is ended meanwhile loses nothing: the next one goes on behind the last row.
  */
-export async function indexMissingRecords(context: Context): Promise<void> {
+export async function indexMissingRecords(database: Database, { read, putAd, putPage }: Records): Promise<void> {
   for (const kind of ['pages', 'ads'] as const) {
-    let numbers = missingFrom(context, kind);
-    if (numbers.length === 0) continue;
-    const put = await indexerOf(context, kind);
-    for (; numbers.length > 0; numbers = missingFrom(context, kind)) {
-      context.database.transaction(() => {
-        for (const json of context.records.read(kind, numbers)) put(json);
+    const indexed = `SELECT coalesce(max(id), 0) FROM ${kind}_text_docsize`;
+    const sql = `SELECT number FROM ${kind} WHERE number > (${indexed}) ORDER BY number LIMIT ?`;
+    const missing = () => database.all<{ number: number }>(sql, [batchSize]).map(({ number }) => number);
+    for (let numbers = missing(); numbers.length > 0; numbers = missing()) {
+      const withLanguage = await loadAdLanguage();
+      database.transaction(() => {
+        for (const json of read(kind, numbers)) {
+          if (kind === 'ads') putAd(withLanguage(JSON.parse(json)), json);
+          else putPage(JSON.parse(json), json);
+        }
       });
       await nextTurn();
     }
   }
-}
-
-function missingFrom({ database }: Context, kind: ItemType): number[] {
-  const indexed = `SELECT coalesce(max(id), 0) FROM ${kind}_text_docsize`;
-  const sql = `SELECT number FROM ${kind} WHERE number > (${indexed}) ORDER BY number LIMIT ?`;
-  return database.all<{ number: number }>(sql, [batchSize]).map(({ number }) => number);
-}
-
-async function indexerOf({ records }: Context, kind: ItemType): Promise<(json: string) => void> {
-  if (kind === 'pages') return (json) => records.putPage(JSON.parse(json), json);
-  const withLanguage = await loadAdLanguage();
-  return (json) => records.putAd(withLanguage(JSON.parse(json)), json);
 }
 
 /** Adds the language that its copy tells to an ad that names none, for the index: the stored record stays as it is. */

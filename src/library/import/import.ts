@@ -2,10 +2,10 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type * as z from 'zod';
 import { isPathId, maxIdLength } from '../../api/call.ts';
 import { Ad, Page } from '../../api/schemas.ts';
-import { timeOf } from '../../present/values.ts';
+import { isObject, timeOf } from '../../present/values.ts';
 import type { Database } from '../database/database.ts';
 import { loadAdLanguage, type Records } from '../database/records.ts';
-import { isJsonObject, isTooDeep, isUuid, maxDepth } from '../service/request.ts';
+import { isTooDeep, isUuid, maxDepth } from '../service/request.ts';
 import { countReason } from './pictures.ts';
 import { adFromPublicArchive, isPublicArchiveAd } from './public-archive.ts';
 import { maxRecordLength, type Piece, piecesOf, tooLong, UnreadableSource } from './sources.ts';
@@ -96,7 +96,7 @@ type Entry = { ad: Ad; json: string; fromPublicArchive: boolean } | { page: Page
 /** @throws Error that says what is wrong; it begins with the key, if it is about one */
 function readEntry({ text, read }: Piece): Entry {
   const value = read();
-  if (!isJsonObject(value)) throw new Error('not a JSON object; a record is an ad or a page');
+  if (!isObject(value)) throw new Error('not a JSON object; a record is an ad or a page');
   if (isTooDeep(value)) throw new Error(`nested deeper than ${maxDepth} levels`);
   if (isPublicArchiveAd(value)) {
     const ad = checkedAd(adFromPublicArchive(value));

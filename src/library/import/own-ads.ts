@@ -1,5 +1,5 @@
 import { timeOf } from '../../present/values.ts';
-import { isUuid, uuidOf } from '../service/request.ts';
+import { isUuid, quoted, uuidOf } from '../service/request.ts';
 
 /**
  * Ads that somebody wrote down, as rows of a CSV: which field a column is, by its header in lower case without spaces.
@@ -83,5 +83,3 @@ function fieldValue(field: string, cell: string): unknown {
   const all = cell.split(/[,;|]/).flatMap((one) => one.trim() || []);
   return field === 'languages' ? all.map((one) => one.toLowerCase()) : all.map((one) => one.toUpperCase());
 }
-
-const quoted = (cell: string) => JSON.stringify(cell.slice(0, 50));

@@ -13,18 +13,7 @@ export type FetchedPicture = { address: string } & ({ file: string; bytes: numbe
 /** What is to be fetched of the next ads. `last` is the number to go on after; null at the end. */
 export type MissingPictures = { addresses: string[]; last: number | null; keptBytes: number };
 
-/** The pictures that a library keeps in a folder of its own, so that they stay when their addresses have expired. */
-export type KeptPictures = {
-  /** @param isAgain what could not be fetched before, and files that are gone, are missing again */
-  missing(after: number, isAgain: boolean): MissingPictures;
-  /** Notes what was written to the folder. */
-  keep(folder: string, fetched: readonly FetchedPicture[]): void;
-  /** Records, as JSON, whose addresses of kept pictures are replaced by those under `media`. */
-  served(records: string[], media: string): string[];
-  /** The file of that name with its media type; undefined if there is none. */
-  read(name: string): Promise<Picture | undefined>;
-};
-
+export type KeptPictures = ReturnType<typeof picturesIn>;
 export type Picture = { bytes: Uint8Array; type: string };
 
 const adsAtATime = 25;
@@ -32,7 +21,8 @@ const types: Readonly<Record<string, string>> = { jpeg: 'image/jpeg', png: 'imag
 /** Named by the hash of its content. */
 const fileName = /^[\da-f]{64}\.(jpeg|png|webp)$/;
 
-export function picturesIn(database: Database, now: () => number): KeptPictures {
+/** The pictures that a library keeps in a folder of its own, so that they stay when their addresses have expired. */
+export function picturesIn(database: Database, now: () => number) {
   const folderOf = () => database.get<{ value: string }>("SELECT value FROM secrets WHERE name = 'pictures'")?.value;
   const known = (addresses: Iterable<string>) =>
     database.all<{ address: string; file: string | null }>(
@@ -40,7 +30,8 @@ export function picturesIn(database: Database, now: () => number): KeptPictures 
       [JSON.stringify([...addresses])],
     );
   return {
-    missing(after, isAgain) {
+    /** @param isAgain what could not be fetched before, and files that are gone, are missing again */
+    missing(after: number, isAgain: boolean): MissingPictures {
       const ads = database.all<{ number: number; json: Uint8Array }>(
         'SELECT number, json FROM ads_json WHERE number > ? ORDER BY number LIMIT ?',
         [after, adsAtATime],
@@ -55,7 +46,8 @@ export function picturesIn(database: Database, now: () => number): KeptPictures 
         ) ?? {};
       return { addresses: [...wanted], last: ads.at(-1)?.number ?? null, keptBytes: bytes };
     },
-    keep(folder, fetched) {
+    /** Notes what was written to the folder. */
+    keep(folder: string, fetched: readonly FetchedPicture[]) {
       database.transaction(() => {
         database.run("INSERT OR REPLACE INTO secrets VALUES ('pictures', ?)", [folder]);
         for (const picture of fetched) {
@@ -64,7 +56,8 @@ export function picturesIn(database: Database, now: () => number): KeptPictures 
         }
       });
     },
-    served(records, media) {
+    /** Records, as JSON, whose addresses of kept pictures are replaced by those under `media`. */
+    served(records: string[], media: string) {
       if (folderOf() === undefined) return records;
       const found = records.flatMap((json) => json.match(addressInJson) ?? []);
       const texts = new Map(found.map((text) => [text, JSON.parse(text) as string]));
@@ -75,7 +68,8 @@ export function picturesIn(database: Database, now: () => number): KeptPictures 
       };
       return records.map((json) => json.replace(addressInJson, replaced));
     },
-    async read(name) {
+    /** The file of that name with its media type; undefined if there is none. */
+    async read(name: string): Promise<Picture | undefined> {
       const [, format = ''] = fileName.exec(name) ?? [];
       const type = types[format];
       const folder = folderOf();
@@ -98,10 +92,13 @@ function addressesIn(ad: Fields, now: number): string[] {
   return pictures.flatMap((picture) => ('address' in picture ? picture.address : []));
 }
 
-/** How far the fetching of pictures is. `of` is the most that there are to fetch. */
-export type PictureProgress = { fetched: number; failed: number; bytes: number; of: number };
-
-export type PicturesReport = PictureProgress & {
+/** How far the fetching of pictures is. */
+export type PicturesReport = {
+  fetched: number;
+  failed: number;
+  bytes: number;
+  /** The most that there are to fetch. */
+  of: number;
   /** How many could not be fetched for which reason. */
   reasons: Record<string, number>;
   /** Not all were fetched: the folder holds as much as it may. */
@@ -116,7 +113,7 @@ export type KeepOptions = {
   fetch: Pictures['original'];
   makeFolder(path: string): Promise<void>;
   /** Called before anything is fetched, and after each picture. */
-  onProgress(progress: PictureProgress): void;
+  onProgress(report: PicturesReport): void;
 };
 
 /** The pictures of a library, maybe one of another process. */
@@ -141,10 +138,9 @@ export async function keepPictures(pictures: Noted, options: KeepOptions): Promi
   }
   onProgress(report);
   if (report.of > 0) await makeFolder(folder);
-  const { signal } = new AbortController();
 
   async function fetchOne(address: string): Promise<FetchedPicture> {
-    const got = await fetch(address, signal);
+    const got = await fetch(address, new AbortController().signal);
     if ('reason' in got) return { address, problem: got.reason };
     const file = `${createHash('sha256').update(got.bytes).digest('hex')}.${got.format}`;
     // Under its name only as a whole.

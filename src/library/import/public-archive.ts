@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Ad, MediaAsset } from '../../api/schemas.ts';
-import { domainOf, timeOf } from '../../present/values.ts';
-import { isJsonObject } from '../service/request.ts';
+import { domainOf, isObject, timeOf } from '../../present/values.ts';
 
 /**
  * Maps ads of the public ad library to the API's Ad, without claiming more than they say. There are two formats: scraped
@@ -23,7 +22,7 @@ export const isPublicArchiveAd = (value: Json): boolean => archiveKeys.some((key
 /** Reads JSON that follows no schema: what is not there or of another type is `undefined`, empty or left out. */
 type Json = Record<string, unknown>;
 
-const object = (value: unknown): Json => (isJsonObject(value) ? value : {});
+const object = (value: unknown): Json => (isObject(value) ? value : {});
 const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 const first = (value: Json, ...keys: string[]) => keys.map((key) => value[key]).find((one) => one != null);
 const inObject = (key: string, value: unknown) => (value === undefined ? undefined : { [key]: value });

@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import type { CsvError } from 'csv-parse';
-import { isJsonObject } from '../service/request.ts';
+import { isObject } from '../../present/values.ts';
 import { adOfRow, ownFields } from './own-ads.ts';
 import { archiveKeys } from './public-archive.ts';
 
@@ -181,7 +181,7 @@ const isNamed = (value: object) => recordKeys.some((key) => Object.hasOwn(value,
 
 /** An object, unless it is around a list of records. */
 const isRecord = (value: unknown): boolean =>
-  isJsonObject(value) && (isNamed(value) || !lists.some((key) => Array.isArray(value[key])));
+  isObject(value) && (isNamed(value) || !lists.some((key) => Array.isArray(value[key])));
 
 /** In a function of its own, as it would keep alive what stands beside it. */
 const pieceOf = (value: unknown, line: number, path: string): Piece => ({ line, path, read: () => value });
@@ -226,7 +226,7 @@ async function documentReader(firstLine: number) {
     // What was read need not be kept in its list.
     if (parent) parent.length = 0;
     const isList = Array.isArray(value) && stack.length < maxAround;
-    if (isList || (isJsonObject(value) && (opened.has(value) || !isRecord(value)))) return;
+    if (isList || (isObject(value) && (opened.has(value) || !isRecord(value)))) return;
     found.push(pieceOf(value, line, parent ? `${last.path}[${key}]` : ''));
   };
 

@@ -151,15 +151,8 @@ function tagValuesIn(database: Database, records: Pick<Records, 'read'>, { name 
   };
 }
 
-type Counts = {
-  by: string;
-  values: { value: string | boolean; total: number }[];
-  /** Records without a value. */
-  none: number;
-};
-
-/** How many of the records that a search finds have each value of a key, in one pass. */
-export function countsBy(by: string, search: Search, database: Database, records: Pick<Records, 'read'>): Counts {
+/** How many of the records that a search finds have each value of a key, in one pass, and how many have none. */
+export function countsBy(by: string, search: Search, database: Database, records: Pick<Records, 'read'>) {
   const { recordType, filters } = search;
   const hits = (others: FilterValues) => countHits(database, { ...search, filters: others });
   const none = hits(lacking(by, filters));

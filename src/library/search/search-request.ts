@@ -2,9 +2,10 @@ import { isDeepStrictEqual } from 'node:util';
 import { isNear, nearestFirst } from '../../api/nearest.ts';
 import type { ItemType } from '../../api/schemas.ts';
 import type { SearchFilter } from '../../api/search-filters.ts';
+import { isObject } from '../../present/values.ts';
 import type { Database } from '../database/database.ts';
 import type { Records } from '../database/records.ts';
-import { type Cursors, invalid, isJsonObject, quoted, readLimit } from '../service/request.ts';
+import { type Cursors, invalid, quoted, readLimit } from '../service/request.ts';
 import { recordTypes } from './ads-and-pages.ts';
 import { libraryFilters } from './filter-keys.ts';
 import { isCondition, searchLimit } from './filters.ts';
@@ -113,7 +114,7 @@ function unknownKey(key: string, known: string[]) {
 
 /** The filters of `not`, which takes neither a second `not` nor an order. */
 function readInverted(filter: SearchFilter, filters: SearchFilter[], value: unknown): FilterValues {
-  if (!isJsonObject(value)) throw wrong(filter, 'an object of filters other than not, sort and order', quoted(value));
+  if (!isObject(value)) throw wrong(filter, 'an object of filters other than not, sort and order', quoted(value));
   return readFilters(filters.filter(isCondition), value, []);
 }
 

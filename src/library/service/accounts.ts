@@ -74,8 +74,6 @@ export type KeyOptions = {
   subscription?: boolean;
   /** Calls with this key cost nothing and meet no limits, whatever its account has. */
   unmetered?: boolean;
-  /** A key, its id or its prefix. The new key shares its account: same collections, same credits. */
-  accountOf?: string;
 };
 
 /** A key without its secret, which is not stored. Times are Unix milliseconds. */
@@ -128,10 +126,10 @@ export function keysIn(parts: KeyParts) {
   function create(options: KeyOptions = {}): KeyInfo & { key: string } {
     const wrong = wrongOption(options);
     if (wrong) throw new Error(wrong);
-    const { name = 'Library key', scopes = scopeNames, unmetered = false, accountOf } = options;
+    const { name = 'Library key', scopes = scopeNames, unmetered = false } = options;
     const key = `${fixedPrefix}${Buffer.from(random.bytes(secretBytes)).toString('hex')}`;
     return database.transaction(() => {
-      const userId = accountOf ? one(accountOf).userId : createAccount(options, parts);
+      const userId = createAccount(options, parts);
       const id = random.uuid();
       const given = [id, hashOf(key), key.slice(0, prefixLength), name, scopes.join(' '), userId, Number(unmetered)];
       database.run(

@@ -2,6 +2,7 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import * as z from 'zod';
 import { maxIdLength } from '../../api/call.ts';
 import { AddCollectionItemRequest, ItemType } from '../../api/schemas.ts';
+import { isObject } from '../../present/values.ts';
 
 /** An error that the API answers with. Everything but `status` becomes the documented error body. */
 export class ApiError extends Error {
@@ -58,14 +59,18 @@ export async function readBody(request: Request, maxBytes: number): Promise<Reco
   if (!/^application\/([\w.-]+\+)?json$/.test(type)) {
     throw invalid(`The body takes the header "Content-Type: application/json"; got "${type.slice(0, 100)}".`);
   }
-  const body = parse(await readText(request, maxBytes));
+  const text = await readText(request, maxBytes);
+  if (text.trim() === '') throw invalid('The body is empty; it takes a JSON object.');
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch (error) {
+    throw invalid(`The body is not JSON: ${(error as Error).message.slice(0, 200)}.`);
+  }
   if (isTooDeep(body)) throw invalid(`The body is nested deeper than ${maxDepth} levels.`);
-  if (isJsonObject(body)) return body;
+  if (isObject(body)) return body;
   throw invalid('The body takes a JSON object.');
 }
-
-export const isJsonObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** `JSON.stringify` is recursive: it fails on values that `JSON.parse` could read. */
 export const maxDepth = 64;
@@ -91,17 +96,6 @@ async function readText(request: Request, maxBytes: number): Promise<string> {
     return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks));
   } catch {
     throw invalid('The body is not UTF-8.');
-  }
-}
-
-function parse(text: string): unknown {
-  if (text.trim() === '') throw invalid('The body is empty; it takes a JSON object.');
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw invalid(
-      `The body is not JSON: ${error instanceof Error ? error.message.slice(0, 200) : 'it cannot be read'}.`,
-    );
   }
 }
 

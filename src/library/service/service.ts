@@ -4,7 +4,6 @@ import { type OperationName, operations } from '../../api/call.ts';
 import type { Account, ErrorBody, Identity, ItemType } from '../../api/schemas.ts';
 import { type Database, openDatabase } from '../database/database.ts';
 import { indexMissingRecords, type Records, recordsIn } from '../database/records.ts';
-import type { ImportReport } from '../import/import.ts';
 import { type KeptPictures, picturesIn } from '../import/pictures.ts';
 import { readSearch, runSearch } from '../search/search-request.ts';
 import { type Caller, collectionsIn, type Keys, keysIn, maxBodyBytes, type Random, terms } from './accounts.ts';
@@ -41,21 +40,8 @@ export type LibraryOptions = {
 /** What the library's own addresses begin with, where that is not the address the request came in at. */
 type Bases = { app?: string; media?: string };
 
-export type Library = {
-  /** The HTTP API. */
-  fetch(request: Request): Promise<Response>;
-  keys: Pick<Keys, 'create' | 'list' | 'revoke'>;
-  /** Loads ads and pages; see import/import.ts. */
-  import(source: AsyncIterable<string | Uint8Array>): Promise<ImportReport>;
-  /** Pictures of its ads that it keeps itself; see import/pictures.ts. */
-  pictures: Pick<KeptPictures, 'missing' | 'keep'>;
-  /** How many records it has. */
-  size(): LibrarySize;
-  close(): void;
-};
-
-export type OpenLibrary = Library & { context: ServiceContext };
-
+export type OpenLibrary = Awaited<ReturnType<typeof openLibrary>>;
+export type Library = Omit<OpenLibrary, 'context'>;
 export type LibrarySize = { ads: number; pages: number };
 
 const systemRandom: Random = { bytes: randomBytes, uuid: randomUUID };
@@ -64,13 +50,13 @@ const systemRandom: Random = { bytes: randomBytes, uuid: randomUUID };
  * Opens a local library. No other process may use the file: the commands lock it first (database/lock.ts).
  * @throws Error when the file is no library, or one of a newer version, or cannot be written
  */
-export async function openLibrary(options: LibraryOptions): Promise<OpenLibrary> {
+export async function openLibrary(options: LibraryOptions) {
   const { now, random = systemRandom } = options;
   const database = await openDatabase(options.database, options.checkLock);
   const context = contextOf(database, { now, random });
   const keys = keysIn({ ...context, random });
   try {
-    await indexMissingRecords(context);
+    await indexMissingRecords(database, context.records);
   } catch (error) {
     database.close();
     throw error;
@@ -78,10 +64,13 @@ export async function openLibrary(options: LibraryOptions): Promise<OpenLibrary>
   const service = serviceOf({ ...options, context, keys, requestId: random.uuid });
   const sizes = 'SELECT (SELECT count(*) FROM ads) AS ads, (SELECT count(*) FROM pages) AS pages';
   return {
-    fetch: async (request) => service.fetch(request),
+    /** The HTTP API. */
+    fetch: async (request: Request): Promise<Response> => service.fetch(request),
     keys,
-    import: async (source) => (await import('../import/import.ts')).importRecords(context, source),
+    import: async (source: AsyncIterable<string | Uint8Array>) =>
+      (await import('../import/import.ts')).importRecords(context, source),
     pictures: context.pictures,
+    /** How many records it has. */
     size: () => database.get<LibrarySize>(sizes) ?? { ads: 0, pages: 0 },
     close: database.close,
     context,
@@ -138,7 +127,10 @@ function serviceOf(parts: ServiceParts): Hono {
       const name = req.param('file');
       const picture = await read(name);
       if (picture === undefined) throw notFound('picture', name.slice(0, 100));
-      return pictureResponse(picture);
+      const sealed = { 'X-Content-Type-Options': 'nosniff', 'Content-Security-Policy': "default-src 'none'; sandbox" };
+      return new Response(picture.bytes as Uint8Array<ArrayBuffer>, {
+        headers: { 'Content-Type': picture.type, ...sealed },
+      });
     });
   for (const path of parts.hasPages ? ['/', '/ads/:id', '/pages/:id'] : [])
     app.get(path, (c) => (isLocal(c.req.raw) ? showPage(c.req.raw, c.req.param('id'), parts) : c.notFound()));
@@ -210,15 +202,6 @@ async function showPage(request: Request, id: string | undefined, { context, bas
   };
   return new Response(page, { status: page === missingPage ? 404 : 200, headers });
 }
-
-const pictureResponse = ({ bytes, type }: { bytes: Uint8Array; type: string }) =>
-  new Response(bytes as Uint8Array<ArrayBuffer>, {
-    headers: {
-      'Content-Type': type,
-      'X-Content-Type-Options': 'nosniff',
-      'Content-Security-Policy': "default-src 'none'; sandbox",
-    },
-  });
 
 function errorResponse(error: unknown, { requestId, onError }: ServiceParts, headers: Record<string, string> = {}) {
   const isKnown = error instanceof ApiError;
