@@ -74,7 +74,7 @@ export function openAnswers(meter: Pick<Meter, 'send' | 'stated' | 'lost'>, opti
 
   function whoami({ tenantId, apiKey, signal }: Call): Promise<Answer> {
     const call = { operation: operations.whoami, path: {}, query: {} };
-    return meter.send({ ...call, fingerprint: fingerprint(call), tenantId, apiKey, signal });
+    return meter.send({ fingerprint: fingerprint(call), tenantId, apiKey, signal, ...call });
   }
 
   /** Throws unless the service accepts the key again, if it was rejected. */
@@ -124,7 +124,7 @@ export function openAnswers(meter: Pick<Meter, 'send' | 'stated' | 'lost'>, opti
   }
 
   function start(name: string, call: Call): SharedCall {
-    const started: SharedCall = { ...inFlight.start(call, claimed), call, isPaid: false };
+    const started: SharedCall = { call, isPaid: false, ...inFlight.start(call, claimed) };
     shared.set(name, started);
     void started.settled.then(() => leave(name, started));
     return started;
@@ -179,16 +179,16 @@ export function openAnswers(meter: Pick<Meter, 'send' | 'stated' | 'lost'>, opti
     const entry = await cache.begin(tenantId, name);
     if (entry.cached && !call.fresh) return replayed(entry.cached.answer, elapsed() - entry.cached.at);
     const { text, ...sent } = await ordered(call);
-    const answer = { ...sent, cacheId: randomUUID() };
+    const answer = { cacheId: randomUUID(), ...sent };
     await entry.store({ answer, at: elapsed() });
-    return { ...answer, text, uncache: () => cache.remove(tenantId, name) };
+    return { text, uncache: () => cache.remove(tenantId, name), ...answer };
   }
 
   /** Gives an answer its place among all that came, which it keeps wherever it is kept. */
   async function ordered(call: Call): Promise<Answer> {
     const answer = await meter.send(call);
     try {
-      return { ...answer, order: await (await datasets.of(call, { toAdd: true })).order() };
+      return { order: await (await datasets.of(call, { toAdd: true })).order(), ...answer };
     } catch (error) {
       onError(error);
       return answer;
@@ -359,7 +359,8 @@ export function trackInFlightCalls(options: InFlightOptions): InFlightCalls {
     const timer = setTimeout(() => abort.abort(timeIsUp()), timeoutMs).unref();
     try {
       if (tracked.size > maxCalls || ofTenant(call.tenantId) > maxCallsEach) throw tooMany();
-      return await send({ ...call, signal: abort.signal, transit });
+      // In Node 20, a spread with new fields behind it takes several times as long.
+      return await send(Object.assign({}, call, { signal: abort.signal, transit }));
     } finally {
       clearTimeout(timer);
       tracked.delete(entry);

@@ -146,7 +146,7 @@ export interface Answer {
 /** The same answer again, for which nothing was sent. */
 export const replayed = (answer: Answer, age?: number): Answer => {
   const { charged, saved = charged } = answer.receipt;
-  const receipt = { ...answer.receipt, charged: 0, cached: true, saved, ...(age !== undefined && { age }) };
+  const receipt = { saved, ...answer.receipt, charged: 0, cached: true, ...(age !== undefined && { age }) };
   return { ...answer, receipt };
 };
 

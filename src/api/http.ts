@@ -105,9 +105,9 @@ async function request(call: Call, { fetch, baseUrl, userAgent, keyMasker }: Ser
   const onSent = () => {
     transit.sent = true;
   };
-  const init = { method: call.operation.method, headers, signal, onSent };
+  const init = { method: call.operation.method, headers, signal, onSent, ...(body !== undefined && { body }) };
   try {
-    const response = await fetch(url, body === undefined ? init : { ...init, body });
+    const response = await fetch(url, init);
     return await read(call, response, keyMasker(call.apiKey));
   } catch (error) {
     const { sent } = transit;
@@ -249,14 +249,12 @@ export function undiciFetch(): { fetch: Fetch; close(): Promise<void> } {
     const agent = await loading;
     signal.throwIfAborted();
     const { origin, pathname, search } = new URL(url);
-    const options = { origin, path: `${pathname}${search}`, method: method as Dispatcher.HttpMethod, headers };
+    const path = `${pathname}${search}`;
+    const options = { origin, path, method: method as Dispatcher.HttpMethod, headers, body: body ?? null };
     const explain = (error: unknown): never => {
       throw signal.aborted ? signal.reason : networkError(error, origin);
     };
-    const response = await dispatch(agent, body === undefined ? options : { ...options, body }, {
-      signal,
-      onSent,
-    }).catch(explain);
+    const response = await dispatch(agent, options, { signal, onSent }).catch(explain);
     return { ...response, text: () => response.text().catch(explain) };
   };
   return { fetch, close: async () => (await loading)?.destroy() };

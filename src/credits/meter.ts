@@ -210,7 +210,7 @@ async function sendWithin(limits: readonly Limit[], call: Call, sending: Sending
   try {
     for (const limit of limits) holds.push(await hold(limit, call));
     await recordBalance(holds, readBalance);
-    const answer = await sending.service({ ...call, paid: holds.at(-1)?.paid ?? call.operation.gated });
+    const answer = await sending.service(Object.assign({}, call, { paid: holds.at(-1)?.paid ?? call.operation.gated }));
     outcome = { answer };
     return answer;
   } catch (error) {

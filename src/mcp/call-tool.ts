@@ -159,7 +159,6 @@ async function answered(server: CallingContext, call: ToolCall, { receipts, form
     if (isChecked) await context.api.whoami();
     const [now, began] = [server.now(), server.elapsed()];
     const made = await runTool(tool, input, {
-      ...context,
       tenantId,
       now,
       clock: () => now + server.elapsed() - began,
@@ -176,6 +175,7 @@ async function answered(server: CallingContext, call: ToolCall, { receipts, form
         return { kind: error.kind, text };
       },
       ...(onProgress && { onProgress }),
+      ...context,
     });
     const rendered = form.links ? made : withoutLinks(made);
     const cost = receipts.costOf(tool);
@@ -185,8 +185,8 @@ async function answered(server: CallingContext, call: ToolCall, { receipts, form
 }
 
 const withoutLinks = ({ attached = [], ...rendered }: Rendered): Rendered => ({
-  ...rendered,
   attached: attached.filter(({ type }) => type !== 'resource_link'),
+  ...rendered,
 });
 
 /** Lists are cut to fit while they are rendered; any other text is cut here. */

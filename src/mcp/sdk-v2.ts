@@ -29,10 +29,8 @@ export function bindV2(catalog: Catalog, session: Session): Server {
     const { name, arguments: args } = params;
     const answer = answerOf?.(id);
     const client = server.getClientVersion()?.name;
-    const caller = { apiKey, tenantId, connection, client, signal, answer };
-    return catalog
-      .callTool({ name, arguments: args, ...caller, onProgress: reporter?.report })
-      .finally(() => reporter?.end());
+    const caller = { apiKey, tenantId, connection, client, signal, answer, onProgress: reporter?.report };
+    return catalog.callTool({ name, arguments: args, ...caller }).finally(() => reporter?.end());
   });
   server.setRequestHandler('prompts/list', () => ({ prompts: catalog.prompts }));
   server.setRequestHandler('prompts/get', ({ params }) =>

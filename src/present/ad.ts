@@ -356,7 +356,6 @@ export function adListText({
   const isCut = items.some(({ bodyHash }) => bodyHash !== undefined);
   const body = groups.map((group) => groupText(group, common)).join('\n');
   return framed({
-    ...frame,
     noun: 'ad',
     shown: items.length,
     notes: [
@@ -369,6 +368,7 @@ export function adListText({
       common.size > 0 && `All ${items.length} shown: ${[...common].join(', ')}`,
     ],
     body,
+    ...frame,
   });
 }
 

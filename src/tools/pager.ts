@@ -38,7 +38,7 @@ export async function paginate<View>(request: PageRequest<View>, context: ToolCo
   const { cacheId } = answer;
   // The next page is asked for like this one.
   const price = await context.priceOf(request.list, limit ?? itemsOf(answer).length);
-  const write = () => ({ ...fitPage({ answer, listing, views, price }, context), price });
+  const write = () => ({ price, ...fitPage({ answer, listing, views, price }, context) });
   // The same cached answer, shown from the same item in the same view at the same price, gives the same text.
   const name = () => `${views.name} ${JSON.stringify([listing, price, context.resultTokens])}`;
   const page = cacheId === undefined ? write() : viewMemo.page(cacheId, name(), write);
@@ -122,10 +122,11 @@ function fitPage<View>(
     const nextPrice = next && (isCut && answer.cacheId !== undefined ? free : price);
     const page = { cursor: next ? writeCursor(next, cursors) : null, hasMore: isCut || hasMore };
     const part = leading.length < of ? { from: position.shown + 1, of } : undefined;
-    const list = views.text({ ...page, ...part, ...shared, total: totalHits, price: nextPrice, items: leading });
+    const list = views.text({ total: totalHits, price: nextPrice, items: leading, ...page, ...part, ...shared });
     const { isExact, most } = nextPrice ?? {};
     const paging: Paging = {
-      ...page,
+      cursor: page.cursor,
+      hasMore: page.hasMore,
       ...(totalHits !== undefined && { totalHits }),
       ...(most !== undefined && { nextPage: isExact ? { credits: most } : { credits: null, atMost: most } }),
       ...(part && { shown: { from: part.from, to, of } }),
@@ -233,7 +234,7 @@ export function adViews(detail: Detail, { now, resultTokens }: ViewOptions): Ite
     name: `ads ${detail} ${asOf}`,
     view: (ad) => viewAd(ad, { detail, now, budget: itemTokens(resultTokens) }),
     shared: (ads) => (detail === 'full' ? today : { ...today, ...linkForm(ads, 'id') }),
-    text: (list) => adListText({ ...list, detail, budget: itemTokens(resultTokens), written }),
+    text: (list) => adListText({ detail, budget: itemTokens(resultTokens), written, ...list }),
     atATime: detail === 'full' ? 4 : Math.ceil(resultTokens / fewTokens),
   };
 }
@@ -246,7 +247,7 @@ export function pageViews(detail: Detail, { resultTokens }: ViewOptions): ItemVi
     name: `pages ${detail}`,
     view: (page) => viewPage(page, { detail, budget: itemTokens(resultTokens) }),
     shared: (pages) => (detail === 'full' ? {} : linkForm(pages, 'pageId')),
-    text: (list) => pageListText({ ...list, detail, budget: itemTokens(resultTokens) }),
+    text: (list) => pageListText({ detail, budget: itemTokens(resultTokens), ...list }),
     ...(detail === 'full' && { atATime: 4 }),
   };
 }

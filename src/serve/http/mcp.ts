@@ -43,7 +43,7 @@ function latestRevision(catalog: Catalog, onerror: (error: Error) => void): Serv
     ({ authInfo }) => {
       const { extra } = authInfo ?? {};
       const { credentials, answer } = extra as Pick<HttpCall, 'credentials' | 'answer'>;
-      return bindV2(catalog, { ...credentials, answerOf: () => answer });
+      return bindV2(catalog, { answerOf: () => answer, ...credentials });
     },
     { legacy: 'reject', onerror },
   );
@@ -76,7 +76,7 @@ function earlierRevisions(catalog: Catalog): Serve {
     const isStream = message !== undefined && asksForProgress(message, catalog);
     // A stream begins before the call has ended.
     const callTool: Catalog['callTool'] = (toolCall) => catalog.callTool(toolCall).finally(forget);
-    const server = bindV1(isStream ? { ...catalog, callTool } : catalog, { ...credentials, answerOf: () => leaving });
+    const server = bindV1(isStream ? { ...catalog, callTool } : catalog, { answerOf: () => leaving, ...credentials });
     const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: !isStream });
     await server.connect(transport);
     const answered = transport.handleRequest(request, { parsedBody: body });

@@ -74,7 +74,7 @@ export function storeLedger(options: StoreLedgerOptions): CreditLedger {
       );
       const [result, isChanged] = work(account, now);
       const written = (isChanged || hasPassed) && { next: account, ttlMs: lifetimeOf(account) };
-      return { ...written, result: { result, account, version, hasPaid: now - account.paidAt < day } };
+      return { result: { result, account, version, hasPaid: now - account.paidAt < day }, ...written };
     });
     const { number } = changed.account;
     const last = lastLeases.get(tenantId);
@@ -86,9 +86,9 @@ export function storeLedger(options: StoreLedgerOptions): CreditLedger {
   /** Answers that cost nothing, which the store does not know of yet. */
   const saved = new Map<string, { calls: number; credits: number }>();
   const withSaved = (tenantId: string, account?: Account): CreditAccount => {
-    const { savedCalls, savedCredits, ...rest } = creditAccount(account);
+    const read = creditAccount(account);
     const { calls = 0, credits = 0 } = (account && !isUnknown(account) && saved.get(tenantId)) || {};
-    return { ...rest, savedCalls: savedCalls + calls, savedCredits: savedCredits + credits };
+    return { ...read, savedCalls: read.savedCalls + calls, savedCredits: read.savedCredits + credits };
   };
   const writeSaved = async () => {
     for (const [tenantId, { calls, credits }] of saved) {
@@ -252,11 +252,11 @@ export function creditAccount(account: Account = emptyAccount()): CreditAccount 
   const { spent, uncertain, calls, remaining, savedCalls, savedCredits, prices, day } = account;
   const leases = open(account);
   return {
-    ...(day !== undefined && { day }),
     ...{ spent, uncertain, calls, remaining, savedCalls, savedCredits },
     reserved: leases.reduce((sum, { credits }) => sum + credits, 0),
     paidUnderWay: leases.filter(({ paid }) => paid).length,
     prices: pricesIn(prices),
+    ...(day !== undefined && { day }),
   };
 }
 
@@ -299,7 +299,7 @@ function reserve(
   if (request.line !== undefined && open(account).some(({ line }) => line === request.line)) return 'wait';
   const admission = admit(creditAccount(account), request);
   if (admission !== 'now') return admission === 'never' ? 'refused' : 'wait';
-  account.leases[id] = { ...request, number: ++account.number, owner, at: now };
+  account.leases[id] = { number: ++account.number, owner, at: now, ...request };
   return 'granted';
 }
 
@@ -342,7 +342,7 @@ function readBalance(account: Account, credits: number | undefined, now: number)
 
 /** The charges seen, as text. */
 const writePrices = (prices: Prices): string =>
-  JSON.stringify([...prices].map(([operation, { bySize, ...rest }]) => [operation, { ...rest, bySize: [...bySize] }]));
+  JSON.stringify([...prices].map(([operation, { bySize, ...rest }]) => [operation, { bySize: [...bySize], ...rest }]));
 
 /** What many accounts have in common is read once. */
 const pricesRead = new LRUCache<string, Prices>({ max: 1000 });
