@@ -13,7 +13,8 @@ export const fitsWithin = (text: string, tokens: number): boolean =>
   isShort(text, tokens) || scan(text, tokens).end === text.length;
 
 /** Whether no text of that many bytes has more tokens. */
-const isShort = (text: string, tokens: number): boolean => maxPerByte * Buffer.byteLength(text) <= tokens;
+const isShort = (text: string, tokens: number): boolean =>
+  maxPerByte * text.length <= tokens && maxPerByte * Buffer.byteLength(text) <= tokens;
 
 /** The maximum cost of a byte in UTF-8: that of a letter in a long word of rare pairs. */
 const maxPerByte = 1.5;
