@@ -41,7 +41,7 @@ function decoder(load: () => Promise<Decode>): (bytes: Uint8Array) => Promise<Ra
     loaded ??= load();
     const decode = await loaded;
     try {
-      return await decode(bytes.slice().buffer);
+      return await decode(new Uint8Array(bytes).buffer);
     } catch (cause) {
       loaded = undefined;
       throw new Error('The picture is broken, or not of the format it was read as.', { cause });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Chart, type ChartRows, chartOf } from '../../src/charts/chart.ts';
+import { type Chart, type ChartRows, type ChartText, chartOf } from '../../src/charts/chart.ts';
 import { decodeJpeg } from '../../src/raster/codecs.ts';
 import { freshServiceTest } from '../support/fixtures.ts';
 
@@ -99,6 +99,136 @@ describe('a chart', () => {
       (shape) => shape.is === 'text' && shape.text === '広告主',
     );
     expect(name).toMatchObject({ instead: 'row 1' });
+  });
+
+  const isoDay = (day: number) => new Date(day * 86_400_000).toISOString().slice(0, 10);
+  /** Rows of one to four numbers, some of them missing. */
+  const tables = (most: number) =>
+    fc
+      .integer({ min: 1, max: 4 })
+      .chain((series) =>
+        fc.array(fc.array(fc.option(fc.integer({ min: -50, max: 50 })), { minLength: series, maxLength: series }), {
+          minLength: 2,
+          maxLength: most,
+        }),
+      )
+      // A column without a number is none.
+      .filter((rows) => rows[0]?.every((_, column) => rows.some((row) => row[column] !== null)) ?? false);
+  type Numbers = (number | null)[][];
+  const tableOf = (rows: Numbers, nameOf: (row: number) => string): ChartRows => ({
+    columns: ['name', ...(rows[0] ?? []).map((_, column) => `series ${column}`)],
+    rows: rows.map((values, row) => [nameOf(row), ...values]),
+  });
+  /** The bars of a series without its square in the legend. */
+  const ownBars = (chart: Chart, series: number) => barsOf(chart, series).filter(({ height }) => height !== 14);
+  const overlaps = (bars: ReturnType<typeof barsOf>) =>
+    bars.some((one, at) =>
+      bars.slice(at + 1).some((other) => {
+        const isApart = (place: 'x' | 'y', length: 'width' | 'height') =>
+          one[place] + one[length] <= other[place] + 0.01 || other[place] + other[length] <= one[place] + 0.01;
+        return !isApart('x', 'width') && !isApart('y', 'height');
+      }),
+    );
+
+  test('has each name beside its bars, and each number at the end of its bar', () => {
+    fc.assert(
+      fc.property(tables(12), (rows) => {
+        const chart = drawn(
+          'bar',
+          tableOf(rows, (row) => `name ${row}`),
+        );
+        const all = chart.shapes;
+        for (const [row, values] of rows.entries()) {
+          const own = values.flatMap((_, series) => ownBars(chart, series)[row] ?? []);
+          expect(own).toHaveLength(values.length);
+          const name = all.find((shape) => shape.is === 'text' && shape.text === `name ${row}`) as { y: number };
+          const [top, bottom] = [own[0]?.y ?? 0, (own.at(-1)?.y ?? 0) + (own[0]?.height ?? 0)];
+          expect(Math.abs(name.y - 6 - (top + bottom) / 2)).toBeLessThan(3);
+          for (const [series, bar] of own.entries()) {
+            const value = values[series] ?? null;
+            const label = all[all.indexOf(bar) + 1] as ChartText;
+            expect(label.text).toBe(value === null ? '–' : `${value}`.replace('-', '−'));
+            expect(label.y > bar.y && label.y < bar.y + bar.height).toBe(true);
+            if ((value ?? 0) < 0) expect([label.anchor, label.x < bar.x]).toEqual(['end', true]);
+            else expect([label.anchor, label.x > bar.x + bar.width]).toEqual(['start', true]);
+          }
+        }
+        expect(overlaps(rows.flatMap((_, series) => ownBars(chart, series)))).toBe(false);
+      }),
+    );
+  });
+
+  test('of dates has its bars side by side, above and below a line at zero', () => {
+    fc.assert(
+      fc.property(tables(20), (rows) => {
+        const chart = drawn(
+          'bar',
+          tableOf(rows, (row) => isoDay(row)),
+        );
+        const [zero, ...others] = chart.shapes.flatMap((shape) =>
+          shape.is === 'rect' && shape.colour === 'soft' ? [shape] : [],
+        );
+        expect([zero?.height, others]).toEqual([1, []]);
+        const bars = (rows[0] ?? []).map((_, series) => ownBars(chart, series));
+        for (const [series, own] of bars.entries()) {
+          const values = rows.flatMap((row) => row[series] ?? []);
+          expect(own).toHaveLength(values.length);
+          for (const [at, value] of values.entries()) {
+            const { y = 0, height = 0 } = own[at] ?? {};
+            expect(value > 0 ? y + height : y).toBeCloseTo(zero?.y ?? 0, 3);
+          }
+        }
+        expect(overlaps(bars.flat())).toBe(false);
+      }),
+    );
+  });
+
+  test('has a line for each series, broken where a number is missing, and a dot for one that stands alone', () => {
+    fc.assert(
+      fc.property(tables(60), (rows) => {
+        const chart = drawn(
+          'line',
+          tableOf(rows, (row) => isoDay(row)),
+        );
+        for (const series of rows[0]?.keys() ?? []) {
+          const runs = rows
+            .map((row) => (row[series] === null ? ' ' : 'x'))
+            .join('')
+            .split(' ')
+            .filter(Boolean);
+          const lines = chart.shapes.flatMap((shape) =>
+            shape.is === 'line' && shape.colour === series ? [shape.points.length] : [],
+          );
+          expect(lines).toEqual(runs.map(({ length }) => length).filter((length) => length > 1));
+          const dotted = rows.length <= 40 ? runs : runs.filter((run) => run.length === 1);
+          expect(ownBars(chart, series)).toHaveLength(dotted.join('').length);
+        }
+      }),
+      { examples: [[Array.from({ length: 50 }, (_, row) => [row % 9 === 1 ? null : row, row % 2 === 1 ? null : 1])]] },
+    );
+  });
+
+  test('names the colours of its series below its title, in as many lines as they need', () => {
+    const names = [1, 2, 3, 4, 5, 6, 7, 8].map((number) => `A series with quite a long name ${number}`);
+    const { shapes } = drawn('line', { columns: ['name', ...names], rows: [['x', ...names.map((_, at) => at)]] });
+    const legend = shapes.flatMap((shape) =>
+      shape.is === 'text' && shape.instead?.startsWith('column') ? [shape] : [],
+    );
+    expect(legend.map(({ instead }) => instead)).toEqual([2, 3, 4, 5, 6, 7, 8, 9].map((column) => `column ${column}`));
+    for (const { x, y } of legend) {
+      expect(x).toBeLessThan(800);
+      expect(legend.filter((one) => one.y === y && Math.abs(one.x - x) < 250)).toHaveLength(1);
+    }
+  });
+
+  test.each([
+    [0.00001234, '1.23E−5'],
+    [0.1234, '0.123'],
+    [1234.567, '1,234.57'],
+    [-1234567, '−1.235M'],
+    [-1e20, '−1E20'],
+  ])('writes %d as %s', (number, text) => {
+    expect(textsOf(drawn('bar', { columns: ['a', 'b'], rows: [['x', number]] }))).toContain(text);
   });
 
   const many = (length: number) => Array.from({ length }, (_, index) => index);

@@ -13,6 +13,9 @@ test.each(Object.entries(languages))('%s is told, whole and by its first sentenc
 test.each([
   ['Belajar bahasa menjadi mudah. Cuba sekarang dengan diskaun, percuma untuk awak!', 'ms'],
   ['무료배송 오늘만 NIKE AIR MAX 90 SALE', 'ko'],
+  ['𝗟𝗶𝗺𝗶𝘁𝗲𝗱 𝗼𝗳𝗳𝗲𝗿 𝗳𝗼𝗿 𝘁𝗵𝗲 𝘄𝗵𝗼𝗹𝗲 𝗳𝗮𝗺𝗶𝗹𝘆, 𝗼𝗻𝗹𝘆 𝘁𝗵𝗶𝘀 𝘄𝗲𝗲𝗸', 'en'],
+  ['Everything you need for the trail, and free delivery for the whole family: 送料無料', 'en'],
+  ['Dapatkan produk terbaru kami di sini untuk keluarga dan rumah yang lebih indah', 'id'],
   ['{{product.name}} {{product.brand}}', null],
   ['Nike Air Max 90', null],
   ['https://trail-house.example/everything-you-need #everythingyouneed @trailhouse', null],

@@ -69,6 +69,12 @@ test('a path may be curved, hollow, or a line with round ends', () => {
   expect(ink(drawn(stroke(line, 10))) / (400 + Math.PI * 25)).toBeCloseTo(1, 2);
 });
 
+test('outlines that lie on each other do not colour a pixel twice', () => {
+  const canvas = new Canvas(60, 60, white);
+  canvas.fillPath([rectangle(10, 10, [40, 40]), rectangle(20, 20, [20, 20])], [200, 100, 50]);
+  for (const place of [15, 30]) expect(pixel(canvas, place, place)).toEqual([200, 100, 50, 255]);
+});
+
 test.each([
   ['outside', [rectangle(-500, 30, [20, 20])], 0],
   ['below', [rectangle(30, 900, [20, 20])], 0],
@@ -86,9 +92,23 @@ test('a picture becomes the mean of what is left out, and keeps its colour at ev
   stripes.data.forEach((_, at) => {
     if (at % 4 < 3 && Math.floor(at / 4) % 2 === 0) stripes.data[at] = 255;
   });
-  const canvas = new Canvas(16, 16);
-  canvas.draw(stripes, { x: 0, y: 0, width: 16, height: 16 });
-  expect(Math.abs((pixel(canvas, 8, 8)[0] ?? 0) - 128)).toBeLessThan(3);
+  const shownOf = (picture: Raster, side: number) => {
+    const canvas = new Canvas(side, side);
+    canvas.draw(picture, { x: 0, y: 0, width: side, height: side });
+    return Array.from({ length: side }, (_, x) => pixel(canvas, x, side >> 1)[0] ?? 0);
+  };
+  expect(Math.abs((shownOf(stripes, 16)[8] ?? 0) - 128)).toBeLessThan(3);
+  // One column of sixteen is black: wherever it lies, it darkens what becomes of it, and its mirror image as much.
+  for (let at = 96; at < 112; at++) {
+    const [line, mirrored] = [at, 255 - at].map((column) => {
+      const picture = plain(256, 256, [255, 255, 255, 255]);
+      for (let y = 0; y < 256; y++) picture.data.fill(0, (y * 256 + column) * 4, (y * 256 + column) * 4 + 3);
+      return shownOf(picture, 16);
+    });
+    const darkness = line?.reduce((sum, grey) => sum + 255 - grey, 0) ?? 0;
+    expect(Math.abs(darkness - 16)).toBeLessThan(4);
+    expect(mirrored?.toReversed()).toEqual(line);
+  }
   const side = fc.integer({ min: 1, max: 70 });
   fc.assert(
     fc.property(side, side, side, (width, height, place) => {
@@ -129,7 +149,24 @@ test('a text is as wide as it says, and its letters are not all the same', () =>
   expect(textWidth('Wool', { size: 30, bold: true })).toBeGreaterThan(textWidth('Wool', { size: 30 }));
   expect(textWidth('Wool', { size: 60 })).toBeCloseTo(2 * textWidth('Wool', { size: 30 }));
   // An accent of its own is drawn as part of its letter.
-  expect(textWidth('cafe\u0301', { size: 30 })).toBe(textWidth('café', { size: 30 }));
+  const accents = ['cafe\u0301', 'café'].map((text) => {
+    const canvas = new Canvas(400, 60);
+    drawText(canvas, text, place);
+    return canvas.data;
+  });
+  expect(accents[0]).toEqual(accents[1]);
+  expect(accents[0]?.some((value) => value === 0)).toBe(true);
+});
+
+test('letters stand upright on their line', () => {
+  const canvas = new Canvas(60, 60);
+  drawText(canvas, 'L', { x: 10, y: 40, size: 30, colour: black });
+  const rows = Array.from({ length: 60 }, (_, y) =>
+    Array.from({ length: 60 }, (_, x) => 255 - (pixel(canvas, x, y)[0] ?? 0)).reduce((sum, dark) => sum + dark, 0),
+  );
+  const inkedRows = [...rows.keys()].filter((y) => rows[y] !== 0);
+  expect([inkedRows[0], inkedRows.at(-1)]).toEqual([expect.closeTo(18, -1), 39]);
+  expect(rows[38]).toBeGreaterThan(3 * (rows[25] ?? 0));
 });
 
 test('what is too wide ends in an ellipsis, and never goes past its place', () => {
@@ -153,4 +190,9 @@ test('lines keep every word, fit, and end in an ellipsis only if something is le
       else expect(whole).toBe(words.join(' '));
     }),
   );
+  // A word that is wider than its line is broken, and loses no letter.
+  const long = 'abcdeil'.repeat(9);
+  const lines = linesOf(`${long} ${long}`, { size: 20, maxWidth: 160, maxLines: 99 });
+  expect(lines.length).toBeGreaterThan(4);
+  expect(lines.join('')).toBe(long + long);
 });

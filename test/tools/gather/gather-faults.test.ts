@@ -214,6 +214,12 @@ test('ads too large, and parts that list the same ones, are read as far as there
   const another = await start({ cacheSeconds: 0, timeoutMs: 200_000 });
   service.ads = Array.from({ length: 9900 }, (_, index) => ({ id: adOf(index).id }));
   service.instead = () => undefined;
+  // Pages ten times as large as asked for, so that a tenth of the calls lists as many.
+  const serve = service.answer.bind(service);
+  service.answer = (body) => {
+    const { limit = 20, ...search } = JSON.parse(body) as { limit?: number };
+    return serve(JSON.stringify({ ...search, limit: 10 * limit }));
+  };
   const split = Array.from({ length: 14 }, (_, one) => ({ one }));
   const request = { split, maxAds: 10_000, maxCredits: 100_000 };
   const { served: before } = service;
