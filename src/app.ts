@@ -250,8 +250,8 @@ export async function openCalls(options: CallsOptions): Promise<OpenCalls> {
 
 async function logLost(log: Log, meter: Meter, call: Call): Promise<void> {
   if (!call.operation.gated) return;
-  const { quote } = await import('./credits/prices.ts');
-  const { price, atLeast } = quote(await meter.prices(call.tenantId), call);
+  const { expectedPrice } = await import('./credits/prices.ts');
+  const { price, atLeast } = expectedPrice(await meter.prices(call.tenantId), call);
   const fields = { operation: call.operation.name, credits: price ?? `${atLeast} or more` };
   log.warn('a paid call was lost: the server closed before its answer arrived', fields);
 }

@@ -1,7 +1,16 @@
 import * as z from 'zod';
 import { AdLibraryError, type Call, type OperationName, operations } from '../api/call.ts';
 import type { UsageLimitAnswer } from '../api/schemas.ts';
-import { cheapestOf, dearest, isList, isPaid, type Prices, pricesSeen, type Quote, quote } from './prices.ts';
+import {
+  type ExpectedPrice,
+  expectedPrice,
+  isList,
+  isPaid,
+  maxPrice,
+  minPriceOf,
+  type Prices,
+  pricesSeen,
+} from './prices.ts';
 
 export interface CreditAccount {
   /** Credits that the service stated it charged for calls made here, and the number of those calls. */
@@ -132,7 +141,7 @@ export function admit(account: CreditAccount, { budget, credits, paid }: Reserve
   const left = budget - used(account);
   if ((credits > 0 || paid) && !fits(credits, left)) return 'never';
   if (!paid) return 'now';
-  const maxPaid = fits(maxPaidAtOnce * dearest(account.prices), left) ? maxPaidAtOnce : 1;
+  const maxPaid = fits(maxPaidAtOnce * maxPrice(account.prices), left) ? maxPaidAtOnce : 1;
   return account.paidUnderWay < maxPaid ? 'now' : 'later';
 }
 
@@ -220,19 +229,19 @@ const priceText = ({ items, charged }: SizeCharge) => `${charged} for ${items ==
 interface Refused {
   account: CreditAccount;
   budget: number;
-  quoted: Quote;
+  expected: ExpectedPrice;
   call: Call;
 }
 
 /** States the budget, how it was used, and what the call would cost. */
-export function overBudget({ account, budget, quoted, call }: Refused): AdLibraryError {
+export function overBudget({ account, budget, expected, call }: Refused): AdLibraryError {
   const { spent, uncertain, reserved, prices, day } = account;
   const parts = [
     `${rounded(spent)} spent`,
     uncertain > 0 && `${rounded(uncertain)} counted for calls whose charge is unknown`,
     reserved > 0 && `${rounded(reserved)} reserved for calls in progress`,
   ];
-  const { price, atLeast } = quoted;
+  const { price, atLeast } = expected;
   const { name } = call.operation;
   const cost =
     price !== undefined
@@ -254,11 +263,11 @@ function advice(call: Call, account: CreditAccount, budget: number): string {
   const left = budget - used(account);
   const { limit: requested = maxLimit + 1 } = { ...call.query, ...call.body } as { limit?: number };
   for (let limit = Math.min(maxLimit, requested - 1); limit > 0; limit--) {
-    const { price } = quote(prices, { ...call, body: { ...call.body, limit } });
+    const { price } = expectedPrice(prices, { ...call, body: { ...call.body, limit } });
     if (price !== undefined && fits(price, left))
       return ` With limit ${limit} it would cost about ${price}, which fits.`;
   }
-  return fits(cheapestOf(prices, call.operation.name), left) ? ' A smaller limit may fit.' : '';
+  return fits(minPriceOf(prices, call.operation.name), left) ? ' A smaller limit may fit.' : '';
 }
 
 const rounded = (credits: number) => Math.round(credits * 1e6) / 1e6;

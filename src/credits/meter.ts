@@ -33,13 +33,13 @@ import {
 import {
   type Cost,
   costOf,
-  dearestOf,
+  expectedPrice,
   isPaid,
   learnPrice,
   maxCostOf,
+  maxPriceOf,
   type PricedCall,
   type Prices,
-  quote,
 } from './prices.ts';
 
 /** Everything between a call and what it costs. */
@@ -168,7 +168,7 @@ export function openMeter(service: Send, options: MeterOptions): Meter {
       // With a budget, what its process had reserved counts already.
       if (budget !== undefined) return;
       const { prices } = await ledger.estimate(call.tenantId);
-      const uncertain = maxCostOf(prices, call) ?? dearestOf(prices, call.operation.name) ?? 0;
+      const uncertain = maxCostOf(prices, call) ?? maxPriceOf(prices, call.operation.name) ?? 0;
       await ledger.settle(call.tenantId, { ...nothing, id: `lost:${claimId}`, uncertain });
     },
   };
@@ -261,7 +261,7 @@ async function admitted(call: Call, { ledger, account: id, budget, of }: Bounded
     if (admission.kind === 'granted') return admission;
     if (admission.kind === 'refused') {
       const { account } = admission;
-      const error = overBudget({ account, budget, quoted: quote(account.prices, call), call });
+      const error = overBudget({ account, budget, expected: expectedPrice(account.prices, call), call });
       if (of === 'connection') throw overConnection(error.failure);
       throw of === 'tool call' ? overMaxCredits(error.failure, budget) : error;
     }
@@ -272,10 +272,10 @@ async function admitted(call: Call, { ledger, account: id, budget, of }: Bounded
 }
 
 function requestOf(call: Call, { prices }: CreditAccount, budget: number): ReserveRequest {
-  const quoted = quote(prices, call);
+  const expected = expectedPrice(prices, call);
   const paid = isPaid(call.operation, prices);
-  const line = quoted.price !== undefined ? undefined : paid ? paidLine : call.operation.name;
-  const credits = quoted.price ?? quoted.atLeast;
+  const line = expected.price !== undefined ? undefined : paid ? paidLine : call.operation.name;
+  const credits = expected.price ?? expected.atLeast;
   const seen = maxCostOf(prices, call);
   const ifLost = paid ? seen && Math.max(1, seen, credits) : 0;
   return { budget, credits, paid, line, ifLost };
@@ -292,7 +292,7 @@ const overConnection = (failure: Partial<Failure>) =>
  * the balance shows an unstated charge.
  */
 function mayCostMore(call: Call, prices: Prices): boolean {
-  const seen = dearestOf(prices, call.operation.name);
+  const seen = maxPriceOf(prices, call.operation.name);
   return seen === undefined || (maxCostOf(prices, call) ?? Infinity) > seen;
 }
 
@@ -349,7 +349,7 @@ function chargeOfFailure(outcome: Outcome, paid: boolean): number | 'unknown' {
 async function estimateCharge({ limit, lease, isMeasured }: Hold, call: Call, ended: Ended): Promise<number> {
   const { ledger, budget } = limit;
   const account = await ledger.estimate(limit.account);
-  const seen = dearestOf(account.prices, call.operation.name);
+  const seen = maxPriceOf(account.prices, call.operation.name);
   if (budget === undefined) return seen ?? 0;
   if (seen !== undefined && !isMeasured) return Math.max(1, seen, lease?.credits ?? 0);
   const change = isMeasured ? await balanceChange(limit, ended) : undefined;
@@ -449,7 +449,7 @@ function usageWindows({ ledger, windows, askCredits, now }: UsageWindowsOptions)
   /** Whether a window has less left than the call is expected to cost. A call of unknown price fits if anything is. */
   const isTooFull = async (window: FullWindow, call: Call): Promise<boolean> => {
     const { prices } = await ledger.estimate(call.tenantId);
-    const { price, atLeast } = quote(prices, call);
+    const { price, atLeast } = expectedPrice(prices, call);
     return window.left <= 0 || (price ?? atLeast) > window.left;
   };
 
@@ -563,11 +563,11 @@ const roundSizes = [100, 50, 20, 10, 5, 2, 1];
 
 function maxPage(prices: Prices, { operation, max, left }: { operation: Operation; max: number; left: number }) {
   // While no price is known, an item is taken to cost a credit at most.
-  if (dearestOf(prices, operation.name) === undefined)
+  if (maxPriceOf(prices, operation.name) === undefined)
     return roundSizes.find((size) => size <= Math.min(max, Math.floor(left))) ?? 0;
   for (let size = max; size > 0; size--) {
     const call = pageOf(operation, size);
-    const { price } = quote(prices, call);
+    const { price } = expectedPrice(prices, call);
     const isPlain = price !== undefined || size === max || roundSizes.includes(size);
     const most = price ?? costOf(prices, operation, size)?.most ?? maxCostOf(prices, call) ?? Infinity;
     if (isPlain && fits(most, left)) return size;

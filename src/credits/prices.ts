@@ -23,7 +23,7 @@ export interface PriceTable {
 export type Prices = Map<string, PriceTable>;
 
 /** The expected cost of a call. */
-export interface Quote {
+export interface ExpectedPrice {
   /** Undefined if the price of such a call is not known yet. */
   price: number | undefined;
   /** The least it can cost if prices do not fall. */
@@ -72,7 +72,7 @@ function withCharge(seen: SizePrice | undefined, { items, charged }: Omit<SizePr
  * The expected cost of a call. A price is known if a full answer of that size was seen, or if all price rules that
  * match the charges seen agree on it. Any other price is unknown.
  */
-export function quote(prices: Prices, call: PricedCall): Quote {
+export function expectedPrice(prices: Prices, call: PricedCall): ExpectedPrice {
   const table = prices.get(call.operation.name);
   const first = call.operation.gated ? 1 : 0;
   if (table === undefined) return { price: undefined, atLeast: first };
@@ -94,7 +94,7 @@ export interface Cost {
 
 /**
  * What a page that asks for so many items costs, by every charge seen for the operation; undefined if none was. This is
- * for readers: budgets reserve by `quote`.
+ * for readers: budgets reserve by `expectedPrice`.
  */
 export function costOf(prices: Prices, { name }: Pick<Operation, 'name'>, items: number): Cost | undefined {
   const { bySize, unsized } = prices.get(name) ?? { bySize: new Map<number, SizePrice>() };
@@ -151,8 +151,8 @@ const priceBy = ({ credits, perItems }: PriceRule, size: number): number =>
 const near = (a: number, b: number) => Math.abs(a - b) < 1e-6;
 
 function forgetOne({ bySize }: PriceTable): void {
-  const dearest = Math.max(...[...bySize.values()].map(({ any }) => any));
-  for (const [size, { any }] of bySize) if (any < dearest) return void bySize.delete(size);
+  const max = Math.max(...[...bySize.values()].map(({ any }) => any));
+  for (const [size, { any }] of bySize) if (any < max) return void bySize.delete(size);
   bySize.delete([...bySize.keys()][0] ?? 0);
 }
 
@@ -184,16 +184,16 @@ export function pricesSeen({ bySize, unsized }: PriceTable): { items: number; ch
 }
 
 /** The highest charge of an operation so far; undefined if there was none. */
-export function dearestOf(prices: Prices, operation: string): number | undefined {
+export function maxPriceOf(prices: Prices, operation: string): number | undefined {
   const table = prices.get(operation);
-  return table && dearestIn(table);
+  return table && maxPriceIn(table);
 }
 
 /** An operation that the document does not gate counts as paid once it has charged. */
 export const isPaid = ({ gated, name }: Operation, prices: Prices): boolean =>
-  gated || (dearestOf(prices, name) ?? 0) > 0;
+  gated || (maxPriceOf(prices, name) ?? 0) > 0;
 
-const dearestIn = ({ unsized, bySize }: PriceTable): number =>
+const maxPriceIn = ({ unsized, bySize }: PriceTable): number =>
   Math.max(unsized?.any ?? 0, ...[...bySize.values()].map(({ any }) => any));
 
 /** The largest page of the document, taken for a call whose page size is unknown. */
@@ -217,15 +217,15 @@ export function maxCostOf(prices: Prices, call: PricedCall): number | undefined 
   if (unsized && unsized.items > 0) costs.push(unsized.charged * Math.ceil(size / unsized.items));
   else if (unsized && limit === undefined) costs.push(unsized.any);
   if (costs.length === 0) return undefined;
-  return Math.max(dearestIn(table), Math.min(...costs));
+  return Math.max(maxPriceIn(table), Math.min(...costs));
 }
 
 /** The highest charge of any call so far. */
-export const dearest = (prices: Prices): number =>
-  Math.max(0, ...[...prices.keys()].map((operation) => dearestOf(prices, operation) ?? 0));
+export const maxPrice = (prices: Prices): number =>
+  Math.max(0, ...[...prices.keys()].map((operation) => maxPriceOf(prices, operation) ?? 0));
 
 /** The lowest charge of an operation so far. */
-export function cheapestOf(prices: Prices, operation: string): number {
+export function minPriceOf(prices: Prices, operation: string): number {
   const { bySize } = prices.get(operation) ?? { bySize: new Map<number, SizePrice>() };
   return Math.min(...[...bySize.values()].map(({ any }) => any));
 }

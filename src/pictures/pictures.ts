@@ -2,7 +2,7 @@ import { raceAbort, withDeadline } from '../api/call.ts';
 import type { Chart } from '../charts/chart.ts';
 import { TenantCache } from '../state/memory-state.ts';
 import { WorkerLate, WorkerPool } from '../workers/pool.ts';
-import { Turns } from '../workers/turns.ts';
+import { TenantTurns } from '../workers/turns.ts';
 import {
   type Fetched,
   type FetchLimits,
@@ -104,7 +104,7 @@ export function openPictures(options: PictureOptions): OpenPictures {
   const workers: DrawingPool = new WorkerPool({ worker, maxWorkers, idleMs, maxWaiting: 1000, of: 'pictures' });
   const parts: PictureParts = {
     fetch: (address, signal) => fetchPicture(address, { hosts, agent, own, userAgent, limits }, signal),
-    fetches: new Turns({
+    fetches: new TenantTurns({
       maxRunning: limits.maxFetches,
       perTenant: limits.maxFetchesPerTenant,
       maxWaiting: 1000,
@@ -133,7 +133,7 @@ export function openPictures(options: PictureOptions): OpenPictures {
 interface PictureParts {
   fetch(address: string, signal: AbortSignal): Promise<Fetched>;
   /** A turn lasts until the bytes of the picture are let go, so that few wait in memory for a decoder. */
-  fetches: Turns;
+  fetches: TenantTurns;
   inFlight: Map<string, InFlight>;
   draw(
     request: DrawRequest,

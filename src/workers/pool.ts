@@ -1,6 +1,6 @@
 import type { Worker } from 'node:worker_threads';
 import { startWorker, type WorkerSource } from './start-worker.ts';
-import { type TurnLimits, Turns } from './turns.ts';
+import { TenantTurns, type TurnLimits } from './turns.ts';
 
 export interface PoolOptions extends Pick<TurnLimits, 'maxWaiting' | 'of'> {
   worker: WorkerSource;
@@ -26,7 +26,7 @@ export class WorkerDied extends Error {
  */
 export class WorkerPool<Request, Reply, Held = undefined> {
   readonly #options: PoolOptions;
-  readonly #turns: Turns;
+  readonly #turns: TenantTurns;
   readonly #workers = new Set<PooledWorker<Request, Reply, Held>>();
   readonly #lent = new Set<PooledWorker<Request, Reply, Held>>();
   /** The one unused longest first. */
@@ -35,7 +35,7 @@ export class WorkerPool<Request, Reply, Held = undefined> {
   constructor(options: PoolOptions) {
     const { maxWorkers, maxWaiting, of } = options;
     this.#options = options;
-    this.#turns = new Turns({ maxRunning: maxWorkers, perTenant: 1, maxWaiting, of });
+    this.#turns = new TenantTurns({ maxRunning: maxWorkers, perTenant: 1, maxWaiting, of });
   }
 
   /** Does work when it is the tenant's turn. @throws AdLibraryError `busy` where too many wait */

@@ -23,7 +23,7 @@ const maxRemembered = 1000;
  * Whose turn it is: among those who wait, the tenant with the fewest turns running comes first, then the one whose last
  * turn began longest ago, then who came first.
  */
-export class Turns {
+export class TenantTurns {
   readonly #limits: TurnLimits;
   readonly #running = new Map<string, number>();
   readonly #waiting: Waiting[] = [];

@@ -10,7 +10,7 @@ import type {
   ReserveRequest,
   Settlement,
 } from '../../src/credits/ledger.ts';
-import { dearest, learnPrice } from '../../src/credits/prices.ts';
+import { learnPrice, maxPrice } from '../../src/credits/prices.ts';
 import { Documents } from '../../src/state/store/documents.ts';
 import { stateUnavailable } from '../../src/state/store/guarded-store.ts';
 import { Retries } from '../../src/state/store/parts.ts';
@@ -163,7 +163,7 @@ class OneLedger {
 }
 
 const figuresOf = ({ spent, uncertain, calls, prices, reserved, paidUnderWay }: CreditAccount) => ({
-  ...{ spent, uncertain, calls, dearest: dearest(prices), reserved, paidUnderWay },
+  ...{ spent, uncertain, calls, dearest: maxPrice(prices), reserved, paidUnderWay },
 });
 
 function same(one: object, other: object): boolean {

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { Turns } from '../../src/workers/turns.ts';
+import { TenantTurns } from '../../src/workers/turns.ts';
 
 const limits = { maxRunning: 4, perTenant: 3, maxWaiting: 10, of: 'pictures' };
 
 /** Takes a turn, and tells in which order turns began. */
-function taker(turns: Turns) {
+function taker(turns: TenantTurns) {
   const began: string[] = [];
   const ends = new Map<string, () => void>();
   const take = async (name: string, signal?: AbortSignal) => {
@@ -20,7 +20,7 @@ function taker(turns: Turns) {
 }
 
 test('a tenant that asks for much leaves room for others, and who has fewer turns comes first', async () => {
-  const { began, take, end } = taker(new Turns(limits));
+  const { began, take, end } = taker(new TenantTurns(limits));
   const names = ['busy 1', 'busy 2', 'busy 3', 'busy 4', 'busy 5', 'late 1', 'late 2', 'other 1'];
   const all = Promise.all(names.map((name) => take(name)));
   await new Promise(setImmediate);
@@ -35,7 +35,7 @@ test('a tenant that asks for much leaves room for others, and who has fewer turn
 });
 
 test.for([1, 2])('%i at once: long queues of some tenants hold up nobody who asks for little', async (maxRunning) => {
-  const { began, take, end } = taker(new Turns({ ...limits, maxRunning, perTenant: 1, maxWaiting: 200 }));
+  const { began, take, end } = taker(new TenantTurns({ ...limits, maxRunning, perTenant: 1, maxWaiting: 200 }));
   const names = ['one', 'two'].flatMap((tenant) => Array.from({ length: 60 }, (_, index) => `${tenant} ${index}`));
   for (const name of names) void take(name);
   for (let asked = 0; asked < 10; asked++) {
@@ -48,7 +48,7 @@ test.for([1, 2])('%i at once: long queues of some tenants hold up nobody who ask
 });
 
 test('equally many turns are running: the tenant whose last turn began longest ago comes first', async () => {
-  const { began, take, end } = taker(new Turns({ ...limits, maxRunning: 1 }));
+  const { began, take, end } = taker(new TenantTurns({ ...limits, maxRunning: 1 }));
   for (const name of ['a 1', 'a 2', 'a 3', 'b 1', 'b 2', 'c 1']) void take(name);
   await new Promise(setImmediate);
   for (let turn = 0; turn < 5; turn++) await end(began.at(-1) ?? '');
@@ -56,7 +56,7 @@ test('equally many turns are running: the tenant whose last turn began longest a
 });
 
 test('whoever stops waiting takes no turn', async () => {
-  const { began, take, end } = taker(new Turns({ ...limits, maxRunning: 1 }));
+  const { began, take, end } = taker(new TenantTurns({ ...limits, maxRunning: 1 }));
   await take('first');
   const leaving = new AbortController();
   const left = take('left', leaving.signal);
@@ -70,7 +70,7 @@ test('whoever stops waiting takes no turn', async () => {
 });
 
 test('one tenant may hold half of the queue, all together the whole', async () => {
-  const turns = new Turns({ ...limits, maxRunning: 1 });
+  const turns = new TenantTurns({ ...limits, maxRunning: 1 });
   await turns.take('first');
   const waiting = (tenant: string, count: number) =>
     Array.from({ length: count }, () => turns.take(tenant).catch(() => {}));

@@ -1,6 +1,6 @@
 import { AdLibraryError, invalidRequest } from '../../api/call.ts';
 import { type PooledWorker, WorkerDied, WorkerLate, WorkerPool } from '../../workers/pool.ts';
-import { Turns } from '../../workers/turns.ts';
+import { TenantTurns } from '../../workers/turns.ts';
 import { type Cell, columnsOf, type Row, type TableName } from '../tables.ts';
 import {
   type Batch,
@@ -76,14 +76,14 @@ export class SqlPool {
   readonly #graceMs: number;
   readonly #workers: WorkerPool<SqlCall, Reply, Tables>;
   /** Exports under way, each with a worker of its own. */
-  readonly #exports: Turns;
+  readonly #exports: TenantTurns;
 
   constructor({ maxWorkers = 2, maxWaiting = 16, limits, graceMs = 400, idleMs = 120_000 }: SqlPoolOptions = {}) {
     this.#limits = { ...statementLimits, ...limits };
     this.#graceMs = graceMs;
     const workerData = { limits: this.#limits };
     this.#workers = new WorkerPool({ worker, workerData, maxWorkers, maxWaiting, of: 'statements', idleMs });
-    this.#exports = new Turns({ maxRunning: maxWorkers, perTenant: 1, maxWaiting, of: 'exports' });
+    this.#exports = new TenantTurns({ maxRunning: maxWorkers, perTenant: 1, maxWaiting, of: 'exports' });
   }
 
   /** @throws AdLibraryError that says what was wrong and what to do; the signal's reason when that aborts. */
