@@ -9,9 +9,9 @@ const bare = (text: string) =>
     .toLowerCase();
 const opening = (text: string) => bare([...text.trim()].slice(0, 8).join(''));
 const day = (date: string) => date.slice(0, 10);
-const DAY = 86_400_000;
+const dayMs = 86_400_000;
 
-const NETWORKS: Record<string, string> = {
+const networkCodes: Record<string, string> = {
   FACEBOOK: 'FB',
   INSTAGRAM: 'IG',
   AUDIENCE_NETWORK: 'AN',
@@ -42,7 +42,7 @@ export function promisedFacts(ad: Ad, now: number): Record<string, (text: string
   says('ctaType', ad.ctaType, ad.ctaType ?? '');
   says('displayFormat', ad.displayFormat, ad.displayFormat ?? '');
   for (const name of ad.publisherPlatform ?? [])
-    facts[name] = (text) => text.includes(NETWORKS[name] ?? name) || text.includes(name);
+    facts[name] = (text) => text.includes(networkCodes[name] ?? name) || text.includes(name);
   for (const country of ad.countries ?? []) says(`country ${country}`, country, country);
   says('startedAt', ad.startedAt, day(ad.startedAt ?? ''));
   says('lastSeenAt', ad.lastSeenAt, day(ad.lastSeenAt ?? ''));
@@ -54,7 +54,7 @@ export function promisedFacts(ad: Ad, now: number): Record<string, (text: string
   says('landing domain', ad.website?.siteDomain, ad.website?.siteDomain ?? '');
   const last = ad.endDate && Date.parse(ad.endDate) <= now ? ad.endDate : ad.lastSeenAt;
   if (ad.startedAt && last) {
-    const days = (Date.parse(day(last)) - Date.parse(day(ad.startedAt))) / DAY;
+    const days = (Date.parse(day(last)) - Date.parse(day(ad.startedAt))) / dayMs;
     facts['days running'] = (text) => new RegExp(`\\b${days} days?\\b|"daysRunning":${days}\\b`).test(text);
   }
   if (ad.endDate && Date.parse(ad.endDate) <= now) facts.ended = (text) => /ended|"stillRunning":false/.test(text);

@@ -28,7 +28,7 @@ const read = <T>(file: string): T[] =>
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as T);
 
-const PAGE = 100;
+const pageSize = 100;
 
 /** Asks the service of demo mode. */
 async function askDemo<T>(now: number, ask: (get: (path: string, body?: object) => Promise<unknown>) => Promise<T>) {
@@ -51,7 +51,7 @@ export const demoSamples = (now: number, ads = 300, pages = 100): Promise<Sample
       const items: T[] = [];
       let cursor: string | null = null;
       do {
-        const body: object = { limit: Math.min(PAGE, count - items.length), ...(cursor !== null && { cursor }) };
+        const body: object = { limit: Math.min(pageSize, count - items.length), ...(cursor !== null && { cursor }) };
         const page = (await get(path, body)) as { items: T[]; cursor: string | null };
         items.push(...page.items);
         cursor = page.cursor;

@@ -4,8 +4,8 @@
  */
 import { decode, encode } from 'gpt-tokenizer/encoding/o200k_base';
 
-const VOCABULARY = 199_998;
-const COMMON_PAIRS = 300;
+const vocabulary = 199_998;
+const maxPairs = 300;
 
 /** Each distance to the next character that is one token, as one printable character from `(` on (`~` carries 86 on). */
 function gaps(from: number, to: number): string {
@@ -24,14 +24,14 @@ function gaps(from: number, to: number): string {
 /** For each first letter, the second letters it forms one of the commonest pairs of the vocabulary's words with. */
 function pairs(): string {
   const counts = new Map<string, number>();
-  for (let token = 0; token < VOCABULARY; token++) {
+  for (let token = 0; token < vocabulary; token++) {
     const word = /^ ?[A-Z]?([a-z]{2,})$/.exec(decode([token]))?.[1] ?? '';
     for (let i = 0; i + 1 < word.length; i++) {
       const pair = word.slice(i, i + 2);
       counts.set(pair, (counts.get(pair) ?? 0) + 1);
     }
   }
-  const common = [...counts].sort((a, b) => b[1] - a[1]).slice(0, COMMON_PAIRS);
+  const common = [...counts].sort((a, b) => b[1] - a[1]).slice(0, maxPairs);
   const seconds = new Map<string, string[]>();
   for (const [pair] of common) seconds.set(pair[0] ?? '', [...(seconds.get(pair[0] ?? '') ?? []), pair[1] ?? '']);
   return 'abcdefghijklmnopqrstuvwxyz'

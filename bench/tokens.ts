@@ -32,8 +32,8 @@ import { demoAccount, demoSamples, realSamples } from './samples.ts';
 
 const now = Date.UTC(2026, 10, 20);
 const asOf = '2026-11-20';
-const PAGE = 50;
-const BUDGET = 8000;
+const pageSize = 50;
+const maxTokens = 8000;
 const { source, real, ads, pages } = realSamples() ?? (await demoSamples(now));
 const say = (line = '') => process.stdout.write(`${line}\n`);
 const problems: string[] = [];
@@ -69,7 +69,7 @@ function report(tool: string, all: Costs[]): void {
 }
 
 const chunks = <T>(items: T[]): T[][] =>
-  Array.from({ length: Math.ceil(items.length / PAGE) }, (_, i) => items.slice(i * PAGE, (i + 1) * PAGE));
+  Array.from({ length: Math.ceil(items.length / pageSize) }, (_, i) => items.slice(i * pageSize, (i + 1) * pageSize));
 
 /** As long as those of a service whose own cursor is `eyJwIjoxfQ`. */
 const cursor = '@50.q83vEjRWeJA:eyJwIjoxfQ';
@@ -90,7 +90,7 @@ function searchAds(): void {
   realLimit('text per ad', sum(all, 'text') / ads.length, 110);
   realLimit('% of the raw JSON', (100 * sum(all, 'text')) / sum(all, 'raw'), 6);
   realLimit('structured / text', sum(all, 'structured') / sum(all, 'text'), 1.6);
-  realLimit('text of any 50', Math.max(...all.map(({ text }) => text)), BUDGET);
+  realLimit('text of any 50', Math.max(...all.map(({ text }) => text)), maxTokens);
   limit('actual / estimate', Math.max(...all.map(({ text, estimate }) => text / estimate)), 1);
   const shuffled = ads.map((_, i) => ads[(i * 53) % ads.length] ?? {}) as typeof ads;
   const mixed = chunks(shuffled).map((page) => costs(adList(page)));
@@ -114,7 +114,7 @@ function getAd(): void {
 }
 
 function fullAds(): void {
-  const budget = itemTokens(BUDGET - 160);
+  const budget = itemTokens(maxTokens - 160);
   const all = ads.map((ad) => {
     const view = viewAd(ad, { detail: 'full', now, budget });
     return costs({ raw: ad, text: adText(view, 'full', budget), structured: { ad: view }, rows: [view] });
@@ -123,8 +123,8 @@ function fullAds(): void {
   const cut = (inside: (ad: AdView) => string) =>
     ads.filter((ad) => inside(viewAd(ad, { detail: 'full', now, budget })).includes('Cut to fit: raise')).length;
   say(`  cut in the text: ${cut((ad) => adText(ad, 'full', budget))}, in the data: ${cut(JSON.stringify)}`);
-  limit('text of any ad', Math.max(...all.map(({ text }) => text)), BUDGET);
-  limit('data of any ad', Math.max(...all.map(({ structured }) => structured)), 2 * BUDGET);
+  limit('text of any ad', Math.max(...all.map(({ text }) => text)), maxTokens);
+  limit('data of any ad', Math.max(...all.map(({ structured }) => structured)), 2 * maxTokens);
 }
 
 function searchPages(): void {
@@ -207,7 +207,7 @@ function checkFacts(): void {
 }
 
 function timing(): void {
-  const page = ads.slice(0, PAGE);
+  const page = ads.slice(0, pageSize);
   const answer = JSON.stringify({ items: page });
   const median = (work: () => void) => {
     for (let i = 0; i < 200; i++) work();
@@ -221,7 +221,7 @@ function timing(): void {
   const condense = median(() => {
     const items = page.map((ad) => viewAd(ad, { detail: 'brief', now }));
     const render = (some: readonly AdView[]) => adListText({ items: some, ...frame });
-    const shown = items.slice(0, leading({ items, budget: BUDGET, render }));
+    const shown = items.slice(0, leading({ items, budget: maxTokens, render }));
     render(shown);
     JSON.stringify({ items: shown, ...frame });
   });

@@ -328,7 +328,7 @@ const cardLabels: Record<CardField, string> = {
   landingUrl: 'link',
 };
 
-interface AdList extends ListFrame {
+interface ListedAds extends ListFrame {
   detail?: Detail;
   items: readonly AdView[];
   /** Maximum tokens of a full item. */
@@ -347,7 +347,7 @@ export function adListText({
   budget = fullTokens,
   written = new Map(),
   ...frame
-}: AdList): string {
+}: ListedAds): string {
   if (detail === 'full')
     return framed({ ...frame, noun: 'ad', shown: items.length, body: fullBlocks(items, budget, frame.from) });
   const rows = items.map((ad, index) => ({ number: index + (frame.from ?? 1), ...writtenOf(ad, frame.asOf, written) }));
