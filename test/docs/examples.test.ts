@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { buildSync } from 'esbuild';
 import { expect, test } from 'vitest';
 import { tools } from '../../src/tools/catalog.ts';
 import { freePort } from '../support/free-port.ts';
@@ -26,8 +27,10 @@ test.skipIf(!hasPython)('the Python example is Python', () => {
 
 // The second run of a question that is gathered costs nothing, and its results have other parts.
 test('the TypeScript example counts, gathers and queries, twice', async () => {
-  const example = join('docs', 'examples', 'typescript', 'count-and-gather.ts');
-  await expectTwice((url) => run(process.execPath, '--import', 'tsx', example, url), 'complete: true.');
+  const example = join(root, 'docs/examples/typescript/count-and-gather.ts');
+  const outfile = join(temporaryFolder(), 'count-and-gather.mjs');
+  buildSync({ entryPoints: [example], outfile, bundle: true, platform: 'node', format: 'esm' });
+  await expectTwice((url) => run(process.execPath, outfile, url), 'complete: true.');
 });
 
 test.skipIf(!hasClient)(`the Python example counts, gathers and queries, twice${unless}`, async () => {

@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { buildSync } from 'esbuild';
 import { expect, test } from 'vitest';
 import { FileDatasets } from '../../../src/state/files/file-datasets.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
@@ -9,14 +11,15 @@ import { add } from '../add-items.ts';
 const folder = temporaryFolder();
 const baseUrl = 'https://api.example.com';
 
-/** Runs adding-child.ts in a process of its own, under a limit of the shell: what it says of each ad, one after the other. */
+/** What runs in processes of its own: from TypeScript, each would begin with a second of a processor. */
+const adding = join(temporaryFolder(), 'adding-child.mjs');
+const { pathname } = new URL('adding-child.ts', import.meta.url);
+buildSync({ entryPoints: [pathname], outfile: adding, bundle: true, platform: 'node', format: 'esm' });
+
+/** Runs it under a limit of the shell: what it says of each ad, one after the other. */
 function startAdding(name: string, limit = ':') {
-  const file = new URL('adding-child.ts', import.meta.url).pathname;
-  const run =
-    "const { runnerImport } = await import('vite'); await runnerImport(process.env.CHILD_FILE, { logLevel: 'error' });";
-  const words = ['-c', `${limit}; exec "$0" --input-type=module -e "$1"`, process.execPath, run];
-  const child = spawn('sh', words, {
-    env: { ...process.env, CHILD_FILE: file, CHILD_ARGS: JSON.stringify({ folder, name, baseUrl }) },
+  const child = spawn('sh', ['-c', `${limit}; exec "$0" "$1"`, process.execPath, adding], {
+    env: { ...process.env, CHILD_ARGS: JSON.stringify({ folder, name, baseUrl }) },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const lines = createInterface({ input: child.stdout });
