@@ -198,7 +198,7 @@ describeEveryServer('any replica', (server) => {
   });
 
   test('gives each of many keys its own answers, and each pays for each page once', async () => {
-    const keys = Array.from({ length: 30 }, (_, index) => `key ${index}`);
+    const keys = Array.from({ length: 12 }, (_, index) => `key ${index}`);
     const charged = await Promise.all(
       keys.map(async (name, index) => {
         const { service, upstream, call: next } = between(0);
@@ -224,7 +224,7 @@ describeEveryServer('any replica', (server) => {
           own([(await call('get_ad', { adId: uuidOf(`${name} ${number}`), seen: true })).ad]);
         // Tables for SQL take long to fill, so that only some keys ask for them.
         const sql = 'SELECT headline, count(*) FROM ads GROUP BY headline';
-        if (index % 10 === 0) expect((await call('query_ads', { sql })).rows).toEqual([[name, 30]]);
+        if (index % 6 === 0) expect((await call('query_ads', { sql })).rows).toEqual([[name, 30]]);
         expect(new Set(upstream.requests.map(({ key }) => nameOf(key))).size).toBe(1);
         return [sum, service.charged];
       }),
