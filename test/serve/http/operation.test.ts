@@ -7,6 +7,7 @@ import { httpTest as test } from '../../support/fixtures.ts';
 import { freePort } from '../../support/free-port.ts';
 import { gateOf } from '../../support/gate.ts';
 import { bareSocket, callOf, goodHeaders, keepAlive, startHttp, until } from '../../support/http.ts';
+import { request } from '../stdio/session.ts';
 
 const heldBy = (gate: ReturnType<typeof gateOf>) =>
   answering(() => gate.opened.then(() => ({ authenticated: true, authSource: 'api_key' })));
@@ -41,6 +42,21 @@ describe('calls at once', () => {
     expect(server.logged.join('')).not.toContain('made_up');
     await server.close(0);
     await hanging;
+  });
+
+  test('are those that read resources, too', async ({ serve, upstream }) => {
+    const gate = gateOf();
+    const { post } = await serve(heldBy(gate), { callsAtOnce: 1, callsPerKey: 1, callsWaiting: 0 });
+    const called = post('svc_live_a');
+    await upstream.reached(1);
+    const read = () => post('svc_live_b', request(1, 'resources/read', { uri: 'ui://ad-library/board' }));
+    expect((await read()).json.error).toEqual({
+      code: -32_000,
+      message: expect.stringMatching(/room .* in about \d+ s/),
+    });
+    gate.open();
+    await called;
+    expect((await read()).json.result.contents).toHaveLength(1);
   });
 });
 
