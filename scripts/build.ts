@@ -26,7 +26,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type BuildOptions, build, type Plugin } from 'esbuild';
+import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild';
 import { libraryFilters } from '../src/library/search/filter-keys.ts';
 import { describedTools } from '../src/mcp/described-tools.ts';
 import { skill, skillTools } from '../src/mcp/skill.ts';
@@ -79,6 +79,16 @@ const withDescriptions: Plugin = {
   },
 };
 
+/** Leaves pieces that are loaded later where they are. */
+const laterAsItIs: Plugin = {
+  name: 'later-as-it-is',
+  setup(bundle) {
+    bundle.onResolve({ filter: /./ }, ({ path, kind }) =>
+      kind === 'dynamic-import' ? { path, external: true } : undefined,
+    );
+  },
+};
+
 process.once('exit', () => rmSync(made, { recursive: true, force: true }));
 const shared = {
   absWorkingDir: fileURLToPath(root),
@@ -99,12 +109,13 @@ const command = await build({
   chunkNames: 'pieces/[name]-[hash]',
   plugins: [withoutClientValidator, withDescriptions],
 });
+const joined = await joinStart(command.metafile.outputs);
 // Each by itself, so that the command is not cut into more pieces for what a worker shares with it.
 const workers = await build({
   ...shared,
   entryPoints: { 'pieces/sql-worker': 'src/dataset/sql/worker.ts', 'pieces/picture-worker': 'src/pictures/worker.ts' },
 });
-for (const file of [command, workers].flatMap(({ metafile }) => Object.keys(metafile.outputs))) {
+for (const file of [command.metafile, joined, workers.metafile].flatMap(({ outputs }) => Object.keys(outputs))) {
   const path = new URL(file, root);
   const code = readFileSync(path, 'utf8');
   if (/\b(?:require|__filename|__dirname)\b/.test(code)) writeFileSync(path, `${commonJs}\n${code}`);
@@ -155,6 +166,45 @@ const found = readdirSync(dist);
 const builds = found.filter(isBuild).sort((left, right) => timeOf(right) - timeOf(left));
 const others = found.filter((entry) => !isBuild(entry) && !entries.includes(entry));
 for (const entry of [...others, ...builds.slice(kept)]) rmSync(new URL(entry, dist), { recursive: true });
+
+/**
+ * Puts what every session starts with into one piece. The bundler cuts it into many, by who else needs which part, and
+ * to read and link them takes an eighth of a start. They stay as names, for what is loaded later.
+ */
+async function joinStart(outputs: Metafile['outputs']): Promise<Metafile> {
+  const importsOf = (path: string, kind: string) =>
+    (outputs[path]?.imports ?? []).filter((one) => !one.external && one.kind === kind).map((one) => one.path);
+  const main = Object.keys(outputs).find((path) => outputs[path]?.entryPoint === 'src/main.ts') ?? '';
+  const runs = importsOf(main, 'dynamic-import');
+  const parts = new Set(runs.flatMap((run) => importsOf(run, 'import-statement')));
+  for (const part of parts) for (const path of importsOf(part, 'import-statement')) parts.add(path);
+  const named = [...parts].map((path, at) => {
+    const exported = (outputs[path]?.exports ?? []).map((name) => ({ name, joined: `${name}_${at}` }));
+    return { path, exported };
+  });
+  const names = fileURLToPath(new URL('start-names.js', pieces));
+  const all = named.map(({ path, exported }) => {
+    const list = exported.map(({ name, joined }) => `${name} as ${joined}`);
+    return `export{${list}}from"./${basename(path)}";`;
+  });
+  writeFileSync(names, all.join('\n'));
+  const { metafile } = await build({
+    ...shared,
+    outdir: fileURLToPath(pieces),
+    entryPoints: [names, ...runs],
+    entryNames: '[name]',
+    // By its content it would be named after where it was built, too.
+    chunkNames: 'start',
+    splitting: true,
+    allowOverwrite: true,
+    plugins: [laterAsItIs],
+  });
+  for (const { path, exported } of named) {
+    const list = exported.map(({ name, joined }) => `${joined} as ${name}`);
+    writeFileSync(new URL(path, root), `export{${list}}from"./start-names.js";`);
+  }
+  return metafile;
+}
 
 function contentName(folder: URL): string {
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort();
