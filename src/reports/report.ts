@@ -72,13 +72,15 @@ ${isDemo ? '<p class="notice">Demo data: every advertiser and ad is generated an
 }
 
 function restsOn({ ads, gatherings, more }: ReportMethod): string {
-  const from = `${numberText(ads)} ${ads === 1 ? 'ad' : 'ads'}`;
-  if (gatherings.length === 0) return `${from} that searches brought; no gathering covers them`;
+  if (gatherings.length === 0) return `${adsText(ads)} that searches brought; no gathering covers them`;
   const days = gatherings.map(({ gatheredAt }) => dayOf(gatheredAt) ?? '').sort();
   const [first = '', last = ''] = [days[0], days.at(-1)];
   const when = first === last ? `on ${dayText(first)}` : `from ${dayText(first)} to ${dayText(last)}`;
-  return `${from}, read in ${count(gatherings.length + more, 'gathering')} ${when}`;
+  return `${adsText(ads)}, read in ${count(gatherings.length + more, 'gathering')} ${when}`;
 }
+
+/** With its commas. */
+const adsText = (ads: number) => `${numberText(ads)} ${ads === 1 ? 'ad' : 'ads'}`;
 
 function sectionHtml({ heading, text: words, chart, table, ads, problem }: ReportSection, index: number): string {
   const parts = [
@@ -172,7 +174,7 @@ function methodHtml({ ads, gatherings, more, coverage, statements }: ReportMetho
   const question = ({ gatheredAt, found, adIds, complete, charged, ...about }: WholeGathering) =>
     `<tr><td><bdi>${text(questionText(about))}</bdi></td><td>${dayText(gatheredAt)}</td><td class="number">${found === null ? 'not stated' : numberText(found)}</td><td class="number">${numberText(adIds.size)}</td><td>${complete ? 'yes' : 'no'}</td><td class="number">${charged === null ? 'unknown' : numberText(charged)}</td></tr>`;
   const parts = [
-    `<p>The report rests on ${numberText(ads)} ads that an ad-intelligence service listed. “Found” is the total that the service gave, “read” the number of different ads that were read. Where a gathering is not complete, it holds the first ads in the service’s order, which is no random sample. Reach, spend, revenue and performance are the service’s own estimates.</p>`,
+    `<p>The report rests on ${adsText(ads)} that an ad-intelligence service listed. “Found” is the total that the service gave, “read” the number of different ads that were read. Where a gathering is not complete, it holds the first ads in the service’s order, which is no random sample. Reach, spend, revenue and performance are the service’s own estimates.</p>`,
     gatherings.length > 0 &&
       `<div class="table" role="region" aria-label="Questions" tabindex="0"><table><thead><tr><th scope="col">Question</th><th scope="col">Read on</th><th scope="col" class="number">Found</th><th scope="col" class="number">Read</th><th scope="col">Complete</th><th scope="col" class="number">Credits</th></tr></thead><tbody>${gatherings.map(question).join('')}</tbody></table></div>`,
     gatherings.length > 0 &&

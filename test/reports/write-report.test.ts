@@ -1,7 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { chartOf } from '../../src/charts/chart.ts';
+import { newGathering, type WholeGathering } from '../../src/dataset/gatherings.ts';
 import { encodeJpeg } from '../../src/raster/codecs.ts';
+import { type CardAd, cardHtml } from '../../src/reports/card.ts';
+import { type Report, reportHtml } from '../../src/reports/report.ts';
 import { jpegOf } from '../pictures/sample-pictures.ts';
 import { violationsOn } from '../support/board/axe.ts';
 import { inChromium } from '../support/board/in-chromium.ts';
@@ -164,6 +168,143 @@ describe('a report', () => {
     ).toEqual([]);
     expect(hostileHtml).not.toContain('http-equiv="refresh"');
     expect(hostileHtml).not.toMatch(/[\u202e\u2066\u{e0041}]/u);
+  });
+});
+
+describe('what a report writes', () => {
+  const gathering = (day: string, more: object) =>
+    ({
+      ...newGathering({ filters: { countries: ['DE'] } }, Date.parse(day)),
+      ...{ adIds: new Set(['a']), missing: 0, complete: true, held: [], hasAllIds: true, foundInParts: undefined },
+      ...more,
+    }) as WholeGathering;
+  const method = { ads: 1, gatherings: [], more: 0, coverage: [], statements: [] };
+  const written = (more: Partial<Report>) =>
+    reportHtml({ title: 'T', at: Date.UTC(2026, 10, 20), isDemo: false, version: '1', sections: [], method, ...more });
+  /** The cells of the rows of a table, without markup. */
+  const cellsOf = (html: string) =>
+    [...html.matchAll(/<tr>(.*?)<\/tr>/g)].map(([, row = '']) =>
+      [...row.matchAll(/<t[dh].*?>(.*?)<\/t[dh]>/g)].map(([, cell = '']) => cell.replace(/<[^>]*>/g, '')),
+    );
+  const tableOf = (columns: string[], rows: unknown[][]) =>
+    written({ sections: [{ heading: 'H', table: { columns, rows, rowCount: rows.length } }], method });
+
+  test('numbers of a column have as many decimals, and commas where one has five digits', () => {
+    const html = tableOf(
+      ['year', 'price', 'share', 'reach', 'mixed'],
+      [
+        [2025, 1, 0.5, 9999, 1],
+        [2026, 19.99, 12, 120_000, 'x'],
+        [null, 3, 1, -7, null],
+      ],
+    );
+    expect(cellsOf(html).slice(1, 4)).toEqual([
+      ['2025', '1.00', '0.5', '9,999', '1'],
+      ['2026', '19.99', '12.0', '120,000', 'x'],
+      ['–', '3.00', '1.0', '−7', '–'],
+    ]);
+    expect(html.match(/<th scope="col" class="number">/g)).toHaveLength(4);
+  });
+
+  test('times are days, or to the minute; what only begins like one stays as it is', () => {
+    const times = ['2026-06-14T00:00:00.000Z', '2026-06-14T12:30:05.000Z', '2026-06-14 was a Sunday'];
+    const html = tableOf(
+      ['at'],
+      times.map((time) => [time]),
+    );
+    expect(cellsOf(html).flat()).toEqual(['at', '2026-06-14', '2026-06-14 12:30', '2026-06-14 was a Sunday']);
+    expect(html.match(/<td class="date">/g)).toHaveLength(2);
+    const table = { columns: ['at'], rows: [['x']], rowCount: null };
+    expect(written({ sections: [{ heading: 'H', table }] })).toContain('more than 100,000 more rows are not shown.');
+  });
+
+  test('a chart has its title in bold, and each series in its own colour, where the shapes stand', () => {
+    const chart = chartOf('line', {
+      columns: ['day', 'a', 'b'],
+      rows: [
+        ['2026-01-01', 1, 2],
+        ['2026-01-02', 3, 4],
+      ],
+    });
+    if ('problem' in chart) throw new Error(chart.problem);
+    const html = written({ sections: [{ heading: 'H', chart }] });
+    expect(html).toContain(`<svg viewBox="0 0 ${chart.width} ${chart.height}" role="img" aria-label="Chart: H">`);
+    expect(html).toMatch(/font-weight="650">a and b by day</);
+    const lines = chart.shapes.flatMap((shape) => (shape.is === 'line' ? [shape] : []));
+    const drawn = [...html.matchAll(/<polyline class="line series(\d)" stroke-width="3" points="([^"]*)"/g)];
+    expect(drawn.map(([, series]) => series)).toEqual(['0', '1']);
+    for (const [at, [, , points = '']] of drawn.entries())
+      for (const [nr, point] of points.split(' ').entries())
+        for (const [axis, place] of point.split(',').entries())
+          expect(Number(place)).toBeCloseTo(lines[at]?.points[nr]?.[axis as 0] ?? 0, 0);
+    expect(html.match(/<rect /g)).toHaveLength(chart.shapes.filter(({ is }) => is === 'rect').length);
+  });
+
+  test('what it rests on: questions, days, totals, and credits as far as they are known', () => {
+    expect(written({})).toContain('1 ad that searches brought; no gathering covers them');
+    expect(written({})).toContain('The report rests on 1 ad that');
+    const older = gathering('2026-11-01', { found: 12_345, charged: 7 });
+    expect(written({ method: { ...method, gatherings: [older] } })).toContain(
+      '1 ad, read in 1 gathering on 1 Nov 2026',
+    );
+    const newer = gathering('2026-11-19', { found: null, charged: null, complete: false });
+    const html = written({ method: { ...method, ads: 2000, gatherings: [newer, older], more: 2, coverage: ['<b>'] } });
+    expect(html).toContain('2,000 ads, read in 4 gatherings from 1 Nov 2026 to 19 Nov 2026');
+    expect(
+      cellsOf(html)
+        .slice(1)
+        .map(([, ...cells]) => cells),
+    ).toEqual([
+      ['19 Nov 2026', 'not stated', '1', 'no', 'unknown'],
+      ['1 Nov 2026', '12,345', '1', 'yes', '7'],
+    ]);
+    expect(html).toContain('Reading them cost at least 7 credits; 2 earlier gatherings not listed.');
+    expect(html).toContain('<p>&#60;b&#62;</p>');
+    expect(html).not.toContain('Demo data');
+    expect(written({ isDemo: true })).toContain('Demo data: every advertiser and ad is generated and fictional.');
+  });
+
+  test('its contents lead to its sections, and blank lines part paragraphs', () => {
+    const html = written({ sections: ['One & "two"\u202e', 'Three'].map((heading) => ({ heading })), method });
+    const [, contents = ''] = /<nav.*?>(.*)<\/nav>/.exec(html) ?? [];
+    const entries = [...contents.matchAll(/href="#(\w+)">([^<]*)/g)].map(([, id, heading]) => [id, heading]);
+    expect(entries.map(([, heading]) => heading)).toEqual([
+      'One &#38; &#34;two&#34;',
+      'Three',
+      'How these numbers came about',
+    ]);
+    const text = 'One.\n \nTwo,\nthree.';
+    const paragraphs = [...written({ sections: [{ heading: 'H', text }] }).matchAll(/<p class="words".*?>([^<]*)/g)];
+    expect(paragraphs.map(([, words]) => words)).toEqual(['One.', 'Two,\nthree.']);
+    for (const [id, heading] of entries)
+      expect(html).toMatch(new RegExp(`<section id="${id}".*>\n<h2[^>]*>${heading}`));
+  });
+
+  test.each<[Partial<CardAd>, string]>([
+    [{ daysRunning: 1, active: true, startedAt: '2026-08-21' }, '1 day, running · since 21 Aug 2026'],
+    [{ daysRunning: 92, active: false, copies: 3 }, '92 days, ended · ×3'],
+    [{ lastSeenAt: '2026-08-21', copies: 2_500_000 }, 'last seen 21 Aug 2026 · ×2.5M'],
+    [{ copies: 1e300 }, '×very many'],
+    [{ copies: 1 }, ''],
+  ])('an ad with %o ran: %s', (facts, words) => {
+    const html = cardHtml({ id: 'x', picture: { reason: 'none' }, ...facts });
+    expect(/<p class="run">(.*?)<\/p>/.exec(html)?.[1]?.replace(/<[^>]*>/g, '')).toBe(words);
+    expect(html.includes('class="running"')).toBe(facts.active === true);
+  });
+
+  test('a card has what is known, and the colour of its advertiser', () => {
+    const bare = cardHtml({ id: 'x', picture: { reason: 'gone' } });
+    for (const words of ['Advertiser unknown', 'Ad without words', 'No picture: gone', '>?<'])
+      expect(bare).toContain(words);
+    const card = { id: 'x', pageName: 'Serra', line: 'Walk', format: 'video', picture: { src: 'data:,x' } };
+    const full = cardHtml({ ...card, title: 'Boots', href: '/ads/x', domain: 'serra.example' });
+    for (const words of ['<a href="/ads/x">Boots</a>', '>Walk<', '>video<', '>serra.example<', 'src="data:,x"'])
+      expect(full).toContain(words);
+    expect(cardHtml({ ...card, title: 'Walk' }).match(/Walk/g)).toHaveLength(1);
+    const hues = [card, { ...card, id: 'y' }, { ...card, pageName: 'Other' }].map(
+      (one) => /hue\d+/.exec(cardHtml(one))?.[0],
+    );
+    expect([hues[0] === hues[1], hues[0] === hues[2]]).toEqual([true, false]);
   });
 });
 

@@ -214,21 +214,26 @@ describe('with another service', () => {
     const service = new FilteringService(7);
     for (const ad of service.ads) ad.displayFormat = 'VIDEO';
     upstream.does(service.behaviour);
-    for (const [knows, maxCredits, searches, note] of [
-      [['displayFormat', 'not'], 3, 3, 'equal to the total; verified'],
-      [['not'], 3, 3, 'equal to the total; not verified'],
-      [['displayFormat'], 3, 3, 'equal to the total; not verified'],
-      [['displayFormat', 'not'], 2, 2, 'equal to the total; not verified'],
+    const noImage = { not: { displayFormat: ['IMAGE'] } };
+    for (const [part, knows, maxCredits, opposite, isProved] of [
+      [video, ['displayFormat', 'not'], 3, { not: video }, true],
+      [video, ['not'], 3, { not: video }, false],
+      [video, ['displayFormat'], 3, { not: video }, false],
+      [video, ['displayFormat', 'not'], 2, undefined, false],
+      [noImage, ['displayFormat', 'not'], 3, noImage.not, true],
+      [{ ...video, ...noImage }, ['displayFormat', 'not'], 3, undefined, false],
+      [{ not: {} }, ['displayFormat', 'not'], 3, undefined, false],
     ] as const) {
       service.searches = [];
       service.knows = new Set(knows);
       const server = await start({ searchFilters: filtersOf(['not']) });
-      const { data, text } = await server.call('count_ads', { split: [video], maxCredits });
-      expect(data.counts).toEqual([{ filters: video, total: 7, note }]);
+      const { data, text } = await server.call('count_ads', { split: [part], maxCredits });
+      const note = `equal to the total; ${isProved ? '' : 'not '}verified`;
+      expect(data.counts).toEqual([{ filters: part, total: 7, note }]);
       expect(data).not.toHaveProperty('stopped');
-      expect(text).toContain(`{"displayFormat":["VIDEO"]}: 7 (${note})`);
-      expect(service.searches).toHaveLength(searches);
-      if (searches === 3) expect(service.searches.at(-1)?.filters).toEqual({ not: video });
+      expect(text).toContain(`${JSON.stringify(part)}: 7 (${note})`);
+      expect(service.searches).toHaveLength(opposite ? 3 : 2);
+      if (opposite) expect(service.searches.at(-1)?.filters).toEqual(opposite);
     }
   });
 
