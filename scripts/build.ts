@@ -115,7 +115,8 @@ const workers = await build({
   ...shared,
   entryPoints: { 'pieces/sql-worker': 'src/dataset/sql/worker.ts', 'pieces/picture-worker': 'src/pictures/worker.ts' },
 });
-for (const file of [command.metafile, joined, workers.metafile].flatMap(({ outputs }) => Object.keys(outputs))) {
+const written = [command.metafile, joined, workers.metafile].flatMap(({ outputs }) => Object.keys(outputs));
+for (const file of new Set(written)) {
   const path = new URL(file, root);
   const code = readFileSync(path, 'utf8');
   if (/\b(?:require|__filename|__dirname)\b/.test(code)) writeFileSync(path, `${commonJs}\n${code}`);

@@ -43,8 +43,8 @@ const astralKinds = kinds.findIndex(([end]) => end > 0x10000);
 interface Tables {
   /** The row in kinds of each code unit. */
   kindOf: Uint8Array;
-  /** By pair (`pairOf`): the extra cost of a word that contains it. */
-  pairCost: Float64Array;
+  /** By pair (`pairOf`): the extra cost of a word that contains it, in hundredths. It is read for each letter, so it is small. */
+  pairCost: Uint8Array;
   /** By length: the basic cost of a word. */
   wordCost: Float64Array;
 }
@@ -64,16 +64,16 @@ function fillTables(): Tables {
 }
 
 /** Pairs that are rare in words cost more, and so do capitals inside a word. */
-function pairCosts(): Float64Array {
-  const costs = new Float64Array(64 * 64).fill(0.83);
+function pairCosts(): Uint8Array {
+  const costs = new Uint8Array(64 * 64).fill(83);
   for (const [index, seconds] of tokenTables.commonPairs.split(' ').entries()) {
     const first = index + 97;
     for (const letter of seconds) {
       const second = letter.charCodeAt(0);
       costs[pairOf(first, second)] = 0;
       costs[pairOf(first - 32, second)] = 0;
-      costs[pairOf(first, second - 32)] = 1;
-      costs[pairOf(first - 32, second - 32)] = 0.22;
+      costs[pairOf(first, second - 32)] = 100;
+      costs[pairOf(first - 32, second - 32)] = 22;
     }
   }
   return costs;
@@ -141,10 +141,10 @@ function scan(text: string, limit: number): { tokens: number; end: number } {
       for (const end = Math.min(length, start + maxWordLength); i < end; i++) {
         const letter = units[i] as number;
         if (!isLetter(letter)) break;
-        pairs += pairCost[pairOf(before, letter)] ?? 0;
+        pairs += pairCost[pairOf(before, letter)] as number;
         before = letter;
       }
-      cost = pairs + (wordCost[i - start] ?? 0);
+      cost = pairs / 100 + (wordCost[i - start] as number);
       if (last === 1 || last === 2 || last === vietnamese) cost -= 0.82;
       last = -1;
     } else if (code === spaceCode) {
@@ -179,7 +179,7 @@ function scan(text: string, limit: number): { tokens: number; end: number } {
 function within(word: string, tokens: number, { pairCost, wordCost }: Tables): number {
   let pairs = 0;
   for (let end = 1; end < word.length; end++) {
-    if (pairs + (wordCost[end] ?? 0) > tokens) return end - 1;
+    if (pairs / 100 + (wordCost[end] ?? 0) > tokens) return end - 1;
     pairs += pairCost[pairOf(word.charCodeAt(end - 1), word.charCodeAt(end))] ?? 0;
   }
   return word.length - 1;
