@@ -1,54 +1,38 @@
-import { createServer, request as forward, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { freshServiceTest } from '../../support/fixtures.ts';
+import { adOf, serveAds } from '../../support/ad-service.ts';
+import { refusal, type Upstream } from '../../support/faulty-upstream.ts';
+import { freshUpstreamTest } from '../../support/fixtures.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
+const test = freshUpstreamTest();
 const root = temporaryFolder();
 let folders = 0;
+const newFolder = () => join(root, `${++folders}`);
 
-const test = freshServiceTest().extend('proxy', async ({ service }, { onCleanup }) => {
-  const proxy = { status: 200, baseUrl: '' };
-  const server = createServer((incoming: IncomingMessage, response) => {
-    if (proxy.status !== 200 && incoming.url?.endsWith('/whoami')) {
-      const error = { code: 'failed', message: 'failed', requestId: 'r' };
-      response.writeHead(proxy.status, { 'content-type': 'application/json' }).end(JSON.stringify({ error }));
-      return;
-    }
-    const { method, headers } = incoming;
-    const onwards = forward(`${service.baseUrl}${incoming.url}`, { method, headers }, (answer) => {
-      response.writeHead(answer.statusCode ?? 502, answer.headers);
-      answer.pipe(response);
-    });
-    incoming.pipe(onwards);
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  proxy.baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  onCleanup(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return proxy;
-});
+/** A service that, when a test wants it, cannot say whose key it is. */
+function forgetful(upstream: Upstream) {
+  const service = serveAds(upstream, 20);
+  const state = { knowsKeys: true };
+  service.before = (path) => (path.endsWith('/whoami') && !state.knowsKeys ? refusal(503) : undefined);
+  return { service, state };
+}
 
-const question = { filters: { countries: ['DE'], displayFormat: ['VIDEO'] }, maxCredits: 100 };
+const question = { filters: { query: 'tea' }, maxCredits: 100 };
 const countAds = { sql: 'SELECT count(*) FROM ads' };
 
 test('while the service cannot say whose key it is, nothing kept is paid for again or taken for nothing', async ({
-  service,
-  proxy,
+  upstream,
   start,
 }) => {
-  const config = { baseUrl: proxy.baseUrl, files: join(root, `${++folders}`) };
+  const { service, state } = forgetful(upstream);
+  const config = { files: newFolder() };
   const before = await start(config);
-  // The service makes its data with the first call, which takes a while where the machine is busy.
-  await before.call('whoami');
   expect((await before.call('gather_ads', question)).data).toMatchObject({ complete: true });
   await before.stop();
-  const paid = service.paid();
+  const { charged } = service;
   const server = await start(config);
-  proxy.status = 503;
+  state.knowsKeys = false;
   for (const [tool, args] of [
     ['query_ads', countAds],
     ['export_ads', {}],
@@ -56,20 +40,21 @@ test('while the service cannot say whose key it is, nothing kept is paid for aga
     ['gather_ads', question],
   ] as const)
     expect((await server.call(tool, args)).error, tool).toMatchObject({ kind: 'unavailable', retryable: true });
-  expect(service.paid()).toBe(paid);
-  const { isError } = await server.call('search_ads', { filters: { displayFormat: ['IMAGE'] }, limit: 5 });
-  expect(isError).toBe(false);
-  proxy.status = 200;
-  expect((await server.call('query_ads', countAds)).data.rows).toEqual([[64]]);
+  expect(service.charged).toBe(charged);
+  service.ads = [adOf(500)];
+  expect((await server.call('search_ads', { filters: { query: 'coffee' } })).isError).toBe(false);
+  state.knowsKeys = true;
+  expect((await server.call('query_ads', countAds)).data.rows).toEqual([[21]]);
   expect((await server.call('gather_ads', question)).data).toMatchObject({ complete: true, receipt: { charged: 0 } });
 });
 
-test('what is only in memory is written when the server closes', async ({ proxy, start }) => {
-  const config = { baseUrl: proxy.baseUrl, files: join(root, `${++folders}`) };
+test('what is only in memory is written when the server closes', async ({ upstream, start }) => {
+  const { state } = forgetful(upstream);
+  const config = { files: newFolder() };
   const first = await start(config);
-  proxy.status = 503;
+  state.knowsKeys = false;
   await first.call('search_ads', { limit: 5 });
-  proxy.status = 200;
+  state.knowsKeys = true;
   await first.stop();
   expect((await (await start(config)).call('query_ads', countAds)).data.rows).toEqual([[5]]);
 });
