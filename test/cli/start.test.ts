@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { describedTools } from '../../src/mcp/described-tools.ts';
 import { listTools } from '../../src/mcp/list-tools.ts';
+import { initialize, request } from '../serve/stdio/session.ts';
 import { answering, startUpstream } from '../support/faulty-upstream.ts';
 import { gateOf } from '../support/gate.ts';
 import { callOf, keepAlive } from '../support/http.ts';
@@ -11,12 +12,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 const address = 'https://api.example.com';
 const folder = temporaryFolder();
 
-const opening = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } };
-const session = [
-  { jsonrpc: '2.0', id: 0, method: 'initialize', params: opening },
-  { jsonrpc: '2.0', id: 2, method: 'tools/list' },
-  callOf('whoami'),
-]
+const session = [initialize('2025-11-25'), request(2, 'tools/list'), callOf('whoami')]
   .map((message) => JSON.stringify(message))
   .join('\n');
 

@@ -1,6 +1,6 @@
 import { test as base, expect } from 'vitest';
 import { clientKinds, connectHttp } from '../support/clients.ts';
-import { bareSocket, callOf, goodHeaders, keepAlive, startHttp, until } from '../support/http.ts';
+import { bareSocket, callOf, keepAlive, startHttp, until, writtenRequest } from '../support/http.ts';
 import { follows } from './follows.ts';
 
 // biome-ignore lint/correctness/noEmptyPattern: Vitest reads there what a fixture depends on
@@ -30,15 +30,16 @@ test.for(clientKinds)(
 
 const withToken = (name: string, args: object) => {
   const { params, ...rest } = callOf(name, args);
-  return JSON.stringify({ ...rest, params: { ...params, _meta: { progressToken: 'p' } } });
+  return { ...rest, params: { ...params, _meta: { progressToken: 'p' } } };
 };
 
 test('only a call that asks for progress and can report it gets a stream of events', async ({ server }) => {
   const connection = keepAlive(server.origin);
-  const typeOf = async (body: string) => (await connection.send({ body })).headers['content-type'];
+  const typeOf = async (body: object) =>
+    (await connection.send({ body: JSON.stringify(body) })).headers['content-type'];
   const question = { filters: { countries: ['DE'] }, maxCredits: 1 };
   expect(await typeOf(withToken('gather_ads', question))).toBe('text/event-stream');
-  expect(await typeOf(JSON.stringify(callOf('gather_ads', question)))).toContain('application/json');
+  expect(await typeOf(callOf('gather_ads', question))).toContain('application/json');
   expect(await typeOf(withToken('search_ads', { limit: 1 }))).toContain('application/json');
   expect(await typeOf(withToken('no_such_tool', {}))).toContain('application/json');
   await connection.close();
@@ -46,11 +47,8 @@ test('only a call that asks for progress and can report it gets a stream of even
 
 test('a client that disconnects in the middle of the stream ends the gathering', async ({ server }) => {
   server.logged.length = 0;
-  const body = withToken('gather_ads', { filters: {}, ...everything });
   const { socket, received, closed } = bareSocket(server.port);
-  const fields = { ...goodHeaders(), host: `127.0.0.1:${server.port}`, 'content-length': `${body.length}` };
-  const head = Object.entries(fields).map((pair) => pair.join(': '));
-  socket.write(`POST /mcp HTTP/1.1\r\n${head.join('\r\n')}\r\n\r\n${body}`);
+  socket.write(writtenRequest(withToken('gather_ads', { filters: {}, ...everything })));
   await until(() => received().includes('notifications/progress'));
   socket.destroy();
   await closed;

@@ -67,6 +67,13 @@ export function keepAlive(origin: string) {
   };
 }
 
+/** A request as a socket sends it. */
+export function writtenRequest(body: object, headers = goodHeaders()): string {
+  const text = JSON.stringify(body);
+  const fields = Object.entries({ host: 'localhost', ...headers, 'content-length': `${text.length}` });
+  return `POST /mcp HTTP/1.1\r\n${fields.map((field) => field.join(': ')).join('\r\n')}\r\n\r\n${text}`;
+}
+
 /** A bare socket, for requests that no client would send. */
 export function bareSocket(port: number) {
   const socket: Socket = connect(port, '127.0.0.1');

@@ -7,7 +7,7 @@ import type { Config } from '../../src/config/settings.ts';
 import { type Behaviour, documented, refusal } from './faulty-upstream.ts';
 import { test as base } from './fixtures.ts';
 import { freePort } from './free-port.ts';
-import { callOf, type HttpServer, startHttp } from './http.ts';
+import { callOf, goodHeaders, type HttpServer, startHttp } from './http.ts';
 import { type Result, readResult } from './server.ts';
 
 export const signInSecret = 'a secret of sign-in, at least 32 characters';
@@ -86,11 +86,7 @@ export function signInAt<Server extends { origin: string; url: string }>(
   const call = async (accessToken: string, name: string, args: object = {}) => {
     const answer = await send('/mcp', {
       method: 'POST',
-      headers: {
-        authorization: `Bearer ${accessToken}`,
-        'content-type': 'application/json',
-        accept: 'application/json, text/event-stream',
-      },
+      headers: goodHeaders(accessToken),
       body: JSON.stringify(callOf(name, args)),
     });
     const { result } = (await answer.json()) as { result: object };

@@ -4,7 +4,16 @@ import { clientKinds, connectHttp } from '../../support/clients.ts';
 import { answering, documented, nameOf, startUpstream, type Upstream } from '../../support/faulty-upstream.ts';
 import { httpTest as base } from '../../support/fixtures.ts';
 import { gateOf } from '../../support/gate.ts';
-import { bareSocket, callOf, goodHeaders, type HttpServer, keepAlive, startHttp, until } from '../../support/http.ts';
+import {
+  bareSocket,
+  callOf,
+  goodHeaders,
+  type HttpServer,
+  keepAlive,
+  startHttp,
+  until,
+  writtenRequest,
+} from '../../support/http.ts';
 import { uuidOf } from '../../support/uuid-of.ts';
 
 const identity = (name: string) => ({ authenticated: true, authSource: 'api_key', apiKey: { name } });
@@ -112,11 +121,7 @@ describe('a call under way', () => {
   test('is aborted when its caller disconnects and it is free', async ({ serveHolding }) => {
     const { server, asked } = await serveHolding();
     const { socket } = bareSocket(server.port);
-    const body = JSON.stringify(callOf('get_account'));
-    const head = Object.entries(goodHeaders()).map(([name, value]) => `${name}: ${value}\r\n`);
-    socket.write(
-      `POST /mcp HTTP/1.1\r\nhost: localhost\r\n${head.join('')}content-length: ${body.length}\r\n\r\n${body}`,
-    );
+    socket.write(writtenRequest(callOf('get_account')));
     await until(() => asked().length === 1);
     expect(asked()[0]?.aborted).toBe(false);
     socket.destroy();

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { test as base } from '../../support/fixtures.ts';
-import { bareSocket, goodHeaders, keepAlive } from '../../support/http.ts';
+import { bareSocket, goodHeaders, keepAlive, writtenRequest } from '../../support/http.ts';
 import { type Served, serveHttp } from '../../support/process.ts';
 import { envelope, request } from '../stdio/session.ts';
 
@@ -32,32 +32,22 @@ async function exported({ origin }: Served, key: string, bytes: number, characte
   return json.result.structuredContent as { uri: string; bytes: number };
 }
 
-const readOf = (uri: string) => JSON.stringify(request(1, 'resources/read', { uri }));
+const readOf = (uri: string) => request(1, 'resources/read', { uri });
 
 /** Reads a file over a connection of its own. */
 async function read({ origin }: Served, key: string, uri: string) {
   const { send, close } = keepAlive(origin);
-  const { json } = await send({ headers: goodHeaders(key), body: readOf(uri) });
+  const { json } = await send({ headers: goodHeaders(key), body: JSON.stringify(readOf(uri)) });
   await close();
   return json as { error: { message: string }; result: { contents: [{ text: string }] } };
 }
 
 /** Connections that send the same request again and again, and read no answer. */
-function leaveUnread(
-  { port }: Served,
-  connections: number,
-  requestOf: (index: number) => [object, object],
-  times: number,
-) {
+function leaveUnread({ port }: Served, connections: number, requestOf: (index: number) => string, times: number) {
   const sockets = Array.from({ length: connections }, (_, index) => {
-    const [headers, body] = requestOf(index);
-    const text = typeof body === 'string' ? body : JSON.stringify(body);
-    const head = Object.entries({ host: 'localhost', ...headers, 'content-length': `${text.length}` });
     const { socket } = bareSocket(port);
     socket.pause();
-    socket.write(
-      `POST /mcp HTTP/1.1\r\n${head.map((pair) => pair.join(': ')).join('\r\n')}\r\n\r\n${text}`.repeat(times),
-    );
+    socket.write(requestOf(index).repeat(times));
     return socket;
   });
   return () => {
@@ -71,16 +61,16 @@ test.for(['2025-11-25', '2026-07-28'])(
   'keys that read no answers of revision %s leave the server alive, and other keys are served',
   async (revision, { service, server }) => {
     const asked = await Promise.all(
-      [service.createKey(), service.createKey()].map(async (key): Promise<[object, object]> => {
+      [service.createKey(), service.createKey()].map(async (key) => {
         const { uri } = await exported(server, key, 4_000_000);
-        if (revision === '2025-11-25') return [goodHeaders(key), request(1, 'resources/read', { uri })];
+        if (revision === '2025-11-25') return writtenRequest(readOf(uri), goodHeaders(key));
         const headers = { ...goodHeaders(key), ...modern, 'mcp-name': uri };
-        return [headers, request(1, 'resources/read', { uri, _meta: envelope })];
+        return writtenRequest(request(1, 'resources/read', { uri, _meta: envelope }), headers);
       }),
     );
     const other = service.createKey();
     const own = await exported(server, other, 2000);
-    const leave = leaveUnread(server, 50, (index) => asked[index % 2] ?? [{}, {}], 3);
+    const leave = leaveUnread(server, 50, (index) => asked[index % 2] ?? '', 3);
     const { result } = await read(server, other, own.uri);
     expect(result.contents[0].text).toHaveLength(own.bytes - 2);
     leave();
@@ -110,7 +100,7 @@ test('a file that would grow in JSON to many times its size is refused', async (
 
 test('unread lists of made-up keys leave a server with little memory alive', async ({ smallest }) => {
   // Each is more than 50 KB.
-  const leave = leaveUnread(smallest, 1000, () => [goodHeaders(), request(1, 'tools/list')], 2);
+  const leave = leaveUnread(smallest, 1000, () => writtenRequest(request(1, 'tools/list')), 2);
   const { call, close } = keepAlive(smallest.origin);
   for (let time = 0; time < 5; time++) expect((await call('whoami')).json).toMatchObject({ result: { isError: true } });
   leave();

@@ -1,8 +1,10 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
+import { initialize } from '../../serve/stdio/session.ts';
 import { connectStdio } from '../../support/clients.ts';
 import { test } from '../../support/fixtures.ts';
+import { callOf, until } from '../../support/http.ts';
 import { run, start } from '../../support/process.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
@@ -11,21 +13,13 @@ const folder = join(temporaryFolder(), 'files');
 /** Asks a server for some ads, and kills it as soon as it has answered. */
 async function askAndKill(env: Record<string, string>, limit: number): Promise<string[]> {
   const { child, stdout, ended } = start([], env);
-  const send = (message: object) => child.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
-  const clientInfo = { name: 'test', version: '1' };
-  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo };
-  send({ id: 1, method: 'initialize', params });
-  send({ method: 'notifications/initialized' });
-  send({ id: 2, method: 'tools/call', params: { name: 'search_ads', arguments: { limit } } });
-  const answer = await new Promise<string>((resolve) => {
-    child.stdout?.on('data', () => {
-      const line = stdout().split('\n').slice(0, -1).at(-1);
-      if (line && JSON.parse(line).id === 2) resolve(line);
-    });
-  });
+  const asked = [initialize('2025-11-25'), callOf('search_ads', { limit })];
+  child.stdin?.write(asked.map((message) => `${JSON.stringify(message)}\n`).join(''));
+  await until(() => stdout().split('\n').length > asked.length);
   child.kill('SIGKILL');
   await ended;
-  const { items } = JSON.parse(answer).result.structuredContent as { items: { id: string }[] };
+  const answer = JSON.parse(stdout().trim().split('\n').at(-1) ?? '');
+  const { items } = answer.result.structuredContent as { items: { id: string }[] };
   return items.map(({ id }) => id);
 }
 
