@@ -15,7 +15,7 @@ export async function time(name: string, run: Run, texts: readonly HostileText[]
 }
 
 /** All of them, unless a run takes so long that they would take more than some time, in milliseconds. */
-async function someOf(texts: readonly HostileText[], run: Run, most = 200): Promise<readonly HostileText[]> {
+async function someOf(texts: readonly HostileText[], run: Run, most = 100): Promise<readonly HostileText[]> {
   const all: number[] = [];
   for (const text of texts.slice(0, 5)) all.push(await timeOf(run, text.ofLength(GLANCE.length)));
   const each = Math.ceil(((all.sort()[2] ?? 0) * texts.length) / most);

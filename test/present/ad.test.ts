@@ -175,12 +175,4 @@ describe('an ad in full', () => {
     expect('endDate' in view).toBe(false);
     expect(view.daysRunning).toBe(80);
   });
-
-  test('stays within its budget and says what is left out', () => {
-    const media = Array.from({ length: 500 }, (_, nr) => ({ type: 'VID', nr, url: `https://media.example/${nr}` }));
-    const view = viewAd({ ...everyFact, media }, { detail: 'full', now, budget: 1500 });
-    expect(view.id).toBe(everyFact.id);
-    expect(JSON.stringify(view)).toMatch(/… \(\+\d+ more\)/);
-    expect(adText(view, 'full').split('\n')).toContain('"adSpendMax": 5000'.replaceAll('"', ''));
-  });
 });
