@@ -20,7 +20,8 @@ interface Place {
 const timing = { renew: 20, expire: 300, poll: 5, patience: 20_000 };
 /** For owners that must never be taken for dead, however loaded the machine is. */
 const slow = { ...timing, expire: 60_000 };
-const impatient = { ...slow, patience: 200 };
+/** Longer than an owner that nobody can see may be silent. */
+const patient = { ...timing, patience: 4 * timing.expire };
 const target = (database: string, own = timing) => ({ database, now: () => startOfTests, timing: own });
 const serve = (database: string) => serveLibrary({ ...target(database), listen: onLoopback });
 const namesIn = async (database: string) => (await listKeys(target(database))).map(({ name }) => name);
@@ -167,7 +168,7 @@ test('a killed server keeps every key whose creation was reported, and those tha
   expect((await namesIn(database)).length).toBeGreaterThanOrEqual(reported.length + 1);
 });
 
-test('a process that uses the file without serving it is named; killed, it takes nothing with it that was saved', async ({
+test('a process that uses the file without serving it is named and keeps it while it is suspended; killed, it takes nothing with it that was saved', async ({
   folder,
   database,
   undo,
@@ -177,7 +178,8 @@ test('a process that uses the file without serving it is named; killed, it takes
   undo.push(() => importing.child.kill('SIGKILL'));
   importing.child.stdin?.on('error', () => {}).write(`{"id":"${uuid(1)}"}\n`.repeat(20_000));
   await until(() => existsSync(`${database}.lock`));
-  await expect(listKeys(target(database, impatient))).rejects.toThrow(
+  importing.child.kill('SIGSTOP');
+  await expect(listKeys(target(database, patient))).rejects.toThrow(
     `in use by process ${importing.child.pid}, which has not finished`,
   );
   importing.child.kill('SIGKILL');
@@ -274,8 +276,7 @@ test('a suspended server keeps its file from commands that can see it, and goes 
   const server = await startServer({ database, undo });
   const { key } = await createKey(target(database), { name: 'Before' });
   process.kill(server.pid, 'SIGSTOP');
-  const short = { ...timing, patience: 4 * timing.expire };
-  await expect(listKeys(target(database, short))).rejects.toThrow(
+  await expect(listKeys(target(database, patient))).rejects.toThrow(
     `in use by process ${server.pid}, which serves it at ${server.url}. If that address does not answer`,
   );
   process.kill(server.pid, 'SIGCONT');
