@@ -27,9 +27,7 @@ const repeated = (pieces: Iterable<string>): HostileText[] =>
   [...new Set(pieces)].map((piece) => hostileText('', piece, endings[0] ?? ''));
 
 /** Each of the characters over and over, and something at the end. */
-export const hostileTexts: HostileText[] = characters.flatMap((piece) =>
-  endings.map((end) => hostileText('', piece, end)),
-);
+const hostileTexts: HostileText[] = characters.flatMap((piece) => endings.map((end) => hostileText('', piece, end)));
 
 /** A word in a pattern, what one character fits, and what only steers it. */
 const place =

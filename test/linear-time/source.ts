@@ -54,7 +54,7 @@ export function separatorsIn({ body }: Source): Separators {
 const isNode = (value: unknown): value is Node =>
   typeof value === 'object' && value !== null && !(value instanceof RegExp);
 
-export interface ExportedFunction {
+interface ExportedFunction {
   name: string;
   /** The types of its parameters as written; empty where one is inferred. */
   types: string[];

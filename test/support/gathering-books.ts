@@ -13,7 +13,7 @@ import {
 import type { Item, Result } from './server.ts';
 
 /** What is promised of gatherings. */
-export type PromiseName =
+type PromiseName =
   | 'a page is paid once'
   | 'complete means held'
   | 'newest is what came last'

@@ -181,7 +181,7 @@ interface Process {
 }
 
 /** Lets a schedule happen to real servers. Returns which promises were not kept. */
-export async function runGatherings(schedule: GatheringSchedule, servers: GatheringServers): Promise<Problem[]> {
+async function runGatherings(schedule: GatheringSchedule, servers: GatheringServers): Promise<Problem[]> {
   const { keptIn, steps, budget } = schedule;
   const { service, clocks, datasets, apiKey } = servers.begin(schedule);
   const books = new GatheringBooks(service, budget);
