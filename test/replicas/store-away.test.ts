@@ -28,6 +28,7 @@ describeEveryServer('replicas whose store goes away', (server) => {
       const [one, other] = replicas;
       for (const name of ['a', 'b', 'c']) await getAd(one, name);
       await server.kill();
+      expect((await getAd(one, 'a')).data.receipt).toMatchObject({ charged: 0, cached: true });
       const refused = await getAd(one, 'd');
       expect(refused.error).toEqual({ kind: 'unavailable', retryable: true });
       expect(refused.text).toMatch(/^This server could not use what it keeps\.\n/);
@@ -64,9 +65,25 @@ describeEveryServer('replicas whose store goes away', (server) => {
       const [one, other] = fleet.tenant().replicas;
       await getAd(one, 'a');
       server.pause();
-      for (const name of ['a', 'b', 'c']) expect((await getAd(one, name)).data.receipt.charged).toBe(1);
+      expect((await getAd(one, 'a')).data.receipt).toMatchObject({ charged: 0, cached: true });
+      for (const name of ['b', 'c']) expect((await getAd(one, name)).data.receipt.charged).toBe(1);
+      const again = await one.call('get_ad', { adId: uuidOf('a'), fresh: true });
+      expect(again.data.receipt.charged).toBe(1);
+      // What was kept before is older than that.
+      expect((await getAd(one, 'a')).data.receipt.charged).toBe(1);
       server.resume();
-      await expect.poll(() => spendingOf(other)).toMatchObject({ charged: 4 });
+      await expect.poll(() => spendingOf(other)).toMatchObject({ charged: 5 });
+    });
+
+    test('serve nothing to a key of whose rejection they heard before the store went away', async () => {
+      const { upstream, replicas } = fleet.tenant();
+      const [one, other] = replicas;
+      for (const replica of [one, other]) await getAd(replica, 'a');
+      upstream.does(refusal(401));
+      await one.call('whoami');
+      await expect.poll(async () => (await getAd(other, 'a')).error?.kind).toBe('unauthorized');
+      await server.kill();
+      expect((await getAd(other, 'a')).error).toMatchObject({ kind: 'unauthorized' });
     });
 
     test('say that a key was rejected while the store is away', async () => {

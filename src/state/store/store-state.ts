@@ -168,7 +168,10 @@ interface WrittenCache {
   at: number;
 }
 
-/** The cached answers of all replicas. While the store is away, nothing is cached and nothing found. */
+/**
+ * The cached answers of all replicas. While the store is away, nothing is cached, and found is what this process has seen
+ * in it, except for what a write at another replica may have made old.
+ */
 function sharedAnswers(shared: Shared, removals: Removals, { ttl, now }: MemoryStateOptions): AnswerCache {
   const { documents, store, retries, keyOf, stampOf } = shared;
   const keyFor = (tenantId: string, { group = '', fingerprint }: AnswerName) =>
@@ -189,14 +192,22 @@ function sharedAnswers(shared: Shared, removals: Removals, { ttl, now }: MemoryS
     if (doc?.seen !== stamp || time - doc.at >= ttl) return { stamp, cached: undefined };
     return { stamp, cached: { answer: answerIn(doc, name), at: now() - (time - doc.at) } };
   };
+  const seenBefore = (tenantId: string, name: AnswerName): CachedAnswer | undefined => {
+    const known = documents.known<WrittenCache>(keyFor(tenantId, name));
+    if (known?.doc === undefined || name.group !== undefined) return undefined;
+    const age = known.now + known.ageMs - known.doc.at;
+    return age < ttl ? { answer: answerIn(known.doc, name), at: now() - age } : undefined;
+  };
   return {
     get: (tenantId, name) =>
       look(tenantId, name).then(
         ({ cached }) => cached,
-        () => undefined,
+        () => seenBefore(tenantId, name),
       ),
     begin: async (tenantId, name) => {
-      const { cached, stamp } = await look(tenantId, name).catch(() => ({ cached: undefined, stamp: undefined }));
+      // What is written while the store is away is not kept, but what was seen there is older, and forgotten.
+      const away = () => ({ cached: seenBefore(tenantId, name), stamp: name.group === undefined ? '' : undefined });
+      const { cached, stamp } = await look(tenantId, name).catch(away);
       return {
         cached,
         store: async ({ answer }: CachedAnswer) => {
@@ -262,7 +273,7 @@ function sharedCursors(shared: Shared, tenantId: string, own: CursorMemory): Cur
   };
 }
 
-/** While the store is away, nothing that is kept there is served to anybody. */
+/** While the store is away, those of which this process has heard before. */
 function sharedRejectedKeys({ documents, store, retries, keyOf }: Shared): RejectedKeys {
   /** Rejections that the store does not know of yet. */
   const pending = new Set<string>();
@@ -282,7 +293,7 @@ function sharedRejectedKeys({ documents, store, retries, keyOf }: Shared): Rejec
       pending.has(tenantId) ||
       documents.read(keyOfTenant(tenantId)).then(
         ({ doc }) => doc !== undefined,
-        () => false,
+        () => documents.known(keyOfTenant(tenantId))?.doc !== undefined,
       ),
     add: async (tenantId) => {
       pending.add(tenantId);
