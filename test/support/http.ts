@@ -90,10 +90,10 @@ export function bareSocket(port: number) {
 }
 
 /** Waits until something holds. The bound is for what never does, on a machine that has much else to do. */
-export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+export async function until(holds: () => boolean | Promise<boolean>, everyMs = 5): Promise<void> {
   const start = performance.now();
   while (!(await holds())) {
     if (performance.now() - start > 60_000) throw new Error('It did not come to hold.');
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await new Promise((resolve) => setTimeout(resolve, everyMs));
   }
 }

@@ -39,6 +39,9 @@ export interface Replicas {
   close(): Promise<void>;
 }
 
+/** How often a replica is asked whether it is ready: without a pause, that takes more than all else it does then. */
+const askAgainMs = 100;
+
 export const replicaSecret = 'a secret of at least 32 characters';
 
 export interface ReplicasOptions {
@@ -65,7 +68,7 @@ export async function startReplicas(options: ReplicasOptions): Promise<Replicas>
   const upstream = await startUpstream(documented);
   const start = (index: number) => startReplica(upstream.baseUrl, index, options);
   const all = await Promise.all(Array.from({ length: options.count }, (_, index) => start(index)));
-  const notNew = (replica: Replica) => until(async () => (await replica.readiness()) !== 'state is new');
+  const notNew = (replica: Replica) => until(async () => (await replica.readiness()) !== 'state is new', askAgainMs);
   // Budgets open once it is known that no other state was there.
   await Promise.all(all.map(notNew));
   let next = 0;
@@ -97,7 +100,7 @@ export async function startReplicas(options: ReplicasOptions): Promise<Replicas>
     },
     ready: async () => {
       for (const replica of all)
-        await until(async () => (await replica.readiness()) === 'ready').catch(async () => {
+        await until(async () => (await replica.readiness()) === 'ready', askAgainMs).catch(async () => {
           throw new Error(`A replica says: ${await replica.readiness()}.`);
         });
     },
