@@ -156,8 +156,8 @@ const current = new URL(`${name}/`, dist);
 if (!existsSync(current)) renameSync(pieces, current);
 utimesSync(current, new Date(), new Date());
 rmSync(pieces, { recursive: true, force: true });
-// Packages hold the last build alone.
-writeFileSync(new URL('.npmignore', made), `/*/\n!/${name}/\n`);
+// Packages hold the last build alone, without what those need who run the sources.
+writeFileSync(new URL('.npmignore', made), `/*/\n!/${name}/\n/board.html\n`);
 const entries = readdirSync(made).sort((left, right) => Number(left === 'main.js') - Number(right === 'main.js'));
 for (const entry of entries) renameSync(new URL(entry, made), new URL(entry, dist));
 

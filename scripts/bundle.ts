@@ -54,7 +54,7 @@ const filesIn = (folder: string): string[] =>
 export function lastBuild(): string[] {
   const [pieces = ''] = /build-\w+/.exec(String(read('dist/main.js'))) ?? [];
   return filesIn('dist/').filter(
-    (file) => !/^dist\/(?:\.npmignore$|build-)/.test(file) || file.startsWith(`dist/${pieces}/`),
+    (file) => !/^dist\/(?:\.npmignore$|board\.html$|build-)/.test(file) || file.startsWith(`dist/${pieces}/`),
   );
 }
 
