@@ -1,6 +1,5 @@
-import { hash, randomUUID } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import * as z from 'zod';
@@ -11,7 +10,7 @@ import type { DocumentChange } from '../store/documents.ts';
 import { onlyHere } from '../store/parts.ts';
 import { type Account, type StoreLedgerOptions, storeLedger } from '../store/store-ledger.ts';
 import { ownFolder, replaceFile } from './account-file.ts';
-import { hasEnded, locked, unless } from './file-lock.ts';
+import { hasEnded, locked, ownName, unless } from './file-lock.ts';
 
 export interface DailyLedgerOptions {
   /** The folder that a person chose. */
@@ -61,7 +60,7 @@ export function dailyCreditLedger({ folder, baseUrl, apiKey, now, warn }: DailyL
     keyOf: () => path,
     presence: {
       ...onlyHere,
-      id: `${process.pid} ${hostname()} ${randomUUID()}`,
+      id: ownName(),
       isDead: (owner, at) => hasEnded(owner) || Math.abs(now() - at) > maxLeaseMs,
     },
     begin: (account, at) => beginDay(account, new Date(at).toISOString().slice(0, 10)),

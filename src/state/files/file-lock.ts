@@ -1,5 +1,5 @@
 import { hash, randomUUID } from 'node:crypto';
-import { readFileSync, rmSync } from 'node:fs';
+import { readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { mkdir, open, stat, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -24,7 +24,7 @@ interface LockOptions {
  * @returns what ends it. Rejects if it cannot be made, or if the signal aborts first
  */
 async function takeLock(path: string, { signal, lookMs }: LockOptions): Promise<() => void> {
-  const owner = `${process.pid} ${hostname()} ${randomUUID()}`;
+  const owner = ownName();
   await makeFolder(dirname(path));
   let known = '';
   for (let unchangedMs = 0; !(await create(path, owner)); unchangedMs += lookMs) {
@@ -66,7 +66,7 @@ async function create(path: string, owner: string): Promise<boolean> {
   }
 }
 
-/** The number of the process that has the lock, its machine, a name of the lock, and how often it was renewed. */
+/** The name of the owner, and how often the lock was renewed. */
 function noteAt(path: string): string {
   try {
     return readFileSync(path, 'utf8');
@@ -80,10 +80,25 @@ function removeIf(path: string, note: string): void {
   if (noteAt(path).startsWith(note)) rmSync(path, { force: true });
 }
 
-/** Whether the process of a note, `pid host …`, is gone from this machine; one that runs elsewhere is not known to be. */
-export function hasEnded(note: string): boolean {
-  const [pid, host] = note.split(' ');
-  if (!/^\d+$/.test(pid ?? '') || host !== hostname()) return false;
+/** A new name for something that this process owns: `pid machine id`. */
+export const ownName = () => `${process.pid} ${machine()} ${randomUUID()}`;
+
+/**
+ * The same for processes that see each other's numbers: of one boot of a kernel, and one namespace. Containers may have
+ * one host name in common, so it is only for systems without namespaces.
+ */
+function machine(): string {
+  try {
+    return `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()}/${readlinkSync('/proc/self/ns/pid')}`;
+  } catch {
+    return hostname();
+  }
+}
+
+/** Whether the process of a name, `pid machine …`, is gone; one that is not seen from here is not known to be. */
+export function hasEnded(name: string): boolean {
+  const [pid, of] = name.split(' ');
+  if (!/^\d+$/.test(pid ?? '') || of !== machine()) return false;
   try {
     process.kill(Number(pid), 0);
     return false;
