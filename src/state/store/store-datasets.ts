@@ -194,9 +194,12 @@ function itemIdOf(record: DatasetRecord, nameOf: (...parts: string[]) => string)
   return `${(record.step ?? 0) > 1 ? 's' : 'g'}${nameOf(record.kind, record.id, content)}`;
 }
 
+/** Of zlib: for ads, it takes two thirds of the time of the default, and 3% more room. */
+const level = 3;
+
 /** At once: a thread for each of thousands of small texts takes four times as long. */
 function closeItem(name: string, id: string, records: Iterable<DatasetRecord>, seal: Seal): Buffer {
-  return seal.close(`${name} ${id}`, deflateRawSync([...records].map(lineOf).join('\n')));
+  return seal.close(`${name} ${id}`, deflateRawSync([...records].map(lineOf).join('\n'), { level }));
 }
 
 /** What is damaged, or of a version of this program that writes otherwise, is left out. */
