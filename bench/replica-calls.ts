@@ -40,8 +40,8 @@ export function callerOf({ servers }: Fleet, key: string) {
   };
 }
 
-/** Milliseconds of each call of several callers, each of whom asks for one kept answer again and again. */
-export async function askKept(fleet: Fleet, { callers, ms }: { callers: number; ms: number }): Promise<number[]> {
+/** Milliseconds of each call of several callers, each of whom asks for one cached answer again and again. */
+export async function askCached(fleet: Fleet, { callers, ms }: { callers: number; ms: number }): Promise<number[]> {
   const times: number[] = [];
   const ask = async (_: unknown, number: number) => {
     const key = `svc_live_caller-${number}`;
@@ -53,7 +53,7 @@ export async function askKept(fleet: Fleet, { callers, ms }: { callers: number; 
     for (let began = performance.now(); began < end; began = performance.now()) {
       const text = await caller.call('search_ads', { limit: 10 });
       times.push(performance.now() - began);
-      if (!text.includes(name) || !text.includes('"cached":true')) throw new Error(`not a kept answer of ${name}`);
+      if (!text.includes(name) || !text.includes('"cached":true')) throw new Error(`not a cached answer of ${name}`);
     }
     await caller.close();
   };

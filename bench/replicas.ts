@@ -8,7 +8,7 @@ import { type StateServer, stateServers } from '../test/support/stores.ts';
 import { startChild } from './child.ts';
 import type { ManyAds } from './many-ads.ts';
 import { megabytes } from './memory.ts';
-import { askKept, callerOf, type Fleet, quantile, startFleet, stopFleet } from './replica-calls.ts';
+import { askCached, callerOf, type Fleet, quantile, startFleet, stopFleet } from './replica-calls.ts';
 import { addRow, skipBenchmark } from './row.ts';
 
 const { values } = parseArgs({
@@ -53,10 +53,10 @@ async function measureCalls(store: string, server: StateServer): Promise<void> {
   const fleets = [alone, one];
   for (const count of [2, 3]) fleets.push(await startFleet(`${store}, ${count} processes`, count, shared));
 
-  say(`kept answers of 10 ads, ${callers} callers, ${values.seconds} s each`);
+  say(`cached answers of 10 ads, ${callers} callers, ${values.seconds} s each`);
   for (const fleet of fleets) {
-    await askKept(fleet, { callers, ms: 1000 });
-    const times = await askKept(fleet, { callers, ms });
+    await askCached(fleet, { callers, ms: 1000 });
+    const times = await askCached(fleet, { callers, ms });
     const rate = (1000 * times.length) / ms;
     const [p50, p99] = [quantile(times, 0.5), quantile(times, 0.99)].map(fixed);
     say(`  ${fleet.name.padEnd(24)}${rate.toFixed(0).padStart(6)} calls a second, p50 ${p50}, p99 ${p99}`);
@@ -71,14 +71,14 @@ async function measureAdded(store: string, alone: Fleet, shared: Fleet): Promise
   const times: [number[], number[]] = [[], []];
   for (let turn = 0; turn < 10; turn++) {
     for (const [index, fleet] of [alone, shared].entries())
-      times[index]?.push(...(await askKept(fleet, { callers: 1, ms: ms / 10 })));
+      times[index]?.push(...(await askCached(fleet, { callers: 1, ms: ms / 10 })));
   }
   const [memory, stored] = times.map((each) => quantile(each, 0.5)) as [number, number];
   const added = stored - memory;
   const limit = maxAdded[store] ?? 0;
   const holds = added <= limit;
   say(
-    `a kept answer, one caller: ${fixed(memory)} with memory, ${fixed(stored)} with ${store} at the median; added ${fixed(added)}, at most ${fixed(limit)}: ${holds ? 'holds' : 'MISSED'}`,
+    `a cached answer, one caller: ${fixed(memory)} with memory, ${fixed(stored)} with ${store} at the median; added ${fixed(added)}, at most ${fixed(limit)}: ${holds ? 'holds' : 'MISSED'}`,
   );
   addRow({
     what: `10 kept ads over HTTP, with ${store}`,
@@ -126,7 +126,9 @@ async function measureRoom(store: string, server: StateServer, keys: number): Pr
   const { all, kinds } = server.bytes();
   const bytes = all - before;
   say(`${ads} ads of ${keys} keys, ${service.ready.source}:`);
-  say(`  ${megabytes(bytes)} MB of ${store} with kept answers and gatherings, ${(bytes / ads).toFixed(0)} bytes an ad`);
+  say(
+    `  ${megabytes(bytes)} MB of ${store} with cached answers and gatherings, ${(bytes / ads).toFixed(0)} bytes an ad`,
+  );
   for (const [kind, held] of kinds.slice(0, 4)) say(`  ${megabytes(held)} MB of it under keys of the kind ${kind}`);
   limitRow(`10,000 ads gathered, with ${store}`, gathered, { ms: 2 * inMemory, beside: inMemory, of: 'with memory' });
   const what = `first SQL statement over 10,000 ads that another replica gathered, with ${store}`;

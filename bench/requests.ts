@@ -26,13 +26,13 @@ const legacy = '2025-11-25';
 const modern = '2026-07-28';
 
 /** Keys nobody has, each of which the server sees once: what it keeps by key grows by these. */
-let strangers = 0;
-export const strangersSeen = () => strangers;
+let unknownKeys = 0;
+export const unknownKeysSeen = () => unknownKeys;
 /** Ads and pages by who has seen them: each lies in the dataset of a key. */
 const seen = new Set<string>();
 export const itemsSeen = () => seen.size;
 const ids = /"(?:id|pageId)":"([^"]+)"/g;
-const stranger = () => `svc_live_stranger${strangers++}`;
+const unknownKey = () => `svc_live_stranger${unknownKeys++}`;
 
 /** @param origins each call goes to the next of them */
 export function httpCaller(origins: readonly string[], caller: SoakCaller, number: number): HttpCaller {
@@ -88,9 +88,9 @@ export function httpCaller(origins: readonly string[], caller: SoakCaller, numbe
   const oddities: (() => Promise<Outcome>)[] = [
     () => hangsUp(),
     () => hangsUp(),
-    () => hangsUp(stranger(), write),
+    () => hangsUp(unknownKey(), write),
     () => breaksOff(origin, caller.key),
-    () => expects('wrong key', 200, 'unauthorized', call({ tool: 'whoami', args: {} }, stranger())),
+    () => expects('wrong key', 200, 'unauthorized', call({ tool: 'whoami', args: {} }, unknownKey())),
     () => expects('no key', 401, 'needs your API key', send({ ...headers, authorization: '' }, '{}')),
     () => expects('not JSON', 400, 'not JSON', send(headers, random.pick(['{"jsonrpc":', 'hello', '']))),
     () => expects('too deep', 400, 'levels', send(headers, '['.repeat(100))),

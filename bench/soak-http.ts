@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { serveHttp } from '../test/support/process.ts';
 import { attach, debuggerAddress, inspected } from './debugger.ts';
 import { megabytes, residentMegabytes } from './memory.ts';
-import { type HttpCaller, httpCaller, itemsSeen, type Outcome, strangersSeen } from './requests.ts';
+import { type HttpCaller, httpCaller, itemsSeen, type Outcome, unknownKeysSeen } from './requests.ts';
 import type { SoakCaller } from './traffic.ts';
 
 export interface SoakOptions {
@@ -46,7 +46,7 @@ export async function soakHttp({ baseUrl, callers, say }: SoakOptions, seconds: 
   };
   const measure = async () => ({
     ...{ heap: await inside.heapUsed(), rss: residentMegabytes(pid) },
-    ...{ keys: strangersSeen(), items: itemsSeen(), held: await held(server.origin) },
+    ...{ keys: unknownKeysSeen(), items: itemsSeen(), held: await held(server.origin) },
   });
 
   const warmUp = Math.max(shortestWarmUp, seconds / 10);

@@ -209,7 +209,7 @@ export async function openCalls(options: CallsOptions): Promise<OpenCalls> {
     warn: log.warn,
   });
   const { ledger, windows, rejectedKeys } = state;
-  const openLedger = () => memoryCreditLedger({ now: elapsed, maxStrangers: 1 });
+  const openLedger = () => memoryCreditLedger({ now: elapsed, maxUnverified: 1 });
   const onLost = (call: Call) => void logLost(log, meter, call);
   const onError = (error: unknown) => log.error('an answer was not added to the dataset', { error: String(error) });
   const network = undiciFetch();
@@ -273,7 +273,7 @@ function picturesOf({ config, upstream, elapsed, random, resolve }: CallsOptions
 }
 
 /** Fetches pictures for a local library under the rule of `AD_LIBRARY_MEDIA_HOSTS`. */
-export async function openPictures({ hosts, now }: Pick<PictureOptions, 'hosts' | 'now'>): Promise<PictureFetch> {
+export async function openPictureFetch({ hosts, now }: Pick<PictureOptions, 'hosts' | 'now'>): Promise<PictureFetch> {
   const opened = (await import('./pictures/pictures.ts')).openPictures({ hosts, userAgent, now, random: () => 0 });
   const pictures = opened.of('library');
   return { fetch: (address, signal) => pictures.original(address, signal), close: () => opened.close() };

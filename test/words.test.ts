@@ -8,7 +8,9 @@ import { settings } from '../src/config/settings.ts';
 
 /** Words that stood for something the field has a name for (`book` for a ledger, `lane` for a transport). */
 const privateWords =
-  /^(asked|asking|books|dice|exchanges?|foreign|gate|habits?|keyed|landed|lanes?|merging|payers?|place|refusals?|said|shelf|shelves|shop|standing|told)$/;
+  /^(allowances?|asked|asking|books|cheapest|dearest|dice|eras?|exchanges?|foreign|gate|habits?|keyed|landed|lanes?|merging|payers?|place|refusals?|said|shelf|shelves|shop|spenders?|standing|strangers?|told)$/;
+/** `evicted`, `inFlight`, `cachedAnswer` or `storedClaim`. */
+const privatePhrases = /(letGo|underWay|atHand)($|[A-Z])|^kept[A-Z]|Kept($|[A-Z])/;
 /** `maxItems`, not `mostItems`. */
 const superlative = /^(most|largest|longest)[A-Z]/;
 
@@ -28,7 +30,12 @@ test('code names things in the words of the field', () => {
       [...names]
         // A setting is called as its variable.
         .filter((name) => !(name in settings))
-        .filter((name) => superlative.test(name) || wordsOf(name).some((word) => privateWords.test(word)))
+        .filter(
+          (name) =>
+            superlative.test(name) ||
+            privatePhrases.test(name) ||
+            wordsOf(name).some((word) => privateWords.test(word)),
+        )
         .map((name) => `${file}: ${name}`)
     );
   });

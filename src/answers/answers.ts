@@ -6,7 +6,7 @@ import {
   answerNameOf,
   type Call,
   fingerprint,
-  itemsOf,
+  itemsGroup,
   type Operation,
   operations,
   raceAbort,
@@ -65,7 +65,7 @@ export function openAnswers(meter: Pick<Meter, 'send' | 'stated' | 'lost'>, opti
     if (call.operation.writes) return write(call);
     if (!call.operation.gated) return meter.send(call);
     // Where the state is elsewhere, both are asked for at once.
-    const found = atHand(call);
+    const found = cachedAnswer(call);
     found.catch(noop);
     // A rejected key is neither answered from what is kept, nor charged for it again.
     await untilAccepted(call.tenantId, () => whoami(call));
@@ -84,7 +84,7 @@ export function openAnswers(meter: Pick<Meter, 'send' | 'stated' | 'lost'>, opti
     if (await rejectedKeys.has(tenantId)) throw notAccepted();
   }
 
-  async function atHand(call: Call): Promise<Answer | undefined> {
+  async function cachedAnswer(call: Call): Promise<Answer | undefined> {
     if (call.fresh) return undefined;
     const seen = call.seen && call.operation.name === 'getAd' ? await seenAd(call) : undefined;
     if (seen !== undefined || !isCached) return seen;
@@ -199,14 +199,14 @@ export function openAnswers(meter: Pick<Meter, 'send' | 'stated' | 'lost'>, opti
   async function write(call: Call): Promise<Answer> {
     leaveItemsAlone(call);
     // Even if the write fails, because it may have been carried out.
-    const written: Send = (one) => meter.send(one).finally(() => cache.invalidate(one.tenantId, itemsOf(one)));
+    const written: Send = (one) => meter.send(one).finally(() => cache.invalidate(one.tenantId, itemsGroup(one)));
     const started = inFlight.start(call, written);
     void started.settled.then(() => leaveItemsAlone(call));
     return started.join(call.signal);
   }
 
   function leaveItemsAlone(written: Call): void {
-    const items = itemsOf(written);
+    const items = itemsGroup(written);
     for (const [name, { call }] of shared)
       if (call.tenantId === written.tenantId && answerNameOf(call).group === items) shared.delete(name);
   }

@@ -82,7 +82,7 @@ export interface Call {
   /** How far its request has come. */
   transit?: Transit;
   /** What the tool call that makes it may spend. */
-  allowance?: Allowance | undefined;
+  callBudget?: CreditLimit | undefined;
   /** How its caller signed in, if not with the key itself. */
   connection?: Connection | undefined;
   /** Sends it where it is carried out, which goes on after its caller has left. */
@@ -90,7 +90,7 @@ export interface Call {
 }
 
 /** A limit of credits for all calls of one tool call. The meter opens it, and knows what is left. */
-export interface Allowance {
+export interface CreditLimit {
   readonly maxCredits: number;
 }
 
@@ -168,12 +168,12 @@ export interface AnswerName {
 }
 
 /** The group of the answers that hold items of the call's collection. */
-export const itemsOf = ({ path }: Call): string =>
+export const itemsGroup = ({ path }: Call): string =>
   fingerprintStart('listCollectionItems', { collectionId: (path.collectionId ?? '').toLowerCase() });
 
 export const answerNameOf = (call: Call): AnswerName => ({
   fingerprint: call.fingerprint,
-  group: call.operation.name === 'listCollectionItems' ? itemsOf(call) : undefined,
+  group: call.operation.name === 'listCollectionItems' ? itemsGroup(call) : undefined,
 });
 
 /** JSON with the keys of every object sorted. */

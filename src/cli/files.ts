@@ -4,7 +4,7 @@ import { SettingsError } from '../config/read-config.ts';
 import { type Config, settings } from '../config/settings.ts';
 import { exportsFolder } from '../state/exports.ts';
 import { creditsFolder } from '../state/files/daily-ledger.ts';
-import { type KeptAccount, keptAccounts, removeAccount } from '../state/files/file-datasets.ts';
+import { removeAccount, type StoredAccount, storedAccounts } from '../state/files/file-datasets.ts';
 import { unless } from '../state/files/file-lock.ts';
 
 /** Deletes the datasets that are kept in files, after saying what they are. Exports stay. Returns the exit code. */
@@ -12,7 +12,7 @@ export async function clearFiles({ files }: Config, print: (text: string) => voi
   if (files === undefined)
     throw new SettingsError([`${settings.files.variable} (or ${settings.files.flag}) must name the folder to clear`]);
   const folder = resolve(files);
-  const kept = await keptAccounts(folder);
+  const kept = await storedAccounts(folder);
   print(`${folder} keeps ${counted(kept.length, 'dataset')}${kept.length > 0 ? ':' : '.'}\n`);
   for (const dataset of kept) print(`  ${datasetText(dataset)}\n`);
   for (const { path } of kept)
@@ -30,7 +30,7 @@ export async function clearFiles({ files }: Config, print: (text: string) => voi
   return 0;
 }
 
-function datasetText({ baseUrl, ads, pages, gatherings, labels, watches, bytes }: KeptAccount): string {
+function datasetText({ baseUrl, ads, pages, gatherings, labels, watches, bytes }: StoredAccount): string {
   const parts = [counted(ads, 'ad'), counted(pages, 'page'), counted(gatherings, 'gathering')];
   if (labels > 0) parts.push(counted(labels, 'label'));
   if (watches > 0) parts.push(counted(watches, 'watch', 'watches'));

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { openPictures } from '../app.ts';
+import { openPictureFetch } from '../app.ts';
 import { SettingsError } from '../config/read-config.ts';
 import { isLoopback } from '../config/setting-values.ts';
 import type { Config } from '../config/settings.ts';
@@ -129,7 +129,7 @@ async function pictures(
   const limits = { folder, maxBytes: maxMb * 1e6 };
   const onProgress = progressLines(options);
   let isPlanned = false;
-  const opened = await openPictures({ hosts: config.mediaHosts, now });
+  const opened = await openPictureFetch({ hosts: config.mediaHosts, now });
   try {
     const report = await keepPicturesOf(target, {
       ...limits,

@@ -20,7 +20,7 @@ export interface CreditAccount {
   readonly uncertain: number;
   /** Credits reserved for calls in progress, and how many of those are paid. */
   readonly reserved: number;
-  readonly paidUnderWay: number;
+  readonly paidInFlight: number;
   /** Credits left, as the service last stated. */
   readonly remaining: number | undefined;
   /** Calls that the cache answered, and what they would have cost. */
@@ -142,7 +142,7 @@ export function admit(account: CreditAccount, { budget, credits, paid }: Reserve
   if ((credits > 0 || paid) && !fits(credits, left)) return 'never';
   if (!paid) return 'now';
   const maxPaid = fits(maxPaidAtOnce * maxPrice(account.prices), left) ? maxPaidAtOnce : 1;
-  return account.paidUnderWay < maxPaid ? 'now' : 'later';
+  return account.paidInFlight < maxPaid ? 'now' : 'later';
 }
 
 /** Allows for rounding errors in sums of fractions. */

@@ -3,11 +3,11 @@ import { isDeepStrictEqual } from 'node:util';
 import { LRUCache } from 'lru-cache';
 import {
   AdLibraryError,
-  type Allowance,
   type Answer,
   abortedError,
   type Call,
   type Connection,
+  type CreditLimit,
   type Failure,
   mayBeCharged,
   type Operation,
@@ -56,10 +56,12 @@ export interface Meter {
   stated(call: Call, answering: Promise<Answer>): Promise<Answer>;
   /** What is known of prices, even while the account cannot be reached. */
   prices(tenantId: string): Promise<Prices>;
-  spending(caller: Spender): Promise<Spending>;
-  /** Opens a limit for one tool call, however many calls of the API it makes. Budgets go on to apply. */
-  allowance(caller: Spender, maxCredits: number): Promise<CallAllowance>;
-  /** What a connection has spent goes on to count: otherwise it ends a month after its last paid call. */
+  spending(caller: TenantOrConnection): Promise<Spending>;
+  /** Opens a limit for one tool call, however many calls of the API it makes. Budgets still apply. */
+  callBudget(caller: TenantOrConnection, maxCredits: number): Promise<CallBudget>;
+  /**
+   * Makes the spending of a connection count for longer: otherwise it is forgotten a month after the last paid call.
+   */
   keepSpending(connection: Connection): Promise<void>;
   /** Counts what a call may have cost whose process has died, once for each claim. */
   lost(call: Call, claimId: string): Promise<void>;
@@ -78,7 +80,7 @@ export interface MeterOptions {
   now: () => number;
 }
 
-type Spender = Pick<Call, 'tenantId' | 'connection'>;
+type TenantOrConnection = Pick<Call, 'tenantId' | 'connection'>;
 
 /** A limit of credits, and the account that says what is left of it. */
 interface Limit {
@@ -94,19 +96,19 @@ const accountOf = ({ id }: Connection) => `connection ${id}`;
 
 export function openMeter(service: Send, options: MeterOptions): Meter {
   const { ledger, windows, budget, openLedger, now } = options;
-  const limits = new WeakMap<Allowance, Limit>();
-  /** Of all calls of the caller. */
-  const budgetsOf = ({ tenantId, connection }: Spender): Limit[] => {
+  const limits = new WeakMap<CreditLimit, Limit>();
+  /** The limits of all calls of the caller. */
+  const budgetsOf = ({ tenantId, connection }: TenantOrConnection): Limit[] => {
     const server: Limit = { ledger, account: tenantId, budget, of: 'server' };
     if (connection?.budget === undefined) return [server];
     return [{ ledger, account: accountOf(connection), budget: connection.budget, of: 'connection' }, server];
   };
   const limitsOf = (call: Call): Limit[] => {
-    const own = call.allowance && limits.get(call.allowance);
+    const own = call.callBudget && limits.get(call.callBudget);
     return own ? [own, ...budgetsOf(call)] : budgetsOf(call);
   };
   /** A connection knows the prices that any call with its key has shown. */
-  const learnPrices = async ({ tenantId, connection }: Spender) => {
+  const learnPrices = async ({ tenantId, connection }: TenantOrConnection) => {
     if (connection?.budget === undefined) return;
     const account = accountOf(connection);
     const [{ prices }, known] = await Promise.all([ledger.estimate(tenantId), ledger.estimate(account)]);
@@ -154,13 +156,13 @@ export function openMeter(service: Send, options: MeterOptions): Meter {
       return spendingOf(account, budget, own);
     },
     keepSpending: (connection) => ledger.settle(accountOf(connection), { ...nothing, keeps: true }),
-    async allowance(caller, maxCredits) {
+    async callBudget(caller, maxCredits) {
       const { tenantId } = caller;
       const own: Bounded = { ledger: openLedger(), account: tenantId, budget: maxCredits, of: 'tool call' };
       const { prices } = await ledger.estimate(tenantId);
       // It starts with the prices that the tenant's calls have shown so far.
       await own.ledger.settle(tenantId, { ...nothing, learn: (learned) => copyPrices(prices, learned) });
-      const opened = callAllowance(own, budgetsOf(caller));
+      const opened = callBudgetOf(own, budgetsOf(caller));
       limits.set(opened, own);
       return opened;
     },
@@ -498,7 +500,7 @@ const limitReached = (usageLimit: UsageLimitAnswer) =>
   new AdLibraryError({ kind: 'usage_limit', status: 429, usageLimit, sent: false });
 
 /** What one tool call may spend, however many calls of the API it makes. */
-export interface CallAllowance extends Allowance {
+export interface CallBudget extends CreditLimit {
   /**
    * The largest page, of so many items at most, that costs no more than what is left, by all that is known of prices.
    * Throws if none does: `credit_budget`, marked with `maxCredits` if it is this limit that refuses.
@@ -521,7 +523,7 @@ interface PagesToRead {
 
 type ListName = 'searchAds' | 'listCollectionItems';
 
-function callAllowance(own: Bounded, budgets: readonly Limit[]): CallAllowance {
+function callBudgetOf(own: Bounded, budgets: readonly Limit[]): CallBudget {
   const { budget: maxCredits } = own;
   const read = () => own.ledger.read(own.account);
   return {

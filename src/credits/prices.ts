@@ -52,7 +52,7 @@ export function learnPrice(prices: Prices, call: Call, { value }: Pick<Answer, '
   const isUnsizedRest = isContinued(call) && !isSized(call) && !call.usualSize;
   if (hasMore === true && !isSized(call) && !isUnsizedRest) table.page = count;
   const { page = call.operation.defaultLimit ?? 0 } = table;
-  const size = isUnsizedRest && count <= page ? page : sizeOf(call, table);
+  const size = isUnsizedRest && count <= page ? page : pageSizeOf(call, table);
   if (size === undefined) {
     table.unsized = withCharge(table.unsized, { items: count, charged });
     return;
@@ -76,7 +76,7 @@ export function expectedPrice(prices: Prices, call: PricedCall): ExpectedPrice {
   const table = prices.get(call.operation.name);
   const first = call.operation.gated ? 1 : 0;
   if (table === undefined) return { price: undefined, atLeast: first };
-  const size = sizeOf(call, table);
+  const size = pageSizeOf(call, table);
   if (size === undefined) return { price: undefined, atLeast: table.unsized?.any ?? first };
   const seen = table.bySize.get(size);
   if (seen?.items === size) return { price: seen.any, atLeast: seen.any };
@@ -160,7 +160,7 @@ const isSized = ({ body, query }: PricedCall) => (body?.limit ?? query.limit) !=
 const isContinued = ({ body, query }: PricedCall) => (body?.cursor ?? query.cursor) !== undefined;
 
 /** Items a call asks for. A cursor without a limit keeps the page size it began with, which may be any size seen. */
-function sizeOf(call: PricedCall, { bySize, page = call.operation.defaultLimit }: PriceTable): number | undefined {
+function pageSizeOf(call: PricedCall, { bySize, page = call.operation.defaultLimit }: PriceTable): number | undefined {
   if (!isList(call)) return 1;
   if (isSized(call)) {
     const limit = call.body?.limit ?? call.query.limit;
@@ -207,7 +207,7 @@ export function maxCostOf(prices: Prices, call: PricedCall): number | undefined 
   const table = prices.get(call.operation.name);
   if (table === undefined) return undefined;
   const { bySize, unsized } = table;
-  const limit = sizeOf(call, table);
+  const limit = pageSizeOf(call, table);
   const size = limit ?? maxPage;
   // An empty answer that was charged was charged for the items it could have held.
   const costs = [...bySize].map(([largest, { items, any, charged }]) =>

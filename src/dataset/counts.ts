@@ -1,4 +1,4 @@
-import type { Allowance } from '../api/call.ts';
+import type { CreditLimit } from '../api/call.ts';
 import type { Api } from '../api/client.ts';
 import { serviceNotes } from '../present/list-text.ts';
 import { type RunDates, type SeenDays, seenDays } from '../present/values.ts';
@@ -31,7 +31,7 @@ export interface ValueCounts {
 
 export interface Counting {
   api: Api;
-  allowance: Allowance;
+  callBudget: CreditLimit;
   now: number;
   fresh: boolean;
   /** Gatherings that may answer. */
@@ -46,15 +46,15 @@ const maxApart = 60_000;
 /** Of what was made in the future, by a clock that was wrong, nobody knows how old it is. */
 const isRecent = (age: number): boolean => age >= -maxApart && age <= maxAge;
 
-/** By a complete gathering if there is a recent one, else by one search. */
-export async function countOf(filters: Filters, { api, allowance, now, fresh, contents }: Counting): Promise<AdCount> {
+/** Counts by a recent complete gathering if there is one, otherwise by one search. */
+export async function countOf(filters: Filters, { api, callBudget, now, fresh, contents }: Counting): Promise<AdCount> {
   const gathered = contents && gatheredCount(filters, contents, now);
-  return gathered ?? searchedCount(await api.searchAds({ body: { ...filters, limit: 1 }, fresh, allowance }), now);
+  return gathered ?? searchedCount(await api.searchAds({ body: { ...filters, limit: 1 }, fresh, callBudget }), now);
 }
 
 /** The same for the values of a key, by one search of a service that counts them. */
-export async function countBy(key: string, filters: Filters, { api, allowance, now, fresh }: Counting) {
-  const answer = await api.searchAds({ body: { ...filters, limit: 1, countBy: key }, fresh, allowance });
+export async function countBy(key: string, filters: Filters, { api, callBudget, now, fresh }: Counting) {
+  const answer = await api.searchAds({ body: { ...filters, limit: 1, countBy: key }, fresh, callBudget });
   const values = valueCounts((answer.raw as { counts?: unknown }).counts);
   return { ...searchedCount(answer, now), ...(values && { values }) };
 }

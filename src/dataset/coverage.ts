@@ -73,7 +73,7 @@ const aboutTokens = 40;
 /** The newest gathering of each question counts; one that is part of another is stated with that. */
 export function viewCoverage(answered: Answered): CoverageView {
   const { contents } = answered;
-  const { ads, gatherings, letGo } = contents;
+  const { ads, gatherings, evicted } = contents;
   const newest = newestGatherings(contents);
   const outsideAds = countOutside(contents);
   const parts = new Set(newest.flatMap((gathering) => gathering.parts));
@@ -92,7 +92,7 @@ export function viewCoverage(answered: Answered): CoverageView {
     ...(uncovered.length > 0 && { uncovered: uncovered.slice(0, maxAdvertisers).map(viewUncovered) }),
     ...(uncovered.length > maxAdvertisers && { moreUncovered: uncovered.length - maxAdvertisers }),
     ...(uncovered.length > 0 && isOfAll && { uncoveredIn: 'dataset' as const }),
-    ...(letGo.ads > 0 && { removedAds: letGo.ads }),
+    ...(evicted.ads > 0 && { removedAds: evicted.ads }),
   };
 }
 

@@ -133,7 +133,7 @@ interface MethodsNote {
 
 /** What whoever works with an export has to know of it: questions, dates, totals, coverage. Markdown. */
 export function methodsNote({ contents, coverage, sql, rows, adIds, now, version }: MethodsNote): string {
-  const { ads, pages, letGo } = contents;
+  const { ads, pages, evicted } = contents;
   const gatherings = contents.gatherings
     .map((gathering) => wholeOf(gathering, contents))
     .filter((gathering) => !adIds || [...gathering.adIds].some((id) => adIds.has(id)));
@@ -150,7 +150,7 @@ ${indented(sql)}
 ## Gatherings
 
 ${gatherings.length === 0 && others === 0 ? 'None: the ads are those that searches happened to show. Shares and totals say nothing about all ads there are.' : [tableHead, ...gatherings.map(tableRow)].join('\n')}
-${others > 0 ? `\n${count(others, 'other gathering')} of the dataset read none of these ads.\n` : ''}${outside > 0 ? `\n${outside} of the ads came only from searches or earlier gatherings. The newest gathering of each question does not have them.${uncoveredText(coverage)}\n` : ''}${letGo.ads > 0 ? `\n${letGo.ads} ads were removed to make room.\n` : ''}
+${others > 0 ? `\n${count(others, 'other gathering')} of the dataset read none of these ads.\n` : ''}${outside > 0 ? `\n${outside} of the ads came only from searches or earlier gatherings. The newest gathering of each question does not have them.${uncoveredText(coverage)}\n` : ''}${evicted.ads > 0 ? `\n${evicted.ads} ads were removed to make room.\n` : ''}
 ## What to keep in mind
 
 - "Found" is the total that the service gave, "read" the number of different ads that were read. A gathering that is not complete is a part of what there is, in the service's order, and no random sample.

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { AdLibraryError, type Call, operations } from '../api/call.ts';
 import type { Api, ApiAnswer } from '../api/client.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
-import type { CallAllowance } from '../credits/meter.ts';
+import type { CallBudget } from '../credits/meter.ts';
 import { type Dataset, type DatasetContents, type Gathering, type GatheringState, idKey } from '../state/dataset.ts';
 import {
   type GatheringPart,
@@ -27,8 +27,8 @@ interface GatherContext extends StopSignals {
   adFilters: readonly SearchFilter[];
   dataset(): Promise<Dataset>;
   isCached: IsCached;
-  keptTotal(filters: object): Promise<CountedAds | undefined>;
-  allowance(maxCredits: number): Promise<CallAllowance>;
+  cachedTotal(filters: object): Promise<CountedAds | undefined>;
+  callBudget(maxCredits: number): Promise<CallBudget>;
   takeTurn(name: string): Promise<() => void>;
   now: number;
   clock(): number;
@@ -129,8 +129,8 @@ async function readWithin(
   context: GatherContext,
 ): Promise<Gathered> {
   const dataset = await context.dataset();
-  const allowance = await context.allowance(request.maxCredits);
-  const reading = new Reading({ request, context, dataset, allowance, reopen }, opened);
+  const callBudget = await context.callBudget(request.maxCredits);
+  const reading = new Reading({ request, context, dataset, callBudget, reopen }, opened);
   const stop = await reading.readAll();
   const contents = await dataset.contents();
   const { whole, parts } = reading.open;
@@ -141,7 +141,7 @@ async function readWithin(
     contents,
     read: reading.read.size,
     brought: reading.brought,
-    spent: await allowance.used(),
+    spent: await callBudget.used(),
     startedOver: opened.isTooOld && reading.brought.size > 0,
     async markReturned() {
       if (isAbandoned(context.signal)) return;
@@ -167,7 +167,7 @@ interface Work {
   request: GatherRequest;
   context: GatherContext;
   dataset: Dataset;
-  allowance: CallAllowance;
+  callBudget: CallBudget;
   reopen(): Promise<Opened>;
 }
 
@@ -311,14 +311,14 @@ class Reading {
 
   /** @param left how many ads are left, as far as is known */
   async #readPage(part: PartReading, left: number): Promise<ListAnswer> {
-    const { context, allowance } = this.#work;
+    const { context, callBudget } = this.#work;
     const { cursor } = part.state;
     const operation = listOf(part.question);
     const room = () => Math.min(this.#maxLimit, this.#maxAds - this.read.size);
     const full = { operation: operations[operation], ...requestOf(part.question, { limit: room(), cursor }) };
     let largest = left < room() && !part.fresh && (await context.isCached(full)) ? room() : left;
     for (;;) {
-      const limit = await allowance.pageSize({ operation, max: Math.min(room(), largest) });
+      const limit = await callBudget.pageSize({ operation, max: Math.min(room(), largest) });
       const began = context.clock();
       try {
         return await this.#send(part, { limit, cursor });
@@ -337,7 +337,7 @@ class Reading {
   }
 
   async #send({ question, fresh, onRequest, take }: PartReading, position: PagePosition): Promise<ListAnswer> {
-    const { context, allowance, dataset } = this.#work;
+    const { context, callBudget, dataset } = this.#work;
     let taken: Promise<void> | undefined;
     const takeOnce = (answer: ListAnswer) => {
       taken ??= take(answer);
@@ -353,7 +353,7 @@ class Reading {
       return request;
     };
     const listedBy = listOf(question);
-    const answer = await context.api[listedBy]({ ...requestOf(question, position), fresh, allowance, around });
+    const answer = await context.api[listedBy]({ ...requestOf(question, position), fresh, callBudget, around });
     const { order, receipt, raw } = answer;
     // Of an answer that is cached the dataset may have lost the ads since.
     if (receipt.age !== undefined) {
@@ -419,9 +419,9 @@ const adIdsIn = ({ contents }: Opened, { state }: GatheringPart): ReadonlySet<st
 export async function knownTotal(
   question: GatheringQuestion,
   contents: DatasetContents,
-  { keptTotal }: Pick<GatherContext, 'keptTotal'>,
+  { cachedTotal }: Pick<GatherContext, 'cachedTotal'>,
 ): Promise<Pick<CountedAds, 'ads' | 'at'> | undefined> {
-  const kept = question.collectionId === undefined ? await keptTotal(question.filters ?? {}) : undefined;
+  const kept = question.collectionId === undefined ? await cachedTotal(question.filters ?? {}) : undefined;
   const gathering = gatheringsOf(contents, question).find(({ found, complete }) => found !== null || complete);
   const gathered = gathering && { ads: gathering.found ?? gathering.adIds.size, at: gathering.gatheredAt };
   return gathering && gathering.answerOrder > (kept?.order ?? 0) ? gathered : kept;
@@ -452,17 +452,17 @@ async function contentOf({ collectionId }: GatheringQuestion, answer: ListAnswer
     found:
       collectionId === undefined
         ? totalOf(answer as ApiAnswer<'searchAds'>)
-        : wholeNumber(ofCollection.value.collection?.adCount),
+        : wholeCount(ofCollection.value.collection?.adCount),
   };
 }
 
-/** A number of things as a service states it; undefined for what cannot be one. */
-export const wholeNumber = (value: number | undefined): number | undefined =>
+/** A count as the service states it; undefined for a value that cannot be a count. */
+export const wholeCount = (value: number | undefined): number | undefined =>
   value !== undefined && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 
 /** How many ads match, as the service says with some of them; undefined if it says fewer than came. */
 export function totalOf({ value: { items, totalHits } }: Pick<ApiAnswer<'searchAds'>, 'value'>): number | undefined {
-  const total = wholeNumber(totalHits);
+  const total = wholeCount(totalHits);
   return total !== undefined && total >= items.length ? total : undefined;
 }
 

@@ -44,7 +44,7 @@ export async function resultOf(gathering: Gathering, options: ResultOptions): Pr
   const { adIds: ids, found, foundInParts, complete } = wholeOf(gathering, contents);
   const read = contents.ads.filter(({ id }) => brought.has(idKey(id)));
   const earlier = new Map(before.ads.map(({ id, sinceOrder }) => [idKey(id), sinceOrder]));
-  const rows = await rowsOf(ids, options);
+  const rows = await gatheredRows(ids, options);
   const missing = ids.size - rows.ads.length;
   const last = complete ? lastComplete(gathering, contents) : undefined;
   const changes = last && differences(last, gathering, contents);
@@ -71,7 +71,10 @@ export async function resultOf(gathering: Gathering, options: ResultOptions): Pr
   };
 }
 
-async function rowsOf(ids: ReadonlySet<string>, { contents, adRows, tenantId }: ResultOptions): Promise<GatheredRows> {
+async function gatheredRows(
+  ids: ReadonlySet<string>,
+  { contents, adRows, tenantId }: ResultOptions,
+): Promise<GatheredRows> {
   const ads: AdRow[] = [];
   const places: Row<'ad_countries'>[] = [];
   for await (const part of adRows.read(tenantId, contents, { json: false, ids }))

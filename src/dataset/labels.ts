@@ -26,15 +26,15 @@ export const cleanLabel = (text: string): string => sanitizeLine(text).normalize
 
 /** A label as it is kept: one for each ad and name. A name has no line break. */
 export const labelId = (adId: string, label: string): string => `${idKey(adId)}\n${label}`;
-const Kept = z.object({ value: z.string().nullable(), at: z.number().min(0).max(8.64e15) });
-export const keptLabel = (value: string | null, at: number): z.output<typeof Kept> => ({ value, at });
+const StoredLabel = z.object({ value: z.string().nullable(), at: z.number().min(0).max(8.64e15) });
+export const storedLabel = (value: string | null, at: number): z.output<typeof StoredLabel> => ({ value, at });
 
 /** The labels of ads by the keys of their ids; all of them, or of some ads. */
 export function labelsByAd({ labels }: { labels: RecordsById }, wanted?: ReadonlySet<string>): Map<string, AdLabel[]> {
   const found = new Map<string, AdLabel[]>();
   for (const [id, kept] of labels) {
     const [adId = '', label = ''] = id.split('\n');
-    const known = wanted === undefined || wanted.has(adId) ? Kept.safeParse(kept).data : undefined;
+    const known = wanted === undefined || wanted.has(adId) ? StoredLabel.safeParse(kept).data : undefined;
     if (known === undefined) continue;
     const one = { adId, label, value: known.value, labelledAt: isoTime(known.at) };
     const others = found.get(adId);

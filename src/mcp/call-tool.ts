@@ -179,7 +179,7 @@ async function answered(server: CallingContext, call: ToolCall, { receipts, form
     });
     const rendered = form.links ? made : withoutLinks(made);
     const cost = receipts.costOf(tool);
-    const result = resultOf({ notice: server.notice, output: form.output }, { tool, rendered }, cost);
+    const result = toolResult({ notice: server.notice, output: form.output }, { tool, rendered }, cost);
     return { result, facts: { ...cost.receipt, ...(isChecked && { cached: false }) } };
   });
 }
@@ -200,7 +200,7 @@ async function runTool(tool: Tool, input: Record<string, unknown>, context: Tool
  * Adds the receipt and the notice to data and text, and what the board reads, which is the same in every output mode.
  * Some clients hand that to their model: it is small, ids and numbers, except for what the page of the board asks for.
  */
-function resultOf(
+function toolResult(
   { notice, output }: { notice: string | undefined; output: OutputForm },
   { tool, rendered }: { tool: Tool; rendered: Rendered },
   { receipt, line }: Cost,
@@ -401,9 +401,9 @@ export function openCallContexts(options: CallContextOptions): OpenCalls {
         exports: () => state.exports.of(tenantId),
         spending: () => meter.spending({ tenantId, connection }),
         priceOf: async (list, items) => costOf(await meter.prices(tenantId), operations[list], items),
-        keptTotal: (filters) => cachedTotal(filters, tenantId, options),
+        cachedTotal: (filters) => totalFromCache(filters, tenantId, options),
         isCached: async (call) => (await state.answers.get(tenantId, { fingerprint: fingerprint(call) })) !== undefined,
-        allowance: (maxCredits) => meter.allowance({ tenantId, connection }, maxCredits),
+        callBudget: (maxCredits) => meter.callBudget({ tenantId, connection }, maxCredits),
         takeTurn: (name) => state.turns.take(`${tenantId} ${name}`, signal),
         pictures: async () => (await options.pictures()).of(tenantId),
         viewMemo,
@@ -425,7 +425,7 @@ export function openCallContexts(options: CallContextOptions): OpenCalls {
 }
 
 /** The newest total of a search that is cached, whatever the size of its page. */
-async function cachedTotal(
+async function totalFromCache(
   filters: object,
   tenantId: string,
   { meter, state, now, elapsed }: CallContextOptions,

@@ -72,12 +72,12 @@ export const pageListText = ({ items, detail = 'brief', budget = fullTokens, ...
         : items.map((page, index) => lineOf(page, index + (frame.from ?? 1))).join('\n'),
   });
 
-const lineOf = (page: PageView, number: number) => `${number}. ${headOf(page)} ${factsOf(page)}`.trimEnd();
+const lineOf = (page: PageView, number: number) => `${number}. ${headOf(page)} ${pageFacts(page)}`.trimEnd();
 
 export function pageText(page: PageView, detail: Detail = 'standard', budget = fullTokens): string {
   if (detail === 'full') return fullText(page, budget);
   const link = page.appUrl && `in the app: ${quote(page.appUrl)}`;
-  return joined([`Page ${headOf(page)}`, factsOf(page), hasSum(page) && `(${sums})`, link], '\n');
+  return joined([`Page ${headOf(page)}`, pageFacts(page), hasSum(page) && `(${sums})`, link], '\n');
 }
 
 const sums = 'Copies and avg leave out ads without a count';
@@ -93,7 +93,7 @@ const language = /^[a-z]{2}(?:-[A-Z]{2})?$/;
 
 const simpleFactsOf = simpleFacts(pageFields);
 
-function factsOf(page: PageView): string {
+function pageFacts(page: PageView): string {
   const { adsAmount, adsTotalDuplicates, averageDuplicates, pageLikes, pageIgFollowers, detailsEstimated } = page;
   const day = (label: string, date: string | undefined) => date && `${label} ${dayOf(date) ?? word(date)}`;
   const facts = [

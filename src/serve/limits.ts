@@ -15,7 +15,7 @@ export interface WorkLimits {
 
 interface LimitOptions {
   limits: WorkLimits;
-  answers: Answers<unknown>;
+  answers: AnswerMemory<unknown>;
   /** Reserved for the result of a tool call. */
   resultBytes: number;
   /** A clock that only goes on. */
@@ -216,7 +216,7 @@ interface Held {
  * The memory that answers take, from before they are made until they have left the process. Whoever makes one reserves
  * its bytes first. To make room, the one that has been unread longest is ended.
  */
-export class Answers<Answer> {
+export class AnswerMemory<Answer> {
   readonly #bounds: AnswerBounds<Answer>;
   /** Those that were made first come first. */
   readonly #held = new Map<Answer, Held>();

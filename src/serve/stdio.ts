@@ -16,7 +16,7 @@ import {
   withoutNulls,
 } from '../mcp/protocol.ts';
 import { bindV1, requestsV1 } from '../mcp/sdk-v1.ts';
-import { Answers, limitWork, type WorkLimits } from './limits.ts';
+import { AnswerMemory, limitWork, type WorkLimits } from './limits.ts';
 
 interface StdioOptions {
   catalog: Catalog;
@@ -51,7 +51,7 @@ const resultBytes = 256 * 1024;
  */
 export async function serveStdio(options: StdioOptions): Promise<void> {
   const { catalog, credentials, log, stdin, stdout, stopRequested, drainMs } = options;
-  const answers = new Answers<unknown>({ maxBytes: answerBytes, maxPerTenant: answerBytes });
+  const answers = new AnswerMemory<unknown>({ maxBytes: answerBytes, maxPerTenant: answerBytes });
   const calls = limitWork(catalog, { limits, answers, resultBytes, now: options.now, onCall: options.onCall });
   // Once the reader has gone, every write fails; without a listener, that would end the process.
   const outputClosed = new Promise<void>((resolve) => {
@@ -89,7 +89,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
 
 interface Session {
   credentials: Credentials & { answerOf(id: unknown): unknown };
-  answers: Answers<unknown>;
+  answers: AnswerMemory<unknown>;
   /** Writes to the one stream that all revisions share; resolves when the line has left the process. */
   send(message: JSONRPCMessage | ErrorMessage): Promise<void>;
 }

@@ -66,7 +66,7 @@ export interface DatasetContents {
   /** Changes with the labels alone. */
   labelsVersion: string;
   /** Items and gatherings that were removed for want of room. */
-  letGo: { ads: number; pages: number; gatherings: number };
+  evicted: { ads: number; pages: number; gatherings: number };
 }
 
 /** What a gathering is about, and how far it is. */
@@ -145,8 +145,8 @@ export class MemoryDataset {
   /** The highest place of an item. */
   order = 0;
   #changes = 0;
-  /** What was removed where the dataset is kept, beside what was here. */
-  goneElsewhere: DatasetContents['letGo'] = { ads: 0, pages: 0, gatherings: 0 };
+  /** What was evicted from the store of the dataset, besides what was evicted here. */
+  evictedElsewhere: DatasetContents['evicted'] = { ads: 0, pages: 0, gatherings: 0 };
 
   constructor(maxBytes = maxDatasetBytes) {
     this.#maxBytes = maxBytes;
@@ -188,17 +188,17 @@ export class MemoryDataset {
 
   /** @param labels what is kept beside it, and what tells that from what was kept before */
   contents(labels: RecordsById = new Map(), labelsVersion = ''): DatasetContents {
-    const [{ ads, pages, gathering }, gone] = [this.#tables, this.goneElsewhere];
+    const [{ ads, pages, gathering }, gone] = [this.#tables, this.evictedElsewhere];
     return {
       version: this.version,
       ...{ labels, labelsVersion },
       ads: ads.all(),
       pages: pages.all(),
       gatherings: gathering.all(ads),
-      letGo: {
-        ads: ads.letGo + gone.ads,
-        pages: pages.letGo + gone.pages,
-        gatherings: gathering.letGo + gone.gatherings,
+      evicted: {
+        ads: ads.evicted + gone.ads,
+        pages: pages.evicted + gone.pages,
+        gatherings: gathering.evicted + gone.gatherings,
       },
     };
   }
@@ -271,7 +271,7 @@ const versionBytes = 300;
 class Table<Entry> {
   entries = new Map<string, Entry>();
   bytes = 0;
-  letGo = 0;
+  evicted = 0;
   readonly keyOf: (id: string) => string;
   readonly #bytesOf: (entry: Entry) => number;
 
@@ -299,7 +299,7 @@ class Table<Entry> {
   removeOldest(): boolean {
     const [key] = this.entries.keys();
     if (key === undefined) return false;
-    this.letGo++;
+    this.evicted++;
     return this.remove(key);
   }
 }
@@ -326,7 +326,7 @@ class ItemTable extends Table<StoredItem> {
     const item = known === undefined ? firstVersion(record) : comparedWith(known, record);
     if (item === known) return false;
     if (item === undefined || item.json.length > maxItemBytes) {
-      this.letGo++;
+      this.evicted++;
       return false;
     }
     if (item.order !== known?.order) this.remove(record.id);

@@ -41,7 +41,8 @@ export interface ItemRecord extends ItemSource, ItemVersion {
 const decoder = new TextDecoder();
 const encoder = new TextEncoder();
 
-export const objectOf = ({ json }: Pick<ItemVersion, 'json'>): Fields => JSON.parse(decoder.decode(json)) as Fields;
+export const objectOf = ({ json }: Pick<ItemVersion, 'json'>): JsonObject =>
+  JSON.parse(decoder.decode(json)) as JsonObject;
 
 /** Unlike a small `Buffer`, this shares its memory with no other. */
 export const jsonBytes = (value: unknown): Uint8Array => encoder.encode(JSON.stringify(value));
@@ -90,7 +91,7 @@ export function saysAsAt(order: number, item: StoredItem): boolean {
 }
 
 /** Whether a version says the same as an earlier one, or less. */
-const addsNothing = (came: Fields, before: Fields): boolean => sameContent(mergeItems(came, before), before);
+const addsNothing = (came: JsonObject, before: JsonObject): boolean => sameContent(mergeItems(came, before), before);
 
 const versionOf = ({ since, at, sinceOrder, order, json }: ItemVersion): ItemVersion => ({
   since,
@@ -103,16 +104,16 @@ const versionOf = ({ since, at, sinceOrder, order, json }: ItemVersion): ItemVer
 const earlierFirst = (left: StoredItem, right: StoredItem): StoredItem =>
   right.firstOrder < left.firstOrder ? right : left;
 
-type Fields = Record<string, unknown>;
+type JsonObject = Record<string, unknown>;
 
-const isFields = (value: unknown): value is Fields =>
+const isFields = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Objects of which a list shows fewer fields than the single item. */
 const nested = ['page', 'website'];
 
 /** The newer object, in which the fields that it lacks keep their earlier values. */
-function mergeItems(newer: Fields, earlier: Fields): Fields {
+function mergeItems(newer: JsonObject, earlier: JsonObject): JsonObject {
   const merged = { ...earlier, ...newer };
   for (const name of nested) {
     const [before, after] = [earlier[name], newer[name]];
@@ -125,7 +126,7 @@ function mergeItems(newer: Fields, earlier: Fields): Fields {
  * Whether two versions say the same of an ad or a page. Links to the application, the day it was last seen and the
  * signatures in media addresses change without a change of the ad.
  */
-function sameContent(left: Fields, right: Fields): boolean {
+function sameContent(left: JsonObject, right: JsonObject): boolean {
   const names = new Set([...Object.keys(left), ...Object.keys(right)]);
   return [...names].every((name) => unrelated.has(name) || sameField(name, left[name], right[name]));
 }

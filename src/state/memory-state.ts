@@ -143,7 +143,7 @@ interface MemoryDocumentsOptions {
   maxLasting: number;
 }
 
-interface KeptDocument extends Known<unknown> {
+interface StoredDocument extends Known<unknown> {
   ends: number;
 }
 
@@ -153,8 +153,8 @@ const lastsFrom = 86_400_000;
 /** Documents of one process, changed in place. */
 class MemoryDocuments implements Pick<Documents, 'known' | 'update' | 'changed'> {
   readonly #options: MemoryDocumentsOptions;
-  readonly #lasting = new Map<string, KeptDocument>();
-  readonly #others: LRUCache<string, KeptDocument>;
+  readonly #lasting = new Map<string, StoredDocument>();
+  readonly #others: LRUCache<string, StoredDocument>;
   readonly #waiting = new Map<string, (() => void)[]>();
   #versions = 0;
 
@@ -205,10 +205,10 @@ export const memoryTurns = (): Turns =>
 interface MemoryLedgerOptions {
   /** A clock that only goes on. */
   now: () => number;
-  /** Remembered tenants who spent nothing. Bounded, because anybody can make them up. */
-  maxStrangers?: number;
-  /** Remembered tenants who spent something. Nobody can make these up without paying the service. */
-  maxSpenders?: number;
+  /** Remembered tenants who spent nothing. Bounded, because anybody can invent keys. */
+  maxUnverified?: number;
+  /** Remembered tenants who spent something. Nobody can invent such tenants without paying the service. */
+  maxPaying?: number;
 }
 
 /**
@@ -216,9 +216,9 @@ interface MemoryLedgerOptions {
  * other. When there is no room for another spender, paid calls of new tenants are refused before they are sent.
  */
 export function memoryCreditLedger(options: MemoryLedgerOptions): CreditLedger {
-  const { now, maxStrangers = 10_000, maxSpenders = 200_000 } = options;
+  const { now, maxUnverified = 10_000, maxPaying = 200_000 } = options;
   return storeLedger({
-    documents: new MemoryDocuments({ now, maxOthers: maxStrangers, maxLasting: maxSpenders }),
+    documents: new MemoryDocuments({ now, maxOthers: maxUnverified, maxLasting: maxPaying }),
     keyOf: (tenantId) => tenantId,
   });
 }

@@ -77,14 +77,14 @@ export function recordOfLine(line: string): DatasetRecord | undefined {
   const head = start === -1 ? undefined : parsedLine(ItemHead, `${line.slice(0, start)}}`);
   if (head === undefined) return parsedLine(Gathering, line);
   const item = line.slice(start + itemStart.length, -1);
-  return line.endsWith('}') && isObject(item) ? { ...head, json: encoder.encode(item) } : undefined;
+  return line.endsWith('}') && isJsonObject(item) ? { ...head, json: encoder.encode(item) } : undefined;
 }
 
 /** The change of a person's own records that a line holds; undefined if it is none. */
 export const recordStepOf = (line: string): RecordStep | undefined => parsedLine(Own, line);
 
-/** What no object is may be valid JSON, but does not begin like one. */
-const isObject = (text: string): boolean => text.startsWith('{') && parsedLine(z.unknown(), text) !== undefined;
+/** Whether a text is a JSON object: other JSON does not begin like an object. */
+const isJsonObject = (text: string): boolean => text.startsWith('{') && parsedLine(z.unknown(), text) !== undefined;
 
 const SomeKind = z.looseObject({ kind: z.string() });
 

@@ -58,9 +58,9 @@ export const countAds = defineTool({
     checkQuestion([filters, ...split], { split: split[0], by });
     const key = by === undefined ? undefined : countableKey(by, context.adFilters, filters);
     const { api, now } = context;
-    const allowance = await context.allowance(maxCredits);
+    const callBudget = await context.callBudget(maxCredits);
     const contents = fresh ? undefined : await (await context.dataset()).contents();
-    const counting = { api, allowance, now, fresh, contents };
+    const counting = { api, callBudget, now, fresh, contents };
     const { stop, ...counts } = await (key === undefined
       ? countSplit(filters, split, counting, context)
       : countKey(key, filters, counting, context));

@@ -11,7 +11,7 @@ import {
   type Opened,
   type Stop,
   totalOf,
-  wholeNumber,
+  wholeCount,
 } from '../dataset/gather.ts';
 import {
   beginsAnew,
@@ -156,10 +156,10 @@ async function estimate(
   const knownBase = open.length > 0 && split ? await knownTotal(base, contents, context) : undefined;
   const sent = open.length > 0 && !knownBase ? await countNow(base, context) : undefined;
   const guessed = open.filter((part) => questionKey(part.question) !== questionKey(base));
-  const isKept = sent?.total !== undefined && (await knownTotal(base, contents, context)) !== undefined;
+  const isCached = sent?.total !== undefined && (await knownTotal(base, contents, context)) !== undefined;
   for (const part of open) {
     part.total = knownBase ?? sent?.total;
-    part.isTotalKnown = isKept && !guessed.includes(part);
+    part.isTotalKnown = isCached && !guessed.includes(part);
   }
   const all = totals.flatMap(({ total, ...part }) => (total ? { ...part, ...total } : []));
   const took = sent?.search ? 'It took one search.' : undefined;
@@ -168,13 +168,13 @@ async function estimate(
   const size = maxPageSize(question, context.adFilters);
   const operation = listOf(question);
   // Opened only now, because the search has shown a price.
-  const allowance = await context.allowance(0);
-  // Where all that were found are read and the service announced more, one page shows whether there are more.
+  const callBudget = await context.callBudget(0);
+  // If all ads that were found are read and the service announced more, one page shows whether there are more.
   const rests = all.map(({ ads, listed, ended }) => (ended ? 0 : Math.max(1, ads - listed)));
   const costs = await Promise.all(
     all.map(async ({ ads, listed, isTotalKnown }, index) => {
       const items = rests[index] ?? 0;
-      const cost = items === 0 ? free : await allowance.costOf({ operation, items, size, isTotalKnown });
+      const cost = items === 0 ? free : await callBudget.costOf({ operation, items, size, isTotalKnown });
       return cost && { ...cost, isExact: cost.isExact && (items === 0 || ads > listed) };
     }),
   );
@@ -262,7 +262,7 @@ async function countItems(collectionId: string, { api }: ToolContext): Promise<n
   // The document knows no further pages of this list.
   const { hasMore, cursor } = raw as { hasMore?: unknown; cursor?: unknown };
   if (collection === undefined && !hasMore && !cursor) throw noCollection();
-  return wholeNumber(collection?.adCount);
+  return wholeCount(collection?.adCount);
 }
 
 const noCollection = () =>

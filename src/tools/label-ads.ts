@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { cleanLabel, keptLabel, labelId, maxLabel, maxValue } from '../dataset/labels.ts';
+import { cleanLabel, labelId, maxLabel, maxValue, storedLabel } from '../dataset/labels.ts';
 import { count } from '../present/list-text.ts';
 import { listed, word } from '../present/safe-text.ts';
 import { idKey } from '../state/dataset.ts';
@@ -49,7 +49,7 @@ export const labelAds = defineTool({
     const { labelled, changed } = await own.update('label', (kept) => {
       const chosen = [...wanted].filter(([id, { adId }]) => (remove ? kept.has(id) : known.has(idKey(adId))));
       return {
-        put: remove ? [] : chosen.map(([id, { value }]) => [id, keptLabel(value || null, now)] as const),
+        put: remove ? [] : chosen.map(([id, { value }]) => [id, storedLabel(value || null, now)] as const),
         removed: remove ? chosen.map(([id]) => id) : [],
         result: { labelled: chosen.length, changed: new Set(chosen.map(([, { adId }]) => idKey(adId))) },
       };

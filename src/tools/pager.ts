@@ -12,7 +12,7 @@ import type { Cursors, Rendered, ToolContext, ViewMemo } from './tool.ts';
 
 type PageParams = SearchParams & { limit?: number; cursor?: string };
 
-interface PageRequest<View> extends ListRequest {
+interface PagerRequest<View> extends ListRequest {
   views: ItemViews<View>;
   /** Fetches a page of the service. */
   fetch(params: PageParams, size: { usualSize: boolean }): Promise<ListAnswer>;
@@ -22,7 +22,7 @@ interface PageRequest<View> extends ListRequest {
  * A page of a list, as data and as text that fits. Its cursor continues with the next item: on the same page of the
  * service, which is cached and not charged again, or on the next one.
  */
-export async function paginate<View>(request: PageRequest<View>, context: ToolContext): Promise<ListPage & Rendered> {
+export async function paginate<View>(request: PagerRequest<View>, context: ToolContext): Promise<ListPage & Rendered> {
   const { views } = request;
   const { cursors, viewMemo } = context;
   const listing = await readCursor(request, cursors);
@@ -37,7 +37,7 @@ export async function paginate<View>(request: PageRequest<View>, context: ToolCo
   const answer = await request.fetch(params, { usualSize });
   const { cacheId } = answer;
   // The next page is asked for like this one.
-  const price = await context.priceOf(request.list, limit ?? itemsOf(answer).length);
+  const price = await context.priceOf(request.list, limit ?? sentItems(answer).length);
   const write = () => ({ price, ...fitPage({ answer, listing, views, price }, context) });
   // The same cached answer, shown from the same item in the same view at the same price, gives the same text.
   const name = () => `${views.name} ${JSON.stringify([listing, price, context.resultTokens])}`;
@@ -103,7 +103,7 @@ function fitPage<View>(
 ): ListPage {
   const { cursor, hasMore, totalHits } = answer.value;
   const { position } = listing;
-  const sent = itemsOf(answer);
+  const sent = sentItems(answer);
   const of = sent.length;
   const shared = views.shared?.(sent);
   const notes = position.shown === 0 ? serviceNotes(answer.raw) : {};
@@ -201,7 +201,7 @@ interface ListAnswer {
   heading?: { data: object; text: string | undefined };
 }
 
-const itemsOf = ({ raw }: ListAnswer): readonly object[] => (raw as { items: object[] }).items;
+const sentItems = ({ raw }: ListAnswer): readonly object[] => (raw as { items: object[] }).items;
 
 /** What all items of a list share: the day of the answer, and the form of their links. */
 interface SharedFacts {

@@ -75,7 +75,7 @@ function rowsText({ columns, rows, rowCount, limit }: ResultRows): string {
   const head = columns.map(word).join(' | ');
   // One text of a column in quotes puts all of them in quotes.
   const quoted = columns.map((_, index) => rows.some((row) => needsQuotes(row[index])));
-  const lines = rows.map((row) => row.map((cell, index) => cellText(cell, quoted[index] === true)).join(' | '));
+  const lines = rows.map((row) => row.map((cell, index) => quotedCell(cell, quoted[index] === true)).join(' | '));
   return [countText(rows.length, rowCount, limit), head, ...lines].join('\n');
 }
 
@@ -88,7 +88,7 @@ function countText(shown: number, rowCount: number | null, limit: number): strin
   return `The first ${shown} of ${of} rows${next}:`;
 }
 
-const cellText = (cell: unknown, quoted: boolean): string =>
+const quotedCell = (cell: unknown, quoted: boolean): string =>
   quoted && typeof cell === 'string' ? quote(cell) : String(cell);
 
 /** `null`, too, so that it is told from what is missing. */

@@ -4,7 +4,7 @@ import type { Api } from '../api/client.ts';
 import { ItemType } from '../api/schemas.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import type { Spending } from '../credits/ledger.ts';
-import type { CallAllowance } from '../credits/meter.ts';
+import type { CallBudget } from '../credits/meter.ts';
 import type { AdRowReader } from '../dataset/ad-rows.ts';
 import type { CountedAds, IsCached } from '../dataset/gather.ts';
 import type { DatasetSql } from '../dataset/snapshot.ts';
@@ -160,11 +160,11 @@ export interface CallerContext {
   spending(): Promise<Spending>;
   priceOf: PriceOf;
   isCached: IsCached;
-  /** How many ads match, as an answer says that is still kept. */
-  keptTotal(filters: object): Promise<CountedAds | undefined>;
-  /** A limit of credits for the calls of this tool call that are made with it. */
-  allowance(maxCredits: number): Promise<CallAllowance>;
-  /** Waits until no other call of the caller has this turn; returns what ends it. */
+  /** How many ads match, as a cached answer says. */
+  cachedTotal(filters: object): Promise<CountedAds | undefined>;
+  /** Opens a limit of credits for calls of the API that this tool call makes. */
+  callBudget(maxCredits: number): Promise<CallBudget>;
+  /** Waits until no other call of the caller has this turn; returns a function that ends it. */
   takeTurn(name: string): Promise<() => void>;
   /** Pictures of ads, fetched for the caller; loaded with the first use. */
   pictures(): Promise<Pictures>;

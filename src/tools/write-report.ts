@@ -157,7 +157,7 @@ async function makeSection(
       shown.problem = 'The rows of this section could not be read.';
     }
   }
-  const items = itemsOf(contents, adIds);
+  const items = adsById(contents, adIds);
   const unknown = adIds.filter((id) => !items.has(idKey(id)));
   if (unknown.length > 0) {
     problems.push(`${listed(unknown.map(word))} ${unknown.length === 1 ? 'is' : 'are'} not in the dataset.`);
@@ -173,8 +173,8 @@ async function makeSection(
   return made;
 }
 
-/** By their keys, in the order asked for. */
-function itemsOf({ ads }: DatasetContents, ids: readonly string[]): Map<string, StoredItem> {
+/** Ads by their keys, in the order asked for. */
+function adsById({ ads }: DatasetContents, ids: readonly string[]): Map<string, StoredItem> {
   const keys = new Set(ids.map(idKey));
   const found = new Map(ads.flatMap((item) => (keys.has(idKey(item.id)) ? [[idKey(item.id), item]] : [])));
   return new Map([...keys].flatMap((key) => (found.has(key) ? [[key, found.get(key) as StoredItem]] : [])));

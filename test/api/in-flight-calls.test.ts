@@ -84,7 +84,7 @@ describe('equal calls at once', () => {
     expect(upstream.requests.filter(({ path }) => path.endsWith('/search'))).toHaveLength(2);
   });
 
-  test('that save are sent each, and disturb no read under way', async ({ upstream, server }) => {
+  test('that save are sent each, and disturb no read in progress', async ({ upstream, server }) => {
     const answer = held(upstream);
     const read = () => server.call('search_ads', { limit: 6 });
     const reads = [read()];

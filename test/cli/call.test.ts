@@ -236,7 +236,7 @@ describe('a process that calls', () => {
     expect(service.charged - before).toBe(6);
   });
 
-  test('and is killed while a paid call is under way has spent what it had reserved', async () => {
+  test('and is killed while a paid call is in flight has spent what it had reserved', async () => {
     const { service, call, start } = await serviceOf(100);
     const limits = ['--credit-budget', '3', '--files', newPath()];
     const search = (n: number) => ['search_ads', JSON.stringify({ limit: 10, filters: { n } }), ...limits];

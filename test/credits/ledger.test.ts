@@ -66,7 +66,7 @@ describe('prices', () => {
     expect(text).toContain('prices seen: search_ads 1 for 10 items, 2 for 20 items, 5 for 50 items');
   });
 
-  test('are remembered of the dearest size, however many there are', async ({ upstream, start }) => {
+  test('are remembered of the size with the highest price, however many there are', async ({ upstream, start }) => {
     const { call } = await start({ creditBudget: 138 });
     for (let items = 40; items >= 1; items--) {
       upstream.does(listing(items, items === 40 ? 50 : 1));

@@ -70,7 +70,7 @@ test.for<[string, Case]>([
     { creditBudget: 3, does: [faults.resets], ends: 'network network network network network', spent: spent(0) },
   ],
   [
-    'that is not stated counts as the dearest so far, once an operation stated one',
+    'that is not stated counts as the highest charge so far, once an operation stated one',
     {
       creditBudget: 20,
       does: [found(4), found(6), found(), found('gratis')],

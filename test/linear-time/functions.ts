@@ -8,7 +8,7 @@ import { coverageText, viewCoverage } from '../../src/dataset/coverage.ts';
 import { methodsNote, writeExport } from '../../src/dataset/export.ts';
 import { gatheringText, summaryText } from '../../src/dataset/gathering-report.ts';
 import { newGathering, wholeOf } from '../../src/dataset/gatherings.ts';
-import { keptLabel, labelId } from '../../src/dataset/labels.ts';
+import { labelId, storedLabel } from '../../src/dataset/labels.ts';
 import type { Cell } from '../../src/dataset/tables.ts';
 import { keyMasker } from '../../src/log/log.ts';
 import { readArguments } from '../../src/mcp/call-tool.ts';
@@ -110,10 +110,10 @@ function contentsOf(text: string): DatasetContents {
   const item = { id: 'x', firstAt: now, firstOrder: 1, versions: [], listedBy: '', requestId: null, ...at };
   const question = newGathering({ filters: { [text]: text, list: [text] } }, now);
   return {
-    ...{ version: '1', labelsVersion: '1', pages: [], letGo: { ads: 0, pages: 0, gatherings: 0 } },
+    ...{ version: '1', labelsVersion: '1', pages: [], evicted: { ads: 0, pages: 0, gatherings: 0 } },
     ads: [{ ...item, json: Buffer.from(JSON.stringify(ad(text))) }],
     gatherings: [{ ...question, adIds: new Set(['y']), missing: 0, complete: false }],
-    labels: new Map([[labelId('x', text), keptLabel(text, now)]]),
+    labels: new Map([[labelId('x', text), storedLabel(text, now)]]),
   };
 }
 function coverageOf(text: string) {

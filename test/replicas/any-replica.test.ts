@@ -171,7 +171,7 @@ describeEveryServer('any replica', (server) => {
     expect(upstream.requests).toHaveLength(1);
   });
 
-  test('reads items after a write anew, although a read of before it is under way', async () => {
+  test('reads items after a write anew, although a read of before it is in progress', async () => {
     const gate = gateOf();
     let reads = 0;
     const { upstream, replicas } = fleet.tenant(async (request, response) => {

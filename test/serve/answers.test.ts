@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Answers } from '../../src/serve/limits.ts';
+import { AnswerMemory } from '../../src/serve/limits.ts';
 
 const maxBytes = 100;
 const maxPerTenant = 40;
@@ -16,7 +16,7 @@ test('answers never hold more than there is room for, and whoever waits gets roo
       const held = new Map<number, number>();
       const tenantOf = (answer: number) => `tenant ${answer % 4}`;
       const ended: number[] = [];
-      const answers = new Answers<number>({
+      const answers = new AnswerMemory<number>({
         maxBytes,
         maxPerTenant,
         end: (answer) => {

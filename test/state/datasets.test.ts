@@ -108,7 +108,7 @@ describe('the room', () => {
   const text = 'x'.repeat(4000);
   const limits = { maxBytes: 2_000_000, maxBytesEach: 1_000_000 };
 
-  test('is kept to, however it is filled, and what is let go is counted', async () => {
+  test('is kept to, however it is filled, and what is evicted is counted', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.record({ key: fc.nat(3), id: fc.nat(200), size: fc.nat(60_000) }), { maxLength: 120 }),
@@ -121,8 +121,8 @@ describe('the room', () => {
             ids.set(key, (ids.get(key) ?? new Set()).add(id));
           }
           for (const [key, added] of ids) {
-            const { ads, letGo } = await (await datasets.of({ tenantId: `${key}` })).contents();
-            expect(ads.length + letGo.ads).toBeGreaterThanOrEqual(added.size);
+            const { ads, evicted } = await (await datasets.of({ tenantId: `${key}` })).contents();
+            expect(ads.length + evicted.ads).toBeGreaterThanOrEqual(added.size);
           }
         },
       ),
@@ -147,8 +147,8 @@ describe('the room', () => {
     for (let at = 0; at < 1000; at++) await add(await open('greedy'), at, { id: `ad-${at}`, body: text });
     for (let tenant = 0; tenant < 20; tenant++)
       expect((await (await open(`small ${tenant}`)).contents()).ads).toHaveLength(10);
-    const { ads, letGo } = await (await open('greedy')).contents();
-    expect(ads.length + letGo.ads).toBe(1000);
+    const { ads, evicted } = await (await open('greedy')).contents();
+    expect(ads.length + evicted.ads).toBe(1000);
     expect(ads.length).toBeGreaterThan(100);
   });
 
@@ -171,11 +171,11 @@ describe('the room', () => {
       await add(dataset, at, { id: 'a', headline: `${at}` });
       await dataset.saveGathering(lastStep([], { id: `g${at}`, order: at, gatheredAt: at }));
     }
-    const { ads, gatherings, letGo } = await dataset.contents();
+    const { ads, gatherings, evicted } = await dataset.contents();
     expect(ads[0]?.versions.map((version) => objectOf(version).headline)).toEqual(
       Array.from({ length: 10 }, (_, index) => `${589 + index}`),
     );
     expect(gatherings).toHaveLength(500);
-    expect(letGo.gatherings).toBe(100);
+    expect(evicted.gatherings).toBe(100);
   });
 });

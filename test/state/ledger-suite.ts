@@ -51,13 +51,13 @@ export function ledgerSuite(openLedger: () => Promise<CreditLedger>): void {
     const ledger = await openLedger();
     const lease = leaseOf(await ledger.reserve('t', asking({ credits: 6 })));
     const second = await ledger.reserve('t', asking({ credits: 5 }));
-    expect(second).toMatchObject({ kind: 'refused', account: { reserved: 6, paidUnderWay: 1 } });
+    expect(second).toMatchObject({ kind: 'refused', account: { reserved: 6, paidInFlight: 1 } });
     await ledger.settle('t', charged(2), lease);
     expect(await ledger.reserve('t', asking({ credits: 5 }))).toMatchObject({ kind: 'granted' });
     expect(await ledger.read('t')).toMatchObject({ spent: 2, reserved: 5 });
   });
 
-  test('lets four paid calls run at once, and one where four more of the dearest would not fit', async () => {
+  test('lets four paid calls run at once, and one where four more of the highest price would not fit', async () => {
     const ledger = await openLedger();
     await ledger.settle('t', learning(2));
     const kinds: string[] = [];

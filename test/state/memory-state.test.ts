@@ -10,7 +10,7 @@ import { asking, charged, leaseOf, ledgerSuite } from './ledger-suite.ts';
 
 const options = { ttl };
 
-describe('kept answers', () => {
+describe('cached answers', () => {
   answersSuite(async () => {
     let time = 1;
     const { answers } = memoryState({ ...options, now: () => time });
@@ -140,7 +140,7 @@ describe('accounts', () => {
   ledgerSuite(async () => memoryCreditLedger({ now: Date.now }));
 
   test('of who spent something, or has a call in flight, stay, however many other keys come', async () => {
-    const ledger = memoryCreditLedger({ now: () => 0, maxStrangers: 100 });
+    const ledger = memoryCreditLedger({ now: () => 0, maxUnverified: 100 });
     await ledger.settle('spender', charged(10));
     const lease = leaseOf(await ledger.reserve('caller', asking({ credits: 10 })));
     for (let index = 0; index < 5000; index++) {
@@ -155,7 +155,7 @@ describe('accounts', () => {
 
   test('count spending for 30 days after the last charge, also of a failure or of a call said to be free', async () => {
     let time = 1;
-    const ledger = memoryCreditLedger({ now: () => time, maxSpenders: 1 });
+    const ledger = memoryCreditLedger({ now: () => time, maxPaying: 1 });
     await ledger.settle('t', charged(4));
     time += 29 * 86_400_000;
     await ledger.settle('t', { ...charged(6), isPaidAnswer: false });
@@ -172,7 +172,7 @@ describe('accounts', () => {
 
   test('that are too many are not forgotten: paid calls of new keys are refused', async () => {
     let time = 1;
-    const ledger = memoryCreditLedger({ now: () => time, maxSpenders: 3 });
+    const ledger = memoryCreditLedger({ now: () => time, maxPaying: 3 });
     for (const tenant of ['a', 'b', 'c']) await ledger.settle(tenant, charged(10));
     await expect(ledger.reserve('d', asking())).rejects.toMatchObject({ failure: { kind: 'busy', sent: false } });
     expect(await ledger.reserve('a', asking())).toMatchObject({ kind: 'refused' });

@@ -16,7 +16,7 @@ let folders = 0;
 const newFolder = () => join(root, `${++folders}`);
 
 /** What a folder keeps for the account of this key. */
-async function keptIn(folder: string, { baseUrl, userId }: { baseUrl: string; userId: string }) {
+async function storedIn(folder: string, { baseUrl, userId }: { baseUrl: string; userId: string }) {
   const userIdOf = async () => userId;
   const datasets = new FileDatasets({ folder, baseUrl, now: Date.now, elapsed: Date.now, userIdOf, warn: () => {} });
   return (await datasets.of({ tenantId: 't', apiKey: 'other' })).contents();
@@ -43,7 +43,7 @@ describe('every answer that was paid for', () => {
     clock += 60_000;
     await server.call('search_ads', { limit: 3 });
     const { userId } = (await server.call('get_account')).data as unknown as { userId: string };
-    const { ads, pages } = await keptIn(files, { baseUrl: service.baseUrl, userId });
+    const { ads, pages } = await storedIn(files, { baseUrl: service.baseUrl, userId });
     const ids = [...items, ...listed].map(({ id }) => id);
     expect(new Set(ads.map(({ id }) => id))).toEqual(new Set([...ids, other?.id]));
     expect(ads.find(({ id }) => id === other?.id)).toMatchObject({ listedBy: 'getAd', at: read });
@@ -52,7 +52,7 @@ describe('every answer that was paid for', () => {
     expect(pages.length).toBeGreaterThan(1);
   });
 
-  test('is there without kept answers, too', async ({ service, start }) => {
+  test('is there without cached answers, too', async ({ service, start }) => {
     const server = await start({ cacheSeconds: 0 });
     const adId = (await server.call('search_ads', { limit: 1 })).data.items[0]?.id;
     expect((await server.call('get_ad', { adId, seen: true })).data.receipt.charged).toBe(0);

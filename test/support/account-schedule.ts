@@ -110,17 +110,17 @@ class OneLedger {
   spent = 0;
   uncertain = 0;
   calls = 0;
-  dearest = 0;
+  maxCharged = 0;
   readonly open = new Map<string, ReserveRequest>();
   readonly booked = new Map<string, number>();
   readonly ended = new Set<string>();
 
   answerTo({ budget, credits, paid, line }: ReserveRequest): Admission['kind'] {
-    const { reserved, paidUnderWay } = this.figures();
+    const { reserved, paidInFlight } = this.figures();
     if (line !== undefined && [...this.open.values()].some((one) => one.line === line)) return 'wait';
     const left = budget - this.spent - this.uncertain - reserved + 1e-6;
     if ((paid || credits > 0) && credits > left) return 'refused';
-    return paid && paidUnderWay >= (4 * this.dearest <= left ? 4 : 1) ? 'wait' : 'granted';
+    return paid && paidInFlight >= (4 * this.maxCharged <= left ? 4 : 1) ? 'wait' : 'granted';
   }
 
   reserve(id: string, asked: ReserveRequest): void {
@@ -146,7 +146,7 @@ class OneLedger {
     this.uncertain += uncertain - (this.booked.get(id) ?? 0);
     this.booked.delete(id);
     if (isPaidAnswer) this.calls++;
-    if (learn) this.dearest = Math.max(this.dearest, charged);
+    if (learn) this.maxCharged = Math.max(this.maxCharged, charged);
   }
 
   figures() {
@@ -155,15 +155,15 @@ class OneLedger {
       spent: this.spent,
       uncertain: this.uncertain,
       calls: this.calls,
-      dearest: this.dearest,
+      maxCharged: this.maxCharged,
       reserved: open.reduce((sum, one) => sum + one.credits, 0),
-      paidUnderWay: open.filter(({ paid }) => paid).length,
+      paidInFlight: open.filter(({ paid }) => paid).length,
     };
   }
 }
 
-const figuresOf = ({ spent, uncertain, calls, prices, reserved, paidUnderWay }: CreditAccount) => ({
-  ...{ spent, uncertain, calls, dearest: maxPrice(prices), reserved, paidUnderWay },
+const figuresOf = ({ spent, uncertain, calls, prices, reserved, paidInFlight }: CreditAccount) => ({
+  ...{ spent, uncertain, calls, maxCharged: maxPrice(prices), reserved, paidInFlight },
 });
 
 function same(one: object, other: object): boolean {

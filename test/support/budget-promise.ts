@@ -10,14 +10,15 @@ const riseOf = ({ rule }: Schedule, { requests, unseenRise }: Outcome) =>
   rule.kind === 'rising' ? 4 * requests + unseenRise : 0;
 
 /** A charge that comes after the balance was asked for it is noticed one call later. */
-const lateOf = ({ plans }: Schedule, dearest: number) => (plans.some(({ fate }) => fate === 'late') ? dearest : 0);
+const lateOf = ({ plans }: Schedule, maxCharged: number) =>
+  plans.some(({ fate }) => fate === 'late') ? maxCharged : 0;
 
 /** Whether a budget is passed by one call of unknown price at most, or by a rise, and four calls go at once. */
 export async function keepsItsPromise(schedule: Schedule): Promise<boolean> {
   const outcome = await run(schedule);
-  const { charged, dearest, maxPaidUnderWay } = outcome;
-  const most = schedule.budget + Math.max(0, dearest - 1) + riseOf(schedule, outcome) + lateOf(schedule, dearest);
-  return charged <= most && maxPaidUnderWay <= 4;
+  const { charged, maxCharged, maxPaidInFlight } = outcome;
+  const most = schedule.budget + Math.max(0, maxCharged - 1) + riseOf(schedule, outcome) + lateOf(schedule, maxCharged);
+  return charged <= most && maxPaidInFlight <= 4;
 }
 
 /**

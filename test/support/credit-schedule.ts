@@ -97,12 +97,12 @@ export interface RefusedCall {
 export interface Outcome {
   /** What the service really charged, and its dearest call. */
   charged: number;
-  dearest: number;
+  maxCharged: number;
   /** By how much calls whose charge nobody stated cost more than any that was stated. */
   unseenRise: number;
   /** Paid requests, repeated ones included. */
   requests: number;
-  maxPaidUnderWay: number;
+  maxPaidInFlight: number;
   refused: RefusedCall[];
   /** What the ledger says at the end. */
   counted: number;
@@ -136,7 +136,7 @@ export async function run({ budget, rule, plans, steps }: Schedule): Promise<Out
           // A price that is not known yet is one credit at least.
           const request = { operation: kind, limit: kind === 'ad' ? 1 : (limit ?? defaultLimit) };
           const price = Math.max(1, service.priceOf(request));
-          const fits = service.charged + service.freeUnderWay + price <= budget;
+          const fits = service.charged + service.freeInFlight + price <= budget;
           refused.push({ message: error.message, fits, maxExpected: Math.max(1, service.maxExpected(request)) });
         },
       ),
@@ -160,6 +160,6 @@ export async function run({ budget, rule, plans, steps }: Schedule): Promise<Out
   }
   const { spending } = callsOf({ apiKey: 'svc_live_schedule', tenantId: 't', signal: new AbortController().signal });
   const { charged, uncertain = 0 } = await spending();
-  const { charged: really, dearest, unseenRise, requests, maxPaidUnderWay } = service;
-  return { charged: really, dearest, unseenRise, requests, maxPaidUnderWay, refused, counted: charged + uncertain };
+  const { charged: really, maxCharged, unseenRise, requests, maxPaidInFlight } = service;
+  return { charged: really, maxCharged, unseenRise, requests, maxPaidInFlight, refused, counted: charged + uncertain };
 }

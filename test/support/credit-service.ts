@@ -50,14 +50,14 @@ export const defaultLimit = 20;
 export class CreditService {
   /** What was really charged, and the dearest single call. */
   charged = 0;
-  dearest = 0;
+  maxCharged = 0;
   /** By how much calls whose charge nobody stated cost more than any that was stated. */
   unseenRise = 0;
   private readonly stated: Charged[] = [];
-  paidUnderWay = 0;
-  maxPaidUnderWay = 0;
+  paidInFlight = 0;
+  maxPaidInFlight = 0;
   /** Calls under way that turn out to cost nothing, which nobody knew. */
-  freeUnderWay = 0;
+  freeInFlight = 0;
   /** The calls that have come in and wait for their answer. */
   readonly pending: (() => void)[] = [];
   /** Paid requests so far, repeated ones included. */
@@ -101,13 +101,13 @@ export class CreditService {
     this.charged += this.late;
     this.late = plan.fate === 'late' ? price : 0;
     this.charged += plan.fate === 'http 503' || plan.fate === 'late' ? 0 : price;
-    this.dearest = Math.max(this.dearest, price);
-    this.maxPaidUnderWay = Math.max(this.maxPaidUnderWay, ++this.paidUnderWay);
+    this.maxCharged = Math.max(this.maxCharged, price);
+    this.maxPaidInFlight = Math.max(this.maxPaidInFlight, ++this.paidInFlight);
     const isFree = price === 0 ? 1 : 0;
-    this.freeUnderWay += isFree;
+    this.freeInFlight += isFree;
     await new Promise<void>((resolve) => this.pending.push(resolve));
-    this.freeUnderWay -= isFree;
-    this.paidUnderWay--;
+    this.freeInFlight -= isFree;
+    this.paidInFlight--;
     return this.answer(plan.fate, { operation: request.operation, items: Math.min(request.limit, hits), price });
   };
 

@@ -21,7 +21,7 @@ type PromiseName =
   | 'a rejected key is served nothing'
   | 'what was paid for stays'
   | 'a budget is kept'
-  | 'an answer is kept for its time'
+  | 'an answer is cached for its time'
   | 'charges agree';
 
 /** A promise that was not kept, and what was seen. */
@@ -37,7 +37,7 @@ export interface DatasetView {
   gatherings?: GatheringRow[];
   gathered?: Row<'gathered'>[];
   /** How much was removed for want of room. */
-  letGo: { ads: number; gatherings: number };
+  evicted: { ads: number; gatherings: number };
 }
 
 type GatheringRow = Row<'gatherings'> & { id: string };
@@ -101,8 +101,8 @@ interface Completed {
 
 type Gather = Extract<Call, { gather: Question }>;
 
-/** How long answers are kept, where they are. */
-export const keptForSeconds = 900;
+/** How long answers are cached, where they are. */
+export const cacheSeconds = 900;
 
 const isEstimate = (call: Call) => 'gather' in call && call.maxCredits === 0;
 export const isSearchOfOne = (call: Call) => 'count' in call || isEstimate(call);
@@ -134,7 +134,7 @@ export class GatheringBooks {
   readonly #completed: Completed[] = [];
   #readingsBegun = 0;
   readonly #budget: number | undefined;
-  readonly #accounts = new Map<string, { spent: number; dearest: number; at: number }>();
+  readonly #accounts = new Map<string, { spent: number; maxCharged: number; at: number }>();
   readonly #kept = new Set<string>();
   #checked = 0;
 
@@ -159,7 +159,7 @@ export class GatheringBooks {
     const begun = this.#checkPaidOnce(pages, happened);
     this.#checkCharges(pages, happened);
     this.#checkBudget(pages);
-    this.#checkKept(happened.after);
+    this.#checkStored(happened.after);
     for (const made of happened.calls) {
       if ('gather' in made.call) this.#checkGathering(made, made.call, happened, begun);
       else if ('count' in made.call) this.#checkCount(made, happened);
@@ -182,12 +182,12 @@ export class GatheringBooks {
   }
 
   /** Whether the tables hold what came last, and before it what came before. */
-  checkNewest({ ads = [], ad_versions: versions = [], letGo }: DatasetView): void {
+  checkNewest({ ads = [], ad_versions: versions = [], evicted }: DatasetView): void {
     const fails = (seen: string) => this.#fail('newest is what came last', seen);
     for (const row of ads) {
       const known = this.#ads.get(row.id) ?? [];
       const newest = known.at(-1)?.fields;
-      if (letGo.ads > 0) {
+      if (evicted.ads > 0) {
         if (!known.some(({ fields }) => fields.headline === row.headline)) fails(`${row.headline} was never sent`);
         continue;
       }
@@ -197,7 +197,7 @@ export class GatheringBooks {
       const kept = versions.filter(({ id }) => id === row.id).map(({ json }) => copyOf(JSON.parse(json ?? '{}')));
       if (`${earlier}` !== `${kept}`) fails(`versions ${kept} before ${found} in place of ${earlier}`);
     }
-    const missing = letGo.ads > 0 ? [] : [...this.#ads.keys()].filter((id) => !ads.some((row) => row.id === id));
+    const missing = evicted.ads > 0 ? [] : [...this.#ads.keys()].filter((id) => !ads.some((row) => row.id === id));
     if (missing.length > 0) fails(`${missing} came and is not kept`);
   }
 
@@ -280,7 +280,7 @@ export class GatheringBooks {
         for (const part of partsOf(one.gather)) this.#begunAnew.add(part);
         this.#runs.delete(keyOf(one.gather));
       }
-      if (isRepeated && anew.length === 0 && !mayBeAnyOf(page) && !hasLetGo(after))
+      if (isRepeated && anew.length === 0 && !mayBeAnyOf(page) && !hasEvicted(after))
         this.#fail('a page is paid once', `the page at ${page.cursor} of ${question} was paid again`);
       if (page.arrived === 0) continue;
       if (page.cursor === null) {
@@ -332,17 +332,17 @@ export class GatheringBooks {
       const isOver = before === undefined || asked - before.at >= 30 * dayMs;
       if (charged === 0) continue;
       const spent = charged + (isOver ? 0 : before.spent);
-      const dearest = Math.max(charged, isOver ? 0 : before.dearest);
-      this.#accounts.set(account, { spent, dearest, at: asked });
-      if (spent >= this.#budget + dearest)
-        this.#fail('a budget is kept', `${spent} spent of ${this.#budget}, ${dearest} at once`);
+      const maxCharged = Math.max(charged, isOver ? 0 : before.maxCharged);
+      this.#accounts.set(account, { spent, maxCharged, at: asked });
+      if (spent >= this.#budget + maxCharged)
+        this.#fail('a budget is kept', `${spent} spent of ${this.#budget}, ${maxCharged} at once`);
     }
   }
 
-  #checkKept(after: DatasetView): void {
+  #checkStored(after: DatasetView): void {
     const kept = own(after).map(({ id }) => id);
     const missing = [...this.#kept].filter((id) => !kept.includes(id));
-    if (missing.length > 0 && !hasLetGo(after)) this.#fail('what was paid for stays', `${missing.join()} is gone`);
+    if (missing.length > 0 && !hasEvicted(after)) this.#fail('what was paid for stays', `${missing.join()} is gone`);
     for (const id of kept) this.#kept.add(id);
   }
 
@@ -351,9 +351,9 @@ export class GatheringBooks {
     const { receipt = {}, items = [], ad } = result?.data ?? {};
     if (!('cached' in receipt && receipt.cached)) return;
     const ids = ad ? [ad.id] : items.map(({ id }) => id);
-    const isLate = (page: ServedPage) => page.arrived > 0 && page.at >= at - 1000 * keptForSeconds - 1000;
+    const isLate = (page: ServedPage) => page.arrived > 0 && page.at >= at - 1000 * cacheSeconds - 1000;
     if (!this.#service.pages.some((page) => isLate(page) && ids.every((id) => page.ids.includes(id))))
-      this.#fail('an answer is kept for its time', `${ids.length} ads were served from longer ago`);
+      this.#fail('an answer is cached for its time', `${ids.length} ads were served from longer ago`);
   }
 
   #checkGathering({ from, result }: MadeCall, call: Gather, { calls, isBroken, after }: Happened, begun: Begun): void {
@@ -363,7 +363,7 @@ export class GatheringBooks {
     const isAlone = calls.length === 1;
     const fails = (seen: string) => this.#fail('figures agree', `${keyOf(call.gather)}: ${seen}`);
     if (row === undefined) {
-      if (!hasLetGo(after)) fails(`gathering ${data.gathering} is not kept`);
+      if (!hasEvicted(after)) fails(`gathering ${data.gathering} is not kept`);
       return;
     }
     const run = this.#runs.get(keyOf(call.gather));
@@ -378,8 +378,8 @@ export class GatheringBooks {
     if (Boolean(row.complete) !== data.complete) fails(`complete ${data.complete} and ${row.complete}`);
     if (row.found !== data.found) fails(`found ${data.found} and ${row.found}`);
     if (row.gatheredAt !== data.gatheredAt) fails(`gatheredAt ${data.gatheredAt} and ${row.gatheredAt}`);
-    if (data.stopped === 'end' && !data.complete && !hasLetGo(after)) fails('not complete at the end');
-    if (hasLetGo(after)) return;
+    if (data.stopped === 'end' && !data.complete && !hasEvicted(after)) fails('not complete at the end');
+    if (hasEvicted(after)) return;
     const read = [...ids].map((id) => ({ id, versions: this.#ads.get(id) ?? [] }));
     const isNew = ({ versions }: (typeof read)[number]) => (versions[0]?.since ?? 0) > from;
     const added = read.filter(isNew).length;
@@ -423,7 +423,7 @@ export class GatheringBooks {
 
   #checkCount({ call, at, result }: MadeCall, { after, calls }: Happened): void {
     if (!('count' in call) || result === undefined || result.isError) return;
-    if (calls.length > 1 || hasLetGo(after)) return;
+    if (calls.length > 1 || hasEvicted(after)) return;
     const { total, gatheredAt, counts } = result.data as unknown as Counted;
     const counted = [
       { filters: call.count, total, gatheredAt },
@@ -451,9 +451,9 @@ export class GatheringBooks {
       if (isComplete && [...ids].some((id) => !held.has(id)))
         this.#fail('complete means held', `${name} is complete without ${[...ids].filter((id) => !held.has(id))}`);
       const listed = this.#listed(row, isComplete);
-      if (hasLetGo(after) && !isComplete) {
+      if (hasEvicted(after) && !isComplete) {
         if (row.found !== null && !listed.some(({ found }) => found === row.found))
-          this.#fail('figures agree', `${name}, of which something was let go: found ${row.found}`);
+          this.#fail('figures agree', `${name}, of which something was evicted: found ${row.found}`);
         continue;
       }
       const fitting = listed.filter(({ ids: all }) => isSame(all, ids));
@@ -545,7 +545,7 @@ const own = ({ gatherings = [] }: DatasetView) => gatherings.filter(({ id }) => 
 /** How the names of those begin that a schedule did not ask for. */
 export const otherGatherings = 'other-';
 
-const hasLetGo = ({ letGo }: DatasetView) => letGo.ads + letGo.gatherings > 0;
+const hasEvicted = ({ evicted }: DatasetView) => evicted.ads + evicted.gatherings > 0;
 
 const joined = (left: Listed, right: Listed): Listed => ({
   ids: [...new Set([...left.ids, ...right.ids])],

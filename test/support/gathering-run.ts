@@ -18,10 +18,10 @@ import { MemoryDatasets, memoryState, memoryTurns } from '../../src/state/memory
 import type { State } from '../../src/state/state.ts';
 import type { ReplicaState } from '../../src/state/store/store-state.ts';
 import {
+  cacheSeconds,
   type DatasetView,
   GatheringBooks,
   isSearchOfOne,
-  keptForSeconds,
   type MadeCall,
   otherGatherings,
   type Problem,
@@ -72,7 +72,7 @@ export class GatheringServers {
   #scenes = 0;
 
   /** Begins a schedule. */
-  begin({ rule, ads, keptIn, room }: GatheringSchedule): Scene {
+  begin({ rule, ads, storedIn, room }: GatheringSchedule): Scene {
     const padding = room === undefined ? 0 : adBytes;
     // It goes only on, as that by which the servers measure durations.
     const time = (this.#scene?.service.time ?? Date.parse('2026-11-20T10:00:00Z')) + dayMs;
@@ -81,7 +81,7 @@ export class GatheringServers {
     const now = () => service.time;
     const userIdOf = async () => userIdOfKey(apiKey);
     const datasets =
-      keptIn === 'files'
+      storedIn === 'files'
         ? new FileDatasets({ folder: this.#files, baseUrl, now, elapsed: now, userIdOf, warn: () => {} })
         : new MemoryDatasets(room === undefined ? {} : { maxBytesEach: room });
     this.#scene = { apiKey, service, clocks: [0, 0], datasets };
@@ -89,8 +89,8 @@ export class GatheringServers {
   }
 
   async server(schedule: GatheringSchedule, number: number): Promise<Server> {
-    const { keptIn, hasCache, budget } = schedule;
-    const name = `${keptIn} ${hasCache} ${budget} ${number}`;
+    const { storedIn, hasCache, budget } = schedule;
+    const name = `${storedIn} ${hasCache} ${budget} ${number}`;
     const known = await this.#servers.get(name);
     if (known && !known.isDead) return known;
     const opened = this.#open(schedule, number);
@@ -112,21 +112,21 @@ export class GatheringServers {
 
   #opened = 0;
 
-  async #open({ keptIn, hasCache, budget }: GatheringSchedule, number: number): Promise<Server> {
-    const account = keptIn === 'replicas' ? keptIn : `${++this.#opened}`;
+  async #open({ storedIn, hasCache, budget }: GatheringSchedule, number: number): Promise<Server> {
+    const account = storedIn === 'replicas' ? storedIn : `${++this.#opened}`;
     const about = { account, isDead: false, isKilled: false, endTurns: [] as Server['endTurns'] };
     const scene = () => this.#scene as Scene;
     const time = () => scene().service.time;
-    const limits = { cacheSeconds: hasCache ? keptForSeconds : 0, creditBudget: budget };
+    const limits = { cacheSeconds: hasCache ? cacheSeconds : 0, creditBudget: budget };
     const config = { ...readConfig({}), baseUrl, ...limits };
     const app = await openApp({
-      config: keptIn === 'files' ? { ...config, files: this.#files } : config,
+      config: storedIn === 'files' ? { ...config, files: this.#files } : config,
       log: createLog('silent', () => {}),
       now: () => time() + (scene().clocks[number] ?? 0),
       elapsed: time,
       random: () => 0,
       fetch: (url, request) => (server.isKilled ? never(request) : scene().service.fetchFor(account)(url, request)),
-      ...(keptIn !== 'files' && { shared: this.#shared(keptIn, scene, about) }),
+      ...(storedIn !== 'files' && { shared: this.#shared(storedIn, scene, about) }),
     });
     const server: Server = Object.assign(about, { app });
     return server;
@@ -136,13 +136,13 @@ export class GatheringServers {
   readonly #turns = memoryTurns();
 
   /** What replicas share, in the memory of this process; a server in memory shares it with nobody. */
-  #shared(keptIn: 'memory' | 'replicas', scene: () => Scene, server: Omit<Server, 'app'>): ReplicaState {
+  #shared(storedIn: 'memory' | 'replicas', scene: () => Scene, server: Omit<Server, 'app'>): ReplicaState {
     const shared: Partial<ReplicaState> = {
       now: () => scene().service.time,
       isUp: () => true,
       datasets: () => ({ of: (...args) => scene().datasets.of(...args), close: async () => {} }),
       state: (limits) => {
-        if (keptIn === 'memory') return memoryState(limits);
+        if (storedIn === 'memory') return memoryState(limits);
         // What is shared has a clock of its own, which is right.
         this.#sharedState ??= memoryState({ ...limits, now: () => scene().service.time });
         return this.#sharedState;
@@ -182,7 +182,7 @@ interface Process {
 
 /** Lets a schedule happen to real servers. Returns which promises were not kept. */
 async function runGatherings(schedule: GatheringSchedule, servers: GatheringServers): Promise<Problem[]> {
-  const { keptIn, steps, budget } = schedule;
+  const { storedIn, steps, budget } = schedule;
   const { service, clocks, datasets, apiKey } = servers.begin(schedule);
   const books = new GatheringBooks(service, budget);
   const adRows = new AdRowReader();
@@ -198,13 +198,13 @@ async function runGatherings(schedule: GatheringSchedule, servers: GatheringServ
     await client.connect(theirs);
     clients.push(client);
     processes[number] = { server, client };
-    if (keptIn !== 'replicas') refusing.delete(number);
+    if (storedIn !== 'replicas') refusing.delete(number);
   };
   const end = (server: Server) => {
     server.isDead = true;
     ended.push(server);
   };
-  const numberOf = (by: 0 | 1) => (keptIn === 'memory' ? 0 : by);
+  const numberOf = (by: 0 | 1) => (storedIn === 'memory' ? 0 : by);
 
   /** Processes that have heard that the key is refused. */
   const refusing = new Set<number>();
@@ -212,7 +212,7 @@ async function runGatherings(schedule: GatheringSchedule, servers: GatheringServ
 
   const apply = async (change: Change, sending?: Server) => {
     // A process that does not know yet whose key it is keeps in its memory what it has paid for.
-    if ('rejectedBy' in change && keptIn === 'files' && sending && !service.named.has(sending.account)) return;
+    if ('rejectedBy' in change && storedIn === 'files' && sending && !service.named.has(sending.account)) return;
     service.time++;
     if ('passMs' in change) {
       service.time += change.passMs;
@@ -234,7 +234,7 @@ async function runGatherings(schedule: GatheringSchedule, servers: GatheringServ
     } else if ('roomLeft' in change) {
       const dataset = await datasets.of({ tenantId: apiKey, apiKey });
       const known = (await dataset.contents()).gatherings.length;
-      const end = keptIn === 'files' ? 0 : otherOnes + mostGatherings - change.roomLeft - known;
+      const end = storedIn === 'files' ? 0 : otherOnes + mostGatherings - change.roomLeft - known;
       for (; otherOnes < end; otherOnes++) {
         const other = { ...otherGathering, id: `${otherGatherings}${otherOnes}`, question: `${otherOnes}` };
         await dataset.saveGathering(other);
@@ -273,7 +273,7 @@ async function runGatherings(schedule: GatheringSchedule, servers: GatheringServ
         const { cursor } = data;
         const isRefused = [error?.kind, data.error].includes('unauthorized');
         if (isRefused && service.rejectedBy !== undefined)
-          for (const one of keptIn === 'replicas' ? [0, 1] : [number]) refusing.add(one);
+          for (const one of storedIn === 'replicas' ? [0, 1] : [number]) refusing.add(one);
         if (verdicts === verdictsBefore) books.checkVerdict({ name, isError, isRefused, wasRejected, isRefusing });
         if ('search' in call && cursor) searched = { filters: call.search, cursor };
       },
@@ -290,7 +290,7 @@ async function runGatherings(schedule: GatheringSchedule, servers: GatheringServ
     let page = 0;
     let asking: MadeCall[] = [];
     let isBroken = false;
-    service.underWay = async (served) => {
+    service.inFlight = async (served) => {
       books.asked(served, asking, calls);
       if (page++ !== during?.page) return 'sent';
       const { happens } = during;
@@ -311,10 +311,10 @@ async function runGatherings(schedule: GatheringSchedule, servers: GatheringServ
       if (happens === 'cancel') {
         leaving.abort();
         await quiet();
-      } else if (keptIn !== 'memory') {
+      } else if (storedIn !== 'memory') {
         end(process.server);
         // What replicas do with the budget that a dead one has reserved is a matter of the state.
-        if (happens === 'kill' && (keptIn === 'files' || budget === undefined)) {
+        if (happens === 'kill' && (storedIn === 'files' || budget === undefined)) {
           servers.kill(process.server);
           killed.abort();
           return 'lost';
@@ -352,7 +352,7 @@ async function runGatherings(schedule: GatheringSchedule, servers: GatheringServ
     const tables: Record<string, object[]> = {};
     for await (const { table, rows } of snapshotOf(adRows, apiKey, contents).tables({ json: true }))
       tables[table] = [...(tables[table] ?? []), ...rows];
-    return { ...(tables as unknown as DatasetView), letGo: contents.letGo };
+    return { ...(tables as unknown as DatasetView), evicted: contents.evicted };
   };
 
   const ask = async (name: string, args: object): Promise<Result> => {
@@ -361,11 +361,11 @@ async function runGatherings(schedule: GatheringSchedule, servers: GatheringServ
   };
 
   try {
-    for (let number = 0; number < (keptIn === 'memory' ? 1 : 2); number++) await start(number);
+    for (let number = 0; number < (storedIn === 'memory' ? 1 : 2); number++) await start(number);
     for (const step of steps) {
       if ('call' in step) await stepOf(step);
       else if ('change' in step) await apply(step.change);
-      else if (keptIn !== 'memory') {
+      else if (storedIn !== 'memory') {
         const { server } = processes[step.restart] as Process;
         end(server);
         await server.app.close();
@@ -373,11 +373,11 @@ async function runGatherings(schedule: GatheringSchedule, servers: GatheringServ
       }
       if (books.problems.length > 0) return books.problems;
     }
-    service.underWay = async () => 'sent';
+    service.inFlight = async () => 'sent';
     service.rejectedBy = undefined;
     const last = await view();
     books.checkNewest(last);
-    for (const { id } of last.letGo.ads > 0 ? [] : books.mostChanged(3)) {
+    for (const { id } of last.evicted.ads > 0 ? [] : books.mostChanged(3)) {
       const { data, isError } = await ask('get_ad', { adId: id, seen: true, detail: 'full' });
       if (!isError) books.checkSeen(id, data.ad);
     }

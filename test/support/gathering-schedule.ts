@@ -51,7 +51,7 @@ export interface GatheringSchedule {
   rule: Omit<ServiceRule, 'padding'>;
   /** Ads at the beginning. */
   ads: number;
-  keptIn: 'memory' | 'files' | 'replicas';
+  storedIn: 'memory' | 'files' | 'replicas';
   hasCache: boolean;
   /** What one process may spend, or all replicas together. */
   budget: number | undefined;
@@ -173,7 +173,7 @@ export const gatheringSchedules: fc.Arbitrary<GatheringSchedule> = fc.record({
     totals: fc.constantFrom<Totals>('right', 'right', 'right', 'none', 'none at the end', 'zero', 'low', 'high'),
   }),
   ads: fc.nat(most),
-  keptIn: fc.constantFrom('memory', 'files', 'replicas'),
+  storedIn: fc.constantFrom('memory', 'files', 'replicas'),
   hasCache: fc.boolean(),
   budget: weighted<number | undefined>([3, fc.constant(undefined)], [1, fc.constantFrom(3, 12)]),
   room: weighted<number | undefined>([8, fc.constant(undefined)], [1, fc.constantFrom(60_000, 90_000)]),

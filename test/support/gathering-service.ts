@@ -75,8 +75,8 @@ export const questionOf = (filters: Filters | undefined, collection?: string): s
 /** Asked in place of a network: a service whose ads come, change and go, and which keeps a list of what it sent. */
 export class GatheringService {
   readonly pages: ServedPage[] = [];
-  /** Done while a page is under way: paid for, and not sent yet. Returns whether it will ever be sent. */
-  underWay: (page: ServedPage) => Promise<'sent' | 'lost' | 'broken off'> = async () => 'sent';
+  /** Done while a page is in flight: paid for, and not sent yet. Returns whether it will ever be sent. */
+  inFlight: (page: ServedPage) => Promise<'sent' | 'lost' | 'broken off'> = async () => 'sent';
   /** Receives the ads of each answer, in the order in which answers arrive. */
   onArrival: (ads: readonly AdFields[], arrived: number) => void = () => {};
   charged = 0;
@@ -220,7 +220,7 @@ export class GatheringService {
     this.pages.push(page);
     this.charged += charged;
     const text = JSON.stringify(body);
-    const fate = await this.underWay(page);
+    const fate = await this.inFlight(page);
     this.time++;
     if (fate === 'lost') await never({ signal });
     if (fate === 'broken off') throw new AdLibraryError({ kind: 'network' });

@@ -74,7 +74,7 @@ test('a week of checks tells what is true, whatever ends them early', async ({ u
         for (const { maxCredits, fault, gathersBefore } of calls) {
           if (gathersBefore) await server.call('gather_ads', { filters: { part: 0 }, maxCredits: 50, fresh: true });
           const before = service.charged;
-          const kept = fault?.kind === 'cancel' ? await creditsKept(server) : 0;
+          const kept = fault?.kind === 'cancel' ? await cachedCredits(server) : 0;
           const leaving = new AbortController();
           let searches = 0;
           service.instead = () => {
@@ -90,7 +90,7 @@ test('a week of checks tells what is true, whatever ends them early', async ({ u
           service.instead = () => undefined;
           // What nobody waits for any more is kept, too: not a day later, as the clock of this test would have it.
           if (result === undefined && fault?.kind === 'cancel')
-            await expect.poll(() => creditsKept(server), { timeout: 10_000 }).toBe(kept + service.charged - before);
+            await expect.poll(() => cachedCredits(server), { timeout: 10_000 }).toBe(kept + service.charged - before);
           // Nobody knows whether what a server sends while it ends arrives: that is told again.
           const isEnding = fault?.kind === 'server ends' && searches >= fault.at;
           if (isEnding) server = await open();
@@ -120,10 +120,10 @@ test('a week of checks tells what is true, whatever ends them early', async ({ u
   );
 }, 180_000);
 
-async function creditsKept({ call }: Pick<TestServer, 'call'>): Promise<number> {
+async function cachedCredits({ call }: Pick<TestServer, 'call'>): Promise<number> {
   const sql = 'SELECT coalesce(sum(charged), 0) FROM gatherings';
   const { rows } = (await call('query_ads', { sql })).data as { rows?: number[][] };
-  return rows?.[0]?.[0] ?? creditsKept({ call });
+  return rows?.[0]?.[0] ?? cachedCredits({ call });
 }
 
 function compare(check: CheckView, base: Snapshot | undefined, state: Snapshot): void {

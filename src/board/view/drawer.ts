@@ -82,7 +82,7 @@ function contentOf(ad: BoardAd, view: View, aboveCopy: Part[], belowCopy: Part[]
     ...belowCopy,
     runBar(ad, view.state.axis),
     labelsOf(ad),
-    factsOf(ad),
+    factList(ad),
   ].filter((part) => part !== undefined && part !== false);
 }
 
@@ -122,7 +122,7 @@ function linkOf({ landingUrl }: BoardAd, view: View): HTMLElement | false {
   return button(`Open ${hostname} ↗`, () => void open(), { class: 'link' });
 }
 
-function factsOf(ad: BoardAd): HTMLElement {
+function factList(ad: BoardAd): HTMLElement {
   const { startedAt, lastSeenAt, endDate, countries, publisherPlatform, audienceReach, duplicates } = ad;
   const facts: [string, string | undefined][] = [
     ['Ran', [runOf(ad), stateOf(ad) || 'unknown whether it still runs'].filter(Boolean).join(', ')],

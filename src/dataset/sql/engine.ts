@@ -63,8 +63,11 @@ export class SqlEngine {
     }
   }
 
-  /** Ends the filling of tables: what follows can only read, and only so much; not the JSON where there is none. */
-  seal(interruption: Interruption, json: boolean): void {
+  /**
+   * Ends the filling of tables. Later statements can only read, within limits, and not the JSON where it was not
+   * loaded.
+   */
+  lockDown(interruption: Interruption, json: boolean): void {
     const { capi } = this.#sqlite;
     this.#interruption = interruption;
     for (const writer of this.#writers.values()) writer.close();
@@ -78,7 +81,7 @@ export class SqlEngine {
     capi.sqlite3_set_authorizer(
       this.#db,
       (_, code, first, second) => {
-        const allowed = mayUse({ code, first: first || '', second: second || '' }, capi);
+        const allowed = isAllowed({ code, first: first || '', second: second || '' }, capi);
         const missing = !json && code === capi.SQLITE_READ && second === 'json' && isOurs(first);
         if (allowed && !missing) return capi.SQLITE_OK;
         this.#denied ??= allowed ? 'json' : 'refused';
@@ -219,8 +222,8 @@ const ofTheEngine = /^(?:sqlite_|pragma_|dbstat|bytecode|tables_used|fts\d|rtree
 const refusedFunction =
   /^(?:load_extension|readfile|writefile|edit|eval|sqlite_.*|fts\d.*|rtree.*|bm25|highlight|snippet|match|unknown|last_insert_rowid|changes|total_changes)$/i;
 
-/** Reading is all a statement may do. What it is made of is never looked at, only what the engine is about to do. */
-export function mayUse({ code, first, second }: Action, codes: ActionCodes): boolean {
+/** A statement may only read. The text of a statement is never checked, only what the engine is about to do. */
+export function isAllowed({ code, first, second }: Action, codes: ActionCodes): boolean {
   if (code === codes.SQLITE_SELECT || code === codes.SQLITE_RECURSIVE) return true;
   if (code === codes.SQLITE_FUNCTION) return !refusedFunction.test(second ?? '');
   if (code !== codes.SQLITE_READ) return false;

@@ -180,14 +180,14 @@ export class SqlPool {
     try {
       // The worker loads one part while the next is made.
       let loaded = Promise.resolve();
-      for await (const [table, rows] of partsOf(snapshot, json)) {
+      for await (const [table, rows] of batchesOf(snapshot, json)) {
         await loaded;
         loaded = this.#ask(worker, ['load', table, rows], signal, loadMs);
         // Avoids an unhandled rejection; the next await throws it.
         loaded.catch(() => {});
       }
       await loaded;
-      await this.#ask(worker, ['seal', json], signal, loadMs);
+      await this.#ask(worker, ['lockDown', json], signal, loadMs);
     } catch (error) {
       await worker.end();
       throw error;
@@ -226,7 +226,7 @@ interface Loading {
 const partRows = 500;
 const partSize = 4_000_000;
 
-async function* partsOf(snapshot: Snapshot, json: boolean): AsyncGenerator<[TableName, Cell[][]]> {
+async function* batchesOf(snapshot: Snapshot, json: boolean): AsyncGenerator<[TableName, Cell[][]]> {
   const waiting = new Map<TableName, { rows: Cell[][]; size: number }>();
   for await (const { table, rows } of snapshot.tables({ json })) {
     // A name that no row has stands for the column that is not wanted.

@@ -33,7 +33,7 @@ const engine = await SqlEngine.open(limits);
 const methods = {
   load: (table: TableName, rows: Cell[][]) => engine.load(table, rows),
   /** Ends the loading. Without JSON a statement that reads it fails with the reason `json`. */
-  seal: (json: boolean) => engine.seal(interruption, json),
+  lockDown: (json: boolean) => engine.lockDown(interruption, json),
   query(sql: string, options: QueryOptions): SqlResult {
     const reader = engine.prepare(sql);
     try {

@@ -10,10 +10,10 @@ import type { Database } from '../database/database.ts';
 /** A picture that was fetched: the file that holds it and its size in bytes, or why there is none. */
 export type FetchedPicture = { address: string } & ({ file: string; bytes: number } | { problem: string });
 
-/** What is to be fetched of the next ads. `last` is the number to go on after; null at the end. */
-export type MissingPictures = { addresses: string[]; last: number | null; keptBytes: number };
+/** The pictures to fetch of the next ads. `last` is the number of the last of these ads; null at the end. */
+export type MissingPictures = { addresses: string[]; last: number | null; storedBytes: number };
 
-export type KeptPictures = ReturnType<typeof picturesIn>;
+export type StoredPictures = ReturnType<typeof picturesIn>;
 export type Picture = { bytes: Uint8Array; type: string };
 
 const adsAtATime = 25;
@@ -44,7 +44,7 @@ export function picturesIn(database: Database, now: () => number) {
         database.get<{ bytes: number }>(
           'SELECT coalesce(sum(bytes), 0) AS bytes FROM (SELECT DISTINCT file, bytes FROM pictures)',
         ) ?? {};
-      return { addresses: [...wanted], last: ads.at(-1)?.number ?? null, keptBytes: bytes };
+      return { addresses: [...wanted], last: ads.at(-1)?.number ?? null, storedBytes: bytes };
     },
     /** Notes what was written to the folder. */
     keep(folder: string, fetched: readonly FetchedPicture[]) {
@@ -118,8 +118,8 @@ export type KeepOptions = {
 
 /** The pictures of a library, maybe one of another process. */
 type Noted = {
-  missing(...given: Parameters<KeptPictures['missing']>): MissingPictures | Promise<MissingPictures>;
-  keep(...given: Parameters<KeptPictures['keep']>): unknown;
+  missing(...given: Parameters<StoredPictures['missing']>): MissingPictures | Promise<MissingPictures>;
+  keep(...given: Parameters<StoredPictures['keep']>): unknown;
 };
 
 const atOnce = 6;
@@ -151,12 +151,12 @@ export async function keepPictures(pictures: Noted, options: KeepOptions): Promi
   }
 
   for (let after = 0; ; ) {
-    const { addresses, last, keptBytes } = await pictures.missing(after, isAgain);
+    const { addresses, last, storedBytes } = await pictures.missing(after, isAgain);
     if (last === null) return report;
     after = last;
     const done: FetchedPicture[] = [];
     const waiting = [...addresses];
-    let bytes = keptBytes;
+    let bytes = storedBytes;
     const fetchNext = async () => {
       for (let address = waiting.shift(); address !== undefined; address = waiting.shift()) {
         if (bytes >= maxBytes) {

@@ -4,7 +4,7 @@ import { type OperationName, operations } from '../../api/call.ts';
 import type { Account, ErrorBody, Identity, ItemType } from '../../api/schemas.ts';
 import { type Database, openDatabase } from '../database/database.ts';
 import { indexMissingRecords, type Records, recordsIn } from '../database/records.ts';
-import { type KeptPictures, picturesIn } from '../import/pictures.ts';
+import { picturesIn, type StoredPictures } from '../import/pictures.ts';
 import { readSearch, runSearch } from '../search/search-request.ts';
 import { type Caller, collectionsIn, type Keys, keysIn, maxBodyBytes, type Random, terms } from './accounts.ts';
 import { meterIn } from './meter.ts';
@@ -31,8 +31,8 @@ export type LibraryOptions = {
   checkLock?: () => void;
   /** Whether people may look at it in a browser: only where it is bound to loopback. */
   hasPages?: boolean | undefined;
-  /** Reads a picture of demo data by its name: of a library that has such data, whose pages say so. */
-  demoPicture?: KeptPictures['read'];
+  /** Reads a picture of demo data by its name. Present if the library has demo data; then its pages say so. */
+  demoPicture?: StoredPictures['read'];
   /** Receives errors that callers only see as a 500. */
   onError?: ((error: unknown) => void) | undefined;
 };

@@ -215,9 +215,9 @@ export function createCallerKeys(options: CallerKeysOptions): CallerKeys {
       const passed = minute - count.msLeft;
       const turn = rejected.get(tenantId) ? undefined : turnOf(tenantId);
       const isTurn = turn !== undefined && turn === Math.floor(passed / partMs);
-      const isLetIn = isTurn && (await inTurn.add(`${turn} ${address}`, 1)).tried <= Math.ceil(perMinute / parts);
+      const isAdmitted = isTurn && (await inTurn.add(`${turn} ${address}`, 1)).tried <= Math.ceil(perMinute / parts);
       const msToTurn = (turn ?? 0) * partMs - passed;
-      if (!isLetIn) return Math.max(1, Math.ceil((msToTurn > 0 ? msToTurn : count.msLeft) / 1000));
+      if (!isAdmitted) return Math.max(1, Math.ceil((msToTurn > 0 ? msToTurn : count.msLeft) / 1000));
     }
     pending.set(tenantId, { address, isCounted });
     return undefined;

@@ -8,7 +8,7 @@ import type { Credentials } from '../../api/client.ts';
 import type { Log, OnCall } from '../../log/log.ts';
 import type { Catalog } from '../../mcp/catalog.ts';
 import { isMessage, isWork, withoutNulls } from '../../mcp/protocol.ts';
-import { type Answers, limitWork, Places, type WorkLimits } from '../limits.ts';
+import { type AnswerMemory, limitWork, Places, type WorkLimits } from '../limits.ts';
 import {
   type AddressOf,
   type AllowedNames,
@@ -59,8 +59,8 @@ interface Replicas {
 }
 
 interface HttpApp {
-  /** The memory that its answers take. */
-  answers: Answers<ServerResponse>;
+  /** The memory that answers take. */
+  answers: AnswerMemory<ServerResponse>;
   fetch: Hono<Authenticated>['fetch'];
   /** Refuses new requests; resolves when no call is running or waiting. */
   drain(): Promise<void>;

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
-import { Answers } from '../limits.ts';
+import { AnswerMemory } from '../limits.ts';
 
 export interface Listener {
   /** `http://HOST:PORT` as this machine reaches it; the system chooses the port if 0 was asked for. */
@@ -23,7 +23,7 @@ export interface ListenOptions {
   fastAnswers?: boolean;
   bounds?: Partial<ConnectionBounds>;
   /** The memory that answers take, where it is also reserved before they are made. */
-  answers?: Answers<ServerResponse>;
+  answers?: AnswerMemory<ServerResponse>;
 }
 
 type Handler = (request: Request, environment: object) => Response | Promise<Response>;
@@ -100,7 +100,7 @@ type Answer = (request: IncomingMessage, response: ServerResponse) => unknown;
 function serveConnections(
   server: Server,
   answer: Answer,
-  { answers, ...bounds }: ConnectionBounds & { answers: Answers<ServerResponse> },
+  { answers, ...bounds }: ConnectionBounds & { answers: AnswerMemory<ServerResponse> },
 ): () => void {
   const { note, closeResting } = boundConnections(server, bounds.maxConnections);
   const pipelines = new WeakMap<Socket, { unanswered: number; last: Promise<void> }>();
@@ -170,8 +170,8 @@ function boundConnections(server: Server, maxConnections: number) {
 export const maxAnswerBytes = 128 * 1024 * 1024;
 
 /** The memory that answers of a server take. */
-export const createAnswers = (maxBytes = maxAnswerBytes, maxPerTenant = maxBytes): Answers<ServerResponse> =>
-  new Answers({
+export const createAnswers = (maxBytes = maxAnswerBytes, maxPerTenant = maxBytes): AnswerMemory<ServerResponse> =>
+  new AnswerMemory({
     maxBytes,
     maxPerTenant,
     end: ({ socket }) => void socket?.destroy(),

@@ -314,7 +314,7 @@ class FileDataset implements Dataset {
 
 type AnyRecord = DatasetRecord | RecordStep;
 
-export interface KeptAccount {
+export interface StoredAccount {
   path: string;
   baseUrl: string | undefined;
   ads: number;
@@ -325,8 +325,8 @@ export interface KeptAccount {
   bytes: number;
 }
 
-/** What a folder keeps, in files and as earlier versions wrote it. */
-export async function keptAccounts(files: string): Promise<KeptAccount[]> {
+/** The accounts of a folder, in files and in the folders of earlier versions. */
+export async function storedAccounts(files: string): Promise<StoredAccount[]> {
   const kept = [];
   for (const path of await pathsIn(accountsFolder(files), /^[\da-f]{32}\.jsonl$/)) {
     const lines = String(await readFile(path)).split('\n');
@@ -342,7 +342,7 @@ export async function keptAccounts(files: string): Promise<KeptAccount[]> {
   return kept;
 }
 
-function countedAs(path: string, baseUrl: string | undefined, records: AnyRecord[], bytes: number): KeptAccount {
+function countedAs(path: string, baseUrl: string | undefined, records: AnyRecord[], bytes: number): StoredAccount {
   const [dataset, own] = [new MemoryDataset(), new RecordTable()];
   for (const record of records) record.kind === 'own' ? own.apply(record) : dataset.apply(record);
   const { ads, pages, gatherings } = dataset.contents();

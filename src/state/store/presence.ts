@@ -8,9 +8,9 @@ export const beatMs = 2000;
 const deadMs = 7500;
 /** How long budgets stay closed in a store that was found empty: whoever lives and knew another one has noticed by then. */
 export const newMs = 3000;
-/** Longer than anything is kept. */
-const keptMs = 500 * 86_400_000;
-/** How long a process is remembered that says nothing any more, in milliseconds, and how many epochs are. */
+/** Longer than the lifetime of any other document. */
+const historyTtlMs = 500 * 86_400_000;
+/** How long a silent process is remembered, in milliseconds, and how many epochs are remembered. */
 const rememberedMs = 600_000;
 const maxReplaced = 20;
 
@@ -93,7 +93,7 @@ export class Presence {
         const beats = known.beats + 1;
         const processes = { ...Object.fromEntries(heard), [this.id]: { at: now, beat: beats } };
         const history = { ...known, beats, processes };
-        return { next: history, ttlMs: keptMs, result: { now, history } };
+        return { next: history, ttlMs: historyTtlMs, result: { now, history } };
       },
     );
     if (now - this.#beat.at > 2.5 * beatMs) this.#regularSince = now;
@@ -165,7 +165,7 @@ export class Presence {
       if (doc === undefined) return { result: undefined };
       const { doubt, beats, since, ...rest } = doc;
       const next = { ...rest, beats: beats + 1, since: since - newMs };
-      return { ...(doubt && { next, ttlMs: keptMs }), result: doc };
+      return { ...(doubt && { next, ttlMs: historyTtlMs }), result: doc };
     });
   }
 

@@ -12,8 +12,8 @@ import type { CallClaims, CallOutcome, Claim, OnLost } from '../state.ts';
 import { stateUnavailable } from './guarded-store.ts';
 import { readAnswer, type Shared, type WrittenAnswer, writeAnswer } from './parts.ts';
 
-/** A call in progress, if any, and for a while how those before it ended. */
-interface KeptClaim {
+/** A call in progress, if any, and the outcomes of earlier calls for a while. */
+interface StoredClaim {
   running?: { id: string; owner: string; at: number; isAwaited: boolean };
   ended: Record<string, { at: number; outcome?: WrittenOutcome }>;
 }
@@ -38,7 +38,7 @@ export function storeClaims(shared: Shared): CallClaims {
 
   /** @param awaited the call that this one waited for */
   const take = (key: string, id: string, awaited: string | undefined) =>
-    documents.update<KeptClaim, Taken>(key, (doc, now, version) => {
+    documents.update<StoredClaim, Taken>(key, (doc, now, version) => {
       const ended = recent(doc?.ended ?? {}, now);
       const { running } = doc ?? {};
       const outcome = awaited === undefined ? undefined : ended[awaited]?.outcome;
@@ -53,13 +53,13 @@ export function storeClaims(shared: Shared): CallClaims {
         const result = { other: { id: running.id, version }, lost: [] };
         return { ...(!running.isAwaited && { next, ttlMs: lostMs }), result };
       }
-      const next: KeptClaim = { running: { id, owner: presence.id, at: now, isAwaited: false }, ended };
+      const next: StoredClaim = { running: { id, owner: presence.id, at: now, isAwaited: false }, ended };
       return { next, ttlMs: lostMs, result: { lost: lostIn(ended) } };
     });
 
   /** Returns the claims of this call whose processes have died, and that it did not know of. */
   const end = (key: string, id: string, outcome: CallOutcome | undefined) =>
-    documents.update<KeptClaim, string[]>(key, (doc, now) => {
+    documents.update<StoredClaim, string[]>(key, (doc, now) => {
       const ended = recent(doc?.ended ?? {}, now);
       const { running } = doc ?? {};
       if (running?.id !== id) return { result: lostIn(ended) };
@@ -119,9 +119,9 @@ const unknown: Claim = { kind: 'granted', end: async () => {} };
 const isLost = (outcome: WrittenOutcome | undefined): outcome is { isLost: true } =>
   outcome !== undefined && 'isLost' in outcome;
 
-const lostIn = (ended: KeptClaim['ended']): string[] => Object.keys(ended).filter((id) => isLost(ended[id]?.outcome));
+const lostIn = (ended: StoredClaim['ended']): string[] => Object.keys(ended).filter((id) => isLost(ended[id]?.outcome));
 
-const recent = (ended: KeptClaim['ended'], now: number): KeptClaim['ended'] =>
+const recent = (ended: StoredClaim['ended'], now: number): StoredClaim['ended'] =>
   Object.fromEntries(
     Object.entries(ended).filter(([, { at, outcome }]) => now - at < (isLost(outcome) ? lostMs : endedMs)),
   );

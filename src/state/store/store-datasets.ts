@@ -271,7 +271,7 @@ class DatasetCopy {
       }
       this.#dropBefore(part.floor);
       const { a: ads = 0, p: pages = 0, g: gatherings = 0 } = part.gone;
-      this.dataset.goneElsewhere = { ads, pages, gatherings };
+      this.dataset.evictedElsewhere = { ads, pages, gatherings };
       this.dataset.fit();
       isLast = part.isLast;
       await setImmediate();

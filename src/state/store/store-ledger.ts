@@ -207,13 +207,13 @@ export interface Account {
   balance?: BalanceReading;
   /** Leases that were ever given. */
   number: number;
-  /** Of calls in progress, and of those whose process died: these count until they are settled after all. */
-  leases: Record<string, KeptLease>;
+  /** Leases of calls in progress, and of calls whose process died, which count until they are settled after all. */
+  leases: Record<string, StoredLease>;
   /** The last settlements without a lease: one that comes again counts once. */
   settled: string[];
 }
 
-interface KeptLease extends ReserveRequest {
+interface StoredLease extends ReserveRequest {
   number: number;
   owner: string;
   at: number;
@@ -254,7 +254,7 @@ export function creditAccount(account: Account = emptyAccount()): CreditAccount 
   return {
     ...{ spent, uncertain, calls, remaining, savedCalls, savedCredits },
     reserved: leases.reduce((sum, { credits }) => sum + credits, 0),
-    paidUnderWay: leases.filter(({ paid }) => paid).length,
+    paidInFlight: leases.filter(({ paid }) => paid).length,
     prices: pricesIn(prices),
     ...(day !== undefined && { day }),
   };
@@ -264,7 +264,7 @@ export function creditAccount(account: Account = emptyAccount()): CreditAccount 
  * What time has done to an account: spending has ended, even if somebody keeps asking, and what the call of a process
  * that died may have cost counts as spent. Returns whether anything changed.
  */
-function passTime(account: Account, now: number, isLost: (id: string, lease: KeptLease) => boolean): boolean {
+function passTime(account: Account, now: number, isLost: (id: string, lease: StoredLease) => boolean): boolean {
   let isChanged = false;
   if (account.paidAt > 0 && account.paidAt + spendingEndsAfter <= now && open(account).length === 0) {
     Object.assign(account, { spent: 0, uncertain: 0, calls: 0, paidAt: 0, leases: {} });

@@ -31,8 +31,8 @@ const cursorLimits = { ttlMs: day, maxBytes: 2 * MB };
 const exportLimits = { ttlMs: exportTtl, maxBytes: 64 * MB };
 const maxExports = 50;
 const exportPartBytes = 256 * 1024;
-/** How long it is known what was removed, and which keys were rejected: longer than anything that is kept. */
-const keptMs = 30 * day;
+/** How long removals and rejected keys are remembered: longer than anything else lives. */
+const markTtlMs = 30 * day;
 /** How long accepted keys are remembered, and tried ones are counted, in milliseconds. */
 const acceptedMs = 900_000;
 const triedMs = 60_000;
@@ -144,7 +144,7 @@ function removalsIn(documents: Documents, keyOf: Shared['keyOf']) {
         else pending.set(key, left);
       };
       pending.set(key, (pending.get(key) ?? 0) + 1);
-      await retries.do(() => documents.write(key, () => ({}), keptMs).then(done), { giveUp: done });
+      await retries.do(() => documents.write(key, () => ({}), markTtlMs).then(done), { giveUp: done });
     },
   };
 }
@@ -300,7 +300,7 @@ function sharedRejectedKeys({ documents, store, retries, keyOf }: Shared): Rejec
       const giveUp = () => void pending.delete(tenantId);
       const work = async () => {
         if (pending.has(tenantId) && (await hasSomething(tenantId)))
-          await documents.write(keyOfTenant(tenantId), () => ({}), keptMs);
+          await documents.write(keyOfTenant(tenantId), () => ({}), markTtlMs);
         giveUp();
       };
       await retries.do(work, { giveUp });
@@ -349,7 +349,7 @@ function sharedKeys({ documents, keyOf, seal }: Shared) {
     connections: {
       read: async <Doc>(tenantId: string) => (await documents.read<Doc>(keyOf(tenantId, 'connections'))).doc,
       update: <Doc, Result>(tenantId: string, change: (doc?: Doc) => { next?: Doc; result: Result }) =>
-        documents.update<Doc, Result>(keyOf(tenantId, 'connections'), (doc) => ({ ...change(doc), ttlMs: keptMs })),
+        documents.update<Doc, Result>(keyOf(tenantId, 'connections'), (doc) => ({ ...change(doc), ttlMs: markTtlMs })),
     },
     /** Unknown keys that addresses tried. While the store is away, each replica counts its own. */
     tried: (own: TriedKeys): TriedKeys => ({

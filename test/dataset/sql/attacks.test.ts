@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'vitest';
 import { AdLibraryError } from '../../../src/api/call.ts';
-import { mayUse, SqlEngine } from '../../../src/dataset/sql/engine.ts';
+import { isAllowed, SqlEngine } from '../../../src/dataset/sql/engine.ts';
 import { type Snapshot, SqlPool } from '../../../src/dataset/sql/pool.ts';
 import { statementLimits } from '../../../src/dataset/sql/statement.ts';
 import { snapshotOf, someAds } from './snapshots.ts';
@@ -175,7 +175,7 @@ test('of the functions this build has, only those looked at may be used', async 
   const allowed: string[] = [];
   while (reader.step()) {
     const second = String(reader.row((text) => text)[0]);
-    if (mayUse({ code: codes.SQLITE_FUNCTION, first: '', second }, codes)) allowed.push(second);
+    if (isAllowed({ code: codes.SQLITE_FUNCTION, first: '', second }, codes)) allowed.push(second);
   }
   expect(allowed.toSorted()).toEqual(harmless.split(' ').toSorted());
 });

@@ -185,7 +185,7 @@ test('more exports than there are workers shut out no statement of another tenan
   for (const error of await Promise.all(exports)) expect(error).toBe(left);
 });
 
-test('statements of its own tenant run while an export is under way, and both are of their version', async () => {
+test('statements of its own tenant run while an export is in progress, and both are of their version', async () => {
   const first = snapshotOf('both', someAds(1200));
   const ids = await pool.export(first, { sql: 'select id from ads order by duplicates' }, async ({ rows }) => {
     const seen: unknown[] = [];

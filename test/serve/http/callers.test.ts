@@ -95,7 +95,7 @@ describe('callers', () => {
   });
 });
 
-describe('a call under way', () => {
+describe('a call in flight', () => {
   const added = { collection: {}, itemType: 'ads', itemId: uuidOf('i'), added: true };
   const saving = (collection: string) => ({ collectionId: uuidOf(collection), itemType: 'ads', itemId: uuidOf('i') });
 

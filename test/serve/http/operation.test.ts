@@ -115,7 +115,7 @@ describe('operation', () => {
 });
 
 describe('a server that is closed', () => {
-  test('delivers what is under way, and refuses what is new on connections that are open', async ({
+  test('delivers what is in progress, and refuses what is new on connections that are open', async ({
     serve,
     upstream,
   }) => {
@@ -124,7 +124,7 @@ describe('a server that is closed', () => {
     const other = keepAlive(server.origin);
     const ready = () => other.send({ method: 'GET', path: '/readyz' });
     expect((await ready()).json).toEqual({ status: 'ready' });
-    const underWay = post('svc_live_a');
+    const inFlight = post('svc_live_a');
     await upstream.reached(1);
     const closed = server.close(5000);
     expect(await ready()).toMatchObject({ status: 503, json: { status: 'draining' } });
@@ -132,8 +132,8 @@ describe('a server that is closed', () => {
     expect(late).toMatchObject({ status: 503, headers: { connection: 'close', 'retry-after': '1' } });
     expect(late.text).toContain('This server is shutting down.');
     gate.open();
-    expect((await underWay).json).toMatchObject({ result: { structuredContent: { authenticated: true } } });
-    expect((await underWay).headers.connection).toBe('close');
+    expect((await inFlight).json).toMatchObject({ result: { structuredContent: { authenticated: true } } });
+    expect((await inFlight).headers.connection).toBe('close');
     await closed;
     other.close();
   });

@@ -89,7 +89,7 @@ test('each day has its budget, and a clock that jumps opens none twice', async (
   expect(await open().read('t')).toMatchObject({ day: '2026-11-24', spent: 10 });
 });
 
-test('what is under way at midnight counts on the day on which it ends, and is reserved until then', async () => {
+test('what is in progress at midnight counts on the day on which it ends, and is reserved until then', async () => {
   const { clock, open } = dayOf();
   const lease = leaseOf(await open().reserve('t', full));
   clock.now = noon + 12 * hour + 1;

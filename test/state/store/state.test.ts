@@ -264,10 +264,10 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
       expect(await idsIn(await one.dataset())).toHaveLength(100);
       one.network.isTight = true;
       await add(await one.dataset(), 100, { id: 'last' });
-      const { ads, letGo } = await (await one.dataset()).contents();
+      const { ads, evicted } = await (await one.dataset()).contents();
       expect(ads.length).toBeLessThan(90);
       expect(ads.at(-1)?.id).toBe('last');
-      expect(ads.length + letGo.ads).toBe(101);
+      expect(ads.length + evicted.ads).toBe(101);
       expect(one.warned).toContain('the shared state is nearly full: less is kept of each key');
     });
 

@@ -50,9 +50,12 @@ const maxUris = 2000;
 
 /** Of metadata documents: bytes, milliseconds, how many at once and how long others wait, how many in a minute for all and for one address. */
 const limits = { bytes: 5 * 1024, ms: 5000, atOnce: 4, waitMs: 15_000, perMinute: 60, perAddress: 40 };
-const keptMs = 600_000;
-const maxKept = 1000;
-/** Names that do not exist and those inside are answered at the same time, so that nobody learns which of both it is. */
+const cacheMs = 600_000;
+const maxCached = 1000;
+/**
+ * The time after which names that do not exist and names inside the network are answered, so that nobody learns which
+ * of the two holds.
+ */
 const notPublicMs = 2000;
 
 const Metadata = z.looseObject({
@@ -69,7 +72,7 @@ const MetadataDocument = Metadata.extend({
 export function createClients(options: ClientsOptions): Clients {
   const { secret, now, fetches } = options;
   const seal = createSeal({ secret, use: 'sign-in' });
-  const documents = new LRUCache<string, Client>({ max: maxKept, ttl: keptMs, ttlResolution: 0, perf: { now } });
+  const documents = new LRUCache<string, Client>({ max: maxCached, ttl: cacheMs, ttlResolution: 0, perf: { now } });
   const inFlight = new Map<string, ReturnType<Clients['find']>>();
   const slots = new Places(limits.atOnce);
   const openAgent = options.openAgent ?? openPublicAgent;

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Client } from './clients.ts';
 
-/** What the page shows of who asks. */
-export interface PageRequest {
+/** What the page shows of the app that asks. */
+export interface SignInPage {
   client: Pick<Client, 'name' | 'host'>;
   /** Where the answer goes. */
   redirectUri: string;
@@ -93,7 +93,7 @@ export function hostOf(redirectUri: string): string {
 }
 
 /** The page on which a person lets an app use their key. */
-export function signInPage({ client, redirectUri, fields }: PageRequest, problem?: FormProblem): string {
+export function signInPage({ client, redirectUri, fields }: SignInPage, problem?: FormProblem): string {
   const { name, host } = client;
   const shownName = escaped((name ?? '').replace(/[“”"]/g, "'"));
   const who = name === undefined ? 'an app' : `“${shownName}”`;

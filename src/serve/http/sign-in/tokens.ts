@@ -146,8 +146,8 @@ export function createTokens(options: TokensOptions): Tokens {
       const isRenewed = await connections.update(credentials.tenantId, (all = {}) => {
         const { [content.f]: found, ...others } = all;
         if (found === undefined) return { result: false };
-        const wasKept = again && found.renewed === renewed.renewed && found.at === renewed.at;
-        if (found.renewed !== content.n && !wasKept) return { next: others, result: false };
+        const wasStored = again && found.renewed === renewed.renewed && found.at === renewed.at;
+        if (found.renewed !== content.n && !wasStored) return { next: others, result: false };
         if (content.e <= at) return { result: false };
         return { next: { ...others, [content.f]: renewed }, result: true };
       });

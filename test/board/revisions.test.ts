@@ -35,7 +35,7 @@ async function findsBoard(client: TestClient): Promise<void> {
   expect(given).toMatchObject({ ads: ids.map((id) => ({ id })), left: [], missing: [] });
 }
 
-test('clients of both eras find the board, over HTTP and over stdio', async () => {
+test('clients of old and new revisions find the board, over HTTP and over stdio', async () => {
   const served = await serveHttp(['--demo']);
   onTestFinished(async () => void (await served.close()));
   for (const kind of clientKinds) {
