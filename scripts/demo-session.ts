@@ -41,12 +41,12 @@ const print = (text = '') => process.stdout.write(`${text}\n`);
 
 const client = new Client({ name: 'demo-session', version: '1.0.0' });
 const spending = { calls: 0, credits: 0 };
-const CREDITS = /^Credits:/;
+const creditsLine = /^Credits:/;
 /** What nobody reads in a demo. */
-const REQUEST = /(?<=^Credits: .*)\. (?:Last request|Request) \S+$/;
+const requestId = /(?<=^Credits: .*)\. (?:Last request|Request) \S+$/;
 
-const ID = /\b([\da-f]{8})(?:-[\da-f]{4}){3}-[\da-f]{12}\b/g;
-const shortened = (text: string) => text.replace(REQUEST, '').replace(ID, '$1…');
+const shortId = /\b([\da-f]{8})(?:-[\da-f]{4}){3}-[\da-f]{12}\b/g;
+const shortened = (text: string) => text.replace(requestId, '').replace(shortId, '$1…');
 
 const folder = mkdtempSync(join(tmpdir(), 'ad-library-demo-'));
 function save(name: string, content: string | Uint8Array): string {
@@ -188,7 +188,7 @@ async function toolResult({ name, args, shows, fold: max = 2 }: DemoCall): Promi
   const lines = text.split('\n').filter((line) => !line.startsWith('DEMO DATA'));
   const width = columns - 6;
   const shown = (line: string, maxLines: number) => fold(shortened(line), { columns: width, max: maxLines });
-  const kept = lines.filter((line) => shows.test(line) || CREDITS.test(line));
+  const kept = lines.filter((line) => shows.test(line) || creditsLine.test(line));
   const [start, ...rest] = shown(`${name} ${argumentsText(args)}`, 4);
   callLines.push(paint('yellow', `   → ${start}`), ...rest.map((line) => paint('yellow', `     ${line}`)));
   for (const line of kept.flatMap((line) => shown(line, max))) callLines.push(`   ${paint('dim', '│')} ${line}`);

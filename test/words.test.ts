@@ -11,15 +11,18 @@ const privateWords =
   /^(allowances?|asked|asking|books|cheapest|dearest|dice|eras?|exchanges?|foreign|gate|habits?|keyed|landed|lanes?|merging|payers?|place|refusals?|said|shelf|shelves|shop|spenders?|standing|strangers?|told)$/;
 /** `evicted`, `inFlight`, `cachedAnswer` or `storedClaim`. */
 const privatePhrases = /(letGo|underWay|atHand)($|[A-Z])|^kept[A-Z]|Kept($|[A-Z])/;
+/** `maxTokens`, not `MAX_TOKENS`: one casing of limits. Two letters or fewer are a unit (`MB`). */
+const screaming = /^[A-Z][A-Z\d_]{2,}$/;
 /** `maxItems`, not `mostItems`. */
 const superlative = /^(most|largest|longest)[A-Z]/;
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const files = ['src', 'bench', 'scripts'].flatMap((folder) =>
+const filesIn = (folder: string) =>
   readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.ts'))
-    .map((file) => join(folder, file)),
-);
+    .map((file) => join(folder, file));
+const files = ['src', 'bench', 'scripts'].flatMap(filesIn);
+const testFiles = filesIn('test');
 
 test('code names things in the words of the field', () => {
   const found = files.flatMap((file) => {
@@ -41,6 +44,25 @@ test('code names things in the words of the field', () => {
   });
   expect(found).toEqual([]);
 });
+
+test('limits have one casing, and what is private begins with #', () => {
+  const found = [...files, ...testFiles].flatMap((file) => {
+    const names = new Set<string>();
+    collectOtherHand(parseAst(readFileSync(join(root, file), 'utf8'), { lang: 'ts' }), names);
+    return [...names].map((name) => `${file}: ${name}`);
+  });
+  expect(found).toEqual([]);
+});
+
+/** Constants in capitals, and members that are private by keyword; a constructor has no name to begin with #. */
+function collectOtherHand(node: unknown, names: Set<string>): void {
+  if (typeof node !== 'object' || node === null) return;
+  const { type, id, key, kind, accessibility } = node as Record<'id' | 'key', { name?: string } | undefined> &
+    Record<'type' | 'kind' | 'accessibility', unknown>;
+  if (type === 'VariableDeclarator' && screaming.test(id?.name ?? '')) names.add(id?.name ?? '');
+  if (accessibility === 'private' && kind !== 'constructor') names.add(`private ${key?.name}`);
+  for (const child of Object.values(node)) collectOtherHand(child, names);
+}
 
 function collectNames(node: unknown, names: Set<string>): void {
   if (typeof node !== 'object' || node === null) return;

@@ -105,10 +105,10 @@ async function expectRuns(line: string): Promise<void> {
 
 /** Runs a line of a shell in the folder, which also holds the programs that come before all others. */
 function runLine(line: string): Promise<Ran> {
-  const PATH = `${folder}${delimiter}${process.env.PATH}`;
+  const path = `${folder}${delimiter}${process.env.PATH}`;
   const child = spawn('sh', ['-c', line], {
     cwd: folder,
-    env: { PATH, HOME: folder, AD_LIBRARY_API_KEY: key, NODE_OPTIONS: compiledOnce.join() },
+    env: { PATH: path, HOME: folder, AD_LIBRARY_API_KEY: key, NODE_OPTIONS: compiledOnce.join() },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   });

@@ -17,15 +17,15 @@ export async function time(name: string, run: Run, texts: readonly HostileText[]
 /** All of them, unless a run takes so long that they would take more than some time, in milliseconds. */
 async function someOf(texts: readonly HostileText[], run: Run, most = 100): Promise<readonly HostileText[]> {
   const all: number[] = [];
-  for (const text of texts.slice(0, 5)) all.push(await timeOf(run, text.ofLength(GLANCE.length)));
+  for (const text of texts.slice(0, 5)) all.push(await timeOf(run, text.ofLength(glance.length)));
   const each = Math.ceil(((all.sort()[2] ?? 0) * texts.length) / most);
   return texts.filter((_, at) => at % Math.max(1, each) === 0);
 }
 
 /** What takes less for so long a text is no burden, whatever it grows with: most runs end here. */
-const GLANCE = { length: 4000, ms: 0.8 };
+const glance = { length: 4000, ms: 0.8 };
 /** Enough to leave no doubt. */
-const LONG = [4000, 8000];
+const longer = [4000, 8000];
 
 /** Whether the time a run takes grows clearly faster than its text. A pause for other work of this process is not repeated. */
 async function growsTooFast(run: Run, { ofLength }: HostileText): Promise<boolean> {
@@ -35,9 +35,9 @@ async function growsTooFast(run: Run, { ofLength }: HostileText): Promise<boolea
     return Math.min(...all);
   };
   // Four times the length takes four times as long, or 16 times where the time grows with the square.
-  const first = await timeFor(GLANCE.length, 1);
-  if (first < GLANCE.ms || first < 7 * (await timeFor(GLANCE.length / 4, 1))) return false;
-  for (const length of LONG) {
+  const first = await timeFor(glance.length, 1);
+  if (first < glance.ms || first < 7 * (await timeFor(glance.length / 4, 1))) return false;
+  for (const length of longer) {
     if ((await timeFor(4 * length, 3)) < 10 * (await timeFor(length, 3)) + 2) return false;
   }
   return true;

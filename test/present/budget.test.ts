@@ -6,7 +6,7 @@ import { pageListText, pageText, viewPage } from '../../src/present/page.ts';
 import { fit as leading } from '../../src/present/tokens.ts';
 import { everyFact, now, somePage } from './sample-ads.ts';
 
-const BUDGET = 8000;
+const maxTokens = 8000;
 const tokens = (text: string) => countTokens(text, { allowedSpecial: new Set(), disallowedSpecial: new Set() });
 
 const noise = fc.constantFrom(' ', '\n', ...'🔥 \u0301 Ѭ 龘 뷁 xq " \\ 😶‍🌫️ \u{1d400} 0 ẞ ￼ \u{10ffff}'.split(' '));
@@ -47,9 +47,9 @@ describe('however hostile the ads, a result keeps its budget', () => {
         );
         const render = (some: typeof items | readonly (typeof items)[0][]) =>
           adListText({ items: some, of: 50, cursor: 'x', hasMore: true });
-        const shown = leading({ items, budget: BUDGET, render });
+        const shown = leading({ items, budget: maxTokens, render });
         expect(shown).toBeGreaterThan(9);
-        expect(tokens(render(items.slice(0, shown)))).toBeLessThanOrEqual(BUDGET);
+        expect(tokens(render(items.slice(0, shown)))).toBeLessThanOrEqual(maxTokens);
       }),
       few,
     );
@@ -59,8 +59,8 @@ describe('however hostile the ads, a result keeps its budget', () => {
     fc.assert(
       fc.property(hostileAd, fc.constantFrom('standard', 'full'), (ad, detail) => {
         const view = viewAd(ad, { detail, now });
-        expect(tokens(adText(view, detail))).toBeLessThanOrEqual(BUDGET);
-        expect(tokens(JSON.stringify(view))).toBeLessThanOrEqual(BUDGET * 2);
+        expect(tokens(adText(view, detail))).toBeLessThanOrEqual(maxTokens);
+        expect(tokens(JSON.stringify(view))).toBeLessThanOrEqual(maxTokens * 2);
       }),
       few,
     );
@@ -78,8 +78,8 @@ describe('however hostile the ads, a result keeps its budget', () => {
     fc.assert(
       fc.property(hostilePage, fc.constantFrom('brief', 'standard', 'full'), (page, detail) => {
         const view = viewPage(page, { detail });
-        expect(tokens(pageText(view, detail))).toBeLessThanOrEqual(BUDGET);
-        expect(tokens(pageListText({ items: [view], detail }))).toBeLessThanOrEqual(BUDGET);
+        expect(tokens(pageText(view, detail))).toBeLessThanOrEqual(maxTokens);
+        expect(tokens(pageListText({ items: [view], detail }))).toBeLessThanOrEqual(maxTokens);
       }),
       few,
     );
@@ -91,8 +91,8 @@ describe('fifty ordinary ads with every fact', () => {
     const items = Array.from({ length: 50 }, (_, i) =>
       viewAd({ ...everyFact, pageId: `${i}${everyFact.pageId}`, duplicates: i }, { detail: 'brief', now }),
     );
-    expect(leading({ items, budget: BUDGET, render: (some) => adListText({ items: some }) })).toBe(50);
+    expect(leading({ items, budget: maxTokens, render: (some) => adListText({ items: some }) })).toBe(50);
     const pages = Array.from({ length: 100 }, () => viewPage(somePage, { detail: 'brief' }));
-    expect(leading({ items: pages, budget: BUDGET * 2, render: (some) => pageListText({ items: some }) })).toBe(100);
+    expect(leading({ items: pages, budget: maxTokens * 2, render: (some) => pageListText({ items: some }) })).toBe(100);
   });
 });

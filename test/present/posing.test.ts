@@ -9,12 +9,12 @@ import type { Detail } from '../../src/present/values.ts';
 import { everyFact, now, somePage } from './sample-ads.ts';
 
 /** Words that none of our lines has, and the starts of lines that are ours alone. */
-const VOCABULARY = ['"', '>', '\n', ...'zorb https://zorb Quux: FNORD grue. zorb_fnord QUUX grue, zo FN'.split(' ')];
-const OPENINGS = [
+const vocabulary = ['"', '>', '\n', ...'zorb https://zorb Quux: FNORD grue. zorb_fnord QUUX grue, zo FN'.split(' ')];
+const openings = [
   ...'Credits: Credits Request More #123456 +12 DEMO'.split(' '),
   ...['More with cursor:', 'Next page:', 'As 1:', 'The rest of this page', 'DEMO DATA'],
 ];
-const theirs = fc.constantFrom(...VOCABULARY, ...OPENINGS);
+const theirs = fc.constantFrom(...vocabulary, ...openings);
 const phrase = fc
   .array(theirs, { minLength: 1, maxLength: 8 })
   .chain((words) => fc.constantFrom(' ', '\n', '_', '-', '.', '').map((space) => words.join(space)));
@@ -35,15 +35,15 @@ const filled = (model: object) =>
     { requiredKeys: [] },
   );
 
-const OURS_ALONE = /^(?:Credits:|Request|More with cursor|Next page|The rest of|DEMO DATA)/m;
-const THEIR_WORD = String.raw`\S*(?:zorb|quux|fnord|grue|\bzo\b|\bfn\b|credits|request|\bmore\b|demo\b|data\b)\S*`;
-const IN_A_ROW = new RegExp(`(?:${THEIR_WORD} +){3}${THEIR_WORD}`, 'i');
+const oursAlone = /^(?:Credits:|Request|More with cursor|Next page|The rest of|DEMO DATA)/m;
+const theirWord = String.raw`\S*(?:zorb|quux|fnord|grue|\bzo\b|\bfn\b|credits|request|\bmore\b|demo\b|data\b)\S*`;
+const inARow = new RegExp(`(?:${theirWord} +){3}${theirWord}`, 'i');
 
 function expectFenced(rendered: string): void {
-  expect(rendered).not.toMatch(OURS_ALONE);
+  expect(rendered).not.toMatch(oursAlone);
   const ours = rendered.replace(/^> .*$/gm, '').replace(/"(?:[^"\\\n]|\\.)*"/g, '…');
   expect(ours).not.toContain('"');
-  expect(ours).not.toMatch(IN_A_ROW);
+  expect(ours).not.toMatch(inARow);
   expect(ours).not.toMatch(/Quux:|grue\.(?!\S)/);
 }
 

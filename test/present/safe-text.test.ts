@@ -14,7 +14,7 @@ const anyText = fc.oneof(
   fc.array(fc.constantFrom(' ', '\n', '\r\n', '\u2028', ...odd.split(' '))).map((parts) => parts.join('')),
 );
 
-const FORBIDDEN =
+const forbidden =
   // biome-ignore lint/suspicious/noMisleadingCharacterClass: single code points are what is looked for.
   /[^\P{Cc}\n\t]|[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb]|[\u{e0080}-\u{e0fff}]|\p{Cs}|\p{NChar}/u;
 
@@ -54,7 +54,7 @@ describe('third-party text', () => {
         const clean = sanitize(text);
         expect(sanitize(clean)).toBe(clean);
         expect(clean.length).toBeLessThanOrEqual(text.length);
-        expect(clean).not.toMatch(FORBIDDEN);
+        expect(clean).not.toMatch(forbidden);
       }),
       { numRuns: 3000 },
     );
@@ -85,7 +85,7 @@ const copy = fc.oneof(
     .array(fc.constantFrom('"', '\n', '> ', '[', ']', '(', ')', '!', '<', 'a', ':', '`', '\\', 'b>', '/', ' '))
     .map((p) => p.join('')),
 );
-const LIVE = /\]\(|\]\[|\]:|!\[|<[a-z/!?]|`/i;
+const liveMarkup = /\]\(|\]\[|\]:|!\[|<[a-z/!?]|`/i;
 
 describe('copy cannot pose as the server', () => {
   test('keeps within its quotes and its line, or has every line marked, and nothing in it is live', () => {
@@ -93,8 +93,8 @@ describe('copy cannot pose as the server', () => {
       fc.property(copy, (text) => {
         expect(quote(text)).toMatch(/^"[^"\n\r]*"$/);
         for (const line of quoteLines(text).split('\n')) expect(line.startsWith('> ')).toBe(true);
-        expect(quote(text)).not.toMatch(LIVE);
-        expect(quoteLines(text)).not.toMatch(LIVE);
+        expect(quote(text)).not.toMatch(liveMarkup);
+        expect(quoteLines(text)).not.toMatch(liveMarkup);
       }),
     );
   });

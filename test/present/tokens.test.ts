@@ -17,26 +17,26 @@ const between = (from: number, to: number) =>
   fc.integer({ min: from, max: to }).map((code) => String.fromCodePoint(code));
 const oneOf = (letters: string) => fc.constantFrom(...letters);
 
-const LOWER = 'abcdefghijklmnopqrstuvwxyz';
-const BASE64 = `${LOWER}${LOWER.toUpperCase()}0123456789+/`;
-const BASIC = [between(0x21, 0x2ff), between(0x370, 0xd7ff), between(0xe000, 0xfffd)];
+const lower = 'abcdefghijklmnopqrstuvwxyz';
+const base64Letters = `${lower}${lower.toUpperCase()}0123456789+/`;
+const basicPlane = [between(0x21, 0x2ff), between(0x370, 0xd7ff), between(0xe000, 0xfffd)];
 
 const hostile: Record<string, fc.Arbitrary<string>> = {
-  'random letters': oneOf(LOWER),
-  'random words': oneOf(`${LOWER}     `),
+  'random letters': oneOf(lower),
+  'random words': oneOf(`${lower}     `),
   'random ASCII': between(0x21, 0x7e),
-  base64: oneOf(BASE64),
+  base64: oneOf(base64Letters),
   'hex, as in ids': oneOf('0123456789abcdef-'),
   digits: oneOf('0123456789'),
   punctuation: oneOf('!"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~'),
-  'any of the basic plane': fc.oneof(...BASIC),
-  'any character at all': fc.oneof(...BASIC, between(0x10000, 0x10ffff)),
+  'any of the basic plane': fc.oneof(...basicPlane),
+  'any character at all': fc.oneof(...basicPlane, between(0x10000, 0x10ffff)),
   'Han, rare and common': between(0x4e00, 0x9fff),
   'Hangul, rare and common': between(0xac00, 0xd7a3),
   emoji: fc.oneof(between(0x1f300, 0x1f64f), between(0x1f900, 0x1faff), fc.constant('\u200d'), fc.constant('\ufe0f')),
   flags: between(0x1f1e6, 0x1f1ff),
   'towers of marks': fc
-    .tuple(oneOf(LOWER), fc.array(between(0x300, 0x36f), { maxLength: 8 }))
+    .tuple(oneOf(lower), fc.array(between(0x300, 0x36f), { maxLength: 8 }))
     .map(([a, b]) => a + b.join('')),
   'letters in disguise': between(0x1d400, 0x1d7ff),
   symbols: between(0x2010, 0x2bff),
@@ -93,12 +93,12 @@ describe('the estimate of tokens', () => {
   });
 });
 
-const SUFFIX = /^(.*)… \(\+(\d+) chars\)$/s;
+const cutSuffix = /^(.*)… \(\+(\d+) chars\)$/s;
 
 describe('a text too long', () => {
   test('ends on a word and says how much is missing', () => {
     const text = 'Summer sale on everything you love, while it lasts. '.repeat(10).trim();
-    const [, kept = '', missing = '0'] = SUFFIX.exec(truncate(text, 20)) ?? [];
+    const [, kept = '', missing = '0'] = cutSuffix.exec(truncate(text, 20)) ?? [];
     expect(text.startsWith(kept)).toBe(true);
     expect(text[kept.length]).toBe(' ');
     expect(kept.length + Number(missing)).toBe(text.length);
@@ -112,7 +112,7 @@ describe('a text too long', () => {
   test('never ends inside a flag, a family or an accent', () => {
     for (const piece of ['🇩🇪', '👩‍👩‍👧‍👦', '👍🏽', 'e\u0301', '한', '❤️']) {
       for (let tokens = 8; tokens < 240; tokens += 7) {
-        const [, kept = ''] = SUFFIX.exec(truncate(piece.repeat(200), tokens)) ?? [];
+        const [, kept = ''] = cutSuffix.exec(truncate(piece.repeat(200), tokens)) ?? [];
         expect(kept.length % piece.length, `${piece} at ${tokens}`).toBe(0);
       }
     }
@@ -125,7 +125,7 @@ describe('a text too long', () => {
         expect(estimateTokens(result)).toBeLessThanOrEqual(tokens + 1);
         if (estimateTokens(text) <= tokens) expect(result).toBe(text);
         if (result === text) return;
-        const [, kept = '', missing = '0'] = SUFFIX.exec(result) ?? [];
+        const [, kept = '', missing = '0'] = cutSuffix.exec(result) ?? [];
         expect(text.startsWith(kept)).toBe(true);
         expect(kept.length + Number(missing)).toBe(text.length);
       }),

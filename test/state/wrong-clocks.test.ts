@@ -11,7 +11,7 @@ const test = freshUpstreamTest();
 const root = temporaryFolder();
 let folders = 0;
 
-const HOUR = 3_600_000;
+const hour = 3_600_000;
 const start = Date.parse('2026-11-20T10:00:00Z');
 /** How wrong a clock is, in hours. */
 const wrong = fc.integer({ min: -1000, max: 1000 });
@@ -38,7 +38,7 @@ describe('a clock that is set while a server runs changes neither', () => {
         await server.call('search_ads');
         let askedAt = 0;
         for (const { hours, seconds } of steps) {
-          time = start + hours * HOUR;
+          time = start + hours * hour;
           passed += 1000 * seconds;
           const before = upstream.requests.length;
           expect((await server.call('search_ads')).error).toMatchObject({ kind: 'usage_limit' });
@@ -64,14 +64,14 @@ describe('a clock that is set while a server runs changes neither', () => {
     });
     await call('whoami');
     for (const hours of [-1000, 700, 2]) {
-      vi.setSystemTime(start + hours * HOUR);
+      vi.setSystemTime(start + hours * hour);
       await call('query_ads', { sql: 'select 1' });
     }
     expect(upstream.requests.filter(({ path }) => path === '/v1/whoami')).toHaveLength(1);
     upstream.does(refusal(401));
     const statuses: number[] = [];
     for (const [index, hours] of [0, -900, 900, 1].entries()) {
-      vi.setSystemTime(start + hours * HOUR);
+      vi.setSystemTime(start + hours * hour);
       statuses.push((await call('whoami', {}, `svc_live_made_up_${index}`)).status);
     }
     expect(statuses).toEqual([200, 200, 429, 429]);
@@ -81,7 +81,7 @@ describe('a clock that is set while a server runs changes neither', () => {
 test('a gathering of the future answers for no count', async ({ upstream, start: startServer }) => {
   for (const hoursFast of [1, 30, 900]) {
     const files = join(root, `${++folders}`);
-    const open = (hours: number) => startServer({ files }, { now: () => start + hours * HOUR });
+    const open = (hours: number) => startServer({ files }, { now: () => start + hours * hour });
     const service = serveAds(upstream, 3);
     const fast = await open(hoursFast);
     await fast.call('gather_ads', { maxCredits: 50 });

@@ -44,18 +44,18 @@ export class AdService {
 
   readonly behaviour: Behaviour = (request, response, body = '') => {
     const path = request.url ?? '';
-    const reply = this.before(path) ?? this.replyTo(path, body);
+    const reply = this.before(path) ?? this.#replyTo(path, body);
     reply(request, response, body);
   };
 
-  private replyTo(path: string, body: string): Behaviour {
+  #replyTo(path: string, body: string): Behaviour {
     if (path.endsWith('/v1/credits')) return json(creditStatus());
     if (path.endsWith('/v1/whoami')) return documented;
     const id = /\/v1\/ads\/([\da-f-]{36})$/.exec(path)?.[1];
-    return id === undefined ? this.answer(body) : this.answerOne(id);
+    return id === undefined ? this.answer(body) : this.#answerOne(id);
   }
 
-  private answerOne(id: string): Behaviour {
+  #answerOne(id: string): Behaviour {
     this.charged += 1;
     return json(this.ads.find((one) => one.id === id) ?? {}, { headers: paid(1) });
   }

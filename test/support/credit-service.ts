@@ -53,27 +53,27 @@ export class CreditService {
   maxCharged = 0;
   /** By how much calls whose charge nobody stated cost more than any that was stated. */
   unseenRise = 0;
-  private readonly stated: Charged[] = [];
+  readonly #stated: Charged[] = [];
   paidInFlight = 0;
   maxPaidInFlight = 0;
-  /** Calls under way that turn out to cost nothing, which nobody knew. */
+  /** Calls in flight that turn out to cost nothing, which nobody knew. */
   freeInFlight = 0;
   /** The calls that have come in and wait for their answer. */
   readonly pending: (() => void)[] = [];
   /** Paid requests so far, repeated ones included. */
   requests = 0;
-  private late = 0;
-  private readonly rule: PriceRule;
-  private readonly plans: Plan[];
+  #late = 0;
+  readonly #rule: PriceRule;
+  readonly #plans: Plan[];
 
   constructor(rule: PriceRule, plans: readonly Plan[]) {
-    this.rule = rule;
-    this.plans = [...plans];
+    this.#rule = rule;
+    this.#plans = [...plans];
   }
 
   /** What a call costs now, if it finds so many ads. */
-  priceOf({ operation, limit }: Request, hits = this.rule.hits): number {
-    const { kind, credits } = this.rule;
+  priceOf({ operation, limit }: Request, hits = this.#rule.hits): number {
+    const { kind, credits } = this.#rule;
     if (kind === 'rising') return credits + this.requests;
     if (kind === 'flat' || operation === 'ad') return credits;
     return Math.ceil((kind === 'byLimit' ? limit : Math.min(limit, hits)) / 10) * credits;
@@ -81,7 +81,7 @@ export class CreditService {
 
   /** The most that any price rule makes of the charges stated so far. */
   maxExpected({ operation, limit }: Request): number {
-    const seen = this.stated.filter((one) => one.operation === operation);
+    const seen = this.#stated.filter((one) => one.operation === operation);
     return Math.max(0, ...seen.map((one) => one.price * Math.ceil(limit / Math.max(1, one.items))));
   }
 
@@ -90,16 +90,16 @@ export class CreditService {
       operation: url.endsWith('/credits') ? 'credits' : url.includes('/search') ? 'search' : 'ad',
       limit: body === undefined ? 1 : Number((JSON.parse(body) as { limit?: number }).limit ?? defaultLimit),
     };
-    if (request.operation === 'credits') return this.balance();
-    const plan = this.nextPlan();
+    if (request.operation === 'credits') return this.#balance();
+    const plan = this.#nextPlan();
     if (plan.fate === 'unsent') throw new AdLibraryError({ kind: 'network', problem: 'ECONNREFUSED' });
     onSent();
-    const hits = this.rule.varies ? (this.requests * 31) % (this.rule.hits + 1) : this.rule.hits;
+    const hits = this.#rule.varies ? (this.requests * 31) % (this.#rule.hits + 1) : this.#rule.hits;
     const price =
       plan.fate === 'answer' || plan.fate === 'charged 503' || plan.isCharged ? this.priceOf(request, hits) : 0;
     this.requests++;
-    this.charged += this.late;
-    this.late = plan.fate === 'late' ? price : 0;
+    this.charged += this.#late;
+    this.#late = plan.fate === 'late' ? price : 0;
     this.charged += plan.fate === 'http 503' || plan.fate === 'late' ? 0 : price;
     this.maxCharged = Math.max(this.maxCharged, price);
     this.maxPaidInFlight = Math.max(this.maxPaidInFlight, ++this.paidInFlight);
@@ -108,27 +108,27 @@ export class CreditService {
     await new Promise<void>((resolve) => this.pending.push(resolve));
     this.freeInFlight -= isFree;
     this.paidInFlight--;
-    return this.answer(plan.fate, { operation: request.operation, items: Math.min(request.limit, hits), price });
+    return this.#answer(plan.fate, { operation: request.operation, items: Math.min(request.limit, hits), price });
   };
 
-  private nextPlan(): Plan {
-    const plan = this.plans.shift() ?? { fate: 'answer', isCharged: true };
+  #nextPlan(): Plan {
+    const plan = this.#plans.shift() ?? { fate: 'answer', isCharged: true };
     // A service that states charges does so on failures, too; one that does not charges no 503.
-    return plan.fate === 'charged 503' && !this.rule.statesCharges ? { ...plan, fate: 'http 503' } : plan;
+    return plan.fate === 'charged 503' && !this.#rule.statesCharges ? { ...plan, fate: 'http 503' } : plan;
   }
 
-  private balance(): HttpResponse {
-    const credits = this.rule.tellsBalance ? 1_000_000 - this.charged : null;
+  #balance(): HttpResponse {
+    const credits = this.#rule.tellsBalance ? 1_000_000 - this.charged : null;
     return response(200, { billingUserId: 'b', credits, usageLimit: { isLimitReached: false } }, {});
   }
 
-  private answer(fate: Fate, { operation, items: count, price }: Charged): HttpResponse {
-    const isStated = this.rule.statesCharges && (fate === 'answer' || fate === 'charged 503');
-    if (isStated) this.stated.push({ operation, items: count, price });
-    else this.unseenRise += Math.max(0, price - Math.max(0, ...this.stated.map((one) => one.price)));
+  #answer(fate: Fate, { operation, items: count, price }: Charged): HttpResponse {
+    const isStated = this.#rule.statesCharges && (fate === 'answer' || fate === 'charged 503');
+    if (isStated) this.#stated.push({ operation, items: count, price });
+    else this.unseenRise += Math.max(0, price - Math.max(0, ...this.#stated.map((one) => one.price)));
     if (fate === 'reset') throw new AdLibraryError({ kind: 'network' });
     if (fate === 'timeout' || fate === 'late') throw new AdLibraryError({ kind: 'timeout' });
-    const charge = this.rule.statesCharges ? { 'x-service-credits-charged': String(price) } : {};
+    const charge = this.#rule.statesCharges ? { 'x-service-credits-charged': String(price) } : {};
     if (fate === 'charged 503') return response(503, {}, { 'x-service-credits-charged': String(price) });
     if (fate.startsWith('http ')) return response(Number(fate.slice(5)), {}, {});
     const items = Array.from({ length: count }, (_, index) => ({ id: `ad-${index}` }));
