@@ -1,6 +1,6 @@
 /**
- * What it costs to share the state: calls a second with kept answers in one process and in several, what each
- * kind of store adds to a kept answer, and the room it takes for 100,000 ads. Needs `redis-server` or PostgreSQL.
+ * What it costs to share the state: calls a second with cached answers in one process and in several, what each
+ * kind of store adds to a cached answer, and the room it takes for 100,000 ads. Needs `redis-server` or PostgreSQL.
  * `npm run bench:replicas -- --seconds 5 --callers 32 --ads 100000`
  */
 import { parseArgs } from 'node:util';
@@ -20,7 +20,7 @@ const { values } = parseArgs({
 });
 const ms = 1000 * Number(values.seconds);
 const callers = Number(values.callers);
-/** What a store may add to a kept answer at the median, in milliseconds. */
+/** What a store may add to a cached answer at the median, in milliseconds. */
 const maxAdded: Record<string, number> = { Redis: 1, PostgreSQL: 2 };
 const adsOfKey = 10_000;
 /** Until another replica answers about what one gathered, in milliseconds. */

@@ -7,7 +7,7 @@ import { megabytes, residentMegabytes } from './memory.ts';
 import type { SoakOptions } from './soak-http.ts';
 import { type ToolResult, trafficOf } from './traffic.ts';
 
-/** Calls under way at once: hosts ask several things of one server. */
+/** Calls in flight at once: hosts ask several things of one server. */
 const concurrency = 4;
 const samples = 10;
 /** What a full cache takes differs with what is in it, and little else is left to grow. */

@@ -23,16 +23,16 @@ export interface App {
   credentials: Credentials;
   /** Asks the service whether it accepts a key; rejects if it does not. */
   checkKey(caller: Caller): Promise<void>;
-  /** A connection was renewed: what it has spent goes on to count. */
+  /** A connection was renewed: its spending counts for longer. */
   keepSpending(connection: Connection): Promise<void>;
-  /** Answers requests for the demo's pictures. */
+  /** Answers requests for pictures of the demo. */
   pictures?: ((request: Request) => Promise<Response>) | undefined;
   /**
    * Ends all calls, then releases all resources. Waits up to `drainMs` for paid calls that were sent, because they are
    * charged anyway.
    */
   close(drainMs?: number): Promise<void>;
-  /** Has long calls return what they have, because the process is to end soon. */
+  /** Makes long calls return what they have, because the process ends soon. */
   drain(): void;
 }
 
@@ -49,7 +49,10 @@ export interface AppOptions extends Omit<CallsOptions, 'upstream'> {
   fetch?: Fetch | undefined;
 }
 
-/** What a machine has slept, of which `performance.now` knows nothing on most systems; less is inaccuracy. */
+/**
+ * The shortest sleep of a machine that counts, in milliseconds: on most systems `performance.now` does not count sleep.
+ * A smaller difference is inaccuracy of the clocks.
+ */
 const minSleepMs = 5000;
 const sleep = { ms: 0, lead: Number.NaN, comparedAt: Number.NEGATIVE_INFINITY };
 
@@ -146,10 +149,10 @@ export async function openApp({
 export interface Upstream {
   /** The key of a user's own server. */
   key?: string | undefined;
-  /** Another way to it than the network. */
+  /** A way to the service other than the network. */
   fetch: Fetch | undefined;
   baseUrl: string | undefined;
-  /** Pictures that it serves inside this process. */
+  /** Pictures that the service serves inside this process. */
   ownPictures?: OwnPictures | undefined;
 }
 
@@ -165,11 +168,11 @@ export interface CallsOptions {
   resolve?: Resolve | undefined;
   /** What all replicas share, if anything. */
   shared?: ReplicaState | undefined;
-  /** Whether the folder counts what is spent, by day and over all processes that do the same. */
+  /** Whether the folder counts spending by day, for all processes that use it. */
   countsDays?: boolean | undefined;
 }
 
-/** How long to ask whose key it is, in milliseconds: so long a paid answer waits until it is kept in files. */
+/** How long to ask whose key it is, in milliseconds. A paid answer waits this long before it is written to files. */
 const maxWhoamiMs = 5000;
 
 export async function openCalls(options: CallsOptions): Promise<OpenCalls> {
@@ -196,7 +199,7 @@ export async function openCalls(options: CallsOptions): Promise<OpenCalls> {
   const state = openState({
     ttl: cacheSeconds * 1000,
     baseUrl,
-    // What the demo makes up is not kept.
+    // Data that the demo makes up are not stored.
     folder: config.demo ? undefined : config.files,
     dailyKey: options.countsDays ? upstream.key : undefined,
     shared,
@@ -242,7 +245,7 @@ export async function openCalls(options: CallsOptions): Promise<OpenCalls> {
     close: async (ms) => {
       await answers.close(ms);
       await Promise.all([state.datasets.close(), contexts.close(ms), pictures.close()]);
-      // What a dataset could not be kept for before asks once more whose it is.
+      // A dataset whose owner is not known yet asks once more whose key it is, so the network is closed last.
       await network.close();
     },
   };

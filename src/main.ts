@@ -8,7 +8,7 @@ await import('./cli/run.ts');
 
 /**
  * Keeps compiled code for the next start if Node can (22.1 and later): beside the program, because other users could
- * write to a temporary folder. If it cannot be written, nothing is kept.
+ * write to a temporary folder. If the folder cannot be written, nothing is stored.
  */
 function keepCompiledCode(): void {
   const { enableCompileCache } = module as { enableCompileCache?(folder: string): unknown };

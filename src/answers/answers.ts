@@ -22,7 +22,7 @@ import type { Dataset, DatasetCaller, Datasets } from '../state/dataset.ts';
 import { objectOf } from '../state/item-versions.ts';
 import type { AnswerCache, CallClaims, RejectedKeys } from '../state/state.ts';
 
-/** What answers calls: what is at hand, or the service. */
+/** What answers calls: the cache and the dataset, or the service. */
 export interface Answers {
   send: Send;
   /** The dataset of a caller. It is not read while the caller's key is rejected; what was paid for is added all the same. */
@@ -52,7 +52,7 @@ interface SharedCall extends InFlightCall {
 }
 
 /**
- * Answers a call with what is at hand, and sends it only if nothing is: the ad in the dataset (`seen`), the cached
+ * Answers a call without sending it where that is possible: with the ad in the dataset (`seen`), the cached
  * answer, the answer to the same call in progress, here or at another replica. What the service then says is cached,
  * added to the dataset, and given to all who wait. So nobody pays twice for the same call while its answer is fresh.
  */
@@ -67,7 +67,7 @@ export function openAnswers(meter: Pick<Meter, 'send' | 'stated' | 'lost'>, opti
     // Where the state is elsewhere, both are asked for at once.
     const found = cachedAnswer(call);
     found.catch(noop);
-    // A rejected key is neither answered from what is kept, nor charged for it again.
+    // A rejected key is neither answered from the cache, nor charged for it again.
     await untilAccepted(call.tenantId, () => whoami(call));
     return (await found) ?? joined(call);
   }
@@ -155,7 +155,7 @@ export function openAnswers(meter: Pick<Meter, 'send' | 'stated' | 'lost'>, opti
     }
   }
 
-  /** Sends the call, and keeps its answer, even if all callers have left. */
+  /** Sends the call, and caches its answer even if all callers have left. */
   const sent: Send = (call) => (call.around ? call.around(() => added(call)) : added(call));
 
   async function added(call: Call): Promise<Answer> {
@@ -184,7 +184,7 @@ export function openAnswers(meter: Pick<Meter, 'send' | 'stated' | 'lost'>, opti
     return { text, uncache: () => cache.remove(tenantId, name), ...answer };
   }
 
-  /** Gives an answer its place among all that came, which it keeps wherever it is kept. */
+  /** Numbers an answer by the order in which all answers came. It has that number wherever it is stored. */
   async function ordered(call: Call): Promise<Answer> {
     const answer = await meter.send(call);
     try {
@@ -243,11 +243,11 @@ export function openAnswers(meter: Pick<Meter, 'send' | 'stated' | 'lost'>, opti
 }
 
 /**
- * Learns from every answer whether the key is accepted. A gateway that rejects it has no more power than the service, and
- * what was asked for before it was rejected accepts it no more.
+ * Learns from every answer whether the key is accepted. A gateway that rejects the key counts like the service. An
+ * answer to a call that was sent before the rejection does not make the key accepted again.
  */
 export function learnsKeys(service: Send, keys: RejectedKeys): Send {
-  /** Of each key, the calls that were sent since it was rejected. */
+  /** The calls that were sent with a key since the key was rejected. */
   const sent = new Map<string, Set<object>>();
   return async (call) => {
     const { tenantId } = call;
@@ -307,11 +307,11 @@ const lostCall = () =>
   });
 
 interface InFlightCall {
-  /** Returns the answer to one more caller; rejects if that caller leaves first. */
+  /** Returns the answer to one more caller. Rejects if that caller leaves first. */
   join(signal: AbortSignal): Promise<Answer>;
   /** Resolves when the call has succeeded or failed. */
   settled: Promise<void>;
-  /** Whether it was aborted, and cannot be joined any more. */
+  /** Whether the call was aborted, so that nobody can join it any more. */
   isAborted(): boolean;
 }
 
@@ -332,7 +332,7 @@ interface InFlightOptions {
   onLost(call: Call): void;
 }
 
-/** How long an aborted call may take to settle before what it needs for that is closed, in milliseconds. */
+/** How long an aborted call may take to settle, in milliseconds. After that, the ledger is closed. */
 const maxSettleMs = 1000;
 
 interface TrackedCall {

@@ -75,7 +75,7 @@ export interface Call {
   fresh?: boolean | undefined;
   /** Accepts a copy of the ad from a list. */
   seen?: boolean | undefined;
-  /** Goes on with a list that was begun without a limit: its pages have the service's own size. */
+  /** Continues a list that was begun without a limit: its pages have the service's own size. */
   usualSize?: boolean | undefined;
   /** Costs credits: its operation is gated, or has charged although the document does not say so. */
   paid?: boolean;
@@ -85,7 +85,7 @@ export interface Call {
   callBudget?: CreditLimit | undefined;
   /** How its caller signed in, if not with the key itself. */
   connection?: Connection | undefined;
-  /** Sends it where it is carried out, which goes on after its caller has left. */
+  /** Wraps the sending of the call, which continues after the caller has left. */
   around?: ((send: () => Promise<Answer>) => Promise<Answer>) | undefined;
 }
 
@@ -103,7 +103,7 @@ export interface Connection {
 
 /** How far a request has come. */
 export interface Transit {
-  /** Whether it has left, so that the service may carry it out. */
+  /** Whether the request has left this process: then the service may carry it out. */
   sent: boolean;
   /** Whether a caller still waits for the answer. */
   isWanted?(): boolean;
@@ -128,10 +128,10 @@ export interface Answer {
   value: unknown;
   /** The body as it was received, for views that show every field. */
   raw: unknown;
-  /** The text that this was read from, until it is kept. */
+  /** The text that `value` was read from, until the text is stored. */
   text?: string | undefined;
   receipt: Receipt;
-  /** Its place among all answers: later ones have a higher one, whatever the clocks say. */
+  /** The number of the answer. Later answers have higher numbers, whatever the clocks say. */
   order?: number;
   /** Identifies an answer in the cache. */
   cacheId?: string;
@@ -184,7 +184,7 @@ function sorted(_: string, value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** The value of a JSON text; undefined if it is none. */
+/** The value of a JSON text; undefined if the text is not JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -193,7 +193,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** Behind the closing quote of a JSON string that begins there. */
+/** The index behind the closing quote of the JSON string that begins at `start`. */
 export function endOfString(json: string, start: number): number {
   for (let at = start + 1; at < json.length; at++) {
     if (json[at] === '\\') at++;
@@ -335,7 +335,7 @@ export interface Failure {
   creditsLeft?: number | undefined;
   /** The settings are not missing but wrong. */
   wrongSettings?: boolean | undefined;
-  /** The answer has more bytes than one may have. */
+  /** The answer is larger than an answer may be. */
   tooLarge?: boolean | undefined;
   /** For a refusal by the `maxCredits` of the tool call, and not by the budget of this server. */
   maxCredits?: number | undefined;
@@ -355,7 +355,7 @@ export class AdLibraryError extends Error {
   }
 }
 
-/** A call that is refused here: nothing was sent. */
+/** The error of a call that this server refuses: nothing was sent. */
 export const invalidRequest = (problem: string) =>
   new AdLibraryError({ kind: 'invalid_request', problem, sent: false });
 

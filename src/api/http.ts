@@ -42,7 +42,7 @@ export interface ServiceOptions {
   userAgent: string;
   /** A number from 0 to 1; injected so that tests are not left to chance. */
   random: () => number;
-  /** Takes the key out of what was read of a body, so that nothing is kept that holds it. */
+  /** Masks the key in the text of a body, so that nothing that is stored holds the key. */
   keyMasker(key: string): <Value>(value: Value, text?: string) => Value;
 }
 
@@ -167,7 +167,10 @@ function brokenOff(error: unknown, { signal }: Call, about: Partial<Failure>): n
 /** JavaScript reads whole numbers of up to 15 digits exactly. */
 const minDigits = 16;
 
-/** Whether a longer number may stand outside a text, by what stands before it. Looks at one character of 16 where none does. */
+/**
+ * Whether a number of more digits may stand outside a string, judged by the character before it. Reads one character of
+ * 16 until it meets a digit.
+ */
 function mayLoseDigits(json: string): boolean {
   for (let at = minDigits - 1; at < json.length; at += minDigits) {
     if (!isDigit(json, at)) continue;
@@ -189,7 +192,10 @@ function withAllDigits(json: string): string {
   });
 }
 
-/** Escapes many at once, because each match takes as long as a hundred characters; not all, because the engine keeps a place for each. */
+/**
+ * Matches many escapes at once, because each match takes as long as a hundred characters; but not all of them, because
+ * the engine remembers a position for each.
+ */
 const quotesAndNumbers = /(?:\\.){1,1000}|"|-?\d[\d.eE+-]*/gs;
 const longNumber = /^-?\d{16,}$/;
 
@@ -235,7 +241,7 @@ function readCredits(header: string | null): number | null {
 
 /** A page of 100 full ads has about 1 MB, and 3 MB if they are very large. */
 const maxAnswerBytes = 8 * 1024 * 1024;
-/** Parts of an answer before they are joined: a part of one byte takes a hundred as an object. */
+/** Parts of an answer that are held before they are joined: a part of one byte takes a hundred bytes as an object. */
 const maxParts = 1024;
 
 /**

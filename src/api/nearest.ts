@@ -1,4 +1,7 @@
-/** Words in the order of how much they are like `word`: what one of them has besides the other counts less than a slip. */
+/**
+ * Words, the most similar to `word` first. If one word contains the other, each further letter counts a third of a
+ * slip.
+ */
 export function nearestFirst(word: string, words: readonly string[]): string[] {
   const distances = new Map(words.map((other) => [other, distance(word, other)]));
   return [...distances.keys()].sort((left, right) => (distances.get(left) ?? 0) - (distances.get(right) ?? 0));
@@ -14,7 +17,7 @@ function distance(from: string, to: string): number {
 /** The time is quadratic. */
 const maxCompared = 60;
 
-/** Whether a word is so near that it may have been meant. */
+/** Whether a word is so similar that the writer may have meant it. */
 export const isNear = (word: string, other: string): boolean =>
   distance(word, other) <= Math.max(word.length, other.length) / 2;
 

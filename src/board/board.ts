@@ -19,24 +19,30 @@ import { defineTool, readOnly, type Tool } from '../tools/tool.ts';
 import { readPage } from './board-resource.ts';
 import type { BoardAd, BoardAds, BoardCard, BoardGathering, BoardPicture, BoardPictures } from './payload.ts';
 
-/** Whether the page calls: only it has the word that the build gave it. This keeps data from models; the key guards it. */
+/**
+ * Whether the page calls: only the page has the word that the build gave it. The word keeps data from models; the key
+ * alone guards the data.
+ */
 async function isOfPage(word: string | undefined): Promise<boolean> {
   return word !== undefined && /<meta name="ad-library-page" content="(\w+)"/.exec(await readPage())?.[1] === word;
 }
 
 /** Bytes of one call: hosts pass a result through several windows. */
 const maxBytes = 500_000;
-/** The tools that the view calls besides those that only it calls. */
+/** The tools that the view calls, besides the tools for the board alone. */
 const viewTools = ['search_ads', 'list_collections', 'add_collection_item'];
 
-/** The word of the page that calls. Models do not have it, and where they are handed all of a result, they get no data. */
+/**
+ * The word of the page that calls. A model does not have the word, so that it gets no data even where its host hands it
+ * the whole result.
+ */
 const page = z.string().max(100).optional();
 const onlyBoard = 'This tool answers only the board, which shows ads to the person.';
 
 /** What a browser can filter at once, and what one call may ask for. */
 const maxAds = 10_000;
 const maxIds = 2000;
-/** Ids that are not known are sent back. */
+/** Unknown ids are sent back in the result, so their length is bounded. */
 const maxIdLength = 200;
 
 const boardAds = defineTool({
@@ -129,7 +135,10 @@ const maxLabels = { brief: 12, full: 60 };
 
 type Detail = 'brief' | 'full';
 
-/** A stored ad as the board shows it: what it filters, sorts and draws by, and in full what its drawer holds as well. */
+/**
+ * A stored ad as the board shows it: the fields by which the board filters, sorts and draws, and in full also those of
+ * the drawer.
+ */
 function boardAd(item: StoredItem, detail: Detail, labels: readonly Label[] | undefined): BoardAd {
   const fields = objectOf(item) as Fields;
   const { ad, cards } = adRows(fields, { gatheredAt: item.at, json: '' });
@@ -158,7 +167,7 @@ function boardAd(item: StoredItem, detail: Detail, labels: readonly Label[] | un
   return view;
 }
 
-/** What the service sent, as far as the board shows it. A drawer alone has copy of several lines. */
+/** The fields that the service sent and the board shows. Only the drawer shows copy of several lines. */
 const sentFields = (ad: Fields, detail: Detail) =>
   Object.fromEntries(
     boardFields.flatMap(([name, { is, board }]) =>
@@ -277,7 +286,7 @@ function picturesThatFit(all: readonly BoardPicture[]): BoardPictures {
   return { pictures, left: all.slice(pictures.length).map(({ id }) => id) };
 }
 
-/** The tools that only the board calls, offered with any tool that shows it. */
+/** The tools that only the board calls. They are offered with any tool that shows the board. */
 export const boardTools: readonly Tool[] = [boardAds, boardPictures];
 
 /** All tools in the order in which a server lists them: those for a model, and those that only the board calls. */

@@ -9,18 +9,18 @@ export const boardKey = 'ad-library/board';
 export type BoardAd = ShownWith<typeof adFields, { board: unknown }> & {
   id: string;
   pageName?: string;
-  /** What a reader sees first. */
+  /** The copy that a reader sees first. */
   firstLine?: string;
   daysRunning?: number;
-  /** Left out if it is not known. */
+  /** Absent if nobody knows whether the ad runs. */
   active?: boolean;
-  /** Its pictures, videos and cards in words, such as `15 s` or `5 cards`. */
+  /** Pictures, videos and cards in words, such as `15 s` or `5 cards`. */
   creative?: string;
-  /** What its reader noted, with values where they gave one. */
+  /** Labels that a person gave the ad, with their values. */
   labels?: { label: string; value?: string }[];
   /** The last check of a watch saw it, and the one before did not. */
   isNew?: boolean;
-  /** The earliest ad of its page whose copy is nearly the same, where that is another one. */
+  /** The earliest ad of the same page whose copy is nearly the same; absent if this ad is the earliest. */
   variant?: string;
   /** In brief at most one, for its title. */
   cards?: BoardCard[];
@@ -68,7 +68,7 @@ export interface BoardPicture {
   id: string;
   src?: string;
   reason?: string;
-  /** It may come if it is asked for again. */
+  /** The picture may come if it is asked for again. */
   isLate?: true;
 }
 
@@ -82,23 +82,23 @@ export interface BoardContext {
   cursor?: string | null;
   /** What the next page costs, where that is known. */
   nextCredits?: number;
-  /** It may cost less: the price is known within bounds, or the page is kept, and free as long as it is. */
+  /** The page may cost less: the price is known within bounds only, or the page is cached now and therefore free. */
   nextIsMost?: boolean;
   estimate?: BoardEstimate;
   totalHits?: number;
-  /** Those that take ads. */
+  /** Collections that take ads. */
   collections?: { id: string; name?: string; ads?: number }[];
   added?: boolean;
   receipt?: { charged: number | null; remaining: number | null };
   isDemo?: boolean;
 }
 
-/** What reading all ads would take, where nothing else was asked for. */
+/** What reading all ads would cost, for a call that only estimates. */
 export interface BoardEstimate {
   ads: number | null;
-  /** Those of `ads` that are read already. */
+  /** The number of `ads` that are read already. */
   read?: number;
-  /** Of the others. */
+  /** Pages of the ads that are not read. */
   pages: number | null;
   credits: number | null;
   /** Where `credits` are known only within bounds. */

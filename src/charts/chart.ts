@@ -2,8 +2,8 @@ import { count } from '../present/list-text.ts';
 import { listed, sanitizeLine } from '../present/safe-text.ts';
 
 /**
- * A chart as shapes, in pixels from the top left. Whoever shows it, as a picture or as SVG, knows the colours and the letters; widths of
- * texts are estimated on the safe side.
+ * A chart as shapes, in pixels from the top left. The code that shows the chart, as a picture or as SVG, knows colours
+ * and fonts. Widths of texts are estimated on the safe side.
  */
 export interface Chart {
   width: number;
@@ -19,10 +19,10 @@ export type Shape =
 export interface ChartText {
   is: 'text';
   text: string;
-  /** In place of a text in letters that are not at hand. */
+  /** In place of a text in letters that the font lacks. */
   instead?: string;
   x: number;
-  /** Of the line the letters stand on. */
+  /** The line on which the letters stand. */
   y: number;
   size: number;
   anchor: 'start' | 'middle' | 'end';
@@ -41,7 +41,7 @@ export interface ChartRows {
   rows: readonly (readonly unknown[])[];
 }
 
-/** Draws the first column against the number columns after it; or says why that cannot be drawn, and what to do. */
+/** Draws the first column against the number columns after it. Where that is not possible, says why and what to do. */
 export function chartOf(kind: ChartKind, table: ChartRows): Chart | { problem: string } {
   const data = readRows(kind, table);
   if ('problem' in data) return data;
@@ -65,7 +65,7 @@ const maxBars = { names: 40, upright: 60 };
 function readRows(kind: ChartKind, { columns, rows: all }: ChartRows): ChartData | { problem: string } {
   const known = all.filter(([cell]) => cell !== null);
   const x = kindOf(known.map(([cell]) => cell));
-  // What has no date or number has no place on an axis of them.
+  // A row without a date or number has no place on an axis of dates or numbers.
   const rows = x === 'names' ? all : known;
   const without = all.length - rows.length;
   if (rows.length === 0) return { problem: 'the result has no rows' };
@@ -209,7 +209,7 @@ function drawLine(shapes: Shape[], values: readonly (Point | undefined)[], colou
         shapes.push({ is: 'rect', x: x - 4, y: y - 4, width: 8, height: 8, colour });
 }
 
-/** The title and, of several series, what their colours mean. Returns where the chart begins. */
+/** Draws the title and, for several series, a legend. Returns where the chart begins. */
 function head(shapes: Shape[], title: string, series: readonly string[]): number {
   const room = width - 2 * margin;
   const lettering = { anchor: 'start', colour: 'ink' } as const;
@@ -236,7 +236,7 @@ function head(shapes: Shape[], title: string, series: readonly string[]): number
 interface Name {
   name: string;
   row: number;
-  /** Where it stands on the axis. */
+  /** The position on the axis. */
   middle: number;
 }
 
@@ -300,7 +300,7 @@ function cutInside(text: string, room: number, size: number): string {
   return `${start.trimEnd()}…${end.trimStart()}`;
 }
 
-/** Wider than common fonts draw it, by a little. */
+/** The width of a text, a little wider than common fonts draw it. */
 function textWidth(text: string, size: number): number {
   let ems = 0;
   for (const letter of text) {

@@ -22,13 +22,13 @@ interface CallOptions {
   say(text: string): void;
   /** Resolves on SIGINT or SIGTERM. */
   stopRequested: Promise<void>;
-  /** How long a call may take then to return what it has, in milliseconds. */
+  /** How long a call may take after a stop request to return what it has, in milliseconds. */
   drainMs: number;
-  /** Receives how far a long call is. */
+  /** Receives the progress of a long call. */
   onProgress?: ((message: string) => void) | undefined;
 }
 
-/** Calls one tool as a model would, and prints what that would read. Returns the exit code. */
+/** Calls one tool as a model would, and prints what the model would read. Returns the exit code. */
 export async function callOnce({ words, options }: CallJob, call: CallOptions): Promise<number> {
   const { config, log, print, say } = call;
   const [tool = '', args = '{}'] = words;
@@ -38,7 +38,7 @@ export async function callOnce({ words, options }: CallJob, call: CallOptions): 
   const text = args === '-' ? await Promise.race([textOf(call.stdin), call.stopRequested]) : args;
   if (typeof text !== 'string') return 1;
   const given = readJson(text);
-  // The text is the same in every form, and only this one has the data, too.
+  // The text is the same in every form of output. Only this form has the data too.
   const app = await openApp({
     config: { ...config, output: 'both' },
     log,
@@ -92,7 +92,9 @@ export async function callOnce({ words, options }: CallJob, call: CallOptions): 
 const shown = (text: string): string => text.split(joiner).map(printable).join(joiner);
 const joiner = '\u200d';
 
-/** @throws SettingsError for a tool that is not there, or that has to keep something and cannot */
+/**
+ * @throws SettingsError for an unknown tool, or for a tool that stores something where nothing can be stored
+ */
 function checkTool(name: string, { files, demo }: Config): void {
   if (!toolNames.includes(name)) {
     const [nearest = ''] = nearestFirst(name, toolNames);
@@ -107,7 +109,7 @@ function checkTool(name: string, { files, demo }: Config): void {
   throw new SettingsError([`${name} needs what is kept between calls, and ${why}`]);
 }
 
-/** Before anything is spent. */
+/** Runs before anything is spent. */
 async function checkFile(out: string, { tool, force }: { tool: string; force: boolean | undefined }): Promise<void> {
   const described = describedTools.find(({ name }) => name === tool);
   if (described?.operations.some((name) => operations[name].gated))

@@ -7,7 +7,7 @@ import { creditsFolder } from '../state/files/daily-ledger.ts';
 import { removeAccount, type StoredAccount, storedAccounts } from '../state/files/file-datasets.ts';
 import { unless } from '../state/files/file-lock.ts';
 
-/** Deletes the datasets that are kept in files, after saying what they are. Exports stay. Returns the exit code. */
+/** Deletes the datasets in files, after listing them. Exports stay. Returns the exit code. */
 export async function clearFiles({ files }: Config, print: (text: string) => void): Promise<number> {
   if (files === undefined)
     throw new SettingsError([`${settings.files.variable} (or ${settings.files.flag}) must name the folder to clear`]);

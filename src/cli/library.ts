@@ -42,7 +42,7 @@ export interface LibraryCommandOptions {
   isTerminal: boolean;
   /** Resolves on SIGINT or SIGTERM. */
   stopRequested(): Promise<void>;
-  /** How long to wait then for answers in flight, in milliseconds. */
+  /** How long to wait for answers in flight after a stop request, in milliseconds. */
   drainDeadline: number;
 }
 
@@ -86,7 +86,7 @@ async function importAll(
 ) {
   const { stdin, say, isTerminal } = options;
   const onProgress = progressLines(options);
-  // Whoever writes --pictures before the files does not name a folder.
+  // A user who writes --pictures before the files does not name a folder.
   const isFile = typeof chosen === 'string' && statSync(chosen, { throwIfNoEntry: false })?.isFile() === true;
   const named = isFile ? [chosen, ...files] : [...files];
   if (named.length === 0) throw new SettingsError(['name the files to load; - stands for standard input']);
@@ -103,7 +103,7 @@ async function importAll(
   return Math.max(exitCode, await pictures({ folder, maxMb, isAgain: false }, target, options));
 }
 
-/** Shows one line after the other in the same line of a terminal. */
+/** Shows each line in place of the one before, in the same line of a terminal. */
 function progressLines({ isTerminal, say }: LibraryCommandOptions) {
   let shown: string | undefined;
   return (line: string) => {
@@ -201,7 +201,7 @@ function progressLine({ name, bytes, of }: ImportProgress): string {
 
 const amountOf = (amount: number, what: string) => `${amount} ${what}${amount === 1 ? '' : 's'}`;
 
-/** Which file is served, and what it holds: one in the wrong folder is new and empty. */
+/** Names the file that is served and what it holds: a file in a wrong folder shows as new and empty. */
 function storedText({ database, ads, pages }: NonNullable<ServedLibrary['stored']>): string {
   if (ads + pages === 0) return `${database} is empty; "library import" loads ads and pages into it`;
   return `${database} holds ${amountOf(ads, 'ad')} and ${amountOf(pages, 'page')}`;
@@ -229,7 +229,7 @@ function problemText({ line, path, problem }: ImportedFile['problems'][number]):
 
 const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`;
 
-/** What is about to be fetched, and how much room it may take. */
+/** Says which pictures will be fetched, and how much room they may take. */
 const picturesPlan = (of: number, { folder, maxBytes }: Pick<KeepOptions, 'folder' | 'maxBytes'>): string =>
   of === 0
     ? 'pictures: none is missing'

@@ -14,7 +14,7 @@ interface CommandLine {
   /** Options that are no settings: their form, their help, and what reads their value. */
   options?: readonly (readonly [form: string, help: string, read?: (text: string) => unknown])[];
   after?: string;
-  /** Tests read them all, and run the first of each command. */
+  /** Tests read all examples, and run the first of each command. */
   examples: readonly string[];
 }
 
@@ -244,7 +244,10 @@ export function readCommand(argv: readonly string[], version: string): Job | { e
 
 const styleTitle = (title: string) => styleText('bold', title);
 
-/** `help X` and `X help` as `X --help`. A wrong X stays alone: commander would print other help, and not say that X is wrong. */
+/**
+ * `help X` and `X help` as `X --help`. A wrong X stays as it is: commander would print other help, and would not say
+ * that X is wrong.
+ */
 function withHelpLast(argv: readonly string[]): readonly string[] {
   const at = argv.indexOf('help');
   const words = argv.filter((_, index) => index !== at);
@@ -294,7 +297,7 @@ function addSettings(command: Command, { settings: names = [], texts = {} }: Com
 
 const section = (title: string, lines: readonly string[]) => ['', styleTitle(`${title}:`), ...lines].join('\n');
 
-/** The variables that are no flags, and what those of flags are called. */
+/** Lists the variables that have no flag, and explains the names of the others. */
 function environmentHelp(command: Command): string[] {
   const secrets = Object.values(settings).filter(({ secret }: Setting) => secret);
   const format = command.createHelp();
@@ -320,7 +323,7 @@ function problemText(text: string, all: Commands): string {
   return `${prefix}${printable(shown.replaceAll('\n', ' '))}\n`;
 }
 
-/** What to say of an unknown word or flag that is one of other commands, and of a switch that was given a value. */
+/** The message for an unknown word or flag that other commands have, and for a switch that was given a value. */
 function knownElsewhere(problem: string, all: Commands): string | undefined {
   const [, word, flag, value] = /^unknown (?:command '([\w-]+)'|option '(--[\w-]+)(=.*)?')$/s.exec(problem) ?? [];
   const named = [...all.keys()].find((name) => name.split(' ').at(-1) === word);

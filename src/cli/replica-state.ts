@@ -12,14 +12,17 @@ export async function openShared({ stateUrl, stateSecret = '', baseUrl = '' }: C
   return openStoreState({ driver, secret: stateSecret, baseUrl, log, now });
 }
 
-/** Whoever shares nothing loads no client of a store. */
+/** A server that shares nothing loads no client of a store. */
 async function driverOf(stateUrl: NonNullable<Config['stateUrl']>, log: Log): Promise<StoreDriver> {
   if (stateUrl.engine === 'postgres')
     return (await import('../state/postgres/postgres-store.ts')).postgresDriver(stateUrl);
   return (await import('../state/redis/redis-store.ts')).redisDriver(stateUrl, log);
 }
 
-/** Opens budgets again after the shared state went back in time, and says what is known of it. Returns the exit code. */
+/**
+ * Opens budgets again after the shared state went back in time, and prints what is known about the loss. Returns the
+ * exit code.
+ */
 export async function acceptState(
   { stateUrl, stateSecret }: Config,
   { log, now, print }: { log: Log; now: () => number; print: (text: string) => void },

@@ -79,7 +79,7 @@ async function run(job: Job): Promise<number> {
 
 interface HostSettings {
   config: Config;
-  /** What is wrong with the others. */
+  /** Problems of the other settings. */
   problems: readonly string[];
 }
 
@@ -119,7 +119,7 @@ async function stdio({ config, problems }: HostSettings): Promise<number> {
     ...streams,
   });
   await app.close(stdioDrain);
-  // Whatever is still open has no reader any more.
+  // Nobody reads what is still open.
   process.exit(problems.length > 0 ? 2 : 0);
 }
 
@@ -140,7 +140,7 @@ async function call(job: CallJob, config: Config): Promise<number> {
     drainMs: drainDeadline,
     ...(stderr.isTTY && {
       onProgress: (message) => {
-        // In one line, of which nothing is left over.
+        // The text is one line, and clears the rest of the line before it.
         say(`\r${message.padEnd(progress.length)}`);
         progress = message;
       },

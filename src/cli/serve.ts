@@ -55,7 +55,7 @@ export async function serveHttp(
     signIn = createSignIn({
       ...{ publicUrl, secret: signInSecret, keys, tenantIdOf, addressOf, elapsed, log, onCall, openAgent },
       connections: shared?.connections,
-      // Whatever happens to the clock of one process, its tokens end when they should.
+      // Tokens end when they should, whatever happens to the clock of one process.
       now: shared ? now : () => began + elapsed(),
       fetches: here,
       userAgent: `ad-library-mcp/${version}`,

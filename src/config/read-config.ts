@@ -5,7 +5,10 @@ import { type Config, type Flags, type Setting, type SettingName, settings } fro
 export class SettingsError extends Error {
   override readonly name = 'SettingsError';
   readonly problems: readonly string[];
-  /** What could be read, with defaults for the rest; undefined if a flag is wrong, because that is wrong use. */
+  /**
+   * The settings that could be read, with defaults for the rest; undefined if a flag is wrong, because a wrong flag
+   * ends the command.
+   */
   readonly config: Config | undefined;
 
   constructor(problems: readonly string[], config?: Config) {

@@ -4,8 +4,8 @@ import * as z from 'zod';
 import { readSearchFilters, type SearchFilters } from '../api/search-filters.ts';
 
 /**
- * Reads the text of a setting. Throws an error whose message follows the name of the setting. No schemas: a host waits
- * while those of a few dozen settings are made.
+ * Reads the text of a setting. Throws an error whose message follows the name of the setting. These are no schemas: a
+ * host would wait while schemas of a few dozen settings are built.
  */
 export type Read<Value> = (text: string) => Value;
 
@@ -52,7 +52,7 @@ export const wholeNumber =
 export const sealSecret: Read<string> = (text) =>
   [...text].length >= 32 ? text : wrong('must have at least 32 characters; make one with: openssl rand -base64 32');
 
-/** A list that holds no name is a slip: whoever means none leaves the setting empty. */
+/** A list without a name is a mistake: to name nothing, leave the setting empty. */
 export const names: Read<string[]> = (text) => {
   const all = text
     .split(',')
@@ -61,7 +61,7 @@ export const names: Read<string[]> = (text) => {
   return all.length > 0 ? all : wrong('must hold at least one name, or be left empty');
 };
 
-/** Accepts an IPv6 host in brackets, too, as in an address. */
+/** Also accepts an IPv6 host in brackets, as in an address. */
 export const hostName: Read<string> = (text) => text.replace(/^\[(.*)\]$/, '$1');
 
 /** Host names as they appear in requests, without a port. */
@@ -77,7 +77,7 @@ export const isLoopback = (host: string) =>
 
 /** Every request carries the key, so only loopback addresses may be unencrypted. */
 function addressIn(text: string): URL {
-  // The parser would leave out line breaks and tabs, and go to another address than the one that is read.
+  // The URL parser drops line breaks and tabs, so the address would differ from the one that a person reads.
   const url = !/\s/.test(text) && URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol))
     return wrong('must be an address such as https://api.example.com');
@@ -91,7 +91,7 @@ function addressIn(text: string): URL {
 /** Normalizes an address: `HTTP://LOCALHOST:80/api/` becomes `http://localhost/api`. */
 export const baseUrl: Read<string> = (text) => addressIn(text).href.replace(/(?<!\/)\/+$/, '');
 
-/** Where people reach a server: what comes after the host is its own. */
+/** The address where people reach the server, without a path: the paths are the server's own. */
 export const origin: Read<string> = (text) => {
   const url = addressIn(text);
   if (url.pathname === '/' && !text.endsWith('/')) return url.origin;
@@ -124,7 +124,7 @@ function readFilters(file: string): SearchFilters {
   return readSearchFilters(JSON.parse(readFileSync(file, 'utf8')));
 }
 
-/** The name of a file that describes filter keys; becomes its content. */
+/** The name of a file that describes filter keys. The value of the setting is the content of the file. */
 export const filtersFile: Read<SearchFilters> = (file) => {
   try {
     return readFilters(file);

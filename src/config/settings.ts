@@ -20,7 +20,7 @@ import {
 } from './setting-values.ts';
 
 interface SettingRecord {
-  /** Makes its value of a text, or of none. */
+  /** Reads the value from the text of the variable or flag, or from undefined. */
   read(text: string | undefined): unknown;
   secret?: true;
   /** The name of the value in help, `--base-url <url>`. Without it, the flag is a switch. */

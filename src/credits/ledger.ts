@@ -72,7 +72,7 @@ export interface Settlement {
   /** Whether the call got an answer that is paid for. */
   isPaidAnswer: boolean;
   remaining?: number | undefined;
-  /** What was spent goes on to count, as if it had been just now. */
+  /** The spending counts for longer, as if it had happened just now. */
   keeps?: true;
   /** Adds what was learned to the prices. */
   learn?(prices: Prices): void;
@@ -108,7 +108,7 @@ export interface FullWindows {
 export interface CreditLedger {
   /** Rejects with `unavailable` if the account cannot be read, because it is not in this process. */
   read(tenantId: string): Promise<CreditAccount>;
-  /** The same for estimates: in that case, what this process knows of it. */
+  /** The same for estimates: where the account cannot be read, what this process knows of it. */
   estimate(tenantId: string): Promise<CreditAccount>;
   /**
    * Reserves credits if the budget allows it now; otherwise the call has to wait, or is refused. Rejects with
@@ -118,7 +118,10 @@ export interface CreditLedger {
   reserve(tenantId: string, requestOf: (account: CreditAccount) => ReserveRequest): Promise<Admission>;
   /** Resolves when the account has changed since that version, or rejects with the signal's reason. */
   changed(tenantId: string, version: string, signal: AbortSignal): Promise<void>;
-  /** Records how a call ended and returns its lease, in one step. Never rejects: it is made up for if it fails. */
+  /**
+   * Records how a call ended and returns its lease, in one step. Never rejects: a settlement that fails is made up for
+   * later.
+   */
   settle(tenantId: string, settlement: Settlement, lease?: Lease): Promise<void>;
   /** Records that the cache answered a call that would have cost so many credits. */
   saved(tenantId: string, credits: number): Promise<CreditAccount>;

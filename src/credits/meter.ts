@@ -63,14 +63,14 @@ export interface Meter {
    * Makes the spending of a connection count for longer: otherwise it is forgotten a month after the last paid call.
    */
   keepSpending(connection: Connection): Promise<void>;
-  /** Counts what a call may have cost whose process has died, once for each claim. */
+  /** Counts what a call may have cost when its process has died, once for each claim. */
   lost(call: Call, claimId: string): Promise<void>;
 }
 
 export interface MeterOptions {
   ledger: CreditLedger;
   windows: FullWindows;
-  /** Of each tenant; if undefined, spending is recorded but not bounded. */
+  /** The budget of each tenant; if undefined, spending is recorded but not bounded. */
   budget: number | undefined;
   /** Opens an empty ledger for one tool call. */
   openLedger(): CreditLedger;
@@ -347,7 +347,7 @@ function chargeOfFailure(outcome: Outcome, paid: boolean): number | 'unknown' {
   return (paid || chargeUnreadable) && mayBeCharged(error.failure) ? 'unknown' : 0;
 }
 
-/** A call without a stated charge counts as the dearest of its operation, or as the change of the balance. */
+/** A call without a stated charge counts as the highest charge of its operation, or as the change of the balance. */
 async function estimateCharge({ limit, lease, isMeasured }: Hold, call: Call, ended: Ended): Promise<number> {
   const { ledger, budget } = limit;
   const account = await ledger.estimate(limit.account);
@@ -377,7 +377,8 @@ async function recordBalance(holds: readonly Hold[], readBalance: () => Promise<
 
 /**
  * By how much the balance has fallen since before the call, without what other calls were charged; undefined if it
- * cannot be read. After a call without an answer, a reading without a change is kept: the charge may still come.
+ * cannot be read. After a call without an answer, a reading without a change stays stored, because the charge may still
+ * come.
  */
 async function balanceChange({ ledger, account }: Limit, ended: Ended): Promise<number | undefined> {
   const credits = await ended.balanceAfter();
@@ -391,12 +392,12 @@ async function balanceChange({ ledger, account }: Limit, ended: Ended): Promise<
 /** Asks `GET /v1/credits` for the sake of another call. Undefined if there is no answer soon. */
 type AskCredits = (send: Send, call: Call) => Promise<CreditStatusAnswer | undefined>;
 
-/** How long a call may wait for it: in milliseconds, and as a share of a call's time. */
+/** How long a call may wait for the balance: in milliseconds, and as a share of the call's time. */
 const maxAskMs = 2000;
 const maxShare = 0.25;
-/** How long it is not asked again after it gave no answer in that time, in milliseconds. */
+/** How long the service is not asked again after it gave no answer in time, in milliseconds. */
 const restMs = 60_000;
-/** Tenants for whom it gave none. */
+/** Tenants that are remembered because the service gave no answer in time. */
 const maxSilent = 10_000;
 
 function creditsAsker({ timeoutMs, now }: Pick<MeterOptions, 'timeoutMs' | 'now'>): AskCredits {
@@ -515,9 +516,9 @@ export interface CallBudget extends CreditLimit {
 interface PagesToRead {
   operation: ListName;
   items: number;
-  /** Of each page but the last. */
+  /** Items of each page but the last. */
   size: number;
-  /** Whether the number of items is known when the first page is asked for: else that is a full one. */
+  /** Whether the number of items is known when the first page is asked for: otherwise the first page is a full one. */
   isTotalKnown: boolean;
 }
 

@@ -2,7 +2,7 @@ import type { Answer, Call, Operation } from '../api/call.ts';
 
 /** The charges seen for calls that asked for a number of items. */
 interface SizePrice {
-  /** The highest for any answer. */
+  /** The highest charge of any answer. */
   any: number;
   /** The items of the fullest answer, and its charge. */
   items: number;
@@ -86,7 +86,7 @@ export function expectedPrice(prices: Prices, call: PricedCall): ExpectedPrice {
   return { price: high === atLeast ? atLeast : undefined, atLeast };
 }
 
-/** What a page costs by the charges seen: just `most`, or at most that. */
+/** What a page costs by the charges seen: exactly `most`, or at most `most`. */
 export interface Cost {
   most: number;
   isExact: boolean;
@@ -126,7 +126,7 @@ interface SizeCharge {
   charged: number;
 }
 
-/** What full pages were charged; none unless two sizes were seen. */
+/** The charges of full pages; empty unless two sizes were seen. */
 function fullPages({ bySize }: PriceTable): SizeCharge[] {
   const full = [...bySize].flatMap(([size, { items, charged }]) => (items === size ? [{ size, charged }] : []));
   return full.length < 2 ? [] : full;

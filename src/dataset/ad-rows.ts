@@ -189,7 +189,7 @@ interface AdFacts {
   language?: string | null;
   /** What `VariantIndex` makes of the copy. */
   variant?: string | null;
-  /** The object as it came, where its text is at hand. */
+  /** The object as it came, where its text is known. */
   json?: string;
 }
 

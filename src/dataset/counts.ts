@@ -43,7 +43,7 @@ const maxAge = 86_400_000;
 /** How far the clocks of replicas may be apart, in milliseconds. */
 const maxApart = 60_000;
 
-/** Of what was made in the future, by a clock that was wrong, nobody knows how old it is. */
+/** A count from the future was made by a wrong clock, so nobody knows how old it is. */
 const isRecent = (age: number): boolean => age >= -maxApart && age <= maxAge;
 
 /** Counts by a recent complete gathering if there is one, otherwise by one search. */
@@ -72,7 +72,7 @@ function searchedCount(answer: SearchAnswer, now: number): AdCount {
   };
 }
 
-/** What the local library tells; undefined for anything else. */
+/** The counts that the local library tells; undefined for any other service. */
 function valueCounts(counts: unknown): ValueCounts | undefined {
   const { values, none } = (counts ?? {}) as { values?: unknown; none?: unknown };
   if (!Array.isArray(values) || !isNumberOfAds(none)) return undefined;
@@ -94,7 +94,7 @@ function gatheredCount(filters: Filters, contents: DatasetContents, now: number)
   const needsDates = Object.hasOwn(filters, 'active');
   const ads = needsDates ? contents.ads.filter(({ id }) => adIds.has(idKey(id))) : [];
   const lastSeen = seenDays(ads.map(({ json }) => JSON.parse(Buffer.from(json).toString()) as RunDates));
-  // What was read is there, even if the last page stated less.
+  // Ads that were read exist, even if the last page stated a smaller total.
   const total = Math.max(found ?? 0, adIds.size);
   return { total, at: gatheredAt, gatheredAt: new Date(gatheredAt).toISOString(), ...(lastSeen && { lastSeen }) };
 }

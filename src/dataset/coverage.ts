@@ -8,7 +8,7 @@ import type { KnownAd } from './ad-rows.ts';
 import { countOutside, newestGatherings, questionJson, type WholeGathering, wholeOf } from './gatherings.ts';
 import { cellText } from './sql/statement.ts';
 
-/** How much of what there is an answer from the dataset rests on. */
+/** How much of all matching ads an answer from the dataset rests on. */
 export const CoverageView = z.looseObject({
   ads: z.number(),
   gatherings: z.number(),
@@ -21,12 +21,12 @@ export type CoverageView = {
   outsideAds?: number;
   /** Gatherings that are not complete, the newest first. */
   partial?: PartialView[];
-  /** How many more there are. */
+  /** How many more partial gatherings there are. */
   morePartial?: number;
   /** Advertisers of the answer with ads that no complete gathering read, most of them first. */
   uncovered?: UncoveredView[];
   moreUncovered?: number;
-  /** They are all of the dataset: which of them the answer counts is not known. */
+  /** The advertisers are those of the whole dataset, because it is not known which of them the answer counts. */
   uncoveredIn?: 'dataset';
   /** Ads that were removed to make room. */
   removedAds?: number;
@@ -40,7 +40,7 @@ interface UncoveredView {
   outside: number;
 }
 
-/** What an answer rests on, and what it was. */
+/** The dataset that an answer rests on, and the answer. */
 export interface Answered {
   contents: DatasetContents;
   /** All its ads by their ids. */
@@ -54,10 +54,10 @@ export interface Answered {
 
 interface PartialView {
   gathering: string;
-  /** What was asked for, as JSON. */
+  /** The question of the gathering, as JSON. */
   about: string;
   found: number | null;
-  /** In words, where that is not known of all parts. */
+  /** The total in words, where it is not known of all parts. */
   foundInParts?: string;
   read: number;
   /** Ads that were read and removed to make room. */
@@ -70,7 +70,7 @@ const maxAdvertisers = 10;
 const nameTokens = 20;
 const aboutTokens = 40;
 
-/** The newest gathering of each question counts; one that is part of another is stated with that. */
+/** The newest gathering of each question counts. A gathering that is part of another is stated with the other. */
 export function viewCoverage(answered: Answered): CoverageView {
   const { contents } = answered;
   const { ads, gatherings, evicted } = contents;

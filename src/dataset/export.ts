@@ -14,7 +14,7 @@ export interface ExportCounts {
   rows: number;
   /** Cells of a sheet that were cut. */
   cut: number;
-  /** What the columns `id` and `adId` hold, if there is one. */
+  /** The values of the column `id` or `adId`, if there is one. */
   ids: Set<Cell> | undefined;
 }
 
@@ -51,7 +51,7 @@ export async function writeExport(run: RunStatement, { format, ...target }: Expo
   return counts;
 }
 
-/** Counts anew from the first row. */
+/** Starts counting again at the first row. */
 async function* countRows({ columns, rows }: SqlExport, counts: ExportCounts): SqlExport['rows'] {
   const [column] = columns.flatMap((name, index) => (name === 'id' || name === 'adId' ? [index] : []));
   counts.rows = 0;
@@ -92,7 +92,7 @@ function withoutFormulas(row: readonly Cell[]): Cell[] {
     if (typeof cell !== 'string') return cell;
     const goesOn = isCallBehind;
     isCallBehind ||= call.test(cell);
-    // What stands between the lines are their breaks.
+    // Every second part is a line break.
     const lines = cell.replace(formula, "'").split(/([\r\n])/);
     return lines.map((line, at) => withoutCells(line, at > 0, goesOn && at === lines.length - 1)).join('');
   });
@@ -124,14 +124,14 @@ interface MethodsNote {
   coverage: CoverageView;
   sql: string;
   rows: number;
-  /** Ids of the ads that the rows hold, as `idKey` writes them, where that is known. */
+  /** Ids of the ads in the rows, as `idKey` writes them, where these are known. */
   adIds?: ReadonlySet<string> | undefined;
   /** Milliseconds since the epoch. */
   now: number;
   version: string;
 }
 
-/** What whoever works with an export has to know of it: questions, dates, totals, coverage. Markdown. */
+/** The note beside an export, as Markdown: questions, dates, totals, coverage. */
 export function methodsNote({ contents, coverage, sql, rows, adIds, now, version }: MethodsNote): string {
   const { ads, pages, evicted } = contents;
   const gatherings = contents.gatherings

@@ -39,7 +39,7 @@ interface GatherContext extends StopSignals {
 /** Whether a call has an answer that is cached: then it costs nothing. */
 export type IsCached = (call: Pick<Call, 'operation' | 'path' | 'query' | 'body'>) => Promise<boolean>;
 
-/** How many ads there are, when that was counted, in milliseconds since the epoch, and its place among all answers. */
+/** How many ads there are, when they were counted, in milliseconds since the epoch, and the number of the answer. */
 export interface CountedAds {
   ads: number;
   at: number;
@@ -50,7 +50,7 @@ export interface CountedAds {
 export interface Gathered {
   /** Why it read no more. */
   stop: Stop;
-  /** Undefined where nothing of it is kept. */
+  /** Undefined where nothing of the gathering is stored. */
   gathering: Gathering | undefined;
   /** What there is now. */
   contents: DatasetContents;
@@ -59,22 +59,22 @@ export interface Gathered {
   brought: ReadonlySet<string>;
   /** Credits that this call spent on it, or may have. */
   spent: number;
-  /** One that was begun with `fresh` was stopped too long ago to go on with it. */
+  /** An earlier gathering with `fresh` was stopped too long ago to be continued. */
   startedOver: boolean;
-  /** To be called when its result is returned: whoever calls with `fresh` from then on begins anew. */
+  /** To be called when the result is returned: a later call with `fresh` starts over. */
   markReturned(): Promise<void>;
 }
 
 /** Where the parts of a gathering stand. */
 export interface Opened extends OpenGathering {
   contents: DatasetContents;
-  /** An earlier gathering with `fresh` was stopped too long ago to go on with it. */
+  /** An earlier gathering with `fresh` was stopped too long ago to be continued. */
   isTooOld: boolean;
 }
 
 /**
- * Takes the turn of a question: two calls of the same one go one after the other. `work` is told where it stands then,
- * and may read on, within all limits.
+ * Waits for the turn of a question: two calls with the same question run one after the other. `work` receives where the
+ * gathering stands then, and may read on, within all limits.
  *
  * @param before what there was when the call came
  */
@@ -95,7 +95,7 @@ export async function gatherInTurn<Result>(
   }
 }
 
-/** How long calls with `fresh` go on with a gathering that one of them began, in milliseconds: a day. */
+/** How long calls with `fresh` continue a gathering that such a call began, in milliseconds: a day. */
 const maxFreshAge = 86_400_000;
 
 /** Where the gathering stands now. */
@@ -154,11 +154,11 @@ async function readWithin(
 
 /** The first pages may be looked at as lists, too. Of a large gathering, two copies would take too much memory. */
 const maxCachedAds = 1000;
-/** Ids of one gathering that are surely kept while it is read. */
+/** Ids of one gathering that are surely not evicted while the gathering is read. */
 const maxInParts = 100_000;
 /** So many pages without a new ad lead nowhere. */
 const maxIdlePages = 3;
-/** A page that is begun should be back in time, even if it is slower than all before. */
+/** A page that is requested should be back in time, even if it is slower than all pages before. */
 const slack = 1.5;
 /** The time that the summary takes, in milliseconds, and that of each ad in it. */
 const summaryMs = { all: 300, each: 0.6 };
@@ -178,9 +178,9 @@ interface PagePosition {
 
 /** A part while its pages are read. */
 interface PartReading extends GatheringPart {
-  /** Reads again what an answer is cached of. */
+  /** Requests pages again whose answers are cached. */
   fresh: boolean;
-  /** Called with each request that may be paid for; it settles when that has ended. */
+  /** Called with each request that may be charged. The promise settles when the request has ended. */
   onRequest(request: Promise<unknown>): void;
   /** Called once with each page, even if the caller has left: it was paid for. */
   take(answer: ListAnswer): Promise<void>;
@@ -195,9 +195,9 @@ class Reading {
   readonly read = new Set<string>();
   readonly brought = new Set<string>();
   readonly #work: Work;
-  /** How many are read, counted in each part. */
+  /** How many ads are read, counted in each part. */
   #listed = 0;
-  /** As many as there is room for, which changes with the size of the ads. */
+  /** As many ads as there is room for, which changes with their size. */
   #maxAds = 0;
   /** The largest page that the service gives, as far as is known. */
   #maxLimit: number;
@@ -233,7 +233,7 @@ class Reading {
     if (typeof turn !== 'function') return turn;
     const requests: Promise<unknown>[] = [];
     try {
-      // With what other calls have read meanwhile.
+      // The dataset now also holds what other calls have read.
       this.#turnTo(await reopen());
       const part = this.open.parts.find(({ state }) => state.question === question);
       if (part === undefined || part.state.ended) return { reason: 'end' };
@@ -241,7 +241,7 @@ class Reading {
       if (stop.leadsNowhere) await this.#saveWhole({ fresh: false });
       return stop;
     } finally {
-      // Whoever is next waits for pages that nobody waits for any more, and goes on after them.
+      // The next call waits for pages that nobody else waits for any more, and continues after them.
       void Promise.all(requests).then(turn);
     }
   }
@@ -267,7 +267,7 @@ class Reading {
       state = {
         ...state,
         found: found ?? state.found,
-        // Of what was forgotten since nobody knows whether it is listed again.
+        // Nobody knows whether an ad that was forgotten since then is listed again.
         listed: Math.max(state.listed, before) + own.size - before,
         charged: state.charged === null || charged === null ? null : state.charged + charged,
         ended: !hasMore,
@@ -280,7 +280,7 @@ class Reading {
       await dataset.saveGathering({ ...state, adIds: ids });
     };
     const deadEnd = async (error: AdLibraryError): Promise<Stop> => {
-      // Whoever calls with `fresh` then begins anew.
+      // A later call with `fresh` then starts over.
       if (state.fresh && state.step > 0)
         await dataset.saveGathering({ ...state, fresh: false, step: state.step + 1, adIds: [] });
       return { reason: 'error', error, leadsNowhere: true };
@@ -355,7 +355,7 @@ class Reading {
     const listedBy = listOf(question);
     const answer = await context.api[listedBy]({ ...requestOf(question, position), fresh, callBudget, around });
     const { order, receipt, raw } = answer;
-    // Of an answer that is cached the dataset may have lost the ads since.
+    // The dataset may have evicted the ads of a cached answer.
     if (receipt.age !== undefined) {
       const { items } = raw as { items: readonly unknown[] };
       const { requestId } = receipt;
@@ -394,7 +394,7 @@ class Reading {
     this.#work.context.onProgress?.({ progress: size, ...total, message });
   }
 
-  /** Only with the first page: a new gathering that reads nothing does not take the place of an earlier one. */
+  /** Called with the first page: a new gathering that reads nothing does not replace an earlier one. */
   async #beginWhole(): Promise<void> {
     const { contents, whole } = this.open;
     const kept = this.#begun ?? contents.gatherings.find(({ id }) => id === whole.id);
@@ -402,7 +402,7 @@ class Reading {
     this.#begun = this.open.whole;
   }
 
-  /** Saves how a gathering of several parts stands. What has one part is saved with that. */
+  /** Saves how a gathering of several parts stands. A gathering of one part is saved with its part. */
   async #saveWhole(change: Partial<GatheringState>): Promise<void> {
     const { request, dataset } = this.#work;
     if (request.question.split === undefined) return;
@@ -415,7 +415,7 @@ class Reading {
 const adIdsIn = ({ contents }: Opened, { state }: GatheringPart): ReadonlySet<string> =>
   contents.gatherings.find(({ id }) => id === state.id)?.adIds ?? new Set();
 
-/** What a gathering of the question or a kept answer tells, whichever is newer. */
+/** The total by a gathering of the question or by a cached answer, whichever is newer. */
 export async function knownTotal(
   question: GatheringQuestion,
   contents: DatasetContents,
@@ -431,14 +431,14 @@ export async function knownTotal(
 export const listOf = ({ collectionId }: GatheringQuestion) =>
   collectionId === undefined ? 'searchAds' : 'listCollectionItems';
 
-/** How it is asked for a page. */
+/** The parameters of a request for a page. */
 function requestOf({ collectionId, filters }: GatheringQuestion, { limit, cursor }: PagePosition) {
   const position = { limit, ...(cursor !== null && { cursor }) };
   if (collectionId === undefined) return { path: {}, query: {}, body: { ...filters, ...position } };
   return { path: { collectionId }, query: { itemType: 'ads', ...position } };
 }
 
-/** An id is a UUID in the document. What is much longer is none, and would only take room. */
+/** An id is a UUID in the document. A text that is much longer is no id, and would only take room. */
 const maxIdLength = 200;
 
 /** The ads that an answer lists, and how many the service says there are. */
@@ -460,16 +460,16 @@ async function contentOf({ collectionId }: GatheringQuestion, answer: ListAnswer
 export const wholeCount = (value: number | undefined): number | undefined =>
   value !== undefined && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 
-/** How many ads match, as the service says with some of them; undefined if it says fewer than came. */
+/** How many ads match, as the service says with some of them; undefined if it states fewer ads than it sent. */
 export function totalOf({ value: { items, totalHits } }: Pick<ApiAnswer<'searchAds'>, 'value'>): number | undefined {
   const total = wholeCount(totalHits);
   return total !== undefined && total >= items.length ? total : undefined;
 }
 
-/** As much as the document allows for the items of a collection; for searches it shows no bound. */
+/** The largest page that the document allows for items of a collection. For searches, the document shows no bound. */
 const documentedMax = 100;
 
-/** The largest page that makes sense: what the service is said to allow. */
+/** The largest page size that the service is known to allow. */
 export function maxPageSize({ collectionId }: GatheringQuestion, filters: readonly SearchFilter[]): number {
   if (collectionId !== undefined) return documentedMax;
   const described = filters.find(({ key }) => key === 'limit')?.maximum ?? documentedMax;
@@ -517,7 +517,7 @@ export interface Stop {
   reason: StopReason;
   /** What was thrown. */
   error?: AdLibraryError;
-  /** What it stopped at will not go away: to go on brings nothing. */
+  /** The cause will not go away, so continuing brings nothing. */
   leadsNowhere?: true;
   /** How many ads there was room for, if that stopped it: in all, or counted in each part. */
   maxAds?: number;

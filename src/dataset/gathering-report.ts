@@ -12,7 +12,7 @@ import type { AdRow, Row } from './tables.ts';
 interface GatheringResult {
   gathering: string;
   found: number | null;
-  /** In words, where that is not known of all parts. */
+  /** The total in words, where it is not known of all parts. */
   foundInParts?: string;
   read: number;
   added: number;
@@ -20,7 +20,7 @@ interface GatheringResult {
   gone: string[] | null;
   complete: boolean;
   gatheredAt: string;
-  /** Ads that were read and are no longer kept. */
+  /** Ads that were read and that the dataset no longer has. */
   missing?: number;
   /** What differs from the last complete gathering of the same question. */
   sinceLast?: { gatheredAt: string; fresh: number; updated: number; gone: number };
@@ -31,7 +31,7 @@ interface ResultOptions {
   contents: DatasetContents;
   adRows: AdRowReader;
   tenantId: string;
-  /** What there was before this call, and the ids of the ads that it has read. */
+  /** The dataset before this call, and the ids of the ads that the call has read. */
   before: DatasetContents;
   brought: ReadonlySet<string>;
 }
@@ -99,7 +99,7 @@ export interface GatherOutput extends Omit<GatheringResult, 'gathering' | 'gathe
   problem?: string;
   /** How to continue. */
   next?: string;
-  /** What came of an earlier one. */
+  /** What became of an earlier gathering. */
   note?: string;
   /** `atMost` where the price of a page is known only within bounds. */
   estimate?: { ads: number | null; pages: number | null; credits: number | null; atMost?: number };
@@ -190,8 +190,8 @@ interface GatheredRows {
 
 /**
  * What a gathering brought, for a reader, within so many tokens: one line a label, every value with its number of ads,
- * and the number of what is left out. What does not fit is left out evenly, and counted too. Values are third parties'
- * texts, cleaned and bounded.
+ * and the number of what is left out. Values that do not fit are left out evenly, and counted too. Values are third
+ * parties' texts, cleaned and bounded.
  */
 export function summaryText(rows: GatheredRows, maxTokens = 700): string {
   const lines = linesOf(rows);
@@ -201,7 +201,7 @@ export function summaryText(rows: GatheredRows, maxTokens = 700): string {
   }
 }
 
-/** A line that shows so large a share of its values. */
+/** A line that shows this share of its values. */
 type Line = string | ((share: number) => string);
 
 function linesOf({ ads, countries }: GatheredRows): Line[] {
@@ -267,7 +267,7 @@ function counted(
     const shown = sorted.slice(0, Math.round(share * Math.min(max, sorted.length)));
     const others = sorted.slice(shown.length);
     const parts = [
-      // Cut only now: values that differ behind the cut are different ones.
+      // Values are cut only now, because two values that differ behind the cut are different.
       ...shown.map(([value, ads]) => `${show(shortened(value))} ${ads}`),
       ...(others.length > 0 ? [`${count(others.length, 'other')} ${sumOf(others)}`] : []),
       ...(none > 0 ? [`none ${none}`] : []),

@@ -28,7 +28,10 @@ export function withoutRepeats(question: GatheringQuestion): GatheringQuestion {
   return { ...question, split };
 }
 
-/** A gathering that starts now. Two that start as the same in the order of the dataset, with the same question, are one. */
+/**
+ * A gathering that starts now. Two gatherings of the same question that start at the same place in the order of the
+ * dataset are one.
+ */
 export function newGathering(
   question: GatheringQuestion,
   at: number,
@@ -63,12 +66,12 @@ export interface GatheringPart {
 
 /** A gathering as it stands: where it goes on in each of its parts. */
 export interface OpenGathering {
-  /** Of a gathering without `split` the same as its only part. */
+  /** For a gathering without `split`, the same as its only part. */
   whole: GatheringState;
   parts: GatheringPart[];
 }
 
-/** Goes on with the newest gathering of the question, or starts all over. */
+/** Continues the newest gathering of the question, or starts over. */
 export function openGathering(
   question: GatheringQuestion,
   contents: DatasetContents,
@@ -87,8 +90,8 @@ export function openGathering(
 }
 
 /**
- * Where a part goes on: with a complete gathering of it if there is one, of whatever age, or else with what the whole
- * has begun. What is begun with `fresh` takes nothing that was begun before.
+ * Where a part continues: with a complete gathering of the part, of any age, or otherwise with what the whole gathering
+ * has begun. A gathering with `fresh` takes nothing that began before it.
  */
 function partOf(
   question: GatheringQuestion,
@@ -120,13 +123,13 @@ export function countOutside(contents: DatasetContents): number {
   return contents.ads.filter(({ id }) => !inside.has(idKey(id))).length;
 }
 
-/** A gathering as somebody who reads an answer sees it: one of several parts has what they have together. */
+/** A gathering as a reader of an answer sees it: a gathering of several parts has the sums of its parts. */
 export interface WholeGathering extends Gathering {
-  /** Its parts that are still known; itself, where it has no others. */
+  /** The parts that are still known; the gathering itself, where it has no parts. */
   held: readonly Gathering[];
-  /** Whether the ids of all that it listed are still known, even if ads of them are not kept any more. */
+  /** Whether all listed ids are still known, even if some of their ads were evicted. */
   hasAllIds: boolean;
-  /** In words, where only some parts say what there is: what those say. */
+  /** The total in words, where it is known of some parts only. */
   foundInParts: string | undefined;
 }
 
@@ -140,7 +143,7 @@ export function wholeOf(gathering: Gathering, { gatherings }: DatasetContents): 
   return {
     ...gathering,
     held,
-    // Only where somebody reads them: they may be very many.
+    // Computed only when somebody reads them, because there may be very many.
     get adIds() {
       return parts.length === 0 ? adIds : new Set(held.flatMap((part) => [...part.adIds]));
     },
@@ -181,7 +184,7 @@ function valueText(value: unknown): string {
 export interface Differences {
   /** Ads that the earlier one did not have. */
   fresh: string[];
-  /** Ads whose content has changed since that one read them, whoever saw it first. */
+  /** Ads whose content has changed since the earlier gathering read them, whoever saw the change first. */
   updated: string[];
   /** Ads of the earlier one that this one did not see. */
   gone: string[];
@@ -205,7 +208,7 @@ export function differences(before: Gathering, gathering: Gathering, contents: D
     updated: idsOf(
       read.filter((item) => {
         const order = orders.get(idKey(item.id)) ?? Number.POSITIVE_INFINITY;
-        // Of an ad that was let go in between nobody knows what it was.
+        // Nobody knows any more what an ad was that was evicted in between.
         return item.firstOrder <= order && !saysAsAt(order, item);
       }),
     ),

@@ -4,7 +4,7 @@ import { type DatasetContents, idKey } from '../state/dataset.ts';
 import type { RecordsById } from '../state/own-records.ts';
 import { isoTime } from './tables.ts';
 
-/** What a person noted of an ad, in the model's words: plain text of one line each. */
+/** A person's note on an ad, in the words of the model: plain text of one line each. */
 export interface Label {
   label: string;
   value: string | null;
@@ -17,11 +17,11 @@ export interface AdLabel extends Label {
   labelledAt: string;
 }
 
-/** Characters of each. */
+/** Characters of a name and of a value. */
 export const maxLabel = 40;
 export const maxValue = 200;
 
-/** Without what nobody sees, on one line, and the same for texts that look the same. */
+/** A label without invisible characters, on one line, and equal for texts that look the same. */
 export const cleanLabel = (text: string): string => sanitizeLine(text).normalize('NFC');
 
 /** A label as it is kept: one for each ad and name. A name has no line break. */
@@ -44,14 +44,14 @@ export function labelsByAd({ labels }: { labels: RecordsById }, wanted?: Readonl
   return found;
 }
 
-/** What SQL sees: by ad, with the ids as `ads` has them. */
+/** Labels as SQL sees them: by ad, with the ids as `ads` has them. */
 export function labelRows(contents: DatasetContents): AdLabel[] {
   const byAd = labelsByAd(contents);
   const spelled = new Map(contents.ads.map(({ id }) => [idKey(id), id]));
   return [...byAd].flatMap(([key, labels]) => labels.map((one) => ({ ...one, adId: spelled.get(key) ?? key })));
 }
 
-/** `hook: question`, and of those that are too many only how many more there are. */
+/** `hook: question`. Of too many labels, the first ones and how many more there are. */
 export function labelTexts(labels: readonly Label[] = [], max = 12): string[] {
   const texts = labels.slice(0, max).map(({ label, value }) => (value === null ? label : `${label}: ${value}`));
   return labels.length > max ? [...texts, `+${labels.length - max} more`] : texts;

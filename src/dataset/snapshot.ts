@@ -79,7 +79,7 @@ function* otherTables(contents: DatasetContents, json: boolean): Generator<Table
   yield { table: 'labels', rows: labelRows(contents) };
 }
 
-/** Made only when they are read: all at once would take too much memory. */
+/** Rows are made only when they are read: all at once would take too much memory. */
 function* each<Item, Row>(items: Iterable<Item>, rowsOf: (item: Item) => readonly Row[]): Generator<Row> {
   for (const item of items) yield* rowsOf(item);
 }

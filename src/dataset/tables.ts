@@ -94,19 +94,22 @@ export function describedColumns(): { name: string; meaning: string | undefined 
 }
 
 /**
- * Values of the service made cells. Any field may be missing or of another type than its document says: then the cell
- * is null.
+ * Turns values of the service into cells. Any field may be missing or of another type than its document says: then the
+ * cell is null.
  */
 export const textCell = (value: unknown): string | null =>
   typeof value === 'string' && value.trim() !== '' ? bounded(value) : null;
 
-/** No copy is this long. A row beyond what SQL reads at once would fail every statement that meets it. */
+/** No copy is this long. A row larger than SQL reads at once would make every statement fail that meets it. */
 const maxText = 50_000;
 
 export const bounded = (text: string): string =>
   text.length <= maxText ? text : `${text.slice(0, maxText)}… (+${text.length - maxText} chars)`;
 
-/** An object as it came; null where it is far beyond any that a service sends, since half of one is none. */
+/**
+ * An object as it came; null where it is far larger than any that a service sends, because half of an object is
+ * useless.
+ */
 export const jsonCell = (json: string): string | null => (json.length <= maxJson ? json : null);
 
 const maxJson = 500_000;

@@ -3,8 +3,8 @@ import type { SqlExport } from './sql/pool.ts';
 import type { Cell } from './tables.ts';
 
 /**
- * Files whose columns have types: Excel's sheets and Parquet. What a column holds is known only after its last row, so the
- * statement runs twice: once to look, once to write, and no more than some rows are ever in memory.
+ * Files whose columns have types: Excel's sheets and Parquet. What a column holds is known only after its last row, so
+ * the statement runs twice: once to learn the types, once to write. Only a few rows are in memory at a time.
  */
 export type TypedFormat = 'xlsx' | 'parquet';
 
@@ -29,7 +29,7 @@ const maxSheetRows = 1_048_575;
 const maxSheetCell = 32_767;
 /** A number with more digits would be rounded by Excel. */
 const maxSheetInteger = 999_999_999_999_999;
-/** Excel counts a day of 1900 that never was; its dates are right after that. */
+/** Excel counts a day of 1900 that never existed; later dates are right. */
 const firstSheetDate = '1900-03-01';
 /** A date is the number of days since its first. */
 const daysTo1970 = 25_569;
@@ -40,7 +40,7 @@ interface TypedColumn {
   type: ColumnType;
   /** All its dates are at midnight. */
   days: boolean;
-  /** Characters of its longest cell, as far as a column would be that wide. */
+  /** Characters of the longest cell, up to the width that a column may have. */
   width: number;
 }
 
@@ -115,7 +115,7 @@ async function writeSheet(columns: TypedColumn[], batches: SqlExport['rows'], wr
 const isSheetNumber = (number: number) =>
   Number.isFinite(number) && (!Number.isInteger(number) || Math.abs(number) <= maxSheetInteger);
 
-/** Without what XML cannot hold, and `_x0041_` as it stands, which a sheet would read as the letter A. */
+/** Removes what XML cannot hold, and escapes `_x0041_`, which a sheet would read as the letter A. */
 const sheetText = (text: string): string =>
   text.slice(0, maxSheetCell).replace(unwritable, '').replace(escapeLike, '_x005F_');
 

@@ -57,7 +57,7 @@ const alike = 0.6;
 /** Two copies that share 60 % meet in one of these bands 98 times of 100, two that share 30 % 35 times. */
 const bandCount = 16;
 const rowsEach = 3;
-/** Where more than these fall into one band they differ in all but a phrase. */
+/** Where more ads than these fall into one band, they share only a phrase. */
 const maxIds = 50;
 const maxChars = 2000;
 const shingleLength = 3;
@@ -81,7 +81,7 @@ const normalized = (copy: string): string =>
     .replace(/[^\p{L}\p{M}0]+/gu, ' ')
     .trim();
 
-/** Of two ascending sets: the share of their union that both have. */
+/** The share of the union of two ascending sets that both have. */
 function similarity(left: Uint32Array, right: Uint32Array): number {
   let shared = 0;
   for (let i = 0, j = 0; i < left.length && j < right.length; ) {

@@ -8,7 +8,7 @@ const Filters = z.record(z.string(), z.unknown());
 /** A check whose gathering is complete. */
 const CompleteCheck = z.object({
   gathering: z.string(),
-  /** That of the gathering: a later one is higher, whatever clocks say. */
+  /** The order of the gathering: a later one is higher, whatever clocks say. */
   order: z.number(),
   /** When it was read, in milliseconds since the epoch. */
   at: z.number(),
@@ -41,13 +41,16 @@ export const questionOf = ({ filters, split, collectionId }: GatheringQuestion):
 
 const day = 86_400_000;
 
-/** The one that was checked longest ago first. What was not complete counts as a day older: it can be gone on with. */
+/**
+ * Watches, the one that was checked longest ago first. An incomplete check counts as a day older, because it can be
+ * continued.
+ */
 export function leastRecentFirst(watches: readonly Watch[]): Watch[] {
   const time = ({ last }: Watch) => (last === undefined ? 0 : last.at - (last.complete ? 0 : day));
   return [...watches].sort((left, right) => time(left) - time(right));
 }
 
-/** All watches of a person, in the order in which they were stored. What another version wrote differently is left out. */
+/** All watches of a person, in the order in which they were stored. A record in another version's form is left out. */
 export const watchesIn = (records: RecordsById): Watch[] =>
   [...records].flatMap(([name, value]) => {
     const { data } = WatchRecord.safeParse(value);
@@ -56,7 +59,7 @@ export const watchesIn = (records: RecordsById): Watch[] =>
 
 export type NewWatch = GatheringQuestion & Pick<Watch, 'name' | 'maxAds' | 'maxCredits'>;
 
-/** Stores a watch. One of the same name is replaced: its checks stay if it asks the same. */
+/** Stores a watch. A watch of the same name is replaced; its checks stay if the question is the same. */
 export function storeWatch(own: OwnRecords, { name, maxAds, maxCredits, ...question }: NewWatch): Promise<void> {
   return own.update('watch', (records) => {
     const known = watchesIn(records).find((watch) => watch.name === name);
@@ -83,7 +86,7 @@ export interface Check {
   since: CompleteCheck | undefined;
   /** Undefined where there is nothing to compare with. */
   changes: Differences | undefined;
-  /** There was a complete check, of which too much was let go to compare with it. */
+  /** There was a complete check, but too much of it was evicted to compare with it. */
   lost: CompleteCheck | undefined;
 }
 

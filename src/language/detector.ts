@@ -31,7 +31,7 @@ function plainWords(text: string): string {
   return (isMostlyDense(words) ? words.replace(latin, ' ') : words).replace(/\s+/g, ' ').trim();
 }
 
-/** Then Latin letters among them spell brand names. */
+/** Whether most letters are of a dense script: then Latin letters among them spell brand names. */
 function isMostlyDense(words: string): boolean {
   if (!fourDense.test(words)) return false;
   const others = words.replace(dense, '').length;
@@ -41,7 +41,7 @@ function isMostlyDense(words: string): boolean {
 /** Foreign names lower the score of a language, but a script of its own says enough. */
 const hasOwnScript = (language: string): boolean => new Intl.Locale(language).maximize().script !== 'Latn';
 
-/** The detector takes the two for one. These words of advertising differ between them. */
+/** The detector cannot tell Indonesian from Malay. These words of advertising differ between them. */
 const indonesianWords = new Set(
   'bisa gratis kamu karena uang mobil diskon ongkir kirim pengiriman dikirim yuk banget nggak hanya saja sepatu inggris sangat kualitas harga hari coba beli rp kalian'.split(
     ' ',

@@ -1,6 +1,6 @@
 /**
- * The door of this folder: whoever is outside opens a library here and asks it by `fetch`. Everything behind it is
- * loaded when a library is opened; its filters are known before.
+ * The door of this folder: other folders open a library here and call it by `fetch`. Everything else is loaded when a
+ * library is opened; only the filters are known before.
  */
 import type { DemoOptions, openDemoLibrary } from './demo/demo.ts';
 import type { LibraryOptions, OpenLibrary } from './service/service.ts';

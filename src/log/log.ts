@@ -6,7 +6,7 @@ export type Log = Record<Exclude<LogLevel, 'silent'>, (message: string, fields?:
 
 type Line = (level: keyof Log, message: string, fields: Record<string, unknown>) => string;
 
-/** Never pass it standard output: that belongs to the protocol. Anything that looks like a key is masked. */
+/** Never pass standard output here: it belongs to the protocol. Anything that looks like a key is masked. */
 function logOf(level: LogLevel, write: (line: string) => void, line: Line): Log {
   const at = (name: keyof Log): Log[keyof Log] =>
     logLevels.indexOf(name) < logLevels.indexOf(level)
@@ -34,10 +34,10 @@ export interface CallEvent {
   tool: string;
   /** Never logged. */
   tenantId: string;
-  /** The id of the connection that made it, if its caller signed in. Never logged. */
+  /** The id of the caller's connection, if the caller signed in. Never logged. */
   connection?: string | undefined;
   ms: number;
-  /** Why it failed; `cancelled` if its caller left. */
+  /** Why the call failed; `cancelled` if its caller left. */
   kind?: string | undefined;
   /** HTTP status of the service's error. */
   status?: number | undefined;
@@ -58,7 +58,8 @@ export const logCalls =
 const hidden = /(?!^\r|[\n\t])[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
 /**
- * Writes characters that could steer a terminal as escapes. Those of JSON, so that a line of JSON still means the same.
+ * Writes characters that could steer a terminal as escapes. The escapes are those of JSON, so that a line of JSON still
+ * means the same.
  */
 export const printable = (text: string): string =>
   text.replace(hidden, (character) =>
@@ -97,14 +98,20 @@ export function keyMasker(key = ''): <Value>(value: Value, text?: string) => Val
 
 /** Characters of keys and of their escapes. */
 const inKey = String.raw`[\w.~%&\\#;{}+/=-]`;
-/** Characters that nobody sees, those beyond the first plane by their last half. */
+/** Invisible characters; those beyond the first plane by their second half. */
 const hidden16 = String.raw`[\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb]|[\ud82f\ud834\udb40-\udb43][\udc00-\udfff]`;
-/** Between characters of a key. Most are ASCII, and the engine sees that first. The Kelvin sign is a letter in lower case. */
+/**
+ * Invisible characters between the characters of a key. Most texts are ASCII, which the engine checks first. The Kelvin
+ * sign is a letter in lower case.
+ */
 const hiddenInKey = new RegExp(String.raw`[^\0-~](?:(?<=\u212a)|(?<=${hidden16})(?=${inKey})(?<=${inKey}[^ -~]*))`);
 
 /** All keys of the service are made of these. */
 const usualKey = /^[\w.~-]+$/;
-/** An escape of one of them, or of what begins an escape; in JSON of hidden characters, too. The engine skips to the first sign. */
+/**
+ * An escape of a key's character or of a sign that begins an escape, and in JSON of a hidden character. The engine
+ * skips to the first such sign.
+ */
 const escapedWord = new RegExp(
   String.raw`[%&\\](?:${[
     String.raw`(?<=%)(?:25)*(?:2[de]|3\d|[46][1-9a-f]|5[0-9acf]|7[0-9ae]|26(?:[#%\\]|amp|percnt|bsol|lowbar|period))`,
@@ -117,7 +124,7 @@ const escapedWord = new RegExp(
 
 type Spellings = ReturnType<typeof readSpellings>;
 
-/** Of the keys that were used last: reading one takes as long as looking for it. */
+/** The spellings of the keys that were used last: to make them takes as long as to search for the key. */
 const known = new Map<string, Spellings>();
 const maxKnown = 100;
 
@@ -128,12 +135,12 @@ function spellingsOf(key: string): Spellings {
   return spellings;
 }
 
-/** How a key may be spelled. */
+/** The ways in which a key may be spelled. */
 function readSpellings(key: string) {
   const whole = key.toLowerCase();
   const start = whole.slice(0, minLength);
   const half = whole.slice(0, Math.max(shownLength, whole.length / 2));
-  // The secret is what follows the prefix, which all keys share.
+  // The secret is the part behind the prefix, which all keys share.
   const end = whole.slice(-Math.max(minLength, whole.length / 2));
   // One after the other: the engine skips most of a text if it looks for one of them only.
   const parts = [start, end].map((part) => new RegExp(literal(part), 'i'));
@@ -154,7 +161,7 @@ function readSpellings(key: string) {
 
 const literal = (text: string) => text.replace(/[$()*+./?[\\\]^{|}]/g, String.raw`\$&`);
 
-/** Without what stands between the characters of a key. */
+/** The text without what may stand between the characters of a key. */
 const seen = (text: string) => text.replaceAll('\u212a', 'k').replace(notSeen, '');
 const notSeen = /[^ -~…]+/g;
 
@@ -226,7 +233,10 @@ const entities: Record<string, string> = {
   sol: '/',
 };
 
-/** Empty if not ASCII: hidden characters would stand between others. The Kelvin sign is a letter. */
+/**
+ * Undoes one escape. The result is empty for a character that is not ASCII, because a hidden character would separate
+ * others. The Kelvin sign is a letter.
+ */
 function unescaped(whole: string, [percent, u, inBraces, x, sign, hex, decimal, name]: (string | undefined)[]): string {
   if (sign !== undefined) return sign;
   if (name !== undefined) return entities[name.toLowerCase()] ?? whole;
@@ -236,7 +246,7 @@ function unescaped(whole: string, [percent, u, inBraces, x, sign, hex, decimal, 
   return code < 0x7f && code >= 0x20 ? String.fromCharCode(code) : '';
 }
 
-/** Keys of the service, whole or in part. None belongs in a log, wherever it came from. */
+/** Keys of the service, whole or in part. No key belongs in a log, wherever it came from. */
 const secret = /\b(svc_[a-z]+_|Bearer\s+)[^\s"',;]+/gi;
 const notPlain = /[%&\\]|[^\n -~]/;
 /** A word in a line of JSON, in which quotes inside a string have a backslash before them. */

@@ -48,10 +48,10 @@ const receiptTokens = 160;
 
 const toolsByName = new Map(allTools.map((tool) => [tool.name, tool]));
 
-/** In which form results are sent: text and data, the text alone, or the data with one line of text. */
+/** The form of results: text and data, the text alone, or the data with one line of text. */
 export type OutputForm = 'both' | 'text' | 'structured';
 
-/** How results are written for a client. Its name is what it says of itself, so it decides nothing but that. */
+/** How results are written for a client. A client chooses its own name, so the name decides nothing else. */
 export interface ResultForm {
   output: OutputForm;
   links: boolean;
@@ -92,10 +92,10 @@ export type ToolResult = {
 export interface ToolCall extends Credentials {
   name: string;
   arguments?: unknown;
-  /** The name of the client's program, where it is told. */
+  /** The name of the client's program, where the client states it. */
   client?: string | undefined;
   signal: AbortSignal;
-  /** What its result is a part of. */
+  /** The response that the result is a part of. */
   answer?: unknown;
   /** How long the call has waited for its turn, in milliseconds: part of its whole time. */
   waitedMs?: number;
@@ -109,13 +109,15 @@ interface Outcome {
   facts: Partial<CallEvent>;
 }
 
-/** What a server needs for its first call, and not before. */
+/** Modules that a server loads with its first call. */
 export interface CallingContext extends ServerContext, OpenCalls {
   /** What is known of the filter keys of ads. */
   adFilters(): Promise<readonly SearchFilter[]>;
 }
 
-/** @param form how its result is written for the client */
+/**
+ * @param form how the result is written for the client
+ */
 export async function callTool(server: CallingContext, call: ToolCall, form: ResultForm): Promise<ToolResult> {
   const started = server.elapsed();
   const receipts = new Receipts();
@@ -154,7 +156,7 @@ async function answered(server: CallingContext, call: ToolCall, { receipts, form
       onReceipt: receipts.add,
       onFailure: receipts.addFailure,
     });
-    // A tool that asks the service nothing would serve any key that somebody makes up.
+    // A tool that calls nothing at the service would serve any invented key.
     const isChecked = tool.operations.length === 0 && (await server.isKnownKey?.(tenantId)) === false;
     if (isChecked) await context.api.whoami();
     const [now, began] = [server.now(), server.elapsed()];
@@ -198,7 +200,8 @@ async function runTool(tool: Tool, input: Record<string, unknown>, context: Tool
 
 /**
  * Adds the receipt and the notice to data and text, and what the board reads, which is the same in every output mode.
- * Some clients hand that to their model: it is small, ids and numbers, except for what the page of the board asks for.
+ * Some clients hand the board's part to their model, so it holds only ids and numbers, except where the page of the
+ * board asks for more.
  */
 function toolResult(
   { notice, output }: { notice: string | undefined; output: OutputForm },
@@ -286,7 +289,8 @@ const refused = (problems: string[]) =>
 const maxDepth = 32;
 
 /**
- * What would not reach the service as it was written. Goes level by level: recursion would run out of stack, too.
+ * Finds a value that would not reach the service unchanged. Walks level by level, because recursion would run out of
+ * stack.
  */
 function unsendableIn(name: string, value: unknown): string[] {
   let level = [value];
@@ -367,11 +371,11 @@ interface CallContextOptions {
 
 /** What calls need, for all callers. */
 export interface OpenCalls {
-  /** What tools call the API with. */
+  /** The methods of the API for one tool call. */
   callsOf(caller: Caller): CallerContext;
   /** The files that a tenant exported. */
   exportsOf(tenantId: string): Exports;
-  /** A connection was renewed: what it has spent goes on to count. */
+  /** A connection was renewed: its spending counts for longer. */
   keepSpending(connection: Connection): Promise<void>;
   /** Waits up to `ms` for paid calls that were sent, and aborts the rest. */
   close(ms: number): Promise<void>;
@@ -431,7 +435,7 @@ async function totalFromCache(
   { meter, state, now, elapsed }: CallContextOptions,
 ): Promise<CountedAds | undefined> {
   const prices = await meter.prices(tenantId);
-  // Those that were paid for; and one item, which is asked for where only the number is wanted.
+  // The page sizes that were paid for, and a page of one item, which is requested where only the number is wanted.
   const limits = new Set([undefined, 1, ...(prices.get('searchAds')?.bySize.keys() ?? [])]);
   const names = [...limits].map((limit) => {
     const body = { ...filters, ...(limit !== undefined && { limit }) };
@@ -469,13 +473,13 @@ class Receipts {
     return costOfOne(isFree ? nothingSent : last);
   }
 
-  /** What is known to have been charged, where some of it is not. */
+  /** The charges that are known, where others are not. */
   atLeast(): number {
     const charged = this.#sent().reduce((sum, receipt) => sum + (receipt.charged ?? 0), 0);
     return Math.round(charged * 1e6) / 1e6;
   }
 
-  /** What the calls before a failed one cost, if anything. */
+  /** The cost of the calls before a failed call, if they cost anything. */
   earlierText(): string {
     return this.#sent().length > 1 && this.atLeast() > 0 ? this.#costOfSeveral().line : '';
   }
@@ -496,7 +500,7 @@ class Receipts {
   }
 }
 
-/** Of a tool that needed no call. */
+/** The receipt of a tool that needed no call. */
 const nothingSent: Receipt = { charged: 0, remaining: null, cached: true, requestId: null };
 
 function costOfOne(received: Receipt | undefined): Cost {

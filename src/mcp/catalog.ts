@@ -32,16 +32,16 @@ export interface Catalog {
   instructions: string;
   hasTool(name: string): boolean;
   /**
-   * The same at every call of a client, once the service has answered which filters it takes.
-   * @param client its name, which decides whether output schemas are listed
+   * The list is the same at every call of a client, once the service has answered which filters it takes.
+   * @param client the client's name, which decides whether output schemas are listed
    */
   tools(client?: string): Promise<ListedTool[]>;
   prompts: ListedPrompt[];
-  /** What `skills/list` answers: none where the tools that the skill works with are not offered. */
+  /** The answer to `skills/list`: empty where the tools of the skill are not offered. */
   skills: (typeof skill.entry)[];
-  /** What `skills/get` answers. */
+  /** The answer to `skills/get`. */
   getSkill(uri: string, invalid: (problem: string) => Error): { skill: typeof skill.entry };
-  /** A call's whole time in milliseconds, waiting for its turn included. */
+  /** The whole time of a call in milliseconds, including the wait for its turn. */
   timeoutMs: number;
   callTool(call: ToolCall): Promise<ToolResult>;
   /** Whether the tool of that name reports progress. */
@@ -55,7 +55,7 @@ export interface Catalog {
   readResource(read: ResourceRead): Promise<ResourceContents>;
 }
 
-/** Whose requests one SDK server answers, and what each answer is a part of. */
+/** Who sends the requests that one SDK server answers, and the response that each answer is a part of. */
 export interface Session extends Credentials {
   /** The same for requests that are answered together. */
   answerOf?(requestId: unknown): unknown;
@@ -80,7 +80,7 @@ export interface ResourceRead {
 }
 
 export interface FoundResource {
-  /** Bytes of memory that it takes to answer with it. */
+  /** Bytes of memory that an answer with the resource takes. */
   memory: number;
   contents(): Promise<ResourceContents>;
 }
@@ -96,11 +96,14 @@ export interface CatalogOptions {
   server: ServerContext;
   version: string;
   openCalls(): Promise<OpenCalls>;
-  /** Asks which filters the searches take, where that is known. */
+  /** Asks the service which filters its searches take, if the service can tell. */
   askForFilters?: (() => Promise<SearchFilters | undefined>) | undefined;
 }
 
-/** A service that did not answer when it was asked for its filters, as one that starts later, is left alone so long. */
+/**
+ * How long a service that did not state its filters is not asked again, in milliseconds: it may start later than this
+ * server.
+ */
 const filtersPauseMs = 5000;
 
 export function createCatalog({ server, version, openCalls, askForFilters }: CatalogOptions): Catalog {
@@ -192,7 +195,7 @@ const skillFile: FoundResource = {
   contents: async () => ({ contents: [{ uri: skill.entry.uri, mimeType: 'text/markdown', text: skill.text }] }),
 };
 
-/** Larger files would choke a host, which asks for the whole of them. */
+/** Larger files would choke a host, because a host asks for a whole file. */
 const maxFileBytes = 16 * 1024 * 1024;
 
 async function findExport(exports: Exports, { uri, errors: { notFound } }: ResourceRead): Promise<FoundResource> {
@@ -210,7 +213,8 @@ async function findExport(exports: Exports, { uri, errors: { notFound } }: Resou
   // Quotes and line breaks take two bytes in JSON.
   const maxBytes = 2 * bytes;
   return {
-    // While its answer is made there are its text and its JSON, at two bytes a character, and the bytes that are sent.
+    // While the answer is made, memory holds its text and its JSON, at two bytes a character, and the bytes that are
+    // sent.
     memory: 6 * bytes,
     async contents() {
       const content = await file.content().catch((error) => {
@@ -241,15 +245,15 @@ function bytesInJson(content: Uint8Array): number {
 
 const [backspace, carriageReturn, space, quotationMark, backslash] = [0x08, 0x0d, 0x20, 0x22, 0x5c];
 
-/** What a host is known to do with results. Nothing in MCP says it, so each row says where it is from. */
+/** What a host is known to do with results. MCP does not tell, so each row names its source. */
 interface Host {
   title: string;
   /** As its client calls itself (`clientInfo.name`). */
   names: readonly string[];
   output: OutputForm;
-  /** What its model reads, in words. */
+  /** What the model of the host reads, in words. */
   reads: string;
-  /** It takes links to resources in results; others may fail on one. */
+  /** The host takes links to resources in results; other hosts may fail on a link. */
   links?: true;
   /** Longer results would be cut by the host. */
   maxResultTokens?: number;
@@ -263,7 +267,9 @@ export const hosts = hostRows as readonly Host[];
 
 const byName = new Map(hosts.flatMap((host) => host.names.map((name) => [name, host])));
 
-/** @param client the name it gave, where it gave one */
+/**
+ * @param client the name that the client gave, if it gave one
+ */
 function formFor(
   client: string | undefined,
   { output, resultTokens }: { output: OutputForm | 'auto'; resultTokens: number },

@@ -37,7 +37,7 @@ export function describeTool({
   };
 }
 
-/** What a tool does, and whether a call of it is paid. */
+/** What a tool does, and whether its calls cost credits. */
 export const describe = (tool: ToolDescription): string =>
   `${tool.description} ${isGated(tool) ? 'Costs credits.' : 'Not gated by credits.'}`;
 

@@ -122,7 +122,7 @@ const explanations: Record<ErrorKind, { retry: Retry; happened: string; next: st
   },
 };
 
-/** What is known of this failure overrides what is true of its kind. */
+/** Facts about this failure override what holds for its kind. */
 function explanationOf(failure: Failure): (typeof explanations)[ErrorKind] {
   const { kind, usageLimit, creditsLeft, transient, paid, charged, maxCredits } = failure;
   const general = { ...explanations[kind], ...(failure.tooLarge && tooLarge) };
@@ -144,7 +144,7 @@ const wrongSettings = {
   happened: 'Some settings of this server are wrong, so it makes no calls.',
   next: "Ask the user to correct them in the host's form or in this MCP server's configuration, and to restart it.",
 };
-/** Nothing was sent: it is not the service that fails. */
+/** The shared state fails, and not the service: nothing was sent. */
 const stateAway = {
   retry: 'now' as const,
   happened: 'This server could not use what it keeps.',

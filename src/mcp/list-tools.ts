@@ -162,7 +162,7 @@ function rangeText({ minimum, maximum }: SearchFilter): string | undefined {
   return maximum === undefined ? `at least ${minimum}` : `${minimum} to ${maximum}`;
 }
 
-/** The values, in fewer words where they repeat the names of all lists or all bounds. */
+/** The values of a key, in fewer words where they repeat the names of all lists or of all bounds. */
 function valuesText(
   { key, values, open }: SearchFilter,
   filters: readonly SearchFilter[],

@@ -15,7 +15,7 @@ export const isCancelNotice = ({ method, id }: Message): boolean =>
 
 export const isToolCall = ({ method }: Message): boolean => method === 'tools/call';
 
-/** What is queued and counted. */
+/** The key of a request that is queued and counted. */
 export const isWork = (message: Message): boolean => isToolCall(message) || message.method === 'resources/read';
 
 /** The key under which revision 2026-07-28 names itself in every message. Its SDK exports it too, but takes time to load. */
@@ -50,7 +50,7 @@ export interface RequestError {
   message: string;
 }
 
-/** A read that cannot be made now. The first of the codes that JSON-RPC leaves to servers. */
+/** The code of a read that is not possible now: the first of the codes that JSON-RPC leaves to servers. */
 export const refusedRead = -32_000;
 
 /** Describes what is wrong with a request in one line: the SDKs dump their validation issues, or do not answer. */
@@ -75,13 +75,13 @@ type ProgressParams = Progress & { progressToken: string | number };
 
 interface ProgressReporter {
   report: ReportProgress;
-  /** To be called before the call is answered: from then on the protocol allows no report. */
+  /** To be called before the call is answered: after that, the protocol allows no report. */
   end(): void;
 }
 
 /**
- * Reports the progress of a call whose client gave a token. While a notification waits for its reader only the newest
- * report is kept, so that a slow reader holds up nothing and nothing piles up.
+ * Reports the progress of a call whose client gave a token. While a notification waits for its reader, only the newest
+ * report is held, so that a slow reader delays nothing and reports do not pile up.
  */
 export function progressReporter(
   progressToken: string | number | undefined,
@@ -101,7 +101,7 @@ export function progressReporter(
   };
   return {
     report: (progress) => {
-      // The protocol wants it to grow with each notification.
+      // The protocol requires that progress grows with each notification.
       if (progress.progress <= last) return;
       last = progress.progress;
       waiting = progress;

@@ -64,10 +64,13 @@ const GetSkillRequestSchema = z.looseObject({
   params: z.looseObject({ uri: z.string() }),
 });
 
-/** Revisions up to 2025-11-25 have a code of their own for it; the SDK has no name for that. */
+/** The code that revisions up to 2025-11-25 have for a missing resource; the SDK has no name for the code. */
 const resourceNotFound = -32_002;
 
-/** Validates forms that a user fills in, and this server shows none. Without one, each server would build its own. */
+/**
+ * The validator of forms that a user fills in: this server shows no forms. Without a validator here, each server would
+ * build one.
+ */
 const noValidator = {
   getValidator: () => {
     throw new Error('This server validates no client responses.');

@@ -8,11 +8,11 @@ import { word } from '../present/safe-text.ts';
 interface ServedBy {
   baseUrl: string;
   userAgent: string;
-  /** Another way to the service than the network. */
+  /** A way to the service other than the network. */
   fetch: Fetch | undefined;
 }
 
-/** A list of tools is awaited by a person. */
+/** How long the request may take, in milliseconds: a person waits for the list of tools. */
 const maxMs = 1000;
 const maxChars = 1_000_000;
 
@@ -41,7 +41,7 @@ export async function askForFilters({
 const fetchByNode: Fetch = async (url, { headers, signal }) => {
   const { get } = url.startsWith('https:') ? await import('node:https') : await import('node:http');
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    // A connection that is kept open would keep the process alive.
+    // An idle connection would keep the process alive.
     get(url, { headers, signal, agent: false }, resolve).on('error', reject);
   });
   const text = async () => {
@@ -56,7 +56,7 @@ const fetchByNode: Fetch = async (url, { headers, signal }) => {
 };
 
 /**
- * Takes names, types, values and numbers from the document, and no prose: what it says reaches a model. An entry of
+ * Takes names, types, values and numbers from the document, and no prose, because a model reads the result. An entry of
  * any other form is left out.
  */
 export function readServedFilters(document: unknown): SearchFilters | undefined {

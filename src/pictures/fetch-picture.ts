@@ -17,8 +17,8 @@ export interface FetchLimits {
   /** For all requests of one picture together, in milliseconds. */
   fetchMs: number;
   /**
-   * When the answer comes that a host does not exist or is not public, in milliseconds after the request: always the
-   * same, so that nobody learns from the time which of the two it is.
+   * The time after which the answer comes that a host does not exist or is not public, in milliseconds after the
+   * request. The time is always the same, so that it reveals nothing.
    */
   notPublicMs: number;
 }
@@ -115,7 +115,10 @@ function reasonOf(error: unknown, { maxBytes, fetchMs }: FetchLimits): string {
 
 export type GuardedAgent = Agent;
 
-/** A host that does not exist, or whose address is not public. Nobody may learn which. */
+/**
+ * The error for a host that does not exist, and for a host whose address is not public. Nobody may learn which of the
+ * two holds.
+ */
 class NotPublic extends Error {
   override readonly name = 'NotPublic';
 }
@@ -128,8 +131,8 @@ interface GuardOptions {
 }
 
 /**
- * An agent whose connections lead to public addresses only, unless the rule lists the host by name: whatever a name
- * resolved to before, what counts is the address that the connection is made to.
+ * An agent whose connections lead to public addresses only, unless the rule lists the host by name: the address of the
+ * connection counts, whatever the name resolved to before.
  */
 export async function openGuardedAgent({ hosts, ...options }: GuardOptions): Promise<GuardedAgent> {
   // It is CommonJS: only the default export exists both bundled and unbundled.
@@ -145,7 +148,7 @@ export async function openGuardedAgent({ hosts, ...options }: GuardOptions): Pro
       if (isIP(host) !== 0 && isInside(host)) return callback(new NotPublic(), null);
       toPublic(target, callback);
     },
-    // Whoever fetches sets the time. Undici's timers are coarse.
+    // The caller limits the time, because undici's timers are coarse.
     headersTimeout: 0,
     bodyTimeout: 0,
   });
@@ -178,7 +181,7 @@ export interface MediaHosts {
   listed: readonly { host: string; port?: number }[];
 }
 
-/** Whether a host is named by the rule itself, so that it may lie inside. */
+/** Whether the rule itself names the host, so that the host may lie inside a network. */
 const isListed = ({ listed }: MediaHosts, { host, port }: { host: string; port: number }): boolean =>
   listed.some((entry) => bare(entry.host) === bare(host) && (entry.port ?? port) === port);
 
@@ -228,7 +231,7 @@ inside.addSubnet('2001:db8::', 32, 'ipv6'); // documentation
 inside.addSubnet('2002::', 16, 'ipv6'); // 6to4, which holds an IPv4 address
 inside.addSubnet('3fff::', 20, 'ipv6'); // documentation
 
-/** All other IPv6 addresses are local, private, multicast or not given out. */
+/** The public IPv6 addresses: all others are local, private, multicast or unassigned. */
 const public6 = new BlockList();
 public6.addSubnet('2000::', 3, 'ipv6');
 public6.addSubnet('::ffff:0.0.0.0', 96, 'ipv6');
@@ -237,7 +240,7 @@ public6.addSubnet('64:ff9b::', 96, 'ipv6');
 /** Whether an address is anything but that of a public host. */
 export function isInside(address: string): boolean {
   const family = isIP(address);
-  // One with a zone (`fe80::1%eth0`) belongs to a link.
+  // An address with a zone (`fe80::1%eth0`) belongs to a link.
   if (family === 0 || address.includes('%')) return true;
   if (family === 4) return inside.check(address, 'ipv4');
   return !public6.check(address, 'ipv6') || inside.check(address, 'ipv6');
@@ -260,7 +263,7 @@ export const resolveInDns: Resolve = async (host, signal) => {
 
 export type PictureFormat = 'jpeg' | 'png' | 'webp';
 
-/** What the first bytes say, read without decoding. */
+/** The facts in the first bytes of a picture, read without decoding. */
 type PictureHeader = { format: PictureFormat; width: number; height: number } | { reason: string };
 
 const maxPixels = 16_000_000;
@@ -313,7 +316,7 @@ type Reading = Size | 'cut' | { reason: string } | undefined;
 
 const readers: Record<PictureFormat, (bytes: Buffer) => Reading> = { jpeg: readJpeg, png: readPng, webp: readWebp };
 
-/** From segment to segment to the end of the picture. Libraries would fill up with grey what is missing. */
+/** Reads a JPEG from segment to segment to its end. Libraries would fill missing parts with grey. */
 function readJpeg(bytes: Buffer): Reading {
   let size: Size | undefined;
   let at = 2;
@@ -341,7 +344,7 @@ function readJpeg(bytes: Buffer): Reading {
 const isFrame = (marker: number) =>
   marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc;
 
-/** From chunk to chunk to the last one. */
+/** Reads a PNG from chunk to chunk to its end. */
 function readPng(bytes: Buffer): Reading {
   if (bytes.length < 24) return 'cut';
   if (asciiAt(bytes, 12) !== 'IHDR') return undefined;

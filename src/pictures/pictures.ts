@@ -20,7 +20,7 @@ import {
 interface ThumbnailOptions {
   side: number;
   signal: AbortSignal;
-  /** Aborts with `signal`, or sooner: then a picture that has not come is not shown. */
+  /** Aborts with `signal`, or sooner: a picture that has not come by then is not shown. */
   timeUp?: AbortSignal;
 }
 
@@ -29,7 +29,7 @@ type Original = { bytes: Uint8Array; format: PictureFormat } | NotShown;
 
 interface NotShown {
   reason: string;
-  /** It may come if it is asked for again. */
+  /** The picture may come if it is asked for again. */
   isLate?: true;
 }
 
@@ -50,9 +50,11 @@ interface Sheet {
 
 interface PictureLimits extends FetchLimits {
   maxWorkers: number;
-  /** For decoding one picture, in milliseconds. What is drawn of our own may take three times as long. */
+  /**
+   * How long decoding one picture may take, in milliseconds. Drawing a sheet or a chart may take three times as long.
+   */
   drawMs: number;
-  /** How long a worker without work is kept. */
+  /** How long a worker without work stays, in milliseconds. */
   idleMs: number;
   /** Pictures that are fetched or held until they are decoded, for all tenants together and for one. */
   maxFetches: number;
@@ -96,7 +98,7 @@ export function openPictures(options: PictureOptions): OpenPictures {
   const limits = { ...defaults, ...options.limits };
   let opened: Promise<GuardedAgent> | undefined;
   const agent = () => {
-    // A name that is not found in time is one that does not exist.
+    // A name that is not found in time counts as one that does not exist.
     opened ??= openGuardedAgent({ hosts, resolve, resolveMs: limits.notPublicMs * 0.9 });
     return opened;
   };
@@ -132,7 +134,7 @@ export function openPictures(options: PictureOptions): OpenPictures {
 /** What the pictures of all callers share. */
 interface PictureParts {
   fetch(address: string, signal: AbortSignal): Promise<Fetched>;
-  /** A turn lasts until the bytes of the picture are let go, so that few wait in memory for a decoder. */
+  /** A turn lasts until the bytes of the picture are released, so that few wait in memory for a decoder. */
   fetches: TenantTurns;
   inFlight: Map<string, InFlight>;
   draw(
@@ -140,7 +142,7 @@ interface PictureParts {
     tenantId: string,
     signal: AbortSignal,
   ): Promise<Drawing | { failed: keyof typeof failures }>;
-  /** Of each tenant, by side and address. What could not be decoded is not tried again at once. */
+  /** Thumbnails of each tenant, by side and address. A picture that could not be decoded is not tried again at once. */
   cached: TenantCache<Thumbnail>;
   random(): number;
 }
@@ -213,7 +215,10 @@ export class Pictures {
     return drawn;
   }
 
-  /** Whoever asks for the same at the same time shares one promise. The work ends early once the last of them has left. */
+  /**
+   * Callers that ask for the same picture at the same time share one promise. The work ends early when the last of them
+   * has left.
+   */
   async #share(
     name: string,
     signal: AbortSignal,
@@ -240,7 +245,7 @@ export class Pictures {
     }
   }
 
-  /** The bytes as the host sent them, once they could be decoded under the limits; or why they are not kept. */
+  /** The bytes as the host sent them, if they could be decoded within the limits; otherwise the reason why not. */
   async original(address: string, signal: AbortSignal): Promise<Original> {
     const decoded = await this.#decode(address, smallSide, signal);
     return 'reason' in decoded ? { reason: decoded.reason } : decoded;
@@ -274,13 +279,13 @@ export class Pictures {
   }
 }
 
-/** A decoded picture and its thumbnail. What was not even read may be tried again at once. */
+/** A decoded picture and its thumbnail. A picture that was not read may be tried again at once. */
 type Decoded = { bytes: Uint8Array; format: PictureFormat; jpeg: Uint8Array } | { reason: string; isUnread?: true };
 
-/** Where nobody looks at the thumbnail. */
+/** The side of a thumbnail that nobody looks at. */
 const smallSide = 32;
 
-/** To the worker; it answers each before it takes the next. */
+/** A call of the worker, which answers each call before it takes the next. */
 export type DrawRequest =
   /** Shrinks a picture to fit a square. */
   | { type: 'thumbnail'; format: PictureFormat; bytes: Uint8Array; side: number }
@@ -295,7 +300,7 @@ export type DrawReply = Drawing | undefined;
 
 export interface Drawing {
   jpeg: Uint8Array;
-  /** Of a chart: names in letters that are not at hand stand there by their row or column. */
+  /** For a chart: whether names with letters that the font lacks are replaced by their row or column. */
   isNumbered?: boolean;
 }
 
@@ -310,7 +315,7 @@ export interface Grid {
   labelHeight: number;
 }
 
-/** By the number of tiles: pictures shall fill the sheet, and it shall be about as high as wide. */
+/** The number of columns for a number of tiles: the pictures fill the sheet, and the sheet is about as high as wide. */
 const columnsFor = [1, 1, 2, 3, 2, 3, 3, 3, 3, 3, 4, 4, 4];
 
 export function gridOf(tiles: number): Grid {
@@ -340,14 +345,14 @@ function wordAt(random: number): string {
 
 const worker = { from: import.meta.url, source: './worker.ts', built: './picture-worker.js' };
 
-/** A few threads that decode pictures and draw sheets for all tenants, for each one at a time. */
+/** A few threads that decode pictures and draw sheets for all tenants, one job at a time for each tenant. */
 type DrawingPool = WorkerPool<DrawRequest, DrawReply>;
 
 async function drawn(request: DrawRequest, workers: DrawingPool, ms: number) {
   const worker = workers.take() ?? workers.start(undefined);
   try {
     const drawing = await worker.ask(request, { ms });
-    // What a picture that cannot be decoded leaves behind is not known.
+    // Nobody knows what a picture that cannot be decoded leaves in memory.
     if (drawing === undefined) void worker.end();
     return drawing ?? { failed: 'damaged' as const };
   } catch (error) {

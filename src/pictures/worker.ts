@@ -6,8 +6,8 @@ import type { PictureFormat } from './fetch-picture.ts';
 import type { Drawing, DrawnTile, DrawReply, DrawRequest, Grid } from './pictures.ts';
 
 /**
- * The thread in which pictures from outside are decoded: it has no environment, no standard output, little memory, and is
- * ended where it takes too long.
+ * The thread in which pictures from outside are decoded: the thread has no environment, no standard output and little
+ * memory, and is ended if it takes too long.
  */
 const decoders: Record<PictureFormat, (bytes: Uint8Array) => Promise<Raster>> = {
   jpeg: decodeJpeg,
@@ -25,7 +25,7 @@ async function answer(request: DrawRequest): Promise<DrawReply> {
   return { jpeg: await encodeJpeg(fitted(raster, side), thumbnailQuality) };
 }
 
-/** Never larger than it is. */
+/** The size that fits into the square, never larger than the picture. */
 function fitted(raster: Raster, side: number): Raster {
   const scale = Math.min(1, side / Math.max(raster.width, raster.height));
   const size = {
@@ -87,7 +87,7 @@ function heightOf({ picture }: Tile, side: number): number {
   return Math.max(1, Math.round(picture.height * scaleFor(picture, side)));
 }
 
-/** Small pictures are made larger, though not much. */
+/** The scale of a picture in its row. Small pictures are enlarged a little at most. */
 const scaleFor = ({ width, height }: Raster, side: number) => Math.min(side / Math.max(width, height), 2);
 
 function drawHead(canvas: Canvas, word: string, { count, grid }: { count: number; grid: Grid }): void {
@@ -144,7 +144,7 @@ const chartColours: Record<Exclude<ChartColour, number>, Colour> = {
   grid: [229, 224, 216],
 };
 
-/** The board's two, then others that are told apart by those who see few colours. */
+/** The two colours of the board, then colours that colour-blind readers can tell apart. */
 const seriesColours: readonly Colour[] = [
   [179, 67, 28],
   [31, 122, 84],

@@ -158,9 +158,9 @@ const cardFields = {
 const maxCards = 20;
 
 interface Cards {
-  /** Without their addresses. */
+  /** Cards without the addresses of their media. */
   views: CardView[];
-  /** The pictures and videos of each of them. */
+  /** The pictures and videos of each card. */
   media: Fields[][];
   /** Cards that are not shown. */
   more: number;
@@ -368,7 +368,7 @@ function firstWorking(assets: readonly Fields[], now: number): Found | Reason | 
   return hasVideo ? { reason: 'the video has no still' } : undefined;
 }
 
-/** Longer ones are no addresses. */
+/** A longer text counts as no address. */
 const webAddress = /^https?:\/\/\S{1,4000}$/i;
 
 const addresses = (...found: unknown[]): string[] =>

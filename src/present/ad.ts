@@ -59,7 +59,7 @@ export type AdView = ShownWith<typeof adFields, { brief: unknown } | { standard:
   adsAmount?: number;
   /** Copy of the first card, if headline or body is missing or an unfilled template. */
   firstCard?: string;
-  /** The same for bodies that are the same, if this one is cut. */
+  /** A number that is the same for equal bodies; present if the body is cut. */
   bodyHash?: number;
   cardViews?: CardView[];
   moreCards?: number;
@@ -121,7 +121,7 @@ function standardView(ad: Fields, now: number, budget: number): AdView {
     { onlyInFull: Object.keys(ad).filter((name) => !shownNames.has(name) && !isEmpty(ad[name])) },
     onlyInFullTable,
   );
-  // Signed addresses weigh more than all the rest, so they get what it leaves.
+  // Signed addresses weigh more than all other fields, so they get the room that the others leave.
   const links = linkWriter(budget - estimateTokens(JSON.stringify(view)) - labelTokens, now);
   const own = links.write(mediaOf(ad).own);
   // Each card's picture comes before the second address of any card.
@@ -137,7 +137,7 @@ function standardView(ad: Fields, now: number, budget: number): AdView {
   return view;
 }
 
-/** Labels that the text has and the data has not. */
+/** Tokens of labels that the text has and the data does not. */
 const labelTokens = 100;
 
 const derivedTokens = 100;
@@ -165,7 +165,9 @@ const bodyTokens = 26;
 const cardTokens = 36;
 const openingChars = 24;
 
-/** The same body is cut to the same opening in every ad. A template shows its first card. */
+/**
+ * Adds the opening of the copy. The same body is cut to the same opening in every ad. A template shows its first card.
+ */
 function addOpening(view: AdView, ad: Fields): void {
   const body = textOf(ad.body, Math.max(bodyTokens, minTokensOf(ad.body)));
   const needsCard = isTemplate(ad.headline) || isTemplate(ad.body) || (!ad.headline && !ad.body);
@@ -177,16 +179,19 @@ function addOpening(view: AdView, ad: Fields): void {
   });
 }
 
-/** Not just any text that ends like one that was truncated. */
+/** Whether a text was truncated here, and does not just end like a truncated text. */
 function isTruncated(view: string | undefined, text: unknown): boolean {
   const suffix = truncated.exec(view ?? '')?.[0];
   return suffix !== undefined && typeof text === 'string' && !text.trimEnd().endsWith(suffix);
 }
 
-/** Enough for a few words of the body, even if every letter costs three tokens. */
+/** The least tokens of an item: enough for a few words of the body, even if every letter costs three tokens. */
 const minTokensOf = (text: unknown) => (typeof text === 'string' ? estimateTokens(text.slice(0, openingChars)) + 9 : 0);
 
-/** Where an ad leads; only without any link it is what the ad displays, which is the advertiser's to choose. */
+/**
+ * The page that an ad leads to. Only where the ad has no link, the address that it displays, which the advertiser
+ * chooses freely.
+ */
 export function landingDomainOf({ website, offerLink, cards, displayUrl }: Fields): string | undefined {
   const site = isObject(website) ? domainOf(website.siteDomain) : undefined;
   return site ?? domainOf([offerLink, linkOf(objects(cards)[0]), displayUrl].find(isVisible));
@@ -333,7 +338,10 @@ interface ListedAds extends ListFrame {
   items: readonly AdView[];
   /** Maximum tokens of a full item. */
   budget?: number;
-  /** A page is written about three times to find how many of its ads fit, and each ad but once. */
+  /**
+   * The texts of ads that are written already: a page is written about three times to find how many of its ads fit, but
+   * each ad only once.
+   */
   written?: WrittenAds;
 }
 
@@ -374,7 +382,7 @@ export function adListText({
 
 interface WrittenAd {
   ad: AdView;
-  /** A page that changed its name has two of them, and both are shown. */
+  /** The name is part of the key: a page that changed its name has two names, and both are shown. */
   advertiser: string;
   facts: string[];
   copy: string;
@@ -400,7 +408,7 @@ interface Group {
   rows: Row[];
   /** The first ad of the same advertiser, if it stands in an earlier group. */
   first: Row | undefined;
-  /** What all ads of the advertiser share. */
+  /** The facts that all ads of the advertiser share. */
   shared: Set<string>;
 }
 

@@ -1,18 +1,18 @@
 /**
- * The fields of ads and pages that the API sends, each once: its type, and where a reader finds it. The views, what they say, the
- * columns of SQL and of exports, and the board follow, in the order of these records.
+ * The fields of ads and pages that the API sends, each once: its type, and where a reader finds it. The views and their
+ * texts, the columns of SQL and of exports, and the board follow from these records, in their order.
  */
 export interface SentField {
   is: 'text' | 'date' | 'number' | 'flag' | 'words' | 'id';
-  /** Lists show it: with at most so many tokens of a text. */
+  /** Lists show the field: `true`, or the most tokens of its text. */
   brief?: number | true;
-  /** A single ad or page shows it, as it does all that lists show: with at most so many tokens of a text. */
+  /** A single ad or page shows the field, besides the fields of lists: `true`, or the most tokens of its text. */
   standard?: number | true;
   /** A column of the table `ads` or `pages`. */
   column?: true;
-  /** Every ad on the board has it, or its drawer alone. */
+  /** Every ad on the board has the field, or only the drawer. */
   board?: 'brief' | 'full';
-  /** The word before its number, where that says all. */
+  /** The word before the number, where the word and the number say everything. */
   say?: string;
 }
 

@@ -2,13 +2,13 @@ import { joined, quote, sanitizeLine } from './safe-text.ts';
 import { truncate } from './tokens.ts';
 import type { Fields } from './values.ts';
 
-/** Credits: just `most` by all that is known, or at most that. */
+/** A price in credits: exactly `most` by all that is known, or at most `most`. */
 export interface Price {
   most: number;
   isExact: boolean;
 }
 
-/** What every list says before and after its items. */
+/** The frame of a list: what stands before and after its items. */
 export interface ListFrame {
   /** `totalHits`, if the service sends it. */
   total?: number | undefined;
@@ -19,7 +19,7 @@ export interface ListFrame {
   /** The number of the first item shown, if it is not 1. */
   from?: number | undefined;
   cursor?: string | null | undefined;
-  /** What the cursor costs, if that is known. */
+  /** The price of the page behind the cursor, if the price is known. */
   price?: Price | undefined;
   hasMore?: boolean | undefined;
   /** `{app_url}/ads/<id>`, if every item's link has this form. */
@@ -58,7 +58,7 @@ export const countryPattern = /^[A-Z]{2}$/;
 export const count = (number: number, noun: string, nouns = `${noun}s`): string =>
   `${number} ${number === 1 ? noun : nouns}`;
 
-/** What `duplicates` counts: the ad itself is one of them. */
+/** The text of `duplicates`, which counts the ad itself, too. */
 export const copies = (number: number): string => count(number, 'copy', 'copies');
 
 function footer({ cursor, price, hasMore }: ListFrame, isCut: boolean): string {
@@ -98,12 +98,12 @@ const plainAddress = /^https?:\/\/[\w.:/-]{1,100}$/;
 
 const maxNotes = 5;
 const noteTokens = 120;
-/** In characters; the rest is not even read. */
+/** The most characters that are read of a note. */
 const maxNote = 2000;
 
 /**
  * What a service says about its list in `notes`, as the local library does. Third-party text, made safe and bounded. A
- * page that goes on after a cut does not repeat it.
+ * page that continues after a cut does not repeat the notes.
  */
 export function serviceNotes(raw: unknown): { notes?: string[] } {
   const { notes } = raw as { notes?: unknown };
@@ -116,6 +116,6 @@ export function serviceNotes(raw: unknown): { notes?: string[] } {
   return read.length > 0 ? { notes: read } : {};
 }
 
-/** Lines that stand before the list, because they say how its numbers are to be read. */
+/** The notes as lines before the list, because they explain its numbers. */
 export const notesText = ({ notes = [] }: { notes?: readonly string[] }): string[] =>
   notes.map((note) => `The service notes: ${quote(note)}`);

@@ -26,7 +26,7 @@ const standardFields = viewTable(pageFields, 'standard');
 
 export type PageView = ShownWith<typeof pageFields, { brief: unknown } | { standard: unknown }> & {
   pageId: string;
-  /** What the thumbnails show: `4 videos, 1 image`. */
+  /** The kinds of the thumbnails: `4 videos, 1 image`. */
   thumbnailKinds?: string;
 };
 

@@ -23,7 +23,7 @@ export const quoteLines = (text: string): string =>
 /** Leaves an id, a date or a domain bare if it is one word, and quotes anything else. */
 export const word = (text: string): string => (isWord(text) ? text : quote(text));
 
-/** Leaves a constant (`SHOP_NOW`) bare if it is written like one: only constants may start a line. */
+/** Leaves a constant (`SHOP_NOW`) bare if it is written like a constant: only constants may start a line. */
 export const constant = (text: string): string => (constantPattern.test(text) && isWord(text) ? text : quote(text));
 
 /** Leaves codes (`DE FR`) bare if each of them has the form, and otherwise quotes them all. */
@@ -84,9 +84,12 @@ const maxMarks = 8;
 
 /** Common blocks in which nothing is hidden and nothing combines. */
 const everyday = String.raw`\n\t -~\xa1-\xac\xae-\u02ff\u0386-\u0482\u048a-\u0556\u2010-\u2027\u2030-\u205e\u20a0-\u20bf\u2190-\u27ff\u2900-\u2bff\u3000-\u3029\u3041-\u3096\u309b-\u312f\u3131-\u3163\u3400-\u9fff\uac00-\ud7a3\uff01-\uff9f`;
-/** A character that is neither of these nor half an emoji (U+1F000 to U+1FBFF). Most copy has none, and needs no further check. */
+/**
+ * A character that is neither in these blocks nor half an emoji (U+1F000 to U+1FBFF). Most copy has no such character,
+ * and needs no further check.
+ */
 const rare = new RegExp(String.raw`[^${everyday}\ud83c-\ud83e\udc00-\udfff]`);
-/** The same where emoji may have their selector. Little copy needs a further check. */
+/** The same, but an emoji may have its selector. Little copy needs a further check. */
 const unusual = new RegExp(String.raw`[^${everyday}\p{ExtPict}\p{EMod}\p{RI}\ufe0f]|(?<!\p{ExtPict})\ufe0f`, 'u');
 
 // Default-ignorable code points, controls, annotation marks and non-characters; the joiners and the two emoji
@@ -120,8 +123,8 @@ function endOfMarks(run: string): number {
 }
 
 /**
- * Six digits that are the same for texts that are the same, in every result (FNV-1a). Digits, because a model reads six
- * of them as two tokens. Of an endless text, the start and the length count.
+ * Six digits that are the same for texts that are the same, in every result (FNV-1a). Digits, because six digits are
+ * two tokens. For an endless text, the start and the length are hashed.
  */
 export const hashOf = (text: string): number =>
   lowest + (fnv1a(text.slice(0, maxLength), text.length) % (1_000_000 - lowest));
@@ -135,7 +138,7 @@ export function fnv1a(text: string, seed = 0): number {
   return hash >>> 0;
 }
 
-/** What there is of some parts. */
+/** The parts that are there, joined. */
 export const joined = (parts: readonly (string | number | false | undefined)[], between: string): string =>
   parts.filter((part) => part).join(between);
 

@@ -105,13 +105,13 @@ const maxWordLength = 64;
 const isLetter = (code: number) => ((code | 32) - 97) >>> 0 < 26;
 const isDigit = (code: number) => code >= 48 && code <= 57;
 
-/** The code units of the text that was read last, and their bytes. */
+/** The code units of the last text, and their bytes. */
 let units = new Uint16Array(0);
 let bytes = Buffer.alloc(0);
 
 /**
- * Copies a text to where its characters are read. Reading them from the string is fast only as long as few forms of
- * strings (joined, sliced, one or two bytes a character) come by, and every result is read here.
+ * Copies a text into an array from which its characters are read. Reading them from the string is fast only as long as
+ * few forms of strings (joined, sliced, one or two bytes a character) come by, and every result is read here.
  */
 function copyUnits(text: string): Uint16Array {
   if (units.length < text.length) {
@@ -175,7 +175,7 @@ function scan(text: string, limit: number): { tokens: number; end: number } {
   return { tokens, end: i };
 }
 
-/** How many letters of a word fit that does not fit as a whole, so that an endless word still shows its start. */
+/** How many letters fit of a word that does not fit as a whole, so that an endless word still shows its start. */
 function within(word: string, tokens: number, { pairCost, wordCost }: Tables): number {
   let pairs = 0;
   for (let end = 1; end < word.length; end++) {
@@ -217,7 +217,7 @@ export const truncated = /… \(\+(\d+) chars\)$/;
 const suffixTokens = 9;
 /** How far a word or character at the border can reach beyond it. */
 const reachAfter = 60;
-/** A space this near is a good enough border. */
+/** The distance within which a space is a good enough border. */
 const nearEnough = 16;
 
 /** Created when first needed: loading the rules takes a good part of the time in which a process starts. */
@@ -261,7 +261,8 @@ export function fit<Item>({ items, budget, render }: FitOptions<Item>): number {
     if (within < text.length) over = { count, length: text.length, within };
     else if (count === items.length) return count;
     else fitting = { count, length: text.length };
-    // Most items are about as long: the border lies where so much of the text fits. Of others, half the way is surer.
+    // Most items have a similar length, so the border is estimated from the share of the text that fits. For other
+    // items, half the way is safer.
     const share = tries > maxGuesses ? 1 / 2 : (over.within - fitting.length) / (over.length - fitting.length);
     const guess = Math.floor(fitting.count + share * (over.count - fitting.count));
     count = Math.max(fitting.count + 1, 2, Math.min(over.count - 1, guess));
@@ -271,7 +272,7 @@ export function fit<Item>({ items, budget, render }: FitOptions<Item>): number {
 
 const maxGuesses = 4;
 
-/** The last resort if the budget is smaller than one item: keeps whole lines, and says how much is missing. */
+/** The last resort if the budget is smaller than one item: leaves whole lines, and says how much is missing. */
 export function clampLines(text: string, budget: number): string {
   if (fitsWithin(text, budget)) return text;
   const end = lengthWithin(text, budget - noteTokens);
@@ -286,7 +287,7 @@ const noteTokens = 16;
 export const untrustedText = (text: string, tokens: number): string =>
   quote(truncate(sanitize(text.slice(0, maxText)), tokens, Math.max(0, text.length - maxText)));
 
-/** In characters; the rest is not even read. */
+/** The most characters that are read of a text. */
 const maxText = 20_000;
 const maxId = 200;
 

@@ -5,7 +5,7 @@ import { estimateTokens, fitsWithin, truncate } from './tokens.ts';
 /** Lists are brief and single objects standard by default; full shows every field. */
 export type Detail = 'brief' | 'standard' | 'full';
 
-/** Twice a UUID. */
+/** The most tokens of an id: twice a UUID. */
 export const idTokens = 48;
 
 /** A full view and its frame stay below the default result budget of 8,000. */
@@ -31,7 +31,7 @@ const longNumber = /^-?\d{16,400}$/;
 export const objects = (value: unknown): Fields[] =>
   Array.isArray(value) ? value.slice(0, maxObjects).filter(isObject) : [];
 
-/** No ad has that many cards or media. */
+/** The most objects that are read of a list: no ad has so many cards or media. */
 const maxObjects = 1000;
 
 /** A safe text of at most `tokens`; undefined for anything but a text with visible content. */
@@ -53,7 +53,7 @@ export const isVisible = (value: unknown): boolean =>
 /** The output schemas promise clients that an id is always present and always text. */
 export const idOf = (value: unknown): string => textOf(isNumber(value) ? String(value) : value, idTokens) ?? '';
 
-/** By our estimate no text has more, so the rest is not even read. */
+/** The most characters of a token by our estimate: a text beyond that is not read. */
 const charsPerToken = 8;
 const maxWords = 12;
 const wordTokens = 12;
@@ -73,7 +73,7 @@ export const viewTable = (fields: Record<string, SentField>, view: 'brief' | 'st
 
 const dateTokens = 20;
 
-/** `reach 800000`: a phrase for each field of the view whose number needs but a word. */
+/** `reach 800000`: a phrase for each field of the view whose number needs only a word. */
 export function simpleFacts(fields: Record<string, SentField>): (view: object) => string[] {
   const phrases = Object.entries(fields).flatMap(([name, { say }]) => (say === undefined ? [] : [{ name, say }]));
   return (view) =>
@@ -135,8 +135,8 @@ export function groupBy<Item, Key>(items: Iterable<Item>, keyOf: (item: Item) =>
 
 /**
  * Every field the service sent, with names and texts made safe, and without nulls and infinite numbers. An object
- * larger than `tokens` is cut where it is largest, between items and fields. It says in place what is missing, and once
- * how to get it.
+ * larger than `tokens` is cut where it is largest, between items and fields. The view says in place what is missing,
+ * and once how to get it.
  */
 export function fullView(raw: unknown, tokens: number, toGetAll?: string): Fields {
   const whole = clean(raw, maxDepth);
@@ -241,7 +241,7 @@ function shrinkArray(items: unknown[], tokens: number): unknown[] {
   return kept.length < items.length ? [...kept, `… (+${items.length - kept.length} more)`] : kept;
 }
 
-/** Each field gets an equal share; what small ones leave over goes to larger ones. */
+/** Each field gets an equal share. Small fields leave the rest of their share to larger ones. */
 function shrinkObject(object: Fields, tokens: number): Fields {
   const entries = Object.entries(object);
   const costs = new Map(entries.map(([name, value]) => [name, costOf(value)]));
@@ -310,7 +310,7 @@ export function dayOf(date: unknown): string | undefined {
   return new Date(time).toISOString().replace(/T.*/, '');
 }
 
-/** The days on which ads were last seen, and of how many of them a date says it. */
+/** The first and last day on which ads were last seen, and for how many ads a date tells it. */
 export interface SeenDays {
   first: string;
   last: string;
@@ -318,7 +318,7 @@ export interface SeenDays {
   isAll: boolean;
 }
 
-/** Undefined where no date says it. */
+/** Undefined where no date tells it. */
 export function seenDays(ads: readonly RunDates[]): SeenDays | undefined {
   const days = ads.flatMap(({ lastSeenAt }) => dayOf(lastSeenAt) ?? []).sort();
   const [first, last] = [days[0], days.at(-1)];
@@ -365,7 +365,7 @@ const firstTime = Date.parse('0000-01-01T00:00:00Z');
 const lastTime = Date.parse('9999-12-31T23:59:59.999Z');
 
 const utcDate = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])(?:T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?Z)?$/;
-/** An ad without an end that was seen so many calendar days ago at most runs. */
+/** How many calendar days ago an ad without an end may have been seen last to count as running. */
 export const maxDaysSinceSeen = 2;
 const dayMs = 86_400_000;
 const maxTime = 8.64e15;
@@ -373,8 +373,9 @@ const maxTime = 8.64e15;
 const days = (from: number, to: number) => Math.floor(to / dayMs) - Math.floor(from / dayMs);
 
 /**
- * What a browser would open, as it reads addresses: `https:/host`, `https://host\\@other` and tabs inside included.
- * `host/path` and `//host/path` count as https. Of an address with backslashes only the host is told. Undefined for what leads to no host of the web.
+ * The address that a browser would open, read as browsers read addresses: `https:/host`, `https://host\\@other` and
+ * tabs inside included. `host/path` and `//host/path` count as https. For an address with backslashes, only the host is
+ * given. Undefined for a text that leads to no host of the web.
  */
 export function addressOf(text: unknown): URL | undefined {
   if (typeof text !== 'string') return;
@@ -389,7 +390,8 @@ export function addressOf(text: unknown): URL | undefined {
   } catch {
     return;
   }
-  // The parser makes slashes of backslashes, and so would hide what escape signs spell: the caller's key, above all.
+  // The parser turns backslashes into slashes, and so would hide a text that is spelled in escapes, above all the
+  // caller's key.
   if (whole.includes('\\')) url.pathname = url.search = url.hash = '';
   return webPattern.test(url.protocol) && (isWhole || url.hostname.includes('.')) ? url : undefined;
 }
@@ -431,12 +433,14 @@ export function expiryOf(address: string): number | undefined {
   return Date.UTC(year, month - 1, day, hour, minute, second) + 1000 * Number(seconds[1]);
 }
 
-/** What a browser leaves out of an address, wherever it stands. */
+/** The characters that a browser drops from an address, wherever they stand. */
 const ignored = /^[\p{Cc} ]+|[\t\n\r]/gu;
 const scheme = /^[a-z][a-z\d+.-]*:/i;
 const hostAndPort = /^[a-z\d-]+(?:\.[a-z\d-]+)+:\d/i;
 const hostFirst = /^(?:[\\/]{2}|[^\\/?#])/;
-/** No name is that long, and to read one of foreign letters takes the square of its length. */
+/**
+ * No host name is so long, and reading one of non-Latin letters takes time that grows with the square of its length.
+ */
 const longHost = /^[^:]*:[\\/]*[^\\/?#]{1000}/;
 const webPattern = /^https?:$/;
 /** DNS: a name has at most 253 characters. */

@@ -15,7 +15,7 @@ export interface Rect extends Size {
 /** From 0 to 255. */
 export type Colour = readonly [red: number, green: number, blue: number];
 
-/** An opaque picture to draw on. What lies outside of it is left out. */
+/** An opaque picture to draw on. Shapes outside of it are clipped. */
 export class Canvas implements Raster {
   readonly width: number;
   readonly height: number;
@@ -61,7 +61,7 @@ export class Canvas implements Raster {
     }
   }
 
-  /** Lays pixels over those of a row; of each as much as is covered. */
+  /** Blends pixels into a row, each by the share that is covered. */
   #blend(left: number, y: number, pixels: Float32Array, coverage?: Float32Array): void {
     const { data, width } = this;
     let at = (y * width + left) * 4;
@@ -79,7 +79,7 @@ export class Canvas implements Raster {
 const rowOf = ([red, green, blue]: Colour, width: number): Float32Array =>
   Float32Array.from({ length: width * 4 }, (_, at) => [red, green, blue, 255][at % 4] as number);
 
-/** Closed outlines. Where they turn the same way they add up; one that turns the other way cuts a hole. */
+/** Closed outlines. Outlines that turn the same way add up; an outline that turns the other way cuts a hole. */
 export type Path = readonly (readonly Point[])[];
 export type Point = readonly [x: number, y: number];
 
@@ -150,7 +150,7 @@ interface Mask extends Rect {
   coverage: Float32Array;
 }
 
-/** Nothing for a path that lies outside, or that is not made of numbers. */
+/** The mask of a path; undefined for a path that lies outside, or that is not made of numbers. */
 function maskOf(path: Path, width: number, height: number): Mask | undefined {
   const box = boundsOf(path, width, height);
   if (box === undefined) return;
@@ -188,7 +188,7 @@ function boundsOf(path: Path, width: number, height: number): Rect | undefined {
   return size.width > 0 && size.height > 0 ? { ...box, ...size } : undefined;
 }
 
-/** Row by row, an edge adds what lies to the right of it; downwards and upwards cancel each other out. */
+/** Row by row, an edge adds the pixels to its right. Downward and upward edges cancel each other out. */
 function addEdge(changes: Float32Array, { width, height }: Rect, start: Point, end: Point): void {
   const direction = start[1] < end[1] ? 1 : -1;
   const [[topX, topY], [bottomX, bottomY]] = direction === 1 ? [start, end] : [end, start];
@@ -226,13 +226,13 @@ function addSpan(changes: Float32Array, { row, width, left, right, amount }: Spa
   }
 }
 
-/** How much an edge from `left` to `right` covers of what is left of `x`. */
+/** How much an edge from `left` to `right` covers of the area to the left of `x`. */
 function coveredUpTo(x: number, left: number, right: number): number {
   if (x <= left) return 0;
   return x >= right ? x - (left + right) / 2 : (x - left) ** 2 / (2 * (right - left));
 }
 
-/** Of the pixels of a picture, which count how much for one pixel of the smaller or larger one. */
+/** The pixels of a picture, and how much each counts for one pixel of the resized picture. */
 interface Share {
   from: number;
   weights: Float32Array;
@@ -240,7 +240,7 @@ interface Share {
 
 /**
  * The rows of a picture made smaller, as the mean of the pixels that become one, or larger, with colours that pass into
- * each other. They are weighed by their opacity. Only one is kept at a time, however large the picture.
+ * each other. The colours are weighed by their opacity. Only one row is held at a time, however large the picture.
  */
 function* resampled({ width, height, data }: Raster, size: Size): Generator<Float32Array> {
   const columns = sharesOf(width, size.width);
@@ -276,7 +276,7 @@ function mean(sums: Float32Array, channel: number, { from, weights }: Share): nu
   return sum;
 }
 
-/** How `count` pixels are made of `length`: each counts the more the nearer its middle is. */
+/** How `count` pixels are made of `length` pixels: a pixel counts more the nearer its middle is. */
 function sharesOf(length: number, count: number): Share[] {
   const scale = length / count;
   const reach = Math.max(1, scale);
@@ -300,7 +300,7 @@ interface Lettering {
 
 interface TextPosition extends Lettering {
   x: number;
-  /** Of the line the letters stand on. */
+  /** The line on which the letters stand. */
   y: number;
   colour: Colour;
   /** Text that is wider ends in an ellipsis. */
@@ -315,7 +315,7 @@ function fontOf(bold = false): Font {
   return fonts[name];
 }
 
-/** No more than the font has. */
+/** The outlines of letters that were read, at most as many as the font has. */
 const outlines = new WeakMap<Glyph, Path>();
 
 function outlineOf(glyph: Glyph): Path {
@@ -324,7 +324,7 @@ function outlineOf(glyph: Glyph): Path {
   return outline;
 }
 
-/** Accents as one letter with what they stand on: the font has no others. */
+/** The letters of a text, each accent as one letter with its base, because the font has no accents alone. */
 const lettersOf = (text: string) => text.normalize('NFC');
 
 export const textWidth = (text: string, lettering: Lettering): number =>

@@ -27,7 +27,10 @@ export function packagedFile(name: keyof typeof packagedFiles): string | URL {
 
 type Decode = (bytes: ArrayBuffer) => Promise<Raster>;
 
-/** What Emscripten modules are made of. They would print what is wrong with a picture, but standard output is not theirs. */
+/**
+ * The options of Emscripten modules. By default these print problems of a picture, but standard output belongs to the
+ * protocol.
+ */
 const moduleOf = async (name: keyof typeof packagedFiles) => ({
   wasmBinary: await readFile(packagedFile(name)),
   print: () => {},
@@ -49,7 +52,7 @@ function decoder(load: () => Promise<Decode>): (bytes: Uint8Array) => Promise<Ra
   };
 }
 
-/** Turned the way it was taken. */
+/** The decoded picture, turned upright as the camera noted it. */
 export const decodeJpeg = decoder(async () => {
   const { default: decode, init } = await import('@jsquash/jpeg/decode.js');
   await init(await moduleOf('jpegDecoder'));
@@ -76,7 +79,7 @@ async function loadEncoder() {
   return encode;
 }
 
-/** Not progressive, which takes twice the time for a twentieth fewer bytes. @param quality from 0 to 100 */
+/** Encodes a JPEG. It is not progressive: that takes twice the time for 5% fewer bytes. @param quality from 0 to 100 */
 export async function encodeJpeg({ width, height, data }: Raster, quality: number): Promise<Uint8Array> {
   encoder ??= loadEncoder();
   const encode = await encoder;

@@ -1,4 +1,4 @@
-/** What is used of a package that brings no types. */
+/** The part that is used of a package without types. */
 declare module 'opentype.js/dist/opentype.mjs' {
   export interface Glyph {
     advanceWidth: number;

@@ -17,7 +17,7 @@ export interface CardAd {
   daysRunning?: number | undefined;
   active?: boolean | undefined;
   copies?: number | undefined;
-  /** What its reader noted, such as `hook: question`. */
+  /** Labels that a person gave the ad, such as `hook: question`. */
   labels?: readonly string[] | undefined;
   /** The address of the ad's own page, where there is one. */
   href?: string | undefined;
@@ -25,7 +25,7 @@ export interface CardAd {
   picture: { src: string } | { reason: string };
 }
 
-/** An ad of the API as a card, and the address of its picture: whoever can fetch it puts it in. */
+/** An ad of the API as a card, and the address of its picture: the caller fetches the picture. */
 export function cardOf(fields: Fields, { id, at, now }: { id: string; at: number; now: number }) {
   const { ad, cards } = adRows(fields, { gatheredAt: at, json: '' });
   const picture = pictureOf(fields, { now });
@@ -67,7 +67,7 @@ const labelsHtml = ({ labels = [] }: CardAd): string =>
     ? ''
     : `<p class="labels">${labels.map((label) => `<span dir="auto">${text(label)}</span>`).join(' ')}</p>`;
 
-/** `92 days, running · since 21 Aug 2026 · ×3`; of an ad whose state is not known, when it was last seen. */
+/** `92 days, running · since 21 Aug 2026 · ×3`; for an ad whose state is not known, the day it was last seen. */
 export function runText({ daysRunning, active, startedAt, lastSeenAt, copies = 1 }: CardAd): string {
   const state = active === undefined ? lastSeenAt && `last seen ${dayText(lastSeenAt)}` : active ? 'running' : 'ended';
   const run = [daysRunning === undefined ? '' : count(daysRunning, 'day'), state].filter(Boolean).join(', ');

@@ -6,7 +6,7 @@ interface PageOptions {
   body: readonly string[];
   /** Its content security policy. */
   policy: string;
-  /** What it adds to the styles of all. */
+  /** Styles of this page, besides those of all pages. */
   styles?: string;
 }
 
@@ -30,13 +30,13 @@ ${body.join('\n')}
 </html>
 `;
 
-/** Blank lines part paragraphs; other line breaks stay. */
+/** A text as HTML. Blank lines separate paragraphs; other line breaks stay. */
 export const paragraphs = (words: string): string[] =>
   sanitize(words)
     .split(/\n\s*\n/)
     .flatMap((part) => (part.trim() === '' ? [] : `<p class="words" dir="auto">${escaped(part.trim())}</p>`));
 
-/** One line of anybody's text. */
+/** A text from outside as HTML, on one line. */
 export const text = (anything: string): string => escaped(sanitizeLine(anything));
 
 export const escaped = (anything: string): string => anything.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);

@@ -6,10 +6,10 @@ import { dayOf } from '../present/values.ts';
 import { type CardAd, cardHtml } from './card.ts';
 import { dayText, escaped, numberText, pageHtml, paragraphs, text } from './page.ts';
 
-/** What a report holds. Texts may be anybody's: they are made safe where they are written. */
+/** The content of a report. Texts may come from outside: they are made safe where they are written. */
 export interface Report {
   title: string;
-  /** When it was written, in milliseconds since the epoch. */
+  /** When the report was written, in milliseconds since the epoch. */
   at: number;
   isDemo: boolean;
   version: string;
@@ -23,7 +23,7 @@ export interface ReportSection {
   chart?: Chart | undefined;
   table?: ReportTable | undefined;
   ads?: readonly CardAd[] | undefined;
-  /** What could not be shown, and why. */
+  /** The part that could not be shown, and why. */
   problem?: string | undefined;
 }
 
@@ -34,14 +34,14 @@ export interface ReportTable {
   rowCount: number | null;
 }
 
-/** How the numbers came about. */
+/** The method: how the ads were gathered, and what the numbers cover. */
 export interface ReportMethod {
   /** Ads of the dataset. */
   ads: number;
   gatherings: readonly WholeGathering[];
   /** Gatherings that are not listed. */
   more: number;
-  /** What the answers do not cover. */
+  /** Advertisers that the answers do not cover. */
   coverage: readonly string[];
   statements: readonly { heading: string; sql: string }[];
 }
@@ -79,7 +79,7 @@ function restsOn({ ads, gatherings, more }: ReportMethod): string {
   return `${adsText(ads)}, read in ${count(gatherings.length + more, 'gathering')} ${when}`;
 }
 
-/** With its commas. */
+/** A count of ads, with commas. */
 const adsText = (ads: number) => `${numberText(ads)} ${ads === 1 ? 'ad' : 'ads'}`;
 
 function sectionHtml({ heading, text: words, chart, table, ads, problem }: ReportSection, index: number): string {
@@ -133,12 +133,14 @@ function tableHtml({ columns, rows, rowCount }: ReportTable, heading: string): s
 
 type ColumnFormat = ((number: number) => string) | undefined;
 
-/** How a column writes its numbers, so that they can be compared; undefined for one that holds others as well. */
+/**
+ * How a column writes its numbers, so that they can be compared; undefined for a column that also holds other values.
+ */
 function columnFormat(cells: readonly unknown[]): ColumnFormat {
   const numbers = cells.filter((cell) => cell !== null);
   if (numbers.length === 0 || !numbers.every((cell) => typeof cell === 'number')) return undefined;
   const digits = Math.max(...numbers.map(decimals));
-  // Below ten thousand no comma: it may be a year.
+  // A number below ten thousand gets no comma, because it may be a year.
   const useGrouping = numbers.some((number) => Math.abs(number) >= 10_000);
   const format = new Intl.NumberFormat('en', {
     minimumFractionDigits: digits,

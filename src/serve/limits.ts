@@ -29,7 +29,7 @@ interface Work<Result> {
   tenantId: string;
   signal: AbortSignal;
   answer: unknown;
-  /** Finds out, when its key has its turn, how much of its answer it makes. */
+  /** The memory that the answer of the work takes, which is known when the key has its turn. */
   bytes(): number | Promise<number>;
   run(waitedMs: number): Promise<Result>;
   refuse(error: AdLibraryError): Promise<Result>;
@@ -144,8 +144,8 @@ export function limitWork(inner: Catalog, options: LimitOptions): Limits {
 }
 
 /**
- * So many at once; the others wait, and the first to come is the first to begin. Nothing here refers to what has begun,
- * because its answer may be large.
+ * Lets a number of jobs run at once. The others wait, and the first to come is the first to begin. A job that has begun
+ * is not referenced here, because its answer may be large.
  */
 export class Places {
   taken = 0;
@@ -174,7 +174,7 @@ export class Places {
     }
   }
 
-  /** Whoever has waited takes over the place of another one. */
+  /** A job that has waited takes over the place of another job. */
   #wait(signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve, reject) => {
       const end = (settle: () => void) => {
@@ -200,7 +200,7 @@ interface AnswerBounds<Answer> {
   maxBytes: number;
   /** The same for one tenant. */
   maxPerTenant: number;
-  /** Ends an answer that was made and that nobody reads; `left` is called when its memory is free. */
+  /** Ends an answer that was made and that nobody reads. `left` is called when the answer's memory is free. */
   end?(answer: Answer): void;
   /** Whether nobody waits for the answer any more. */
   hasEnded?(answer: Answer): boolean;
@@ -213,19 +213,19 @@ interface Held {
 }
 
 /**
- * The memory that answers take, from before they are made until they have left the process. Whoever makes one reserves
- * its bytes first. To make room, the one that has been unread longest is ended.
+ * The memory that answers take, from before they are made until they have left the process. The bytes of an answer are
+ * reserved before it is made. To make room, the answer that has been unread longest is ended.
  */
 export class AnswerMemory<Answer> {
   readonly #bounds: AnswerBounds<Answer>;
-  /** Those that were made first come first. */
+  /** Answers, those that were made first come first. */
   readonly #held = new Map<Answer, Held>();
   readonly #ofTenant = new Map<string, number>();
   #total = 0;
   /** Parts of the total: what was made and is not read yet; what was ended and has not left the process. */
   #unread = 0;
   #ending = 0;
-  /** Those that wait for room, in the order in which they came. */
+  /** Answers that wait for room, in the order in which they came. */
   readonly #waiting = new Set<() => void>();
 
   constructor(bounds: AnswerBounds<Answer>) {
@@ -283,7 +283,10 @@ export class AnswerMemory<Answer> {
     return this.#total + bytes <= maxBytes;
   }
 
-  /** Ends as many as hold so many bytes, which are free once these have left; none if that is not enough. */
+  /**
+   * Ends enough unread answers to free so many bytes, which are free when these answers have left; ends none if all
+   * together hold fewer.
+   */
   #endUnread(bytes: number): void {
     let missing = bytes - this.#ending;
     if (missing > this.#unread) return;

@@ -36,7 +36,7 @@ interface StdioOptions {
 
 /** A host makes a few calls at once; one that makes more is stuck in a loop. */
 const limits: WorkLimits = { atOnce: 32, perKey: 32, waiting: 256, waitingPerKey: 256 };
-/** Of answers that are being made or are not read yet, and of the result of a call. */
+/** Bytes of answers that are being made or are not read yet, and of the result of a call. */
 const answerBytes = 96 * 1024 * 1024;
 const resultBytes = 256 * 1024;
 
@@ -73,14 +73,14 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
         log.debug('stdio', { problem: read.error.message });
         void send({ jsonrpc: '2.0', ...read });
       }
-      // No faster than the answers are read.
+      // Messages are read no faster than the client reads the answers.
       if (stdout.writableNeedDrain) await Promise.race([once(stdout, 'drain'), outputClosed]);
     }
   };
   const read = readAll().catch((error) => log.debug('stdio', { problem: String(error) }));
   await Promise.race([read, outputClosed, stopRequested]);
   options.onEnd?.();
-  // What was read is answered if somebody reads the answers: `echo … | ad-library-mcp` works.
+  // Messages that were read are answered if somebody reads the answers: `echo … | ad-library-mcp` works.
   const flushed = () => new Promise<void>((resolve) => stdout.write('', () => resolve()));
   const answered = revisions.answered().then(flushed);
   await Promise.race([answered, outputClosed, after(drainMs, undefined, { ref: false })]);
@@ -134,7 +134,8 @@ function openRevisions(catalog: Catalog, session: Session) {
     async receive(message: JSONRPCMessage): Promise<void> {
       const transport = await transportFor(message);
       transport.receive(message);
-      // A response that needs no waiting is written before the next message is read, so that it counts as unread.
+      // A response that needs no waiting is written before the next message is read, so that the response counts as
+      // unread.
       await nextTurn();
     },
     /** Resolves when no request waits for its response. */
@@ -196,7 +197,10 @@ function openTransport({ answers, send: write }: Session, schemas: RequestSchema
 const maxMessage = 10 * 1024 * 1024;
 const newline = 0x0a;
 
-/** The lines of a stream that are not empty, the last one even without its line break; undefined for one too long to keep. */
+/**
+ * The lines of a stream that are not empty, the last one even without its line break; undefined for a line that is too
+ * long.
+ */
 async function* linesOf(stdin: Readable): AsyncGenerator<string | undefined> {
   let pieces: Buffer[] = [];
   let bytes = 0;

@@ -12,20 +12,20 @@ import {
 import type { OwnRecords, RecordsById } from './own-records.ts';
 
 /**
- * What one account has paid for: every ad and page that an answer brought, and what was gathered when. Asynchronous, so
- * that it can be kept outside this process.
+ * What one account has paid for: every ad and page that an answer brought, and what was gathered when. Asynchronous,
+ * because it may be stored outside this process.
  */
 export interface Dataset {
-  /** What its owner keeps beside it: labels and watches. */
+  /** The person's own records: labels and watches. */
   own: OwnRecords;
   addItems(batch: ItemBatch): Promise<void>;
   item(type: ItemType, id: string): Promise<StoredItem | undefined>;
   contents(): Promise<DatasetContents>;
-  /** The place of an answer that comes now: behind all that came before, whatever the clocks say. */
+  /** The number of an answer that comes now: higher than all before, whatever the clocks say. */
   order(): Promise<number>;
   /** Adds what one step of a gathering read. Saving the same step twice changes nothing. */
   saveGathering(gathering: GatheringStep): Promise<void>;
-  /** How many ads there is room for, as large as those that are kept. One gathering may not have more. */
+  /** How many ads there is room for, if they are as large as those in the dataset. One gathering may not have more. */
   maxAds(): Promise<number>;
 }
 
@@ -45,11 +45,11 @@ export interface ItemBatch extends ItemSource {
   type: ItemType;
   /** Takes the answer apart. Not before somebody reads them, where nothing else needs them. */
   items(): readonly unknown[];
-  /** What it reads, if nothing else of the answer is held until then. */
+  /** The text of the answer, if nothing else of it is held until the items are read. */
   text?: string | undefined;
   /** In milliseconds since the epoch. */
   at: number;
-  /** Its place among all answers; by default the last one. */
+  /** The number of the answer; by default the highest. */
   order?: number | undefined;
 }
 
@@ -57,7 +57,7 @@ export interface ItemBatch extends ItemSource {
 export interface DatasetContents {
   /** Changes with all but the labels. */
   version: string;
-  /** The one whose newest version is oldest first. */
+  /** Ads, the one with the oldest newest version first. */
   ads: readonly StoredItem[];
   pages: readonly StoredItem[];
   /** The oldest first. */
@@ -69,31 +69,33 @@ export interface DatasetContents {
   evicted: { ads: number; pages: number; gatherings: number };
 }
 
-/** What a gathering is about, and how far it is. */
+/** The question of a gathering, and how far it is. */
 export interface GatheringState {
   id: string;
   /** Equal for all gatherings of the same question. */
   question: string;
   filters: Readonly<Record<string, unknown>> | null;
   collectionId: string | null;
-  /** Begun with `fresh`, and one that calls with it may go on: its end was not returned yet, and it is no dead end. */
+  /**
+   * Begun with `fresh`, and a call with `fresh` may continue it: its end was not returned yet, and it is no dead end.
+   */
   fresh: boolean;
   /** If it has several parts: the ids of their gatherings, which hold what was read. */
   parts: readonly string[];
-  /** What the service says there is. */
+  /** The total that the service states. */
   found: number | null;
   /** How many different ads the service has listed. */
   listed: number;
-  /** Credits that its pages cost; null where the service did not say so of all. */
+  /** Credits that the pages cost; null where the service did not state all charges. */
   charged: number | null;
   /** The last page was reached. */
   ended: boolean;
-  /** Where the service goes on. */
+  /** The service's cursor of the next page. */
   cursor: string | null;
-  /** Grows with each gathering and with each step of one, whatever clocks say. */
+  /** Grows with each gathering and with each step of a gathering, whatever clocks say. */
   order: number;
   step: number;
-  /** The place of the last answer that it read. */
+  /** The number of the last answer that the gathering read. */
   answerOrder: number;
   startedAt: number;
   /** When it last read something. */
@@ -105,15 +107,15 @@ export interface GatheringStep extends GatheringState {
   adIds: readonly string[];
 }
 
-/** A gathering as it is kept. One of several parts is as old as the oldest of them. */
+/** A gathering as a reader sees it. A gathering of several parts is as old as its oldest part. */
 export interface Gathering extends GatheringState {
-  /** What the service says there is, unless it listed more. */
+  /** The total that the service states, unless it listed more. */
   found: number | null;
   /** Ids of all ads that were read, as `idKey` writes them. */
   adIds: ReadonlySet<string>;
-  /** Ads that were read, and are no longer kept for want of room. */
+  /** Ads that were read, and that were evicted for want of room. */
   missing: number;
-  /** The last page was reached, and every ad that was listed is kept. */
+  /** The last page was reached, and every listed ad is in the dataset. */
   complete: boolean;
 }
 
@@ -124,7 +126,7 @@ export type DatasetRecord = ItemRecord | (GatheringStep & { kind: 'gathering' })
 export const idKey = (id: string): string => id.toLowerCase();
 
 const maxDatasetBytes = 128 * 1024 * 1024;
-/** So much is freed beyond what is necessary, so that not every new ad has to make room. */
+/** How much is freed beyond what is necessary, so that not every new ad has to make room. */
 const slack = 0.05;
 /** A gathering should not displace its own first ads: gatherings, pages and larger ads take room, too. */
 const usable = 0.8;
@@ -137,12 +139,12 @@ const minAds = 50;
 let created = 0;
 
 export class MemoryDataset {
-  /** What is removed first comes first. */
+  /** The tables. In each, the entry that is evicted first comes first. */
   readonly #tables = { ads: new ItemTable(idKey), pages: new ItemTable((id) => id), gathering: new GatheringTable() };
   /** Tells the versions of this object from those of one that took its place. */
   readonly #name = ++created;
   readonly #maxBytes: number;
-  /** The highest place of an item. */
+  /** The highest number of an item. */
   order = 0;
   #changes = 0;
   /** What was evicted from the store of the dataset, besides what was evicted here. */
@@ -186,7 +188,9 @@ export class MemoryDataset {
       yield { ...state, adIds: [...adIds], kind: 'gathering' };
   }
 
-  /** @param labels what is kept beside it, and what tells that from what was kept before */
+  /**
+   * @param labels the labels, and their version
+   */
   contents(labels: RecordsById = new Map(), labelsVersion = ''): DatasetContents {
     const [{ ads, pages, gathering }, gone] = [this.#tables, this.evictedElsewhere];
     return {
@@ -203,7 +207,7 @@ export class MemoryDataset {
     };
   }
 
-  /** Removes what is not kept elsewhere any more either, without counting it. */
+  /** Removes items that the store has removed too, without counting them. */
   remove(kind: DatasetRecord['kind'], id: string): void {
     if (this.#tables[kind].remove(id)) this.#changes++;
   }
@@ -230,7 +234,7 @@ export class MemoryDataset {
   }
 }
 
-/** Of an answer that came several times in a row, the last time, and when it came `first`. */
+/** An answer that came several times in a row: its last time, and its `first`. */
 export type OrderedBatch = ItemBatch & { order: number; first?: { at: number; order: number } };
 
 /** What is an ad or a page in an answer. */
@@ -310,7 +314,7 @@ class ItemTable extends Table<StoredItem> {
     super(keyOf, bytesOf);
   }
 
-  /** The one that came longest ago first. */
+  /** Items, the one that came longest ago first. */
   all(): StoredItem[] {
     return [...this.entries.values()].sort(byOrder);
   }
@@ -319,7 +323,7 @@ class ItemTable extends Table<StoredItem> {
     this.entries = new Map(this.all().map((item) => [this.keyOf(item.id), item]));
   }
 
-  /** Takes a version in; the same one twice changes nothing. Returns whether anything changed. */
+  /** Adds a version. The same version twice changes nothing. Returns whether anything changed. */
   add(record: ItemRecord): boolean {
     const known = this.get(record.id);
     if (record.id === '' || record.id.length > maxIdChars) return false;
@@ -371,7 +375,7 @@ class GatheringTable extends Table<Entry> {
     );
   }
 
-  /** The one that began first is first. @param ads those that are kept */
+  /** Gatherings, the one that began first is first. @param ads the ads of the dataset */
   all(ads: Table<StoredItem>): Gathering[] {
     return [...this.entries.values()]
       .sort(({ state: left }, { state: right }) => left.order - right.order || left.startedAt - right.startedAt)
@@ -395,7 +399,10 @@ class GatheringTable extends Table<Entry> {
     return times.length === 0 ? gatheredAt : Math.min(...times);
   }
 
-  /** Takes a step in, in whatever order steps come; the same one twice changes nothing. Returns whether it did. */
+  /**
+   * Adds a step of a gathering. Steps may come in any order, and the same step twice changes nothing. Returns whether
+   * anything changed.
+   */
   add({ adIds, kind: _, ...state }: GatheringStep & { kind: 'gathering' }): boolean {
     const known = this.entries.get(state.id);
     const ids = new Set(known?.adIds);
@@ -409,7 +416,10 @@ class GatheringTable extends Table<Entry> {
     return true;
   }
 
-  /** What is being read is the last to be removed, with what it is a part of, and all parts of that. */
+  /**
+   * Makes the gathering that is being read the last to be evicted, with the gathering that it is a part of, and all
+   * parts of that.
+   */
   #keepLongest({ id, parts }: GatheringState): void {
     const wholes = [...this.entries.values()].filter(({ state }) => !state.ended && state.parts.includes(id));
     const read = [...wholes.flatMap(({ state }) => [state.id, ...state.parts]), ...parts, id];
@@ -422,7 +432,7 @@ class GatheringTable extends Table<Entry> {
   }
 }
 
-/** One that ended is not opened again by a step that another process made at the same time. */
+/** A gathering that has ended is not opened again by a step that another process made at the same time. */
 function isLater(state: GatheringState, known: GatheringState): boolean {
   if (state.step !== known.step) return state.step > known.step;
   if (state.gatheredAt !== known.gatheredAt) return state.gatheredAt > known.gatheredAt;

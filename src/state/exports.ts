@@ -9,25 +9,28 @@ import { TenantCache } from './memory-state.ts';
 export interface ExportedFile {
   /** The address under which a host reads it as a resource. */
   uri: string;
-  /** Without folders, as it was written: `ads.csv`, `ads-2.csv`. */
+  /** The name of the file, without folders: `ads.csv`, `ads-2.csv`. */
   name: string;
   mimeType: string;
   bytes: number;
   /** In milliseconds since the epoch. */
   at: number;
-  /** Where it lies on this machine, if it does. */
+  /** The path on this machine, if the file is in a folder. */
   path?: string | undefined;
   content(): Promise<Uint8Array>;
-  /** Removes it, where what belongs beside it cannot be written. */
+  /** Removes the file, for a caller that could not write the note beside it. */
   discard?(): Promise<void>;
 }
 
 interface NewFile {
   name: string;
-  /** How the name of the file ends that comes beside it: where files are numbered, that must be free, too. */
+  /**
+   * The ending of the name of the note beside the file: where files are numbered, the name of the note must be free,
+   * too.
+   */
   besideEnding?: string;
   mimeType: string;
-  /** Writes the file in parts; each is taken before the next is made. */
+  /** Writes the file in parts. Each part is taken before the next is made. */
   write(take: (bytes: Uint8Array) => Promise<void>): Promise<unknown>;
 }
 
@@ -36,7 +39,7 @@ export interface Exports {
   /** A larger file is refused. */
   maxBytes: number;
   create(file: NewFile): Promise<ExportedFile>;
-  /** The newest first. */
+  /** The files, the newest first. */
   list(): Promise<ExportedFile[]>;
   find(uri: string): Promise<ExportedFile | undefined>;
 }
@@ -52,7 +55,10 @@ export const maxExportBytes = 16 * MB;
 const maxFolderBytes = 1024 * MB;
 /** How long a file can be read, in milliseconds: an hour. */
 export const exportTtl = 3_600_000;
-/** As what a file in a folder counts: fifty can be read as resources, and older ones lie there all the same. */
+/**
+ * The bytes for which a file in a folder counts: so the last fifty can be read as resources. Older files stay in the
+ * folder.
+ */
 const listedBytes = Math.floor(maxBytesInAll / 2 / 51);
 /** Files of one name: `ads.csv`, `ads-2.csv` … */
 const maxOfOneName = 10_000;
@@ -68,8 +74,8 @@ interface ProcessExportsOptions {
 export const exportsFolder = (files: string): string => join(files, 'exports');
 
 /**
- * The files of this process: in memory, or in a folder that only its owner can read. There none is overwritten, and only
- * what failed is removed.
+ * The files of this process: in memory, or in a folder that only its owner can read. In the folder, no file is
+ * overwritten, and only a file that failed is removed.
  */
 export function processExports({ folder, now, elapsed }: ProcessExportsOptions): ExportStore {
   const files = new TenantCache<ExportedFile>({ maxBytes: maxBytesInAll, ttl: exportTtl, now: elapsed });
@@ -115,7 +121,7 @@ async function inFolder(folder: string, newFile: Omit<NewFile, 'mimeType'>): Pro
 
 type Named = Pick<NewFile, 'name' | 'besideEnding'>;
 
-/** Nothing has its name before all of it is written. */
+/** A file gets its name only when all of it is written. */
 async function writeNew(folder: string, { write, ...named }: Named & Pick<NewFile, 'write'>) {
   await makeFolder(folder);
   const part = join(folder, `${named.name}.${randomUUID()}.part`);
@@ -165,9 +171,9 @@ async function newName(folder: string, { name, besideEnding }: Named): Promise<s
   }
 }
 
-/** Reads the file that was written, and nothing that was put in its place since. */
+/** Reads the file that was written, and no other file that was put in its place since. */
 async function readWritten(path: string, bytes: number): Promise<Uint8Array> {
-  // Windows knows neither; a pipe would be waited for.
+  // Windows has neither flag. Without it, opening a pipe would wait for a writer.
   const flags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
   const handle = await open(path, flags).catch(() => undefined);
   try {
@@ -191,7 +197,7 @@ const reasons: Record<string, string> = {
   EFBIG: 'this server may not write such a large file',
 };
 
-/** What fails besides the file system is not of this folder. */
+/** An error that is not of the file system does not concern this folder. */
 function cannotWrite(folder: string, error: NodeJS.ErrnoException): Error {
   if (error.syscall === undefined) return error;
   return invalidRequest(

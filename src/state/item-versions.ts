@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { ItemType } from '../api/schemas.ts';
 
 export interface ItemSource {
-  /** The operation that brought it. */
+  /** The operation whose answer brought the version. */
   listedBy: string;
   requestId: string | null;
 }
@@ -11,7 +11,7 @@ export interface ItemSource {
 export interface StoredItem extends ItemSource, ItemVersion {
   /** As the service spells it. */
   id: string;
-  /** When its first version came. */
+  /** When the first version came. */
   firstAt: number;
   firstOrder: number;
   /** Earlier versions with other content, the oldest first. */
@@ -19,10 +19,13 @@ export interface StoredItem extends ItemSource, ItemVersion {
 }
 
 export interface ItemVersion {
-  /** When it came first, and when it came last, in milliseconds since the epoch: for readers, since clocks err. */
+  /**
+   * When the version came first and last, in milliseconds since the epoch. The times are for readers only, because
+   * clocks err.
+   */
   since: number;
   at: number;
-  /** The places of both among all answers. What is newer has a higher one. */
+  /** The numbers of the first and the last answer with the version. A newer answer has a higher number. */
   sinceOrder: number;
   order: number;
   /** The object as UTF-8 JSON. */
@@ -33,7 +36,7 @@ export interface ItemVersion {
 export interface ItemRecord extends ItemSource, ItemVersion {
   kind: ItemType;
   id: string;
-  /** When its first version came, if that was earlier. */
+  /** When the first version came, if that was earlier. */
   firstAt?: number | undefined;
   firstOrder?: number | undefined;
 }
@@ -55,9 +58,9 @@ export function firstVersion(record: ItemRecord): StoredItem {
 }
 
 /**
- * The item with one more version. One that comes late, because two processes wrote at once, is an earlier one, of which
- * the newest has the fields that nothing newer has.
- * @returns the same object if it knows that version already
+ * The item with one more version. A version that comes late, because two processes wrote at once, is inserted as an
+ * earlier one; the newest version takes those of its fields that no newer version has.
+ * @returns the same object if the version is known already
  */
 export function withVersion(known: StoredItem, record: ItemRecord): StoredItem {
   const { firstAt, firstOrder } = earlierFirst(known, firstVersion(record));
@@ -83,7 +86,10 @@ export function withVersion(known: StoredItem, record: ItemRecord): StoredItem {
   return { ...item, versions: [...versions, versionOf(known)].slice(-maxEarlier) };
 }
 
-/** Whether an item says what it said when answers up to that place had come; false where its versions do not tell. */
+/**
+ * Whether an item has the same content as when the answer of that number had come; false where its versions do not
+ * tell.
+ */
 export function saysAsAt(order: number, item: StoredItem): boolean {
   if (item.sinceOrder <= order) return true;
   const then = item.versions.findLast(({ sinceOrder }) => sinceOrder <= order);
@@ -123,8 +129,8 @@ function mergeItems(newer: JsonObject, earlier: JsonObject): JsonObject {
 }
 
 /**
- * Whether two versions say the same of an ad or a page. Links to the application, the day it was last seen and the
- * signatures in media addresses change without a change of the ad.
+ * Whether two versions have the same content. Links to the application, the day the ad was last seen and signatures in
+ * media addresses change without a change of the ad.
  */
 function sameContent(left: JsonObject, right: JsonObject): boolean {
   const names = new Set([...Object.keys(left), ...Object.keys(right)]);
@@ -140,10 +146,10 @@ function sameField(name: string, left: unknown, right: unknown): boolean {
 const unrelated = new Set(['appUrl', 'lastSeenAt']);
 const namesMedia = /image|video|thumb|picture|media|preview/i;
 const urlQuery = /[?#].*$/s;
-/** Deeper than any object of the service; what lies below is compared as it is. */
+/** Deeper than any object of the service. Values below are compared as they are. */
 const maxDepth = 8;
 
-/** Without the query of all addresses under names of media; the query of a link is part of the ad. */
+/** The object without the queries of media addresses. The query of a link is part of the ad and stays. */
 function unsigned(value: unknown, isMedia: boolean, depth = 0): unknown {
   if (typeof value === 'string') return isMedia && /^https?:/i.test(value) ? value.replace(urlQuery, '') : value;
   if (typeof value !== 'object' || value === null || depth >= maxDepth) return value;

@@ -18,11 +18,11 @@ import { storeLedger } from './store/store-ledger.ts';
 import { type Turns, turnsOver } from './turns.ts';
 
 interface TenantCacheOptions {
-  /** For all tenants together. */
+  /** Bytes for all tenants together. */
   maxBytes: number;
-  /** For one of them; by default half of it. */
+  /** Bytes for one tenant; by default half of `maxBytes`. */
   maxBytesEach?: number;
-  /** How long an entry is kept, in milliseconds. */
+  /** How long an entry lives, in milliseconds. */
   ttl: number;
   /** A clock that only goes on. */
   now: () => number;
@@ -34,7 +34,7 @@ interface Entry<Value> {
   until: number;
 }
 
-/** The overhead of an entry: its place in the cache, the entry, its name. And that of the cache of a tenant. */
+/** The overhead of an entry: its place in the cache, the entry, its name. Then the overhead of a tenant's cache. */
 const entryBytes = 1024;
 const tenantBytes = 4096;
 
@@ -71,7 +71,9 @@ export class TenantCache<Value> {
     return entries.filter((entry) => this.#isAlive(entry)).map(({ value }) => value);
   }
 
-  /** @param bytes the caller's estimate; a value larger than what a tenant may have is not kept */
+  /**
+   * @param bytes the caller's estimate; a value larger than a tenant's share is not stored
+   */
   set(tenantId: string, name: string, { value, bytes }: { value: Value; bytes: number }): void {
     const { maxBytes, maxBytesEach = maxBytes / 2, ttl, now } = this.#options;
     const sizeCalculation = (entry: Entry<Value>) => entry.bytes;
@@ -97,7 +99,7 @@ export class TenantCache<Value> {
     return until > this.#options.now();
   }
 
-  /** What it takes is measured when it is set. */
+  /** Updates the size of a tenant's cache. The size of an entry is measured when the entry is set. */
   #resized(tenantId: string, own: LRUCache<string, Entry<Value>>): void {
     this.#tenants.delete(tenantId);
     if (own.size > 0) this.#tenants.set(tenantId, own);
@@ -110,7 +112,7 @@ const perContainer = 64;
 const perKey = 80;
 const perCharacter = 2;
 
-/** How much memory JSON takes once it is parsed, at most, in bytes: `{}` takes twenty for each character. */
+/** The most memory that JSON takes once it is parsed, in bytes: `{}` takes twenty bytes for each character. */
 export function memoryOf(json: unknown): number {
   let bytes = 0;
   // No recursion: an answer may be nested as deep as it is long.
@@ -137,9 +139,9 @@ export function memoryOf(json: unknown): number {
 interface MemoryDocumentsOptions {
   /** A clock that only goes on. */
   now: () => number;
-  /** Documents that may be lost, of which the oldest give way to others. */
+  /** The most documents that may be lost: the oldest give way to new ones. */
   maxOthers: number;
-  /** Those that may not: there is no room for more. */
+  /** The most documents that may not be lost: further ones are refused. */
   maxLasting: number;
 }
 
@@ -147,7 +149,7 @@ interface StoredDocument extends Known<unknown> {
   ends: number;
 }
 
-/** Documents that are kept for a day or longer may not be lost. */
+/** Documents with a lifetime of a day or longer may not be lost. */
 const lastsFrom = 86_400_000;
 
 /** Documents of one process, changed in place. */
@@ -212,8 +214,8 @@ interface MemoryLedgerOptions {
 }
 
 /**
- * The ledger of one process. Tenants who spent something or have a call in progress stay; strangers only displace each
- * other. When there is no room for another spender, paid calls of new tenants are refused before they are sent.
+ * The ledger of one process. Tenants who spent something or have a call in progress stay; the others only displace each
+ * other. When there is no room for another paying tenant, paid calls of new tenants are refused before they are sent.
  */
 export function memoryCreditLedger(options: MemoryLedgerOptions): CreditLedger {
   const { now, maxUnverified = 10_000, maxPaying = 200_000 } = options;
@@ -231,7 +233,7 @@ const full = () =>
   });
 
 export interface MemoryStateOptions {
-  /** How long answers are kept, in milliseconds. */
+  /** How long answers are cached, in milliseconds. */
   ttl: number;
   /** A clock that only goes on. */
   now: () => number;
@@ -244,11 +246,14 @@ export interface MemoryDatasetsOptions {
 }
 
 const MB = 1024 * 1024;
-/** The part that whoever holds the most keeps where there is no more room for all. */
+/** The share that the largest tenant keeps when there is no more room for all. */
 const partLeft = 0.75;
 /** Characters of answers that were not taken apart, of all tenants together. */
 const maxUnread = 16 * MB;
-/** How long more may come before the oldest are taken apart, so that the next call does not wait for the last. */
+/**
+ * How long answers may pile up before the oldest are parsed, in milliseconds, so that the next call does not wait for
+ * the last one.
+ */
 const pauseMs = 10;
 const typicalAnswer = 100_000;
 const answerOverhead = 1000;
@@ -258,7 +263,7 @@ interface UnreadAnswer {
   size: number;
 }
 
-/** Whether an answer says again what the one before it said, word for word. */
+/** Whether an answer is equal to the one before it, character for character. */
 const saysTheSame = (before: OrderedBatch, batch: OrderedBatch): boolean =>
   batch.text !== undefined &&
   batch.text === before.text &&
@@ -268,9 +273,9 @@ const saysTheSame = (before: OrderedBatch, batch: OrderedBatch): boolean =>
   batch.at >= before.at;
 
 /**
- * The datasets of all tenants in the memory of this process: when there is no more room, whoever holds the most loses
- * what came longest ago. Answers are taken apart when somebody reads what their tenant has, so that no caller waits for
- * it; if there are too many that nobody reads, between other work, those of whoever has read nothing for longest.
+ * The datasets of all tenants in the memory of this process: when there is no more room, the largest tenant loses what
+ * came longest ago. Answers are parsed when somebody reads the tenant's dataset, so that no caller waits for that. If
+ * too many answers are unread, those of the tenant that has not read for longest are parsed between other work.
  */
 export class MemoryDatasets implements Datasets {
   readonly #own = new MemoryRecords();
@@ -278,12 +283,12 @@ export class MemoryDatasets implements Datasets {
   readonly #nothing: MemoryDataset;
   readonly #maxBytes: number;
   readonly #maxBytesEach: number | undefined;
-  /** By tenant, the oldest first. */
+  /** Unread answers by tenant, the oldest first. */
   readonly #unread = new Map<string, UnreadAnswer[]>();
   #unreadSize = 0;
   #makingRoom: NodeJS.Timeout | undefined;
   #bytes = 0;
-  /** The highest place of all. */
+  /** The highest number of all answers. */
   #order = 0;
 
   constructor({ maxBytes = 256 * MB, maxBytesEach }: MemoryDatasetsOptions = {}) {
@@ -336,13 +341,15 @@ export class MemoryDatasets implements Datasets {
     if (this.#unreadSize > maxUnread) this.#makingRoom ??= setTimeout(() => this.#makeRoom(), pauseMs).unref();
   }
 
-  /** All at once, however many have come: one at a time, a busy server would never be done. */
+  /** Parses enough answers at once, however many have come: one at a time, a busy server would never be done. */
   #makeRoom(): void {
     this.#makingRoom = undefined;
     for (const tenantId of this.#unread.keys()) this.#takeApart(tenantId, maxUnread);
   }
 
-  /** @param maxSize of all answers that are not taken apart: where there are no more, the others stay */
+  /**
+   * @param maxSize the size that unread answers may keep
+   */
   #takeApart(tenantId: string, maxSize = 0): void {
     const own = this.#unread.get(tenantId) ?? [];
     while (own.length > 0 && this.#unreadSize > maxSize) {
@@ -380,7 +387,7 @@ export class MemoryDatasets implements Datasets {
     if (!dataset.isEmpty) this.#bytes += dataset.bytes;
   }
 
-  /** What a tenant may hold if all others keep what they have, but at least a fair share. */
+  /** The room of a tenant if all others keep what they have, but at least a fair share. */
   #roomOf(tenantId: string): number {
     const own = this.#datasets.get(tenantId)?.bytes ?? 0;
     const tenants = this.#datasets.size + (own === 0 ? 1 : 0);
@@ -419,7 +426,7 @@ export function memoryCursors(now: () => number): State['cursorsOf'] {
   });
 }
 
-/** Keys that were accepted, of which it is remembered whether they were rejected since. */
+/** The most accepted keys for which later rejections are remembered. */
 const maxAccepted = 200_000;
 
 function memoryRejectedKeys(): RejectedKeys {

@@ -19,23 +19,23 @@ export interface OpenState extends State {
 export interface OpenStateOptions {
   /** How long answers are cached, in milliseconds. */
   ttl: number;
-  /** The service whose answers are kept; undefined if there is none. */
+  /** The service whose answers are cached; undefined if there is none. */
   baseUrl: string | undefined;
-  /** Where one person keeps what was read and exported; undefined for memory. */
+  /** The folder for the datasets and exports of one person; undefined for memory. */
   folder: string | undefined;
-  /** A key of which the folder counts by day what is spent; undefined to count what this process spends. */
+  /** The key whose spending the folder counts by day; undefined to count the spending of this process. */
   dailyKey?: string | undefined;
   shared: ReplicaState | undefined;
   /** In milliseconds since the epoch. */
   now: () => number;
   /** A clock that only goes on. */
   elapsed: () => number;
-  /** Whose key it is, as the service says. */
+  /** The id of the key's user, as the service tells it. */
   userIdOf(caller: DatasetCaller): Promise<string | undefined>;
   warn(problem: string, fields?: Record<string, unknown>): void;
 }
 
-/** The state that all replicas share, or that of this process: in memory, or what one person keeps in a folder. */
+/** Opens the state that all replicas share, or that of this process, in memory or in a person's folder. */
 export function openState(options: OpenStateOptions): OpenState {
   const { ttl, baseUrl, shared, now, elapsed, userIdOf, warn } = options;
   const limits = { ttl, now: elapsed };

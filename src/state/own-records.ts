@@ -1,6 +1,9 @@
 import { AdLibraryError, invalidRequest } from '../api/call.ts';
 
-/** What a person keeps beside a dataset, and how much of each kind. It stays when ads are let go for want of room. */
+/**
+ * The kinds of a person's own records beside a dataset, and how many there may be of each kind. The records stay when
+ * ads are evicted for want of room.
+ */
 export const maxRecords = { label: 20_000, watch: 50 } as const;
 
 export type RecordKind = keyof typeof maxRecords;
@@ -10,16 +13,16 @@ export const recordKinds = Object.keys(maxRecords) as RecordKind[];
 /** JSON values by their ids. The one that was put first comes first; a new value keeps its place. */
 export type RecordsById = ReadonlyMap<string, unknown>;
 
-/** What one person keeps beside their dataset. */
+/** The records that one person has beside their dataset. */
 export interface OwnRecords {
-  /** Whether it outlives this process. */
+  /** Whether the records outlive this process. */
   isLasting: boolean;
-  /** It stays as it is while others change records. */
+  /** The result stays as it is while others change records. */
   read(kind: RecordKind): Promise<RecordsById>;
   /**
-   * Changes records of a kind in one step, all of it or nothing, however many processes do so at once. When it resolves,
-   * the change is on the disk or in the store.
-   * @param change gets what there is, and may run again: what it returned last counts
+   * Changes records of a kind in one step, all or nothing, however many processes change records at once. When it
+   * resolves, the change is on the disk or in the store.
+   * @param change receives the records and may run again: its last result counts
    * @throws AdLibraryError `invalid_request` if there would be too many
    */
   update<Result>(kind: RecordKind, change: (records: RecordsById) => RecordChange<Result>): Promise<Result>;
@@ -44,7 +47,7 @@ const maxRecordChars = 64 * 1024;
 /** The overhead of a record: its entry in a map, its objects. */
 const recordBytes = 300;
 
-/** What writes a change; undefined if it changes nothing. Throws if there is no room for it. */
+/** Writes a change; undefined if nothing changes. Throws if there is no room for it. */
 export function recordStep(
   of: RecordKind,
   records: RecordsById,
@@ -84,7 +87,7 @@ export class RecordTable {
   readonly #name = ++created;
   #changes = 0;
 
-  /** Another one after each change; empty before the first. */
+  /** The version, which differs after each change; empty before the first. */
   get version(): string {
     return this.#changes === 0 ? '' : `${this.#name}.${this.#changes}`;
   }
@@ -121,7 +124,7 @@ const counted = (count: number): string => count.toLocaleString('en-US');
 /** For all persons together, in the memory of this process. */
 const maxBytes = 64 * 1024 * 1024;
 
-/** The records of all tenants in the memory of this process. What does not fit is refused. */
+/** The records of all tenants in the memory of this process. Records that do not fit are refused. */
 export class MemoryRecords {
   readonly #tables = new Map<string, RecordTable>();
   #bytes = 0;

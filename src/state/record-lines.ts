@@ -5,7 +5,7 @@ import { type RecordStep, recordKinds } from './own-records.ts';
 const time = z.int().min(0).max(8_640_000_000_000_000);
 const order = z.int().min(0);
 
-/** An ad or a page without its object. Earlier versions of this program wrote times only, and went by them. */
+/** An ad or a page without its object. Earlier versions of this program wrote only times, and ordered items by them. */
 const ItemHead = z
   .object({
     kind: z.enum(['ads', 'pages']),
@@ -59,7 +59,10 @@ const Own = z.object({
 
 const decoder = new TextDecoder();
 const encoder = new TextEncoder();
-/** Where the object of an ad or a page begins: behind all else, so that it is neither read nor written anew. */
+/**
+ * The start of the object of an ad or a page: the last field of the line, so that it is neither parsed nor written
+ * anew.
+ */
 const itemStart = ',"item":';
 
 /** A record as a line of JSON, without the line feed. */
@@ -88,10 +91,10 @@ const isJsonObject = (text: string): boolean => text.startsWith('{') && parsedLi
 
 const SomeKind = z.looseObject({ kind: z.string() });
 
-/** Whether a line is a record, if of a kind that is not known here. */
+/** Whether a line is a record, even of an unknown kind. */
 export const isOfSomeKind = (line: string): boolean => parsedLine(SomeKind, line) !== undefined;
 
-/** What a line of JSON holds; undefined if it is not what the schema says. */
+/** The value of a line of JSON; undefined if it does not fit the schema. */
 export function parsedLine<Schema extends z.ZodType>(schema: Schema, line: string): z.output<Schema> | undefined {
   try {
     return schema.safeParse(JSON.parse(line)).data;

@@ -14,14 +14,17 @@ export interface State {
 
 export interface CachedAnswer {
   answer: Answer;
-  /** When the service sent it, by a clock that only goes on. */
+  /** When the service sent the answer, by a clock that only goes on. */
   at: number;
 }
 
 /** Caches paid answers, separately for each tenant, for a limited time and in limited memory. Never rejects. */
 export interface AnswerCache {
   get(tenantId: string, name: AnswerName): Promise<CachedAnswer | undefined>;
-  /** Begins to ask for an answer, unless one was cached just now. The new one is stored unless its group is invalidated meanwhile. */
+  /**
+   * Begins a request for an answer, unless an answer was cached just now. The new answer is stored unless its group is
+   * invalidated meanwhile.
+   */
   begin(
     tenantId: string,
     name: AnswerName,
@@ -34,14 +37,14 @@ export interface AnswerCache {
   invalidate(tenantId: string, group: string): Promise<void>;
 }
 
-/** How a call ended, for those who waited for it: its answer, or why there is none. */
+/** How a call ended, for those who waited for it: the answer, or why there is none. */
 export type CallOutcome = { answer: Answer } | { error: unknown };
 
 export type Claim =
-  /** This process sends the call, and says how it ended; without an outcome, the others send theirs. */
+  /** This process sends the call, and states how it ended. Without an outcome, the others send their calls. */
   | { kind: 'granted'; end(outcome: CallOutcome | undefined): Promise<void> }
   | { kind: 'ended'; outcome: CallOutcome }
-  /** The process that sent it has died. */
+  /** The process that sent the call has died. */
   | { kind: 'lost' };
 
 /** Gated calls in progress in all processes that share the state. */
@@ -58,9 +61,11 @@ export type OnLost = (id: string) => Promise<void>;
 /** Keys that the service has rejected, and not accepted since. Nothing that is stored for such a key is served. */
 export interface RejectedKeys {
   has(tenantId: string): Promise<boolean>;
-  /** Only keys that have been accepted before are remembered: for others nothing is kept, and anybody can make them up. */
+  /**
+   * Only keys that were accepted before are remembered: nothing is stored for other keys, and anybody can invent them.
+   */
   add(tenantId: string): Promise<void>;
-  /** The service has answered. @param isNamed with the id of the request, which nobody else gives */
+  /** The service has answered. @param isNamed whether the answer has a request id, which only the service gives */
   answered(tenantId: string, isNamed: boolean): void;
 }
 
@@ -72,6 +77,6 @@ export interface CursorMemory {
 /** What is remembered about a cursor, for callers who leave the filters out. */
 export interface CursorState {
   searchParams: Readonly<Record<string, unknown>>;
-  /** The service's cursor, if it is too long to be part of ours. */
+  /** The service's cursor, if it is too long to be part of this server's cursor. */
   serviceCursor?: string | undefined;
 }

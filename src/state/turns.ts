@@ -4,9 +4,9 @@ import type { Documents } from './store/documents.ts';
 import { atOnce, onlyHere, type Retries } from './store/parts.ts';
 import type { Presence } from './store/presence.ts';
 
-/** Lets calls that take the same turn go one after the other. */
+/** Lets calls with the same turn run one after the other. */
 export interface Turns {
-  /** Resolves, when the turn is free, to what ends it. Rejects with `busy` if the signal aborts first. */
+  /** Resolves when the turn is free, to a function that ends it. Rejects with `busy` if the signal aborts first. */
   take(name: string, signal: AbortSignal): Promise<() => void>;
 }
 
@@ -23,12 +23,12 @@ interface Turn {
   at: number;
 }
 
-/** How long a turn is kept at most. */
+/** How long a turn lasts at most, in milliseconds. */
 const turnMs = 3_600_000;
 
-/** The turns of all processes that share the documents. That of one that dies is free. */
+/** The turns of all processes that share the documents. The turn of a process that dies is free. */
 export function turnsOver({ documents, presence = onlyHere, retries = atOnce, keyOf = String }: TurnsOptions): Turns {
-  /** Turns that calls of this process have, or wait for. One of this process that is not among them is free. */
+  /** Turns that calls of this process have, or wait for. A turn of this process that is not among them is free. */
   const own = new Set<string>();
   const isTaken = ({ id, owner, at }: Turn) => (owner === presence.id ? own.has(id) : !presence.isDead(owner, at));
   return {

@@ -61,18 +61,21 @@ export const checkWatches = defineListTool({
 
 interface Checked {
   watch: Watch;
-  /** Why it read no more, and whether that ended the call before its turn. */
+  /** Why the check read no more, and whether that ended the call before the turn of this watch. */
   stop: Stop;
   isSkipped: boolean;
-  /** Undefined where it was not read at all. */
+  /** Undefined where the watch was not read at all. */
   gathered?: Gathered | undefined;
-  /** Undefined where nothing came of it. */
+  /** Undefined where the reading gave no check. */
   check?: Check | undefined;
 }
 
 const defaultMaxAds = 1000;
 
-/** One after the other, the one that was checked longest ago first. Watches of the same question are read once. */
+/**
+ * Reads the watches one after the other, the one that was checked longest ago first. Watches with the same question are
+ * read once.
+ */
 async function checkAll(chosen: readonly Watch[], maxCredits: number, context: ToolContext) {
   const before = await (await context.dataset()).contents();
   const complete = new Map<string, Gathered>();
@@ -113,7 +116,7 @@ function checkOf(watch: Watch, { gathering, contents, read }: Gathered, at: numb
   return complete || read > 0 ? compareWithLast(watch, { at, gathering, complete }, contents) : undefined;
 }
 
-/** After these no other watch is read: it would be refused, or there is no time. */
+/** Whether a stop ends the whole call: the next watch would be refused, or there is no time for it. */
 function endOf(stop: Stop): Stop | undefined {
   const isOver = ['usage_limit', 'deadline', 'shutdown'].includes(stop.reason);
   return isOver || stop.error?.failure.kind === 'payment_required' ? stop : undefined;
@@ -126,8 +129,8 @@ const progressOf = ({ onProgress }: ToolContext, start: string, before: number) 
   };
 
 /**
- * First what was checked, then that its gatherings were returned. If the process ends in between, the next check takes
- * the same gatherings, and compares them with the same check as this one.
+ * Stores the checks first, and then that their gatherings were returned. If the process ends in between, the next check
+ * takes the same gatherings, and compares them with the same earlier check.
  */
 async function keep(checked: readonly Checked[], context: ToolContext): Promise<string | undefined> {
   const { own } = await context.dataset();
@@ -142,7 +145,7 @@ async function keep(checked: readonly Checked[], context: ToolContext): Promise<
   return;
 }
 
-/** Ids that a result lists in all. */
+/** The most ids that a result lists. */
 const maxIds = 600;
 
 function viewChecks(
@@ -173,7 +176,7 @@ function viewCheck(one: Checked, max: number, context: ToolContext) {
   const { watch, stop, gathered, check } = one;
   const { gathering, complete = false, since, changes } = check ?? {};
   const compared = check ? since : watch.complete[0];
-  // A check that read nothing names nothing; null is left to watches that have nothing to compare with.
+  // A check that read nothing has empty lists. Null is for watches that have nothing to compare with.
   const nothing = check === undefined && compared !== undefined ? [] : undefined;
   const ids = {
     new: changes?.fresh ?? nothing,
@@ -213,7 +216,7 @@ function viewCheck(one: Checked, max: number, context: ToolContext) {
   return { data, text: lines.filter(Boolean).join('\n') };
 }
 
-/** What a reader has to know of a check besides its numbers. */
+/** Notes on a check: what a reader has to know besides the numbers. */
 function notesOn({ watch, stop, gathered, check }: Checked): (string | false | undefined)[] {
   const { complete, changes, lost } = check ?? {};
   const isLimited =
@@ -232,7 +235,7 @@ function notesOn({ watch, stop, gathered, check }: Checked): (string | false | u
   ];
 }
 
-/** Below this nothing of a list is worth its frame. */
+/** With fewer tokens, a list is not worth its frame. */
 const minTokens = 200;
 
 /** The new ads as a brief list, as many as fit. */

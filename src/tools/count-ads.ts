@@ -11,7 +11,7 @@ import { adFilters, checkQuestion, defineTool, fresh, readOnly, split, type Tool
 /** One part of a count, as results show it. */
 interface Count extends Pick<AdCount, 'total' | 'gatheredAt' | 'notes'> {
   filters: Filters;
-  /** Of ads of which nobody knows whether they run. */
+  /** The value of ads of which nobody knows whether they run. */
   value?: 'unknown';
   note?: string;
 }
@@ -100,7 +100,7 @@ async function countSplit(filters: Filters, split: readonly Filters[], counting:
   return { ...shown(total, filters, context), counts: parts.map((part) => part.shown), stop };
 }
 
-/** Each value of a key: as the service tells them, else by one search for each that is known. */
+/** Counts each value of a key: by the service's own counts, or otherwise by one search for each known value. */
 async function countKey(key: SearchFilter, filters: Filters, counting: Counting, context: ToolContext) {
   const total = await (key.counted ? countBy(key.key, filters, counting) : countOf(filters, counting));
   const described = context.adFilters;
@@ -130,7 +130,7 @@ async function countKey(key: SearchFilter, filters: Filters, counting: Counting,
     const state = withNone ? withNone.shown.total : (left ?? null);
     return { ...ofAll, counts: [...counts, { ...withNone?.shown, ...unknown(state, none) }], stop };
   }
-  // Values that no ad has are none of its values.
+  // Values that no ad has are left out.
   const existing = counts.filter((part) => part.total !== 0);
   if (!key.single || left === undefined) return { ...ofAll, counts: existing, stop };
   if (withNone) return { ...ofAll, counts: existing, none: withNone.shown.total ?? 0, rest: left, stop };
@@ -192,7 +192,7 @@ async function countParts({ filters, total, parts }: Question, counting: Countin
   return { parts: counted, stop };
 }
 
-/** How many ads match; undefined where that cannot be asked. */
+/** How many ads match; undefined where no filter can ask that. */
 async function finds(filters: Filters | undefined, counting: Counting): Promise<number | undefined> {
   if (filters === undefined) return undefined;
   return countOf(filters, counting).then(
@@ -201,7 +201,7 @@ async function finds(filters: Filters | undefined, counting: Counting): Promise<
   );
 }
 
-/** What a result shows of a count. */
+/** A count as a result shows it. */
 function shown({ total, gatheredAt, notes, lastSeen }: AdCount, filters: Filters, { adFilters }: ToolContext) {
   const isOwnRule = Object.hasOwn(filters, 'active') && withMissing({}, 'active', adFilters) === undefined;
   return {

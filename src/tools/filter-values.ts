@@ -5,10 +5,10 @@ export type Filters = Readonly<Record<string, unknown>>;
 
 const maxValues = 30;
 
-/** The keys that ads can be counted by: the service counts their values, or they have few, which are known. */
+/** The keys by which ads can be counted: the service counts their values, or their values are known and few. */
 export const countableKeys = (described: readonly SearchFilter[]): SearchFilter[] => described.filter(isCountable);
 
-/** A key with a default orders or pages results, and leaves none out. */
+/** A key with a default orders or pages results, and filters nothing. */
 const isCountable = (filter: SearchFilter) =>
   filter.default === undefined && (filter.counted || (knownValues(filter)?.length ?? Infinity) <= maxValues);
 
@@ -37,14 +37,17 @@ export function partsOf(filter: SearchFilter): Filters[] {
   return (knownValues(filter) ?? []).map((value) => ({ [filter.key]: isList ? [value] : value }));
 }
 
-/** What `filters` finds of ads without a value of the key, laid over them; undefined if no described filter says it. */
+/** `filters`, narrowed to ads without a value of the key; undefined if no described filter can say that. */
 export function withMissing(filters: Filters, key: string, described: readonly SearchFilter[]): Filters | undefined {
   const missing = described.find((filter) => filter.key === 'missing' && filter.values?.includes(key));
   if (missing === undefined) return undefined;
   return { missing: [...new Set([filters.missing ?? [], key].flat())] };
 }
 
-/** What finds none where a part of one key finds all of `filters`; undefined if no described filter can say it. */
+/**
+ * Filters that find nothing where a part of one key finds all of `filters`; undefined if no described filter can say
+ * that.
+ */
 export function oppositeOf(part: Filters, filters: Filters, described: readonly SearchFilter[]): Filters | undefined {
   const [[key, value] = ['', undefined], ...others] = Object.entries(part);
   if (others.length > 0) return undefined;

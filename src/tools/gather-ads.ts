@@ -79,7 +79,7 @@ export const gatherAds = defineTool({
   render: gatheringText,
 });
 
-/** Gathers within all limits, and tells how it stands. */
+/** Gathers within all limits, and returns how the gathering stands. */
 async function gather(request: GatherRequest, context: ToolContext): Promise<GatherOutput> {
   const before = await (await context.dataset()).contents();
   return gatherInTurn(request, before, context, async (opened, read) => {
@@ -103,7 +103,7 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
   });
 }
 
-/** Where there is room for fewer ads than were asked for. */
+/** A note for a gathering with room for fewer ads than were asked for. */
 export function roomText({ maxAds, maxInParts }: Stop, request: Pick<GatherRequest, 'maxAds'>): string | undefined {
   if (maxInParts !== undefined) return noRoom(maxInParts, true);
   return maxAds !== undefined && maxAds < request.maxAds ? noRoom(maxAds, false) : undefined;
@@ -131,19 +131,22 @@ interface PartTotal {
   question: GatheringQuestion;
   /** Ads that are read already. */
   read: number;
-  /** Those included that were let go since. */
+  /** Ads that were read, including ads that were evicted since. */
   listed: number;
   ended: boolean;
-  /** Undefined where nothing tells. */
+  /** Undefined where nothing tells the total. */
   total: Total | undefined;
-  /** Whether that is known to the gathering, too. */
+  /** Whether the gathering knows the total, too. */
   isTotalKnown: boolean;
 }
 
 /** The age from which a total is dated, in milliseconds: a day. */
 const datedAge = 86_400_000;
 
-/** What reading the rest may cost. Where nothing tells how many ads there are, one search does, or the list of collections. */
+/**
+ * What reading the rest may cost. Where nothing tells how many ads there are, one search is made, or the list of
+ * collections is read.
+ */
 async function estimate(
   question: GatheringQuestion,
   { parts, contents }: Opened,

@@ -54,7 +54,7 @@ export const labelAds = defineTool({
         result: { labelled: chosen.length, changed: new Set(chosen.map(([, { adId }]) => idKey(adId))) },
       };
     });
-    // A label whose ad was let go can still be removed.
+    // A label whose ad was evicted can still be removed.
     const isUnknown = (adId: string) => !known.has(idKey(adId)) && !changed.has(idKey(adId));
     return {
       labelled,

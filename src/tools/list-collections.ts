@@ -9,7 +9,10 @@ const views: ItemViews<CollectionView> = {
   text: collectionListText,
 };
 
-/** The document does not say what a collection takes: one that says pages, or holds pages alone, is none of ads. */
+/**
+ * The document does not say what a collection takes: a collection whose type is pages, or which holds only pages, takes
+ * no ads.
+ */
 const takesAds = ({ type, defaultType, adCount, pageCount }: CollectionView): boolean =>
   ![type, defaultType].includes('pages') && !(adCount === 0 && (pageCount ?? 0) > 0);
 

@@ -49,7 +49,10 @@ export async function paginate<View>(request: PagerRequest<View>, context: ToolC
 
 const free: Price = { most: 0, isExact: true };
 
-/** What the board needs of a page of a list, and of the one after it. It may ask for that when nothing is kept any more. */
+/**
+ * What the board needs of a page of a list, and of the next page. The board may ask for the next page when nothing is
+ * cached any more.
+ */
 export function listForBoard(data: object, { price }: Pick<Rendered, 'price'>): object {
   const { items, itemType, cursor, totalHits, nextPage } = data as Paging & {
     items: { id?: string }[];
@@ -77,21 +80,21 @@ export const paging = {
 /** `nextPage`, which explains itself, is not listed: a schema costs every conversation tokens. */
 type Paging = z.infer<z.ZodObject<typeof paging>> & { nextPage?: PriceData };
 
-/** As estimates of gather_ads state it. */
+/** A price in the form of gather_ads' estimates. */
 type PriceData = { credits: number } | { credits: null; atMost: number };
 
 /** As much of a list as fits into a result, as data and as text. */
 interface ListPage {
   data: Paging & { items: readonly unknown[] };
   text: string;
-  /** Where its cursor continues. */
+  /** Where the cursor of the page continues. */
   next: PageListing | undefined;
 }
 
 interface FitOptions<View> {
   answer: ListAnswer;
   listing: PageListing;
-  /** Of the next page. */
+  /** The price of the next page. */
   price: Price | undefined;
   views: ItemViews<View>;
 }
@@ -118,7 +121,7 @@ function fitPage<View>(
     const after = hasMore && cursor ? { serviceCursor: cursor, shown: 0 } : undefined;
     const nextPosition = isCut ? { shown: to } : after;
     const next = nextPosition && { ...listing, position: { ...position, ...nextPosition } };
-    // What is left of a page that is kept is free.
+    // The rest of a cached page is free.
     const nextPrice = next && (isCut && answer.cacheId !== undefined ? free : price);
     const page = { cursor: next ? writeCursor(next, cursors) : null, hasMore: isCut || hasMore };
     const part = leading.length < of ? { from: position.shown + 1, of } : undefined;
@@ -166,7 +169,7 @@ interface View {
   size: number;
 }
 
-/** Characters of text and data kept for all answers together. */
+/** Characters of text and data that the memo holds, for all answers together. */
 const maxMemo = 8 * 1024 * 1024;
 /** Views of one answer: real callers use one or two. */
 const maxViews = 4;
@@ -211,7 +214,7 @@ interface SharedFacts {
 
 /** How the items of a list are condensed, and how the list reads. */
 export interface ItemViews<View> {
-  /** The same for views that give the same result. */
+  /** Equal for views that give the same result. */
   name: string;
   /** Condenses an item as the service sent it, whatever its fields hold. */
   view(item: object): View;
@@ -239,7 +242,7 @@ export function adViews(detail: Detail, { now, resultTokens }: ViewOptions): Ite
   };
 }
 
-/** Of a brief ad with little copy. More than fit of these need not be condensed. */
+/** The tokens of a brief ad with little copy. A page condenses no more ads than fit at this size. */
 const fewTokens = 120;
 
 export function pageViews(detail: Detail, { resultTokens }: ViewOptions): ItemViews<PageView> {
@@ -352,7 +355,10 @@ async function readCursor(request: ListRequest, cursors: Cursors): Promise<PageL
   return position.shown === 0 && limit !== undefined ? { ...listing, position: { ...position, limit } } : listing;
 }
 
-/** Looks only for what the cursor and these arguments lack: what is remembered may lie outside this process. */
+/**
+ * Reads the memory of cursors only for what the cursor and these arguments lack, because that memory may be outside
+ * this process.
+ */
 async function listingOf(cursor: string, { list, searchParams }: ListRequest, cursors: Cursors): Promise<PageListing> {
   const isOf = (listing: PageListing) => writeCursor(listing, cursors) === cursor;
   const { isLong, ...position } = positionIn(cursor);

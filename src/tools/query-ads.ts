@@ -70,7 +70,7 @@ interface ResultRows {
   limit: number;
 }
 
-/** The rows of a statement, one on each line, with what third parties wrote in quotes. */
+/** The rows of a statement, one on each line, with third-party text in quotes. */
 function rowsText({ columns, rows, rowCount, limit }: ResultRows): string {
   const head = columns.map(word).join(' | ');
   // One text of a column in quotes puts all of them in quotes.
@@ -91,5 +91,5 @@ function countText(shown: number, rowCount: number | null, limit: number): strin
 const quotedCell = (cell: unknown, quoted: boolean): string =>
   quoted && typeof cell === 'string' ? quote(cell) : String(cell);
 
-/** `null`, too, so that it is told from what is missing. */
+/** Also for the text `null`, to tell it from a missing value. */
 const needsQuotes = (cell: unknown): boolean => typeof cell === 'string' && (cell === 'null' || !isWord(cell));

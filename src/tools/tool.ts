@@ -30,26 +30,29 @@ export const readOnly: Annotations = {
   openWorldHint: true,
 };
 
-/** What is told of a tool, and what a server needs to know of it before a call. */
+/** The description of a tool, and what a server needs to know of the tool before a call. */
 export interface ToolDescription {
   name: string;
   title: string;
   description: string;
-  /** When a model should use it for questions about many ads: a sentence of the instructions that it reads once. */
+  /**
+   * When a model should use the tool for questions about many ads: a sentence of the instructions that a model reads
+   * once.
+   */
   guide?: string;
-  /** Whether it only reads, and whether it goes to the service. */
+  /** Whether the tool only reads, and whether it calls the service. */
   annotations: Annotations;
-  /** The API operations that it calls. Whether the tool is paid follows from them. */
+  /** The API operations that the tool calls. Whether the tool is paid follows from them. */
   operations: readonly OperationName[];
-  /** It may make several calls of the API: its receipt is their sum. */
+  /** The tool may make several calls of the API: its receipt is their sum. */
   severalCalls?: true;
-  /** It keeps what a person made, not what a service sent: nothing brings that back. */
+  /** The tool stores what a person made, which no service can send again. */
   keepsRecords?: true;
-  /** It reports progress to clients that ask for it. */
+  /** The tool reports progress to clients that ask for it. */
   reportsProgress?: true;
   /** Hosts that can draw views show its results on the board. */
   showsBoard?: true;
-  /** Only the board calls it: what it returns is in the `_meta` of its result, and nowhere else. */
+  /** Only the board calls the tool: the result holds its data in `_meta` alone. */
   onlyForBoard?: true;
 }
 
@@ -95,7 +98,7 @@ export interface Rendered {
   text: string;
   /** Content after the text: resources that a host may read, and pictures. */
   attached?: readonly (ResourceLink | ImageContent)[];
-  /** Of a list: what its next call costs where no answer is kept. */
+  /** Of a list: what its next call costs where no answer is cached. */
   price?: Price | undefined;
 }
 
@@ -131,7 +134,7 @@ export const linkTo = ({ uri, name, mimeType, bytes }: ExportedFile): ResourceLi
   size: bytes,
 });
 
-/** Where a written file is, and another that lies beside it. */
+/** Links to a written file and to the note beside it. */
 export function locationText({ uri, path }: ExportedFile, beside?: ExportedFile): string {
   const readable = `can be read for an hour as ${uri}`;
   if (path === undefined) return `It ${readable}`;
@@ -147,14 +150,14 @@ export const defineListTool = <Input extends z.ZodObject>(tool: ListTool<Input>)
 /** What belongs to one caller, for one call. */
 export interface CallerContext {
   api: Api;
-  /** What the caller has gathered, with what other processes brought. */
+  /** The caller's dataset, with what other processes brought. */
   dataset(): Promise<Dataset>;
-  /** Makes rows of its ads. */
+  /** Turns the ads of the dataset into rows. */
   adRows: AdRowReader;
   sql(): DatasetSql;
   /** The files that the caller exported. */
   exports(): Exports;
-  /** This server's, for notes on how data came about. */
+  /** The version of this server, for notes on how data were gathered. */
   version: string;
   /** What this process has spent for the caller. */
   spending(): Promise<Spending>;
@@ -174,11 +177,11 @@ export interface CallerContext {
 
 /** What a tool may use: the API on its caller's account, the time, and the space for its text. */
 export interface ToolContext extends CallerContext {
-  /** Tells the caller's key from others. */
+  /** An id of the caller's key. */
   tenantId: string;
   /** Milliseconds since the epoch. */
   now: number;
-  /** The time as it goes on, and when the call has to be back. */
+  /** A clock that only goes on, and the deadline of the call. */
   clock(): number;
   deadline: number;
   /** Aborts when the caller leaves or at the deadline. */
@@ -191,7 +194,7 @@ export interface ToolContext extends CallerContext {
   onProgress?: ReportProgress;
   /** What is known of the filter keys of ads. */
   adFilters: readonly SearchFilter[];
-  /** What went wrong, in words for a result that holds what was read before. */
+  /** Explains an error in words, for a result that holds what was read before. */
   explain(thrown: unknown): { kind: ErrorKind; text: string };
   /** Maximum tokens of the tool's own text in a result. */
   resultTokens: number;
@@ -203,7 +206,7 @@ export interface ToolContext extends CallerContext {
 
 /** Rendered pages of cached answers, so that an answer from the cache is not condensed again. */
 export interface ViewMemo {
-  /** The page of that name, made from the cached answer with that id; written if it is not held. */
+  /** The page of that name, made from the cached answer with that id. Written if the memo does not hold it. */
   page<Page extends Rendered>(cacheId: string, name: string, write: () => Page): Page;
 }
 
@@ -216,7 +219,7 @@ export interface Cursors extends CursorMemory {
 /** The price of a page of a list that asks for so many items; undefined if no charge was seen. */
 type PriceOf = (list: OperationName, items: number) => Promise<Price | undefined>;
 
-/** How far a long call is. It grows with each report. */
+/** The progress of a long call. It grows with each report. */
 export interface Progress {
   progress: number;
   total?: number;
@@ -238,7 +241,7 @@ export const fileName = z
   .regex(/^[A-Za-z0-9][\w -]{0,79}$/, 'must be 1 to 80 letters, digits, spaces, - or _, without an ending')
   .optional()
   .describe('of the file, without its ending');
-/** The document gives no bounds for searches, so the service judges. */
+/** The document states no bounds for searches, so the service decides. */
 export const searchLimit = z.int().min(1).optional().describe('Items per page');
 export const itemsLimit = z.int().min(1).max(100).optional().describe('Items per page, default 50');
 export const seen = z.boolean().optional().describe('true: accept the cached list copy, free; it may be incomplete');

@@ -13,7 +13,7 @@ import type { OwnRecords } from '../state/own-records.ts';
 import { adFilters, checkQuestion, collectionId, defineTool, split } from './tool.ts';
 
 const maxName = 80;
-/** Of filters and split, as JSON. */
+/** The most characters of filters and split together, as JSON. */
 const maxQuestion = 20_000;
 
 export const watchAds = defineTool({
@@ -70,7 +70,7 @@ export const watchAds = defineTool({
   },
 });
 
-/** As it is stored: a line without what cannot be seen. */
+/** A name as it is stored: on one line, without invisible characters. */
 function nameOf(given: string): string {
   const name = sanitizeLine(given);
   if (name !== '' && name.length <= maxName) return name;

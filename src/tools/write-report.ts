@@ -111,20 +111,20 @@ export const writeReport = defineListTool({
 const maxBytes = 5_000_000;
 /** Characters of a cell. */
 const cell = 300;
-/** What a line may have of points. */
+/** The most points of a line. */
 const maxChartRows = 1000;
 const maxGatherings = 60;
 
 interface MadeSection {
   shown: ReportSection;
-  /** Of the whole result; null where they are too many to count. */
+  /** Rows of the whole result; null where they are too many to count. */
   rows?: number | null;
   ads: ChosenAd[];
-  /** For the caller; readers of the report need no names of columns. */
+  /** The problem for the caller. Readers of the report need no names of columns. */
   problem?: string | undefined;
 }
 
-/** An ad as it is shown, and where its picture is. */
+/** An ad as the report shows it, and the address of its picture. */
 interface ChosenAd {
   card: CardAd;
   address: string | undefined;

@@ -6,7 +6,10 @@ export interface PoolOptions extends Pick<TurnLimits, 'maxWaiting' | 'of'> {
   worker: WorkerSource;
   /** What a worker is started with; `stop` is added to it, see PooledWorker. */
   workerData?: object;
-  /** So many compute at once, each for another tenant, and so many are there, beside those that are lent. */
+  /**
+   * The most workers that compute at once, each for another tenant, and the most that exist besides those that are
+   * lent.
+   */
   maxWorkers: number;
   idleMs: number;
 }
@@ -21,15 +24,16 @@ export class WorkerDied extends Error {
 }
 
 /**
- * Threads for heavy work, with turns between tenants. What a worker holds is up to the pool's user, who finds it again by
- * that: a worker with the tables of one tenant serves nobody else. One that dies ends only what was asked of it.
+ * Threads for heavy work, with turns between tenants. The user of the pool decides what a worker holds, and finds the
+ * worker again by that: a worker with the tables of one tenant serves nobody else. A worker that dies ends only its own
+ * requests.
  */
 export class WorkerPool<Request, Reply, Held = undefined> {
   readonly #options: PoolOptions;
   readonly #turns: TenantTurns;
   readonly #workers = new Set<PooledWorker<Request, Reply, Held>>();
   readonly #lent = new Set<PooledWorker<Request, Reply, Held>>();
-  /** The one unused longest first. */
+  /** Idle workers, the one unused for longest first. */
   readonly #idle = new Map<PooledWorker<Request, Reply, Held>, NodeJS.Timeout>();
 
   constructor(options: PoolOptions) {
@@ -52,14 +56,14 @@ export class WorkerPool<Request, Reply, Held = undefined> {
     }
   }
 
-  /** A worker without work that holds what is looked for. Whoever takes it lets it rest afterwards. */
+  /** Takes an idle worker that holds what is looked for. The caller gives the worker back afterwards. */
   take(fits: (held: Held) => boolean = () => true): PooledWorker<Request, Reply, Held> | undefined {
     const [worker] = [...this.#idle.keys()].filter(({ held }) => fits(held));
     if (worker) this.#wake(worker);
     return worker;
   }
 
-  /** A new worker, in place of one that is unused where there would be too many. */
+  /** Starts a worker. If there would be too many, it replaces an idle one. */
   start(held: Held): PooledWorker<Request, Reply, Held> {
     for (const unused of this.#idle.keys()) if (this.#workers.size >= this.#options.maxWorkers) void unused.end();
     const { worker: source, workerData } = this.#options;
@@ -91,7 +95,7 @@ export class WorkerPool<Request, Reply, Held = undefined> {
     this.rest(worker);
   }
 
-  /** Ends workers, whatever they do; those that are lent stay. */
+  /** Ends workers, whatever they do. Workers that are lent stay. */
   async end(fits: (held: Held) => boolean): Promise<void> {
     await Promise.all([...this.#workers].filter(({ held }) => fits(held)).map((worker) => worker.end()));
   }
@@ -114,17 +118,17 @@ interface Waiting<Reply> {
 interface AskOptions {
   /** How long the worker may take; then it is ended. */
   ms: number;
-  /** Sets `stop`; the worker lives on where it answers within the grace. */
+  /** Sets `stop`. The worker stays alive if it answers within the grace. */
   signal?: AbortSignal | undefined;
   graceMs?: number;
 }
 
-/** Loading a worker. */
+/** How long loading a worker may take, in milliseconds. */
 const startMs = 20_000;
 
 /**
- * One thread: a request is answered before the next is sent, and it says once that it is ready. In its `workerData` is
- * `stop`, one whole number, shared: not 0 once what was asked is to stop.
+ * One thread. Each request is answered before the next is sent, and the thread reports once that it is ready. Its
+ * `workerData` has `stop`, a shared whole number: not 0 when the current request is to stop.
  */
 export class PooledWorker<Request, Reply, Held> {
   readonly held: Held;
@@ -146,7 +150,7 @@ export class PooledWorker<Request, Reply, Held> {
     this.#thread.on('message', (reply) => this.#waiting?.resolve(reply));
     this.#thread.on('error', (cause) => this.end(new WorkerDied('The worker failed.', { cause })));
     this.#thread.on('exit', () => this.end());
-    // Only now: whoever listens keeps the process alive.
+    // Only now, because a listener keeps the process alive.
     this.#thread.unref();
     this.#ready = this.#answer(startMs);
     this.#ready.catch(() => {});

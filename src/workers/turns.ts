@@ -7,16 +7,16 @@ interface Waiting {
 }
 
 export interface TurnLimits {
-  /** For all tenants together, and for one. */
+  /** The most turns at once, for all tenants together and for one. */
   maxRunning: number;
   perTenant: number;
   /** Half of the places at most for one tenant, so that it cannot keep the others out. */
   maxWaiting: number;
-  /** What is done in a turn, for the message that there are too many. */
+  /** The name of the work, for the message that too much of it waits. */
   of: string;
 }
 
-/** Tenants whose last turn is remembered: any other began before all of these. */
+/** The most tenants whose last turn is remembered. The last turn of any other tenant began before all of these. */
 const maxRemembered = 1000;
 
 /**
@@ -35,7 +35,7 @@ export class TenantTurns {
     this.#limits = limits;
   }
 
-  /** Resolves, when it is the tenant's turn, to what ends it. */
+  /** Resolves when it is the tenant's turn, to a function that ends the turn. */
   async take(tenantId: string, signal?: AbortSignal): Promise<() => void> {
     signal?.throwIfAborted();
     if (this.#mayRun(tenantId)) this.#run(tenantId);

@@ -40,7 +40,7 @@ describe('equal calls at once', () => {
     start,
   }) => {
     const server = await start({ cacheSeconds: 0 });
-    // Each run has a question of its own: what nobody waits for any more may still be under way.
+    // Each run has a question of its own: what nobody waits for any more may still be in progress.
     let limit = 1000;
     await fc.assert(
       fc.asyncProperty(fc.array(fc.boolean(), { minLength: 2, maxLength: 8 }), async (leaves) => {

@@ -7,7 +7,7 @@ const timeout = 300_000;
 
 interface Ended {
   problems: string[];
-  /** What was under way when the time was up. */
+  /** What was in progress when the time was up. */
   hung: string | undefined;
 }
 

@@ -19,7 +19,7 @@ const spendingOf = async (replica: Replica) => (await replica.call('get_credits'
 const mayBeCharged = { kind: 'network', retryable: false };
 const question = { filters: { query: 'tea' }, maxCredits: budget };
 
-/** What one key had under way when its replica was killed. Returns what is to be seen at the others afterwards. */
+/** What one key had in progress when its replica was killed. Returns what is to be seen at the others afterwards. */
 type Story = (tenant: Tenant, replicas: Tenant['replicas']) => Promise<() => Promise<void>>;
 
 const waitingFor =
@@ -119,7 +119,7 @@ const stories: Record<string, Story> = {
     return async () => {
       service.instead = () => undefined;
       const { error, data } = await other.call('gather_ads', question);
-      // The page that was under way may have been charged: nobody asks for it again unless told to.
+      // The page that was in progress may have been charged: nobody asks for it again unless told to.
       const rest = error || !data.complete ? (await other.call('gather_ads', question)).data : data;
       expect(rest).toMatchObject({ read: 450, complete: true });
       expect((await third.call('query_ads', countAds)).data.rows).toEqual([[450]]);

@@ -21,7 +21,7 @@ export interface AnswersUnderTest {
   pass(ms: number): Promise<void>;
 }
 
-/** How long answers are kept in these tests. */
+/** How long answers are cached in these tests. */
 export const ttl = 60_000;
 
 /** What every store of answers does, in memory or in Redis. */

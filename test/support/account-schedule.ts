@@ -65,7 +65,7 @@ type Generated<Some> = Some extends fc.Arbitrary<infer One> ? One : never;
 type AccountSchedule = Generated<typeof accountSchedules>;
 type Charge = Generated<typeof settlement>;
 
-/** A request to the store that has been sent, or whose answer is under way. */
+/** A request to the store that has been sent, or whose answer is in progress. */
 interface Sent {
   replica: Replica;
   perform(): Promise<unknown>;
@@ -375,7 +375,7 @@ class World {
     } while (this.time < end);
   }
 
-  /** Everything arrives, what is under way ends, and those that died are missed. */
+  /** Everything arrives, what is in progress ends, and those that died are missed. */
   async #calmDown(): Promise<void> {
     for (const replica of this.replicas) replica.isStalled = false;
     for (let turn = 0; turn < 16; turn++) {

@@ -3,7 +3,7 @@ import { type Outcome, type RefusedCall, run, type Schedule } from './credit-sch
 /** What the README promises of a budget, told of a schedule by the service's own books. */
 
 /**
- * What prices can rise by unseen: while calls are under way, four of them, each by as much as there were requests
+ * What prices can rise by unseen: while calls are in flight, four of them, each by as much as there were requests
  * before; and with calls whose charge nobody states.
  */
 const riseOf = ({ rule }: Schedule, { requests, unseenRise }: Outcome) =>

@@ -88,14 +88,14 @@ export const schedules = (faulty: boolean): fc.Arbitrary<Schedule> =>
 export interface RefusedCall {
   /** What its caller reads. */
   message: string;
-  /** Whether it would have fitted beside what was charged and what was under way. */
+  /** Whether it would have fitted beside what was charged and what was in progress. */
   fits: boolean;
   /** The most it could be expected to cost, by the charges so far. */
   maxExpected: number;
 }
 
 export interface Outcome {
-  /** What the service really charged, and its dearest call. */
+  /** What the service really charged, and its highest charge. */
   charged: number;
   maxCharged: number;
   /** By how much calls whose charge nobody stated cost more than any that was stated. */

@@ -48,7 +48,7 @@ export const defaultLimit = 20;
 
 /** Asked in place of a network: a service that keeps its own books, and answers when its driver says so. */
 export class CreditService {
-  /** What was really charged, and the dearest single call. */
+  /** What was really charged, and the highest charge of one call. */
   charged = 0;
   maxCharged = 0;
   /** By how much calls whose charge nobody stated cost more than any that was stated. */

@@ -30,7 +30,7 @@ export type Change =
   /** Gatherings of other questions are made, until there is room for so many more; unless in files. */
   | { roomLeft: number };
 
-/** What happens while a page is under way. */
+/** What happens while a page is in flight. */
 type Interruption =
   | 'cancel'
   | 'kill'

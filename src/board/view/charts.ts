@@ -3,10 +3,10 @@ import { button, byId, el, refill, svg } from './elements.ts';
 import { choosable, countsOf, facets, toggled, type View, wholeOf } from './state.ts';
 import { count, label, month, number } from './words.ts';
 
-/** Fewer ads than these are seen at a glance. */
+/** With fewer ads, a reader sees everything at a glance, and no chart is drawn. */
 const minAds = 8;
 
-/** What the ads that the filters leave look like together, and of what they are only a part. */
+/** Charts of the ads that the filters leave, and a note where these are only a part of all ads. */
 export function drawCharts(view: View): void {
   const { state } = view;
   const { ads, shown, asOf } = state;
@@ -34,16 +34,16 @@ const partText = (shown: number, whole: number): string =>
     ? `Charts of the ${count(shown, 'ad')} shown. There are more, which may look different.`
     : `Charts of the ${count(shown, 'ad')} shown, out of ${number(whole)}. The others may look different.`;
 
-/** Where a finger needs more room than a bar has: there the chips alone filter. */
+/** Whether a bar is too narrow for a finger: then only the chips filter. */
 const isNarrow = () => matchMedia('(max-width: 640px)').matches;
 
-/** Filters by a value, or no longer. */
+/** Adds or removes a filter by a value. */
 type Choose = (facet: 'format' | 'cta' | 'month', value: string) => void;
 
 interface Column {
   name: string;
   ads: number;
-  /** It has not ended. */
+  /** The month has not ended. */
   isPart?: boolean;
   onClick?: () => void;
 }
@@ -108,7 +108,7 @@ function runs(ads: readonly BoardAd[]): HTMLElement | undefined {
   return chart('Days running', `median ${number(medianOf(days))}`, columnChart(columns, 'run'), ends);
 }
 
-/** Of an even number of values, what lies halfway between the two in the middle. */
+/** The median. Of an even number of values, it lies halfway between the two in the middle. */
 function medianOf(sorted: readonly number[]): number {
   const middle = (sorted.length - 1) / 2;
   return ((sorted[Math.floor(middle)] ?? 0) + (sorted[Math.ceil(middle)] ?? 0)) / 2;

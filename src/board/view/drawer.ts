@@ -8,7 +8,7 @@ import { badgeOf, country, day, label, monogramOf, number, round, runOf, stateOf
 /** The whole ad beside the others. A modal dialog keeps the focus, and gives it back. */
 export function createDrawer(view: View, list: AdList): { open(ad: BoardAd): void } {
   const drawer = byId<HTMLDialogElement>('drawer');
-  /** Ads with everything, of which the board has only the facts at first. */
+  /** Whole ads by id. At first, the board has only the facts of an ad. */
   const whole = new Map<string, BoardAd>();
   /** The ad that is shown. */
   let current: BoardAd | undefined;
@@ -37,7 +37,7 @@ export function createDrawer(view: View, list: AdList): { open(ad: BoardAd): voi
       rest = contentOf(known ?? ad, view, [actions, linkOf(known ?? ad, view)], [problem, cards]);
       drawer.append(...rest);
     };
-    /** The ads beside it as well, so that a step shows them at once. */
+    /** Reads the neighbouring ads too, so that a step to them shows them at once. */
     const read = async () => {
       const ids = [ad, after, before].flatMap((wanted) => (wanted && !whole.has(wanted.id) ? wanted.id : []));
       if (ids.length === 0) return;

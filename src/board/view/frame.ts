@@ -16,7 +16,7 @@ import {
 } from './state.ts';
 import { count, country, day, joined, label, number } from './words.ts';
 
-/** What stands above and below the ads: title, sorting, status, and what can be done with the selected ones. */
+/** The header and the footer of the board: title, sorting, status, and the actions for selected ads. */
 export function createFrame(view: View): { draw(): void } {
   const more = createMore(view);
   const sort = byId<HTMLSelectElement>('sort');
@@ -103,7 +103,7 @@ function problemParts({ text, again }: Problem): HTMLElement[] {
   return [explained, button('Try again', again, { class: 'primary', 'data-key': 'again' })];
 }
 
-/** The other conditions, what is missing, and when. */
+/** The remaining conditions, the ads that are missing, and the date. */
 function aboutText({ gathering, coming, missing, asOf }: State, conditions: readonly string[]): string {
   const parts = [
     ...conditions,
@@ -117,11 +117,11 @@ function aboutText({ gathering, coming, missing, asOf }: State, conditions: read
 
 /** The next page of a search. It takes a second click, on a button that names the price. */
 export function createMore(view: View): { buttons(): HTMLElement[] } {
-  /** Of the result whose next page is to be confirmed: another result starts anew. */
+  /** The result whose next page waits for a second click. Another result starts anew. */
   let confirming: BoardContext | undefined;
   let isBusy = false;
 
-  // A page that is kept may be kept no longer when it is asked for.
+  // A page that is cached now may no longer be cached when it is asked for.
   const price = () => {
     const { nextCredits, nextIsMost } = view.state.context;
     const text = creditsText(nextCredits, { atMost: nextIsMost });
@@ -137,7 +137,7 @@ export function createMore(view: View): { buttons(): HTMLElement[] } {
     view.update({ status: 'Searching …', problem: undefined });
     try {
       const { args, context } = view.state;
-      // What was fresh for the first page would be paid again on the next ones.
+      // With `fresh`, the following pages would be paid again.
       const { fresh: _fresh, ...search } = args;
       const next = await view.server.search({ ...search, cursor: context.cursor });
       const { nextCredits: _, ...before } = context;
@@ -158,7 +158,7 @@ export function createMore(view: View): { buttons(): HTMLElement[] } {
       if (confirming !== context)
         return [button(`More ads${price()} …`, () => confirm(context), { 'data-key': 'more' })];
       return [
-        // It takes the focus, so that a key held down pays nothing. Nor does a double click.
+        // The new button takes the focus, so that neither a key held down nor a double click pays.
         button('Cancel', () => confirm(), { 'data-key': 'more' }),
         button(`Search${price()}`, ({ detail }) => detail < 2 && void load(), {
           class: 'primary',
@@ -192,7 +192,7 @@ function headingOf({ args, ads, context, collection }: State): { title: string; 
   const { query = [], countries = [], active = [], advertiser = [], advertiserExact = [], ...others } = filters;
   const { pageId, sort: _, order: __, ...conditions } = others;
   const rest = Object.entries(conditions).map(([key, values]) => phrase(key, values));
-  // An id says nothing: the ads say whose it is.
+  // An id says nothing to a reader: the ads name their advertiser.
   const ofIds = pageId ? ads.flatMap(({ pageName }) => pageName ?? []) : [];
   const known = [...new Set([...advertiser, ...advertiserExact, ...ofIds].map(String))];
   const words = query.map((text) => `“${String(text).replaceAll('"', '')}”`);

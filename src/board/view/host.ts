@@ -62,7 +62,7 @@ export interface Server {
 }
 
 export function serverBehind(host: Host): Server {
-  /** By this word the server knows that its board calls, and not a model. */
+  /** The word by which the server knows that its board calls, and not a model. */
   const page = document.querySelector<HTMLMetaElement>('meta[name="ad-library-page"]')?.content;
   const call = async <Answer extends object = BoardContext>(name: string, args: object): Promise<Answer> => {
     const silence = new Promise<never>((_, reject) => {
@@ -90,7 +90,7 @@ export function serverBehind(host: Host): Server {
 /** In milliseconds: longer than a call takes, with time for a person whom the host asks first. */
 const maxSilence = 120_000;
 
-/** What a result holds for the board; nothing if a host dropped it. */
+/** The part of a result that is for the board; undefined if a host dropped it. */
 const boardMeta = (result: Message): BoardContext =>
   ((result._meta as Message | undefined)?.[boardKey] as BoardContext | undefined) ?? {};
 
@@ -110,7 +110,7 @@ function textOf({ content }: Message): string {
   return typeof block?.text === 'string' ? block.text : '';
 }
 
-/** What a tool's result says to the board; of a host that drops that part, what its data says. */
+/** The part of a tool's result that is for the board. Where a host drops that part, its data in its place. */
 export function contextOf(result: Message): BoardContext {
   const context = boardMeta(result);
   if (context.tool !== undefined) return context;
@@ -124,7 +124,7 @@ export function contextOf(result: Message): BoardContext {
   };
 }
 
-/** Ads as a result lists them: all there is of those that the server does not give, as after a restart. */
+/** Ads as a result lists them. After a restart of the server, these are all that the board has. */
 export const adsIn = (result: Message): BoardAd[] =>
   listed(result).map((item) => {
     // A landing page is opened only where the server has checked its address.
@@ -150,7 +150,9 @@ function listed(result: Message): Message[] {
 /** Variables of the host that the page's own colours and fonts fall back from. */
 const hostVariable = /^--(?:color|font|border|shadow)-[a-z\d-]+$/;
 
-/** Takes on the host's theme and colours (MCP Apps, *Theming*). Its font files would come from outside, so they do not. */
+/**
+ * Takes on the host's theme and colours (MCP Apps, *Theming*), but not its fonts: their files would come from outside.
+ */
 export function applyTheme({ theme, styles, safeAreaInsets }: Message): void {
   const root = document.documentElement;
   if (theme === 'light' || theme === 'dark') root.style.colorScheme = theme;

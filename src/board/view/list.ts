@@ -19,7 +19,7 @@ export function createList(view: View): AdList {
   const end = byId('end');
   const items = { cards: new Map<string, HTMLLIElement>(), timeline: new Map<string, HTMLLIElement>() };
   let drawnFor = view.state.axis;
-  /** The first ad of each card, and all those that it stands for. */
+  /** The first ad of each card, with all ads that the card stands for. */
   let shown: BoardAd[] = [];
   let groups = new Map<BoardAd, BoardAd[]>();
   let drawn = 0;
@@ -100,7 +100,7 @@ const nothingLeft = (view: View): HTMLElement =>
     button('Clear filters', () => view.update({ chosen: {} }), { class: 'primary' }),
   );
 
-/** What a card shows of those it stands for: how many they are, and whether one of them is selected. */
+/** Marks a card with the number of ads that it stands for, and with whether one of them is selected. */
 function mark(item: HTMLLIElement, group: readonly BoardAd[], { state }: View): void {
   const isSelected = group.some(({ id }) => state.selected.has(id));
   item.classList.toggle('selected', isSelected);
@@ -190,7 +190,7 @@ function frameOf(ad: BoardAd, { pictures }: View): HTMLElement {
 const variantsButton = (ad: BoardAd, view: View): HTMLElement =>
   button('', () => openMessage(view, messageOf(ad)), { class: 'variants', 'data-key': `variants ${ad.id}` });
 
-/** Selecting a message selects the ad that is shown; to take it back takes back whichever of its ads is selected. */
+/** Selecting a message selects the ad that is shown. Clearing it clears every ad of the message that is selected. */
 function selectBox(ad: BoardAd, view: View): HTMLElement {
   const number = view.numberOf(ad.id);
   const box = el('input', { type: 'checkbox', 'aria-label': `Select ${number}: ${titleOf(ad)}` });

@@ -58,7 +58,7 @@ const chips = createChips(view);
 const frame = createFrame(view);
 const size = followSize(host);
 
-/** Draws again what depends on what has changed. */
+/** Redraws the parts that depend on the change. */
 function draw(before: State): void {
   const { shown, sort, mode, selected, byMessage } = state;
   const isOther = shown !== before.shown;
@@ -92,7 +92,9 @@ async function showResult(result: Message): Promise<void> {
   view.update({ collection: collections.find(({ id }) => id === collectionId)?.name });
 }
 
-/** Says what is going on while ads are read, and offers to try again what fails; what has come by then is kept. */
+/**
+ * Shows the progress while ads are read, and a button to try again after a failure. Ads that have come by then stay.
+ */
 async function reading(read: () => Promise<void>): Promise<void> {
   view.update({ status: 'Reading the ads …', problem: undefined });
   try {
@@ -104,7 +106,7 @@ async function reading(read: () => Promise<void>): Promise<void> {
   }
 }
 
-/** What the server keeps of the ads, and what the result says of the others. */
+/** Ads from the server, and for those that the server no longer has, what the result says of them. */
 async function loadListed(result: Message, ids: readonly string[]): Promise<void> {
   const problem = await loadAds(ids).catch((error: unknown) => error);
   const shown = new Set(state.ads.map(({ id }) => id.toLowerCase()));

@@ -3,7 +3,7 @@ import { el } from './elements.ts';
 import type { Server } from './host.ts';
 import { day } from './words.ts';
 
-/** Pictures asked for in one call, and calls under way at once. */
+/** Pictures asked for in one call, and calls in flight at once. */
 const perCall = 12;
 const maxCalls = 2;
 
@@ -13,8 +13,8 @@ export interface Pictures {
 }
 
 /**
- * Asks for pictures a few at a time, those in sight last asked first: a reader has scrolled on from the others. A picture
- * of a call that failed is asked for again when its frame next comes into sight.
+ * Asks for pictures a few at a time. The frames that came into sight last go first, because a reader has scrolled past
+ * the others. A picture of a call that failed is asked for again when its frame next comes into sight.
  */
 export function createPictures(server: Pick<Server, 'pictures'>): Pictures {
   const known = new Map<string, BoardPicture>();

@@ -24,7 +24,7 @@ export function actionsOn(view: View, ids: () => string[]): HTMLElement[] {
 
 const block = (text: string) => [{ type: 'text', text }];
 
-/** Writes into the conversation, and says on the board whether that was taken. */
+/** Writes into the conversation, and shows on the board whether the host took the message. */
 async function write(view: View, text: string, done: string): Promise<boolean> {
   try {
     const { isError } = await view.host.request('ui/message', { role: 'user', content: block(text) });
@@ -69,7 +69,10 @@ async function askAbout(view: View, all: readonly string[], question: string): P
   return write(view, text, `${count(ids.length, 'ad')} handed to the conversation${without}.`);
 }
 
-/** Asks the conversation to repeat a call that failed: only there is the answer read as well, and a price agreed to. */
+/**
+ * Asks the conversation to repeat a call that failed: the model reads the answer, and the person agrees to the price
+ * there.
+ */
 export const askToTryAgain = (view: View): Promise<boolean> =>
   write(
     view,
@@ -141,7 +144,7 @@ async function openSave(view: View, ids: readonly string[]): Promise<void> {
     message.textContent = `${done === 0 ? 'Nothing was saved.' : saved} ${problem}`.trim();
     view.update({ status: message.textContent });
     close.textContent = 'Close';
-    // Another one may be open by now.
+    // Another drawer or dialog may be open by now.
     if (problem === '' && !isClosed) dialog.close();
   };
   try {

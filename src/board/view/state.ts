@@ -6,12 +6,12 @@ import { country, label, month } from './words.ts';
 /** All that the board shows. */
 export interface State {
   ads: readonly BoardAd[];
-  /** Those that the filters leave. */
+  /** Ads that the filters leave. */
   shown: readonly BoardAd[];
   axis: TimeAxis;
-  /** Ids that are still to come. */
+  /** Ids of ads that are still to come. */
   coming: readonly string[];
-  /** Ids of ads that were listed, and are not kept any more. */
+  /** Ids of ads that were listed and that the server no longer has. */
   missing: readonly string[];
   chosen: Chosen;
   /** The message whose ads alone are shown. */
@@ -40,7 +40,7 @@ export interface State {
 /** What went wrong. */
 export interface Problem {
   text: string;
-  /** Undefined where the board has no way to try it again. */
+  /** Tries again; undefined where the board cannot. */
   again?: (() => void) | undefined;
 }
 
@@ -50,7 +50,10 @@ export interface View {
   /** Changes the state, and draws what follows from it. */
   update(change: Partial<Omit<State, 'shown'>>): void;
   openAd(ad: BoardAd): void;
-  /** By which a reader and the conversation call an ad: those drawn first have the lowest, and keep them. */
+  /**
+   * The number by which a reader and the conversation name an ad. Ads have numbers in the order in which they are first
+   * drawn, and keep them.
+   */
   numberOf(id: string): number;
   /** Whether the host announced a capability, as `message`. */
   can(capability: string): boolean;
@@ -83,8 +86,8 @@ export const emptyState: State = {
 export const problemOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /**
- * Of how many ads those on the board are a part; undefined where they are all that was asked for. `Infinity` where there
- * are more, and nobody says how many.
+ * How many ads match in all, where the board has only a part of them. `Infinity` if there are more and nobody says how
+ * many; undefined if the board has all.
  */
 export function wholeOf({ ads, args, context, gathering, coming, missing }: State): number | undefined {
   const here = ads.length + coming.length + missing.length;
@@ -95,7 +98,7 @@ export function wholeOf({ ads, args, context, gathering, coming, missing }: Stat
   return hasMore ? Number.POSITIVE_INFINITY : undefined;
 }
 
-/** What says the same: ads of a page whose copy is nearly that of the earliest of them. */
+/** A message: ads of one page whose copy is nearly the same. */
 export const messageOf = ({ id, variant = id }: BoardAd): string => variant;
 
 /** The same ads are counted in several places each time the board is drawn. */
@@ -106,7 +109,7 @@ export function messagesIn(ads: readonly BoardAd[]): number {
   return messages;
 }
 
-/** Whether a message has one card: as a reader chose, or where a quarter of the ads repeat another. */
+/** Whether each message has one card: as the reader chose, or because a quarter of the ads repeat another ad. */
 export const isGrouped = ({ ads, message, byMessage }: State): boolean =>
   message === undefined && (byMessage ?? messagesIn(ads) <= 0.75 * ads.length);
 
@@ -119,7 +122,7 @@ interface Facet {
   title: string;
   values(ad: BoardAd): readonly string[];
   read(value: string): string;
-  /** By value rather than by how many ads have it. */
+  /** In the order of the values rather than of how many ads have them. */
   inOrder?: true;
 }
 
@@ -140,7 +143,7 @@ export const facets = {
   month: { title: 'Started', values: ({ startedAt }) => one(startedAt?.slice(0, 7)), read: month, inOrder: true },
 } satisfies Record<string, Facet>;
 
-/** Those of the service, and one for each label, as `#hook`. */
+/** Facets of the service's fields, and one for each label, such as `#hook`. */
 export type FacetName = keyof typeof facets | `#${string}`;
 
 const isOfLabel = (name: FacetName): name is `#${string}` => name.startsWith('#');
@@ -167,7 +170,7 @@ function facetNamesOf(ads: readonly BoardAd[]): FacetName[] {
 /** The chosen values: any of those of one facet, and all facets together. */
 export type Chosen = Partial<Record<FacetName, ReadonlySet<string>>>;
 
-/** The facets with chosen values of which an ad has none. */
+/** The facets with chosen values where the ad has none of the chosen values. */
 const lackedBy = (ad: BoardAd, chosen: readonly ChosenFacet[]): FacetName[] =>
   chosen.flatMap(({ name, facet, wanted }) => (facet.values(ad).some((value) => wanted.has(value)) ? [] : [name]));
 
@@ -193,7 +196,7 @@ export interface FacetValue {
   value: string;
   text: string;
   ads: number;
-  /** How many have it whatever is chosen, and how many values more of them have. */
+  /** How many ads have the value whatever is chosen. */
   ofAll: number;
   rank: number;
   isChosen: boolean;
@@ -281,7 +284,7 @@ export interface TimeAxis {
 export interface Bar {
   start: number;
   length: number;
-  /** It began before the axis does. */
+  /** The run began before the axis does. */
   isCut: boolean;
 }
 

@@ -52,7 +52,7 @@ export function month(yearAndMonth: string): string {
   return isTime(time) ? `${formats.months.format(time)} ${yearAndMonth.slice(0, 4)}` : yearAndMonth;
 }
 
-/** How an ad is called: by its headline, or by what stands in for it. */
+/** The name of an ad: its headline, or what takes its place. */
 export const titleOf = ({ headline, firstLine, cards, pageName }: BoardAd): string =>
   [headline, firstLine, cards?.[0]?.title, pageName].find((text) => text && !text.includes('{{')) ?? 'Ad without words';
 
@@ -66,7 +66,7 @@ export const runOf = ({ daysRunning }: BoardAd): string => (daysRunning === unde
 
 export const stateOf = ({ active }: BoardAd): string => (active === undefined ? '' : active ? 'running' : 'ended');
 
-/** `running`, `ended`, or when it was last seen: all that is known of the others. */
+/** `running`, `ended`, or the day the ad was last seen, where nothing else is known. */
 export function stateText(ad: BoardAd, asOf: string): string {
   const state = stateOf(ad);
   if (state !== '' || ad.lastSeenAt === undefined) return state || 'state unknown';

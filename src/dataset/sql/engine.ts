@@ -14,7 +14,7 @@ import {
 /** Asked every thousand steps of a statement: whether it has to end. */
 type Interruption = () => 'slow' | 'stopped' | undefined;
 
-/** The types of the package leave out what is not meant for browsers. */
+/** The types of the package lack what is not meant for browsers. */
 type Sqlite = Pick<Sqlite3Static, 'oo1'> & {
   capi: Sqlite3Static['capi'] & Record<string, number>;
   wasm: Sqlite3Static['wasm'];
@@ -24,7 +24,7 @@ const stepsBetween = 1000;
 
 /**
  * One SQLite database in memory, in a WebAssembly instance that has no file system. Tables are filled once; from
- * `seal` on nothing but reading is possible, whatever a statement says.
+ * `lockDown` on nothing but reading is possible, whatever a statement says.
  */
 export class SqlEngine {
   readonly #sqlite: Sqlite;
@@ -115,7 +115,7 @@ export class SqlEngine {
         const statement = wasm.peekPtr(pointer) as number;
         const next = wasm.peekPtr(pointer + 8) as number;
         if (statement !== 0) statements.push(statement);
-        // A NUL character ends what the engine reads, but not what it was given.
+        // The engine stops reading at a NUL character, and text may follow it.
         else if (next <= at || (next < end && wasm.heap8u()[next] === 0)) throw new SqlFailure({ reason: 'tail' });
         at = next;
       }
@@ -218,7 +218,7 @@ const readable = new Set<string>([...tableNames, ...jsonTables]);
 
 /** Tables the engine makes of itself: the schema, statistics, pages, compiled statements, pragmas. */
 const ofTheEngine = /^(?:sqlite_|pragma_|dbstat|bytecode|tables_used|fts\d|rtree)/i;
-/** Functions that reach outside, tell of the engine, or belong to modules that are gone. */
+/** Functions that reach outside, describe the engine, or belong to removed modules. */
 const refusedFunction =
   /^(?:load_extension|readfile|writefile|edit|eval|sqlite_.*|fts\d.*|rtree.*|bm25|highlight|snippet|match|unknown|last_insert_rowid|changes|total_changes)$/i;
 
@@ -227,7 +227,7 @@ export function isAllowed({ code, first, second }: Action, codes: ActionCodes): 
   if (code === codes.SQLITE_SELECT || code === codes.SQLITE_RECURSIVE) return true;
   if (code === codes.SQLITE_FUNCTION) return !refusedFunction.test(second ?? '');
   if (code !== codes.SQLITE_READ) return false;
-  // Without a column it may be the name of a common table expression, of which only the number of rows is asked.
+  // Without a column, the name may be that of a common table expression of which only the rows are counted.
   return second === '' ? !ofTheEngine.test(first ?? '') : readable.has((first ?? '').toLowerCase());
 }
 
@@ -294,7 +294,7 @@ class RowWriter {
   }
 }
 
-/** Runs a statement to its end, or as far as rows are counted. */
+/** Runs a statement to its end, or until enough rows are counted. */
 export function readResult(reader: RowReader, options: QueryOptions): SqlResult {
   const rows: Cell[][] = [];
   let left = resultLimits.chars;
@@ -313,7 +313,7 @@ export function readResult(reader: RowReader, options: QueryOptions): SqlResult 
 /** A compiled statement. */
 interface Prepared extends Pick<Sqlite, 'capi' | 'wasm'> {
   statement: number;
-  /** What the engine says went wrong last. */
+  /** The engine's last error message. */
   failure(): SqlFailure;
   interruption: Interruption;
 }

@@ -13,13 +13,13 @@ import {
 } from './statement.ts';
 import type { CallOf, Reply, ResultOf, SqlCall } from './worker.ts';
 
-/** What a tenant has at one moment. Two of the same tenant and version hold the same rows. */
+/** A tenant's dataset at one moment. Two snapshots of the same tenant and version hold the same rows. */
 export interface Snapshot {
   tenantId: string;
   version: string;
   /**
-   * Read when the tables are made; in parts, so that nothing has to be held twice. The column `json`, most of an ad's
-   * weight, is asked for only once a statement reads it; before, whatever it holds is not looked at.
+   * Read when the tables are made, in batches, so that nothing is held twice. The column `json`, most of an ad's
+   * weight, is loaded only when a statement reads it.
    */
   tables(wanted: { json: boolean }): Iterable<TableRows> | AsyncIterable<TableRows>;
 }
@@ -64,7 +64,7 @@ type DatabaseWorker = PooledWorker<SqlCall, Reply, Tables>;
 
 const worker = { from: import.meta.url, source: './worker.ts', built: './sql-worker.js' };
 
-/** Loading a part of the tables. */
+/** How long loading a batch of rows may take, in milliseconds. */
 const loadMs = 20_000;
 
 /**
@@ -75,7 +75,7 @@ export class SqlPool {
   readonly #limits: StatementLimits;
   readonly #graceMs: number;
   readonly #workers: WorkerPool<SqlCall, Reply, Tables>;
-  /** Exports under way, each with a worker of its own. */
+  /** Exports in progress, each with a worker of its own. */
   readonly #exports: TenantTurns;
 
   constructor({ maxWorkers = 2, maxWaiting = 16, limits, graceMs = 400, idleMs = 120_000 }: SqlPoolOptions = {}) {
@@ -95,8 +95,8 @@ export class SqlPool {
   }
 
   /**
-   * Hands the rows of a statement to `read`, uncut and in batches, and returns what that returns. Each batch has a turn of
-   * its own, so that others' statements run in between; the worker is nobody else's meanwhile.
+   * Hands the rows of a statement to `read`, uncut and in batches, and returns what that returns. Each batch has a turn
+   * of its own, so that others' statements run in between; meanwhile, nobody else uses the worker.
    */
   async export<Result>(
     snapshot: Snapshot,
@@ -178,7 +178,7 @@ export class SqlPool {
     await this.forget(tenantId);
     const worker = this.#workers.start({ tenantId, version, json });
     try {
-      // The worker loads one part while the next is made.
+      // The worker loads one batch while the next is made.
       let loaded = Promise.resolve();
       for await (const [table, rows] of batchesOf(snapshot, json)) {
         await loaded;
@@ -229,7 +229,7 @@ const partSize = 4_000_000;
 async function* batchesOf(snapshot: Snapshot, json: boolean): AsyncGenerator<[TableName, Cell[][]]> {
   const waiting = new Map<TableName, { rows: Cell[][]; size: number }>();
   for await (const { table, rows } of snapshot.tables({ json })) {
-    // A name that no row has stands for the column that is not wanted.
+    // The parameter for an unwanted column gets a name that no row has.
     const columns = columnsOf(table).map((name) => (name === 'json' && !json ? '' : name));
     for (const cells of cellsOf(rows, columns)) {
       const part = waiting.get(table) ?? { rows: [], size: 0 };

@@ -23,7 +23,7 @@ export const statementLimits: StatementLimits = {
 
 /** SQLite's run-time limits, by the name it gives them. */
 export const engineLimits = {
-  /** Of a text or a blob, and of a row. */
+  /** Bytes of a text or a blob, and of a row. */
   SQLITE_LIMIT_LENGTH: 2_000_000,
   SQLITE_LIMIT_SQL_LENGTH: 100_000,
   SQLITE_LIMIT_COLUMN: 200,
@@ -60,7 +60,7 @@ export interface QueryOptions {
 export interface SqlResult {
   columns: string[];
   rows: Cell[][];
-  /** Of the whole result; null where that is not known, or past 100,000. */
+  /** Rows of the whole result; null where their number is not known, or above 100,000. */
   rowCount: number | null;
   truncated: boolean;
 }
@@ -99,7 +99,7 @@ export interface Batch {
   done: boolean;
 }
 
-/** A text cleaned and at most `max` characters long, saying how many are missing. */
+/** The cleaned text, at most `max` characters long, and how many characters are missing. */
 export function cellText(text: string, max: number): string {
   const looked = text.slice(0, 2 * max + margin);
   const clean = sanitize(looked);
@@ -110,7 +110,7 @@ export function cellText(text: string, max: number): string {
   return missing > 0 ? `${kept}… (+${missing} chars)` : kept;
 }
 
-/** What is not seen takes room in a text too. */
+/** Invisible characters take room in a text, too. */
 const margin = 200;
 
 const isHighSurrogate = (code: number) => code >= 0xd800 && code < 0xdc00;

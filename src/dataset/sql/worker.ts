@@ -51,7 +51,7 @@ const methods = {
 };
 
 type Methods = typeof methods;
-/** The name of a method and its arguments; it answers each before it takes the next. */
+/** The name of a method and its arguments. The worker answers each call before it takes the next. */
 export type SqlCall = [name: keyof Methods, ...given: unknown[]];
 export type CallOf<Name extends keyof Methods> = [name: Name, ...given: Parameters<Methods[Name]>];
 export type ResultOf<Name extends keyof Methods> = ReturnType<Methods[Name]>;
@@ -86,7 +86,7 @@ function closeExport(): void {
   exported = undefined;
 }
 
-/** What is thrown besides is a defect, and ends the worker. */
+/** Any other error is a defect, and ends the worker. */
 function problemOf(error: unknown): SqlProblem {
   if (error instanceof SqlFailure) return error.problem;
   if (error instanceof Error && error.name === 'WasmAllocError') return { reason: 'memory' };

@@ -65,7 +65,7 @@ export async function openDatabase(path: string, checkLock = () => {}): Promise<
 }
 
 function wrap(connection: Connection, checkLock: () => void): Database {
-  // Of a statement that failed, finalizing throws the same error again.
+  // Finalizing a statement that failed throws the same error again.
   const dispose = (statement: Statement) => void thrownBy(() => statement.finalize());
   const statements = new LRUCache<string, Statement>({ max: maxStatements, dispose });
 
@@ -84,7 +84,7 @@ function wrap(connection: Connection, checkLock: () => void): Database {
     try {
       const result = work();
       connection.exec('COMMIT');
-      // Again: if this process was suspended meanwhile, it has written to a file that nobody reads any more.
+      // Checked again: if this process was suspended meanwhile, it has written to a file that nobody reads any more.
       checkLock();
       return result;
     } catch (error) {
@@ -118,7 +118,7 @@ function wrap(connection: Connection, checkLock: () => void): Database {
       // Closing would delete the write-ahead log of the new owner.
       if (lost instanceof ApiError && lost.code === takenOver) return;
       statements.clear();
-      // Of a file that was moved away, closing writes the log to it and keeps the log from a file that took its place.
+      // If the file was moved away, closing writes the log to the moved file, and not to a file that took its place.
       if (lost) thrownBy(() => connection.close());
       else connection.close();
     },
@@ -141,9 +141,12 @@ const cannotWrite = /disk is full|disk I\/O|read-?only|unable to open/i;
 
 /** "AdLi", which tells a library from the SQLite files of other programs. */
 const applicationId = 0x41644c69;
-/** In `PRAGMA user_version`. Raised when a version before could not use the file any more: it then refuses it. */
+/**
+ * The version in `PRAGMA user_version`. It is raised when earlier versions could not use the file any more: they then
+ * refuse the file.
+ */
 const fileVersion = 5;
-/** Raised when texts, tags or measures are read from records in another way, so that all are indexed again. */
+/** Raised when texts, tags or measures are read from records in another way: then all records are indexed again. */
 const indexVersion = 2;
 
 /**
@@ -194,7 +197,10 @@ const indexes: Record<string, string> = {
 const nameOf = (column: string) => column.split(' ', 1)[0]?.replaceAll('"', '') ?? '';
 const isConstraint = (column: string) => /^(PRIMARY KEY|UNIQUE) \(/.test(column);
 
-/** Makes what a file lacks, and empties the index of records whose form has changed: records.ts then fills it again. */
+/**
+ * Creates the tables and columns that a file lacks, and empties the index of records whose form has changed: records.ts
+ * fills it again.
+ */
 function bringUpToDate(connection: Connection, path: string): void {
   const version = pragma(connection, 'user_version');
   const isEmpty = connection.all("SELECT 1 FROM sqlite_schema WHERE type = 'table' LIMIT 1").length === 0;

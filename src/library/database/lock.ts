@@ -41,7 +41,7 @@ export type LockOptions = {
 /** The code of the error where another process has the file, and its log. */
 export const takenOver = 'database_taken_over';
 
-/** This process may not use the file any more, and writes nothing more. */
+/** This process may not use the file any more, and writes nothing. */
 function lostError(database: string, hasNewOwner: boolean): ApiError {
   const [code, problem] = hasNewOwner
     ? [takenOver, `Another process has taken over ${database}, because this one was not seen any more.`]
@@ -99,7 +99,7 @@ export async function lockDatabase(path: string, options: LockOptions = {}): Pro
       fs.rmSync(note, { force: true });
       continue;
     }
-    // To wait for a process that serves would be in vain.
+    // A process that serves the file does not finish, so waiting for it would be in vain.
     const isAlive = state === 'running' || (last !== undefined && renewed !== last);
     if ((owner?.url && isAlive) || waitedMs >= timing.patience) throw new DatabaseInUse(database, owner);
     if (waitedMs === noticeableWait) onWait?.(database);

@@ -107,7 +107,7 @@ export async function indexMissingRecords(database: Database, { read, putAd, put
   }
 }
 
-/** Adds the language that its copy tells to an ad that names none, for the index: the stored record stays as it is. */
+/** Adds the language of the copy to an ad that names none, for the index alone: the stored record stays as it is. */
 export async function loadAdLanguage(): Promise<(ad: Ad) => Ad> {
   const detect = await loadLanguageDetector();
   return (ad) => {

@@ -16,24 +16,24 @@ const sliceMs = 50;
 export type ImportReport = {
   ads: number;
   pages: number;
-  /** Of the ads and pages, those that updated an earlier record, also one of the same import. */
+  /** Ads and pages that updated an earlier record, which may be of the same import. */
   updated: number;
-  /** Of the ads, those that came in a format of the public ad library. */
+  /** Ads that came in a format of the public ad library. */
   fromPublicArchive: number;
   skipped: number;
-  /** The first that were skipped, each with the reason. `path` is where it is in a document, empty for a line. */
+  /** The first records that were skipped, each with the reason. `path` is the place in a document, empty for a line. */
   problems: { line: number; path: string; problem: string }[];
-  /** How many of the others were skipped for which reason. */
+  /** How many further records were skipped, by reason. */
   reasons: Record<string, number>;
-  /** What was not skipped and is still not as it was in the file. */
+  /** Records that were stored but changed. */
   notes: string[];
 };
 
 /**
  * Loads ads and pages in the API's shapes, or in those of the public ad library. The format is found by content: JSON
- * of any layout, or CSV, compressed or not. A record replaces one with the same id; one that cannot be used is skipped
- * and reported. Memory is bounded by the longest record and a batch of text. Work is cut into short transactions, and
- * other callers get a turn after each.
+ * of any layout, or CSV, compressed or not. A record replaces one with the same id; a record that cannot be used is
+ * skipped and reported. Memory is bounded by the longest record and a batch of text. Work is cut into short
+ * transactions, and other callers get a turn after each.
  */
 export async function importRecords(
   { database, records }: { database: Database; records: Records },
@@ -90,7 +90,7 @@ function addProblem(report: ImportReport, { line, path }: Pick<Piece, 'line' | '
   countReason(report.reasons, problem.split(';', 1)[0] ?? '');
 }
 
-/** A checked record. `json` is the text to store: what is a line of its own is kept as it was written. */
+/** A checked record. `json` is the text to store: a record on a line of its own is stored as it was written. */
 type Entry = { ad: Ad; json: string; fromPublicArchive: boolean } | { page: Page; json: string };
 
 /** @throws Error that says what is wrong; it begins with the key, if it is about one */
@@ -126,7 +126,7 @@ function checkedAd(value: unknown): Ad {
   return ad;
 }
 
-/** No call could ask for the page later. */
+/** With such an id, no call could ask for the page later. */
 function checkPageId(key: string, id: string): void {
   if (isPathId(id) && !/\p{Cc}/u.test(id)) return;
   throw new Error(

@@ -3,7 +3,7 @@ import { isUuid, quoted, uuidOf } from '../service/request.ts';
 
 /**
  * Ads that somebody wrote down, as rows of a CSV: which field a column is, by its header in lower case without spaces.
- * What is named otherwise is kept under its own name.
+ * A column of another name is stored under that name.
  */
 const columnNames: Readonly<Record<string, readonly string[]>> = {
   id: ['id', 'adid'],
@@ -31,7 +31,7 @@ const columnNames: Readonly<Record<string, readonly string[]>> = {
 
 const fieldOf = new Map(Object.entries(columnNames).flatMap(([field, names]) => names.map((name) => [name, field])));
 
-/** The field of each column; undefined where the columns are none of ads that somebody wrote down. */
+/** The field of each column; undefined where the columns are not those of ads that somebody wrote down. */
 export function ownFields(columns: readonly string[]): string[] | undefined {
   const fields = columns.map((column) => fieldOf.get(column.toLowerCase().replace(/[\s_-]/g, '')) ?? column);
   return fields.includes('headline') || fields.includes('body') ? fields : undefined;
@@ -42,8 +42,8 @@ const numbers = ['duplicates', 'audienceReach', 'adSpendMin', 'adSpendMax'];
 const lists = ['countries', 'languages', 'publisherPlatform'];
 
 /**
- * An ad of the API. Without an id that is a UUID, it gets one of its content: the same advertiser, start, headline and
- * body are the same ad, and a changed text is another.
+ * An ad of the API. Without a UUID of its own, the ad gets an id made from its content: the same advertiser, start,
+ * headline and body are the same ad, and a changed text is another.
  * @throws Error that names the field that cannot be read
  */
 export function adOfRow(fields: readonly string[], cells: readonly string[]): Record<string, unknown> {

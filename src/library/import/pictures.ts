@@ -30,7 +30,9 @@ export function picturesIn(database: Database, now: () => number) {
       [JSON.stringify([...addresses])],
     );
   return {
-    /** @param isAgain what could not be fetched before, and files that are gone, are missing again */
+    /**
+     * @param isAgain pictures that could not be fetched before, and files that are gone, count as missing again
+     */
     missing(after: number, isAgain: boolean): MissingPictures {
       const ads = database.all<{ number: number; json: Uint8Array }>(
         'SELECT number, json FROM ads_json WHERE number > ? ORDER BY number LIMIT ?',
@@ -46,7 +48,7 @@ export function picturesIn(database: Database, now: () => number) {
         ) ?? {};
       return { addresses: [...wanted], last: ads.at(-1)?.number ?? null, storedBytes: bytes };
     },
-    /** Notes what was written to the folder. */
+    /** Records that pictures were written to the folder. */
     keep(folder: string, fetched: readonly FetchedPicture[]) {
       database.transaction(() => {
         database.run("INSERT OR REPLACE INTO secrets VALUES ('pictures', ?)", [folder]);
@@ -85,7 +87,7 @@ const addressInJson = /"https?:(?:[^"\\]|\\.){1,8000}"/g;
 
 const maxCards = 20;
 
-/** Where the pictures are that sheets and boards show of an ad: its own, and those of its cards. */
+/** The addresses of the pictures that sheets and boards show of an ad: its own and those of its cards. */
 function addressesIn(ad: Fields, now: number): string[] {
   const cards = Array.from({ length: Math.min(mediaOfCards(ad).length, maxCards) }, (_, index) => index + 1);
   const pictures = [undefined, ...cards].map((card) => pictureOf(ad, { card, now }));
@@ -97,9 +99,9 @@ export type PicturesReport = {
   fetched: number;
   failed: number;
   bytes: number;
-  /** The most that there are to fetch. */
+  /** The most pictures that there are to fetch. */
   of: number;
-  /** How many could not be fetched for which reason. */
+  /** How many pictures could not be fetched, by reason. */
   reasons: Record<string, number>;
   /** Not all were fetched: the folder holds as much as it may. */
   isFull: boolean;
@@ -107,7 +109,7 @@ export type PicturesReport = {
 
 export type KeepOptions = {
   folder: string;
-  /** Of all pictures in the folder. */
+  /** Bytes of all pictures in the folder. */
   maxBytes: number;
   isAgain: boolean;
   fetch: Pictures['original'];
@@ -125,8 +127,8 @@ type Noted = {
 const atOnce = 6;
 
 /**
- * Fetches the pictures that a library does not have yet, and writes each to a file. What was written before an
- * interruption is kept; the next call goes on there.
+ * Fetches the pictures that a library does not have yet, and writes each to a file. Pictures that were written before
+ * an interruption stay; the next call continues there.
  */
 export async function keepPictures(pictures: Noted, options: KeepOptions): Promise<PicturesReport> {
   const { folder, maxBytes, isAgain, fetch, makeFolder, onProgress } = options;
@@ -143,7 +145,7 @@ export async function keepPictures(pictures: Noted, options: KeepOptions): Promi
     const got = await fetch(address, new AbortController().signal);
     if ('reason' in got) return { address, problem: got.reason };
     const file = `${createHash('sha256').update(got.bytes).digest('hex')}.${got.format}`;
-    // Under its name only as a whole.
+    // The file gets its name only when it is complete.
     const part = join(folder, `${randomUUID()}.part`);
     await writeFile(part, got.bytes);
     await rename(part, join(folder, file));
@@ -185,7 +187,7 @@ export async function keepPictures(pictures: Noted, options: KeepOptions): Promi
 
 const maxReasons = 20;
 
-/** Counts a reason; further ones than the first few are counted together. */
+/** Counts a reason. Reasons after the first few are counted together. */
 export function countReason(reasons: Record<string, number>, reason: string): void {
   const isFull = !Object.hasOwn(reasons, reason) && Object.keys(reasons).length >= maxReasons;
   const counted = isFull ? 'other reasons' : reason;

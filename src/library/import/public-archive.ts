@@ -3,10 +3,10 @@ import type { Ad, MediaAsset } from '../../api/schemas.ts';
 import { domainOf, isObject, timeOf } from '../../present/values.ts';
 
 /**
- * Maps ads of the public ad library to the API's Ad, without claiming more than they say. There are two formats: scraped
- * pages (`ad_archive_id`, `snapshot`; snake or camel case) and answers of the official archive API
- * (`ad_creative_bodies`, `ad_delivery_start_time`, `ad_snapshot_url`). README.md lists the mapping. What
- * the API has no field for is kept under its own name in camel case.
+ * Maps ads of the public ad library to the API's Ad, without claiming more than they say. There are two formats:
+ * scraped pages (`ad_archive_id`, `snapshot`; snake or camel case) and answers of the official archive API
+ * (`ad_creative_bodies`, `ad_delivery_start_time`, `ad_snapshot_url`). README.md lists the mapping. A value for which
+ * the API has no field is stored under its own name in camel case.
  */
 export const archiveKeys = [
   'ad_archive_id',
@@ -96,7 +96,7 @@ const fields: [field: string, read: Read, ...from: string[]][] = [
   ['pageId', (value) => idText('page_id', value), 'pageId', '.pageId'],
   ['sourcePageExternalId', text, 'pageId', '.pageId'],
   ['page', (value) => inObject('pageName', text(value)), 'pageName', '.pageName'],
-  // A snapshot shows one version of the copy, the archive lists all of them; several are kept beside the first.
+  // A snapshot shows one version of the copy, the archive lists all of them; several are stored beside the first.
   ['headline', firstText, '.title', 'adCreativeLinkTitles'],
   ['headlines', several, 'adCreativeLinkTitles'],
   ['body', (value) => bodyText(value) ?? firstText(value), '.body', 'adCreativeBodies'],

@@ -5,11 +5,11 @@ import { isObject } from '../../present/values.ts';
 import { adOfRow, ownFields } from './own-ads.ts';
 import { archiveKeys } from './public-archive.ts';
 
-/** What stands in the place of a record. */
+/** What the source has in the place of a record. */
 export type Piece = {
-  /** Where it ends. */
+  /** The line on which the record ends. */
   line: number;
-  /** Where it is in its document; empty for a line. */
+  /** The place of the record in its document; empty for a line. */
   path: string;
   /** The record as it is written, where it is a line of its own. */
   text?: string;
@@ -21,10 +21,10 @@ export type Piece = {
 export const maxRecordLength = 1024 * 1024;
 export const tooLong = `a record of more than ${maxRecordLength} characters; a list of records goes into [ ], alone or under "data" or "items"`;
 
-/** Characters of a line, and of anything in a document that is no record. */
+/** The most characters of a line, and of anything in a document that is no record. */
 const maxUnread = 4 * maxRecordLength;
 
-/** Bytes that cannot be read on. What came before them can be used. */
+/** From these bytes on, the source cannot be read. Records before them can be used. */
 export class UnreadableSource extends Error {}
 
 const failed = (problem: string) => (): never => {
@@ -64,7 +64,7 @@ async function* textOf(source: AsyncIterable<string | Uint8Array>, warn: (messag
     throw new UnreadableSource('a ZIP archive or a workbook; unpack it, or save it as CSV, and import the file inside');
   const charset = charsetOf(head);
   const decoder = new TextDecoder(charset);
-  // A file may well hold a � of its own: only this one knows.
+  // A file may hold a � of its own: only the decoder knows.
   const strict = new TextDecoder(charset, { fatal: true });
   let hasLoss = false;
   const decode = (chunk?: Buffer) => {
@@ -149,7 +149,7 @@ async function* linePieces(text: AsyncIterable<string>): AsyncGenerator<Piece[]>
     return (await documentReader(line)).read(text.startsWith('{') && Array.isArray(value) ? `[${text}]` : text);
   };
   for await (const chunk of text) {
-    // Of a line that is too long no more is kept than shows that it is.
+    // A line that is too long is held only as far as needed to see that it is too long.
     const from = last.length > maxUnread ? chunk.indexOf('\n') : 0;
     if (from < 0) continue;
     const lines = (last + chunk.slice(from)).split('\n');
@@ -183,7 +183,7 @@ const isNamed = (value: object) => recordKeys.some((key) => Object.hasOwn(value,
 const isRecord = (value: unknown): boolean =>
   isObject(value) && (isNamed(value) || !lists.some((key) => Array.isArray(value[key])));
 
-/** In a function of its own, as it would keep alive what stands beside it. */
+/** A function of its own, because a closure would keep the values beside it alive. */
 const pieceOf = (value: unknown, line: number, path: string): Piece => ({ line, path, read: () => value });
 
 /**
@@ -206,7 +206,7 @@ async function documentReader(firstLine: number) {
     else if (token === TokenType.RIGHT_BRACE || token === TokenType.RIGHT_BRACKET) open--;
     if (open > maxOpen) throw new Error('Every open bracket takes memory.');
   };
-  /** The path of the list that the last record stood in. */
+  /** The path of the list that held the last record. */
   let last: { list?: unknown[] | undefined; path: string } = { path: '' };
   parser.onValue = ({ value, key, parent, stack }) => {
     if (stack.length > maxAround || (parent !== undefined && !Array.isArray(parent))) return;
@@ -223,7 +223,7 @@ async function documentReader(firstLine: number) {
       last = { list: parent, path: path.replace(/^\./, '') };
     }
     unread = 0;
-    // What was read need not be kept in its list.
+    // A record that was read need not stay in its list.
     if (parent) parent.length = 0;
     const isList = Array.isArray(value) && stack.length < maxAround;
     if (isList || (isObject(value) && (opened.has(value) || !isRecord(value)))) return;
@@ -267,7 +267,7 @@ async function documentReader(firstLine: number) {
   };
 }
 
-/** The delimiter, if the text begins like a CSV and not like JSON: what its first line has most of. */
+/** The delimiter, if the text begins like a CSV and not like JSON: the most frequent one in its first line. */
 function csvDelimiter(text: string): string | undefined {
   const [first = '', second = ''] = text
     .slice(0, 64 * 1024)

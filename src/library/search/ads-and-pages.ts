@@ -17,7 +17,7 @@ export type Measure<Item = unknown> = {
   date?: boolean;
   value(item: Item): number | null | undefined;
   low?(item: Item): number | null | undefined;
-  /** Its value at a time, in Unix milliseconds, where that is not the column's. */
+  /** The value at a time, in Unix milliseconds, where it differs from the column's. */
   sql?(asOf: number): string;
 };
 
@@ -36,9 +36,9 @@ export type Tag<Item = unknown> = {
   all?: boolean;
   /** Values that depend on the time, so that the index cannot hold them. */
   timed?: readonly string[];
-  /** Which of its values are worth a number of their own; all without it. */
+  /** The values that get a number of their own; all values if this is absent. */
   countable?(value: string): boolean;
-  /** Values are ids: they differ in case, and none is suggested in place of one that no record has. */
+  /** Values are ids: they differ in case, and no other value is suggested for an unknown one. */
   opaque?: boolean;
   example?: unknown;
   of(item: Item): (string | null | undefined)[];
@@ -233,7 +233,7 @@ const adType: RecordType<Ad> = {
       key: 'daysRunning',
       about: 'days from startedAt to endDate if past, else lastSeenAt; 0 on the same day',
       value: (ad) => runOf(ad, Number.POSITIVE_INFINITY).daysRunning,
-      /** An end that is still to come does not count yet. */
+      /** An end in the future does not count yet. */
       sql: (asOf) =>
         `CASE WHEN ads."endDate" > ${asOf} THEN nullif(max(${dayOf('lastSeenAt')} - ${dayOf('startedAt')}, -1), -1) ELSE ads."daysRunning" END`,
     },

@@ -4,7 +4,7 @@ import { libraryFilters } from './filter-keys.ts';
 /** Bounds of a search's page; the document leaves them open. */
 export const searchLimit = { default: 20, maximum: 100 };
 
-/** Whether `not` takes it. */
+/** Whether `not` takes the key. */
 export const isCondition = ({ key, type }: SearchFilter): boolean =>
   type !== 'filters' && key !== 'sort' && key !== 'order';
 
@@ -15,7 +15,10 @@ export function describedFilters(): SearchFilters {
   return { inclusive: true, ignoresCase: true, ads: [limit, ...ads], pages: [limit, ...pages] };
 }
 
-/** What another version of this library serves, in words of this one: its own are never shown to a model. */
+/**
+ * The filters of another version of this library, described in the words of this version: the other's words are never
+ * shown to a model.
+ */
 export function withNotes(served: SearchFilters): SearchFilters {
   const noted = (kind: 'ads' | 'pages') =>
     served[kind].map((filter) => {

@@ -12,7 +12,7 @@ const maxNotes = 5;
 /** Each takes a count of its own. */
 const maxCounted = 5;
 
-/** What a reader of a search's first page should know, so that no number is taken for what it is not. */
+/** Notes for the reader of a search's first page, so that no number is misunderstood. */
 export function searchNotes(search: Search, { database, records }: Context): string[] {
   const unknown = unknownValues(search, tagValuesIn(database, records, search.recordType));
   return [...new Set([...unknown, ...withoutValue(search, database)])].slice(0, maxNotes);
@@ -57,7 +57,7 @@ function withoutValue(search: Search, database: Database): string[] {
   const { recordType, filters } = search;
   const comparable = recordType.tags.flatMap(({ key, all, opaque }) => (all || opaque ? [] : key));
   const keys = [...comparable, ...recordType.measures.map(({ key }) => key), 'active'];
-  /** Those of the keys by which filters compare. */
+  /** The keys of these filters by which records are compared. */
   const used = (some: object) => new Set(Object.keys(some).map((filter) => filter.replace(/(From|To)$/, '')));
   const count = (
     given: object,
@@ -85,7 +85,7 @@ type ValueCount = { value: string; total: number };
 /** Values that get a number of their own. */
 const maxCountedValues = 30;
 
-/** More are not compared: those that begin alike, then others in alphabetical order. */
+/** The most values that are compared: first those that begin alike, then others in alphabetical order. */
 const maxCompared = 500;
 const maxShown = 12;
 

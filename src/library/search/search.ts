@@ -18,8 +18,8 @@ export function countHits(database: Database, search: Search): number {
 /**
  * The next `limit` rows after `after`, and whether more follow.
  *
- * Ordered by sort value, then by row number; rows without a value come last. Pages start from a position, not from an
- * offset, so rows added meanwhile make no result appear twice or get lost.
+ * Ordered by sort value, then by row number; rows without a value come last. Pages start at a position and not at an
+ * offset, so that no result appears twice or is lost when rows are added meanwhile.
  */
 export function findPage(database: Database, search: Search, limit: number, after?: Position) {
   const { column, order, compare } = direction(search);
@@ -110,7 +110,7 @@ function instant(text: string, upper: boolean): number {
   return Date.parse(text) + (wholeDay ? day - 1 : 0);
 }
 
-/** What a measure is at the time of a search. */
+/** The SQL expression of a measure at the time of a search. */
 const columnOf = ({ name }: RecordType, { key, sql }: Measure, asOf: number): string =>
   sql?.(asOf) ?? `${name}."${key}"`;
 
@@ -140,7 +140,7 @@ function activeConditions({ filters: { active, missing = [] }, asOf }: Search): 
   ];
 }
 
-/** What filters search in the full-text index, in its query language; undefined without any term. */
+/** The full-text query of the filters, in the index's query language; undefined without any term. */
 function matchOf({ textFilters, tags }: RecordType, filters: FilterValues): string | undefined {
   const required: string[] = [];
   const excluded: string[] = [];

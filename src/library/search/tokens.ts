@@ -110,11 +110,11 @@ export function tagToken({ key, opaque }: Pick<Tag, 'key' | 'opaque'>, value: st
   return tagPrefix(key) + encoded.toLowerCase();
 }
 
-/** The index knows no capitals. Two percent signs come together nowhere else. */
+/** The index holds lower case only, so capitals are marked. Two percent signs in a row occur nowhere else. */
 const withMarkedCapitals = (encoded: string) =>
   encoded.replace(/%[\dA-F]{2}|[A-Z]/g, (part) => (part.startsWith('%') ? part : `%%${part}`));
 
-/** A token of every row: a full-text query needs something to exclude from. */
+/** A token that every row has: a full-text query needs something to exclude from. */
 export const everyRow = '\uE000';
 
 /** All tokens of a record by its tags. */

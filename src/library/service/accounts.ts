@@ -9,7 +9,7 @@ interface Terms {
   scope?: string;
   /** Credits per call, or per started group of `perItems` items in the answer (then an empty answer is free). */
   price?: { credits: number; perItems?: number };
-  /** Which credit headers its 200 carries (document, *Endpoints*). */
+  /** The credit headers of its 200 answers (document, *Endpoints*). */
   tells: readonly ('Charged' | 'Remaining')[];
 }
 
@@ -95,7 +95,7 @@ const fixedPrefix = 'svc_live_';
 const prefixLength = fixedPrefix.length + 8;
 const secretBytes = 20;
 
-/** A fast hash is enough: 160 random bits cannot be guessed. */
+/** A fast hash is enough, because 160 random bits cannot be guessed. */
 const hashOf = (key: string) => createHash('sha256').update(key).digest('hex');
 
 type KeyRow = Omit<KeyInfo, 'scopes' | 'unmetered'> & { scopes: string; unmetered: number };
@@ -109,7 +109,7 @@ export function keysIn(parts: KeyParts) {
   const columns = 'id, keyPrefix, name, scopes, userId, unmetered, createdAt, revokedAt';
   const list = () => database.all<KeyRow>(`SELECT ${columns} FROM keys ORDER BY createdAt, rowid`).map(toKeyInfo);
 
-  /** Finds a key by itself, its id, its prefix or a part of the prefix. */
+  /** Finds a key by the key, its id, its prefix or a part of the prefix. */
   function one(text: string): KeyInfo {
     const { id: exact } = database.get<{ id: string }>('SELECT id FROM keys WHERE hash = ?', [hashOf(text)]) ?? {};
     const fits = list().filter(

@@ -84,7 +84,7 @@ export function meterIn(database: Database, now: () => number) {
 
 type Counted = Pick<UsageLimit, 'hourlyCredits' | 'hourlyLimit' | 'dailyCredits' | 'dailyLimit'>;
 
-/** The window in which an answer of that price has no room. */
+/** The window that has no room for an answer of this price. */
 function fullWindow({ hourlyCredits, hourlyLimit, dailyCredits, dailyLimit }: Counted, price: number) {
   const windows = [
     { name: 'daily', length: day, used: dailyCredits, limit: dailyLimit },

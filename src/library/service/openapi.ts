@@ -8,7 +8,7 @@ import { scopeNames, terms } from './accounts.ts';
 
 type Json = Record<string, unknown>;
 
-/** What each operation gives, by the names of the document, and what its body is. */
+/** The answer and the body of each operation, by the names of the document. */
 const bodies: Record<OperationName, [gives: string, takes?: string]> = {
   whoami: ['Identity'],
   getAccount: ['Account'],
@@ -85,7 +85,7 @@ function parameters(name: OperationName): Json[] {
   ];
 }
 
-/** What a search's first page may have besides the document's fields. */
+/** Fields that the first page of a search may have besides the document's. */
 const ofFirstPage = { notes: { type: 'array', items: { type: 'string' } }, counts: { type: 'object' } };
 
 /** Every schema of the document by its name; in place of SearchRequest there is one for each search. */

@@ -12,7 +12,7 @@ import { ApiError } from './request.ts';
 export type PageContext = SearchContext & {
   /** Records as the API sends them. */
   read(kind: ItemType, numbers: number[]): Fields[];
-  /** Where its own pictures are: a page asks no other host for any. */
+  /** The address of the library's own pictures: a page loads pictures from no other host. */
   origin: string;
   isDemo: boolean;
 };
@@ -44,7 +44,7 @@ export function listPage(searchParams: URLSearchParams, context: PageContext): s
   ]);
 }
 
-/** What a list can be sorted by; the first is what it is without a choice. */
+/** The orders of a list; the first is the default. */
 const orders = {
   ads: {
     startedAt: 'Newest first',
@@ -90,7 +90,7 @@ const hrefOf = (kind: ItemType, id: unknown): string => `/${kind}/${encodeURICom
 
 function advertiserHtml(page: Fields): string {
   const facts = [
-    // What the record says; the library may hold fewer of them.
+    // The number is the record's own; the library may hold fewer ads.
     isNumber(page.adsAmount) && `${count(page.adsAmount, 'ad')} in its record`,
     isNumber(page.pageLikes) && `${numberText(page.pageLikes)} likes`,
   ];
@@ -134,7 +134,7 @@ const demoNotice = '<p class="notice">Demo data: every advertiser and ad is gene
 
 const home = '<nav aria-label="Back"><a href="/">Ad library</a></nav>';
 
-/** Its fields under the names of the API, and all of it as it came. */
+/** The fields of a record under the names of the API, and the whole record as it came. */
 function recordHtml(record: Fields, fields: object): string {
   const rows = Object.keys(fields).flatMap((name) => {
     const value = record[name];
@@ -151,20 +151,20 @@ function recordHtml(record: Fields, fields: object): string {
   return `<section><h2>Fields</h2><div class="table" role="region" aria-label="Fields" tabindex="0"><table><tbody>${rows.join('')}</tbody></table></div><details><summary>The record as it came</summary><pre tabindex="0"><code>${escaped(json.slice(0, maxRecord))}</code></pre>${cut}</details></section>`;
 }
 
-/** Characters that nobody sees, as JSON may write them. */
+/** Writes invisible characters as JSON escapes. */
 const asEscapes = (invisible: string): string =>
   invisible
     .split('')
     .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
     .join('');
 
-/** Shown above the table. */
+/** Fields whose long texts are shown above the table. */
 const long = ['headline', 'body', 'linkDescription'];
 
 const document = (title: string, body: (string | false)[]) =>
   pageHtml({ title, body: body.filter((part) => part !== false), policy, styles });
 
-/** Nothing is asked of other hosts, and nothing runs. */
+/** The content policy of the pages: they load nothing from other hosts, and run no script. */
 export const policy =
   "default-src 'none'; img-src 'self'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'";
 

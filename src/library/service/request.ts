@@ -4,7 +4,7 @@ import { maxIdLength } from '../../api/call.ts';
 import { AddCollectionItemRequest, ItemType } from '../../api/schemas.ts';
 import { isObject } from '../../present/values.ts';
 
-/** An error that the API answers with. Everything but `status` becomes the documented error body. */
+/** An error answer of the API. All fields but `status` become the documented error body. */
 export class ApiError extends Error {
   readonly status: 401 | 402 | 403 | 404 | 405 | 422 | 429 | 503;
   readonly code: string;
@@ -75,7 +75,7 @@ export async function readBody(request: Request, maxBytes: number): Promise<Reco
 /** `JSON.stringify` is recursive: it fails on values that `JSON.parse` could read. */
 export const maxDepth = 64;
 
-/** Walks level by level: recursion would fail on the very values it looks for. */
+/** Walks level by level: recursion would fail on the very values that this function looks for. */
 export function isTooDeep(value: unknown): boolean {
   let level: object[] = [{ value }];
   for (let depth = 0; level.length > 0 && depth <= maxDepth; depth++) {
@@ -131,8 +131,8 @@ export function readItem(body: Record<string, unknown>) {
 }
 
 /**
- * Writes and reads cursors: JSON, signed for one list, so that an altered or foreign one is refused and not guessed at.
- * Whoever reads an answer reads its cursor, too: the list is not in it but in its signature, and that is short.
+ * Writes and reads cursors: JSON, signed for one list, so that an altered cursor, or one of another list, is refused. A
+ * model reads cursors too, so a cursor is short: the list is part of the signature, and not of the text.
  */
 export type Cursors = {
   write(list: string, content: unknown[]): string;
@@ -162,7 +162,7 @@ export function cursorsWith(secret: string): Cursors {
   };
 }
 
-/** Compares secrets in a time that does not tell how alike they are. */
+/** Compares secrets in a time that does not reveal how similar they are. */
 export function isSame(given: string, expected: string): boolean {
   const [left, right] = [Buffer.from(given), Buffer.from(expected)];
   return left.length === right.length && timingSafeEqual(left, right);

@@ -29,7 +29,7 @@ export type LibraryOptions = {
   random?: Random;
   /** Throws when another process has taken over the file. */
   checkLock?: () => void;
-  /** Whether people may look at it in a browser: only where it is bound to loopback. */
+  /** Whether people may look at the library in a browser: only where it listens on loopback. */
   hasPages?: boolean | undefined;
   /** Reads a picture of demo data by its name. Present if the library has demo data; then its pages say so. */
   demoPicture?: StoredPictures['read'];
@@ -37,7 +37,7 @@ export type LibraryOptions = {
   onError?: ((error: unknown) => void) | undefined;
 };
 
-/** What the library's own addresses begin with, where that is not the address the request came in at. */
+/** The start of the library's own addresses, where it differs from the address of the request. */
 type Bases = { app?: string; media?: string };
 
 export type OpenLibrary = Awaited<ReturnType<typeof openLibrary>>;
@@ -70,7 +70,7 @@ export async function openLibrary(options: LibraryOptions) {
     import: async (source: AsyncIterable<string | Uint8Array>) =>
       (await import('../import/import.ts')).importRecords(context, source),
     pictures: context.pictures,
-    /** How many records it has. */
+    /** How many records the library has. */
     size: () => database.get<LibrarySize>(sizes) ?? { ads: 0, pages: 0 },
     close: database.close,
     context,
@@ -108,7 +108,7 @@ function serviceOf(parts: ServiceParts): Hono {
   const app = new Hono({ strict: false });
   for (const path of new Set(Object.values(operations).map((operation) => operation.path))) {
     const served = Object.values(operations).filter((operation) => operation.path === path);
-    // Not by Hono's own rule, which answers HEAD by running GET and would charge for a body that nobody sees.
+    // Hono's own rule would answer HEAD by running GET, and so charge for a body that nobody sees.
     app.all(path.replace(/\{(\w+)\}/g, ':$1'), ({ req }) => {
       const operation = served.find(({ method }) => method === req.method);
       if (operation) return answer(operation.name, req.raw, req.param() as Record<string, string>, parts);
@@ -172,7 +172,10 @@ function paid(name: OperationName, { body, items }: OperationResult, caller: Cal
   return { body, headers: Object.fromEntries(tells.map((one) => [`X-Service-Credits-${one}`, String(amount[one]())])) };
 }
 
-/** Asked by a browser of this machine: a page has no key. A name of elsewhere may lead here, and a proxy may have asked. */
+/**
+ * Whether a browser of this machine asks: the pages need no key. A host name from elsewhere may lead to this machine,
+ * and the request may come through a proxy.
+ */
 function isLocal({ url, headers }: Request): boolean {
   const isForwarded = [...headers.keys()].some((name) => /^(?:x-)?forwarded\b|^via$/.test(name));
   return !isForwarded && /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(new URL(url).hostname);
@@ -291,7 +294,7 @@ function account({ userId, billingUserId, planId, isTeamMember, subscriptionStat
   return { userId, billingUserId, planId, isTeamMember, subscriptionStatus };
 }
 
-/** Unlike in Account, plan and subscription are never null here: a missing one is `none`. */
+/** Unlike in Account, plan and subscription are never null here: if they are missing, they are `none`. */
 function identity(caller: Caller): Identity {
   const { userId, billingUserId, name, emailAddress, isTeamMember, keyId, keyName, keyPrefix } = caller;
   const [planId, subscriptionStatus] = [caller.planId ?? 'none', caller.subscriptionStatus ?? 'none'];
@@ -306,9 +309,9 @@ function identity(caller: Caller): Identity {
 type Presenter = ReturnType<typeof presenterFor>;
 
 /**
- * Turns stored records into the objects that the API sends. They are sent as they were written, except that the
- * document's placeholders `{app_url}` and `{media_url}` at the start of a text are replaced by addresses, and those of
- * pictures that are kept by where they are served.
+ * Turns stored records into the objects that the API sends. Records are sent as they were written, with two exceptions:
+ * the document's placeholders `{app_url}` and `{media_url}` at the start of a text are replaced by addresses, and so
+ * are the addresses of pictures that the library stores.
  */
 function presenterFor({ records, pictures }: ServiceContext, origin: string, bases: Bases | undefined) {
   const { app, media } = { app: origin, media: `${origin}/media`, ...bases };

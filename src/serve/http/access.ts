@@ -52,8 +52,8 @@ function ownLoopbackOrigin(bound = 'localhost') {
 
 /**
  * The same for what any page may ask for.
- * @param addresses whether an address will do in place of a name, as orchestrators use it for probes: DNS rebinding
- *   attacks need a name
+ * @param addresses whether an IP address is allowed in place of a name, because probes of orchestrators use one: DNS
+ * rebinding attacks need a name
  */
 export function validateHost(names: Names, { addresses = false } = {}): MiddlewareHandler {
   const hosts = hostsOf(names);
@@ -81,7 +81,7 @@ export const originsOf = ({ allowedOrigins, publicHost }: AllowedNames): string[
   ...(publicHost ? [publicHost] : []),
 ];
 
-/** The address that a request comes from, of IPv6 its network (/64), for counting tries. */
+/** The address that a request comes from, for counting tries. For IPv6, its network (/64). */
 export type AddressOf = (context: Context) => string;
 
 /** An address, or a network, of a proxy. */
@@ -91,7 +91,9 @@ interface Network {
   family: 'ipv4' | 'ipv6';
 }
 
-/** @param proxy whose word is taken for where a request came from: the last entry of its `X-Forwarded-For` */
+/**
+ * @param proxy that is believed: the last entry of its `X-Forwarded-For` is the address of the caller
+ */
 export function createAddressOf(proxy: Network | undefined): AddressOf {
   const proxies = new BlockList();
   if (proxy) proxies.addSubnet(proxy.address, proxy.prefix, proxy.family);
@@ -102,7 +104,7 @@ export function createAddressOf(proxy: Network | undefined): AddressOf {
   };
 }
 
-/** Whoever has one IPv6 address has 2^64 of them: the first four groups tell people apart. */
+/** A person with one IPv6 address has 2^64 of them, so the first four groups stand for a person. */
 function networkOf(address: string): string {
   if (isIP(address) !== 6) return address;
   // The parser writes all addresses alike: zeros left out once, IPv4 in hexadecimal.
@@ -187,7 +189,7 @@ const minute = 60_000;
 const maxAddresses = 10_000;
 /** Keys that wait for their first answer; until it comes, or for a minute, they are not counted again. */
 const maxPending = 10_000;
-/** Keys that the service rejected lately, which have no turn. */
+/** Keys that the service rejected lately. They have no turn. */
 const [maxRejected, rejectedMs] = [10_000, 10 * 60_000];
 /** Parts of the minute in which an address is counted. The first is nobody's turn, each of the others that of some keys. */
 const parts = 12;
@@ -195,9 +197,9 @@ const partMs = minute / parts;
 
 /**
  * An address may try `perMinute` keys a minute. So that nobody who shares it can keep a correct key out, each key also
- * has a turn in one part of that minute, in which a twelfth of `perMinute` are let in although the count is full. The
- * turn follows from the tenant id, which has a secret: nobody can choose keys for a turn without trying them, replicas
- * agree, and nothing is kept that others could push out.
+ * has a turn in one part of that minute, in which a twelfth of `perMinute` are admitted although the count is full. The
+ * turn follows from the tenant id, which is made with a secret: so nobody can choose keys for a turn without trying
+ * them, all replicas agree, and no memory is needed that others could fill.
  */
 export function createCallerKeys(options: CallerKeysOptions): CallerKeys {
   const { perMinute, now, known = knownHere(now), tried = triedHere(now) } = options;
@@ -241,7 +243,7 @@ export function createCallerKeys(options: CallerKeysOptions): CallerKeys {
       const waiting = pending.get(tenantId);
       if (waiting === undefined || !tellsOfKey(event)) return;
       const { address, isCounted } = waiting;
-      // Whoever was let in and got no answer of the service is let in again.
+      // A key that was admitted and got no answer of the service is admitted again.
       if (noAnswer.includes(event.kind ?? '')) pending.set(tenantId, { address, isCounted: false });
       else pending.delete(tenantId);
       if (isRefused(event) !== isCounted) void tried.add(address, isCounted ? -1 : 1);
@@ -251,7 +253,7 @@ export function createCallerKeys(options: CallerKeysOptions): CallerKeys {
 
 const noAnswer = ['network', 'timeout', 'unavailable', 'unexpected_response'];
 
-/** In which part of the minute a key has its turn. */
+/** The part of the minute in which a key has its turn. */
 const turnOf = (tenantId: string): number =>
   1 + (Number.parseInt(hash('sha256', tenantId).slice(0, 8), 16) % (parts - 1));
 
@@ -304,12 +306,12 @@ const tokenShape = /^bearer +([\w-]{40,4096})$/i;
 
 export const isKey = (text: string): boolean => wholeKey.test(text);
 
-/** Whose request it is, once its key has been read. */
+/** The caller of a request, once the key has been read. */
 export type Authenticated = { Variables: { credentials: Credentials } };
 
 /** What a host may send instead of a key, if people can sign in. */
 interface AccessTokens {
-  /** What a 401 says in addition. */
+  /** The header that a 401 adds. */
   challenge: string;
   credentials(token: string): Promise<Credentials | undefined>;
 }
@@ -360,11 +362,11 @@ function unauthorized(context: Context, tokens: AccessTokens | undefined) {
   );
 }
 
-/** Tenant id of a key: keeps what is remembered of one key apart from all others, without keeping the key. */
+/** The tenant id of a key: it separates what is remembered of one key from all others, without storing the key. */
 export type TenantIdOf = (apiKey: string) => string;
 
 /**
- * A hash with a secret, so that nobody else can make one. It is never shown.
+ * A hash with a secret, so that nobody else can compute it. The hash is never shown.
  * @param secret of all replicas; by default one of this process alone
  */
 export const createTenantIds =

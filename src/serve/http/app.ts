@@ -33,7 +33,7 @@ export interface HttpOptions {
   now: () => number;
   onCall: OnCall;
   allowed: AllowedNames;
-  /** Whose key a call is made with: the caller's own, or in demo mode one for all. */
+  /** The key of a call: the caller's own, or in demo mode one key for all. */
   callers: Callers | { demo: Credentials };
   /** In demo mode, answers requests for the pictures of ads. */
   pictures?: ((request: Request) => Promise<Response>) | undefined;
@@ -54,7 +54,7 @@ interface Callers {
 interface Replicas {
   /** Whether the shared state can be reached. */
   isUp(): boolean;
-  /** Why it is no base for paid calls, if it is none. */
+  /** Why the state cannot carry paid calls, if it cannot. */
   problem(): string | undefined;
 }
 
@@ -77,7 +77,7 @@ export function createHttpApp(options: HttpOptions): HttpApp {
   // In a demo all callers are one.
   const maxPerKey = 'demo' in callers ? maxAnswerBytes : (3 * maxAnswerBytes) / 4;
   const answers = createAnswers(maxAnswerBytes, maxPerKey);
-  // However many calls are allowed at once, half of the room is left for what is not read yet, and for files.
+  // Half of the room is left for unread answers and for files, however many calls are allowed at once.
   const { atOnce, perKey } = options.limits;
   const resultBytes = Math.min(maxResultBytes, maxAnswerBytes / atOnce / 2, maxPerKey / perKey / 2);
   const lists = new Places(listsAtOnce);
@@ -133,13 +133,15 @@ export function createHttpApp(options: HttpOptions): HttpApp {
   };
 }
 
-/** Requests that are no work are answered for any key, so they take turns: a small one may ask for a long answer. */
+/**
+ * Requests that need no work are answered for any key, so they take turns: a small request may ask for a long answer.
+ */
 const listsAtOnce = 8;
 
 /** Results take less, except for some of the board's. */
 const maxResultBytes = 256 * 1024;
 
-/** A made-up key must not get work done for nothing: each new key counts until the service accepts it. */
+/** An invented key must not get work for free: each new key counts until the service accepts it. */
 async function tooManyKeys(context: Context<Authenticated>, callers: Callers): Promise<Response | undefined> {
   const { tenantId, connection } = context.get('credentials');
   // The key of a connection was accepted before.
@@ -166,7 +168,7 @@ const maxBytes = 1024 * 1024;
 /** Maximum nesting of arrays and objects: code that parses or prints them may be recursive. */
 const maxDepth = 64;
 
-/** Reads a request's JSON once, within bounds; or answers what is wrong with it. */
+/** Reads a request's JSON once, within bounds. If something is wrong with the JSON, answers that. */
 async function readJson(context: Context): Promise<{ value: unknown } | Response> {
   const { req } = context;
   if (!isJsonContentType(req.header('content-type') ?? null)) {
@@ -174,7 +176,7 @@ async function readJson(context: Context): Promise<{ value: unknown } | Response
   }
   const text = await readText(req.raw).catch(() => '');
   if (text === undefined) {
-    // The rest of the body is still on its way: only a closed connection ends it.
+    // The rest of the body is still on its way: only closing the connection stops it.
     context.header('Connection', 'close');
     return refuse(context, 413, `A request may hold ${maxBytes / 1024} KB at most.`);
   }

@@ -20,7 +20,7 @@ interface HttpCall {
   /** The request's JSON. */
   body: unknown;
   credentials: Credentials;
-  /** What it is answered with. */
+  /** The response to the request. */
   answer: unknown;
 }
 
@@ -103,8 +103,8 @@ const asksForProgress = (message: Message, catalog: Catalog): boolean =>
 const requestIn = (body: unknown): Message | undefined => (isMessage(body) && body.id !== undefined ? body : undefined);
 
 /**
- * Resolves when the client disconnects or sends a notice. Until it is forgotten, it keeps what it was raced with in
- * memory: the answer.
+ * Resolves when the client disconnects or sends a notice. Until the promise is forgotten, it keeps the answer in memory
+ * that it was raced with.
  */
 function awaitCancel({ request, credentials }: HttpCall, message: Message | undefined, notices: CancelNotices) {
   let leave = () => {};
@@ -125,7 +125,9 @@ function awaitCancel({ request, credentials }: HttpCall, message: Message | unde
   };
 }
 
-/** Running requests, so that a cancel notice, which comes in a request of its own, finds the one it cancels. */
+/**
+ * Running requests, so that a cancel notice, which comes in a request of its own, finds the request that it cancels.
+ */
 interface CancelNotices {
   /** Calls `cancel` when a notice names this request; returns a function to call when the request has ended. */
   listen(tenantId: string, id: unknown, cancel: () => void): () => void;

@@ -15,7 +15,7 @@ export interface Metrics {
   page: Handler;
 }
 
-/** Metrics of this process. Labels are tool names, error kinds and statuses: nothing that a caller can make up. */
+/** Metrics of this process. Labels are tool names, error kinds and statuses: never a value that a caller can choose. */
 export function createMetrics(): Metrics {
   const registry = new Registry();
   const registers = [registry];

@@ -63,7 +63,7 @@ export async function listen(fetch: Handler, options: ListenOptions): Promise<Li
     server.listen(port, host, resolve);
   });
   const taken = server.address() as AddressInfo;
-  // A server that listens on all addresses is reached here from its own machine.
+  // This is the address by which its own machine reaches a server that listens on all addresses.
   const everywhere = host === '0.0.0.0' || host === '::';
   const name = everywhere ? '127.0.0.1' : hostInAddress(host);
   return {
@@ -82,7 +82,10 @@ export async function listen(fetch: Handler, options: ListenOptions): Promise<Li
 }
 
 interface ConnectionBounds {
-  /** Open connections. To make room for another, the one is closed that has sent no whole request for longest. */
+  /**
+   * Open connections. To make room for another connection, the server closes the one that has not sent a whole request
+   * for the longest time.
+   */
   maxConnections: number;
   /** Unanswered requests of one connection: one is served, the others wait. One more closes the connection. */
   maxPipelined: number;
@@ -93,9 +96,10 @@ interface ConnectionBounds {
 type Answer = (request: IncomingMessage, response: ServerResponse) => unknown;
 
 /**
- * Makes a server answer the requests of a connection one at a time, each after the last answer has left the process.
- * By itself, Node answers pipelined requests all at once, and buffers what the client does not read.
- * @returns closes connections that rest, now and from now on. Node would wait for those that have sent nothing yet
+ * Makes a server answer the requests of a connection one at a time, each after the last answer has left the process. By
+ * itself, Node answers pipelined requests all at once, and buffers what the client does not read.
+ * @returns a function that closes idle connections, now and later. Node would wait for connections that have sent
+ * nothing yet
  */
 function serveConnections(
   server: Server,
@@ -134,9 +138,15 @@ function serveConnections(
   return closeResting;
 }
 
-/** Limits open connections. `note` is to be called when one has begun a request, and when all of its are answered. */
+/**
+ * Limits open connections. `note` is to be called when a connection has begun a request, and when all its requests are
+ * answered.
+ */
 function boundConnections(server: Server, maxConnections: number) {
-  /** Each with its last request if that is not answered, in the order in which it came, or was answered. */
+  /**
+   * Open connections, each with its last request if that is not answered, in the order in which the requests came or
+   * were answered.
+   */
   const open = new Map<Socket, IncomingMessage | undefined>();
   const nextToClose = () => {
     for (const [socket, request] of open) if (!request?.complete) return socket;
@@ -166,7 +176,7 @@ function boundConnections(server: Server, maxConnections: number) {
   };
 }
 
-/** Of answers that are being made or are not read yet, of all connections together. */
+/** Bytes of answers that are being made or are not read yet, of all connections together. */
 export const maxAnswerBytes = 128 * 1024 * 1024;
 
 /** The memory that answers of a server take. */
@@ -178,7 +188,7 @@ export const createAnswers = (maxBytes = maxAnswerBytes, maxPerTenant = maxBytes
     hasEnded: ({ closed }) => closed,
   });
 
-/** Sends texts as their bytes: what is not read yet would be held twice, at five bytes a character. */
+/** Sends texts as bytes: an unread text would be held twice, at five bytes a character. */
 class BytesResponse extends ServerResponse {
   override end(...[chunk, ...others]: unknown[]): this {
     const sent = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;

@@ -7,14 +7,14 @@ import { parseJson } from '../../api/call.ts';
 import { parsedLine } from '../record-lines.ts';
 import { locked, makeFolder, unless } from './file-lock.ts';
 
-/** Whoever follows an account file. */
+/** A reader that follows an account file. */
 export interface LineReader {
   take(line: Buffer): void;
-  /** Forgets all lines: the file is another one, whose lines follow. */
+  /** Forgets all lines, because another file took the place of the file. Its lines follow. */
   startOver(): void;
-  /** What stands for all that it took. */
+  /** Lines that stand for all lines that the reader took. */
   lines(): Iterable<string>;
-  /** Lines that it could not take. */
+  /** Lines that the reader could not take. */
   others(): readonly Buffer[];
 }
 
@@ -24,21 +24,22 @@ const maxHeadBytes = 4096;
 const chunkBytes = 256 * 1024;
 /** An answer has 8 MB at most. */
 const maxLineBytes = 64 * 1024 * 1024;
-// Windows knows neither; a pipe would be waited for.
+// Windows has neither flag. Without it, opening a pipe would wait for a writer.
 const noLinks = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
 /**
- * The file of one account: a line of JSON for each event, in the order in which they came. Any number of processes append
- * to it, one at a time, each after it has read what the others did. What was appended is on the disk before the call
- * returns. A line that was cut off, because its process was killed or the disk was full, was never acknowledged.
+ * The file of one account: a line of JSON for each event, in the order in which they came. Any number of processes
+ * append to it, one at a time, each after it has read the lines of the others. Appended lines are on the disk before
+ * the call returns. A line that was cut off, because its process was killed or the disk was full, was never
+ * acknowledged.
  */
 export class AccountFile {
   readonly path: string;
   readonly #baseUrl: string;
   readonly #reader: LineReader;
-  /** Of the file that was read; each one that takes its place has another. */
+  /** The id of the file that was read. A file that takes its place has another id. */
   #id = '';
-  /** Where the lines end that were read. */
+  /** The position behind the lines that were read. */
   #end = 0;
 
   constructor(path: string, baseUrl: string, reader: LineReader) {
@@ -65,7 +66,7 @@ export class AccountFile {
    */
   async append(linesOf: () => readonly string[], isReadBack = false): Promise<void> {
     await this.#locked(async () => {
-      // Whoever lost the lock because it was suspended may find that the file is another one now.
+      // A process that was suspended and lost the lock may find another file here.
       for (let isThere = false; !isThere; isThere = (await this.#idAtPath()) === this.#id) {
         const file = (await this.#open(constants.O_RDWR | constants.O_APPEND | constants.O_CREAT)) as FileHandle;
         await closing(file, async () => {
@@ -87,7 +88,7 @@ export class AccountFile {
     });
   }
 
-  /** Writes the file anew: what stands for all its lines. */
+  /** Writes the file anew, with lines that stand for all its lines. */
   async compact(): Promise<void> {
     await this.#locked(async () => {
       const file = await this.#open(constants.O_RDWR | constants.O_APPEND);
@@ -130,7 +131,7 @@ export class AccountFile {
     throw new Error(`${this.path} is not a file`);
   }
 
-  /** With the lock: nobody writes the last line any more. */
+  /** Reads to the end under the lock: nobody is still writing the last line. */
   async #readToEnd(file: FileHandle): Promise<void> {
     await this.#read(file);
     const { size } = await file.stat();
@@ -152,7 +153,7 @@ export class AccountFile {
     const id = size === 0 ? '' : await idOf(file, this.path);
     if (id !== this.#id || size < this.#end) this.#startOver(id);
     let rest: Buffer = Buffer.alloc(0);
-    // What is appended meanwhile may take the place of a line that was cut off.
+    // Lines that are appended meanwhile may take the place of a line that was cut off.
     for (let position = this.#end; position < size; ) {
       const chunk = await rangeOf(file, position, Math.min(size, position + chunkBytes));
       if (chunk.length === 0) return;
@@ -187,7 +188,7 @@ export class AccountFile {
 
 const damaged = 'damaged';
 
-/** What tells a file from one that takes its place. */
+/** The identity of a file, which differs for a file that takes its place. */
 async function idOf(file: FileHandle, path: string): Promise<string> {
   const [line = ''] = String(await rangeOf(file, 0, maxHeadBytes)).split('\n');
   const head = headIn(line);
@@ -232,7 +233,7 @@ async function closing<Result>(file: FileHandle, work: () => Promise<Result>): P
   }
 }
 
-/** For its owner alone. */
+/** A mode for the owner alone. */
 export async function ownFolder(path: string): Promise<void> {
   await makeFolder(path);
   const found = await lstat(path);
@@ -241,7 +242,7 @@ export async function ownFolder(path: string): Promise<void> {
   await chmod(path, 0o700);
 }
 
-/** So that a file is there under its name after a crash of the machine. Windows does not know it. */
+/** Writes a folder to disk, so that a file has its name after a crash of the machine. Windows cannot do this. */
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(dirname(path), constants.O_RDONLY).catch(() => undefined);
   await folder?.sync().catch(() => {});

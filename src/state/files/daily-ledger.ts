@@ -22,11 +22,11 @@ export interface DailyLedgerOptions {
   warn(message: string, fields: Record<string, unknown>): void;
 }
 
-/** Where a folder keeps what calls from a shell spent. */
+/** The file in which a folder counts the spending of calls from a shell. */
 export const creditsFolder = (files: string): string => join(files, 'credits');
 
 const amount = z.number().min(0);
-/** What was spent on one day by one key. The version counts up with each change. */
+/** The spending of one key on one day. The version counts up with each change. */
 const Written = z.object({
   version: z.int(),
   account: z.looseObject({
@@ -68,7 +68,7 @@ export function dailyCreditLedger({ folder, baseUrl, apiKey, now, warn }: DailyL
   });
 }
 
-/** Prices are still known, and what is under way is still reserved. */
+/** Prices are still known, and what calls in progress hold is still reserved. */
 function beginDay(account: Account, day: string): void {
   if (account.day !== undefined && day > account.day) {
     Object.assign(account, { spent: 0, uncertain: 0, calls: 0, savedCalls: 0, savedCredits: 0 });
@@ -99,7 +99,7 @@ function accountInFile(path: string, now: () => number): StoreLedgerOptions['doc
   return {
     // Other processes may have changed it since.
     known: () => ({ ...as(known), ageMs: Number.POSITIVE_INFINITY }),
-    /** After all changes that this process or another one has begun. */
+    /** Runs after all changes that this process or another one has begun. */
     update: <Doc, Result>(_: string, change: DocumentChange<Doc, Result>) => {
       const work = async () => {
         await ownFolder(dirname(path));
@@ -118,7 +118,7 @@ function accountInFile(path: string, now: () => number): StoreLedgerOptions['doc
       turn = done.catch(() => {});
       return done;
     },
-    /** Also when nothing has changed for a while: a process that died changes nothing. */
+    /** Resolves after a while even without a change, because a process that died changes nothing. */
     changed: async (_, version, signal) => {
       for (let looks = 0; looks < maxLooks; looks++) {
         await raceAbort(wait(lookMs), signal);

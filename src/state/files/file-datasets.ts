@@ -32,7 +32,7 @@ export interface FileDatasetsOptions {
 
 const askAgainMs = 30_000;
 
-/** Failures that are answers: the service does not say whose key it is. After any other it may say so later. */
+/** Failures that are final: the service does not tell whose key it is. After any other failure, it may tell later. */
 const finalAnswers: readonly ErrorKind[] = ['forbidden', 'not_found', 'invalid_request', 'unexpected_response'];
 
 /** Where the files of accounts lie, and where earlier versions kept their datasets. */
@@ -60,7 +60,7 @@ export class FileDatasets implements Datasets {
   }
 }
 
-/** What a reader is shown; undefined if the service has answered. */
+/** The failure that a reader sees; undefined if the service has answered. */
 function failureOf(error: unknown): AdLibraryError | undefined {
   const kind = error instanceof AdLibraryError ? error.failure.kind : undefined;
   if (kind === 'unauthorized') return error as AdLibraryError;
@@ -69,21 +69,21 @@ function failureOf(error: unknown): AdLibraryError | undefined {
   return new AdLibraryError({ kind: 'unavailable', problem, sent: false }, { cause: error });
 }
 
-/** Records that wait for a disk that takes nothing; the oldest of more are only in memory. */
+/** The most records that wait for a disk that takes nothing. If there are more, the oldest stay in memory only. */
 const maxWaiting = 10_000;
 const olderAtOnce = 1000;
-/** The file may have so many bytes more than twice what is kept before it is written anew. */
+/** How many bytes beyond twice the size of the dataset the file may have before it is written anew. */
 const slackBytes = 1024 * 1024;
 
-/** The files of an account, once it is known which those are. */
+/** The files of an account, once the account is known. */
 interface Files {
   account: AccountFile;
   older: OlderFolder;
 }
 
 /**
- * A dataset in a file, as this process has read it. While its account is not known, what was paid for is in memory;
- * while the service fails to say it, nobody reads that as if it were all.
+ * A dataset in a file, as this process has read it. While the account is not known, paid records are in memory. While
+ * the service fails to tell the account, reading fails, because these records are not the whole dataset.
  */
 class FileDataset implements Dataset {
   readonly #options: FileDatasetsOptions;
@@ -93,15 +93,15 @@ class FileDataset implements Dataset {
   /** When to ask again whose key it is, and why the service did not say. */
   #askAt = Number.NEGATIVE_INFINITY;
   #failure: AdLibraryError | undefined;
-  /** What the disk has not taken yet. */
+  /** Lines that the disk has not taken yet. */
   #waiting: AnyRecord[] = [];
   #dataset: MemoryDataset;
   #own = new RecordTable();
   /** Lines that are damaged, or of a kind that is not known here: they stay in the file. */
   #others: Buffer[] = [];
-  /** The highest place of all. */
+  /** The highest number of all answers. */
   #order = 0;
-  /** What an earlier version wrote, and is not in the file yet. */
+  /** Records that an earlier version wrote and that are not in the file yet. */
   #olderLeft: { lines: string[]; whole: string[] } | undefined;
   #isDamageKnown = false;
   #compactAbove = 0;
@@ -125,7 +125,10 @@ class FileDataset implements Dataset {
     };
   }
 
-  /** After a failure, whoever reads asks again; whoever adds waits a while, since it would take time each time. */
+  /**
+   * After a failure, each read asks for the account again. An addition asks again only after a while, because each
+   * question takes time.
+   */
   async open(toAdd: boolean): Promise<void> {
     const isDue = this.#options.elapsed() >= this.#askAt || (!toAdd && this.#failure !== undefined);
     if (this.#files === undefined && isDue)
@@ -180,7 +183,7 @@ class FileDataset implements Dataset {
   contents = async () => (await this.#whole()).contents(new Map(this.#own.of('label')), this.#own.version);
   maxAds = async () => (await this.#whole()).maxAds();
 
-  /** Not while another one reads the file anew. */
+  /** Not while another call reads the file anew. */
   async #whole(): Promise<MemoryDataset> {
     await this.#turn;
     return this.#dataset;
@@ -191,7 +194,9 @@ class FileDataset implements Dataset {
     return this.#inTurn((files) => (this.#waiting.length > 0 ? this.#write(files) : files?.account.follow()));
   }
 
-  /** Ends when everything is written, if it can be; what is only in memory, if the account is known now. */
+  /**
+   * Resolves when everything is written that can be written. Records in memory are written if the account is known now.
+   */
   async close(): Promise<void> {
     if (this.#failure && !this.#dataset.isEmpty) await this.open(false).catch(() => {});
     await (this.#waiting.length > 0 ? this.sync() : this.#turn);
@@ -205,7 +210,7 @@ class FileDataset implements Dataset {
     });
   }
 
-  /** What a person does by hand is not kept for later where it cannot be written: the call fails. */
+  /** A change by a person that cannot be written does not wait in memory: the call fails. */
   async #update<Result>(kind: RecordKind, change: (records: RecordsById) => RecordChange<Result>): Promise<Result> {
     const outcome: { change?: RecordChange<Result>; failure?: unknown } = {};
     await this.#inTurn(async (files) => {
@@ -239,7 +244,10 @@ class FileDataset implements Dataset {
     this.#waiting = [];
   }
 
-  /** One thing after the other. What fails is tried again next time; until then memory has it. */
+  /**
+   * Runs one job after the other. Lines that cannot be written are tried again next time; until then, they are in
+   * memory.
+   */
   #inTurn(work: (files: Files | undefined) => Promise<void> | undefined | void): Promise<void> {
     const whole = async () => {
       const files = this.#files;
@@ -277,7 +285,7 @@ class FileDataset implements Dataset {
     for (const records of [this.#dataset.records(), this.#own.steps()]) for (const one of records) yield lineOf(one);
   }
 
-  /** Returns those that changed something. */
+  /** Returns the records that changed something. */
   #apply(records: readonly AnyRecord[]): AnyRecord[] {
     for (const record of records) if (record.kind === 'own') this.#own.apply(record);
     const changing = records.filter((record) => record.kind !== 'own' && this.#dataset.apply(record));
@@ -285,7 +293,7 @@ class FileDataset implements Dataset {
     return changing;
   }
 
-  /** What an earlier version wrote is removed once it is in the file; what is damaged stays where it is. */
+  /** Removes the records of an earlier version once they are in the file. Damaged files stay where they are. */
   async #takeOlder({ account, older }: Files): Promise<void> {
     if (this.#olderLeft === undefined) {
       const { records, whole, damaged } = await older.read();
@@ -354,7 +362,10 @@ function countedAs(path: string, baseUrl: string | undefined, records: AnyRecord
   };
 }
 
-/** Deletes what is kept of an account. A server that uses it starts anew. Returns whether files of others stayed. */
+/**
+ * Deletes the files of an account. A server that uses the account starts with an empty dataset. Returns whether files
+ * of other programs stayed.
+ */
 export async function removeAccount(path: string): Promise<boolean> {
   if (!path.endsWith('.jsonl')) return new OlderFolder(path).remove();
   await locked(path, async () => {
@@ -382,9 +393,9 @@ const mergedStart = '{"kind":"merged"';
 
 interface OlderRecords {
   baseUrl: string | undefined;
-  /** In the order in which they came. */
+  /** The records in the order in which they came. */
   records: DatasetRecord[];
-  /** Files whose lines are all among the records, and those of which some are not. */
+  /** Files whose lines are all among the records, and files with other lines. */
   whole: string[];
   damaged: string[];
 }
@@ -397,17 +408,17 @@ class OlderFolder {
     this.path = path;
   }
 
-  /** Nothing of it, and all of it is damaged, where a version wrote it that is not known here. */
+  /** Reads the folder. If an unknown version wrote it, there are no records, and all files count as damaged. */
   async read(): Promise<OlderRecords> {
     const text = await readFile(join(this.path, markFile), 'utf8').catch(unless('ENOENT', 'ENOTDIR'));
     const mark = text === undefined ? undefined : parsedLine(Mark, text);
     const found: OlderRecords = { baseUrl: mark?.baseUrl, records: [], whole: [], damaged: [] };
     if (mark && mark.format !== format) return { ...found, damaged: [this.path] };
-    // No links, and no pipe, which would be waited for.
+    // Links and pipes are left out: opening a pipe would wait.
     const entries = await readdir(this.path, { withFileTypes: true }).catch(unless('ENOENT', 'ENOTDIR'));
     const names = entries?.filter((entry) => entry.isFile() && segment.test(entry.name)).map(({ name }) => name) ?? [];
     for (const path of names.sort().map((name) => join(this.path, name))) {
-      // One that is gone, another process has moved into the new file.
+      // If a file is gone, another process has moved its records into the new file.
       const content = await readFile(path, 'utf8').catch(({ code }) => (code === 'ENOENT' ? undefined : 'unreadable'));
       if (content === undefined) continue;
       const lines = content.split('\n').filter((line) => line !== '' && !line.startsWith(mergedStart));
@@ -421,7 +432,7 @@ class OlderFolder {
   }
 
   /**
-   * Removes files of it, and the folder when they were the last ones; without them, all. Files of other programs stay.
+   * Removes these files, or all if none are given, and the folder once it is empty. Files of other programs stay.
    * @returns whether anything stayed
    */
   async remove(paths?: readonly string[]): Promise<boolean> {

@@ -5,22 +5,22 @@ import type { StoreDriver } from '../store/guarded-store.ts';
 import { type ItemsPart, partLimits, type Seen, type Store } from '../store/store.ts';
 
 /**
- * How long a connection and a statement may take, in milliseconds: one that takes longer loses its connection. Callers
- * wait less; this leaves time for answers that have arrived while the process was busy.
+ * How long a connection and a statement may take, in milliseconds: a statement that takes longer loses its connection.
+ * Callers wait for a shorter time; the rest is for answers that arrive while the process is busy.
  */
 const answerMs = 5000;
 const maxConnections = 10;
-/** How often what has ended is deleted, in milliseconds, and how much of it at once. */
+/** How often expired rows are deleted, in milliseconds, and how many at once. */
 const sweepMs = 60_000;
 const sweptAtOnce = 1000;
 /** Documents that are read at once. */
 const readAtOnce = 100;
-/** What collections of all keys together may take before each of them gets less, in bytes. */
+/** How many bytes the collections of all keys may take together before each collection gets less. */
 const enough = 4 * 1024 ** 3;
 
 /**
- * What the tables are, in steps: a server makes those that are missing, and one of an earlier version goes on with
- * them, so that no step may change what is there. Values are encrypted, so that to compress them is in vain.
+ * The steps that create the tables: a server runs the missing steps, and a server of an earlier version continues with
+ * the result, so no step may change existing tables. Values are encrypted, so compressing them would be in vain.
  */
 const steps = [
   `CREATE TABLE ad_library.documents (
@@ -85,7 +85,7 @@ const steps = [
 const now = `extract(epoch FROM clock_timestamp())::float8 * 1000 AS now`;
 const afterMs = (parameter: string) => `clock_timestamp() + ${parameter}::float8 * interval '1 millisecond'`;
 
-/** With what one is reached, without any setting of the environment. */
+/** The options of a connection, without any setting of the environment. */
 export type PostgresAddress = Required<Pick<pg.PoolConfig, 'host' | 'port' | 'user' | 'database'>> & {
   password?: string | undefined;
   ssl: false | { rejectUnauthorized: boolean };
@@ -96,7 +96,7 @@ export const postgresDriver = (address: PostgresAddress): StoreDriver => ({
   open: (onError) => postgresStore(address, onError),
 });
 
-/** Documents that were asked for in one turn of the event loop: one statement reads them. */
+/** Documents that are requested in one turn of the event loop: one statement reads them. */
 interface ReadBatch {
   wanted: { key: string; known: string }[];
   all: Promise<Seen[]>;
@@ -230,7 +230,7 @@ export function postgresStore(
       return { epoch, items, floor, gone, isLast: (items.at(-1)?.seq ?? last) === last };
     },
     isTight: () => isTight,
-    // Not that a connection is gone or cannot be had, or that it only reads.
+    // But not if a connection is gone or unavailable, or if it is read-only.
     refuses: (error) => error instanceof pg.DatabaseError && !/^(?:08|25006|28|53300|57|58)/.test(error.code ?? '08'),
     close: async () => {
       clearInterval(sweep);
@@ -239,7 +239,7 @@ export function postgresStore(
   };
 }
 
-/** Those that are there already are left alone: then whoever serves need not be allowed to make any. */
+/** Creates the tables that are missing. If none is missing, the server's user needs no right to create any. */
 async function makeTables(pool: pg.Pool): Promise<void> {
   const made = await pool.query<{ is: boolean }>(`SELECT to_regclass('ad_library.versions') IS NOT NULL AS is`);
   const newest = made.rows[0]?.is && (await pool.query('SELECT max(number) AS number FROM ad_library.versions'));

@@ -37,7 +37,7 @@ export function redisStore(address: StateAddress, onError: (error: Error) => voi
   const keysOf = (name: string): [string, string, string] => [`${name}:about`, `${name}:bodies`, `${name}:order`];
   let connected: Promise<unknown> | undefined;
   return {
-    // If that takes longer, it goes on trying by itself.
+    // If connecting takes longer, the client continues by itself.
     connect: async () => {
       connected ??= client.connect();
       await connected;
@@ -102,7 +102,7 @@ interface Script {
 
 const script = (text: string): Script => ({ text, sha: createHash('sha1').update(text).digest('hex') });
 
-/** What scripts begin with that need the time: that of Redis, so that the clocks of replicas do not matter. */
+/** The start of scripts that need the time: the time of Redis, so that the clocks of replicas do not matter. */
 const readTime = `local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)`;
 
@@ -110,7 +110,7 @@ const readScript = script(`${readTime}
 local version = redis.call('HGET', KEYS[1], 'version')
 return { now, version, version and version ~= ARGV[1] and redis.call('HGET', KEYS[1], 'body') }`);
 
-/** ARGV: the version it must be, the next one, its body, its lifetime. */
+/** ARGV: the version that the document must have, the next version, its body, its lifetime. */
 const swapScript = script(`${readTime}
 local version = redis.call('HGET', KEYS[1], 'version')
 if (version or '') ~= ARGV[1] then return { now, version, version and redis.call('HGET', KEYS[1], 'body') } end
@@ -150,7 +150,7 @@ redis.call('HSET', about, 'bytes', bytes)
 for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, ARGV[2]) end
 return refused`);
 
-/** In one script, so that each number is that of its body. KEYS: bodies, order. ARGV: ids. */
+/** Numbers and bodies are read in one script, so that they belong together. KEYS: bodies, order. ARGV: ids. */
 const itemsScript = script(
   `return { redis.call('HMGET', KEYS[1], unpack(ARGV)), redis.call('ZMSCORE', KEYS[2], unpack(ARGV)) }`,
 );
@@ -177,13 +177,13 @@ const isNotNow = (reply: string): boolean => /^(?:LOADING|MASTERDOWN|CLUSTERDOWN
 
 /** How old the last look at Redis may be, in milliseconds. */
 const goodEnoughMs = 2000;
-/** The part of the memory from which on only what is necessary is kept, and the part at which there is room again. */
+/** The part of the memory from which only necessary values are stored, and the part at which there is room again. */
 const nearlyFull = 0.8;
 const roomAgain = 0.75;
 
 /**
- * Looks whether what can be done without should not be kept, so that there is room for what was spent, and logs once what
- * is wrong with how Redis is set up.
+ * Checks whether the memory is so full that only spending should be stored, and logs once what is wrong with the setup
+ * of Redis.
  */
 function memoryOfRedis(info: () => Promise<unknown>, log: StateLog) {
   const warned = new Set<string>();

@@ -4,14 +4,14 @@ import { raceAbort } from '../../api/call.ts';
 import type { Seal } from './seal.ts';
 import type { Seen, Store } from './store.ts';
 
-/** What becomes of a document: the next one for so long, `null` to remove it, or nothing. */
+/** The change of a document: the next document and its lifetime, `null` to remove it, or nothing. */
 interface Change<Doc, Result> {
   next?: Doc | null;
   ttlMs?: number;
   result: Result;
 }
 
-/** Gets a document, the time and the version. It may run again, and what it returned last counts. */
+/** Receives a document, the time and the version. It may run again, and its last result counts. */
 export type DocumentChange<Doc, Result> = (doc: Doc | undefined, now: number, version: string) => Change<Doc, Result>;
 
 /** A document as it was at some time. */
@@ -24,9 +24,9 @@ export interface Known<Doc> {
 }
 
 interface Remembered<Doc> extends Known<Doc> {
-  /** When it came, by the clock of this process. */
+  /** When the document came, by the clock of this process. */
   cameAt: number;
-  /** Which request brought it. */
+  /** The number of the request that brought the document. */
   request: number;
   bytes: number;
 }
@@ -49,8 +49,8 @@ const maxRemembered = 256 * 1024 * 1024;
 const bytesOf = (sealed = 0) => 6 * sealed + 1000;
 
 /**
- * Sealed documents. A change is made here, and written if nobody was faster; otherwise it is made again. So that only
- * other processes can be faster, changes of one document take turns.
+ * Sealed documents. A change is made here, and written if nobody was faster; otherwise it is made again. Changes of one
+ * document take turns in this process, so that only other processes can be faster.
  */
 export class Documents {
   readonly #options: DocumentsOptions;
@@ -66,13 +66,13 @@ export class Documents {
     this.#options = options;
   }
 
-  /** What this process knows of it, and for how many milliseconds. */
+  /** What this process knows of the document, if that is at most so many milliseconds old. */
   known<Doc>(key: string): (Known<Doc> & { ageMs: number }) | undefined {
     const known = this.#remembered<Doc>(key);
     return known && { ...known, ageMs: this.#options.elapsed() - known.cameAt };
   }
 
-  /** Changes a document. If the store does not answer, the change may have been made all the same, or be made later. */
+  /** Changes a document. If the store does not answer, the change may still have been made, or be made later. */
   update<Doc, Result>(key: string, change: DocumentChange<Doc, Result>): Promise<Result> {
     const began = ++this.#requests;
     return this.#inTurn(key, async () => {
@@ -81,7 +81,7 @@ export class Documents {
         const now = known.now + this.#options.elapsed() - known.cameAt;
         const { next, ttlMs = 0, result } = change(structuredClone(known.doc), now, known.version);
         if (next === undefined) {
-          // What was asked for after the call began is how it was during the call.
+          // A document that was requested after the call began is from the time of the call.
           if (known.request > began) return result;
           known = undefined;
           continue;
@@ -93,12 +93,14 @@ export class Documents {
     });
   }
 
-  /** Writes what does not depend on what was there; `null` removes it. */
+  /** Writes a document that does not depend on the one before; `null` removes it. */
   write<Doc>(key: string, next: (now: number) => Doc | null, ttlMs = 0): Promise<void> {
     return this.update<Doc, void>(key, (_, now) => ({ next: next(now), ttlMs, result: undefined }));
   }
 
-  /** Resolves when it is no longer that version, or after a second: whoever should change it may have died. */
+  /**
+   * Resolves when the document has another version, or after a second: the process that should change it may have died.
+   */
   async changed(key: string, version: string, signal: AbortSignal): Promise<void> {
     const { elapsed } = this.#options;
     const end = elapsed() + patienceMs;
@@ -111,7 +113,7 @@ export class Documents {
     const version = randomUUID();
     const text = JSON.stringify(next);
     const body = next === null ? undefined : seal.close(key, text);
-    // Until the store has answered, nobody knows what it is.
+    // Until the store has answered, nobody knows the document.
     this.#known.delete(key);
     const request = ++this.#requests;
     const seen = await store.swap(key, expected, { version, body, ttlMs });
@@ -122,7 +124,8 @@ export class Documents {
   }
 
   async read<Doc>(key: string): Promise<Remembered<Doc>> {
-    // What is known may be something else when the answer comes, which is about what was known when it was asked for.
+    // The known document may have changed when the answer comes, and the answer refers to the document that was known
+    // at the request.
     const before = this.#remembered<Doc>(key);
     const request = ++this.#requests;
     return this.#keep(key, await this.#options.store.read(key, before?.version), request, before);
@@ -148,7 +151,7 @@ export class Documents {
 
   #remember<Doc>(key: string, known: Omit<Remembered<Doc>, 'cameAt'>): Remembered<Doc> {
     const remembered = { ...known, cameAt: this.#options.elapsed() };
-    // Answers overtake each other.
+    // Answers can overtake each other.
     const before = this.#remembered(key);
     if ((before?.request ?? 0) < known.request) {
       this.#known.set(key, remembered);

@@ -2,7 +2,10 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { AdLibraryError } from '../../api/call.ts';
 import type { Store } from './store.ts';
 
-/** How long the store may answer nobody, in milliseconds, and how long one waits where it answers others. */
+/**
+ * How long the store may leave everybody without an answer, in milliseconds, and how long a call waits while others get
+ * answers.
+ */
 const silentMs = 900;
 const busyMs = 5000;
 /** How often it is tried whether the store is back, and how many attempts fail before a new connection is made. */
@@ -13,13 +16,13 @@ const maxProblems = 20;
 /** How old the comparison of clocks may be, in milliseconds. */
 const comparedMs = 60_000;
 
-/** What drives a store, and where it is, without a password. */
+/** The driver of a store, and its address without a password. */
 export interface StoreDriver {
   hosts: string;
   open(onError: (error: Error) => void): Store;
 }
 
-/** Writes what is left behind by nobody. */
+/** The key of the write that tests the store. */
 const probeKey = 'ad-library:2:probe';
 const probe = { version: 'probe', body: Buffer.from('1'), ttlMs: 1 };
 
@@ -32,7 +35,7 @@ export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
   readonly #log: StateLog;
   readonly #problems = new Set<string>();
   #store: Store | undefined;
-  /** Runs whenever the store can be reached anew. */
+  /** Runs whenever the store can be reached again. */
   onUp = () => {};
   #isUp = false;
   #isClosed = false;
@@ -62,7 +65,7 @@ export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
     return isTight;
   }
 
-  /** The time of the store, which goes on by itself while that is away. */
+  /** The time of the store, which continues while the store is away. */
   now(): number {
     return Math.round(performance.now() + this.#ahead);
   }
@@ -107,14 +110,14 @@ export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
     try {
       return await this.#answered(ask(store));
     } catch (error) {
-      // What the store itself refuses concerns one call, unless it says that this is not the time for any.
+      // An error of the store itself concerns one call, unless the store says that it takes no calls now.
       if (store.refuses(error)) this.#report('warn', 'the shared state refused a call', error);
       else this.#fall(error);
       throw stateUnavailable(error);
     }
   }
 
-  /** Rejects if nobody is answered for a while: where others are, the store is only busy. */
+  /** Rejects if nobody gets an answer for a while. If others get answers, the store is only busy. */
   #answered<Reply>(reply: Promise<Reply>): Promise<Reply> {
     const began = performance.now();
     return new Promise((resolve, reject) => {
@@ -184,7 +187,7 @@ export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
     return store;
   }
 
-  /** The network may have lost its connection without anybody noticing, or it leads to what is no longer the store. */
+  /** The connection may be lost without notice, or may lead to a machine that is no longer the store. */
   #giveUpStore(): void {
     this.#store?.close().catch(() => {});
     this.#store = undefined;

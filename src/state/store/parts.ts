@@ -6,7 +6,7 @@ import type { Presence } from './presence.ts';
 import type { Seal } from './seal.ts';
 import type { ItemLimits } from './store.ts';
 
-/** What all that is shared is made of. */
+/** The parts that every shared store of the domain uses. */
 export interface Shared {
   store: GuardedStore;
   seal: Seal;
@@ -15,12 +15,12 @@ export interface Shared {
   retries: Retries;
   /** The name of a document or collection. All of a tenant have the same hash tag. */
   keyOf(tenantId: string, kind: string, ...parts: readonly string[]): string;
-  /** Differs before and after a removal of the answers of a group. */
+  /** A stamp that differs before and after a removal of the answers of a group. */
   stampOf(tenantId: string, group: string | undefined): Promise<string>;
   warn(message: string, fields?: Record<string, unknown>): void;
 }
 
-/** Where all keys together take nearly all the room, each has an eighth of it. */
+/** The room of each key when all keys together take nearly all the room: an eighth. */
 export const roomIn = (store: Pick<GuardedStore, 'isTight'>, limits: ItemLimits): ItemLimits =>
   store.isTight() ? { ...limits, maxBytes: limits.maxBytes / 8 } : limits;
 
@@ -32,7 +32,7 @@ interface Waiting {
 
 interface RetryOptions {
   bytes?: number;
-  /** Runs if it is in vain to try again, or there is no room for that. */
+  /** Runs if trying again is in vain, or if there is no room for waiting. */
   giveUp?(error: unknown): void;
 }
 
@@ -58,7 +58,7 @@ export class Retries {
     }
   }
 
-  /** Tries all that waits, the first to come first, until something fails. */
+  /** Tries all waiting work, the oldest first, until something fails. */
   run(): Promise<void> {
     this.#running ??= this.#runAll().finally(() => {
       this.#running = undefined;
@@ -80,7 +80,7 @@ export class Retries {
   }
 }
 
-/** Where nobody else shares what is kept: nobody dies, nothing is lost, and nothing has to be tried again. */
+/** The parts for a state that nobody shares: nobody dies, nothing is lost, and nothing has to be tried again. */
 export const onlyHere = { id: '', epoch: '', isDead: () => false, confirm: async () => {}, lost: async () => {} };
 export const atOnce: Pick<Retries, 'do'> = {
   do: async (work, { giveUp = () => {} } = {}) => void (await work().catch(giveUp)),
@@ -88,7 +88,7 @@ export const atOnce: Pick<Retries, 'do'> = {
 
 const isAway = (error: unknown) => error instanceof AdLibraryError && error.failure.kind === 'unavailable';
 
-/** An answer without what its schema makes of it. */
+/** An answer without the value that its schema makes of it. */
 export type WrittenAnswer = Omit<Answer, 'value'>;
 
 export const writeAnswer = ({ value, ...rest }: Answer): WrittenAnswer => rest;

@@ -6,7 +6,10 @@ import type { StateLog } from './guarded-store.ts';
 /** How often a process says that it is alive, and after how long without that it has died, in milliseconds. */
 export const beatMs = 2000;
 const deadMs = 7500;
-/** How long budgets stay closed in a store that was found empty: whoever lives and knew another one has noticed by then. */
+/**
+ * How long budgets stay closed in a store that was found empty. By then, every living process that knew another store
+ * has noticed.
+ */
 export const newMs = 3000;
 /** Longer than the lifetime of any other document. */
 const historyTtlMs = 500 * 86_400_000;
@@ -14,19 +17,19 @@ const historyTtlMs = 500 * 86_400_000;
 const rememberedMs = 600_000;
 const maxReplaced = 20;
 
-/** What processes say of themselves, and by what they notice that the store is not as they left it. */
+/** The signs of life of all processes, and what shows them that the store lost something. */
 export interface History {
-  /** Another one where the store is not the one that was there before. */
+  /** Differs if another store took the place of this one. */
   epoch: string;
-  /** Counts up. */
+  /** Counts up with each sign of life. */
   beats: number;
-  /** When it began, by the clock of the store. */
+  /** When the epoch began, by the clock of the store. */
   since: number;
-  /** Epochs in the place of which it came, as those who knew them found. */
+  /** Epochs that this one replaced, as noticed by processes that knew them. */
   replaced: string[];
   /** When each process said last that it is alive, and which of the beats that was. */
   processes: Record<string, { at: number; beat: number }>;
-  /** Until somebody accepts it. */
+  /** A suspected loss, until somebody accepts it. */
   doubt?: Doubt;
 }
 
@@ -39,7 +42,7 @@ export const newHistory = (now: number): History => ({
   ...{ epoch: randomUUID(), beats: 0, since: now, replaced: [], processes: {} },
 });
 
-/** Notes in it that it did not become of what was seen. */
+/** Records in the store that it does not continue what was seen. */
 function doubted(history: History, { epoch, since }: History, now: number): History {
   const isSame = history.epoch === epoch;
   const found = isSame || history.since < since ? 'earlier' : 'empty';
@@ -52,8 +55,9 @@ function doubted(history: History, { epoch, since }: History, now: number): Hist
 }
 
 /**
- * Which processes are alive: what a dead one held is free, and what it may have spent counts. And whether the store has
- * lost what they wrote: it stands there, so that those who start later know, until somebody accepts it.
+ * Which processes are alive: what a dead process held is free, and what it may have spent counts. Also whether the
+ * store has lost what processes wrote: the doubt is in the store, so that later processes know of it, until somebody
+ * accepts it.
  */
 export class Presence {
   readonly id: string = randomUUID();
@@ -61,11 +65,11 @@ export class Presence {
   readonly #key: string;
   readonly #log: StateLog;
   #seen: History | undefined;
-  /** The last beat: which one, and when by the clock of the store. */
+  /** The last sign of life: its number, and its time by the clock of the store. */
   #beat = { beat: 0, at: Number.NEGATIVE_INFINITY };
   #beating: Promise<void> | undefined;
   #hasLost = false;
-  /** Since when this process itself has said so without a gap. */
+  /** Since when this process has given its own signs of life without a gap. */
   #regularSince = 0;
 
   constructor(documents: Documents, key: string, log: StateLog) {
@@ -102,14 +106,14 @@ export class Presence {
     this.#beat = { beat: history.beats, at: now };
   }
 
-  /** Whether a store may be what became of the one that was seen, and of what this process wrote. */
+  /** Whether a store may continue the one that was seen, with what this process wrote. */
   #follows({ epoch, beats, replaced, processes }: History, seen: History, now: number): boolean {
     if (epoch !== seen.epoch) return replaced.includes(seen.epoch);
     const [own, last] = [processes[this.id], this.#beat];
     return beats >= seen.beats && (own ? own.beat >= last.beat : now - last.at >= rememberedMs);
   }
 
-  /** Answers overtake each other. */
+  /** Answers can overtake each other. */
   #see(history: History, now: number): void {
     const seen = this.#seen;
     if (seen && !this.#follows(history, seen, now)) return;
@@ -125,8 +129,8 @@ export class Presence {
   }
 
   /**
-   * Rejects if what was spent is not known, because the store has lost it. Whoever asks once something is reserved
-   * knows that it was not reserved in a store that was emptied before.
+   * Rejects if the store has lost what was spent. A caller that asks after a reservation knows that the store was not
+   * emptied before the reservation.
    */
   async confirm(): Promise<void> {
     const { doc, now } = await this.#documents.read<History>(this.#key);
@@ -136,19 +140,19 @@ export class Presence {
     if (problem) throw new AdLibraryError({ kind: 'unavailable', problem: problems[problem], sent: false });
   }
 
-  /** Notes that something is gone which this process has seen in the store. */
+  /** Records that something is gone that this process has seen in the store. */
   lost(): Promise<void> {
     this.#hasLost = true;
     return this.#beatAgain();
   }
 
-  /** To write is to know: what was read may be old. */
+  /** Writes a sign of life: only a write shows the present state, because a read may be old. */
   async #beatAgain(): Promise<void> {
     await this.#beating?.catch(() => {});
     await this.beat();
   }
 
-  /** Which of the stores it is that were there. */
+  /** The epoch of the store. */
   get epoch(): string {
     return this.#seen?.epoch ?? '';
   }
@@ -159,7 +163,7 @@ export class Presence {
     return this.#seen && now - this.#seen.since >= newMs ? undefined : 'state is new';
   }
 
-  /** Takes the store as it is. Returns what it was before; undefined if it was never used. */
+  /** Accepts the store as it is. Returns its history; undefined if the store was never used. */
   accept(): Promise<History | undefined> {
     return this.#documents.update(this.#key, (doc: History | undefined) => {
       if (doc === undefined) return { result: undefined };
@@ -170,8 +174,8 @@ export class Presence {
   }
 
   /**
-   * Whether a process has died that was alive at that time, by the clock of the store. Where this process could not
-   * say that it is alive, others may not have been able to either.
+   * Whether a process has died that was alive at that time, by the clock of the store. While this process could not
+   * write its own signs of life, others may not have been able to either.
    */
   isDead(owner: string, aliveAt: number): boolean {
     const { at } = this.#beat;

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 
-/** Hides what is kept in the shared state, or in the tokens of sign-in, from whoever can read it, and notices what they change. */
+/** Encrypts the shared state and the tokens of sign-in, so that nobody else can read them, and detects changes. */
 export interface Seal {
   /** A name that tells nothing about its parts. */
   name(...parts: readonly string[]): string;
@@ -12,7 +12,7 @@ export interface Seal {
 
 interface SealOptions {
   secret: string;
-  /** What is sealed: the same secret gives other keys for another use. */
+  /** The use of the seal: the same secret gives different keys for different uses. */
   use?: string;
   /** Receives what was wrong with the first value of each kind that could not be opened. */
   warn?(message: string): void;
@@ -66,7 +66,7 @@ export function createSeal({ secret, use = 'shared state', warn = () => {} }: Se
   };
 }
 
-/** What was sealed, from its text in base64url; empty if the text is written in any other way than ours. */
+/** The sealed bytes of a base64url text; empty if the text is not in the form that this server writes. */
 export function sealedIn(text: string): Buffer {
   const sealed = Buffer.from(text, 'base64url');
   return sealed.toString('base64url') === text ? sealed : Buffer.alloc(0);

@@ -20,19 +20,19 @@ interface StoredClaim {
 
 type WrittenOutcome = { failure: Failure } | { answer: WrittenAnswer } | { isLost: true };
 
-/** How long it is known how a call ended, and that its process has died, in milliseconds. */
+/** How long the outcome of a call is known, and the death of its process, in milliseconds. */
 const endedMs = 15_000;
 const lostMs = 3_600_000;
 
 interface Taken {
-  /** How the call ended that this one waited for, or that it has lost its process. */
+  /** The outcome of the call that this one waited for, or that its process has died. */
   outcome?: WrittenOutcome;
   /** The call that is in progress, as of a version. */
   other?: { id: string; version: string };
   lost: string[];
 }
 
-/** Gated calls in progress in all replicas: who comes first sends, the others wait for its outcome. */
+/** Gated calls in progress in all replicas: the first one sends the call, the others wait for its outcome. */
 export function storeClaims(shared: Shared): CallClaims {
   const { store, documents, presence, retries, keyOf, stampOf } = shared;
 
@@ -44,7 +44,7 @@ export function storeClaims(shared: Shared): CallClaims {
       const outcome = awaited === undefined ? undefined : ended[awaited]?.outcome;
       if (outcome) return { result: { outcome, lost: lostIn(ended) } };
       if (running && running.id !== id && presence.isDead(running.owner, running.at)) {
-        // Who notices that it has died sends nothing either: the call may have been charged.
+        // A process that notices the death sends nothing either, because the call may have been charged.
         ended[running.id] = { at: now, outcome: { isLost: true } };
         return { next: { ended }, ttlMs: lostMs, result: { outcome: { isLost: true }, lost: lostIn(ended) } };
       }
@@ -78,7 +78,7 @@ export function storeClaims(shared: Shared): CallClaims {
       const bytes = outcome && 'answer' in outcome ? memoryOf(outcome.answer.raw) : 1000;
       const work = async (handed: CallOutcome | undefined) =>
         void (await Promise.all((await end(key, id, handed)).map(onLost)));
-      // It is too much to wait, or nested too deep: those who wait make the call themselves.
+      // The answer is too large to be stored, or nested too deep: those who wait make the call themselves.
       const giveUp = () => void retries.do(() => work(undefined));
       await retries.do(() => work(outcome), { bytes, giveUp });
     },
@@ -92,7 +92,7 @@ export function storeClaims(shared: Shared): CallClaims {
       try {
         if (!store.isUp()) throw stateUnavailable();
         const { group } = answerNameOf(call);
-        // A call of after a removal does not wait for one of before it, whose answer may be older.
+        // A call after a removal does not wait for a call before it, whose answer may be older.
         key = keyOf(tenantId, 'claim', fingerprint, await stampOf(tenantId, group));
         for (let awaited: string | undefined; ; ) {
           const { outcome, other, lost } = await take(key, id, awaited);
@@ -104,7 +104,7 @@ export function storeClaims(shared: Shared): CallClaims {
           await documents.changed(key, other.version, signal);
         }
       } catch {
-        // It may have been granted all the same.
+        // The claim may still have been granted.
         const claim = key === undefined ? unknown : granted(key, id, onLost);
         if (!signal.aborted) return claim;
         if (claim.kind === 'granted') void claim.end(undefined);

@@ -26,7 +26,7 @@ import type { Seal } from './seal.ts';
 import type { Item, ItemChange } from './store.ts';
 
 const MB = 1024 * 1024;
-/** How long a dataset is kept after the last answer that added to it, in milliseconds, and what it may take. */
+/** How long a dataset lives after the last answer that added to it, in milliseconds, and how many bytes it may take. */
 const limits = { ttlMs: 30 * 86_400_000, maxBytes: 64 * MB };
 /** Bytes of the memory of this process, for all copies together and for one. */
 export interface CopyLimits {
@@ -38,14 +38,14 @@ const copyLimits: CopyLimits = { maxBytes: 256 * MB };
 const maxItemBytes = 64 * MB;
 
 /**
- * The datasets of all tenants, which all replicas share. An ad or a page is an item, which whoever adds to it merges and
- * writes if nobody was faster, and so is each step of a gathering. Whoever reads a dataset keeps a copy and asks for
- * what has changed since.
+ * The datasets of all tenants, which all replicas share. An ad or a page is an item, and so is each step of a
+ * gathering. A replica that adds to an item merges it, and writes it if nobody was faster. A replica that reads a
+ * dataset keeps a copy, and asks for later changes.
  */
 export class StoreDatasets implements Datasets {
   readonly #shared: Shared;
   readonly #copies: LRUCache<string, DatasetCopy>;
-  /** The highest place of all that this replica has seen. */
+  /** The highest number that this replica has seen. */
   #order = 0;
 
   readonly #maxBytesEach: number | undefined;
@@ -83,7 +83,7 @@ export class StoreDatasets implements Datasets {
     this.#copies.clear();
   }
 
-  /** While the store is away, by what this replica knows. */
+  /** The next number. While the store is away, it follows from what this replica knows. */
   async #nextOrder(key: string): Promise<number> {
     const { documents, store } = this.#shared;
     const known = this.#order;
@@ -107,7 +107,7 @@ export class StoreDatasets implements Datasets {
     return dataset;
   }
 
-  /** What cannot be added now is added later: it was paid for. */
+  /** Items that cannot be added now are added later, because they were paid for. */
   async #add(name: string, records: readonly DatasetRecord[]): Promise<void> {
     if (records.length === 0) return;
     const { retries, warn } = this.#shared;
@@ -144,7 +144,7 @@ export class StoreDatasets implements Datasets {
   }
 }
 
-/** How long a person's own records are kept after their last use, and how often it is written down that they are used. */
+/** How long a person's own records live after their last use, and how often their use is written down. */
 const ownTtlMs = 400 * 86_400_000;
 const touchMs = 86_400_000;
 
@@ -169,7 +169,7 @@ async function readRecords(shared: Shared, tenantId: string, kind: RecordKind) {
   return { records: new Map(doc?.records), version };
 }
 
-/** A document for each kind: it is small, and whether more fits has to be known in one step. */
+/** A document for each kind: the records are small, and one step must tell whether more fit. */
 const sharedRecords = (shared: Shared, tenantId: string): OwnRecords => ({
   isLasting: true,
   read: async (kind) => (await readRecords(shared, tenantId, kind)).records,
@@ -214,7 +214,7 @@ function openItem(name: string, id: string, { body }: Item, seal: Seal): Dataset
   }
 }
 
-/** What is known of an item of the store: when it changed, and what it is. */
+/** What is known of an item of the store: its number and its content. */
 interface KnownItem {
   seq: number;
   record: Pick<DatasetRecord, 'kind' | 'id'> | undefined;
@@ -228,7 +228,7 @@ class DatasetCopy {
   dataset: MemoryDataset;
   #epoch = '';
   #seq = 0;
-  /** In the order in which they changed. */
+  /** Items in the order in which they changed. */
   #known = new Map<string, KnownItem>();
   #next: Promise<MemoryDataset> | undefined;
   #turn: Promise<unknown> = Promise.resolve();
@@ -278,7 +278,7 @@ class DatasetCopy {
     }
   }
 
-  /** What had to go for want of room in the store. */
+  /** Removes the items that were evicted from the store. */
   #dropBefore(floor: number): void {
     for (const [id, { seq, record }] of this.#known) {
       if (seq > floor) return;

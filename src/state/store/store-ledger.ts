@@ -15,13 +15,13 @@ import type { Presence } from './presence.ts';
 
 const day = 86_400_000;
 /**
- * Of how many accounts the last lease is known, and for how long: less than the store keeps one that has paid. Given as a
- * size, it takes no memory before there are any.
+ * The number of accounts whose last lease is known, and for how long: a shorter time than the lifetime of an account
+ * that has paid. Given as a size, it takes no memory in advance.
  */
 const knownLeases = { maxSize: 10_000, sizeCalculation: () => 1, ttl: 28 * day };
 /** How old an account may be that estimates are made from, in milliseconds: a tool call asks several times. */
 const goodEnoughMs = 200;
-/** The same for what an answer says that cost nothing, and how long it takes until it is counted; of how many tenants. */
+/** The same for answers that cost nothing: how long until they are counted, and for how many tenants. */
 const writtenBehindMs = 1000;
 const maxWrittenBehind = 10_000;
 
@@ -33,7 +33,7 @@ export interface StoreLedgerOptions {
   retries?: Pick<Retries, 'do'>;
   keyOf(tenantId: string): string;
   newId?: () => string;
-  /** What becomes of an account before anything else. */
+  /** Changes an account before anything else happens to it. */
   begin?(account: Account, now: number): void;
   /** Receives why something that was charged could not be recorded. */
   onLost?(error: unknown): void;
@@ -54,9 +54,9 @@ function learns({ learn }: Settlement, prices: Prices): boolean {
 export function storeLedger(options: StoreLedgerOptions): CreditLedger {
   const { documents, presence = onlyHere, retries, keyOf } = options;
   const { newId = () => randomBytes(9).toString('base64url'), begin = () => {}, onLost = () => {} } = options;
-  /** Leases whose calls are in progress here. One of this process that is not among them is lost. */
+  /** Leases whose calls are in progress here. A lease of this process that is not among them is lost. */
   const own = new Set<string>();
-  /** The numbers of the last leases, and in which store: if a later one has no higher number, that lost some. */
+  /** The numbers of the last leases, and their store: if a later lease has no higher number, the store lost some. */
   const lastLeases = new LRUCache<string, { number: number; epoch: string }>(knownLeases);
 
   /** @param work returns its result, and whether the account has to be written */
@@ -113,7 +113,7 @@ export function storeLedger(options: StoreLedgerOptions): CreditLedger {
 
   /**
    * A lease that is not there is written, too: then the account was as it was read, and a reservation or a settlement
-   * that is still under way finds another version, so that it is in vain.
+   * that is still in progress finds another version, so that it is in vain.
    */
   const settleOnce = (tenantId: string, id: string, settlement: Settlement, hasLease: boolean) => {
     const giveUp = (error: unknown) => {
@@ -130,7 +130,7 @@ export function storeLedger(options: StoreLedgerOptions): CreditLedger {
     return retries ? retries.do(work, { giveUp }) : work().catch(giveUp);
   };
 
-  /** Rejects if the store has lost what was spent. */
+  /** Rejects if the store has lost spending. */
   const confirmed = async (hasLost: boolean) => {
     if (hasLost) await presence.lost();
     await presence.confirm();
@@ -149,7 +149,7 @@ export function storeLedger(options: StoreLedgerOptions): CreditLedger {
         return [{ kind, request }, kind === 'granted'] as const;
       });
       const { result, account, version } = await reserving.catch((error) => {
-        // If it was granted all the same, nobody would settle it.
+        // If the lease was granted after all, nobody else would settle it.
         void settleOnce(tenantId, id, nothing, true);
         throw error;
       });
@@ -194,7 +194,7 @@ export function storeLedger(options: StoreLedgerOptions): CreditLedger {
 
 /** What is known of the credits of one tenant, as it is written. All times are by the clock of the store. */
 export interface Account {
-  /** The day (UTC, ISO text) that it is about, if it is about one. */
+  /** The day (UTC, ISO text) that the account is about, if it is about one day. */
   day?: string;
   spent: number;
   uncertain: number;
@@ -226,7 +226,7 @@ const spendingEndsAfter = 30 * day;
 /** After this time, in milliseconds, others may have spent too much of the same balance for a comparison. */
 const readingHoldsFor = 600_000;
 const maxSettled = 300;
-/** What sums of charges end at, so that they stay numbers. */
+/** The highest sum of charges, so that sums stay finite. */
 const maxCredits = 1e300;
 
 const emptyAccount = (): Account => ({
@@ -236,11 +236,11 @@ const emptyAccount = (): Account => ({
 
 const noPrices = '[]';
 
-/** Nothing was ever learned of it. */
+/** Whether nothing was ever learned of the account. */
 const isUnknown = ({ paidAt, leases, remaining, prices }: Account): boolean =>
   paidAt === 0 && Object.keys(leases).length === 0 && remaining === undefined && prices === noPrices;
 
-/** How long an account is kept: one that has spent nothing ends soon, since anybody can make one up. */
+/** The lifetime of an account. An account without spending ends soon, because anybody can invent a key. */
 function lifetimeOf(account: Account): number {
   if (account.paidAt > 0 || Object.keys(account.leases).length > 0) return spendingEndsAfter;
   return isUnknown(account) ? day / 24 / 60 : day / 24;
@@ -261,8 +261,8 @@ export function creditAccount(account: Account = emptyAccount()): CreditAccount 
 }
 
 /**
- * What time has done to an account: spending has ended, even if somebody keeps asking, and what the call of a process
- * that died may have cost counts as spent. Returns whether anything changed.
+ * Applies the passing of time to an account: old spending ends, even if calls continue, and the possible cost of a call
+ * whose process died counts as spent. Returns whether anything changed.
  */
 function passTime(account: Account, now: number, isLost: (id: string, lease: StoredLease) => boolean): boolean {
   let isChanged = false;
@@ -304,8 +304,8 @@ function reserve(
 }
 
 /**
- * Settles once: a lease that is not there has been settled, and without one the id says so. What was counted for a
- * process that seemed dead is taken back. Returns whether anything changed.
+ * Settles once: a missing lease was settled before, and without a lease the id tells. Credits that were counted for a
+ * process that seemed dead are taken back. Returns whether anything changed.
  */
 function settle(
   account: Account,
@@ -344,7 +344,7 @@ function readBalance(account: Account, credits: number | undefined, now: number)
 const writePrices = (prices: Prices): string =>
   JSON.stringify([...prices].map(([operation, { bySize, ...rest }]) => [operation, { bySize: [...bySize], ...rest }]));
 
-/** What many accounts have in common is read once. */
+/** Prices that many accounts have in common are parsed once. */
 const pricesRead = new LRUCache<string, Prices>({ max: 1000 });
 
 function pricesIn(text: string): Prices {

@@ -24,7 +24,7 @@ const day = 86_400_000;
 const MB = 1024 * 1024;
 /** How long a start waits for the store, in milliseconds. */
 const startMs = 1000;
-/** For what waits until the store takes it. */
+/** Bytes of work that waits until the store takes it. */
 const maxWaiting = 96 * MB;
 /** What a key has of cursors and exported files in the store. */
 const cursorLimits = { ttlMs: day, maxBytes: 2 * MB };
@@ -40,7 +40,7 @@ const triedMs = 60_000;
 export interface StoreStateOptions {
   driver: StoreDriver;
   secret: string;
-  /** The service: what is known of one says nothing about another. */
+  /** The service: the state of one service says nothing about another. */
   baseUrl: string;
   log: StateLog;
   /** The time of this process, which counts until the store tells its own. */
@@ -51,7 +51,7 @@ export interface ReplicaState extends ReturnType<typeof sharedKeys> {
   /** The time for all of them. */
   now(): number;
   isUp(): boolean;
-  /** Why it is no base for paid calls, if it is none. */
+  /** Why the state cannot carry paid calls, if it cannot. */
   problem(): string | undefined;
   state(options: MemoryStateOptions): State;
   datasets(limits?: CopyLimits): Datasets & { bytes?: number };
@@ -99,7 +99,7 @@ export async function openStoreState({ driver, secret, baseUrl, log, now }: Stor
   };
 }
 
-/** Takes a store that went back in time as it is. Rejects if it cannot be reached. */
+/** Accepts a store that went back in time as it is. Rejects if the store cannot be reached. */
 export async function acceptStoreState(options: Omit<StoreStateOptions, 'baseUrl'>) {
   const { store, presence } = reach(options);
   try {
@@ -118,7 +118,7 @@ function reach({ driver, secret, log, now }: Omit<StoreStateOptions, 'baseUrl'>)
     elapsed: () => performance.now(),
     wait: (ms) => wait(ms, undefined, { ref: false }),
   });
-  // Whatever service is behind it, the store is one.
+  // The store is the same for every service.
   const presence = new Presence(documents, `ad-library:2:{${seal.name('replicas')}}:replicas`, log);
   return { seal, store, documents, presence };
 }
@@ -223,7 +223,7 @@ function sharedAnswers(shared: Shared, removals: Removals, { ttl, now }: MemoryS
   };
 }
 
-/** The full windows of all replicas. One that cannot be read costs a refused call. */
+/** The full windows of all replicas. A window that cannot be read costs a refused call. */
 function sharedWindows({ documents, keyOf }: Shared, clock: () => number): FullWindows {
   type Written = { window: FullWindow; at: number };
   return {
@@ -251,7 +251,7 @@ const sealedItems = ({ store, seal }: Shared, name: string) => ({
   },
 });
 
-/** Each replica remembers its own as well: it need not ask for them, and while the store is away, they are all it has. */
+/** Each replica also remembers its own cursors: it need not read them, and has only these while the store is away. */
 function sharedCursors(shared: Shared, tenantId: string, own: CursorMemory): CursorMemory {
   const { store, seal, retries, keyOf } = shared;
   const items = sealedItems(shared, keyOf(tenantId, 'cursors'));
@@ -273,12 +273,12 @@ function sharedCursors(shared: Shared, tenantId: string, own: CursorMemory): Cur
   };
 }
 
-/** While the store is away, those of which this process has heard before. */
+/** While the store is away, the rejected keys that this process knows. */
 function sharedRejectedKeys({ documents, store, retries, keyOf }: Shared): RejectedKeys {
   /** Rejections that the store does not know of yet. */
   const pending = new Set<string>();
   const keyOfTenant = (tenantId: string) => keyOf(tenantId, 'rejected');
-  /** For others nothing is kept, and anybody can make them up. */
+  /** Nothing is stored for other keys, and anybody can invent them. */
   const hasSomething = async (tenantId: string): Promise<boolean> => {
     const own = recordKinds.map((kind) => ownKey(keyOf, tenantId, kind));
     const [{ doc: account }, dataset, ...rest] = await Promise.all([
@@ -320,7 +320,7 @@ interface TriedKeys {
 }
 
 function sharedKeys({ documents, keyOf, seal }: Shared) {
-  /** For how long, and of how many keys, it is not asked again whether they were accepted. */
+  /** For how long, and for how many keys, the store is not asked again whether they were accepted. */
   const recent = new LRUCache<string, true>({ ttl: 2000, max: 10_000 });
   const keyOfTenant = (tenantId: string) => keyOf(tenantId, 'accepted');
   return {
@@ -345,7 +345,7 @@ function sharedKeys({ documents, keyOf, seal }: Shared) {
         documents.write(keyOfTenant(tenantId), () => null).catch(() => {});
       },
     },
-    /** The connections that people signed in with a key, as their front keeps them. */
+    /** The connections that people signed in with a key, as sign-in stores them. */
     connections: {
       read: async <Doc>(tenantId: string) => (await documents.read<Doc>(keyOf(tenantId, 'connections'))).doc,
       update: <Doc, Result>(tenantId: string, change: (doc?: Doc) => { next?: Doc; result: Result }) =>
@@ -374,7 +374,7 @@ interface WrittenFile extends Pick<ExportedFile, 'uri' | 'name' | 'mimeType' | '
   ends: number;
 }
 
-/** Exported files, which each replica lists and reads, whoever made them. */
+/** Exported files, which every replica lists and reads, whichever replica made them. */
 function sharedExports(shared: Shared, clock: () => number): ExportStore {
   const { store, documents, keyOf } = shared;
   const gone = () =>

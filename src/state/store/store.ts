@@ -1,24 +1,27 @@
 /**
  * What processes share, as small as it can be: documents that are replaced whole if nobody was faster, and collections
- * of items in the order of their last change. Names and bodies are opaque, whatever is written ends, and all times are
- * by the clock of the store. A call that fails may have been carried out all the same.
+ * of items in the order of their last change. Names and bodies are opaque, everything expires, and all times are by the
+ * clock of the store. A call that fails may still have been carried out.
  */
 export interface Store {
   /** Makes what the store needs, and rejects if it cannot be reached. Other calls come after it. */
   connect(): Promise<void>;
   /** @param known a version whose body is not needed */
   read(key: string, known?: string): Promise<Seen>;
-  /** Replaces or removes a document whose version is still that one (`''` for none). What it finds instead, it returns. */
+  /**
+   * Replaces or removes a document whose version is still that one (`''` for none). Otherwise returns the document that
+   * is there.
+   */
   swap(key: string, expected: string, next: NextDocument): Promise<Swapped>;
-  /** Those of the items that there are. */
+  /** The items of these ids that exist. */
   items(name: string, ids: readonly string[]): Promise<Map<string, Item>>;
   /** Writes each item that is still as it was read. Returns the ids of the others, for which somebody was faster. */
   putItems(name: string, changes: readonly ItemChange[], limits: ItemLimits): Promise<Set<string>>;
-  /** Items that changed after `after`, those that changed first coming first: some at a time, at least one. */
+  /** Items that changed after `after`, in the order in which they changed: some at a time, at least one. */
   itemsSince(name: string, after: number): Promise<ItemsPart | undefined>;
-  /** Whether it is nearly full, so that what can be done without should not be written. */
+  /** Whether the store is nearly full, so that only necessary things should be written. */
   isTight(): boolean;
-  /** Whether it is the store itself that refused a call, for a reason that concerns no other. */
+  /** Whether the store itself refused a call, for a reason that concerns no other call. */
   refuses(error: unknown): boolean;
   close(): Promise<void>;
 }
@@ -26,7 +29,7 @@ export interface Store {
 export interface Seen {
   /** In milliseconds since the epoch, by the clock of the store. */
   now: number;
-  /** Without its body if that is the version which was known. */
+  /** The document, without its body if its version was known. */
   found?: { version: string; body?: Buffer | undefined } | undefined;
 }
 
@@ -35,7 +38,7 @@ export interface Swapped extends Seen {
 }
 
 export interface NextDocument {
-  /** One that was never used before. */
+  /** A version that was never used before. */
   version: string;
   /** Undefined removes the document. */
   body: Buffer | undefined;
@@ -43,29 +46,31 @@ export interface NextDocument {
 }
 
 export interface Item {
-  /** Higher than that of every earlier change of the collection, also of one of that name which is gone. */
+  /**
+   * A number higher than that of every earlier change of the collection, even of a removed collection of the same name.
+   */
   seq: number;
   body: Buffer;
 }
 
 export interface ItemChange {
   id: string;
-  /** As it was read; 0 if there was none. */
+  /** The number as it was read; 0 if there was no item. */
   seq: number;
   body: Buffer;
 }
 
-/** Of the whole collection. Where it takes more room, the items that changed longest ago go. */
+/** The most bytes of the whole collection. Beyond that, the items that changed longest ago are evicted. */
 export interface ItemLimits {
   ttlMs: number;
   maxBytes: number;
 }
 
 export interface ItemsPart {
-  /** Another one after the collection was removed or lost. */
+  /** Differs after the collection was removed or lost. */
   epoch: string;
   items: (Item & { id: string })[];
-  /** Items that did not change after this are gone for want of room: how many, by the first letter of their ids. */
+  /** Items that did not change after this number were evicted: how many, by the first letter of their ids. */
   floor: number;
   gone: Record<string, number>;
   isLast: boolean;

@@ -7,19 +7,25 @@ import { sanitizeLine } from '../../../present/safe-text.ts';
 import { createSeal, sealedIn } from '../../../state/store/seal.ts';
 import { Places } from '../../limits.ts';
 
-/** A program that asks for a connection. Only its host is known, not that its name is true. */
+/** A program that asks for a connection. Only its host is verified, not its name. */
 export interface Client {
   id: string;
   name: string | undefined;
-  /** The host of its metadata document; undefined if it registered itself, which proves nothing. */
+  /** The host of the client's metadata document; undefined if the client registered itself, which proves nothing. */
   host: string | undefined;
   redirectUris: readonly string[];
 }
 
 export interface Clients {
-  /** Registers a client without keeping anything: its id is the sealed registration (RFC 7591). Returns the answer. */
+  /**
+   * Registers a client without storing anything: the client's id is the sealed registration (RFC 7591). Returns the
+   * answer.
+   */
   register(metadata: unknown): { registered: object } | Refused;
-  /** Whose id it is: a registration of ours, or the address of a metadata document. @param address of who asks */
+  /**
+   * The client of an id, which is a registration of this server or the address of a metadata document. @param address
+   * of the caller
+   */
   find(id: string, address: string): Promise<Client | { problem: string; retryAfter?: number }>;
   /** Whether an id could be that of a client, without asking anybody. */
   isPossible(id: string): boolean;
@@ -33,7 +39,7 @@ export interface ClientsOptions {
   now: () => number;
   /** Counts requests for documents, for a minute each. */
   fetches: { add(name: string, more: 1 | -1): Promise<{ tried: number; msLeft: number }> };
-  /** The way to metadata documents; by default one that leads to public hosts alone. */
+  /** The agent that fetches metadata documents; by default, it reaches public hosts only. */
   openAgent?: (() => Promise<GuardedAgent>) | undefined;
 }
 
@@ -151,7 +157,7 @@ export function createClients(options: ClientsOptions): Clients {
   };
 }
 
-/** Whatever pictures may be fetched from, documents come from public hosts. */
+/** Documents come from public hosts only, whatever hosts pictures may be fetched from. */
 const openPublicAgent = () =>
   openGuardedAgent({
     hosts: { public: true, listed: [] },
@@ -162,7 +168,7 @@ const openPublicAgent = () =>
 /** The address of a client's metadata document, if the id is one (draft-ietf-oauth-client-id-metadata-document, 3). */
 function documentUrl(id: string): URL | undefined {
   const url = id.length <= maxUriLength && URL.canParse(id) ? new URL(id) : undefined;
-  // Written as it is read: no dot segments, no capitals in the host, no port 443.
+  // The address must be in normal form: no dot segments, no capitals in the host, no port 443.
   if (url?.href !== id || url.protocol !== 'https:' || url.port !== '' || url.pathname === '/') return undefined;
   return url.username || url.password || url.hash || !plainHost.test(url.hostname) ? undefined : url;
 }
@@ -205,7 +211,7 @@ function clientIn(text: string, url: URL): Client | { problem: string } {
   // A client may prefer a method that this server does not have, if it lists the one that it has.
   const { token_endpoint_auth_method: method = 'none', token_endpoint_auth_methods_supported: others = [] } = methods;
   if (method !== 'none' && !others.includes('none')) return refused('asks for a way to prove itself that is not here');
-  // Addresses that are not for the web are of no use here, and harm nobody.
+  // Addresses that are not for the web are useless here, and harmless.
   return { id, name: nameOf(name), host: url.hostname, redirectUris: redirectUris.filter(isRedirectUri) };
 }
 
@@ -217,13 +223,13 @@ function nameOf(name = ''): string | undefined {
 
 const isLoopbackHost = (host: string) => ['localhost', '127.0.0.1', '[::1]'].includes(host);
 
-/** Where answers may go: `https:`, or `http:` on the machine of whoever asks (RFC 8252, 7.3). */
+/** Whether an answer may go to an address: `https:`, or `http:` on the caller's own machine (RFC 8252, 7.3). */
 export function isRedirectUri(uri: string): boolean {
-  // The parser would leave out what a reader of the text sees.
+  // The URL parser would drop characters that a reader of the text sees.
   if (uri.length > maxUriLength || !/^[\x21-\x7e]+$/.test(uri) || uri.includes('\\') || !URL.canParse(uri))
     return false;
   const { protocol, hostname, username, password, hash, searchParams } = new URL(uri);
-  // What the answer says must not stand there already.
+  // The address must not hold the parameters of the answer already.
   if (['code', 'state', 'iss', 'error'].some((name) => searchParams.has(name))) return false;
   if (username || password || hash || uri.includes('#') || !plainHost.test(hostname)) return false;
   return protocol === 'https:' || (protocol === 'http:' && isLoopbackHost(hostname));

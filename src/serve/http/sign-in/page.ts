@@ -10,11 +10,11 @@ export interface SignInPage {
   fields: Record<string, string>;
 }
 
-/** What a person has to mend. */
+/** What a person has to correct. */
 export interface FormProblem {
   field: 'api_key' | 'budget' | 'form';
   text: string;
-  /** What stood in the field for the budget, if it was a number. A key is never sent back. */
+  /** The text of the budget field, if it was a number. A key is never sent back. */
   budget?: string | undefined;
 }
 
@@ -49,12 +49,12 @@ li{margin:0 0 6px}
 `;
 
 /**
- * Nothing but its own style. Without `form-action`: browsers apply that to all redirects that follow the form, and hosts
- * go on from their own address to their app's.
+ * The policy allows only the page's own style. It has no `form-action`: browsers apply that to all redirects after the
+ * form, and hosts redirect from their own address to their app.
  */
 const policy = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'; base-uri 'none'; frame-ancestors 'none'`;
 
-/** Of the page, and of every answer that could be shown as one. */
+/** The headers of the page, and of every answer that could be shown as a page. */
 export const pageHeaders: Record<string, string> = {
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy': policy,
@@ -86,7 +86,7 @@ ${content}
 </html>
 `;
 
-/** Where an answer goes, as a person can judge it. */
+/** The place to which an answer goes, in a form that a person can judge. */
 export function hostOf(redirectUri: string): string {
   const { protocol, host } = new URL(redirectUri);
   return protocol === 'http:' ? `${host} (a program on your own computer)` : host;

@@ -15,9 +15,11 @@ export interface SignIn {
   routes: Hono;
   /** The host that people reach this server by. */
   host: string;
-  /** What a 401 says in addition (RFC 9728, 5.1). */
+  /** The header that a 401 adds (RFC 9728, 5.1). */
   challenge: string;
-  /** Whose requests carry an access token; undefined if it is not good. Rejects if that cannot be found out. */
+  /**
+   * The credentials behind an access token; undefined if the token is not valid. Rejects if that cannot be found out.
+   */
   credentials(token: string): Promise<Credentials | undefined>;
   /** Ends the connections whose key the service rejects. */
   onCall: OnCall;
@@ -41,7 +43,7 @@ const maxBodyBytes = 16 * 1024;
 const maxState = 4000;
 /** How long the service may take to check a key, and how long keys wait for that, in milliseconds. */
 const checkMs = 15_000;
-/** How many it checks at once, in all and for one address. */
+/** How many keys the service checks at once, in all and for one address. */
 const [checksAtOnce, checksPerAddress] = [8, 4];
 
 export function createSignIn(options: SignInOptions): SignIn {
@@ -69,7 +71,7 @@ export function createSignIn(options: SignInOptions): SignIn {
     client_id_metadata_document_supported: true,
     authorization_response_iss_parameter_supported: true,
   };
-  // No browser sends anything by itself here, so programs on any page may read the answers.
+  // Browsers send no credentials here by themselves, so programs on any page may read the answers.
   for (const path of ['/.well-known/*', '/register', '/token', '/revoke'])
     routes.use(path, cors({ origin: '*', allowMethods: ['GET', 'POST'], maxAge: 600 }), noStore);
   // Some hosts look under the path of the resource.
@@ -121,7 +123,7 @@ export function createSignIn(options: SignInOptions): SignIn {
     if (typeof opened === 'string') return back({ code: opened });
     const { status = 400, retryAfter, ...shown } = opened;
     if (retryAfter) context.header('Retry-After', String(retryAfter));
-    // Whatever is no number may be a key in the wrong field.
+    // A text that is not a number may be a key in the wrong field.
     const digits = /^\d+$/.exec(budget)?.[0];
     return context.body(signInPage(authorization, { ...shown, budget: digits }), status, pageHeaders);
   });
@@ -178,14 +180,14 @@ export function createSignIn(options: SignInOptions): SignIn {
       : refused(context, 'invalid_client', 'This client is not known here.', 401);
   }
 
-  /** Whether a client asks for what is here (RFC 8707), with or without a slash at the end. */
+  /** Whether a client asks for this server's resource (RFC 8707), with or without a slash at the end. */
   function isAboutUs(given?: string): boolean {
     // A parameter without a value counts as omitted (RFC 6749, 3.1).
     const address = given || resource;
     return URL.canParse(address) && new URL(address).href.replace(/\/$/, '') === new URL(resource).href;
   }
 
-  /** What is asked for, or why it cannot be. Nobody is sent anywhere before a person has decided. */
+  /** The request for authorization, or why it is refused. Nobody is redirected before a person has decided. */
   async function authorizationIn(params: URLSearchParams, address: string) {
     const fields = Object.fromEntries(passed.flatMap((name) => params.getAll(name).map((value) => [name, value])));
     const repeated = passed.find((name) => params.getAll(name).length > 1);
@@ -215,7 +217,7 @@ export function createSignIn(options: SignInOptions): SignIn {
     return { client, redirectUri, fields };
   }
 
-  /** Adds who answers, so that a client that knows several servers mixes none up (RFC 9207). */
+  /** Adds the issuer, so that a client of several servers does not confuse them (RFC 9207). */
   function withAnswer(redirectUri: string, answer: Record<string, string>): string {
     const query = new URLSearchParams({ ...answer, iss: publicUrl });
     return `${redirectUri}${redirectUri.includes('?') ? '&' : '?'}${query}`;
@@ -255,7 +257,9 @@ export function createSignIn(options: SignInOptions): SignIn {
     }
   }
 
-  /** Checks a key once there is a place for it. Whoever sends many keys waits for places of their own address first. */
+  /**
+   * Checks a key once there is a free place. A caller who sends many keys waits for a place of their own address first.
+   */
   async function whenFree(address: string, left: AbortSignal, check: () => Promise<void>): Promise<void> {
     const own = checksOf.get(address) ?? new Places(checksPerAddress);
     checksOf.set(address, own);
@@ -283,7 +287,7 @@ export function createSignIn(options: SignInOptions): SignIn {
   };
 }
 
-/** What the form sends back of what the client asked for. */
+/** The parameters of the client that the form sends back. */
 const passed = [
   'response_type',
   'client_id',
@@ -357,7 +361,7 @@ const formType = 'application/x-www-form-urlencoded';
 async function bodyOf(context: Context, type: string): Promise<string | Response> {
   const given = context.req.header('content-type')?.split(';')[0]?.trim().toLowerCase();
   if (given !== type) return context.json({ error: 'invalid_request', error_description: `Send ${type}.` }, 415);
-  // Nothing is left of a body whose sender has left.
+  // The body is gone when its sender has left.
   const read = await readRequestBody(context.req.raw, maxBodyBytes).catch(
     () => ({ tooLarge: false, text: '' }) as const,
   );

@@ -10,7 +10,7 @@ import { createSeal, sealedIn } from '../../../state/store/seal.ts';
  */
 export type Connections = Record<string, { renewed: number; at: number }>;
 
-/** Where they are, by tenant id: in this process, or shared by all replicas. Rejects if they cannot be reached. */
+/** Connections by tenant id, in this process or shared by all replicas. Rejects if they cannot be reached. */
 export interface ConnectionStore {
   read(tenantId: string): Promise<Connections | undefined>;
   update<Result>(
@@ -27,11 +27,11 @@ export interface TokensOptions {
   /** In milliseconds since the epoch, by a clock that does not jump. */
   now: () => number;
   tenantIdOf(apiKey: string): string;
-  /** A connection goes on: what it has spent still counts. */
+  /** A connection was renewed: its spending counts for longer. */
   onRenewed?(connection: Connection): Promise<void>;
 }
 
-/** What a person agreed to on the page, and with what a client has to show that it is the one who asked. */
+/** What a person agreed to on the page, and the challenge by which the client proves that it is the one that asked. */
 export interface Grant {
   apiKey: string;
   /** Credits that the connection may spend. */
@@ -53,13 +53,16 @@ export interface TokenAnswer {
 export interface Tokens {
   /** Opens a connection; returns the code with which its client gets its tokens, once. */
   open(grant: Grant): Promise<string>;
-  /** Undefined if the code is not good for this client. One that comes a second time ends its connection. */
+  /** Undefined if the code is not valid for this client. A code that comes a second time ends its connection. */
   redeem(code: string, shown: { clientId: string; redirectUri: string; verifier: string }): Renewed;
   /** The same for a refresh token, which is renewed with it. */
   refresh(token: string, clientId: string): Renewed;
   /** Whose requests carry an access token. */
   credentials(token: string): Promise<Credentials | undefined>;
-  /** Ends the connection of a token; false if the token is that of another client. One that is none is as good as ended. */
+  /**
+   * Ends the connection of a token; false if the token is that of another client. A text that is no token counts as
+   * ended.
+   */
   revoke(token: string, clientId: string): Promise<boolean>;
   /** Ends a connection whose key the service rejects. */
   end(credentials: Pick<Credentials, 'tenantId' | 'connection'>): Promise<void>;
@@ -72,7 +75,10 @@ const day = 24 * 60 * minute;
 const lifetimes = { code: minute, access: 60 * minute, refresh: 30 * day };
 type Kind = keyof typeof lifetimes;
 
-/** Open connections of one key: one more ends the one that was renewed longest ago. And of how many keys here. */
+/**
+ * Open connections of one key: one more ends the one that was renewed longest ago. Then the number of keys whose
+ * connections this process holds.
+ */
 const maxConnections = 64;
 const maxKeys = 10_000;
 
@@ -104,8 +110,8 @@ export function createTokens(options: TokensOptions): Tokens {
   /** Connections that have to end, which the store does not know yet. */
   const ending = new LRUCache<string, true>({ max: maxKeys });
   /**
-   * Renewals of which nobody learned whether they were kept: how often the connection had been renewed, and when it was
-   * tried first. What was kept is told from what somebody else renewed by that time.
+   * Renewals for which nobody knows whether they were stored: how often the connection had been renewed, and when this
+   * renewal was first tried. That time tells a stored renewal from one by another process.
    */
   const unanswered = new LRUCache<string, { renewed: number; at: number }>({ max: maxKeys });
   const write = (kind: Kind, content: Omit<Content, 'a' | 'e'>, at: number) => {
@@ -124,7 +130,7 @@ export function createTokens(options: TokensOptions): Tokens {
     connection: { id: f, budget: b },
   });
 
-  /** If the store cannot be reached, whoever comes with a token of the connection tries again. */
+  /** If the store cannot be reached, the next request with a token of the connection tries again. */
   const remove = async (tenantId: string, id: string) => {
     ending.set(id, true);
     await connections.update(tenantId, (all = {}) => {
@@ -134,7 +140,10 @@ export function createTokens(options: TokensOptions): Tokens {
     ending.delete(id);
   };
 
-  /** Renews a connection with what has been renewed as often as it has; what comes a second time ends it, however late. */
+  /**
+   * Renews a connection with a token that was renewed as often as the connection. A token that comes a second time ends
+   * the connection, however late it comes.
+   */
   const renew = async (content: Content): Renewed => {
     const at = now();
     const credentials = credentialsIn(content);
@@ -212,7 +221,7 @@ export function createTokens(options: TokensOptions): Tokens {
   };
 }
 
-/** Those of this process, which end with it. */
+/** Connections of this process, which end with it. */
 function connectionsHere(): ConnectionStore {
   const byTenant = new LRUCache<string, Connections>({ max: maxKeys });
   return {
