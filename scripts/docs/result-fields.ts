@@ -221,7 +221,7 @@ export const results: Record<string, Fields> = {
     added: 'number: ads that are new in the dataset',
     updated: 'number: ads that changed; `appUrl`, `lastSeenAt` and the ends of media addresses do not count',
     gone: 'string[] | null: ids of the last gathering that are no longer found; null unless both are complete',
-    'missing?': 'number: ads that were read and are no longer kept',
+    'missing?': 'number: ads that were read and that the dataset no longer has',
     'sinceLast?': 'SinceLast: what changed since the last complete gathering of the same question',
     complete: 'boolean: whether all ads that match are read',
     stopped:

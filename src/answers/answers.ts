@@ -295,7 +295,7 @@ const itemsInText = (operation: Operation, text: string) => () => itemsIn(operat
 const notAccepted = () =>
   new AdLibraryError({
     kind: 'unauthorized',
-    problem: 'The key was rejected, and the answers since then do not say that they come from the service.',
+    problem: 'The service rejected the key, and no answer since then is certain to come from the service.',
     sent: false,
   });
 

@@ -71,7 +71,7 @@ function readRows(kind: ChartKind, { columns, rows: all }: ChartRows): ChartData
   if (rows.length === 0) return { problem: 'the result has no rows' };
   const numbers = columns.flatMap((_, column) => (column > 0 && holdsNumbers(rows, column) ? [column] : []));
   if (numbers.length === 0)
-    return { problem: `no column after the first (${columns[0]}) holds numbers alone; select one, such as count(*)` };
+    return { problem: `no column after the first (${columns[0]}) holds only numbers; select one, such as count(*)` };
   if (numbers.length > maxSeries)
     return { problem: `${numbers.length} columns hold numbers, and a chart shows at most ${maxSeries}; select fewer` };
   const most = kind === 'line' ? Number.POSITIVE_INFINITY : x === 'names' ? maxBars.names : maxBars.upright;

@@ -126,7 +126,7 @@ function headline(output: GatherOutput): string {
   const total = found === null ? foundInParts : `${found} found`;
   const of = total === undefined ? 'total not stated' : `of ${total}`;
   const state = complete ? `complete, last read ${minute(gatheredAt)}` : `not complete, stopped: ${stopped}`;
-  const lost = missing ? ` ${missing} of them are no longer kept.` : '';
+  const lost = missing ? ` ${missing} of them are no longer in the dataset.` : '';
   return `Gathering ${gathering}: ${read} ads read, ${of}; ${state}.${lost}`;
 }
 

@@ -179,5 +179,5 @@ function parquetCell(cell: Cell, type: ColumnType): string | number | bigint | D
   if (type === 'date' && typeof cell === 'string' && isDate(cell)) return new Date(cell);
   if (type === 'integer' && Number.isSafeInteger(cell)) return BigInt(cell);
   if (type === 'number' && typeof cell === 'number') return cell;
-  throw invalidRequest('The statement gives other rows each time it runs. Leave out random().');
+  throw invalidRequest('The statement gives different rows each time it runs. Leave out random().');
 }

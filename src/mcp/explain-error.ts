@@ -63,7 +63,7 @@ const explanations: Record<ErrorKind, { retry: Retry; happened: string; next: st
   payment_required: {
     retry: 'never',
     happened: 'The account has no credits left or no active subscription.',
-    next: 'get_credits and get_account show which.',
+    next: 'get_credits and get_account show which of the two.',
   },
   forbidden: {
     retry: 'never',
@@ -147,7 +147,7 @@ const wrongSettings = {
 /** The shared state fails, and not the service: nothing was sent. */
 const stateAway = {
   retry: 'now' as const,
-  happened: 'This server could not use what it keeps.',
+  happened: 'This server could not use its stored data.',
   next: 'Try again in a minute. If it keeps failing, the problem is on the side of this server; its log says more.',
 };
 const tooLarge = {

@@ -193,7 +193,7 @@ export class Places {
 /** Why work that waited too long left the queue. */
 const tooLate = new Error('The call waited for all its time.');
 
-const tooMuch = () => invalidRequest('There is no room for all of this in one answer.');
+const tooMuch = () => invalidRequest('The answer would be too large. Ask for less in one call.');
 
 interface AnswerBounds<Answer> {
   /** Bytes of all answers that are being made or are not read yet. */

@@ -223,7 +223,8 @@ function notesOn({ watch, stop, gathered, check }: Checked): (string | false | u
     stop.reason === 'maxAds' && 'More match than its maxAds: store it with a larger one, or narrower filters.';
   const goesOn = 'check_watches goes on with it within a day; later it starts over.';
   return [
-    lost && `What the check of ${minute(isoTime(lost.at))} read is no longer kept, so this one counts as the first.`,
+    lost &&
+      `The ads of the check of ${minute(isoTime(lost.at))} are no longer stored, so this check counts as the first.`,
     complete && !changes && !lost && 'First check: the next one tells what is new.',
     !complete && changes && 'Only what was read is compared.',
     !complete && check && !changes && !lost && 'What is new shows from the check after the first complete one on.',

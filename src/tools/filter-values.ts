@@ -27,7 +27,8 @@ export function countableKey(key: string, described: readonly SearchFilter[], fi
         : `by: takes one of ${keys}, whose values are known (at most ${maxValues}). For others list the parts in split.`,
     );
   }
-  if (Object.hasOwn(filters, key)) throw invalidRequest(`filters already holds ${key}: leave it out to count by it.`);
+  if (Object.hasOwn(filters, key))
+    throw invalidRequest(`filters already has ${key}: to count by ${key}, leave it out of filters.`);
   return filter;
 }
 

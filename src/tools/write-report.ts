@@ -27,7 +27,7 @@ export const writeReport = defineListTool({
   name: 'write_report',
   title: 'Write a report',
   description:
-    'Write a report to share: one HTML file with your text, tables and charts of SELECTs, ads as cards, and how it all came about.',
+    'Write a report to share: one HTML file with your text, tables and charts of SELECTs, ads as cards, and how the ads were gathered.',
   guide: 'write_report writes a report for others.',
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
   example: ({ adIds }) => ({

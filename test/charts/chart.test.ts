@@ -234,7 +234,7 @@ describe('a chart', () => {
   const many = (length: number) => Array.from({ length }, (_, index) => index);
   test.each<[string, 'bar' | 'line', unknown[][], RegExp]>([
     ['no rows', 'bar', [], /no rows/],
-    ['no numbers', 'line', [['x', 'y']], /holds numbers alone; select one/],
+    ['no numbers', 'line', [['x', 'y']], /holds only numbers; select one/],
     ['200 series', 'bar', [['x', ...many(200)]], /at most 8/],
     ['too many bars', 'bar', many(41).map((n) => [`page ${n}`, n]), /at most 40 with LIMIT/],
     [
@@ -294,7 +294,7 @@ describe('query_ads with a chart', () => {
     const { raw, text, data, isError } = await server.call('query_ads', { sql, chart: 'line' });
     expect(isError).toBe(false);
     expect(data.rows).toHaveLength(5);
-    expect(data.chart).toContain('No chart: no column after the first (id) holds numbers alone');
+    expect(data.chart).toContain('No chart: no column after the first (id) holds only numbers');
     expect(text).toContain(`\n${data.chart}\n`);
     expect(raw.content).toHaveLength(1);
   });

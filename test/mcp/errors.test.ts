@@ -35,7 +35,7 @@ test('what this server keeps and cannot use is not blamed on the service', () =>
   const [kept, failed] = [{ sent: false }, { status: 503, sent: true }].map(
     (how) => explain({ kind: 'unavailable', ...how }).text,
   );
-  expect(kept).toMatch(/^This server could not use what it keeps\.\nNothing was sent.*\n.*the side of this server/);
+  expect(kept).toMatch(/^This server could not use its stored data\.\nNothing was sent.*\n.*the side of this server/);
   expect(failed).toMatch(/^The service failed to answer the call\. \(HTTP 503\)\n.*the side of the service/);
 });
 

@@ -31,7 +31,7 @@ describeEveryServer('replicas whose store goes away', (server) => {
       expect((await getAd(one, 'a')).data.receipt).toMatchObject({ charged: 0, cached: true });
       const refused = await getAd(one, 'd');
       expect(refused.error).toEqual({ kind: 'unavailable', retryable: true });
-      expect(refused.text).toMatch(/^This server could not use what it keeps\.\n/);
+      expect(refused.text).toMatch(/^This server could not use its stored data\.\n/);
       expect(refused.text).toContain('Nothing was sent, nothing was charged.');
       expect(refused.text).not.toMatch(/redis|postgres|127\.0\.0\.1|:\d{4}/i);
       expect((await other.call('get_credits')).error).toMatchObject({ kind: 'unavailable' });

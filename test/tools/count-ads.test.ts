@@ -48,7 +48,7 @@ describe('with the local library', () => {
     const sent = service.requests.length;
     for (const [args, problem] of [
       [{ by: 'sort' }, 'by: takes one of displayFormat, countries, active'],
-      [{ ...german, by: 'countries' }, 'filters already holds countries'],
+      [{ ...german, by: 'countries' }, 'filters already has countries'],
       [{ by: 'active', split: [{}] }, 'split and by cannot be combined'],
       [{ split: Array.from({ length: 31 }, () => ({})) }, 'split'],
     ] as const)

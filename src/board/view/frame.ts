@@ -109,7 +109,7 @@ function aboutText({ gathering, coming, missing, asOf }: State, conditions: read
     ...conditions,
     gathering && !gathering.complete && 'not complete',
     coming.length > 0 && `${number(coming.length)} more to come`,
-    missing.length > 0 && `${number(missing.length)} no longer kept`,
+    missing.length > 0 && `${number(missing.length)} no longer stored`,
     asOf !== '' && `as of ${day(gathering?.gatheredAt ?? asOf)}`,
   ];
   return parts.filter(Boolean).join(' · ');

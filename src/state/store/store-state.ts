@@ -378,7 +378,7 @@ interface WrittenFile extends Pick<ExportedFile, 'uri' | 'name' | 'mimeType' | '
 function sharedExports(shared: Shared, clock: () => number): ExportStore {
   const { store, documents, keyOf } = shared;
   const gone = () =>
-    new AdLibraryError({ kind: 'not_found', problem: 'This file is no longer kept. Export it again.', sent: false });
+    new AdLibraryError({ kind: 'not_found', problem: 'This file is no longer stored. Export it again.', sent: false });
   return {
     of: (tenantId) => {
       const list = keyOf(tenantId, 'exports');

@@ -144,7 +144,7 @@ export function createClients(options: ClientsOptions): Clients {
       const msLeft = (await tooMany(`of ${address}`, limits.perAddress)) ?? (await tooMany('in all', limits.perMinute));
       if (msLeft !== undefined) {
         const retryAfter = Math.max(1, Math.ceil(msLeft / 1000));
-        return { problem: 'Too many apps that this server does not know yet have asked just now.', retryAfter };
+        return { problem: 'Too many apps that are new to this server have asked just now.', retryAfter };
       }
       const meanwhile = known();
       if (meanwhile) return meanwhile;
