@@ -1,18 +1,10 @@
 import { AdLibraryError, type ErrorKind, errorKinds } from '../../src/api/call.ts';
 import { explainError } from '../../src/mcp/explain-error.ts';
-import { adFields, pageFields, type SentField } from '../../src/present/fields.ts';
+import { adFields, adMeanings, pageFields, pageMeanings, type SentField } from '../../src/present/fields.ts';
 import { tools } from '../../src/tools/catalog.ts';
+import type { FieldMeanings } from '../../src/tools/tool.ts';
 import { replaceMarked } from './marked.ts';
-import {
-  addedToAds,
-  addedToPages,
-  adMeanings,
-  always,
-  type Fields,
-  objects,
-  pageMeanings,
-  results,
-} from './result-fields.ts';
+import { addedToAds, addedToPages, always, objects, paging } from './result-fields.ts';
 
 const types: Record<SentField['is'], string> = {
   text: 'string',
@@ -23,14 +15,28 @@ const types: Record<SentField['is'], string> = {
   id: 'string',
 };
 
+interface Described {
+  resultFields?: FieldMeanings;
+  resultObjects?: Record<string, FieldMeanings>;
+}
+
+/** What the files of the tools say of their results. */
+const described = await Promise.all(
+  tools.map(async ({ name }): Promise<Described> => {
+    const file = new URL(`../../src/tools/${name.replaceAll('_', '-')}.ts`, import.meta.url);
+    return (await import(file.href)) as Described;
+  }),
+);
+
 /** Every object of a result, ads and pages among them, which hold what the API sends and what the server adds. */
-export const allObjects: Record<string, Fields> = {
+export const allObjects: Record<string, FieldMeanings> = {
   Ad: { ...addedToAds, ...sentFields(adFields, adMeanings) },
   Page: { ...addedToPages, ...sentFields(pageFields, pageMeanings) },
   ...objects,
+  ...Object.assign({}, ...described.map(({ resultObjects }) => resultObjects)),
 };
 
-function sentFields(fields: Record<string, SentField>, meanings: Record<string, string>): Fields {
+function sentFields(fields: Record<string, SentField>, meanings: Record<string, string>): FieldMeanings {
   const described = Object.entries(fields).map(([name, { is, brief, standard }]) => {
     const shown = brief ? '' : standard ? '; not in lists' : '; with `detail: "full"` alone';
     return [`${name}?`, `${types[is]}: ${meanings[name]}${shown}`] as const;
@@ -39,10 +45,11 @@ function sentFields(fields: Record<string, SentField>, meanings: Record<string, 
 }
 
 /** @throws Error naming a tool whose result nobody has described */
-export function fieldsOf(tool: string): Fields {
-  const fields = results[tool];
-  if (fields === undefined) throw new Error(`Describe the result of ${tool} in scripts/docs/result-fields.ts.`);
-  return fields;
+export function fieldsOf(name: string): FieldMeanings {
+  const at = tools.findIndex((tool) => tool.name === name);
+  const fields = described[at]?.resultFields;
+  if (fields === undefined) throw new Error(`The file of ${name} must export resultFields: what its result holds.`);
+  return { ...fields, ...('hasMore' in (tools[at]?.output.shape ?? {}) && paging) };
 }
 
 export const typeAndMeaning = (text: string): [string, string] => {
@@ -58,7 +65,7 @@ const linked = (type: string) =>
     .replaceAll('[][]', '\\[\\]\\[\\]')
     .replaceAll('[]', '\\[\\]');
 
-function table(fields: Fields): string {
+function table(fields: FieldMeanings): string {
   const rows = Object.entries(fields).map(([name, text]) => {
     const [type, meaning] = typeAndMeaning(text);
     return `| \`${name.replace('?', '')}\`${name.endsWith('?') ? ' ?' : ''} | ${linked(type)} | ${meaning} |`;

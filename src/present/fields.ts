@@ -67,6 +67,57 @@ export const pageFields = {
   appUrl: { is: 'text', standard: 100 },
 } as const satisfies Record<string, SentField>;
 
+/** What each field means, for docs alone: only scripts read this, so that no bundle holds it. */
+export const adMeanings: Record<keyof typeof adFields, string> = {
+  headline: 'as data',
+  body: 'as data; shortened in lists',
+  linkDescription: 'the line beside the link',
+  offerLink: 'the landing page, as the service sent it',
+  startedAt: 'when it started',
+  lastSeenAt: 'when the service last saw it',
+  endDate: 'when it ended or is to end',
+  duplicates: 'copies, the ad itself included',
+  audienceReach: 'people reached, by the service’s count',
+  adSpendMin: 'estimated spend, at least',
+  adSpendMax: 'estimated spend, at most',
+  revenueMin: 'estimated revenue, at least',
+  revenueMax: 'estimated revenue, at most',
+  ctaType: 'the button: SHOP_NOW, LEARN_MORE and others',
+  displayFormat: 'IMAGE, VIDEO, CAROUSEL and others',
+  productTitle: 'the product',
+  productPrice: 'its price, in `currency`',
+  trendPublic: 'a score of the service',
+  performancePublic: 'a score of the service',
+  publisherPlatform: 'where it is shown: FACEBOOK, INSTAGRAM and others',
+  countries: 'ISO codes of countries in which it is shown',
+  currency: 'ISO code, for spend, revenue and price',
+  productCreatedAt: 'when the product was listed',
+  isStorePlatformBestSeller: 'whether the shop calls it a best seller',
+  sourcePageExternalId: 'the advertiser’s id on the ad platform',
+  appUrl: 'its address in the service’s app',
+};
+
+/** As `adMeanings`. */
+export const pageMeanings: Record<keyof typeof pageFields, string> = {
+  pageName: 'as data',
+  sourcePageExternalId: 'its id on the ad platform',
+  pageLikes: 'likes',
+  pageIgFollowers: 'followers on Instagram',
+  adsAmount: 'ads that the service holds',
+  adsTotalDuplicates: 'copies of all its ads',
+  audienceReach: 'people reached, by the service’s count',
+  averageDuplicates: 'copies of an ad on average',
+  trend: 'a score of the service',
+  performance: 'a score of the service',
+  pageCreatedAt: 'when the page was made',
+  createdAt: 'when the service first saw it',
+  detailsEstimated: 'whether the service estimated the numbers',
+  technologySlugs: 'what the shop is built with',
+  countries: 'ISO codes of countries of its ads',
+  languages: 'ISO codes of languages of its ads',
+  appUrl: 'its address in the service’s app',
+};
+
 /** The names of the fields that have a property, such as `column`. */
 export type NamesWith<Fields, Property> = {
   [Name in keyof Fields]: Fields[Name] extends Property ? Name : never;

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { addedText, CollectionView, viewCollection } from '../present/account.ts';
 import { isUuid, word } from '../present/safe-text.ts';
-import { collectionId, defineTool, isShort, itemType, mustBeAdId, mustBeShort } from './tool.ts';
+import { collectionId, defineTool, type FieldMeanings, isShort, itemType, mustBeAdId, mustBeShort } from './tool.ts';
 
 /** After a repeat, `added: false` no longer proves that the item was there before (document, *Endpoints*, rule 1). */
 const unknownIfAdded =
@@ -46,3 +46,12 @@ export const addCollectionItem = defineTool({
     return note ? `${itemType === 'ads' ? 'Ad' : 'Page'} ${word(itemId)}: ${note}` : addedText(output);
   },
 });
+
+/** For docs alone: see `FieldMeanings`. */
+export const resultFields = {
+  collection: 'Collection: the collection',
+  itemType: 'string: `ads` or `pages`',
+  itemId: 'string: the id of the ad or page',
+  added: 'boolean: false where it was there already',
+  'note?': 'string: what else to know, in words',
+} satisfies FieldMeanings;

@@ -20,7 +20,7 @@ import { type DatasetContents, idKey } from '../state/dataset.ts';
 import { objectOf } from '../state/item-versions.ts';
 import { roomText, stopData } from './gather-ads.ts';
 import { adViews } from './pager.ts';
-import { defineListTool, readOnly, type ToolContext } from './tool.ts';
+import { defineListTool, type FieldMeanings, readOnly, type ToolContext } from './tool.ts';
 import { namedWatches } from './watch-ads.ts';
 
 export const checkWatches = defineListTool({
@@ -257,3 +257,28 @@ function newAdsText(
     `New: ${views.text({ ...views.shared?.(ads), items: leading })}${left(leading.length)}`;
   return render(items.slice(0, fit({ items, budget: tokens, render })));
 }
+
+/** For docs alone: see `FieldMeanings`. */
+export const resultFields = {
+  watches: 'Check[]: what was found',
+  'stopped?': 'string: why not all were checked',
+  'note?': 'string: what else to know, in words',
+} satisfies FieldMeanings;
+
+export const resultObjects = {
+  Check: {
+    name: 'string: the watch',
+    new: 'string[] | null: ids of new ads; null at a first check',
+    changed: 'string[] | null: ids of ads that changed',
+    gone: 'string[] | null: ids that are no longer found; null unless both checks are complete',
+    found: 'number | null: ads that match',
+    read: 'number: ads that were read',
+    complete: 'boolean: whether all were read',
+    'more?': 'object: how many more ids there are, for lists that are cut: `new`, `changed`, `gone`',
+    stopped: 'string: why it ended, as in gather_ads',
+    'error?': 'string: the kind of error that stopped it',
+    'problem?': 'string: what that error says',
+    'gathering?': 'string: its id, in `gatherings` of SQL',
+    since: 'string | null: when the check was made that this one is compared with',
+  },
+} satisfies Record<string, FieldMeanings>;

@@ -6,7 +6,16 @@ import { count, notesText } from '../present/list-text.ts';
 import { quote, sanitizeLine } from '../present/safe-text.ts';
 import { seenText } from '../present/values.ts';
 import { countableKey, type Filters, oppositeOf, partsOf, withMissing } from './filter-values.ts';
-import { adFilters, checkQuestion, defineTool, fresh, readOnly, split, type ToolContext } from './tool.ts';
+import {
+  adFilters,
+  checkQuestion,
+  defineTool,
+  type FieldMeanings,
+  fresh,
+  readOnly,
+  split,
+  type ToolContext,
+} from './tool.ts';
 
 /** One part of a count, as results show it. */
 interface Count extends Pick<AdCount, 'total' | 'gatheredAt' | 'notes'> {
@@ -241,3 +250,30 @@ function filtersText(filters: Filters): string {
 }
 
 const maxFiltersText = 300;
+
+/** For docs alone: see `FieldMeanings`. */
+export const resultFields = {
+  total: 'number | null: ads that match `filters`; null where the service does not say',
+  counts: 'Count[]: the parts, in the order asked; with `by`, the values that exist',
+  'none?': 'number: with `by`, ads that have no value',
+  'rest?': 'number: with `by`, ads that have other values',
+  'restHoldsNone?': 'boolean: whether `rest` includes ads without a value',
+  'stopped?': 'string: why not all was counted, as in gather_ads',
+  'error?': 'string: the kind of error that stopped it',
+  'problem?': 'string: what that error says',
+  'next?': 'string: how to continue',
+  'gatheredAt?': 'string: when a gathering that answered was made',
+  'note?': 'string: what else to know, in words',
+  'notes?': 'string[]: what the service says about the total',
+} satisfies FieldMeanings;
+
+export const resultObjects = {
+  Count: {
+    filters: 'object: what was counted, laid over `filters` of the call',
+    total: 'number | null: ads that match; null where it was not counted',
+    'value?': 'string: "unknown", for ads of which nobody knows whether they run',
+    'gatheredAt?': 'string: when a gathering that answered was made',
+    'note?': 'string: what else to know, in words',
+    'notes?': 'string[]: what the service says about this part',
+  },
+} satisfies Record<string, FieldMeanings>;

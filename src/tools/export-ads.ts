@@ -7,7 +7,7 @@ import { word } from '../present/safe-text.ts';
 import { dayOf } from '../present/values.ts';
 import { idKey } from '../state/dataset.ts';
 import type { ExportedFile } from '../state/exports.ts';
-import { defineListTool, fileName, linkTo, locationText } from './tool.ts';
+import { defineListTool, type FieldMeanings, fileName, linkTo, locationText } from './tool.ts';
 
 /** As registered at IANA. */
 const mimeTypes: Record<ExportFormat, string> = {
@@ -78,3 +78,13 @@ export const exportAds = defineListTool({
 
 const exportText = (file: ExportedFile, note: ExportedFile, rows: number): string =>
   `${word(file.name)}: ${count(rows, 'row')}, ${file.bytes} bytes. ${locationText(file, note)}, and how the ads were gathered as ${note.uri}.\n`;
+
+/** For docs alone: see `FieldMeanings`. */
+export const resultFields = {
+  uri: 'string: the file as a resource, for an hour',
+  'file?': 'string: its path, where `AD_LIBRARY_FILES` names a folder',
+  rows: 'number: rows in it',
+  bytes: 'number: its size',
+  methods: 'string: the note beside it, as a resource: how the ads were gathered',
+  'cut?': 'number: cells that Excel could not hold in full',
+} satisfies FieldMeanings;

@@ -32,6 +32,8 @@ import {
   checkQuestion,
   collectionId,
   defineTool,
+  type FieldMeanings,
+  type FieldsOf,
   fresh,
   readOnly,
   split,
@@ -270,3 +272,41 @@ async function countItems(collectionId: string, { api }: ToolContext): Promise<n
 
 const noCollection = () =>
   new AdLibraryError({ kind: 'not_found', problem: 'There is no collection with this id in the list of collections.' });
+
+/** For docs alone: see `FieldMeanings`. */
+export const resultFields = {
+  gathering: 'string | null: its id, in `gatherings` of SQL; null of an estimate',
+  'gatheredAt?': 'string: when its oldest part was read',
+  found: 'number | null: ads that match; with parts that overlap, the sum of the parts',
+  'foundInParts?': 'string: the same in words, where only some parts are known',
+  read: 'number: ads that are read, by this call and those before',
+  added: 'number: ads that are new in the dataset',
+  updated: 'number: ads that changed; `appUrl`, `lastSeenAt` and the ends of media addresses do not count',
+  gone: 'string[] | null: ids of the last gathering that are no longer found; null unless both are complete',
+  'missing?': 'number: ads that were read and that the dataset no longer has',
+  'sinceLast?': 'SinceLast: what changed since the last complete gathering of the same question',
+  complete: 'boolean: whether all ads that match are read',
+  stopped:
+    'string: why it ended: `end`, `maxAds`, `maxCredits`, `budget`, `usage_limit`, `deadline`, `estimate`, `error`, `shutdown`',
+  'error?': 'string: the kind of error that stopped it',
+  'problem?': 'string: what that error says',
+  'next?': 'string: how to continue',
+  'note?': 'string: what else to know, in words',
+  'estimate?': 'Estimate: what reading the rest costs; always there with `maxCredits: 0`',
+  summary: 'string: what was read, in words and numbers',
+} satisfies FieldsOf<GatherOutput>;
+
+export const resultObjects = {
+  Estimate: {
+    ads: 'number | null: ads that match',
+    pages: 'number | null: calls that reading them takes',
+    credits: 'number | null: their price; 0 where nothing is left to read',
+    'atMost?': 'number: the most it can be, where `credits` is null for want of prices',
+  },
+  SinceLast: {
+    gatheredAt: 'string: when the last complete gathering of the same question was made',
+    fresh: 'number: ads that are new since then',
+    updated: 'number: ads that changed since then',
+    gone: 'number: ads that are no longer found',
+  },
+} satisfies Record<string, FieldMeanings>;

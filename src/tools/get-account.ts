@@ -1,5 +1,5 @@
 import { AccountView, accountText, viewAccount } from '../present/account.ts';
-import { defineTool, noArguments, readOnly } from './tool.ts';
+import { defineTool, type FieldMeanings, noArguments, readOnly } from './tool.ts';
 
 export const getAccount = defineTool({
   name: 'get_account',
@@ -16,3 +16,12 @@ export const getAccount = defineTool({
   },
   render: accountText,
 });
+
+/** For docs alone: see `FieldMeanings`. */
+export const resultFields = {
+  userId: 'string: id of the user',
+  billingUserId: 'string: who pays',
+  'planId?': 'string: plan',
+  isTeamMember: 'boolean: whether the user belongs to a team',
+  'subscriptionStatus?': 'string: state of the subscription',
+} satisfies FieldMeanings;

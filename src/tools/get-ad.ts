@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { AdView, adText, viewAd } from '../present/ad.ts';
 import type { Detail } from '../present/values.ts';
 import { itemTokens } from './pager.ts';
-import { adId, defineTool, detail, fresh, readOnly, seen } from './tool.ts';
+import { adId, defineTool, detail, type FieldMeanings, fresh, readOnly, seen } from './tool.ts';
 
 export const getAd = defineTool({
   name: 'get_ad',
@@ -26,3 +26,9 @@ export const getAd = defineTool({
     return seenIn ? `Copy from ${seenIn}; get_ad without seen may show more.\n${text}` : text;
   },
 });
+
+/** For docs alone: see `FieldMeanings`. */
+export const resultFields = {
+  ad: 'Ad: the ad',
+  'seenIn?': 'string: the list that this copy is from, with `seen: true`; it may be shorter',
+} satisfies FieldMeanings;

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { Spending, spendingText } from '../credits/ledger.ts';
 import { creditsText, viewCredits } from '../present/account.ts';
-import { defineTool, noArguments, readOnly } from './tool.ts';
+import { defineTool, type FieldMeanings, noArguments, readOnly } from './tool.ts';
 
 export const getCredits = defineTool({
   name: 'get_credits',
@@ -23,3 +23,30 @@ export const getCredits = defineTool({
   },
   render: (output) => `${creditsText(output)}\n${spendingText(output.thisServer)}`,
 });
+
+/** For docs alone: see `FieldMeanings`. */
+export const resultFields = {
+  credits: 'number: credits left in this period',
+  'creditsMax?': 'number: credits of a period',
+  'periodStart?': 'number: in seconds since 1970',
+  'periodEnd?': 'number: in seconds since 1970',
+  'periodStartsOn?': 'string: the same as a day',
+  'periodEndsOn?': 'string: the same as a day',
+  'usageLimit?': 'UsageLimit: the hourly and the daily window',
+  'hourlyLeft?': 'number: credits left in this hour',
+  'dailyLeft?': 'number: credits left on this day',
+  'planId?': 'string: plan of the account',
+  billingUserId: 'string: who pays',
+  thisServer: 'Spent: what this server spent for you, and what calls cost',
+} satisfies FieldMeanings;
+
+export const resultObjects = {
+  UsageLimit: {
+    isLimitReached: 'boolean: whether a window is full',
+    limitType: 'string: none, hourly, daily',
+    hourlyCredits: 'number: credits used in this hour',
+    hourlyLimit: 'number: how many there are',
+    dailyCredits: 'number: credits used on this day',
+    dailyLimit: 'number: how many there are',
+  },
+} satisfies Record<string, FieldMeanings>;

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { PageView, pageText, viewPage } from '../present/page.ts';
 import type { Detail } from '../present/values.ts';
 import { itemTokens } from './pager.ts';
-import { defineTool, detail, fresh, readOnly } from './tool.ts';
+import { defineTool, detail, type FieldMeanings, fresh, readOnly } from './tool.ts';
 
 export const getPage = defineTool({
   name: 'get_page',
@@ -19,3 +19,6 @@ export const getPage = defineTool({
   },
   render: ({ page }, { detail }, { resultTokens }) => pageText(page, detail, itemTokens(resultTokens)),
 });
+
+/** For docs alone: see `FieldMeanings`. */
+export const resultFields = { page: 'Page: the advertiser' } satisfies FieldMeanings;

@@ -3,7 +3,7 @@ import { cleanLabel, labelId, maxLabel, maxValue, storedLabel } from '../dataset
 import { count } from '../present/list-text.ts';
 import { listed, word } from '../present/safe-text.ts';
 import { idKey } from '../state/dataset.ts';
-import { defineTool, isShort, mustBeShort } from './tool.ts';
+import { defineTool, type FieldMeanings, isShort, mustBeShort } from './tool.ts';
 
 /** A text of one line that is cleaned before it is measured. */
 const cleanText = (max: number, least: number) =>
@@ -74,3 +74,11 @@ export const labelAds = defineTool({
 });
 
 const endsWithProcess = 'Labels are in memory: they end with the process of this server.';
+
+/** For docs alone: see `FieldMeanings`. */
+export const resultFields = {
+  labelled: 'number: labels that were written, or removed with `remove`',
+  unknown: 'string[]: ids that are not in the dataset',
+  ads: 'number: ads whose labels changed',
+  'note?': 'string: what else to know, in words',
+} satisfies FieldMeanings;

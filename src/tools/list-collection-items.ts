@@ -3,7 +3,17 @@ import { CollectionView, collectionText, viewCollection } from '../present/accou
 import type { AdView } from '../present/ad.ts';
 import type { PageView } from '../present/page.ts';
 import { adViews, listForBoard, pageViews, paginate, paging } from './pager.ts';
-import { collectionId, cursor, defineListTool, detail, fresh, itemsLimit, itemType, readOnly } from './tool.ts';
+import {
+  collectionId,
+  cursor,
+  defineListTool,
+  detail,
+  type FieldMeanings,
+  fresh,
+  itemsLimit,
+  itemType,
+  readOnly,
+} from './tool.ts';
 
 export const listCollectionItems = defineListTool({
   name: 'list_collection_items',
@@ -43,3 +53,10 @@ export const listCollectionItems = defineListTool({
       context,
     ),
 });
+
+/** For docs alone: see `FieldMeanings`. */
+export const resultFields = {
+  collection: 'Collection: the collection',
+  itemType: 'string: `ads` or `pages`',
+  items: 'object[]: [ads](#ad) or [pages](#page)',
+} satisfies FieldMeanings;

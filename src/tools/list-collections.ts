@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { CollectionView, collectionListText, viewCollection } from '../present/account.ts';
 import { cursorMismatch, type ItemViews, paginate, paging } from './pager.ts';
-import { cursor, defineListTool, readOnly } from './tool.ts';
+import { cursor, defineListTool, type FieldMeanings, readOnly } from './tool.ts';
 
 const views: ItemViews<CollectionView> = {
   name: 'collections',
@@ -47,3 +47,6 @@ export const listCollections = defineListTool({
       context,
     ),
 });
+
+/** For docs alone: see `FieldMeanings`. */
+export const resultFields = { items: 'Collection[]: the collections' } satisfies FieldMeanings;

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { AdView } from '../present/ad.ts';
 import { adViews, listForBoard, paginate, paging } from './pager.ts';
-import { cursor, defineListTool, detail, filters, fresh, readOnly, searchLimit } from './tool.ts';
+import { cursor, defineListTool, detail, type FieldMeanings, filters, fresh, readOnly, searchLimit } from './tool.ts';
 
 export const searchAds = defineListTool({
   name: 'search_ads',
@@ -31,3 +31,6 @@ export const searchAds = defineListTool({
       context,
     ),
 });
+
+/** For docs alone: see `FieldMeanings`. */
+export const resultFields = { items: 'Ad[]: the ads' } satisfies FieldMeanings;

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { PageView } from '../present/page.ts';
 import { pageViews, paginate, paging } from './pager.ts';
-import { cursor, defineListTool, detail, filters, fresh, readOnly, searchLimit } from './tool.ts';
+import { cursor, defineListTool, detail, type FieldMeanings, filters, fresh, readOnly, searchLimit } from './tool.ts';
 
 export const searchPages = defineListTool({
   name: 'search_pages',
@@ -25,3 +25,6 @@ export const searchPages = defineListTool({
       context,
     ),
 });
+
+/** For docs alone: see `FieldMeanings`. */
+export const resultFields = { items: 'Page[]: the advertisers' } satisfies FieldMeanings;

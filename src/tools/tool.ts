@@ -15,6 +15,19 @@ import type { Dataset } from '../state/dataset.ts';
 import type { ExportedFile, Exports } from '../state/exports.ts';
 import type { CursorMemory } from '../state/state.ts';
 
+/**
+ * What each field of a result means: its type, a colon, and its meaning; `?` after a name marks a field that may be
+ * missing. A type with a capital letter is an object of its own, in `resultObjects` or, where several tools share it, in
+ * `scripts/docs/result-fields.ts`. Each tool's file exports these as `resultFields`, beside the tool and not in it: only
+ * docs read them. In the schemas that the server lists, every conversation would pay for them.
+ */
+export type FieldMeanings = Record<string, string>;
+
+/** The fields of a type, with their marks: what is added to the type or taken from it shows here. */
+export type FieldsOf<Type> = {
+  [Name in keyof Type & string as undefined extends Type[Name] ? `${Name}?` : Name]-?: string;
+};
+
 /** All four tool annotations of MCP (specification, *Tools*). */
 interface Annotations {
   readOnlyHint: boolean;

@@ -6,7 +6,7 @@ import { joined, quote, word } from '../present/safe-text.ts';
 import { clampLines, fitsWithin } from '../present/tokens.ts';
 import { dataPerText, type Fields, idOf } from '../present/values.ts';
 import { objectOf, type StoredItem } from '../state/item-versions.ts';
-import { defineListTool, jpegContent, readOnly } from './tool.ts';
+import { defineListTool, type FieldMeanings, jpegContent, readOnly } from './tool.ts';
 
 /** Some hosts bring a picture a turn late, and models then describe what they have not seen. */
 const note =
@@ -129,3 +129,29 @@ function tilesWithin(tiles: readonly AdTile[], tokens: number): AdTile[] {
   if (fitsWithin(JSON.stringify(tiles), tokens)) return [...tiles];
   return tiles.map(({ number, id, shown, reason }) => ({ number, id, shown, ...(reason && { reason }) }));
 }
+
+/** For docs alone: see `FieldMeanings`. */
+export const resultFields = {
+  tiles: 'Tile[]: the ads of the sheet',
+  note: 'string: how to read the sheet',
+} satisfies FieldMeanings;
+
+export const resultObjects = {
+  Tile: {
+    number: 'number: the number on the sheet',
+    id: 'string: the ad',
+    shown: 'boolean: whether its picture is there',
+    'reason?': 'string: why not',
+    'pageName?': 'string: the advertiser, as data',
+    'headline?': 'string: as data',
+    'displayFormat?': 'string: IMAGE, VIDEO and others',
+    'startedAt?': 'string: when it started',
+    'endDate?': 'string: when it ended',
+    'lastSeen?': 'string: the day it was last seen',
+    'daysRunning?': 'number: from its start to its end, or to when it was last seen',
+    'stillRunning?': 'boolean: missing where nobody knows',
+    'firstCard?': 'string: copy of the first card, where the headline is missing or a template',
+    'creative?': 'string: its pictures, videos and cards, where `displayFormat` does not say it',
+    'picture?': 'string: what is shown, where it is not simply the ad: a still, a card, a portrait',
+  },
+} satisfies Record<string, FieldMeanings>;

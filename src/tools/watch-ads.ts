@@ -10,7 +10,7 @@ import { quote, sanitizeLine } from '../present/safe-text.ts';
 import { estimateTokens, truncate } from '../present/tokens.ts';
 import { dataPerText } from '../present/values.ts';
 import type { OwnRecords } from '../state/own-records.ts';
-import { adFilters, checkQuestion, collectionId, defineTool, split } from './tool.ts';
+import { adFilters, checkQuestion, collectionId, defineTool, type FieldMeanings, split } from './tool.ts';
 
 const maxName = 80;
 /** The most characters of filters and split together, as JSON. */
@@ -131,3 +131,26 @@ function watchText(watch: ReturnType<typeof viewsOf>[number]): string {
       : `checked ${minute(checkedAt)}: ${count(ads ?? 0, 'ad')}, ${complete ? 'complete' : 'not complete'}`;
   return `${quote(name)}: ${asks}; at most ${count(maxCredits, 'credit')}${room} a check; ${last}.`;
 }
+
+/** For docs alone: see `FieldMeanings`. */
+export const resultFields = {
+  watches: 'Watch[]: all watches',
+  'stored?': 'string: the watch that was stored',
+  'ended?': 'string: the watch that was ended',
+  'note?': 'string: what else to know, in words',
+} satisfies FieldMeanings;
+
+export const resultObjects = {
+  Watch: {
+    name: 'string: its name',
+    'filters?': 'object: its question',
+    'split?': 'object[]: its parts',
+    'shortened?': 'boolean: whether its question is left out, for want of room',
+    'collectionId?': 'string: the collection it reads',
+    'maxAds?': 'number: most ads of a check',
+    maxCredits: 'number: most credits of a check',
+    checkedAt: 'string | null: when it was last checked',
+    ads: 'number | null: how many ads that check read',
+    complete: 'boolean | null: whether it read all',
+  },
+} satisfies Record<string, FieldMeanings>;

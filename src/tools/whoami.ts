@@ -1,5 +1,5 @@
 import { IdentityView, identityText, viewIdentity } from '../present/account.ts';
-import { defineTool, noArguments, readOnly } from './tool.ts';
+import { defineTool, type FieldMeanings, noArguments, readOnly } from './tool.ts';
 
 export const whoami = defineTool({
   name: 'whoami',
@@ -16,3 +16,25 @@ export const whoami = defineTool({
   },
   render: identityText,
 });
+
+/** For docs alone: see `FieldMeanings`. */
+export const resultFields = {
+  authenticated: 'boolean: whether the key is accepted',
+  authSource: 'string: `api_key`',
+  user: 'User: whose key it is',
+  'apiKey?': 'Key: the key, without its secret part',
+  'oauthClientId?': 'string: the client, where the service uses OAuth',
+} satisfies FieldMeanings;
+
+export const resultObjects = {
+  User: {
+    userId: 'string: id of the user',
+    billingUserId: 'string: who pays',
+    'name?': 'string: name',
+    'emailAddress?': 'string: address',
+    planId: 'string: plan',
+    isTeamMember: 'boolean: whether the user belongs to a team',
+    subscriptionStatus: 'string: state of the subscription',
+  },
+  Key: { id: 'string: id of the key', name: 'string: its name', keyPrefix: 'string: how it begins' },
+} satisfies Record<string, FieldMeanings>;

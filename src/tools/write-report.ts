@@ -12,7 +12,7 @@ import { type CardAd, cardOf } from '../reports/card.ts';
 import { maxTableRows, type Report, type ReportSection, reportHtml } from '../reports/report.ts';
 import { type DatasetContents, idKey } from '../state/dataset.ts';
 import { objectOf, type StoredItem } from '../state/item-versions.ts';
-import { defineListTool, fileName, linkTo, locationText, type ToolContext } from './tool.ts';
+import { defineListTool, type FieldMeanings, fileName, linkTo, locationText, type ToolContext } from './tool.ts';
 
 const Section = z.strictObject({
   heading: z.string().min(1).max(200),
@@ -227,3 +227,20 @@ async function methodOf(sections: readonly SectionInput[], contents: DatasetCont
     statements,
   };
 }
+
+/** For docs alone: see `FieldMeanings`. */
+export const resultFields = {
+  uri: 'string: the file as a resource, for an hour',
+  'file?': 'string: its path, where `AD_LIBRARY_FILES` names a folder',
+  bytes: 'number: its size',
+  sections: 'Section[]: what became of each section',
+} satisfies FieldMeanings;
+
+export const resultObjects = {
+  Section: {
+    heading: 'string: as you wrote it',
+    'rows?': 'number | null: rows of its table',
+    'ads?': 'number: ads shown',
+    'problem?': 'string: why a part of it is missing',
+  },
+} satisfies Record<string, FieldMeanings>;

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { always, type Fields } from '../../scripts/docs/result-fields.ts';
+import { always } from '../../scripts/docs/result-fields.ts';
 import { allObjects, fieldsOf, typeAndMeaning } from '../../scripts/docs/results.ts';
 import { tools } from '../../src/tools/catalog.ts';
+import type { FieldMeanings } from '../../src/tools/tool.ts';
 import { makeDemoCalls } from '../support/demo-calls.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
@@ -56,14 +57,14 @@ interface Schema {
 }
 
 /** The objects of a type, `[]` and null aside. */
-const objectOf = (type: string): Fields | undefined => allObjects[/^[A-Z]\w*/.exec(type)?.[0] ?? ''];
+const objectOf = (type: string): FieldMeanings | undefined => allObjects[/^[A-Z]\w*/.exec(type)?.[0] ?? ''];
 
-function described(fields: Fields, name: string): string | undefined {
+function described(fields: FieldMeanings, name: string): string | undefined {
   const text = fields[name] ?? fields[`${name}?`];
   return text && typeAndMeaning(text)[0];
 }
 
-function missingIn({ properties = {} }: Schema, fields: Fields, path: string): string[] {
+function missingIn({ properties = {} }: Schema, fields: FieldMeanings, path: string): string[] {
   return Object.entries(properties).flatMap(([name, schema]) => {
     const type = described(fields, name);
     if (type === undefined) return [`${path}.${name}`];
@@ -72,7 +73,7 @@ function missingIn({ properties = {} }: Schema, fields: Fields, path: string): s
   });
 }
 
-function mismatches(value: object, fields: Fields, path: string): string[] {
+function mismatches(value: object, fields: FieldMeanings, path: string): string[] {
   const missing = Object.keys(fields)
     .filter((name) => !name.endsWith('?') && !(name in value))
     .map((name) => `${path}.${name} is missing`);
