@@ -18,3 +18,19 @@ function shown(fallback: unknown): string {
 }
 
 export const withSettings = (page: string): string => replaceMarked(page, 'settings', settingsTable());
+
+/** The key is each caller's own; files and the local library are not for http; the image fixes host and port. */
+const notPassed: SettingName[] = ['apiKey', 'files', 'database', 'searchFilters', 'host', 'port'];
+
+/** compose.yaml, with a line for each setting that http takes. Defaults that stand there stay. */
+export function withPassedSettings(compose: string): string {
+  const [before, lines, after] = compose.split(/(?<=environment: &settings\n)((?: +AD_LIBRARY_.*\n)+)/);
+  if (lines === undefined) throw new Error('compose.yaml has no settings to write.');
+  const known = lines.trimEnd().split('\n');
+  const missing = (Object.keys(settings) as SettingName[])
+    .filter((name) => !notPassed.includes(name))
+    .map((name) => settings[name].variable)
+    .filter((variable) => !compose.includes(`    ${variable}: `))
+    .map((variable) => `    ${variable}: \${${variable}:-}`);
+  return `${before}${[...known, ...missing].join('\n')}\n${after}`;
+}

@@ -10,7 +10,7 @@ import { withQuestions } from './questions.ts';
 import { withPackage } from './registry-file.ts';
 import { withResults } from './results.ts';
 import { withSessions } from './sessions.ts';
-import { withSettings } from './settings-table.ts';
+import { withPassedSettings, withSettings } from './settings-table.ts';
 import { withTools, withToolsInFull } from './tools-table.ts';
 import { withTypes } from './types.ts';
 
@@ -32,6 +32,7 @@ await rewrite('docs/tools.md', (page) => withExamples(withToolsInFull(page)));
 await rewrite('docs/results.md', withResults);
 await rewrite('docs/sessions.md', withSessions);
 await rewrite('docs/settings.md', withSettings);
+await rewrite('compose.yaml', withPassedSettings);
 await rewrite('docs/host-evidence.md', withHosts);
 await rewrite('docs/programs.md', withTypes);
 await rewrite(

@@ -7,7 +7,7 @@ import { replaceMarked } from '../../scripts/docs/marked.ts';
 import { withQuestions } from '../../scripts/docs/questions.ts';
 import { withResults } from '../../scripts/docs/results.ts';
 import { withSessions } from '../../scripts/docs/sessions.ts';
-import { withSettings } from '../../scripts/docs/settings-table.ts';
+import { withPassedSettings, withSettings } from '../../scripts/docs/settings-table.ts';
 import { firstSentences, withTools, withToolsInFull } from '../../scripts/docs/tools-table.ts';
 import { withTypes } from '../../scripts/docs/types.ts';
 import { settings } from '../../src/config/settings.ts';
@@ -30,6 +30,7 @@ const generated: [part: string, file: string, write: (page: string) => string | 
   ['the hosts', 'docs/host-evidence.md', withHosts],
   ['the types of the package', 'docs/programs.md', withTypes],
   ['the settings', 'docs/settings.md', withSettings],
+  ['the settings that are passed on', 'compose.yaml', withPassedSettings],
   ['the questions, as the demo answers them', 'README.md', withQuestions],
   ['the links that install', 'README.md', withInstallLinks],
   ['the sessions, as the demo gives them', 'docs/sessions.md', withSessions],
