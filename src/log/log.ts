@@ -177,12 +177,19 @@ function textsIn(value: unknown, texts: string[] = []): string[] {
   return texts;
 }
 
-/** The same value where nothing changes. */
-function mapTexts<Value>(value: Value, change: (text: string) => string): Value {
+/** How deep a key is looked for: what is nested deeper is masked as a whole, since it was paid for and may not fail. */
+const maxDepth = 1000;
+
+/** Maps all texts of a value. Returns the value itself if nothing changes. */
+function mapTexts<Value>(value: Value, change: (text: string) => string, depth = 0): Value {
   if (typeof value === 'string') return change(value) as Value;
   if (typeof value !== 'object' || value === null) return value;
+  if (depth > maxDepth) return mask as Value;
   const own = value as Record<string, unknown>;
-  const entries = Object.entries(own).map(([name, item]): [string, unknown] => [change(name), mapTexts(item, change)]);
+  const entries = Object.entries(own).map(([name, item]): [string, unknown] => [
+    change(name),
+    mapTexts(item, change, depth + 1),
+  ]);
   if (entries.every(([name, item]) => Object.hasOwn(own, name) && own[name] === item)) return value;
   return (Array.isArray(value) ? entries.map(([_, item]) => item) : Object.fromEntries(entries)) as Value;
 }

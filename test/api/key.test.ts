@@ -7,7 +7,7 @@ import { keyMasker } from '../../src/log/log.ts';
 import { adOf, serveAds } from '../support/ad-service.ts';
 import { connectHttp } from '../support/clients.ts';
 import { everyTool } from '../support/every-tool.ts';
-import { ad, json, page, paid, refusal } from '../support/faulty-upstream.ts';
+import { ad, bytes, json, page, paid, refusal } from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
 import { callOf, startHttp, until } from '../support/http.ts';
 import { hexOf, key, revealed, written } from '../support/key-encodings.ts';
@@ -105,6 +105,20 @@ test('text around the key stays; a part without the usual prefix is masked too, 
     ...{ headline: headline.replace(key, '***'), body: 'see *** now' },
     ...{ ctaType: 'key *** they say', offerLink: 'ends with ***', note: 'svc_live_other & 100 %' },
   });
+});
+
+test('however deep an answer is nested that holds the key, it is shown without it, and what it cost', async ({
+  upstream,
+  start,
+}) => {
+  const depth = 20_000;
+  const deep = `${'['.repeat(depth)}"${key}"${']'.repeat(depth)}`;
+  upstream.does(bytes(`{"items":[{"id":"1","body":"it is ${key}","x":${deep}}],"hasMore":false}`, paid(3)));
+  const { raw, data, isError } = await (await start()).call('search_ads', { detail: 'full' });
+  expect(isError).toBe(false);
+  expect(data.receipt).toMatchObject({ charged: 3 });
+  expect(JSON.stringify(raw)).toContain('it is ***');
+  expect(JSON.stringify(raw)).not.toContain(key);
 });
 
 test('a short key that is an ordinary word is not masked in ads', async ({ upstream, start }) => {
