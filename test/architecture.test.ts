@@ -44,10 +44,11 @@ const beginnings = ['src/cli/run.ts', 'src/cli/serve.ts', 'src/cli/call.ts', 'sr
 /** Who may import whom: the line that docs/architecture.md draws, and what hangs off it. */
 const mayImport: Record<string, string[]> = {
   'src/version.ts': ['package.json'],
+  'src/process.ts': [],
   log: ['log'],
   api: ['api'],
   credits: ['credits', 'api'],
-  state: ['state', 'credits', 'api'],
+  state: ['state', 'credits', 'api', 'src/process.ts'],
   answers: ['answers', 'state', 'credits', 'api'],
   workers: ['workers', 'api'],
   present: ['present'],
@@ -61,7 +62,7 @@ const mayImport: Record<string, string[]> = {
   mcp: ['mcp', 'board', 'tools', 'dataset', 'pictures', 'present', 'answers', 'state', 'credits', 'api', 'log'],
   serve: ['serve', 'mcp', 'pictures', 'present', 'state', 'api', 'log'],
   raster: ['raster'],
-  library: ['library', 'reports', 'pictures', 'language', 'present', 'api'],
+  library: ['library', 'reports', 'pictures', 'language', 'present', 'api', 'src/process.ts'],
   config: ['config', 'api', 'log'],
   'src/app.ts': [
     'api',

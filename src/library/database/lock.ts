@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { type ProcessIdentity, stateOf, thisProcess } from '../../process.ts';
 import { ApiError } from '../service/request.ts';
 
 /**
@@ -11,15 +12,7 @@ import { ApiError } from '../service/request.ts';
  * it runs. A note that nobody renews is taken over, except from a process that this machine can see and that is only
  * suspended: it could finish a write at any time.
  */
-export type Owner = {
-  pid: number;
-  /** When the process started, in the system's ticks, because process numbers are used again. */
-  started: string | null;
-  /** The running kernel and the process namespace of `pid`; null where the system does not tell. */
-  host: string | null;
-  token: string;
-  url: string | null;
-};
+export type Owner = ProcessIdentity & { token: string; url: string | null };
 
 /** Milliseconds. */
 const defaultTiming = {
@@ -192,34 +185,7 @@ function ownerIn(note: string): Owner | undefined {
   }
 }
 
-export const thisOwner = (): Owner => ({
-  ...processAt(process.pid),
-  pid: process.pid,
-  token: randomBytes(24).toString('hex'),
-  url: null,
-});
-
-/** Hosts are equal only for processes that see each other's numbers: same boot of the same kernel, same namespace. */
-function processAt(pid: number): Pick<Owner, 'host' | 'started'> {
-  try {
-    const boot = fs.readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
-    const host = `${boot} ${fs.readlinkSync('/proc/self/ns/pid')}`;
-    const stat = fs.existsSync(`/proc/${pid}`) ? fs.readFileSync(`/proc/${pid}/stat`, 'utf8') : '';
-    // The second field is the program's name, which may hold anything. A process that has ended stays listed, as Z,
-    // until its parent asks for its exit code.
-    const [state, ...fields] = stat.replace(/^.*\) /s, '').split(' ');
-    return { host, started: state === 'Z' ? null : (fields[18] ?? null) };
-  } catch {
-    return { host: null, started: null };
-  }
-}
-
-/** Whether the owner runs; `unknown` for processes that cannot be seen from here. */
-function stateOf({ pid, started, host }: Owner): 'running' | 'ended' | 'unknown' {
-  const seen = processAt(pid);
-  if (host === null || started === null || host !== seen.host) return 'unknown';
-  return seen.started === started ? 'running' : 'ended';
-}
+export const thisOwner = (): Owner => ({ ...thisProcess(), token: randomBytes(24).toString('hex'), url: null });
 
 /** Which file it is. Inode numbers are not used again while a file is open. */
 const identityOf = (file: number) => namesOf(fs.fstatSync(file, { bigint: true }));

@@ -1,9 +1,9 @@
 import { hash, randomUUID } from 'node:crypto';
-import { readFileSync, readlinkSync, rmSync } from 'node:fs';
+import { lstatSync, readFileSync, rmSync } from 'node:fs';
 import { mkdir, open, stat, writeFile } from 'node:fs/promises';
-import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { stateOf, thisProcess } from '../../process.ts';
 import { memoryTurns } from '../memory-state.ts';
 import { type Turns, tooBusy } from '../turns.ts';
 
@@ -28,11 +28,11 @@ async function takeLock(path: string, { signal, lookMs }: LockOptions): Promise<
   await makeFolder(dirname(path));
   let known = '';
   for (let unchangedMs = 0; !(await create(path, owner)); unchangedMs += lookMs) {
-    const note = noteAt(path);
-    if (note !== known) unchangedMs = 0;
-    known = note;
-    if (hasEnded(note) || unchangedMs >= leaseMs) removeIf(path, note);
-    else await wait(lookMs, undefined, { signal });
+    const version = versionAt(path);
+    if (version !== known) unchangedMs = 0;
+    known = version;
+    if (hasEnded(noteAt(path)) || unchangedMs >= leaseMs) await removeLost(path, version, unchangedMs);
+    await wait(lookMs, undefined, { signal });
   }
   let renewals = 0;
   const renewal = setInterval(() => {
@@ -41,7 +41,8 @@ async function takeLock(path: string, { signal, lookMs }: LockOptions): Promise<
   }, renewMs).unref();
   return () => {
     clearInterval(renewal);
-    removeIf(path, owner);
+    // At once, since the process may end now.
+    if (noteAt(path).startsWith(owner)) rmSync(path, { force: true });
   };
 }
 
@@ -66,45 +67,44 @@ async function create(path: string, owner: string): Promise<boolean> {
   }
 }
 
-/** The name of the owner, and how often the lock was renewed. */
+/** The name of the owner, and how often the lock was renewed. Where it is no file, reading might not end. */
 function noteAt(path: string): string {
   try {
-    return readFileSync(path, 'utf8');
+    return lstatSync(path).isFile() ? readFileSync(path, 'utf8') : '';
   } catch {
     return '';
   }
 }
 
-/** Unless it was renewed or changed hands meanwhile. At once, since the process may end now. */
-function removeIf(path: string, note: string): void {
-  if (noteAt(path).startsWith(note)) rmSync(path, { force: true });
+/** Differs whenever a lock was made or renewed, also where nothing can be read. */
+function versionAt(path: string): string {
+  const file = lstatSync(path, { throwIfNoEntry: false });
+  return file === undefined ? '' : `${file.ino} ${file.ctimeMs} ${noteAt(path)}`;
 }
 
-/** A new name for something that this process owns: `pid machine id`. */
-export const ownName = () => `${process.pid} ${machine()} ${randomUUID()}`;
-
-/**
- * The same for processes that see each other's numbers: of one boot of a kernel, and one namespace. Containers may have
- * one host name in common, so it is only for systems without namespaces.
- */
-function machine(): string {
+/** The lock of an owner that is gone. One process at a time: another one would remove what was taken since it looked. */
+async function removeLost(path: string, version: string, unchangedMs: number): Promise<void> {
+  const removal = `${path}.removal`;
+  // It takes no time, unless it was killed.
+  if (unchangedMs >= 2 * leaseMs) rmSync(removal, { force: true });
+  if (!(await create(removal, ''))) return;
   try {
-    return `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()}/${readlinkSync('/proc/self/ns/pid')}`;
-  } catch {
-    return hostname();
+    if (versionAt(path) === version) rmSync(path, { force: true });
+  } finally {
+    rmSync(removal, { force: true });
   }
 }
 
-/** Whether the process of a name, `pid machine …`, is gone; one that is not seen from here is not known to be. */
+/** A new name for something that this process owns: `pid host id started`. */
+export function ownName(): string {
+  const { pid, host, started } = thisProcess();
+  return [pid, host, randomUUID(), started].join(' ');
+}
+
+/** Whether the process of a name is gone; a process that is not seen from here is not known to be. */
 export function hasEnded(name: string): boolean {
-  const [pid, of] = name.split(' ');
-  if (!/^\d+$/.test(pid ?? '') || of !== machine()) return false;
-  try {
-    process.kill(Number(pid), 0);
-    return false;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ESRCH';
-  }
+  const [pid = '', host = '', , started] = name.split(' ');
+  return /^\d+$/.test(pid) && stateOf({ pid: Number(pid), host, started: started || null }) === 'ended';
 }
 
 /** Turns over all processes that use a folder. @param files the folder that a person chose */

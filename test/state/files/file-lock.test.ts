@@ -1,9 +1,13 @@
 import { spawnSync } from 'node:child_process';
+import { hash } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { buildSync } from 'esbuild';
 import { expect, test } from 'vitest';
-import { fileTurns, hasEnded } from '../../../src/state/files/file-lock.ts';
+import { fileTurns, hasEnded, ownName } from '../../../src/state/files/file-lock.ts';
 import type { Turns } from '../../../src/state/turns.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
@@ -38,11 +42,38 @@ test('the turn of a process that was killed is free, and one of another machine 
   // Another container may have the host name of this one, and numbers its processes anew.
   const contained = `${pid} ${hostname()} contained`;
   expect(hasEnded(contained)).toBe(process.platform !== 'linux');
+  // What is no file at all is nobody's, and holds nobody up.
+  const odd = join(folder, 'turns', hash('sha256', 'odd').slice(0, 32));
+  if (process.platform !== 'win32') spawnSync('mkfifo', [odd]);
+  const oddTurn = fileTurns(folder).take('odd', never());
   for (const owner of [own.replace(/^\d+/, String(pid)), contained]) {
     await writeFile(join(folder, 'turns', name), owner);
     (await fileTurns(folder).take('a question', never()))();
-    expect(await turnsIn(folder)).toEqual([]);
+    expect(await turnsIn(folder)).not.toContain(name);
   }
+  (await oddTurn)();
+  expect(await turnsIn(folder)).toEqual([]);
+});
+
+test('the lock of a process that was killed is taken by one at a time, however many find it', async () => {
+  const folder = join(root, 'lost');
+  const program = join(root, 'taking-child.mjs');
+  const { pathname } = new URL('taking-child.ts', import.meta.url);
+  buildSync({ entryPoints: [pathname], outfile: program, bundle: true, platform: 'node', format: 'esm' });
+  await mkdir(folder);
+  const { pid } = spawnSync(process.execPath, ['--version']);
+  const lost = ownName().replace(/^\d+/, String(pid));
+  const paths = Array.from({ length: 10 }, (_, index) => join(folder, `${index}`));
+  for (const path of paths) await writeFile(`${path}.lock`, lost);
+  const [shared, threads] = [new SharedArrayBuffer(12), 6];
+  const workers = Array.from(
+    { length: threads },
+    () => new Worker(program, { workerData: { paths, shared, threads } }),
+  );
+  await Promise.all(workers.map((worker) => once(worker, 'exit')));
+  const [arrived, inside, met] = new Int32Array(shared);
+  expect({ arrived, inside, met }).toEqual({ arrived: threads * paths.length, inside: 0, met: 0 });
+  expect(await readdir(folder)).toEqual([]);
 });
 
 test('whoever waits in vain is busy; where nothing can be written, nobody waits', async () => {

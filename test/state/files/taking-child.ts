@@ -1,0 +1,26 @@
+import fs from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
+import { workerData } from 'node:worker_threads';
+import { locked } from '../../../src/state/files/file-lock.ts';
+
+/** Takes one lock after the other together with other threads, and counts how often somebody else had it, too. */
+const { paths, shared, threads } = workerData as { paths: string[]; shared: SharedArrayBuffer; threads: number };
+/** A busy machine may hold a thread up before it removes a file. */
+const { rmSync } = fs;
+fs.rmSync = (...args) => {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 40 * Math.random());
+  rmSync(...args);
+};
+syncBuiltinESMExports();
+
+const [arrived, inside, met] = [0, 1, 2];
+const counts = new Int32Array(shared);
+for (const [index, path] of paths.entries()) {
+  Atomics.add(counts, arrived, 1);
+  while (Atomics.load(counts, arrived) < threads * (index + 1)) await new Promise(setImmediate);
+  await locked(path, async () => {
+    if (Atomics.add(counts, inside, 1) > 0) Atomics.add(counts, met, 1);
+    await new Promise((resolve) => setTimeout(resolve, 3));
+    Atomics.sub(counts, inside, 1);
+  });
+}
