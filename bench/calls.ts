@@ -7,10 +7,9 @@
  */
 import { spawn } from 'node:child_process';
 import type { AddressInfo } from 'node:net';
-import { fileURLToPath } from 'node:url';
 import { Agent, request } from 'undici';
 import { command, serveHttp } from '../test/support/process.ts';
-import { startChild } from './child.ts';
+import { bundledSdkServer, startChild } from './child.ts';
 import type { PageOfAds } from './page-of-ads.ts';
 import { addRow } from './row.ts';
 
@@ -126,13 +125,10 @@ async function compare(name: string, server: Way, sdk: Way): Promise<boolean> {
 
 const { ads, bytes, source } = page.ready;
 say(`node ${process.version}, ${ads} ads, ${bytes.toLocaleString('en')} bytes, ${source}; medians`);
-const stdio = await compare(
-  'stdio',
-  await overStdio(command().args),
-  await overStdio(['--import', 'tsx', fileURLToPath(new URL('sdk-server.ts', import.meta.url)), 'stdio', baseUrl]),
-);
+const sdkServer = await bundledSdkServer();
+const stdio = await compare('stdio', await overStdio(command().args), await overStdio([sdkServer, 'stdio', baseUrl]));
 const served = await serveHttp(['--base-url', baseUrl]);
-const sdk = await startChild<AddressInfo>('sdk-server.ts', '2025-11-25', baseUrl);
+const sdk = await startChild<AddressInfo>(sdkServer, '2025-11-25', baseUrl);
 const http = await compare(
   'HTTP',
   await overHttp(served.url, served.close),

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { parseArgs } from 'node:util';
 import { Client } from 'undici';
 import { type Served, serveHttp } from '../test/support/process.ts';
-import { startChild } from './child.ts';
+import { bundledSdkServer, startChild } from './child.ts';
 import { residentMegabytes } from './memory.ts';
 import { addRow } from './row.ts';
 
@@ -51,7 +51,8 @@ const say = (line: string) => process.stdout.write(`${line}\n`);
 const upstream = await listening('upstream.ts', values.items);
 const proxy = await listening('proxy.ts', upstream.origin);
 const server = await serveHttp(['--base-url', upstream.origin, '--cache-seconds', '0']);
-const sdks = await Promise.all(revisions.map((revision) => listening('sdk-server.ts', revision, upstream.origin)));
+const sdkServer = await bundledSdkServer();
+const sdks = await Promise.all(revisions.map((revision) => listening(sdkServer, revision, upstream.origin)));
 const bare = target('proxy', '', proxy);
 const alone = revisions.map((revision, at) => target('SDK', revision, sdks[at]));
 const served = { origin: server.origin, process: server.process.child };

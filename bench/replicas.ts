@@ -91,16 +91,18 @@ async function measureAdded(store: string, alone: Fleet, shared: Fleet): Promise
   if (!holds) process.exitCode = 1;
 }
 
-/** Milliseconds in which each of several keys gathers all ads, at the mean. */
+/** Gathers all ads with several keys. Returns the milliseconds of the first: a process that is warm is faster. */
 async function gatherAll(fleet: Fleet, keys: number): Promise<number> {
-  const began = performance.now();
+  let first = 0;
   for (let key = 0; key < keys; key++) {
+    const began = performance.now();
     const caller = callerOf(fleet, `svc_live_key_${key}`);
     const gather = () => caller.call('gather_ads', { filters: {}, maxAds: adsOfKey, maxCredits: 1000 });
     for (let text = ''; !text.includes('"complete":true'); ) text = await gather();
     await caller.close();
+    first ||= performance.now() - began;
   }
-  return (performance.now() - began) / keys;
+  return first;
 }
 
 /** Gathers ads with several keys, and reads them on another replica. */

@@ -4,13 +4,8 @@
  * load; medians. `npm run bench:start [-- ROUNDS]`.
  */
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
 import { command } from '../test/support/process.ts';
-import { startChild } from './child.ts';
+import { bundled, startChild } from './child.ts';
 import { addRow } from './row.ts';
 
 const rounds = Number(process.argv[2] ?? 21);
@@ -47,26 +42,9 @@ function timed(args: readonly string[], env: Record<string, string>): Promise<nu
   });
 }
 
-async function bundledSdk(folder: string): Promise<string> {
-  const outfile = join(folder, 'sdk-alone.mjs');
-  await build({
-    entryPoints: [fileURLToPath(new URL('sdk-alone.ts', import.meta.url))],
-    outfile,
-    bundle: true,
-    format: 'esm',
-    platform: 'node',
-    target: 'node20.19',
-    minifySyntax: true,
-    minifyWhitespace: true,
-  });
-  return outfile;
-}
-
 const median = (values: number[]) => values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0;
 
-const folder = mkdtempSync(join(tmpdir(), 'bench-start-'));
-process.once('exit', () => rmSync(folder, { recursive: true }));
-const sdk = await bundledSdk(folder);
+const sdk = await bundled('sdk-alone.ts');
 const library = await startChild<{ baseUrl: string }>('soak-library.ts', '0');
 const key = { AD_LIBRARY_API_KEY: 'svc_live_bench' };
 
