@@ -62,7 +62,7 @@ export const accountSchedules = fc.record({
 });
 
 type Generated<Some> = Some extends fc.Arbitrary<infer One> ? One : never;
-type AccountSchedule = Generated<typeof accountSchedules>;
+export type AccountSchedule = Generated<typeof accountSchedules>;
 type Charge = Generated<typeof settlement>;
 
 /** A request to the store that has been sent, or whose answer is in progress. */
