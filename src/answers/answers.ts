@@ -178,10 +178,14 @@ export function openAnswers(meter: Pick<Meter, 'send' | 'stated' | 'lost'>, opti
     const name = answerNameOf(call);
     const entry = await cache.begin(tenantId, name);
     if (entry.cached && !call.fresh) return replayed(entry.cached.answer, elapsed() - entry.cached.at);
+    if (call.uncached) {
+      if (entry.cached) await cache.remove(tenantId, name);
+      return ordered(call);
+    }
     const { text, ...sent } = await ordered(call);
     const answer = { cacheId: randomUUID(), ...sent };
     await entry.store({ answer, at: elapsed() });
-    return { text, uncache: () => cache.remove(tenantId, name), ...answer };
+    return { text, ...answer };
   }
 
   /** Numbers an answer by the order in which all answers came. It has that number wherever it is stored. */

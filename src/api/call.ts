@@ -73,6 +73,8 @@ export interface Call {
   signal: AbortSignal;
   /** Asks the service even if the answer is cached. */
   fresh?: boolean | undefined;
+  /** The answer is not cached, because its content is stored elsewhere. */
+  uncached?: boolean | undefined;
   /** Accepts a copy of the ad from a list. */
   seen?: boolean | undefined;
   /** Continues a list that was begun without a limit: its pages have the service's own size. */
@@ -139,8 +141,6 @@ export interface Answer {
   seenIn?: string;
   /** True if an earlier attempt may have been carried out, too. */
   repeated?: true;
-  /** Takes it out of the cache, once what is in it is kept elsewhere. */
-  uncache?(): Promise<void>;
 }
 
 /** The same answer again, for which nothing was sent. */

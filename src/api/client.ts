@@ -27,7 +27,7 @@ import {
 
 /** The parameters of an operation, and how to answer it. */
 type ApiRequest = Partial<
-  Pick<Call, 'path' | 'query' | 'body' | 'fresh' | 'seen' | 'usualSize' | 'callBudget' | 'around'>
+  Pick<Call, 'path' | 'query' | 'body' | 'fresh' | 'uncached' | 'seen' | 'usualSize' | 'callBudget' | 'around'>
 >;
 
 export interface ApiAnswer<Name extends OperationName> extends Answer {

@@ -290,15 +290,13 @@ class Reading {
       if (limit) return limit;
       const found = state.found ?? (known ? known.ads : undefined);
       const left = isFoundTrue && found !== undefined ? Math.max(1, found - state.listed) : Infinity;
-      let answer: ListAnswer;
       try {
-        answer = await this.#readPage({ ...part, state, fresh, onRequest, take }, left);
+        await this.#readPage({ ...part, state, fresh, onRequest, take }, left);
       } catch (error) {
         const stop = stopOf(error, context);
         return stop.error && isRejected(stop.error) ? deadEnd(stop.error) : stop;
       }
       await this.#askMaxAds();
-      if (this.read.size > maxCachedAds) await answer.uncache?.();
       this.#report(state.found);
       // A service inside this process leaves no time in between for anything else.
       await nextTurn();
@@ -310,7 +308,7 @@ class Reading {
   }
 
   /** @param left how many ads are left, as far as is known */
-  async #readPage(part: PartReading, left: number): Promise<ListAnswer> {
+  async #readPage(part: PartReading, left: number): Promise<void> {
     const { context, callBudget } = this.#work;
     const { cursor } = part.state;
     const operation = listOf(part.question);
@@ -336,7 +334,7 @@ class Reading {
     }
   }
 
-  async #send({ question, fresh, onRequest, take }: PartReading, position: PagePosition): Promise<ListAnswer> {
+  async #send({ question, fresh, onRequest, take }: PartReading, position: PagePosition): Promise<void> {
     const { context, callBudget, dataset } = this.#work;
     let taken: Promise<void> | undefined;
     const takeOnce = (answer: ListAnswer) => {
@@ -353,7 +351,9 @@ class Reading {
       return request;
     };
     const listedBy = listOf(question);
-    const answer = await context.api[listedBy]({ ...requestOf(question, position), fresh, callBudget, around });
+    const uncached = this.read.size >= maxCachedAds;
+    const settings = { fresh, uncached, callBudget, around };
+    const answer = await context.api[listedBy]({ ...requestOf(question, position), ...settings });
     const { order, receipt, raw } = answer;
     // The dataset may have evicted the ads of a cached answer.
     if (receipt.age !== undefined) {
@@ -363,7 +363,6 @@ class Reading {
       await dataset.addItems({ type: 'ads', items: () => items, at, order, requestId, listedBy });
     }
     await takeOnce(answer);
-    return answer;
   }
 
   #limit(): Stop | undefined {

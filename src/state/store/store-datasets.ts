@@ -48,10 +48,12 @@ export class StoreDatasets implements Datasets {
   /** The highest number that this replica has seen. */
   #order = 0;
 
+  readonly #sealed: SealedRecords;
   readonly #maxBytesEach: number | undefined;
 
   constructor(shared: Shared, { maxBytes, maxBytesEach }: CopyLimits = copyLimits) {
     this.#shared = shared;
+    this.#sealed = new SealedRecords(shared.seal);
     this.#maxBytesEach = maxBytesEach;
     this.#copies = new LRUCache({ maxSize: maxBytes, sizeCalculation: ({ dataset }) => dataset.bytes });
   }
@@ -97,7 +99,7 @@ export class StoreDatasets implements Datasets {
   }
 
   async #synced(name: string): Promise<MemoryDataset> {
-    const copy = this.#copies.get(name) ?? new DatasetCopy(name, this.#shared, this.#maxBytesEach);
+    const copy = this.#copies.get(name) ?? new DatasetCopy(name, this.#shared.store, this.#sealed, this.#maxBytesEach);
     this.#copies.set(name, copy);
     const dataset = await copy.synced();
     this.#order = Math.max(this.#order, dataset.order);
@@ -117,27 +119,30 @@ export class StoreDatasets implements Datasets {
         failure = error;
         throw error;
       });
-    const bytes = records.reduce((sum, one) => sum + 1000 + (one.kind === 'gathering' ? 0 : one.json.length), 0);
+    const bytes = bytesOf(records);
     const giveUp = (error: unknown) => warn('answers are lost to a dataset', { error: String(error) });
     await retries.do(work, { bytes, giveUp });
     if (failure !== undefined) throw failure;
   }
 
   async #write(name: string, records: readonly DatasetRecord[]): Promise<void> {
-    const { store, seal } = this.#shared;
+    const { store } = this.#shared;
+    const copy = this.#copies.peek(name);
     const byId = new Map<string, DatasetRecord[]>();
     for (const record of records) {
-      const id = itemIdOf(record, (...parts) => seal.name(name, ...parts));
+      const id = itemIdOf(record, (...parts) => this.#shared.seal.name(name, ...parts));
       byId.set(id, [...(byId.get(id) ?? []), record]);
     }
-    for (let ids = [...byId.keys()]; ids.length > 0; ) {
-      const found = await store.items(name, ids);
+    // An item that the copy does not know is new, unless another process was faster.
+    const isKnown = (id: string) => copy === undefined || copy.knows(id);
+    for (let ids = [...byId.keys()], toRead = ids.filter(isKnown); ids.length > 0; toRead = ids) {
+      const found = toRead.length > 0 ? await store.items(name, toRead) : new Map<string, Item>();
       const changes = ids.flatMap((id): ItemChange[] => {
         const before = found.get(id);
         const one = new MemoryDataset();
-        if (before) for (const record of openItem(name, id, before, seal)) one.apply(record);
+        if (before) for (const record of this.#sealed.open(name, id, before.body)) one.apply(record);
         const isChanged = (byId.get(id) ?? []).map((record) => one.apply(record)).includes(true);
-        return isChanged ? [{ id, seq: before?.seq ?? 0, body: closeItem(name, id, one.records(), seal) }] : [];
+        return isChanged ? [{ id, seq: before?.seq ?? 0, body: this.#sealed.close(name, id, [...one.records()]) }] : [];
       });
       ids = changes.length === 0 ? [] : [...(await store.putItems(name, changes, roomIn(store, limits)))];
     }
@@ -185,7 +190,13 @@ const sharedRecords = (shared: Shared, tenantId: string): OwnRecords => ({
     }),
 });
 
-/** It begins with the letter under which it is counted if there is no room for it: gatherings by their first steps. */
+const bytesOf = (records: readonly DatasetRecord[]): number =>
+  records.reduce((sum, one) => sum + 1000 + (one.kind === 'gathering' ? 0 : one.json.length), 0);
+
+/**
+ * The id of an item. Its first letter is the kind under which evicted items are counted; gatherings count by their
+ * first steps.
+ */
 function itemIdOf(record: DatasetRecord, nameOf: (...parts: string[]) => string): string {
   if (record.kind !== 'gathering')
     return `${record.kind[0]}${nameOf(record.kind, record.kind === 'ads' ? idKey(record.id) : record.id)}`;
@@ -194,23 +205,47 @@ function itemIdOf(record: DatasetRecord, nameOf: (...parts: string[]) => string)
   return `${(record.step ?? 0) > 1 ? 's' : 'g'}${nameOf(record.kind, record.id, content)}`;
 }
 
-/** Of zlib: for ads, it takes two thirds of the time of the default, and 3% more room. */
-const level = 3;
+/** Options of zlib. For ads, this level takes two thirds of the time of the default, and 3% more room. */
+const deflate = { level: 3, chunkSize: 4096 };
 
-/** At once: a thread for each of thousands of small texts takes four times as long. */
-function closeItem(name: string, id: string, records: Iterable<DatasetRecord>, seal: Seal): Buffer {
-  return seal.close(`${name} ${id}`, deflateRawSync([...records].map(lineOf).join('\n'), { level }));
-}
+/** Bytes of what this process sealed and has not read yet. */
+const maxUnreadBytes = 16 * MB;
 
-/** What is damaged, or of a version of this program that writes otherwise, is left out. */
-function openItem(name: string, id: string, { body }: Item, seal: Seal): DatasetRecord[] {
-  const opened = seal.open(`${name} ${id}`, body);
-  if (opened === undefined) return [];
-  try {
-    const lines = String(inflateRawSync(opened, { maxOutputLength: maxItemBytes })).split('\n');
-    return lines.flatMap((line) => recordOfLine(line) ?? []);
-  } catch {
-    return [];
+/** Items as they are written: what is known of one ad or page, or one step of a gathering. */
+class SealedRecords {
+  readonly #seal: Seal;
+  /** What this process sealed, until its copy reads it: to open that takes as long as to write it. */
+  readonly #unread = new LRUCache<string, { body: Buffer; records: readonly DatasetRecord[] }>({
+    maxSize: maxUnreadBytes,
+    sizeCalculation: ({ body, records }) => body.length + bytesOf(records),
+  });
+
+  constructor(seal: Seal) {
+    this.#seal = seal;
+  }
+
+  /** Compressed synchronously: a thread for each of thousands of small texts takes four times as long. */
+  close(name: string, id: string, records: readonly DatasetRecord[]): Buffer {
+    const key = `${name} ${id}`;
+    const body = this.#seal.close(key, deflateRawSync(records.map(lineOf).join('\n'), deflate));
+    this.#unread.set(key, { body, records });
+    return body;
+  }
+
+  /** Items that are damaged, or in the form of another version of this program, are left out. */
+  open(name: string, id: string, body: Buffer): readonly DatasetRecord[] {
+    const key = `${name} ${id}`;
+    const own = this.#unread.get(key);
+    this.#unread.delete(key);
+    if (own?.body.equals(body)) return own.records;
+    const opened = this.#seal.open(key, body);
+    if (opened === undefined) return [];
+    try {
+      const lines = String(inflateRawSync(opened, { maxOutputLength: maxItemBytes })).split('\n');
+      return lines.flatMap((line) => recordOfLine(line) ?? []);
+    } catch {
+      return [];
+    }
   }
 }
 
@@ -223,7 +258,8 @@ interface KnownItem {
 /** What this replica has read of a dataset. */
 class DatasetCopy {
   readonly #name: string;
-  readonly #shared: Shared;
+  readonly #store: Pick<Shared['store'], 'itemsSince'>;
+  readonly #sealed: SealedRecords;
   readonly #maxBytes: number | undefined;
   dataset: MemoryDataset;
   #epoch = '';
@@ -233,11 +269,16 @@ class DatasetCopy {
   #next: Promise<MemoryDataset> | undefined;
   #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(name: string, shared: Shared, maxBytes: number | undefined) {
+  constructor(name: string, store: Shared['store'], sealed: SealedRecords, maxBytes: number | undefined) {
     this.#name = name;
-    this.#shared = shared;
+    this.#store = store;
+    this.#sealed = sealed;
     this.#maxBytes = maxBytes;
     this.dataset = new MemoryDataset(maxBytes);
+  }
+
+  knows(id: string): boolean {
+    return this.#known.has(id);
   }
 
   /** The dataset with all that replicas had added when this was called. Callers that wait read it once for all. */
@@ -255,7 +296,7 @@ class DatasetCopy {
 
   async #follow(): Promise<void> {
     for (let isLast = false; !isLast; ) {
-      const part = await this.#shared.store.itemsSince(this.#name, this.#seq);
+      const part = await this.#store.itemsSince(this.#name, this.#seq);
       if (part?.epoch !== this.#epoch && this.#epoch !== '') {
         this.#startOver();
         continue;
@@ -263,7 +304,7 @@ class DatasetCopy {
       if (part === undefined) return;
       this.#epoch = part.epoch;
       for (const { id, seq, body } of part.items) {
-        const records = openItem(this.#name, id, { seq, body }, this.#shared.seal);
+        const records = this.#sealed.open(this.#name, id, body);
         for (const record of records) this.dataset.apply(record);
         this.#known.delete(id);
         this.#known.set(id, { seq, record: records[0] && { kind: records[0].kind, id: records[0].id } });
