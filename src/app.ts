@@ -214,7 +214,11 @@ export async function openCalls(options: CallsOptions): Promise<OpenCalls> {
   const { ledger, windows, rejectedKeys } = state;
   const openLedger = () => memoryCreditLedger({ now: elapsed, maxUnverified: 1 });
   const onLost = (call: Call) => void logLost(log, meter, call);
-  const onError = (error: unknown) => log.error('an answer was not added to the dataset', { error: String(error) });
+  const onError = (error: unknown) => {
+    // It is added once the store is back, and the log has that it is away.
+    if (shared && error instanceof AdLibraryError && error.failure.kind === 'unavailable') return;
+    log.error('an answer was not added to the dataset', { error: String(error) });
+  };
   const network = undiciFetch();
   const { fetch = network.fetch } = upstream;
   const spending = { ledger, windows, budget, openLedger, timeoutMs, now: elapsed };

@@ -446,7 +446,7 @@ const answerBytes = 3 * 1024;
 /** Groups whose last removal is remembered, for reads that began before it. */
 const maxDropped = 10_000;
 
-function memoryAnswers(options: TenantCacheOptions): AnswerCache {
+export function memoryAnswers(options: TenantCacheOptions): AnswerCache {
   const cache = new TenantCache<CachedAnswer>(options);
   const dropped = new LRUCache<string, object>({ max: maxDropped });
   const nameOf = ({ group = '', fingerprint }: AnswerName) => group + fingerprint;

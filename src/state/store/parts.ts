@@ -36,7 +36,13 @@ interface RetryOptions {
   giveUp?(error: unknown): void;
 }
 
-/** What the store has to hear of although it does not answer: tried again until it does, in bounded memory. */
+/** The size of most waiting work, and the share of the room that is reserved for it: settlements and rejected keys. */
+const smallBytes = 1000;
+const partForSmall = 0.25;
+
+/**
+ * Work that must reach the store although the store does not answer: tried again until it succeeds, in bounded memory.
+ */
 export class Retries {
   readonly #waiting = new Set<Waiting>();
   readonly #maxBytes: number;
@@ -47,12 +53,16 @@ export class Retries {
     this.#maxBytes = maxBytes;
   }
 
-  /** Does it now, or whenever it works. Work that was done although it seemed to fail is done again: it has to mind. */
-  async do(work: () => Promise<unknown>, { bytes = 1000, giveUp = () => {} }: RetryOptions = {}): Promise<void> {
+  /**
+   * Does the work now, or when the store answers again. Work may run again although it succeeded, so it must tolerate
+   * that.
+   */
+  async do(work: () => Promise<unknown>, { bytes = smallBytes, giveUp = () => {} }: RetryOptions = {}): Promise<void> {
     try {
       await work();
     } catch (error) {
-      if (!isAway(error) || this.#bytes + bytes > this.#maxBytes) return giveUp(error);
+      const room = bytes > smallBytes ? (1 - partForSmall) * this.#maxBytes : this.#maxBytes;
+      if (!isAway(error) || this.#bytes + bytes > room) return giveUp(error);
       this.#bytes += bytes;
       this.#waiting.add({ work, giveUp, bytes });
     }

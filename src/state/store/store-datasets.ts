@@ -47,6 +47,8 @@ export class StoreDatasets implements Datasets {
   readonly #copies: LRUCache<string, DatasetCopy>;
   /** The highest number that this replica has seen. */
   #order = 0;
+  /** Whether there is no room for items that wait for the store, which is logged once. */
+  #isLosing = false;
 
   readonly #sealed: SealedRecords;
   readonly #maxBytesEach: number | undefined;
@@ -114,14 +116,18 @@ export class StoreDatasets implements Datasets {
     if (records.length === 0) return;
     const { retries, warn } = this.#shared;
     let failure: unknown;
-    const work = () =>
-      this.#write(name, records).catch((error) => {
+    const work = async () => {
+      await this.#write(name, records).catch((error) => {
         failure = error;
         throw error;
       });
-    const bytes = bytesOf(records);
-    const giveUp = (error: unknown) => warn('answers are lost to a dataset', { error: String(error) });
-    await retries.do(work, { bytes, giveUp });
+      this.#isLosing = false;
+    };
+    const giveUp = (error: unknown) => {
+      if (!this.#isLosing) warn('answers are lost to a dataset', { error: String(error) });
+      this.#isLosing = true;
+    };
+    await retries.do(work, { bytes: bytesOf(records), giveUp });
     if (failure !== undefined) throw failure;
   }
 

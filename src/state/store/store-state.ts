@@ -6,7 +6,7 @@ import { AdLibraryError, type Answer, type AnswerName, type OperationName } from
 import type { FullWindow, FullWindows } from '../../credits/ledger.ts';
 import type { Datasets } from '../dataset.ts';
 import { type ExportedFile, type ExportStore, exportTtl, maxExportBytes } from '../exports.ts';
-import { type MemoryStateOptions, memoryCursors } from '../memory-state.ts';
+import { type MemoryStateOptions, memoryAnswers, memoryCursors } from '../memory-state.ts';
 import { recordKinds } from '../own-records.ts';
 import type { AnswerCache, CachedAnswer, CursorMemory, CursorState, RejectedKeys, State } from '../state.ts';
 import { type Turns, turnsOver } from '../turns.ts';
@@ -26,7 +26,11 @@ const MB = 1024 * 1024;
 const startMs = 1000;
 /** Bytes of work that waits until the store takes it. */
 const maxWaiting = 96 * MB;
-/** What a key has of cursors and exported files in the store. */
+/** Bytes of answers that the store did not take. */
+const maxOwnAnswers = 64 * MB;
+/** Bytes that it takes to remember that such an answer is to be shared later. */
+const sharedLaterBytes = 2000;
+/** The limits of a key's cursors and exported files in the store. */
 const cursorLimits = { ttlMs: day, maxBytes: 2 * MB };
 const exportLimits = { ttlMs: exportTtl, maxBytes: 64 * MB };
 const maxExports = 50;
@@ -169,14 +173,21 @@ interface WrittenCache {
 }
 
 /**
- * The cached answers of all replicas. While the store is away, nothing is cached, and found is what this process has seen
- * in it, except for what a write at another replica may have made old.
+ * The cached answers of all replicas. While the store is away, this process uses answers that it has seen there and
+ * caches its own new answers, except for answers that a write at another replica may have made stale.
  */
 function sharedAnswers(shared: Shared, removals: Removals, { ttl, now }: MemoryStateOptions): AnswerCache {
   const { documents, store, retries, keyOf, stampOf } = shared;
   const keyFor = (tenantId: string, { group = '', fingerprint }: AnswerName) =>
     keyOf(tenantId, 'answer', group, fingerprint);
-  /** What the schemas made of answers that this process knows. */
+  /** Answers that the store did not take. */
+  const own = memoryAnswers({ maxBytes: maxOwnAnswers, ttl, now });
+  const newer = async (tenantId: string, name: AnswerName, found: CachedAnswer | undefined) => {
+    const kept = await own.get(tenantId, name);
+    if (kept === undefined || found === undefined) return kept ?? found;
+    return (kept.answer.order ?? 0) > (found.answer.order ?? 0) ? kept : found;
+  };
+  /** The parsed values of answers that this process knows. */
   const opened = new WeakMap<WrittenCache, Answer>();
   const answerIn = (written: WrittenCache, { fingerprint }: AnswerName): Answer => {
     const [operation] = JSON.parse(fingerprint) as [OperationName];
@@ -198,27 +209,51 @@ function sharedAnswers(shared: Shared, removals: Removals, { ttl, now }: MemoryS
     const age = known.now + known.ageMs - known.doc.at;
     return age < ttl ? { answer: answerIn(known.doc, name), at: now() - age } : undefined;
   };
+  /** Shares such an answer once the store takes it, unless the store has a newer one. */
+  const share = async (tenantId: string, name: AnswerName) => {
+    const kept = await own.get(tenantId, name);
+    if (kept === undefined || store.isTight()) return;
+    const { order = 0 } = kept.answer;
+    await documents.update<WrittenCache, void>(keyFor(tenantId, name), (doc, time) => {
+      if (doc && (doc.answer.order ?? 0) >= order) return { result: undefined };
+      const age = now() - kept.at;
+      const next = { seen: '', answer: writeAnswer(kept.answer), at: time - age };
+      return { next, ttlMs: ttl - age, result: undefined };
+    });
+    await own.remove(tenantId, name);
+  };
   return {
     get: (tenantId, name) =>
       look(tenantId, name).then(
-        ({ cached }) => cached,
-        () => seenBefore(tenantId, name),
+        ({ cached }) => newer(tenantId, name, cached),
+        () => newer(tenantId, name, seenBefore(tenantId, name)),
       ),
     begin: async (tenantId, name) => {
-      // What is written while the store is away is not kept, but what was seen there is older, and forgotten.
       const away = () => ({ cached: seenBefore(tenantId, name), stamp: name.group === undefined ? '' : undefined });
       const { cached, stamp } = await look(tenantId, name).catch(away);
       return {
-        cached,
-        store: async ({ answer }: CachedAnswer) => {
-          if (stamp === undefined || store.isTight()) return;
-          const next = (at: number): WrittenCache => ({ seen: stamp, answer: writeAnswer(answer), at });
-          // The store does not take it, or it is nested too deep.
-          await documents.write(keyFor(tenantId, name), next, ttl).catch(() => {});
+        cached: await newer(tenantId, name, cached),
+        store: async (kept: CachedAnswer) => {
+          if (stamp === undefined) return;
+          const next = (at: number): WrittenCache => ({ seen: stamp, answer: writeAnswer(kept.answer), at });
+          const { store: keep } = await own.begin(tenantId, name);
+          try {
+            if (store.isTight()) throw stateUnavailable();
+            await documents.write(keyFor(tenantId, name), next, ttl);
+            await own.remove(tenantId, name);
+          } catch {
+            // The store does not take it, has little room, or it is nested too deep.
+            if (name.group !== undefined) return;
+            await keep(kept);
+            await retries.do(() => share(tenantId, name), { bytes: sharedLaterBytes });
+          }
         },
       };
     },
-    remove: (tenantId, name) => documents.write(keyFor(tenantId, name), () => null).catch(() => {}),
+    remove: async (tenantId, name) => {
+      await own.remove(tenantId, name);
+      await documents.write(keyFor(tenantId, name), () => null).catch(() => {});
+    },
     invalidate: (tenantId, group) => removals.add(retries, tenantId, group),
   };
 }

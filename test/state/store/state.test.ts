@@ -223,11 +223,15 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
   });
 
   describe('with little room', () => {
-    test('answers are no longer kept, so that spending finds some', async () => {
+    test('answers are kept by each replica alone, so that spending finds some', async () => {
       const [one, other] = await two();
       one.network.isTight = true;
       await one.store(answer.raw);
       expect(await other.answers.get('t', name)).toBeUndefined();
+      const ofAd = { ...name, group: undefined };
+      await (await one.answers.begin('t', ofAd)).store({ answer, at: Date.now() });
+      expect(await one.answers.get('t', ofAd)).toMatchObject({ answer });
+      expect(await other.answers.get('t', ofAd)).toBeUndefined();
       await other.ledger.settle('t', { charged: 1, uncertain: 0, isPaidAnswer: true });
       expect(await one.ledger.read('t')).toMatchObject({ spent: 1 });
     });
@@ -294,15 +298,57 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
       await one.during('away', async () => {
         for (let at = 0; at < 50 && one.warned.join().indexOf('lost') < 0; at++)
           await add(await one.dataset(), at, { id: `${at}`, body: 'x'.repeat(4_000_000) }).catch(() => {});
-        expect(one.warned.join()).toContain('answers are lost to a dataset');
+        const lost = () => one.warned.filter((warning) => warning === 'answers are lost to a dataset');
+        expect(lost()).toHaveLength(1);
+        for (const id of ['x', 'y'])
+          await add(await one.dataset(), 60, { id, body: 'x'.repeat(4_000_000) }).catch(() => {});
+        expect(lost()).toHaveLength(1);
+        // There is room for what is small, all the same.
+        await one.rejectedKeys.add('t');
+        expect(await one.rejectedKeys.has('t')).toBe(true);
       });
     });
   }
 
-  test('answers that are nested too deep are not kept, and fail nobody', async () => {
+  test('lists of collections that are nested too deep are not kept, and fail nobody', async () => {
     const one = await join();
     await one.store(tooDeep);
     expect(await one.answers.get('t', name)).toBeUndefined();
+  });
+
+  test('what is paid for while the store is away is kept by that replica, and handed on unless there is something newer', async () => {
+    const [one, other] = await two();
+    const ofAd = { ...name, group: undefined };
+    let order = 0;
+    const store = async ({ answers }: Joined, said: string) => {
+      const sent = { ...answer, raw: { id: '1', said }, order: ++order };
+      await (await answers.begin('t', ofAd)).store({ answer: sent, at: Date.now() });
+    };
+    const saidBy = async ({ answers }: Joined, tenantId = 't') =>
+      (await answers.get(tenantId, ofAd))?.answer.raw as { said: string } | undefined;
+    await store(one, 'before');
+    await one.during('away', async () => {
+      await store(one, 'meanwhile');
+      // A list of a collection may have been changed through another replica.
+      await one.store(answer.raw);
+      expect(await one.answers.get('t', name)).toBeUndefined();
+      expect(await saidBy(one)).toMatchObject({ said: 'meanwhile' });
+      expect(await saidBy(one, 'other')).toBeUndefined();
+    });
+    expect(await saidBy(one)).toMatchObject({ said: 'meanwhile' });
+    // It is handed on, unless another replica has a newer one.
+    await expect.poll(() => saidBy(other)).toMatchObject({ said: 'meanwhile' });
+    await one.during('away', async () => {
+      await store(one, 'older');
+      await store(other, 'after');
+      await one.cursorsOf('t').remember('@1', { searchParams: {} });
+    });
+    await expect.poll(() => other.cursorsOf('t').recall('@1')).toBeDefined();
+    for (const replica of [one, other]) expect(await saidBy(replica)).toMatchObject({ said: 'after' });
+    await one.during('away', () => store(one, 'again'));
+    expect(await saidBy(one)).toMatchObject({ said: 'again' });
+    await one.answers.remove('t', ofAd);
+    expect(await saidBy(one)).toBeUndefined();
   });
 
   describe('datasets', () => {
