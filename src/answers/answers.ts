@@ -124,7 +124,8 @@ export function openAnswers(meter: Pick<Meter, 'send' | 'stated' | 'lost'>, opti
   }
 
   function start(name: string, call: Call): SharedCall {
-    const started: SharedCall = { call, isPaid: false, ...inFlight.start(call, claimed) };
+    const { join, settled, isAborted } = inFlight.start(call, claims ? (one) => claimed(one, claims) : sent);
+    const started: SharedCall = { call, isPaid: false, join, settled, isAborted };
     shared.set(name, started);
     void started.settled.then(() => leave(name, started));
     return started;
@@ -135,8 +136,7 @@ export function openAnswers(meter: Pick<Meter, 'send' | 'stated' | 'lost'>, opti
   }
 
   /** Lets one replica send the call. If that one dies, the others do not send it again: it may have been charged. */
-  async function claimed(call: Call): Promise<Answer> {
-    if (claims === undefined) return sent(call);
+  async function claimed(call: Call, claims: CallClaims): Promise<Answer> {
     const claim = await claims.claim(call, (id) => meter.lost(call, id));
     if (claim.kind === 'lost') throw lostCall();
     if (claim.kind === 'ended') {

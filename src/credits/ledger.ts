@@ -74,8 +74,8 @@ export interface Settlement {
   remaining?: number | undefined;
   /** The spending counts for longer, as if it had happened just now. */
   keeps?: true;
-  /** Adds what was learned to the prices. */
-  learn?(prices: Prices): void;
+  /** The prices with what was learned; the same ones if that is nothing new. */
+  learn?(prices: Prices): Prices;
 }
 
 /** A reading of the balance. Two of them show what the calls in between were charged. */

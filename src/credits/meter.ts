@@ -108,16 +108,16 @@ export function openMeter(service: Send, options: MeterOptions): Meter {
     return own ? [own, ...budgetsOf(call)] : budgetsOf(call);
   };
   /** A connection knows the prices that any call with its key has shown. */
-  const learnPrices = async ({ tenantId, connection }: TenantOrConnection) => {
-    if (connection?.budget === undefined) return;
+  const learnPrices = async (tenantId: string, connection: Connection) => {
     const account = accountOf(connection);
     const [{ prices }, known] = await Promise.all([ledger.estimate(tenantId), ledger.estimate(account)]);
     if ([...prices].every(([operation, table]) => isDeepStrictEqual(table, known.prices.get(operation)))) return;
-    await ledger.settle(account, { ...nothing, learn: (learned) => copyPrices(prices, learned) });
+    await ledger.settle(account, { ...nothing, learn: (learned) => new Map([...learned, ...prices]) });
   };
   const askCredits = creditsAsker(options);
   const metered: Send = async (call) => {
-    await learnPrices(call);
+    const { tenantId, connection } = call;
+    if (connection?.budget !== undefined) await learnPrices(tenantId, connection);
     return sendWithin(limitsOf(call), call, { service, askCredits });
   };
   const usage = usageWindows({ ledger, windows, now, askCredits: (call) => askCredits(metered, call) });
@@ -161,7 +161,7 @@ export function openMeter(service: Send, options: MeterOptions): Meter {
       const own: Bounded = { ledger: openLedger(), account: tenantId, budget: maxCredits, of: 'tool call' };
       const { prices } = await ledger.estimate(tenantId);
       // It starts with the prices that the tenant's calls have shown so far.
-      await own.ledger.settle(tenantId, { ...nothing, learn: (learned) => copyPrices(prices, learned) });
+      await own.ledger.settle(tenantId, { ...nothing, learn: (learned) => new Map([...learned, ...prices]) });
       const opened = callBudgetOf(own, budgetsOf(caller));
       limits.set(opened, own);
       return opened;
@@ -211,7 +211,8 @@ async function sendWithin(limits: readonly Limit[], call: Call, sending: Sending
   let outcome: Outcome = { error: undefined };
   try {
     for (const limit of limits) holds.push(await hold(limit, call));
-    await recordBalance(holds, readBalance);
+    const measured = holds.filter(({ isMeasured }) => isMeasured);
+    if (measured.length > 0) await recordBalance(measured, readBalance);
     const answer = await sending.service(Object.assign({}, call, { paid: holds.at(-1)?.paid ?? call.operation.gated }));
     outcome = { answer };
     return answer;
@@ -322,10 +323,9 @@ async function settle({ limit, lease, paid, isMeasured }: Hold, call: Call, ende
       uncertain,
       isPaidAnswer: answer !== undefined && operation.gated,
       remaining: answer?.receipt.remaining ?? balance ?? undefined,
-      learn: (prices) => {
-        // The charge of a failure is a price, too, but for an unknown number of items.
-        if (isStated && (answer || charged > 0)) learnPrice(prices, call, answer ?? noItems, charged);
-      },
+      // The charge of a failure is a price, too, but for an unknown number of items.
+      learn: (prices) =>
+        isStated && (answer || charged > 0) ? learnPrice(prices, call, answer ?? noItems, charged) : prices,
     },
     lease,
   );
@@ -361,9 +361,7 @@ async function estimateCharge({ limit, lease, isMeasured }: Hold, call: Call, en
 }
 
 /** Records the balance before a call, and what late charges of an earlier call of unknown outcome have taken from it. */
-async function recordBalance(holds: readonly Hold[], readBalance: () => Promise<number | undefined>): Promise<void> {
-  const measured = holds.filter(({ isMeasured }) => isMeasured);
-  if (measured.length === 0) return;
+async function recordBalance(measured: readonly Hold[], readBalance: () => Promise<number | undefined>): Promise<void> {
   const credits = await readBalance();
   for (const {
     limit: { ledger, account },
@@ -579,10 +577,6 @@ function maxPage(prices: Prices, { operation, max, left }: { operation: Operatio
 }
 
 const pageOf = (operation: Operation, limit: number): PricedCall => ({ operation, query: { limit } });
-
-const copyPrices = (from: Prices, to: Prices) => {
-  for (const [name, table] of from) to.set(name, structuredClone(table));
-};
 
 const leftText = (limit: number, spent: number, day?: string) =>
   `Of ${limit} credits${day === undefined ? '' : ` for ${day} (UTC)`} ${Math.round(spent * 1e6) / 1e6} are spent or reserved, and no page is sure to cost as little as the rest.`;

@@ -42,30 +42,36 @@ interface PriceRule {
 /** Sizes remembered for one operation. Bounded, because callers choose them. */
 const maxSizes = 32;
 
-/** Learns from a stated charge. A free answer that brought or added nothing tells nothing about prices. */
-export function learnPrice(prices: Prices, call: Call, { value }: Pick<Answer, 'value'>, charged: number): void {
+/**
+ * What a stated charge adds to the prices: the same ones, unchanged, if it says nothing new. A free answer that brought or
+ * added nothing tells nothing about prices.
+ */
+export function learnPrice(prices: Prices, call: Call, { value }: Pick<Answer, 'value'>, charged: number): Prices {
+  const { operation } = call;
   const { items, hasMore, added } = value as { items?: unknown; hasMore?: unknown; added?: unknown };
   const count = isList(call) && Array.isArray(items) ? items.length : 1;
-  if (charged === 0 && (count === 0 || added === false)) return;
-  const table: PriceTable = prices.get(call.operation.name) ?? { bySize: new Map() };
-  prices.set(call.operation.name, table);
+  if (charged === 0 && (count === 0 || added === false)) return prices;
+  const known = prices.get(operation.name);
   const isUnsizedRest = isContinued(call) && !isSized(call) && !call.usualSize;
-  if (hasMore === true && !isSized(call) && !isUnsizedRest) table.page = count;
-  const { page = call.operation.defaultLimit ?? 0 } = table;
-  const size = isUnsizedRest && count <= page ? page : pageSizeOf(call, table);
-  if (size === undefined) {
-    table.unsized = withCharge(table.unsized, { items: count, charged });
-    return;
-  }
-  table.bySize.set(size, withCharge(table.bySize.get(size), { items: Math.min(count, size), charged }));
+  const page = hasMore === true && !isSized(call) && !isUnsizedRest ? count : known?.page;
+  const table: PriceTable = { bySize: new Map(), ...known, ...(page !== undefined && { page }) };
+  const { page: usual = operation.defaultLimit ?? 0 } = table;
+  const size = isUnsizedRest && count <= usual ? usual : pageSizeOf(call, table);
+  const before = size === undefined ? table.unsized : table.bySize.get(size);
+  const after = withCharge(before, { items: Math.min(count, size ?? count), charged });
+  if (after === before && page === known?.page) return prices;
+  if (size === undefined) table.unsized = after;
+  else table.bySize = new Map([...table.bySize, [size, after]]);
   if (table.bySize.size > maxSizes) forgetOne(table);
+  return new Map([...prices, [operation.name, table]]);
 }
 
 function withCharge(seen: SizePrice | undefined, { items, charged }: Omit<SizePrice, 'any'>): SizePrice {
   if (seen === undefined) return { any: charged, items, charged };
   const any = Math.max(charged, seen.any);
   const isFuller = items > seen.items || (items === seen.items && charged > seen.charged);
-  return isFuller ? { any, items, charged } : { ...seen, any };
+  if (isFuller) return { any, items, charged };
+  return any === seen.any ? seen : { ...seen, any };
 }
 
 /**

@@ -36,11 +36,11 @@ export function bindV2(catalog: Catalog, session: Session): Server {
   server.setRequestHandler('prompts/get', ({ params }) =>
     catalog.getPrompt(params, (problem) => new ProtocolError(ProtocolErrorCode.InvalidParams, problem)),
   );
-  server.setRequestHandler('skills/list', { params: z.looseObject({}) }, () => ({
+  server.setRequestHandler('skills/list', listSkills, () => ({
     skills: catalog.skills,
     ...listHint,
   }));
-  server.setRequestHandler('skills/get', { params: z.looseObject({ uri: z.string() }) }, ({ uri }) => ({
+  server.setRequestHandler('skills/get', getSkill, ({ uri }) => ({
     ...catalog.getSkill(uri, (problem) => new ProtocolError(ProtocolErrorCode.InvalidParams, problem)),
     ...listHint,
   }));
@@ -57,6 +57,10 @@ export function bindV2(catalog: Catalog, session: Session): Server {
   });
   return server;
 }
+
+/** This SDK has no schemas for skills (SEP-2640). There is a server for each request, so the schemas are made once. */
+const listSkills = { params: z.looseObject({}) };
+const getSkill = { params: z.looseObject({ uri: z.string() }) };
 
 /** The request schemas of this SDK, by method. */
 export const requestsV2: RequestSchemas = {

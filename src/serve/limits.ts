@@ -72,16 +72,20 @@ export function limitWork(inner: Catalog, options: LimitOptions): Limits {
     inside++;
     byTenant.set(tenantId, own);
     const arrived = now();
-    // Work may begin late, but not after the time it has.
-    const waiting = new AbortController();
-    const timer = setTimeout(() => waiting.abort(tooLate), inner.timeoutMs);
-    const leave = follow(waiting, [signal]);
+    let wait: ReturnType<typeof waitAtMost> | undefined;
+    /** Work may begin late, but not after the time it has. */
+    const waiting = () => {
+      wait ??= waitAtMost(inner.timeoutMs - (now() - arrived), signal);
+      return wait.signal;
+    };
     try {
-      return await own.with(waiting.signal, async () => {
+      return await own.with(waiting, async () => {
+        signal.throwIfAborted();
         // While a key waits here for its own answers to be read, it takes no place of others.
-        if (!(await answers.reserve(answer, tenantId, await work.bytes(), waiting.signal))) throw tooMuch();
-        return all.with(waiting.signal, async () => {
-          clearTimeout(timer);
+        if (!(await answers.reserve(answer, tenantId, await work.bytes(), waiting))) throw tooMuch();
+        return all.with(waiting, async () => {
+          wait?.end();
+          signal.throwIfAborted();
           const started = now();
           const result = await work.run(started - arrived);
           usual += (now() - started - usual) / 16;
@@ -93,8 +97,7 @@ export function limitWork(inner: Catalog, options: LimitOptions): Limits {
       if (error !== tooLate) throw error;
       return work.refuse(busy(1));
     } finally {
-      clearTimeout(timer);
-      leave();
+      wait?.end();
       if (own.taken + own.waiting === 0) byTenant.delete(tenantId);
       // Nobody waits for the answer, so none is made.
       if (signal.aborted) answers.left(answer);
@@ -105,7 +108,9 @@ export function limitWork(inner: Catalog, options: LimitOptions): Limits {
 
   const callTool = (call: ToolCall): Promise<ToolResult> =>
     limited({
-      ...{ tenantId: call.tenantId, signal: call.signal, answer: call.answer },
+      tenantId: call.tenantId,
+      signal: call.signal,
+      answer: call.answer,
       bytes: () => resultBytes,
       run: (waitedMs) => inner.callTool(waitedMs > 0 ? { ...call, waitedMs } : call),
       refuse: (error) => {
@@ -118,7 +123,9 @@ export function limitWork(inner: Catalog, options: LimitOptions): Limits {
   const readResource = (read: ResourceRead): Promise<ResourceContents> => {
     let found: FoundResource;
     return limited({
-      ...{ tenantId: read.tenantId, signal: read.signal, answer: read.answer },
+      tenantId: read.tenantId,
+      signal: read.signal,
+      answer: read.answer,
       bytes: async () => {
         found = await inner.findResource(read);
         return found.memory;
@@ -143,6 +150,20 @@ export function limitWork(inner: Catalog, options: LimitOptions): Limits {
   };
 }
 
+/** A signal that aborts with that of a caller, or when what it waits for would begin too late. */
+function waitAtMost(ms: number, signal: AbortSignal) {
+  const controller = new AbortController();
+  const timer = setTimeout(() => controller.abort(tooLate), ms);
+  const leave = follow(controller, [signal]);
+  return {
+    signal: controller.signal,
+    end: () => {
+      clearTimeout(timer);
+      leave();
+    },
+  };
+}
+
 /**
  * Lets a number of jobs run at once. The others wait, and the first to come is the first to begin. A job that has begun
  * is not referenced here, because its answer may be large.
@@ -160,11 +181,10 @@ export class Places {
     return this.#waiting.size;
   }
 
-  /** Rejects with the signal's reason if that aborts before there is a place. */
-  async with<Result>(signal: AbortSignal | undefined, work: () => Promise<Result>): Promise<Result> {
-    signal?.throwIfAborted();
+  /** @param waiting asked only where there is no place yet: rejects with the signal's reason if that aborts before */
+  async with<Result>(waiting: (() => AbortSignal) | undefined, work: () => Promise<Result>): Promise<Result> {
     if (this.taken < this.#atOnce) this.taken++;
-    else await this.#wait(signal);
+    else await this.#wait(waiting?.());
     try {
       return await work();
     } finally {
@@ -184,6 +204,7 @@ export class Places {
       };
       const begin = () => end(resolve);
       const leave = () => end(() => reject(signal?.reason));
+      if (signal?.aborted) return leave();
       this.#waiting.add(begin);
       signal?.addEventListener('abort', leave);
     });
@@ -232,10 +253,14 @@ export class AnswerMemory<Answer> {
     this.#bounds = bounds;
   }
 
-  /** Waits for room for so many bytes of an answer, and takes it. Resolves to false if no room is as large. */
-  async reserve(answer: Answer, tenantId: string, bytes: number, signal?: AbortSignal): Promise<boolean> {
+  /**
+   * Waits for room for so many bytes of an answer, and takes it. Resolves to false if the answer is larger than all the
+   * room.
+   * @param waiting asked only where there is no room yet: rejects with the signal's reason if that aborts before
+   */
+  async reserve(answer: Answer, tenantId: string, bytes: number, waiting?: () => AbortSignal): Promise<boolean> {
     if (bytes > this.#bounds.maxPerTenant) return false;
-    while (!this.#makeRoom(tenantId, bytes)) await this.#change(signal);
+    while (!this.#makeRoom(tenantId, bytes)) await this.#change(waiting?.());
     if (!this.#bounds.hasEnded?.(answer)) this.#hold(answer, { tenantId, bytes, state: 'being made' });
     return true;
   }

@@ -36,13 +36,15 @@ test('answers never hold more than there is room for, and whoever waits gets roo
         const isNew = !held.has(answer) && ![...waiting.values()].some((one) => one.answer === answer);
         if (does === 'reserve' && isNew) {
           const leave = new AbortController();
-          const reserved = answers.reserve(answer, tenantOf(answer), bytes, leave.signal).then(
-            (isHeld) => {
-              expect(isHeld).toBe(bytes <= maxPerTenant);
-              if (isHeld) held.set(answer, bytes);
-            },
-            () => expect(leave.signal.aborted).toBe(true),
-          );
+          const reserved = answers
+            .reserve(answer, tenantOf(answer), bytes, () => leave.signal)
+            .then(
+              (isHeld) => {
+                expect(isHeld).toBe(bytes <= maxPerTenant);
+                if (isHeld) held.set(answer, bytes);
+              },
+              () => expect(leave.signal.aborted).toBe(true),
+            );
           waiting.set(reserved, { answer, leave });
           void reserved.then(() => waiting.delete(reserved));
         }

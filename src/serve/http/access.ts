@@ -97,9 +97,11 @@ interface Network {
 export function createAddressOf(proxy: Network | undefined): AddressOf {
   const proxies = new BlockList();
   if (proxy) proxies.addSubnet(proxy.address, proxy.prefix, proxy.family);
+  const isProxy = (address: string) =>
+    proxy !== undefined && address !== '' && proxies.check(address, isIP(address) === 4 ? 'ipv4' : 'ipv6');
   return (context) => {
     const remote = plainAddress(getConnInfo(context).remote.address);
-    if (remote === '' || !proxies.check(remote, isIP(remote) === 4 ? 'ipv4' : 'ipv6')) return networkOf(remote);
+    if (!isProxy(remote)) return networkOf(remote);
     return networkOf(plainAddress(context.req.header('x-forwarded-for')?.split(',').at(-1)) || remote);
   };
 }

@@ -145,7 +145,8 @@ const maxResultBytes = 256 * 1024;
 async function tooManyKeys(context: Context<Authenticated>, callers: Callers): Promise<Response | undefined> {
   const { tenantId, connection } = context.get('credentials');
   // The key of a connection was accepted before.
-  const seconds = connection ? undefined : await callers.keys.admit(tenantId, callers.addressOf(context));
+  if (connection || (await callers.keys.isKnown(tenantId))) return undefined;
+  const seconds = await callers.keys.admit(tenantId, callers.addressOf(context));
   if (seconds === undefined) return undefined;
   context.header('Retry-After', String(seconds));
   return refuse(context, 429, 'Too many unknown keys came from this address.');

@@ -86,7 +86,8 @@ function earlierRevisions(catalog: Catalog): Serve {
       forget();
       throw error;
     });
-    if (!isEvents(answer)) forget();
+    // Reading the headers of an answer makes an object of them, and most are no stream.
+    if (!isStream || !isEvents(answer)) forget();
     return answer;
   };
 }

@@ -97,7 +97,7 @@ export function createClients(options: ClientsOptions): Clients {
     try {
       const opened = await agent;
       const request = () => documentAt(url, opened, options.userAgent);
-      const text = await slots.with(AbortSignal.timeout(limits.waitMs), request);
+      const text = await slots.with(() => AbortSignal.timeout(limits.waitMs), request);
       const client = clientIn(text, url);
       if (!('problem' in client)) documents.set(url.href, client);
       return client;

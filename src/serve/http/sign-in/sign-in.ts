@@ -265,8 +265,9 @@ export function createSignIn(options: SignInOptions): SignIn {
     checksOf.set(address, own);
     const tooLate = AbortSignal.timeout(checkMs);
     const signal = AbortSignal.any([tooLate, left]);
+    const waiting = () => signal;
     try {
-      await own.with(signal, () => checks.with(signal, check));
+      await own.with(waiting, () => checks.with(waiting, check));
     } catch (error) {
       throw error === tooLate.reason ? new AdLibraryError({ kind: 'busy' }) : error;
     } finally {
