@@ -29,7 +29,7 @@ import { isObject } from '../present/values.ts';
 import type { Exports } from '../state/exports.ts';
 import type { OpenState } from '../state/open-state.ts';
 import { toolName } from '../tools/catalog.ts';
-import { createViewMemo, cursorSigner } from '../tools/pager.ts';
+import { createViewMemo, signCursor } from '../tools/pager.ts';
 import type {
   CallerContext,
   ImageContent,
@@ -389,12 +389,7 @@ export function openCallContexts(options: CallContextOptions): OpenCalls {
   return {
     callsOf(caller) {
       const { tenantId, apiKey, connection, signal } = caller;
-      let signer: ((text: string) => string) | undefined;
-      const sign = (text: string) => {
-        signer ??= cursorSigner(apiKey);
-        return signer(text);
-      };
-      // Not among the calls of the tool: it is free, whether the service says so or not.
+      // This call is not counted as a call of the tool: it is free, whether the service states that or not.
       const whoami = () => apiOf({ tenantId, apiKey, signal }).whoami();
       return {
         api: apiOf(caller),
@@ -411,7 +406,7 @@ export function openCallContexts(options: CallContextOptions): OpenCalls {
         takeTurn: (name) => state.turns.take(`${tenantId} ${name}`, signal),
         pictures: async () => (await options.pictures()).of(tenantId),
         viewMemo,
-        cursors: { sign, ...state.cursorsOf(tenantId) },
+        cursors: { sign: (text) => signCursor(apiKey, text), ...state.cursorsOf(tenantId) },
       };
     },
     exportsOf(tenantId) {

@@ -5,7 +5,6 @@ import { AdLibraryError, canonical, invalidRequest, type OperationName } from '.
 import { type AdView, adListText, viewAd, type WrittenAds } from '../present/ad.ts';
 import { appUrlPattern, type ListFrame, notesText, type Price, serviceNotes } from '../present/list-text.ts';
 import { type PageView, pageListText, viewPage } from '../present/page.ts';
-import { word } from '../present/safe-text.ts';
 import { fit } from '../present/tokens.ts';
 import { type Detail, dataPerText, dayOf } from '../present/values.ts';
 import type { Cursors, Rendered, ToolContext, ViewMemo } from './tool.ts';
@@ -288,16 +287,13 @@ interface PageListing extends Listing {
 
 /** The first character of every cursor of this server. */
 const marker = '@';
-/** `IgnoreAllPreviousInstructions`. */
-const camelSentence = /(?:[A-Z]?[a-z]{2,}){4}/;
 /** Characters of a service cursor inside a cursor of this server. */
 const maxEmbedded = 1000;
 
 /**
- * Writes a cursor that any process can read: `@50+20.SIGNATURE:SERVICECURSOR` continues after 20 items of a page of 50.
- * If the service's cursor is one plain word it is embedded as it is, otherwise encoded after `=`: a model reads and
- * copies this text, so nothing in it may pose as a sentence or a link. A service cursor that is too long is remembered
- * here instead, and `~` stands for it.
+ * Writes a cursor that any process can read: `@50+20.SIGNATURE=SERVICECURSOR` continues after 20 items of a page of 50.
+ * The service's cursor is encoded: a model reads and copies this text, so nothing in it may pose as a sentence or a link.
+ * A service cursor that is too long is remembered here instead, and `~` stands for it.
  */
 function writeCursor({ list, searchParams, position }: PageListing, { sign }: Cursors): string {
   const { serviceCursor, limit, shown } = position;
@@ -307,7 +303,6 @@ function writeCursor({ list, searchParams, position }: PageListing, { sign }: Cu
 }
 
 function embedded(serviceCursor: string): string {
-  if (word(serviceCursor) === serviceCursor && !camelSentence.test(serviceCursor)) return `:${serviceCursor}`;
   if (serviceCursor.length > maxEmbedded || !serviceCursor.isWellFormed()) return '~';
   const encoded = Buffer.from(serviceCursor).toString('base64url');
   return encoded.length > maxEmbedded ? '~' : `=${encoded}`;
@@ -323,16 +318,13 @@ async function rememberCursor(cursor: string, { searchParams, position }: PageLi
 const signatureLength = 11;
 
 /**
- * Signs with a secret derived from the caller's API key, so that every process reads the cursors of that key and no
- * other's. A signature gives away nothing about the key.
+ * Signs with the caller's API key, so that every process reads the cursors of that key and no other's. A signature gives
+ * away nothing about the key.
  */
-export function cursorSigner(apiKey: string | undefined): Cursors['sign'] {
-  let secret: Buffer | undefined;
-  return (text) => {
-    if (apiKey === undefined) throw new AdLibraryError({ kind: 'no_api_key', sent: false });
-    secret ??= createHmac('sha256', apiKey).update('ad-library-mcp cursor').digest();
-    return createHmac('sha256', secret).update(text).digest('base64url').slice(0, signatureLength);
-  };
+export function signCursor(apiKey: string | undefined, text: string): string {
+  if (apiKey === undefined) throw new AdLibraryError({ kind: 'no_api_key', sent: false });
+  const signature = createHmac('sha256', apiKey).update(`ad-library-mcp cursor ${text}`).digest('base64url');
+  return signature.slice(0, signatureLength);
 }
 
 interface ListRequest extends Listing {
@@ -376,13 +368,13 @@ async function listingOf(cursor: string, { list, searchParams }: ListRequest, cu
   return remembered;
 }
 
-const cursorForm = /^@(\d{1,16})?(?:\+(\d{1,6}))?\.[\w-]{11}(?:([:=])(.+)|(~))?$/;
+const cursorForm = /^@(\d{1,16})?(?:\+(\d{1,6}))?\.[\w-]{11}(?:=(.+)|(~))?$/;
 
 function positionIn(cursor: string): PagePosition & { isLong: boolean } {
-  const [match, limit, shown = 0, kind, text = '', long] = cursorForm.exec(cursor) ?? [];
+  const [match, limit, shown = 0, encoded, long] = cursorForm.exec(cursor) ?? [];
   if (match === undefined) throw cursorMismatch();
   return {
-    serviceCursor: kind === '=' ? Buffer.from(text, 'base64url').toString() : kind && text,
+    serviceCursor: encoded && Buffer.from(encoded, 'base64url').toString(),
     limit: limit === undefined ? undefined : Number(limit),
     shown: Number(shown),
     isLong: long !== undefined,

@@ -261,7 +261,7 @@ describe('a cursor of the service', () => {
   });
 
   ofUpstream('beside hasMore false is left out', async ({ upstream, server }) => {
-    const more = { cursor: expect.stringMatching(/:more$/), hasMore: true };
+    const more = { cursor: expect.stringMatching(/^@/), hasMore: true };
     for (const [page, shown] of [
       [pageWith('more', { hasMore: false }), { cursor: null, hasMore: false }],
       [pageWith('more', { hasMore: undefined }), more],
