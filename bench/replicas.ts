@@ -35,7 +35,7 @@ process.setMaxListeners(0);
 const installed = stateServers.filter(({ isInstalled }) => isInstalled);
 if (installed.length === 0) skipBenchmark('there is no redis-server, and no PostgreSQL');
 for (const { name, start } of installed) {
-  const server = await start();
+  const server = await start({ isDurable: true });
   try {
     await measureCalls(name, server);
     await measureRoom(name, server, Number(values.ads) / adsOfKey);

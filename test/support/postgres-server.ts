@@ -90,7 +90,8 @@ async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   await exit;
 }
 
-export async function startPostgres(): Promise<PostgresServer> {
+/** One that is durable waits for its disk, with the buffers that it has by default, as in production. */
+export async function startPostgres({ isDurable = false } = {}): Promise<PostgresServer> {
   const folder = newFolder();
   const port = await freePort();
   const data = join(folder, 'data');
@@ -100,9 +101,7 @@ export async function startPostgres(): Promise<PostgresServer> {
   const make = ['-D', data, ...access, '-E', 'UTF8', '--locale=C', '--no-sync', '--no-instructions'];
   execFileSync(join(programs, 'initdb'), make, { ...identity, stdio: 'pipe', cwd: folder });
   const settings = {
-    fsync: 'off',
-
-    shared_buffers: '16MB',
+    ...(isDurable ? {} : { fsync: 'off', shared_buffers: '16MB' }),
     unix_socket_directories: '',
     listen_addresses: '127.0.0.1',
   };

@@ -78,9 +78,9 @@ export interface StateServer {
   close(): Promise<void>;
 }
 
-async function redisServer(): Promise<StateServer> {
+async function redisServer({ isDurable = false } = {}): Promise<StateServer> {
   // Where it waits for the disk each second, a busy disk makes it hold back for two what a kill then takes with it.
-  const options = ['--appendonly', 'yes', '--appendfsync', 'no'];
+  const options = ['--appendonly', 'yes', '--appendfsync', isDurable ? 'everysec' : 'no'];
   const { url, kill, pause, resume, restart, cli, close } = await startRedis(options);
   const everything = () =>
     JSON.parse(
@@ -117,8 +117,8 @@ async function redisServer(): Promise<StateServer> {
   return { ...{ url, kill, pause, resume, restart, close }, clear, copy, everything, bytes };
 }
 
-async function postgresServer(): Promise<StateServer> {
-  const server = await startPostgres();
+async function postgresServer(options?: { isDurable?: boolean }): Promise<StateServer> {
+  const server = await startPostgres(options);
   const row = `json_build_object('name', name, 'value', value, 'left', extract(epoch FROM ends - now()) * 1000)`;
   const everything = () =>
     JSON.parse(
