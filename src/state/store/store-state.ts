@@ -182,8 +182,9 @@ function sharedAnswers(shared: Shared, removals: Removals, { ttl, now }: MemoryS
     keyOf(tenantId, 'answer', group, fingerprint);
   /** Answers that the store did not take. */
   const own = memoryAnswers({ maxBytes: maxOwnAnswers, ttl, now });
-  const newer = async (tenantId: string, name: AnswerName, found: CachedAnswer | undefined) => {
-    const kept = await own.get(tenantId, name);
+  const newer = async (tenantId: string, name: AnswerName, finding: Promise<CachedAnswer | undefined>) => {
+    // Both are asked at once: what is no longer here was in the store before.
+    const [kept, found] = await Promise.all([own.get(tenantId, name), finding]);
     if (kept === undefined || found === undefined) return kept ?? found;
     return (kept.answer.order ?? 0) > (found.answer.order ?? 0) ? kept : found;
   };
@@ -223,16 +224,24 @@ function sharedAnswers(shared: Shared, removals: Removals, { ttl, now }: MemoryS
     await own.remove(tenantId, name);
   };
   return {
-    get: (tenantId, name) =>
-      look(tenantId, name).then(
-        ({ cached }) => newer(tenantId, name, cached),
-        () => newer(tenantId, name, seenBefore(tenantId, name)),
-      ),
+    get: (tenantId, name) => {
+      const found = look(tenantId, name).then(
+        ({ cached }) => cached,
+        () => seenBefore(tenantId, name),
+      );
+      return newer(tenantId, name, found);
+    },
     begin: async (tenantId, name) => {
       const away = () => ({ cached: seenBefore(tenantId, name), stamp: name.group === undefined ? '' : undefined });
-      const { cached, stamp } = await look(tenantId, name).catch(away);
+      const looking = look(tenantId, name).catch(away);
+      const cached = await newer(
+        tenantId,
+        name,
+        looking.then((found) => found.cached),
+      );
+      const { stamp } = await looking;
       return {
-        cached: await newer(tenantId, name, cached),
+        cached,
         store: async (kept: CachedAnswer) => {
           if (stamp === undefined) return;
           const next = (at: number): WrittenCache => ({ seen: stamp, answer: writeAnswer(kept.answer), at });
