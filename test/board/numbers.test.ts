@@ -53,7 +53,7 @@ inChromium('what the board states of a part', () => {
   test.each([
     ['ads', {}, '^45 ads in 1 page'],
     ['demo ads', { demo: true }, String.raw`^[\d,]+ demo ads in \d+ pages?`],
-  ])('an estimate of %s takes one line, or two where the font is wide and the window narrow', async (_, config, size) => {
+  ])('an estimate of %s takes one line, or two in a narrow window', async (_, config, size) => {
     const args = { filters: { countries: ['AT'] }, maxCredits: 0 };
     const shown = await boards.show({ tool: 'gather_ads', args }, config);
     const line = new RegExp(String.raw`${size}, (?:at most|about) [\d,]+ credits?$`);
