@@ -1,8 +1,11 @@
-import { type SettingName, settings } from '../../src/config/settings.ts';
+import { type Setting, settings } from '../../src/config/settings.ts';
 import { version } from '../../src/version.ts';
 
-/** The settings a person may want to enter where a host installs from a registry. */
-const offered: SettingName[] = ['apiKey', 'baseUrl', 'demo', 'creditBudget', 'readOnly', 'files', 'mediaHosts'];
+/** The settings that a person may want to enter when installing: a desktop host's form offers them, too. */
+const offered = Object.values<Setting>(settings).filter(({ title }) => title !== undefined);
+
+/** Of the format, by what help calls the value. */
+const formats: Record<string, string> = { credits: 'number', folder: 'filepath' };
 
 /** The parts of the registry file that the code is the author of: the version, and what its package takes. */
 export const withPackage = (file: object): object => ({
@@ -15,26 +18,13 @@ export const withPackage = (file: object): object => ({
       version,
       runtimeHint: 'npx',
       transport: { type: 'stdio' },
-      environmentVariables: offered.map((name) => {
-        const { variable, help, secret } = settings[name] as { variable: string; help: string; secret?: true };
-        return {
-          name: variable,
-          description: help,
-          isRequired: false,
-          format: formats[name],
-          isSecret: secret === true,
-        };
-      }),
+      environmentVariables: offered.map(({ variable, help, secret, value = '' }) => ({
+        name: variable,
+        description: help,
+        isRequired: false,
+        format: value === '' && !secret ? 'boolean' : (formats[value] ?? 'string'),
+        isSecret: secret === true,
+      })),
     },
   ],
 });
-
-const formats: Partial<Record<SettingName, string>> = {
-  apiKey: 'string',
-  baseUrl: 'string',
-  demo: 'boolean',
-  creditBudget: 'number',
-  readOnly: 'boolean',
-  files: 'filepath',
-  mediaHosts: 'string',
-};

@@ -202,7 +202,7 @@ export function endOfString(json: string, start: number): number {
   return json.length;
 }
 
-/** Characters of an id in a path; the ids of the document are UUIDs and short strings. */
+/** Characters of an id, in a path and wherever ids are stored. Those of the document are UUIDs and short strings. */
 export const maxIdLength = 300;
 
 /**

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import * as z from 'zod';
-import { invalidRequest, withDeadline } from '../api/call.ts';
+import { invalidRequest, maxIdLength, withDeadline } from '../api/call.ts';
 import { adRows, type KnownAd } from '../dataset/ad-rows.ts';
 import { type WholeGathering, wholeOf } from '../dataset/gatherings.ts';
 import { type Label, labelsByAd } from '../dataset/labels.ts';
@@ -42,8 +42,6 @@ const onlyBoard = 'This tool answers only the board, which shows ads to the pers
 /** What a browser can filter at once, and what one call may ask for. */
 const maxAds = 10_000;
 const maxIds = 2000;
-/** Unknown ids are sent back in the result, so their length is bounded. */
-const maxIdLength = 200;
 
 const boardAds = defineTool({
   name: 'board_ads',

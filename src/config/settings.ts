@@ -201,7 +201,7 @@ export const settings = named({
     only: 'http',
     read: optional(stateAddress),
     value: 'url',
-    help: 'Store that all replicas share: Redis 7 or Valkey at redis:// or rediss://, or PostgreSQL 15 at postgres:// or postgresql:// (http only; default: state is kept in the process)',
+    help: 'Store that all replicas share: Redis 7 or Valkey at redis:// or rediss://, or PostgreSQL from 15 on at postgres:// or postgresql:// (http only; default: state is kept in the process)',
   },
   stateSecret: {
     read: optional(sealSecret),

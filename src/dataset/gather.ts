@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { AdLibraryError, type Call, operations } from '../api/call.ts';
+import { AdLibraryError, type Call, maxIdLength, operations } from '../api/call.ts';
 import type { Api, ApiAnswer } from '../api/client.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import type { CallBudget } from '../credits/meter.ts';
@@ -436,9 +436,6 @@ function requestOf({ collectionId, filters }: GatheringQuestion, { limit, cursor
   if (collectionId === undefined) return { path: {}, query: {}, body: { ...filters, ...position } };
   return { path: { collectionId }, query: { itemType: 'ads', ...position } };
 }
-
-/** An id is a UUID in the document. A text that is much longer is no id, and would only take room. */
-const maxIdLength = 200;
 
 /** The ads that an answer lists, and how many the service says there are. */
 async function contentOf({ collectionId }: GatheringQuestion, answer: ListAnswer) {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Call } from '../api/call.ts';
+import { type Call, maxIdLength } from '../api/call.ts';
 import type { ItemType } from '../api/schemas.ts';
 import {
   firstVersion,
@@ -266,7 +266,6 @@ function jsonOf(item: object): Uint8Array | undefined {
 
 /** Ads have a few kilobytes. */
 const maxItemBytes = 1024 * 1024;
-const maxIdChars = 200;
 /** The overhead of an item: its objects, its entry in the map, its buffer. Measured. */
 const itemBytes = 1024;
 const versionBytes = 300;
@@ -326,7 +325,7 @@ class ItemTable extends Table<StoredItem> {
   /** Adds a version. The same version twice changes nothing. Returns whether anything changed. */
   add(record: ItemRecord): boolean {
     const known = this.get(record.id);
-    if (record.id === '' || record.id.length > maxIdChars) return false;
+    if (record.id === '' || record.id.length > maxIdLength) return false;
     const item = known === undefined ? firstVersion(record) : comparedWith(known, record);
     if (item === known) return false;
     if (item === undefined || item.json.length > maxItemBytes) {

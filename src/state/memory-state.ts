@@ -1,6 +1,5 @@
 import { LRUCache } from 'lru-cache';
 import { AdLibraryError, type AnswerName, raceAbort } from '../api/call.ts';
-
 import type { CreditLedger, FullWindow } from '../credits/ledger.ts';
 import {
   type Dataset,

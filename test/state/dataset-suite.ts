@@ -53,15 +53,16 @@ export function datasetSuite(name: string, open: () => Promise<Datasets>): void 
     test('keeps ads and pages apart, and leaves out what is neither', async () => {
       const dataset = await datasetFor();
       const nested = JSON.parse(`{"id":"deep","x":${'['.repeat(100_000)}${']'.repeat(100_000)}}`);
+      const longest = 'p'.repeat(300);
       await add(dataset, 1, { id: 'x' }, { id: 7 }, { id: ' ' }, null, 'text', { pageId: 'p' }, nested);
       await dataset.addItems({
         ...about(2),
         type: 'pages',
-        items: () => [{ pageId: 'x', pageName: 'X' }, { id: 'y' }],
+        items: () => [{ pageId: 'x', pageName: 'X' }, { id: 'y' }, { pageId: longest }, { pageId: `${longest}p` }],
       });
       const { ads, pages } = await dataset.contents();
       expect(ads.map(({ id }) => id)).toEqual(['x']);
-      expect(pages.map(({ id }) => id)).toEqual(['x']);
+      expect(pages.map(({ id }) => id)).toEqual(['x', longest]);
     });
 
     test('takes no harm from objects that are nested as deep as can be written', async () => {

@@ -124,7 +124,10 @@ export class Presence {
       // A store that was lost does not say who else is alive.
       this.#regularSince = now;
     }
-    if (doubt && !seen?.doubt) this.#log.error(`the shared state went back in time: ${consequence}`, { ...doubt });
+    if (doubt && !seen?.doubt) {
+      const fields = { found: doubt.found, at: new Date(doubt.at).toISOString() };
+      this.#log.error(`the shared state went back in time: ${consequence}`, fields);
+    }
     if (!doubt && seen?.doubt) this.#log.info('the shared state was accepted as it is');
   }
 
