@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import * as z from 'zod';
-import { invalidRequest, maxIdLength, withDeadline } from '../api/call.ts';
+import { invalidRequest, withDeadline } from '../api/call.ts';
 import { adRows, type KnownAd } from '../dataset/ad-rows.ts';
 import { type WholeGathering, wholeOf } from '../dataset/gatherings.ts';
 import { type Label, labelsByAd } from '../dataset/labels.ts';
@@ -42,6 +42,8 @@ const onlyBoard = 'This tool answers only the board, which shows ads to the pers
 /** What a browser can filter at once, and what one call may ask for. */
 const maxAds = 10_000;
 const maxIds = 2000;
+/** Ids of ads are UUIDs. Unknown ids are sent back in the result, so their length is bounded. */
+const maxAdIdLength = 200;
 
 const boardAds = defineTool({
   name: 'board_ads',
@@ -52,8 +54,8 @@ const boardAds = defineTool({
   operations: [],
   onlyForBoard: true,
   input: z.strictObject({
-    gathering: z.string().max(maxIdLength).optional(),
-    ids: z.array(z.string().max(maxIdLength)).max(maxIds).optional(),
+    gathering: z.string().max(maxAdIdLength).optional(),
+    ids: z.array(z.string().max(maxAdIdLength)).max(maxIds).optional(),
     detail: z.enum(['brief', 'full']).optional(),
     page,
   }),
@@ -229,7 +231,7 @@ const boardPictures = defineTool({
   // An id, and the number of a card.
   input: z.strictObject({
     ids: z
-      .array(z.string().max(maxIdLength + 20))
+      .array(z.string().max(maxAdIdLength + 20))
       .min(1)
       .max(maxPictures),
     page,
