@@ -7,6 +7,8 @@ export class StoreNetwork {
   isTight = false;
   /** By how many milliseconds the clock of the store is ahead of its own. */
   ahead = 0;
+  /** Receives the name of each document that was written. Whoever wrote it hears of that afterwards. */
+  onWritten: (key: string) => void | Promise<void> = () => {};
   /** How long each document is kept that it wrote. */
   readonly ttlMs: number[] = [];
 
@@ -31,6 +33,7 @@ export class StoreNetwork {
           swap: async (...args) => {
             const swapped = await timed(() => store.swap(...args));
             if (swapped.isDone) this.ttlMs.push(args[2].ttlMs);
+            if (swapped.isDone) await this.onWritten(args[0]);
             return swapped;
           },
           items: (...args) => pass(() => store.items(...args)),

@@ -196,19 +196,27 @@ function sharedAnswers(shared: Shared, removals: Removals, { ttl, now }: MemoryS
     opened.set(written, answer);
     return answer;
   };
+  const cachedIn = (written: WrittenCache, name: AnswerName, time: number): CachedAnswer | undefined => {
+    const age = time - written.at;
+    // The clock of the store may have been set back.
+    return Math.abs(age) < ttl ? { answer: answerIn(written, name), at: now() - Math.max(0, age) } : undefined;
+  };
   const look = async (tenantId: string, name: AnswerName) => {
     const [stamp, { doc, now: time }] = await Promise.all([
       stampOf(tenantId, name.group),
       documents.read<WrittenCache>(keyFor(tenantId, name)),
     ]);
-    if (doc?.seen !== stamp || time - doc.at >= ttl) return { stamp, cached: undefined };
-    return { stamp, cached: { answer: answerIn(doc, name), at: now() - (time - doc.at) } };
+    return { stamp, cached: doc?.seen === stamp ? cachedIn(doc, name, time) : undefined };
   };
   const seenBefore = (tenantId: string, name: AnswerName): CachedAnswer | undefined => {
     const known = documents.known<WrittenCache>(keyFor(tenantId, name));
     if (known?.doc === undefined || name.group !== undefined) return undefined;
-    const age = known.now + known.ageMs - known.doc.at;
-    return age < ttl ? { answer: answerIn(known.doc, name), at: now() - age } : undefined;
+    return cachedIn(known.doc, name, known.now + known.ageMs);
+  };
+  /** Forgets what the store has taken the place of, but not an answer that came meanwhile. */
+  const forgetUpTo = async (tenantId: string, name: AnswerName, { order = 0 }: Answer) => {
+    const kept = await own.get(tenantId, name);
+    if ((kept?.answer.order ?? 0) <= order) await own.remove(tenantId, name);
   };
   /** Shares such an answer once the store takes it, unless the store has a newer one. */
   const share = async (tenantId: string, name: AnswerName) => {
@@ -221,7 +229,7 @@ function sharedAnswers(shared: Shared, removals: Removals, { ttl, now }: MemoryS
       const next = { seen: '', answer: writeAnswer(kept.answer), at: time - age };
       return { next, ttlMs: ttl - age, result: undefined };
     });
-    await own.remove(tenantId, name);
+    await forgetUpTo(tenantId, name, kept.answer);
   };
   return {
     get: (tenantId, name) => {
@@ -249,7 +257,7 @@ function sharedAnswers(shared: Shared, removals: Removals, { ttl, now }: MemoryS
           try {
             if (store.isTight()) throw stateUnavailable();
             await documents.write(keyFor(tenantId, name), next, ttl);
-            await own.remove(tenantId, name);
+            await forgetUpTo(tenantId, name, kept.answer);
           } catch {
             // The store does not take it, has little room, or it is nested too deep.
             if (name.group !== undefined) return;

@@ -1,9 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type Call, operations } from '../../../src/api/call.ts';
 import type { Dataset } from '../../../src/state/dataset.ts';
 import type { CallClaims, Claim } from '../../../src/state/state.ts';
 import { openStoreState } from '../../../src/state/store/store-state.ts';
+import { gateOf } from '../../support/gate.ts';
 import { until } from '../../support/http.ts';
 import { StoreNetwork } from '../../support/store-network.ts';
 import { describeEveryStore } from '../../support/stores.ts';
@@ -349,6 +351,39 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
     expect(await saidBy(one)).toMatchObject({ said: 'again' });
     await one.answers.remove('t', ofAd);
     expect(await saidBy(one)).toBeUndefined();
+  });
+
+  test('an answer that comes while the one before it is handed on stays', async () => {
+    const { answers, network } = await join();
+    const ofAd = { ...name, group: undefined };
+    const store = async (order: number) =>
+      (await answers.begin('t', ofAd)).store({ answer: { ...answer, order }, at: Date.now() });
+    network.state = 'away';
+    await store(1);
+    const [written, heard] = [gateOf(), gateOf()];
+    network.onWritten = (key) => {
+      if (!key.includes(':answer:')) return;
+      written.open();
+      return heard.opened;
+    };
+    network.state = 'fine';
+    await written.opened;
+    network.isTight = true;
+    await store(2);
+    heard.open();
+    await setImmediate();
+    expect(await answers.get('t', ofAd)).toMatchObject({ answer: { order: 2 } });
+  });
+
+  test('answers end no later, and are never of the future, where the clock of the store is set back', async () => {
+    const { answers, network, store } = await join();
+    await store(answer.raw);
+    network.ahead = -1000;
+    expect((await answers.get('t', name))?.at).toBeLessThanOrEqual(Date.now());
+    network.ahead = -86_400_000;
+    expect(await answers.get('t', name)).toBeUndefined();
+    network.state = 'away';
+    expect(await answers.get('t', { ...name, group: undefined })).toBeUndefined();
   });
 
   describe('datasets', () => {
