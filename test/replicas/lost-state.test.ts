@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { AdService } from '../support/ad-service.ts';
 import { documented, json, paid } from '../support/faulty-upstream.ts';
 import { gateOf } from '../support/gate.ts';
 import { run } from '../support/process.ts';
@@ -86,6 +87,26 @@ describeEveryServer('a state that was lost', (server) => {
     await fleet.ready();
     expect((await call('get_ad', ad('another'))).data.receipt).toMatchObject({ charged: 10 });
     expect((await accept()).stdout).toContain('It did not go back in time');
+  });
+
+  test('is what every replica reads from then on, once it was accepted', async () => {
+    const service = new AdService(4);
+    const { replicas } = fleet.tenant(service.behaviour);
+    const both = replicas.slice(0, 2);
+    const [before, lost, lostToo, after] = service.ads.map(({ id }) => id);
+    const read = (adId: string | undefined) => replicas[0].call('get_ad', { adId });
+    const idsOf = async (replica: Replica) =>
+      ((await replica.call('query_ads', { sql: 'SELECT id FROM ads' })).data.rows as string[][]).flat().toSorted();
+    await read(before);
+    const restore = server.copy();
+    for (const id of [lost, lostToo]) await read(id);
+    for (const replica of both) expect(await idsOf(replica)).toHaveLength(3);
+    restore();
+    for (const replica of both) await assertClosed(replica);
+    await accept();
+    await fleet.ready();
+    await read(after);
+    for (const replica of both) expect(await idsOf(replica)).toEqual([before, after].toSorted());
   });
 
   test('is no state for a replica that starts while another one lives that knew more', async () => {

@@ -101,7 +101,10 @@ export class StoreDatasets implements Datasets {
   }
 
   async #synced(name: string): Promise<MemoryDataset> {
-    const copy = this.#copies.get(name) ?? new DatasetCopy(name, this.#shared.store, this.#sealed, this.#maxBytesEach);
+    const known = this.#copies.get(name);
+    // A store that went back in time gives its numbers again, so a copy of what was there before misses later items.
+    const isCurrent = known?.stateEpoch === this.#shared.presence.epoch;
+    const copy = isCurrent ? known : new DatasetCopy(name, this.#shared, this.#sealed, this.#maxBytesEach);
     this.#copies.set(name, copy);
     const dataset = await copy.synced();
     this.#order = Math.max(this.#order, dataset.order);
@@ -267,6 +270,8 @@ class DatasetCopy {
   readonly #store: Pick<Shared['store'], 'itemsSince'>;
   readonly #sealed: SealedRecords;
   readonly #maxBytes: number | undefined;
+  /** The epoch of the whole state, which differs once it went back in time. */
+  readonly stateEpoch: string;
   dataset: MemoryDataset;
   #epoch = '';
   #seq = 0;
@@ -275,9 +280,10 @@ class DatasetCopy {
   #next: Promise<MemoryDataset> | undefined;
   #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(name: string, store: Shared['store'], sealed: SealedRecords, maxBytes: number | undefined) {
+  constructor(name: string, { store, presence }: Shared, sealed: SealedRecords, maxBytes: number | undefined) {
     this.#name = name;
     this.#store = store;
+    this.stateEpoch = presence.epoch;
     this.#sealed = sealed;
     this.#maxBytes = maxBytes;
     this.dataset = new MemoryDataset(maxBytes);
