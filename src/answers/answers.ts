@@ -178,11 +178,11 @@ export function openAnswers(meter: Pick<Meter, 'send' | 'stated' | 'lost'>, opti
     const name = answerNameOf(call);
     const entry = await cache.begin(tenantId, name);
     if (entry.cached && !call.fresh) return replayed(entry.cached.answer, elapsed() - entry.cached.at);
+    const { text, ...sent } = await ordered(call);
     if (call.uncached) {
       if (entry.cached) await cache.remove(tenantId, name);
-      return ordered(call);
+      return { text, ...sent };
     }
-    const { text, ...sent } = await ordered(call);
     const answer = { cacheId: randomUUID(), ...sent };
     await entry.store({ answer, at: elapsed() });
     return { text, ...answer };
@@ -202,8 +202,16 @@ export function openAnswers(meter: Pick<Meter, 'send' | 'stated' | 'lost'>, opti
   /** Later callers must see a write, so they neither join reads of its collection that began before it, nor use cached ones. */
   async function write(call: Call): Promise<Answer> {
     leaveItemsAlone(call);
-    // Even if the write fails, because it may have been carried out.
-    const written: Send = (one) => meter.send(one).finally(() => cache.invalidate(one.tenantId, itemsGroup(one)));
+    const written: Send = async (one) => {
+      const invalidate = () => cache.invalidate(one.tenantId, itemsGroup(one));
+      const answer = await meter.send(one).catch(async (error) => {
+        // It may have been carried out.
+        if (!isRejected(error)) await invalidate();
+        throw error;
+      });
+      await invalidate();
+      return answer;
+    };
     const started = inFlight.start(call, written);
     void started.settled.then(() => leaveItemsAlone(call));
     return started.join(call.signal);
@@ -286,6 +294,10 @@ const isOverOwnLimit = (error: unknown) =>
   error instanceof AdLibraryError &&
   (error.failure.maxCredits !== undefined || error.failure.ofConnection === true) &&
   error.failure.sent === false;
+
+/** The service says why it carried nothing out. Of a key or a collection that somebody made up, nothing is stored. */
+const isRejected = (error: unknown) =>
+  error instanceof AdLibraryError && ['unauthorized', 'forbidden', 'not_found'].includes(error.failure.kind);
 
 const itemTypeOf = ({ operation: { name }, query }: Call): ItemType =>
   name === 'searchPages' || name === 'getPage' || query.itemType === 'pages' ? 'pages' : 'ads';

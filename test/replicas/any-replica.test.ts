@@ -232,6 +232,22 @@ describeEveryServer('any replica', (server) => {
     expect(new Set(charged.map(String))).toEqual(new Set(['7,7']));
   });
 
+  test('keeps nothing of a key or a collection that somebody made up for longer than a minute', async () => {
+    const before = new Set(server.everything().map(({ name }) => name));
+    const { call } = fleet.tenant(refusal(401));
+    const collectionId = uuidOf('made up');
+    const ofCollection = { collectionId, itemType: 'ads' };
+    for (const [name, args] of [
+      ['get_ad', { adId: uuidOf('a') }],
+      ['list_collection_items', ofCollection],
+      ['add_collection_item', { ...ofCollection, itemId: uuidOf('a') }],
+      ['gather_ads', gather],
+    ] as const)
+      expect((await call(name, args)).error, name).toMatchObject({ kind: 'unauthorized' });
+    const left = server.everything().filter(({ name }) => !before.has(name));
+    expect(left.filter(({ left }) => left > 61_000).map(({ name }) => name)).toEqual([]);
+  });
+
   test('has kept nothing in clear, and nothing without an end', () => {
     const everything = server.everything();
     expect(everything.length).toBeGreaterThan(100);

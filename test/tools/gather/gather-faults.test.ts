@@ -50,6 +50,27 @@ test('an old cursor that the service no longer takes stops it, and nothing is lo
   expect((await server.call('gather_ads', { ...all, fresh: true })).data).toMatchObject({ read: 300, complete: true });
 });
 
+test('a page that is asked for anew and does not come leaves the one that was paid for', async ({
+  upstream,
+  start,
+}) => {
+  const service = serveAds(upstream, 1100);
+  const server = await start({ resultTokens: 100_000 });
+  const args = { filters: { query: 'tea' }, limit: 100 };
+  let { data } = await server.call('search_ads', args);
+  for (let page = 2; page <= 10; page++) data = (await server.call('search_ads', { cursor: data.cursor })).data;
+  const last = { cursor: data.cursor };
+  expect((await server.call('search_ads', last)).data.receipt.charged).toBe(10);
+  service.instead = ({ cursor }) => (cursor === '1000' ? refusal(500) : undefined);
+  const gather = { filters: args.filters, maxCredits: 1000, maxAds: 2000, fresh: true };
+  expect((await server.call('gather_ads', gather)).data).toMatchObject({ read: 1000, stopped: 'error' });
+  expect((await server.call('search_ads', last)).data.receipt).toMatchObject({ charged: 0, cached: true });
+  service.instead = () => undefined;
+  // Nor does the older one answer once it has come.
+  expect((await server.call('gather_ads', gather)).data).toMatchObject({ read: 1100, complete: true });
+  expect((await server.call('search_ads', last)).data.receipt).toMatchObject({ charged: 10, cached: false });
+});
+
 test('a usage window that is full, or has too little room, stops it with what was read; later it goes on', async ({
   upstream,
   server,
