@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, utimesSync } from 'node:fs';
-import { copyFile, mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, readFile, rename, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { describe, expect } from 'vitest';
@@ -216,6 +216,19 @@ test('a note that cannot be read is left alone', async ({ folder, database }) =>
   await expect(namesIn(database)).rejects.toThrow(/EISDIR/);
   expect((await readdir(folder)).sort()).toEqual(['ad-library.db', 'ad-library.db.owner']);
 });
+
+test.skipIf(process.platform === 'win32')(
+  'a note that is no file, or a huge one, keeps nobody waiting for long',
+  async ({ database }) => {
+    spawnSync('mkfifo', [`${database}.owner`]);
+    expect(await namesIn(database)).toEqual([]);
+    await writeFile(`${database}.owner`, '');
+    await truncate(`${database}.owner`, 2 ** 30);
+    const began = performance.now();
+    expect(await namesIn(database)).toEqual([]);
+    expect(performance.now() - began).toBeLessThan(10_000);
+  },
+);
 
 const moves: [name: string, code: string, message: string, move: (database: string) => Promise<unknown>][] = [
   ['file is deleted', 'database_replaced', 'was deleted or replaced', (database) => rm(database)],

@@ -158,6 +158,7 @@ function located(path: string): string {
 }
 
 const noteLength = 1024;
+const maxNoteBytes = 10 * noteLength;
 /** Padded, so that a new text always overwrites all of the old one. */
 const write = (file: number, owner: Owner) => void fs.writeSync(file, JSON.stringify(owner).padEnd(noteLength), 0);
 
@@ -176,10 +177,11 @@ function createdNote(note: string, owner: Owner): number | undefined {
   }
 }
 
-/** Undefined where the note is gone or incomplete. */
+/** Undefined where the note is gone or incomplete, or is no such file: reading that might not end. */
 function ownerIn(note: string): Owner | undefined {
   try {
-    return JSON.parse(fs.readFileSync(note, 'utf8'));
+    const file = fs.statSync(note);
+    return file.isFile() && file.size <= maxNoteBytes ? JSON.parse(fs.readFileSync(note, 'utf8')) : undefined;
   } catch {
     return undefined;
   }

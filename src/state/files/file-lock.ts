@@ -67,10 +67,14 @@ async function create(path: string, owner: string): Promise<boolean> {
   }
 }
 
-/** The name of the owner, and how often the lock was renewed. Where it is no file, reading might not end. */
+/** The longest note that is read. */
+const maxNoteBytes = 1000;
+
+/** The name of the owner, and how often the lock was renewed. Where it is no such file, reading might not end. */
 function noteAt(path: string): string {
   try {
-    return lstatSync(path).isFile() ? readFileSync(path, 'utf8') : '';
+    const file = lstatSync(path);
+    return file.isFile() && file.size <= maxNoteBytes ? readFileSync(path, 'utf8') : '';
   } catch {
     return '';
   }
