@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { uptime } from 'node:os';
+import about from '../package.json' with { type: 'json' };
 import { AdLibraryError, type Call, type Connection, operations } from './api/call.ts';
 import type { Caller, Credentials } from './api/client.ts';
 import type { Fetch } from './api/http.ts';
@@ -14,7 +15,9 @@ import { type DescribedTool, describedTools } from './mcp/described-tools.ts';
 import type { OwnPictures, Resolve } from './pictures/fetch-picture.ts';
 import type { OpenPictures, PictureOptions, Pictures } from './pictures/pictures.ts';
 import type { ReplicaState } from './state/store/store-state.ts';
-import { version } from './version.ts';
+
+/** The version in `package.json`. */
+export const { version } = about;
 
 /** What the process serves over any transport. */
 export interface App {

@@ -43,7 +43,6 @@ const beginnings = ['src/cli/run.ts', 'src/cli/serve.ts', 'src/cli/call.ts', 'sr
 
 /** Who may import whom: the line that docs/architecture.md draws, and what hangs off it. */
 const mayImport: Record<string, string[]> = {
-  'src/version.ts': ['package.json'],
   'src/process.ts': [],
   log: ['log'],
   api: ['api'],
@@ -64,20 +63,8 @@ const mayImport: Record<string, string[]> = {
   raster: ['raster'],
   library: ['library', 'reports', 'pictures', 'language', 'present', 'api', 'src/process.ts'],
   config: ['config', 'api', 'log'],
-  'src/app.ts': [
-    'api',
-    'answers',
-    'credits',
-    'state',
-    'tools',
-    'mcp',
-    'pictures',
-    'library',
-    'config',
-    'log',
-    'src/version.ts',
-  ],
-  cli: ['cli', 'library', 'serve', 'mcp', 'state', 'api', 'config', 'log', 'src/app.ts', 'src/version.ts'],
+  'src/app.ts': ['api', 'answers', 'credits', 'state', 'tools', 'mcp', 'pictures', 'library', 'config', 'log'],
+  cli: ['cli', 'library', 'serve', 'mcp', 'state', 'api', 'config', 'log', 'src/app.ts'],
   'src/embed.ts': ['mcp', 'config', 'log', 'src/app.ts'],
   'src/main.ts': ['cli'],
 };

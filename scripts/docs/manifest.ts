@@ -1,7 +1,7 @@
+import { version } from '../../src/app.ts';
 import { describe } from '../../src/mcp/described-tools.ts';
 import { prompts } from '../../src/mcp/prompts.ts';
 import { tools } from '../../src/tools/catalog.ts';
-import { version } from '../../src/version.ts';
 
 /**
  * The parts of the desktop manifest that the code is the author of, as its format has them. MCPB manifest 0.3: what 0.4 adds

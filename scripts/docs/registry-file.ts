@@ -1,5 +1,5 @@
+import { version } from '../../src/app.ts';
 import { type Setting, settings } from '../../src/config/settings.ts';
-import { version } from '../../src/version.ts';
 
 /** The settings that a person may want to enter when installing: a desktop host's form offers them, too. */
 const offered = Object.values<Setting>(settings).filter(({ title }) => title !== undefined);

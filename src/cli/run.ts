@@ -1,9 +1,8 @@
-import { elapsed, openApp, toolNames } from '../app.ts';
+import { elapsed, openApp, toolNames, version } from '../app.ts';
 import { missingSettings, readConfig, SettingsError, unknownVariables } from '../config/read-config.ts';
 import type { Config } from '../config/settings.ts';
 import { createLog, logCalls, masked, printable } from '../log/log.ts';
 import { serveStdio } from '../serve/stdio.ts';
-import { version } from '../version.ts';
 import type { CallJob } from './call.ts';
 import type { Job } from './parse.ts';
 

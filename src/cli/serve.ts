@@ -1,4 +1,4 @@
-import { type App, elapsed as elapsedHere, openApp } from '../app.ts';
+import { type App, elapsed as elapsedHere, openApp, version } from '../app.ts';
 import { isLoopback } from '../config/setting-values.ts';
 import type { Config } from '../config/settings.ts';
 import { type CallEvent, createStructuredLog, logCalls, type OnCall } from '../log/log.ts';
@@ -6,7 +6,6 @@ import { createAddressOf, createCallerKeys, createTenantIds, triedHere } from '.
 import { createHttpApp, type HttpOptions } from '../serve/http/app.ts';
 import { hostInAddress, type Listener, listen } from '../serve/http/server.ts';
 import type { SignIn, SignInOptions } from '../serve/http/sign-in/sign-in.ts';
-import { version } from '../version.ts';
 import { openShared } from './replica-state.ts';
 
 /**
