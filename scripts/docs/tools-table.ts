@@ -1,5 +1,5 @@
+import { isGated } from '../../src/api/call.ts';
 import { tools } from '../../src/tools/catalog.ts';
-import { isGated } from '../../src/tools/tool-names.ts';
 import { replaceMarked } from './marked.ts';
 
 /** Characters that README has for a tool: whole sentences, and the first one in any case. */

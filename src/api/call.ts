@@ -57,6 +57,10 @@ export const operations = Object.fromEntries(
   Object.entries(rows).map(([name, [method, path, rest]]) => [name, { name, method, path, ...rest }]),
 ) as Readonly<Record<OperationName, Operation>>;
 
+/** Whether what makes these calls may be charged. */
+export const isGated = ({ operations: made }: { operations: readonly OperationName[] }): boolean =>
+  made.some((name) => operations[name].gated);
+
 export interface Call {
   operation: Operation;
   /** Path parameters by name. */

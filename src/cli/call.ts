@@ -1,6 +1,6 @@
 import { access, constants, copyFile, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { operations } from '../api/call.ts';
+import { isGated } from '../api/call.ts';
 import { isNear, nearestFirst } from '../api/nearest.ts';
 import { type App, elapsed, openApp, toolNames } from '../app.ts';
 import { SettingsError } from '../config/read-config.ts';
@@ -112,7 +112,7 @@ function checkTool(name: string, { files, demo }: Config): void {
 /** Runs before anything is spent. */
 async function checkFile(out: string, { tool, force }: { tool: string; force: boolean | undefined }): Promise<void> {
   const described = describedTools.find(({ name }) => name === tool);
-  if (described?.operations.some((name) => operations[name].gated))
+  if (described && isGated(described))
     throw new SettingsError([`--out: the result of ${tool} holds no picture and no file`]);
   const found = await stat(out).catch(() => undefined);
   if (found?.isDirectory()) throw new SettingsError([`--out: ${out} is a folder`]);

@@ -1,11 +1,11 @@
-import { AdLibraryError } from '../api/call.ts';
+import { AdLibraryError, isGated } from '../api/call.ts';
 import type { Credentials } from '../api/client.ts';
 import type { SearchFilters } from '../api/search-filters.ts';
 import { boardResource, boardUri, readBoard } from '../board/board-resource.ts';
+import { listed } from '../present/safe-text.ts';
 import { untrustedWord } from '../present/tokens.ts';
 import type { ExportedFile, Exports } from '../state/exports.ts';
 import type { ToolDescription } from '../tools/tool.ts';
-import { isGated, namesOf } from '../tools/tool-names.ts';
 import type { OpenCalls, OutputForm, ResultForm, ServerContext, ToolCall, ToolResult } from './call-tool.ts';
 import { describedTools } from './described-tools.ts';
 import hostRows from './hosts.json' with { type: 'json' };
@@ -142,7 +142,7 @@ export function createCatalog({ server, version, openCalls, askForFilters }: Cat
     return filters;
   };
   const adFilters = async () => (await searchFilters())?.ads ?? [];
-  let listed: { filters?: SearchFilters | undefined; tools: Map<boolean, ListedTool[]> } = { tools: new Map() };
+  let lists: { filters?: SearchFilters | undefined; tools: Map<boolean, ListedTool[]> } = { tools: new Map() };
   return {
     serverInfo: { name: 'ad-library-mcp', title: 'Ad Library', version },
     // The lists never change, so `listChanged` is not announced.
@@ -156,10 +156,10 @@ export function createCatalog({ server, version, openCalls, askForFilters }: Cat
     hasTool: (name) => server.tools.has(name),
     tools: async (client) => {
       const filters = await searchFilters();
-      if (listed.filters !== filters) listed = { filters, tools: new Map() };
+      if (lists.filters !== filters) lists = { filters, tools: new Map() };
       const withOutput = formFor(client, server).output !== 'text';
-      const tools = listed.tools.get(withOutput) ?? listTools(server.tools.values(), { withOutput, filters });
-      listed.tools.set(withOutput, tools);
+      const tools = lists.tools.get(withOutput) ?? listTools(server.tools.values(), { withOutput, filters });
+      lists.tools.set(withOutput, tools);
       return tools;
     },
     prompts: listPrompts(prompts),
@@ -329,4 +329,4 @@ function repeats(cachesAnswers: boolean, offered: readonly string[]): string {
 const costText = (gated: readonly ToolDescription[]): string =>
   gated.length === 0
     ? 'no tool is gated by credits.'
-    : `${namesOf(gated)} cost${gated.length === 1 ? 's' : ''} the user credits; the other tools are not gated by credits.`;
+    : `${listed(namesIn(gated))} cost${gated.length === 1 ? 's' : ''} the user credits; the other tools are not gated by credits.`;

@@ -1,7 +1,7 @@
 import * as z from 'zod';
+import { isGated } from '../api/call.ts';
 import { allTools } from '../board/board.ts';
 import type { Tool, ToolDescription } from '../tools/tool.ts';
-import { isGated } from '../tools/tool-names.ts';
 
 /** `receipt` of every successful result. Null where the service sent no header. */
 const ReceiptView = z.looseObject({

@@ -1,8 +1,8 @@
-import { AdLibraryError, type ErrorKind, type Failure, mayBeCharged } from '../api/call.ts';
+import { AdLibraryError, type ErrorKind, type Failure, isGated, mayBeCharged } from '../api/call.ts';
+import { listed } from '../present/safe-text.ts';
 import { untrustedId, untrustedText, untrustedWord } from '../present/tokens.ts';
 import { untrustedValue } from '../present/values.ts';
 import type { ToolDescription } from '../tools/tool.ts';
-import { isGated, namesOf } from '../tools/tool-names.ts';
 
 /** The content of MCP's tool error: `isError` and a text, never structured content. */
 export interface Explanation {
@@ -176,7 +176,7 @@ const tightWindow = {
 
 function stillWorks({ kind }: Failure, offered: readonly ToolDescription[]): string {
   if (kind !== 'payment_required' && kind !== 'usage_limit') return '';
-  const names = namesOf(offered.filter((tool) => !isGated(tool)));
+  const names = listed(offered.flatMap((tool) => (isGated(tool) ? [] : tool.name)));
   return `Still working: ${[names, 'cached answers'].filter(Boolean).join(', and ')}.`;
 }
 

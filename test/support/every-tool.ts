@@ -1,5 +1,5 @@
+import { isGated } from '../../src/api/call.ts';
 import { tools } from '../../src/tools/catalog.ts';
-import { isGated } from '../../src/tools/tool-names.ts';
 import { ad, page } from './faulty-upstream.ts';
 
 const found = { adIds: [ad.id], pageId: page.pageId, collectionId: '6a1f7e0c-0000-4000-8000-00000000c011' };

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { describe, expect } from 'vitest';
-import { operations } from '../../src/api/call.ts';
+import { isGated, operations } from '../../src/api/call.ts';
 import { allTools } from '../../src/board/board.ts';
+import { listed } from '../../src/present/safe-text.ts';
 import { toolName, tools } from '../../src/tools/catalog.ts';
-import { isGated, namesOf } from '../../src/tools/tool-names.ts';
 import { everyFact, somePage } from '../present/sample-ads.ts';
 import { makeDemoCalls } from '../support/demo-calls.ts';
 import { everyTool } from '../support/every-tool.ts';
@@ -129,7 +129,7 @@ describe('what a model reads has the names of tools, never those of operations',
   test('and of tools that are offered, where credits are used up', async ({ upstream, start }) => {
     upstream.does(refusal(402));
     for (const [offered, working] of [
-      [undefined, `${namesOf(tools.filter((tool) => !isGated(tool)))}, and cached answers.`],
+      [undefined, `${listed(tools.flatMap((tool) => (isGated(tool) ? [] : tool.name)))}, and cached answers.`],
       [['search_ads', 'whoami'], 'whoami, and cached answers.'],
       [['search_ads'], 'cached answers.'],
     ] as const) {
