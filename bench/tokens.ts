@@ -5,7 +5,7 @@
  *   npm run bench:tokens            real data when present, else demo mode's
  */
 
-import { describedFilters } from '../src/library/search/filters.ts';
+import { libraryFilters } from '../src/library/search/filters.ts';
 import { instructions } from '../src/mcp/catalog.ts';
 import { describeTool } from '../src/mcp/described-tools.ts';
 import { listTools } from '../src/mcp/list-tools.ts';
@@ -173,7 +173,7 @@ function toolList(): void {
   const list = (demo: boolean) =>
     listTools(tools.map(describeTool), {
       withOutput: true,
-      ...(demo && { filters: describedFilters() }),
+      ...(demo && { filters: libraryFilters }),
     });
   const forResearch = new Set(tools.filter(isForResearch).map(({ name }) => name));
   const read = (demo: boolean, some = list(demo)) =>

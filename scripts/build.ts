@@ -27,7 +27,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild';
-import { libraryFilters } from '../src/library/search/filter-keys.ts';
+import { libraryFilters, searchLimit } from '../src/library/search/filters.ts';
 import { describedTools } from '../src/mcp/described-tools.ts';
 import { skill, skillTools } from '../src/mcp/skill.ts';
 import { packagedFiles } from '../src/raster/codecs.ts';
@@ -73,8 +73,8 @@ const withDescriptions: Plugin = {
     bundle.onLoad({ filter: /src\/mcp\/skill\.ts$/ }, () => ({
       contents: `export const skill = ${JSON.stringify(skill)}, skillTools = ${JSON.stringify(skillTools)}`,
     }));
-    bundle.onLoad({ filter: /src\/library\/search\/filter-keys\.ts$/ }, () => ({
-      contents: `export const libraryFilters = ${JSON.stringify(libraryFilters)}`,
+    bundle.onLoad({ filter: /src\/library\/search\/filters\.ts$/ }, () => ({
+      contents: `export const libraryFilters = ${JSON.stringify(libraryFilters)}, searchLimit = ${JSON.stringify(searchLimit)}`,
     }));
   },
 };

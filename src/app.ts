@@ -313,21 +313,20 @@ function openService({ baseUrl, apiKey, searchFilters }: Config, fetch: Fetch | 
   const service = { fetch, baseUrl, key: apiKey };
   if (searchFilters) return { ...service, searchFilters: async () => searchFilters };
   if (baseUrl === undefined || !isLoopback(new URL(baseUrl).hostname)) return service;
-  return { ...service, searchFilters: () => libraryFilters(baseUrl, fetch) };
+  return { ...service, searchFilters: () => servedFilters(baseUrl, fetch) };
 }
 
 /** A loopback address may be a local library's, which describes its filters. */
-async function libraryFilters(baseUrl: string, fetch: Fetch | undefined): Promise<SearchFilters | undefined> {
-  const [{ askForFilters }, { withNotes }] = await Promise.all([
+async function servedFilters(baseUrl: string, fetch: Fetch | undefined): Promise<SearchFilters | undefined> {
+  const [{ askForFilters }, { libraryFilters }] = await Promise.all([
     import('./mcp/served-filters.ts'),
     import('./library/open.ts'),
   ]);
-  const served = await askForFilters({ baseUrl, userAgent, fetch });
-  return served && withNotes(served);
+  return askForFilters({ baseUrl, userAgent, fetch, own: libraryFilters });
 }
 
 async function openDemo({ now, log, mediaUrl = mediaAddress }: DemoParts): Promise<UpstreamService> {
-  const { demoLibrary, describedFilters } = await import('./library/open.ts');
+  const { demoLibrary, libraryFilters } = await import('./library/open.ts');
   const { apiKey, fetch, close } = demoLibrary({
     now,
     bases: { media: mediaUrl, app: 'https://app.demo.example' },
@@ -343,7 +342,7 @@ async function openDemo({ now, log, mediaUrl = mediaAddress }: DemoParts): Promi
     pictures: fetch,
     ownPictures: { address: `${mediaUrl}/`, answer: fetch },
     notice: 'DEMO DATA: every advertiser and ad is generated and fictional; no real credits are spent.',
-    searchFilters: async () => describedFilters(),
+    searchFilters: async () => libraryFilters,
     close,
   };
 }

@@ -22,7 +22,7 @@ import {
   serveLibrary,
   wrongOption,
 } from '../library/commands/commands.ts';
-import { describedFilters, type Library } from '../library/open.ts';
+import { type Library, libraryFilters } from '../library/open.ts';
 import type { Log } from '../log/log.ts';
 import { onlyForHosts } from '../serve/http/access.ts';
 import { listen as listenOn } from '../serve/http/server.ts';
@@ -65,7 +65,7 @@ export async function runLibrary(job: LibraryJob, options: LibraryCommandOptions
     case 'library pictures':
       return pictures({ ...job.options, isAgain: true }, target, options);
     case 'library filters':
-      print(`${JSON.stringify(describedFilters(), null, 2)}\n`);
+      print(`${JSON.stringify(libraryFilters, null, 2)}\n`);
       return 0;
     case 'library key create':
       print(`${(await createKey(target, checked(job.options as KeyOptions))).key}\n`);

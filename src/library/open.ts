@@ -5,7 +5,7 @@
 import type { DemoOptions, openDemoLibrary } from './demo/demo.ts';
 import type { LibraryOptions, OpenLibrary } from './service/service.ts';
 
-export { describedFilters, withNotes } from './search/filters.ts';
+export { libraryFilters } from './search/filters.ts';
 export type { Library } from './service/service.ts';
 
 /** See service.ts. */

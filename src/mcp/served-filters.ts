@@ -10,6 +10,8 @@ interface ServedBy {
   userAgent: string;
   /** A way to the service other than the network. */
   fetch: Fetch | undefined;
+  /** The filters of a library of this version. */
+  own: SearchFilters;
 }
 
 /** How long the request may take, in milliseconds: a person waits for the list of tools. */
@@ -25,6 +27,7 @@ export async function askForFilters({
   baseUrl,
   userAgent,
   fetch = fetchByNode,
+  own,
 }: ServedBy): Promise<SearchFilters | undefined> {
   const response = await fetch(`${baseUrl}/openapi.json`, {
     method: 'GET',
@@ -34,7 +37,8 @@ export async function askForFilters({
   });
   const text = await response.text();
   if (response.status >= 500) throw new Error(`It answered ${response.status}.`);
-  return response.status === 200 && text.length <= maxChars ? readServedFilters(parseJson(text)) : undefined;
+  const served = response.status === 200 && text.length <= maxChars ? readServedFilters(parseJson(text)) : undefined;
+  return served && withNotes(served, own);
 }
 
 /** Node's own client takes a tenth of the time to load that the client of calls takes, and a session may make no call. */
@@ -62,6 +66,17 @@ const fetchByNode: Fetch = async (url, { headers, signal }) => {
 export function readServedFilters(document: unknown): SearchFilters | undefined {
   const served = ServedFilters.safeParse((document as Record<string, unknown> | null)?.[filtersExtension]);
   return served.success ? served.data : undefined;
+}
+
+/** Described in the words of this version, because the other's are never shown to a model. */
+function withNotes(served: SearchFilters, own: SearchFilters): SearchFilters {
+  const noted = (kind: 'ads' | 'pages') =>
+    served[kind].map((filter) => {
+      const known = own[kind].find(({ key, type }) => key === filter.key && type === filter.type);
+      const { note, example } = known ?? {};
+      return { ...filter, ...(note !== undefined && { note }), ...(example !== undefined && { example }) };
+    });
+  return { ...served, ads: noted('ads'), pages: noted('pages') };
 }
 
 const maxKeys = 100;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { toolNames } from '../../src/app.ts';
-import { describedFilters } from '../../src/library/search/filters.ts';
+import { libraryFilters } from '../../src/library/search/filters.ts';
 import { startServer } from '../support/server.ts';
 
 /** Tools that search ads by filters, in the order of the list. */
@@ -21,7 +21,7 @@ test('whichever tools are chosen, nothing is described or offered that needs ano
   await whole.close();
 
   const look = async (chosen: string[]) => {
-    const { client, close } = await startServer({ config: { tools: chosen, searchFilters: describedFilters() } });
+    const { client, close } = await startServer({ config: { tools: chosen, searchFilters: libraryFilters } });
     const missing = toolNames.filter((name) => !chosen.includes(name));
     expect(missing.filter(isNamedIn(client.getInstructions() ?? ''))).toEqual([]);
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
-import { describedFilters } from '../../src/library/search/filters.ts';
+import { libraryFilters } from '../../src/library/search/filters.ts';
 import { runOf } from '../../src/present/values.ts';
 import { serveLibrary, startOfTests } from '../library/support/served-library.ts';
 import { AdService, adOf, type Search, type ServedAd } from '../support/ad-service.ts';
@@ -66,7 +66,7 @@ async function withLibrary(ads: readonly ServedAd[], use: (call: TestServer['cal
   const library = await serveLibrary();
   await library.load(...ads);
   // Given, because on a loaded machine the library may describe them too late.
-  const searchFilters = describedFilters();
+  const searchFilters = libraryFilters;
   const config = { baseUrl: library.base, apiKey: library.key(), searchFilters };
   const server = await startServer({ config, now: () => library.clock.now });
   await use(server.call).finally(server.close).finally(library.close);

@@ -7,8 +7,7 @@ import type { Database } from '../database/database.ts';
 import type { Records } from '../database/records.ts';
 import { type Cursors, invalid, quoted, readLimit } from '../service/request.ts';
 import { recordTypes } from './ads-and-pages.ts';
-import { libraryFilters } from './filter-keys.ts';
-import { isCondition, searchLimit } from './filters.ts';
+import { libraryFilters, searchLimit } from './filters.ts';
 import { countsBy, searchNotes } from './notes.ts';
 import { countHits, type FilterValue, type FilterValues, findPage, type Position, type Search } from './search.ts';
 
@@ -91,11 +90,7 @@ export function runSearch(request: SearchRequest, { database, cursors, records }
  * Checks the filter keys of a SearchRequest against their description.
  * @throws ApiError 422 that names the key, what it takes and what it got, or lists the known keys
  */
-function readFilters(
-  filters: SearchFilter[],
-  given: Record<string, unknown>,
-  others = ['limit', 'cursor'],
-): FilterValues {
+function readFilters(filters: SearchFilter[], given: Record<string, unknown>, others = ['cursor']): FilterValues {
   const read = ([key, value]: [string, unknown]): [string, FilterValue] => {
     const filter = filters.find((one) => one.key === key);
     if (!filter) throw unknownKey(key, [...others, ...filters.map((one) => one.key)]);
@@ -111,6 +106,10 @@ function unknownKey(key: string, known: string[]) {
     knownKeys: known,
   });
 }
+
+/** Whether `not` takes the key. */
+export const isCondition = ({ key, type }: SearchFilter): boolean =>
+  type !== 'filters' && !['limit', 'sort', 'order'].includes(key);
 
 /** The filters of `not`, which takes neither a second `not` nor an order. */
 function readInverted(filter: SearchFilter, filters: SearchFilter[], value: unknown): FilterValues {

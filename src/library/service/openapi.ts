@@ -2,8 +2,8 @@ import * as z from 'zod';
 import { type OperationName, operations } from '../../api/call.ts';
 import * as schemas from '../../api/schemas.ts';
 import { filtersExtension, type SearchFilter } from '../../api/search-filters.ts';
-import { libraryFilters } from '../search/filter-keys.ts';
-import { describedFilters, isCondition, searchLimit } from '../search/filters.ts';
+import { libraryFilters } from '../search/filters.ts';
+import { isCondition } from '../search/search-request.ts';
 import { scopeNames, terms } from './accounts.ts';
 
 type Json = Record<string, unknown>;
@@ -31,7 +31,7 @@ export function openApiDocument(origin: string): Json {
   return {
     openapi: '3.1.0',
     info: { ...info, license: { name: 'MIT', identifier: 'MIT' } },
-    [filtersExtension]: describedFilters(),
+    [filtersExtension]: libraryFilters,
     servers: [{ url: origin }],
     security: [{ bearer: [] }],
     paths,
@@ -110,7 +110,6 @@ function searchSchemas(item: string, filters: SearchFilter[]): Json {
   return {
     [`${item}Conditions`]: object(filters.filter(isCondition)),
     [`${item}SearchRequest`]: object(filters, {
-      limit: { type: 'integer', minimum: 1, ...searchLimit },
       cursor: { type: 'string', description: 'From an earlier answer; goes on alone, without the filters' },
       countBy: { type: 'string', enum: countable, description: 'Counts the values of this key with the first page' },
     }),
