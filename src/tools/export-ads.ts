@@ -1,7 +1,13 @@
 import * as z from 'zod';
 import { coverageText, viewCoverage } from '../dataset/coverage.ts';
-import { type ExportCounts, type ExportFormat, everyAdSql, methodsNote, writeExport } from '../dataset/export.ts';
-import type { RunStatement } from '../dataset/typed-export.ts';
+import {
+  type ExportCounts,
+  type ExportFormat,
+  everyAdSql,
+  methodsNote,
+  type RunStatement,
+  writeExport,
+} from '../dataset/export.ts';
 import { count } from '../present/list-text.ts';
 import { word } from '../present/safe-text.ts';
 import { dayOf } from '../present/values.ts';

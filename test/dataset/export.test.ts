@@ -4,9 +4,8 @@ import { strFromU8, unzipSync } from 'fflate';
 import { parquetMetadata, parquetReadObjects } from 'hyparquet';
 import readSheet from 'read-excel-file/node';
 import { describe, expect, test } from 'vitest';
-import { type ExportFormat, writeExport } from '../../src/dataset/export.ts';
+import { type ExportFormat, type RunStatement, writeExport } from '../../src/dataset/export.ts';
 import type { Cell } from '../../src/dataset/tables.ts';
-import type { RunStatement } from '../../src/dataset/typed-export.ts';
 
 /** A statement that gives the same rows each time it runs. */
 const statement =
