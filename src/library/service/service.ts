@@ -6,8 +6,16 @@ import { type Database, openDatabase } from '../database/database.ts';
 import { indexMissingRecords, type Records, recordsIn } from '../database/records.ts';
 import { picturesIn, type StoredPictures } from '../import/pictures.ts';
 import { readSearch, runSearch } from '../search/search-request.ts';
-import { type Caller, collectionsIn, type Keys, keysIn, maxBodyBytes, type Random, terms } from './accounts.ts';
-import { meterIn } from './meter.ts';
+import {
+  type Caller,
+  collectionsIn,
+  type Keys,
+  keysIn,
+  maxBodyBytes,
+  meterIn,
+  type Random,
+  terms,
+} from './accounts.ts';
 import { openApiDocument } from './openapi.ts';
 import {
   ApiError,
