@@ -1,8 +1,7 @@
 import { raceAbort, withDeadline } from '../api/call.ts';
 import type { Chart } from '../charts/chart.ts';
 import { TenantCache } from '../state/memory-state.ts';
-import { WorkerLate, WorkerPool } from '../workers/pool.ts';
-import { TenantTurns } from '../workers/turns.ts';
+import { TenantTurns, WorkerLate, WorkerPool } from '../workers/pool.ts';
 import {
   type Fetched,
   type FetchLimits,

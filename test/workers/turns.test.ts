@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { TenantTurns } from '../../src/workers/turns.ts';
+import { TenantTurns } from '../../src/workers/pool.ts';
 
 const limits = { maxRunning: 4, perTenant: 3, maxWaiting: 10, of: 'pictures' };
 

@@ -1,6 +1,5 @@
 import { AdLibraryError, invalidRequest } from '../../api/call.ts';
-import { type PooledWorker, WorkerDied, WorkerLate, WorkerPool } from '../../workers/pool.ts';
-import { TenantTurns } from '../../workers/turns.ts';
+import { type PooledWorker, TenantTurns, WorkerDied, WorkerLate, WorkerPool } from '../../workers/pool.ts';
 import { type Cell, columnsOf, type Row, type TableName } from '../tables.ts';
 import {
   type Batch,
