@@ -25,9 +25,12 @@ interface SettingRecord {
   secret?: true;
   /** The name of the value in help, `--base-url <url>`. Without it, the flag is a switch. */
   value?: string;
-  /** The only kind of command that takes its flag; without it, every MCP server does. */
+  /**
+   * The only kind of command that takes its flag; without it, every MCP server does. Commands of `library` name the
+   * settings that they take, in cli/parse.ts.
+   */
   only?: 'stdio' | 'http' | 'library';
-  /** The label of the field in a desktop host's form, for settings that the form offers. */
+  /** The label of the field, for settings that forms of hosts offer: the registry's, and with manifest.json a desktop host's. */
   title?: string;
   help: string;
 }
