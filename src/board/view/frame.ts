@@ -116,7 +116,7 @@ function aboutText({ gathering, coming, missing, asOf }: State, conditions: read
 }
 
 /** The next page of a search. It takes a second click, on a button that names the price. */
-export function createMore(view: View): { buttons(): HTMLElement[] } {
+function createMore(view: View): { buttons(): HTMLElement[] } {
   /** The result whose next page waits for a second click. Another result starts anew. */
   let confirming: BoardContext | undefined;
   let isBusy = false;

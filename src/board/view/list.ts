@@ -113,7 +113,7 @@ function mark(item: HTMLLIElement, group: readonly BoardAd[], { state }: View): 
 }
 
 /** Shows the ads of one message, each on a card of its own. */
-export function openMessage(view: View, message: string): void {
+function openMessage(view: View, message: string): void {
   view.update({ message });
   byId('chips').querySelector<HTMLElement>('[data-key="messages"]')?.focus();
 }
@@ -137,7 +137,7 @@ function drawAxis({ state }: View, isShown: boolean): void {
 }
 
 /** An ad as a card. The whole card opens it, and its checkbox selects it. */
-export function adCard(ad: BoardAd, view: View): HTMLLIElement {
+function adCard(ad: BoardAd, view: View): HTMLLIElement {
   const badge = badgeOf(ad);
   const title = titleOf(ad);
   const line = ad.firstLine === title ? undefined : ad.firstLine;
@@ -159,7 +159,7 @@ export function adCard(ad: BoardAd, view: View): HTMLLIElement {
 }
 
 /** An ad as a row of the timeline. */
-export function adRow(ad: BoardAd, view: View): HTMLLIElement {
+function adRow(ad: BoardAd, view: View): HTMLLIElement {
   return el(
     'li',
     { class: 'row', 'data-message': messageOf(ad) },

@@ -290,7 +290,7 @@ export interface Bar {
 
 const dayMs = 86_400_000;
 
-export const dayOf = (iso: string | undefined): number => Date.parse(iso?.slice(0, 10) ?? '');
+const dayOf = (iso: string | undefined): number => Date.parse(iso?.slice(0, 10) ?? '');
 
 /** When an ad was last known to run. */
 const endOf = ({ endDate, lastSeenAt, active }: BoardAd): number => dayOf(active === false ? endDate : lastSeenAt);
