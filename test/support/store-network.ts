@@ -3,7 +3,7 @@ import type { Seen, Store } from '../../src/state/store/store.ts';
 
 /** What becomes of what a replica asks of its store. */
 export class StoreNetwork {
-  state: 'fine' | 'away' | 'answers are lost' | 'refused' = 'fine';
+  state: 'fine' | 'away' | 'answers are lost' | 'refused' | 'items are refused' = 'fine';
   isTight = false;
   /** By how many milliseconds the clock of the store is ahead of its own. */
   ahead = 0;
@@ -37,10 +37,14 @@ export class StoreNetwork {
             return swapped;
           },
           items: (...args) => pass(() => store.items(...args)),
-          putItems: (...args) => pass(() => store.putItems(...args)),
+          putItems: (...args) =>
+            pass(() => {
+              if (this.state === 'items are refused') throw new Error(this.state);
+              return store.putItems(...args);
+            }),
           itemsSince: (...args) => pass(() => store.itemsSince(...args)),
           isTight: () => this.isTight,
-          refuses: () => this.state === 'refused',
+          refuses: () => this.state === 'refused' || this.state === 'items are refused',
           close: () => store.close(),
         };
       },

@@ -68,7 +68,10 @@ export class Retries {
     }
   }
 
-  /** Tries all waiting work, the oldest first, until something fails. */
+  /**
+   * Tries all waiting work, the oldest first, until something fails. What is refused for want of room does not hold up
+   * what is small.
+   */
   run(): Promise<void> {
     this.#running ??= this.#runAll().finally(() => {
       this.#running = undefined;
@@ -77,11 +80,17 @@ export class Retries {
   }
 
   async #runAll(): Promise<void> {
+    let maxBytes = Infinity;
     for (const one of this.#waiting) {
+      if (one.bytes > maxBytes) continue;
       try {
         await one.work();
       } catch (error) {
-        if (isAway(error)) return;
+        if (isAway(error)) {
+          if (one.bytes <= smallBytes) return;
+          maxBytes = smallBytes;
+          continue;
+        }
         one.giveUp(error);
       }
       this.#waiting.delete(one);

@@ -353,6 +353,18 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
     expect(await saidBy(one)).toBeUndefined();
   });
 
+  test('items that the store has no room for hold up no settlement', async () => {
+    const [one, other] = await two();
+    one.network.state = 'away';
+    await expect(add(await one.dataset(), 1, { id: 'x' })).rejects.toMatchObject(unavailable);
+    await one.ledger.settle('t', { charged: 1, uncertain: 0, isPaidAnswer: true });
+    one.network.state = 'items are refused';
+    await expect.poll(() => other.ledger.read('t')).toMatchObject({ spent: 1 });
+    expect(await idsIn(await other.dataset())).toEqual([]);
+    one.network.state = 'fine';
+    await expect.poll(async () => idsIn(await other.dataset())).toEqual(['x']);
+  });
+
   test('an answer that comes while the one before it is handed on stays', async () => {
     const { answers, network } = await join();
     const ofAd = { ...name, group: undefined };
