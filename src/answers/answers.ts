@@ -295,9 +295,11 @@ const isOverOwnLimit = (error: unknown) =>
   (error.failure.maxCredits !== undefined || error.failure.ofConnection === true) &&
   error.failure.sent === false;
 
-/** The service says why it carried nothing out. Of a key or a collection that somebody made up, nothing is stored. */
+/** Nothing was carried out, by no attempt. Of a key or a collection that somebody made up, nothing is stored. */
 const isRejected = (error: unknown) =>
-  error instanceof AdLibraryError && ['unauthorized', 'forbidden', 'not_found'].includes(error.failure.kind);
+  error instanceof AdLibraryError &&
+  !error.failure.repeated &&
+  (error.failure.sent === false || ['unauthorized', 'forbidden', 'not_found'].includes(error.failure.kind));
 
 const itemTypeOf = ({ operation: { name }, query }: Call): ItemType =>
   name === 'searchPages' || name === 'getPage' || query.itemType === 'pages' ? 'pages' : 'ads';

@@ -330,6 +330,8 @@ export interface Failure {
   chargeUnreadable?: boolean | undefined;
   /** False if nothing reached the service; undefined if that is unknown. */
   sent?: boolean | undefined;
+  /** An earlier attempt may have been carried out. */
+  repeated?: true;
   /** Whether the operation costs credits, and whether it writes. */
   paid?: boolean | undefined;
   writes?: boolean | undefined;

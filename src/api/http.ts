@@ -65,8 +65,9 @@ export function httpService(options: ServiceOptions): Send {
       try {
         const answer = await request(call, options);
         return unsafe > 0 ? { ...answer, repeated: true } : answer;
-      } catch (error) {
-        const retry = attempt < attempts ? retryOf(error, call, unsafe) : 'no';
+      } catch (thrown) {
+        const error = unsafe > 0 ? withEarlier(thrown) : thrown;
+        const retry = attempt < attempts ? retryOf(thrown, call, unsafe) : 'no';
         if (retry === 'no' || call.transit?.isWanted?.() === false) throw error;
         if (retry === 'unsafe') unsafe++;
         // Full jitter: calls that failed together are not repeated together.
@@ -78,6 +79,12 @@ export function httpService(options: ServiceOptions): Send {
     }
   };
 }
+
+/** The failure of a call whose earlier attempt may have been carried out. */
+const withEarlier = (error: unknown): unknown =>
+  error instanceof AdLibraryError
+    ? new AdLibraryError({ ...error.failure, sent: true, repeated: true }, { cause: error })
+    : error;
 
 /** Whether to repeat a call; `unsafe` if the failed attempt may have been carried out. */
 function retryOf(error: unknown, call: Call, unsafe: number): 'no' | 'safe' | 'unsafe' {

@@ -1,7 +1,16 @@
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
 import { argsOf, everyTool } from '../support/every-tool.ts';
-import { type Behaviour, delays, documented, faults, json, paid, refusal } from '../support/faulty-upstream.ts';
+import {
+  type Behaviour,
+  delays,
+  documented,
+  faults,
+  json,
+  paid,
+  refusal,
+  startUpstream,
+} from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
 import { uuidOf } from '../support/uuid-of.ts';
 
@@ -116,6 +125,30 @@ describe('saving an item', () => {
     expect(upstream.requests).toHaveLength(3);
     expect(error?.retryable).toBe(true);
     expect(text).toContain('Saving it again is safe');
+  });
+
+  test('that was sent is not called unsent because the next attempt found nobody', async ({ start }) => {
+    const leaving = await startUpstream((_, response) => {
+      response.socket?.resetAndDestroy();
+      void leaving.close();
+    });
+    const own = await start({ baseUrl: leaving.baseUrl });
+    const { text } = await own.call('add_collection_item', saving);
+    expect(leaving.requests).toHaveLength(1);
+    expect(text).not.toContain('Nothing was sent');
+  });
+
+  test('that was perhaps saved before it was refused makes the list be read again', async ({ upstream, start }) => {
+    const own = await start({ cacheSeconds: 900 });
+    const list = json({ collection: { id: 'c' }, items: [], cursor: null, hasMore: false });
+    const readList = () => own.call('list_collection_items', { collectionId: saving.collectionId, itemType: 'ads' });
+    upstream.does(list, refusal(504), refusal(404), list);
+    await readList();
+    await readList();
+    await own.call('add_collection_item', saving);
+    expect(upstream.requests).toHaveLength(3);
+    await readList();
+    expect(upstream.requests).toHaveLength(4);
   });
 
   test.for<[string, Behaviour]>([
