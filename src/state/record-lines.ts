@@ -57,37 +57,60 @@ const Own = z.object({
   removed: z.array(z.string()),
 });
 
-const decoder = new TextDecoder();
-const encoder = new TextEncoder();
 /**
  * The start of the object of an ad or a page: the last field of the line, so that it is neither parsed nor written
  * anew.
  */
 const itemStart = ',"item":';
+const objectStart = '{'.charCodeAt(0);
+const objectEnd = Buffer.from('}');
+const lineFeed = Buffer.from('\n');
 
 /** A record as a line of JSON, without the line feed. */
-export function lineOf(record: DatasetRecord | RecordStep): string {
-  if (record.kind === 'gathering' || record.kind === 'own') return JSON.stringify(record);
+export const lineOf = (record: DatasetRecord | RecordStep): string => String(bytesOfLine(record));
+
+function bytesOfLine(record: DatasetRecord | RecordStep): Buffer {
+  if (record.kind === 'gathering' || record.kind === 'own') return Buffer.from(JSON.stringify(record));
   const { kind, id, since, at, firstAt, order, sinceOrder, firstOrder, listedBy, requestId, json } = record;
   const head = JSON.stringify({ kind, id, since, at, firstAt, order, sinceOrder, firstOrder, listedBy, requestId });
-  return `${head.slice(0, -1)}${itemStart}${decoder.decode(json)}}`;
+  return Buffer.concat([Buffer.from(head.slice(0, -1) + itemStart), json, objectEnd]);
+}
+
+/** Records as lines, and back again: what nobody else can have written is not checked to be JSON. */
+export const bytesOfLines = (records: readonly DatasetRecord[]): Buffer =>
+  Buffer.concat(records.flatMap((record) => [bytesOfLine(record), lineFeed]));
+
+export function recordsOfLines(bytes: Buffer): DatasetRecord[] {
+  const records: DatasetRecord[] = [];
+  for (let start = 0, end = 0; start < bytes.length; start = end + 1) {
+    end = bytes.indexOf(lineFeed, start);
+    if (end === -1) end = bytes.length;
+    const record = recordOf(bytes.subarray(start, end), () => true);
+    if (record) records.push(record);
+  }
+  return records;
 }
 
 /** The record of a line; undefined if the line is damaged, or is no record. */
-export function recordOfLine(line: string): DatasetRecord | undefined {
+export const recordOfLine = (line: Buffer): DatasetRecord | undefined => recordOf(line, isJsonObject);
+
+function recordOf(line: Buffer, isObject: (json: Buffer) => boolean): DatasetRecord | undefined {
   // Quotes in a text are escaped: no text contains this, though an object in a gathering may.
   const start = line.indexOf(itemStart);
-  const head = start === -1 ? undefined : parsedLine(ItemHead, `${line.slice(0, start)}}`);
-  if (head === undefined) return parsedLine(Gathering, line);
-  const item = line.slice(start + itemStart.length, -1);
-  return line.endsWith('}') && isJsonObject(item) ? { ...head, json: encoder.encode(item) } : undefined;
+  const head = start === -1 ? undefined : parsedLine(ItemHead, `${line.toString('utf8', 0, start)}}`);
+  if (head === undefined) return parsedLine(Gathering, String(line));
+  const item = line.subarray(start + itemStart.length, -1);
+  if (line.at(-1) !== objectEnd[0] || !isObject(item)) return;
+  // Memory of its own, so that nothing else is held with it.
+  return { ...head, json: new Uint8Array(item) };
 }
 
 /** The change of a person's own records that a line holds; undefined if it is none. */
 export const recordStepOf = (line: string): RecordStep | undefined => parsedLine(Own, line);
 
 /** Whether a text is a JSON object: other JSON does not begin like an object. */
-const isJsonObject = (text: string): boolean => text.startsWith('{') && parsedLine(z.unknown(), text) !== undefined;
+const isJsonObject = (json: Buffer): boolean =>
+  json[0] === objectStart && parsedLine(z.unknown(), String(json)) !== undefined;
 
 const SomeKind = z.looseObject({ kind: z.string() });
 

@@ -267,7 +267,7 @@ class FileDataset implements Dataset {
 
   #take(bytes: Buffer): void {
     const line = String(bytes);
-    const record = recordOfLine(line) ?? recordStepOf(line);
+    const record = recordOfLine(bytes) ?? recordStepOf(line);
     if (record) return void this.#apply([record]);
     this.#others.push(Buffer.from(bytes));
     if (isOfSomeKind(line) || this.#isDamageKnown) return;
@@ -338,7 +338,7 @@ export async function storedAccounts(files: string): Promise<StoredAccount[]> {
   const kept = [];
   for (const path of await pathsIn(accountsFolder(files), /^[\da-f]{32}\.jsonl$/)) {
     const lines = String(await readFile(path)).split('\n');
-    const records = lines.flatMap((line) => recordOfLine(line) ?? recordStepOf(line) ?? []);
+    const records = lines.flatMap((line) => recordOfLine(Buffer.from(line)) ?? recordStepOf(line) ?? []);
     kept.push(countedAs(path, headIn(lines[0] ?? '')?.baseUrl, records, (await stat(path)).size));
   }
   for (const path of await pathsIn(olderFolder(files), /^[\da-f]{32}(\.removed-[\da-f-]{36})?$/)) {
@@ -422,7 +422,7 @@ class OlderFolder {
       const content = await readFile(path, 'utf8').catch(({ code }) => (code === 'ENOENT' ? undefined : 'unreadable'));
       if (content === undefined) continue;
       const lines = content.split('\n').filter((line) => line !== '' && !line.startsWith(mergedStart));
-      const records = lines.flatMap((line) => recordOfLine(line) ?? []);
+      const records = lines.flatMap((line) => recordOfLine(Buffer.from(line)) ?? []);
       (records.length < lines.length ? found.damaged : found.whole).push(path);
       for (const record of records) found.records.push(record);
     }

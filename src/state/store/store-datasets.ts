@@ -20,7 +20,7 @@ import {
   type RecordsById,
   recordStep,
 } from '../own-records.ts';
-import { lineOf, recordOfLine } from '../record-lines.ts';
+import { bytesOfLines, recordsOfLines } from '../record-lines.ts';
 import { roomIn, type Shared } from './parts.ts';
 import type { Seal } from './seal.ts';
 import type { Item, ItemChange } from './store.ts';
@@ -236,7 +236,7 @@ class SealedRecords {
   /** Compressed synchronously: a thread for each of thousands of small texts takes four times as long. */
   close(name: string, id: string, records: readonly DatasetRecord[]): Buffer {
     const key = `${name} ${id}`;
-    const body = this.#seal.close(key, deflateRawSync(records.map(lineOf).join('\n'), deflate));
+    const body = this.#seal.close(key, deflateRawSync(bytesOfLines(records), deflate));
     this.#unread.set(key, { body, records });
     return body;
   }
@@ -250,8 +250,7 @@ class SealedRecords {
     const opened = this.#seal.open(key, body);
     if (opened === undefined) return [];
     try {
-      const lines = String(inflateRawSync(opened, { maxOutputLength: maxItemBytes })).split('\n');
-      return lines.flatMap((line) => recordOfLine(line) ?? []);
+      return recordsOfLines(inflateRawSync(opened, { maxOutputLength: maxItemBytes }));
     } catch {
       return [];
     }
