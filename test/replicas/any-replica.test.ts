@@ -140,6 +140,15 @@ describeEveryServer('any replica', (server) => {
     expect(upstream.requests).toHaveLength(sent);
   });
 
+  test('goes on after a refusal of another one whose window states no limits', async () => {
+    const { upstream, replicas } = fleet.tenant(refusal(429));
+    upstream.credits = json(creditStatus({ isLimitReached: false, hourlyCredits: 1, dailyCredits: 1 }));
+    const [one, other] = replicas;
+    expect((await one.call('get_ad', { adId: uuidOf('a') })).error).toMatchObject({ kind: 'usage_limit' });
+    upstream.does(documented);
+    expect((await other.call('get_ad', { adId: uuidOf('b') })).data.receipt.charged).toBe(1);
+  });
+
   test('pays for a list that is walked twice over all of them once, through a restart', async () => {
     const { service, call } = between(100);
     for (let walk = 0; walk < 2; walk++) {

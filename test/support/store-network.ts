@@ -1,5 +1,5 @@
 import type { StoreDriver } from '../../src/state/store/guarded-store.ts';
-import type { Seen, Store } from '../../src/state/store/store.ts';
+import type { ItemChange, Seen, Store } from '../../src/state/store/store.ts';
 
 /** What becomes of what a replica asks of its store. */
 export class StoreNetwork {
@@ -9,6 +9,8 @@ export class StoreNetwork {
   ahead = 0;
   /** Receives the name of each document that was written. Whoever wrote it hears of that afterwards. */
   onWritten: (key: string) => void | Promise<void> = () => {};
+  /** What the store takes of items that are put there. */
+  taken: (changes: readonly ItemChange[]) => readonly ItemChange[] = (changes) => changes;
   /** How long each document is kept that it wrote. */
   readonly ttlMs: number[] = [];
 
@@ -37,10 +39,11 @@ export class StoreNetwork {
             return swapped;
           },
           items: (...args) => pass(() => store.items(...args)),
-          putItems: (...args) =>
-            pass(() => {
+          putItems: (name, changes, limits) =>
+            pass(async () => {
               if (this.state === 'items are refused') throw new Error(this.state);
-              return store.putItems(...args);
+              const taken = this.taken(changes);
+              return taken.length > 0 ? store.putItems(name, taken, limits) : new Set();
             }),
           itemsSince: (...args) => pass(() => store.itemsSince(...args)),
           isTight: () => this.isTight,

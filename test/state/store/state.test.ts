@@ -4,6 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { type Call, operations } from '../../../src/api/call.ts';
 import type { Dataset } from '../../../src/state/dataset.ts';
 import type { CallClaims, Claim } from '../../../src/state/state.ts';
+import type { ItemChange } from '../../../src/state/store/store.ts';
 import { openStoreState } from '../../../src/state/store/store-state.ts';
 import { gateOf } from '../../support/gate.ts';
 import { until } from '../../support/http.ts';
@@ -398,7 +399,52 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
     expect(await answers.get('t', { ...name, group: undefined })).toBeUndefined();
   });
 
+  test('the last 50 exports of a key stay, and one that lost a part is no longer there, and says so', async () => {
+    const [one, other] = await two();
+    const names = Array.from({ length: 52 }, (_, at) => `${at}.csv`);
+    for (const each of names) await exportFile(one.exports, each, 'x');
+    expect((await other.exports.list()).map((file) => file.name)).toEqual(names.slice(2).toReversed());
+    let parts = 0;
+    one.network.taken = (changes) => (++parts === 2 ? [] : changes);
+    const { uri } = await exportFile(one.exports, 'cut.csv', noise(600_000));
+    expect(parts).toBe(3);
+    await expect((await other.exports.find(uri))?.content()).rejects.toMatchObject({
+      failure: { kind: 'not_found', problem: 'This file is no longer stored. Export it again.' },
+    });
+  });
+
+  test('spending ends 30 days after the last paid call', async () => {
+    const replicas = await two();
+    const [one, other] = replicas;
+    const after = (days: number) => {
+      for (const { network } of replicas) network.ahead = days * 86_400_000;
+    };
+    const settle = ({ ledger }: Joined) => ledger.settle('t', { charged: 1, uncertain: 0, isPaidAnswer: true });
+    await settle(one);
+    expect(one.network.ttlMs).toContain(30 * 86_400_000);
+    after(29);
+    await settle(other);
+    after(58);
+    expect(await one.ledger.read('t')).toMatchObject({ spent: 2, calls: 2 });
+    after(60);
+    for (const { ledger } of replicas) expect(await ledger.read('t')).toMatchObject({ spent: 0, calls: 0 });
+  });
+
   describe('datasets', () => {
+    test('leave out an item that is damaged', async () => {
+      const [one, other] = await two();
+      const damaged = (changes: readonly ItemChange[]) =>
+        changes.map((change) => ({ ...change, body: change.body.subarray(0, -1) }));
+      await add(await one.dataset(), 1, { id: 'before' });
+      one.network.taken = damaged;
+      await add(await one.dataset(), 2, { id: 'damaged' });
+      one.network.taken = (changes) => changes;
+      await add(await one.dataset(), 3, { id: 'after' });
+      for (const { dataset } of [one, other]) expect(await idsIn(await dataset())).toEqual(['after', 'before']);
+      await add(await other.dataset(), 4, { id: 'damaged' });
+      expect(await idsIn(await one.dataset())).toEqual(['after', 'before', 'damaged']);
+    });
+
     test('are the same at every replica, and at a later one, and belong to one key, service and secret', async () => {
       const service = randomUUID();
       const [one, other] = [await join({ service }), await join({ service })];
