@@ -1,8 +1,10 @@
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
-import { adRows, languageText } from '../../src/dataset/ad-rows.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import { AdRowReader, adRows, languageText } from '../../src/dataset/ad-rows.ts';
 import { pageRow } from '../../src/dataset/snapshot.ts';
 import { columnsOf, tables } from '../../src/dataset/tables.ts';
+import { MemoryDatasets } from '../../src/state/memory-state.ts';
+import { add } from '../state/add-items.ts';
 import { serveAds } from '../support/ad-service.ts';
 import { json } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
@@ -127,6 +129,32 @@ freshUpstreamTest({ config: { cacheSeconds: 0 } })(
     expect(pageCells.countries).toBe('["DE","AT"]');
   },
 );
+
+test('many ads are read in parts, and others get their turn after each', async () => {
+  const dataset = await new MemoryDatasets().of({ tenantId: 't' });
+  const many = Array.from({ length: 300 }, (_, index) => ({ id: `${index}`, pageId: 'one page', body: english }));
+  await add(dataset, 1, ...many);
+  const contents = await dataset.contents();
+  const reader = new AdRowReader();
+  await reader.knownAds('another', { version: 'empty', ads: [] });
+  let turns = 0;
+  const others = () => {
+    turns++;
+    next = setImmediate(others);
+  };
+  let next = setImmediate(others);
+  onTestFinished(() => clearImmediate(next));
+  // Once for their words, and once for their variants.
+  await reader.knownAds('t', contents);
+  expect(turns).toBeGreaterThanOrEqual(12);
+  turns = 0;
+  const turnsBefore: number[] = [];
+  for await (const part of reader.read('t', contents, { json: false })) {
+    expect(part).toHaveLength(50);
+    turnsBefore.push(turns);
+  }
+  expect(turnsBefore).toEqual([0, 1, 2, 3, 4, 5]);
+});
 
 test('the time of gathering, not of asking, says whether an ad ran', () => {
   const ended = { ...ad, endDate: '2026-11-10' };

@@ -8,6 +8,10 @@ import type { Config } from '../../src/config/settings.ts';
 import { createLog } from '../../src/log/log.ts';
 import { bindV1 } from '../../src/mcp/sdk-v1.ts';
 import type { Resolve } from '../../src/pictures/fetch-picture.ts';
+import type { Datasets } from '../../src/state/dataset.ts';
+import { processExports } from '../../src/state/exports.ts';
+import { memoryState, memoryTurns } from '../../src/state/memory-state.ts';
+import type { ReplicaState } from '../../src/state/store/store-state.ts';
 
 /** A client of the real server, in this process, with the network behind it. */
 export interface TestServer {
@@ -66,7 +70,16 @@ export interface ServerOptions {
   elapsed?: () => number;
   random?: () => number;
   resolve?: Resolve;
+  /** Where ads are held, in place of the memory of the process. */
+  datasets?: Datasets;
 }
+
+/** What is shared by a server alone. */
+const sharedBy = (datasets: Datasets, now: () => number): Partial<ReplicaState> => ({
+  ...{ now, isUp: () => true, close: () => {} },
+  ...{ datasets: () => datasets, state: memoryState, turns: memoryTurns },
+  exports: () => processExports({ now, elapsed: now }),
+});
 
 export async function startServer({
   config = {},
@@ -74,6 +87,7 @@ export async function startServer({
   elapsed = now,
   random = () => 0,
   resolve,
+  datasets,
 }: ServerOptions): Promise<TestServer> {
   const logged: string[] = [];
   const log = createLog('debug', (line) => logged.push(line));
@@ -84,6 +98,7 @@ export async function startServer({
     elapsed,
     random,
     ...(resolve && { resolve }),
+    ...(datasets && { shared: sharedBy(datasets, now) as ReplicaState }),
   });
   const clients: Client[] = [];
   const join = async (payer: Credentials, name = 'test') => {

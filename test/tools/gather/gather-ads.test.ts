@@ -1,6 +1,7 @@
 import { describe, expect } from 'vitest';
 import { clearFiles } from '../../../src/cli/files.ts';
 import { readConfig } from '../../../src/config/read-config.ts';
+import { MemoryDatasets } from '../../../src/state/memory-state.ts';
 import { type AdService, adOf, serveAds } from '../../support/ad-service.ts';
 import { freshServiceTest, freshUpstreamTest } from '../../support/fixtures.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
@@ -204,6 +205,28 @@ Changed: ${changed?.id}
 Not seen any more (which does not mean that they ended): ${gone?.id}
 `;
     for (const shown of [text, data.summary]) expect(shown).toContain(changes);
+  },
+);
+
+upstreamTest(
+  'a complete gathering whose ads gave way says so, and so does what rests on it',
+  async ({ upstream, start }) => {
+    const server = await start({ cacheSeconds: 0 }, { datasets: new MemoryDatasets({ maxBytesEach: 100_000 }) });
+    const service = serveAds(upstream, 3);
+    const { data: whole } = await server.call('gather_ads', all);
+    expect(whole).toMatchObject({ read: 3, complete: true });
+    service.ads = Array.from({ length: 60 }, (_, index) => adOf(100 + index, { unlisted: 'x'.repeat(1000) }));
+    await server.call('search_ads', { limit: 60 });
+    const { data, text } = await server.call('gather_ads', { maxCredits: 0 });
+    expect(data).toMatchObject({ gathering: whole.gathering, read: 3, missing: 3, complete: false, stopped: 'end' });
+    expect(text).toContain(
+      '3 ads read, of 3 found; not complete, stopped: end. 3 of them are no longer in the dataset.',
+    );
+    expect(text).toContain('To have them again, call with fresh: true, which is charged again.');
+    const rest = await server.call('query_ads', { sql: 'SELECT 1' });
+    const partial = [{ gathering: whole.gathering, found: 3, read: 3, removed: 3 }];
+    expect(rest.data.coverage).toMatchObject({ partial });
+    expect(rest.text).toContain('(gathered 3 of 3, 3 of them removed, ');
   },
 );
 

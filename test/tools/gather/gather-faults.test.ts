@@ -143,7 +143,7 @@ test('begins no page that may not be back in time', async ({ upstream, start }) 
   expect(text).toContain('Time was short');
 });
 
-test('a key that is rejected in the middle ends it, and the error names what was charged', async ({
+test('a key that is rejected in the middle ends it, and the error names what was charged; that of a first call names no other charge', async ({
   upstream,
   server,
 }) => {
@@ -153,6 +153,9 @@ test('a key that is rejected in the middle ends it, and the error names what was
   expect(error).toMatchObject({ kind: 'unauthorized', status: 401 });
   expect(service.charged).toBe(20);
   expect(text).toContain('Credits: 20 charged for 3 calls');
+  const first = await (await server.as('svc_live_other')).call('gather_ads', { maxCredits: 100 });
+  expect(first.error).toMatchObject({ kind: 'unauthorized', status: 401 });
+  expect(first.text).not.toContain('Credits:');
 });
 
 const aService = fc.record({
