@@ -137,6 +137,14 @@ describe('a note whose owner is gone', () => {
   });
 });
 
+test('of four servers that start at the same moment one serves, and the others name it', async ({ database, undo }) => {
+  const starts = await Promise.allSettled(Array.from({ length: 4 }, () => startServer({ database, undo })));
+  const [served, ...others] = starts.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+  expect(others).toEqual([]);
+  const owner = `in use by process ${served?.pid}, which serves it at ${served?.url}`;
+  for (const one of starts) if (one.status === 'rejected') expect(String(one.reason)).toContain(owner);
+});
+
 test('a symbolic link has the same owner, even before the file exists', async ({ folder, database, undo }) => {
   const link = join(folder, 'link.db');
   await symlink(database, link);
