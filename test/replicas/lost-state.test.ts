@@ -11,6 +11,9 @@ import { uuidOf } from '../support/uuid-of.ts';
 const ad = (name: string) => ({ adId: uuidOf(name) });
 const wentBack = 'state went back in time';
 
+const idsOf = async (replica: Replica) =>
+  ((await replica.call('query_ads', { sql: 'SELECT id FROM ads' })).data.rows as string[][]).flat().toSorted();
+
 async function assertClosed(replica: Pick<Replica, 'call'>): Promise<void> {
   const answers: Result[] = [];
   const told = async () => {
@@ -95,8 +98,6 @@ describeEveryServer('a state that was lost', (server) => {
     const both = replicas.slice(0, 2);
     const [before, lost, lostToo, after] = service.ads.map(({ id }) => id);
     const read = (adId: string | undefined) => replicas[0].call('get_ad', { adId });
-    const idsOf = async (replica: Replica) =>
-      ((await replica.call('query_ads', { sql: 'SELECT id FROM ads' })).data.rows as string[][]).flat().toSorted();
     await read(before);
     const restore = server.copy();
     for (const id of [lost, lostToo]) await read(id);
@@ -107,6 +108,25 @@ describeEveryServer('a state that was lost', (server) => {
     await fleet.ready();
     await read(after);
     for (const replica of both) expect(await idsOf(replica)).toEqual([before, after].toSorted());
+  });
+
+  test('of which a dataset lost its last items, unnoticed otherwise, is what every replica reads', async () => {
+    const service = new AdService(6);
+    const { replicas } = fleet.tenant(service.behaviour);
+    const [one, other] = replicas;
+    const [before, lost, after, ...more] = service.ads.map(({ id }) => id);
+    const read = (replica: Replica, adId: string | undefined) => replica.call('get_ad', { adId });
+    await read(one, before);
+    const restore = server.copyItems();
+    await read(one, lost);
+    for (const replica of [one, other]) expect(await idsOf(replica)).toHaveLength(2);
+    restore();
+    expect(await idsOf(one)).toEqual([before]);
+    await read(one, after);
+    for (const replica of [one, other]) expect(await idsOf(replica)).toEqual([before, after].toSorted());
+    restore();
+    for (const id of more) await read(other, id);
+    for (const replica of [one, other]) expect(await idsOf(replica)).toEqual([before, ...more].toSorted());
   });
 
   test('is no state for a replica that starts while another one lives that knew more', async () => {

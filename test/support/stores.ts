@@ -71,6 +71,8 @@ export interface StateServer {
   clear(): void;
   /** Keeps a copy of everything; the result puts it in place of what is there then. */
   copy(): () => void;
+  /** The same for the items of collections, and for nothing else. */
+  copyItems(): () => void;
   /** Every name, every value as it is stored, and when it ends in milliseconds. */
   everything(): { name: string; value: string; left: number }[];
   /** What all of it takes, in bytes, and what each kind of it, the most first. */
@@ -103,6 +105,13 @@ async function redisServer({ isDurable = false } = {}): Promise<StateServer> {
     cli('EVAL', "for _, key in ipairs(redis.call('KEYS', '*')) do redis.call('COPY', key, key, 'DB', 1) end", '0');
     return () => void cli('SWAPDB', '0', '1');
   };
+  const copyItems = () => {
+    const collections = `for _, part in ipairs({ 'about', 'bodies', 'order' }) do
+      for _, key in ipairs(redis.call('KEYS', '*:' .. part)) do redis.call('COPY', key, key, 'DB', ARGV[1], 'REPLACE') end end`;
+    cli('-n', '1', 'FLUSHDB');
+    cli('-n', '0', 'EVAL', collections, '0', '1');
+    return () => void cli('-n', '1', 'EVAL', collections, '0', '0');
+  };
   const sums = `local sums, answer = {}, {}
     for _, key in ipairs(redis.call('KEYS', '*')) do
       local kind = string.match(key, '}:([^:]+)') or 'other'
@@ -114,7 +123,7 @@ async function redisServer({ isDurable = false } = {}): Promise<StateServer> {
     all: Number(/used_memory:(\d+)/.exec(cli('INFO', 'memory'))?.[1]),
     kinds: mostFirst(cli('EVAL', sums, '0').split('\n').filter(Boolean)),
   });
-  return { ...{ url, kill, pause, resume, restart, close }, clear, copy, everything, bytes };
+  return { ...{ url, kill, pause, resume, restart, close }, clear, copy, copyItems, everything, bytes };
 }
 
 async function postgresServer(options?: { isDurable?: boolean }): Promise<StateServer> {
@@ -133,8 +142,7 @@ async function postgresServer(options?: { isDurable?: boolean }): Promise<StateS
         TRUNCATE ad_library.documents, ad_library.collections, ad_library.items;
       END IF;
     END $$`);
-  const copy = () => {
-    const tables = ['documents', 'collections', 'items'];
+  const copyTables = (...tables: string[]) => {
     const made = tables.map((table) => `CREATE TABLE copy.${table} AS TABLE ad_library.${table};`).join('');
     server.sql(`DROP SCHEMA IF EXISTS copy CASCADE; CREATE SCHEMA copy; ${made}`);
     const filled = tables.map((table) => `INSERT INTO ad_library.${table} SELECT * FROM copy.${table};`).join('');
@@ -148,7 +156,9 @@ async function postgresServer(options?: { isDurable?: boolean }): Promise<StateS
     all: Number(server.sql(`SELECT pg_database_size(current_database())`)),
     kinds: mostFirst(server.sql(kinds).split('\n').filter(Boolean)),
   });
-  return { ...server, clear, copy, everything, bytes };
+  const copy = () => copyTables('documents', 'collections', 'items');
+  const copyItems = () => copyTables('collections', 'items');
+  return { ...server, clear, copy, copyItems, everything, bytes };
 }
 
 /** From lines of a kind and its bytes. */

@@ -23,7 +23,7 @@ import {
 import { bytesOfLines, recordsOfLines } from '../record-lines.ts';
 import { roomIn, type Shared } from './parts.ts';
 import type { Seal } from './seal.ts';
-import type { Item, ItemChange } from './store.ts';
+import type { Item, ItemChange, ItemsPart } from './store.ts';
 
 const MB = 1024 * 1024;
 /** How long a dataset lives after the last answer that added to it, in milliseconds, and how many bytes it may take. */
@@ -306,15 +306,17 @@ class DatasetCopy {
   }
 
   async #follow(): Promise<void> {
-    for (let isLast = false; !isLast; ) {
-      const part = await this.#store.itemsSince(this.#name, this.#seq);
-      if (part?.epoch !== this.#epoch && this.#epoch !== '') {
+    // The first part begins with the item that was read last, which shows whether the store still has it.
+    for (let [after, isLast] = [this.#seq - 1, false]; !isLast; after = this.#seq) {
+      const part = await this.#store.itemsSince(this.#name, after);
+      if (this.#epoch !== '' && !this.#isContinuedBy(part)) {
         this.#startOver();
         continue;
       }
       if (part === undefined) return;
       this.#epoch = part.epoch;
       for (const { id, seq, body } of part.items) {
+        if (seq === this.#seq) continue;
         const records = this.#sealed.open(this.#name, id, body);
         for (const record of records) this.dataset.apply(record);
         this.#known.delete(id);
@@ -328,6 +330,17 @@ class DatasetCopy {
       isLast = part.isLast;
       await setImmediate();
     }
+  }
+
+  /**
+   * Whether a part begins with the item that was read last, or after it if that has changed or was evicted. A store that
+   * lost its last changes, as a standby may, gives their numbers again: nobody else notices that before they are used.
+   */
+  #isContinuedBy(part: ItemsPart | undefined): boolean {
+    if (part?.epoch !== this.#epoch) return false;
+    const [first] = part.items;
+    if (first === undefined) return part.floor >= this.#seq;
+    return first.seq > this.#seq || this.#known.get(first.id)?.seq === first.seq;
   }
 
   /** Removes the items that were evicted from the store. */
