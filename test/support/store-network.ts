@@ -1,9 +1,19 @@
 import type { StoreDriver } from '../../src/state/store/guarded-store.ts';
 import type { ItemChange, Seen, Store } from '../../src/state/store/store.ts';
 
+/** From how many bytes on an item is large. */
+const largeBytes = 10_000;
+
 /** What becomes of what a replica asks of its store. */
 export class StoreNetwork {
-  state: 'fine' | 'away' | 'answers are lost' | 'refused' | 'items are refused' = 'fine';
+  state:
+    | 'fine'
+    | 'away'
+    | 'answers are lost'
+    | 'refused'
+    | 'items are refused'
+    | 'large items are refused'
+    | 'large items hang' = 'fine';
   isTight = false;
   /** By how many milliseconds the clock of the store is ahead of its own. */
   ahead = 0;
@@ -41,13 +51,16 @@ export class StoreNetwork {
           items: (...args) => pass(() => store.items(...args)),
           putItems: (name, changes, limits) =>
             pass(async () => {
-              if (this.state === 'items are refused') throw new Error(this.state);
+              const isLarge = changes.some(({ body }) => body.length > largeBytes);
+              if (isLarge && this.state === 'large items hang') return new Promise(() => {});
+              if (this.state === 'items are refused' || (isLarge && this.state === 'large items are refused'))
+                throw new Error(this.state);
               const taken = this.taken(changes);
               return taken.length > 0 ? store.putItems(name, taken, limits) : new Set();
             }),
           itemsSince: (...args) => pass(() => store.itemsSince(...args)),
           isTight: () => this.isTight,
-          refuses: () => this.state === 'refused' || this.state === 'items are refused',
+          refuses: () => this.state.endsWith('refused'),
           close: () => store.close(),
         };
       },

@@ -39,6 +39,8 @@ interface RetryOptions {
 /** The size of most waiting work, and the share of the room that is reserved for it: settlements and rejected keys. */
 const smallBytes = 1000;
 const partForSmall = 0.25;
+/** Attempts of a round that may fail: some work may be refused that holds up nothing else. */
+const maxFailed = 3;
 
 /**
  * Work that must reach the store although the store does not answer: tried again until it succeeds, in bounded memory.
@@ -69,8 +71,8 @@ export class Retries {
   }
 
   /**
-   * Tries all waiting work, the oldest first, until something fails. What is refused for want of room does not hold up
-   * what is small.
+   * Tries all waiting work, until some of it has failed: the smallest first, because what is too large for the store, or
+   * too slow to write, would hold up all else again and again.
    */
   run(): Promise<void> {
     this.#running ??= this.#runAll().finally(() => {
@@ -80,15 +82,13 @@ export class Retries {
   }
 
   async #runAll(): Promise<void> {
-    let maxBytes = Infinity;
-    for (const one of this.#waiting) {
-      if (one.bytes > maxBytes) continue;
+    let failed = 0;
+    for (const one of [...this.#waiting].sort((left, right) => left.bytes - right.bytes)) {
       try {
         await one.work();
       } catch (error) {
         if (isAway(error)) {
-          if (one.bytes <= smallBytes) return;
-          maxBytes = smallBytes;
+          if (++failed === maxFailed) return;
           continue;
         }
         one.giveUp(error);

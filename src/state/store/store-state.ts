@@ -6,7 +6,7 @@ import { AdLibraryError, type Answer, type AnswerName, type OperationName } from
 import type { FullWindow, FullWindows } from '../../credits/ledger.ts';
 import type { Datasets } from '../dataset.ts';
 import { type ExportedFile, type ExportStore, exportTtl, maxExportBytes } from '../exports.ts';
-import { type MemoryStateOptions, memoryAnswers, memoryCursors } from '../memory-state.ts';
+import { type MemoryStateOptions, memoryAnswers, memoryCursors, memoryOf } from '../memory-state.ts';
 import { recordKinds } from '../own-records.ts';
 import type { AnswerCache, CachedAnswer, CursorMemory, CursorState, RejectedKeys, State } from '../state.ts';
 import { type Turns, turnsOver } from '../turns.ts';
@@ -28,8 +28,8 @@ const startMs = 1000;
 const maxWaiting = 96 * MB;
 /** Bytes of answers that the store did not take. */
 const maxOwnAnswers = 64 * MB;
-/** Bytes that it takes to remember that such an answer is to be shared later. */
-const sharedLaterBytes = 2000;
+/** From how many bytes on such an answer is shared after all that is small. */
+const largeAnswer = 64 * 1024;
 /** The limits of a key's cursors and exported files in the store. */
 const cursorLimits = { ttlMs: day, maxBytes: 2 * MB };
 const exportLimits = { ttlMs: exportTtl, maxBytes: 64 * MB };
@@ -218,8 +218,11 @@ function sharedAnswers(shared: Shared, removals: Removals, { ttl, now }: MemoryS
     const kept = await own.get(tenantId, name);
     if ((kept?.answer.order ?? 0) <= order) await own.remove(tenantId, name);
   };
-  /** Shares such an answer once the store takes it, unless the store has a newer one. */
-  const share = async (tenantId: string, name: AnswerName) => {
+  /**
+   * Shares such an answer once the store takes it, unless the store has a newer one. Work that waits holds no answer: it
+   * finds the answer among those that this process has room for.
+   */
+  const sharing = (tenantId: string, name: AnswerName) => async () => {
     const kept = await own.get(tenantId, name);
     if (kept === undefined || store.isTight()) return;
     const { order = 0 } = kept.answer;
@@ -262,7 +265,8 @@ function sharedAnswers(shared: Shared, removals: Removals, { ttl, now }: MemoryS
             // The store does not take it, has little room, or it is nested too deep.
             if (name.group !== undefined) return;
             await keep(kept);
-            await retries.do(() => share(tenantId, name), { bytes: sharedLaterBytes });
+            const bytes = memoryOf(kept.answer.raw);
+            await retries.do(sharing(tenantId, name), bytes > largeAnswer ? { bytes } : {});
           }
         },
       };

@@ -366,6 +366,23 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
     await expect.poll(async () => idsIn(await other.dataset())).toEqual(['x']);
   });
 
+  test.each(['large items hang', 'large items are refused'] as const)(
+    'while %s, they hold up neither settlements nor the items of others',
+    async (what) => {
+      const [one, other] = await two();
+      one.network.state = 'away';
+      await expect(add(await one.dataset(), 1, { id: 'x', body: noise(100_000) })).rejects.toMatchObject(unavailable);
+      await expect(add(await one.dataset('u'), 1, { id: 'y', body: noise(4000) })).rejects.toMatchObject(unavailable);
+      await one.ledger.settle('t', { charged: 1, uncertain: 0, isPaidAnswer: true });
+      one.network.state = what;
+      await expect.poll(() => other.ledger.read('t')).toMatchObject({ spent: 1 });
+      await expect.poll(async () => idsIn(await other.dataset('u'))).toEqual(['y']);
+      expect(await idsIn(await other.dataset())).toEqual([]);
+      one.network.state = 'fine';
+      await expect.poll(async () => idsIn(await other.dataset())).toEqual(['x']);
+    },
+  );
+
   test('an answer that comes while the one before it is handed on stays', async () => {
     const { answers, network } = await join();
     const ofAd = { ...name, group: undefined };
