@@ -42,14 +42,16 @@ export const newHistory = (now: number): History => ({
   ...{ epoch: randomUUID(), beats: 0, since: now, replaced: [], processes: {} },
 });
 
-/** Records in the store that it does not continue what was seen. */
+/**
+ * Records in the store that it does not continue what was seen. The epoch is new, because the same copy may be put back
+ * twice; whoever knew either of the two before finds it among those that were replaced.
+ */
 function doubted(history: History, { epoch, since }: History, now: number): History {
-  const isSame = history.epoch === epoch;
-  const found = isSame || history.since < since ? 'earlier' : 'empty';
+  const found = history.epoch === epoch || history.since < since ? 'earlier' : 'empty';
   return {
     ...history,
-    epoch: isSame ? randomUUID() : history.epoch,
-    replaced: [...history.replaced, epoch].slice(-maxReplaced),
+    epoch: randomUUID(),
+    replaced: [...new Set([...history.replaced, epoch, history.epoch])].slice(-maxReplaced),
     doubt: history.doubt ?? { at: now, found },
   };
 }

@@ -33,6 +33,8 @@ interface Process {
   wrote?: number | undefined;
   read?: number | undefined;
   at: number;
+  /** Every epoch of the store that it knew, the present one last. */
+  epochs: string[];
   /** Its loss was accepted, whoever noticed it. */
   isForgiven: boolean;
 }
@@ -58,7 +60,7 @@ class World {
   }
 
   #start(): Process {
-    const one: Process = { presence: undefined as never, at: this.#now, isForgiven: false };
+    const one: Process = { presence: undefined as never, at: this.#now, epochs: [], isForgiven: false };
     const documents = new Documents({
       store: {
         read: (...args) => {
@@ -100,6 +102,11 @@ class World {
       assert.ok(isClosed || !(this.#is.isDoubted || misses), 'what was lost is not passed over');
       assert.ok(!isClosed || mayBeNoted, 'nothing is in doubt where nothing was lost');
       found ||= isClosed;
+      const { epoch } = one.presence;
+      if (epoch !== one.epochs.at(-1)) {
+        assert.ok(!one.epochs.includes(epoch), 'what was lost is current for nobody again');
+        one.epochs.push(epoch);
+      }
       one.at = this.#now;
       one.isForgiven = false;
       if (isGone(one.wrote)) one.wrote = undefined;
