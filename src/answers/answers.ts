@@ -180,7 +180,7 @@ export function openAnswers(meter: Pick<Meter, 'send' | 'stated' | 'lost'>, opti
     if (entry.cached && !call.fresh) return replayed(entry.cached.answer, elapsed() - entry.cached.at);
     const { text, ...sent } = await ordered(call);
     if (call.uncached) {
-      if (entry.cached) await cache.remove(tenantId, name);
+      await cache.remove(tenantId, name, sent);
       return { text, ...sent };
     }
     const answer = { cacheId: randomUUID(), ...sent };

@@ -463,7 +463,9 @@ export function memoryAnswers(options: TenantCacheOptions): AnswerCache {
         },
       };
     },
-    remove: async (tenantId, name) => cache.remove(tenantId, nameOf(name)),
+    remove: async (tenantId, name, { order = 0 }) => {
+      if ((get(tenantId, name)?.answer.order ?? 0) <= order) cache.remove(tenantId, nameOf(name));
+    },
     invalidate: async (tenantId, group) => {
       dropped.set(`${tenantId} ${group}`, {});
       cache.drop(tenantId, group);

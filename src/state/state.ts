@@ -32,7 +32,8 @@ export interface AnswerCache {
     cached: CachedAnswer | undefined;
     store(answer: CachedAnswer): Promise<void>;
   }>;
-  remove(tenantId: string, name: AnswerName): Promise<void>;
+  /** Removes an answer, unless it is newer than this one. */
+  remove(tenantId: string, name: AnswerName, upTo: Answer): Promise<void>;
   /** Removes a tenant's answers of a group. */
   invalidate(tenantId: string, group: string): Promise<void>;
 }

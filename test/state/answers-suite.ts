@@ -62,7 +62,7 @@ export function answersSuite(open: () => Promise<AnswersUnderTest>): void {
       ['other', '1'],
     ] as const)
       await (await answers.begin(tenant, nameOf(id))).store(cachedAnswer(id, now()));
-    await answers.remove('t', nameOf('1'));
+    await answers.remove('t', nameOf('1'), cachedAnswer('newer', now()).answer);
     expect(await answers.get('t', nameOf('1'))).toBeUndefined();
     expect(headlineOf(await answers.get('t', nameOf('2')))).toBe('2');
     expect(headlineOf(await answers.get('other', nameOf('1')))).toBe('1');

@@ -22,6 +22,11 @@ import { type Account, storeLedger } from './store-ledger.ts';
 
 const day = 86_400_000;
 const MB = 1024 * 1024;
+/**
+ * How far the clock of the store may be set back, in milliseconds, before an answer from later does not count: it lives
+ * longer by as much. After a small correction, nothing has to be paid for twice.
+ */
+const maxBackMs = 60_000;
 /** How long a start waits for the store, in milliseconds. */
 const startMs = 1000;
 /** Bytes of work that waits until the store takes it. */
@@ -198,8 +203,9 @@ function sharedAnswers(shared: Shared, removals: Removals, { ttl, now }: MemoryS
   };
   const cachedIn = (written: WrittenCache, name: AnswerName, time: number): CachedAnswer | undefined => {
     const age = time - written.at;
-    // The clock of the store may have been set back.
-    return Math.abs(age) < ttl ? { answer: answerIn(written, name), at: now() - Math.max(0, age) } : undefined;
+    return age < ttl && age > -maxBackMs
+      ? { answer: answerIn(written, name), at: now() - Math.max(0, age) }
+      : undefined;
   };
   const look = async (tenantId: string, name: AnswerName) => {
     const [stamp, { doc, now: time }] = await Promise.all([
@@ -212,11 +218,6 @@ function sharedAnswers(shared: Shared, removals: Removals, { ttl, now }: MemoryS
     const known = documents.known<WrittenCache>(keyFor(tenantId, name));
     if (known?.doc === undefined || name.group !== undefined) return undefined;
     return cachedIn(known.doc, name, known.now + known.ageMs);
-  };
-  /** Forgets what the store has taken the place of, but not an answer that came meanwhile. */
-  const forgetUpTo = async (tenantId: string, name: AnswerName, { order = 0 }: Answer) => {
-    const kept = await own.get(tenantId, name);
-    if ((kept?.answer.order ?? 0) <= order) await own.remove(tenantId, name);
   };
   /**
    * Shares such an answer once the store takes it, unless the store has a newer one. Work that waits holds no answer: it
@@ -232,7 +233,7 @@ function sharedAnswers(shared: Shared, removals: Removals, { ttl, now }: MemoryS
       const next = { seen: '', answer: writeAnswer(kept.answer), at: time - age };
       return { next, ttlMs: ttl - age, result: undefined };
     });
-    await forgetUpTo(tenantId, name, kept.answer);
+    await own.remove(tenantId, name, kept.answer);
   };
   return {
     get: (tenantId, name) => {
@@ -260,7 +261,7 @@ function sharedAnswers(shared: Shared, removals: Removals, { ttl, now }: MemoryS
           try {
             if (store.isTight()) throw stateUnavailable();
             await documents.write(keyFor(tenantId, name), next, ttl);
-            await forgetUpTo(tenantId, name, kept.answer);
+            await own.remove(tenantId, name, kept.answer);
           } catch {
             // The store does not take it, has little room, or it is nested too deep.
             if (name.group !== undefined) return;
@@ -271,9 +272,14 @@ function sharedAnswers(shared: Shared, removals: Removals, { ttl, now }: MemoryS
         },
       };
     },
-    remove: async (tenantId, name) => {
-      await own.remove(tenantId, name);
-      await documents.write(keyFor(tenantId, name), () => null).catch(() => {});
+    remove: async (tenantId, name, upTo) => {
+      await own.remove(tenantId, name, upTo);
+      const work = () =>
+        documents.update<WrittenCache, void>(keyFor(tenantId, name), (doc) => {
+          const isRemoved = doc && (doc.answer.order ?? 0) <= (upTo.order ?? 0);
+          return { ...(isRemoved && { next: null }), result: undefined };
+        });
+      await retries.do(work);
     },
     invalidate: (tenantId, group) => removals.add(retries, tenantId, group),
   };

@@ -28,6 +28,7 @@ const answer = {
   receipt: { charged: 1, remaining: 9, cached: false, requestId: 'r' },
 };
 const name = { fingerprint: callOf().fingerprint, group: 'a group' };
+const nameOfAd = (adId: string) => ({ fingerprint: JSON.stringify(['getAd', { adId }, {}, null]), group: undefined });
 const tooDeep = JSON.parse('['.repeat(200_000) + ']'.repeat(200_000));
 const unavailable = { failure: { kind: 'unavailable' } };
 const noise = (bytes: number) => randomBytes(bytes / 2).toString('hex');
@@ -350,7 +351,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
     for (const replica of [one, other]) expect(await saidBy(replica)).toMatchObject({ said: 'after' });
     await one.during('away', () => store(one, 'again'));
     expect(await saidBy(one)).toMatchObject({ said: 'again' });
-    await one.answers.remove('t', ofAd);
+    await one.answers.remove('t', ofAd, { ...answer, order: ++order });
     expect(await saidBy(one)).toBeUndefined();
   });
 
@@ -445,6 +446,35 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
     expect(await one.ledger.read('t')).toMatchObject({ spent: 2, calls: 2 });
     after(60);
     for (const { ledger } of replicas) expect(await ledger.read('t')).toMatchObject({ spent: 0, calls: 0 });
+  });
+
+  test('answers of the future count where the clock of the store was set back a little, and no longer', async () => {
+    const { network, state } = await join();
+    const { answers } = state({ ttl: 86_400_000, now: Date.now });
+    const ofAd = { ...name, group: undefined };
+    await (await answers.begin('t', ofAd)).store({ answer, at: Date.now() });
+    network.ahead = -50_000;
+    expect(await answers.get('t', ofAd)).toMatchObject({ answer });
+    network.ahead = -70_000;
+    expect(await answers.get('t', ofAd)).toBeUndefined();
+  });
+
+  test('answers that are removed while the store is away are removed once it is back, and newer ones are not', async () => {
+    const [one, other] = await two();
+    const [older, newer] = [nameOfAd('older'), nameOfAd('newer')];
+    const store = async ({ answers }: Joined, adName: typeof older, order: number) =>
+      (await answers.begin('t', adName)).store({ answer: { ...answer, order }, at: Date.now() });
+    for (const adName of [older, newer]) await store(other, adName, 1);
+    await one.answers.get('t', older);
+    await one.during('away', async () => {
+      for (const adName of [newer, older]) await one.answers.remove('t', adName, { ...answer, order: 2 });
+      expect(await one.answers.get('t', older)).toBeUndefined();
+      await store(other, newer, 3);
+    });
+    for (const { answers } of [one, other]) {
+      await expect.poll(() => answers.get('t', older)).toBeUndefined();
+      expect(await answers.get('t', newer)).toMatchObject({ answer: { order: 3 } });
+    }
   });
 
   describe('datasets', () => {
