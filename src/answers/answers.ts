@@ -416,7 +416,7 @@ export function trackInFlightCalls(options: InFlightOptions): InFlightCalls {
       };
       if (ms > 0) await drainedWithin(ms);
       for (const { abort, call, transit } of tracked) {
-        if (transit.sent) onLost(call);
+        if (transit.sent || transit.mayBeDone) onLost(call);
         abort.abort();
       }
       await drainedWithin(maxSettleMs);
@@ -432,7 +432,9 @@ async function receiveFrom(entry: TrackedCall, answer: Promise<Answer>, signal: 
   try {
     return await raceAbort(answer, signal);
   } catch (error) {
-    throw signal.aborted && error === signal.reason ? abortedError(signal, transit.sent) : error;
+    throw signal.aborted && error === signal.reason
+      ? abortedError(signal, transit.sent || transit.mayBeDone === true)
+      : error;
   } finally {
     entry.callers--;
     if (entry.callers === 0 && !transit.sent) abort.abort(signal.reason);

@@ -111,6 +111,8 @@ export interface Connection {
 export interface Transit {
   /** Whether the request has left this process: then the service may carry it out. */
   sent: boolean;
+  /** Whether an earlier attempt may have been carried out. */
+  mayBeDone?: boolean;
   /** Whether a caller still waits for the answer. */
   isWanted?(): boolean;
 }

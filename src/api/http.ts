@@ -69,7 +69,10 @@ export function httpService(options: ServiceOptions): Send {
         const error = unsafe > 0 ? withEarlier(thrown) : thrown;
         const retry = attempt < attempts ? retryOf(thrown, call, unsafe) : 'no';
         if (retry === 'no' || call.transit?.isWanted?.() === false) throw error;
-        if (retry === 'unsafe') unsafe++;
+        if (retry === 'unsafe') {
+          unsafe++;
+          if (call.transit) call.transit.mayBeDone = true;
+        }
         // Full jitter: calls that failed together are not repeated together.
         const pause = options.random() * base * 2 ** (attempt - 1);
         await wait(pause, undefined, { signal: call.signal }).catch(() => {

@@ -463,7 +463,7 @@ export function memoryAnswers(options: TenantCacheOptions): AnswerCache {
         },
       };
     },
-    remove: async (tenantId, name, { order = 0 }) => {
+    remove: async (tenantId, name, { order = Infinity }) => {
       if ((get(tenantId, name)?.answer.order ?? 0) <= order) cache.remove(tenantId, nameOf(name));
     },
     invalidate: async (tenantId, group) => {

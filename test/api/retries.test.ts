@@ -138,6 +138,14 @@ describe('saving an item', () => {
     expect(text).not.toContain('Nothing was sent');
   });
 
+  test('whose time ends between two attempts is not called unsent', async ({ upstream, start }) => {
+    const own = await start({ timeoutMs: 250 }, { random: () => 1 });
+    upstream.does(faults.resets);
+    const { text, error } = await own.call('add_collection_item', saving);
+    expect(error?.kind).toBe('timeout');
+    expect(text).not.toContain('Nothing was sent');
+  });
+
   test('that was perhaps saved before it was refused makes the list be read again', async ({ upstream, start }) => {
     const own = await start({ cacheSeconds: 900 });
     const list = json({ collection: { id: 'c' }, items: [], cursor: null, hasMore: false });

@@ -28,16 +28,20 @@ interface Waiting {
   work: () => Promise<unknown>;
   giveUp: (error: unknown) => void;
   bytes: number;
+  size: number;
 }
 
 interface RetryOptions {
+  /** Bytes of memory that it takes while it waits. */
   bytes?: number;
+  /** Bytes that it writes, if they are more: what writes least is tried first. */
+  size?: number;
   /** Runs if trying again is in vain, or if there is no room for waiting. */
   giveUp?(error: unknown): void;
 }
 
 /** The size of most waiting work, and the share of the room that is reserved for it: settlements and rejected keys. */
-const smallBytes = 1000;
+export const smallBytes = 1000;
 const partForSmall = 0.25;
 /** Attempts of a round that may fail: some work may be refused that holds up nothing else. */
 const maxFailed = 3;
@@ -59,14 +63,15 @@ export class Retries {
    * Does the work now, or when the store answers again. Work may run again although it succeeded, so it must tolerate
    * that.
    */
-  async do(work: () => Promise<unknown>, { bytes = smallBytes, giveUp = () => {} }: RetryOptions = {}): Promise<void> {
+  async do(work: () => Promise<unknown>, options: RetryOptions = {}): Promise<void> {
+    const { bytes = smallBytes, size = bytes, giveUp = () => {} } = options;
     try {
       await work();
     } catch (error) {
       const room = bytes > smallBytes ? (1 - partForSmall) * this.#maxBytes : this.#maxBytes;
       if (!isAway(error) || this.#bytes + bytes > room) return giveUp(error);
       this.#bytes += bytes;
-      this.#waiting.add({ work, giveUp, bytes });
+      this.#waiting.add({ work, giveUp, bytes, size });
     }
   }
 
@@ -83,7 +88,7 @@ export class Retries {
 
   async #runAll(): Promise<void> {
     let failed = 0;
-    for (const one of [...this.#waiting].sort((left, right) => left.bytes - right.bytes)) {
+    for (const one of [...this.#waiting].sort((left, right) => left.size - right.size)) {
       try {
         await one.work();
       } catch (error) {

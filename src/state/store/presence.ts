@@ -46,13 +46,13 @@ export const newHistory = (now: number): History => ({
  * Records in the store that it does not continue what was seen. The epoch is new, because the same copy may be put back
  * twice; whoever knew either of the two before finds it among those that were replaced.
  */
-function doubted(history: History, { epoch, since }: History, now: number): History {
-  const found = history.epoch === epoch || history.since < since ? 'earlier' : 'empty';
+function doubted(history: History, { epoch, since, replaced }: History, now: number): History {
+  const isEarlier = history.epoch === epoch || history.since < since || replaced.includes(history.epoch);
   return {
     ...history,
     epoch: randomUUID(),
     replaced: [...new Set([...history.replaced, epoch, history.epoch])].slice(-maxReplaced),
-    doubt: history.doubt ?? { at: now, found },
+    doubt: history.doubt ?? { at: now, found: isEarlier ? 'earlier' : 'empty' },
   };
 }
 
@@ -89,11 +89,14 @@ export class Presence {
   }
 
   async #beatOnce(): Promise<void> {
+    // What is noticed while this beat is on its way is for the next one.
+    let hasLost = false;
     const { now, history } = await this.#documents.update<History, { now: number; history: History }>(
       this.#key,
       (doc, now) => {
         const found = doc ?? newHistory(now);
-        const isLost = this.#seen && (this.#hasLost || !this.#follows(found, this.#seen, now));
+        hasLost = this.#hasLost;
+        const isLost = this.#seen && (hasLost || !this.#follows(found, this.#seen, now));
         const known = this.#seen && isLost ? doubted(found, this.#seen, now) : found;
         const heard = Object.entries(known.processes).filter(([, { at }]) => now - at < rememberedMs);
         const beats = known.beats + 1;
@@ -103,7 +106,7 @@ export class Presence {
       },
     );
     if (now - this.#beat.at > 2.5 * beatMs) this.#regularSince = now;
-    this.#hasLost = false;
+    if (hasLost) this.#hasLost = false;
     this.#see(history, now);
     this.#beat = { beat: history.beats, at: now };
   }

@@ -274,6 +274,8 @@ class DatasetCopy {
   dataset: MemoryDataset;
   #epoch = '';
   #seq = 0;
+  /** The item that was read last: no two are sealed to the same bytes. */
+  #last: Buffer | undefined;
   /** Items in the order in which they changed. */
   #known = new Map<string, KnownItem>();
   #next: Promise<MemoryDataset> | undefined;
@@ -322,6 +324,7 @@ class DatasetCopy {
         this.#known.delete(id);
         this.#known.set(id, { seq, record: records[0] && { kind: records[0].kind, id: records[0].id } });
         this.#seq = seq;
+        this.#last = body;
       }
       this.#dropBefore(part.floor);
       const { a: ads = 0, p: pages = 0, g: gatherings = 0 } = part.gone;
@@ -340,7 +343,7 @@ class DatasetCopy {
     if (part?.epoch !== this.#epoch) return false;
     const [first] = part.items;
     if (first === undefined) return part.floor >= this.#seq;
-    return first.seq > this.#seq || this.#known.get(first.id)?.seq === first.seq;
+    return first.seq > this.#seq || this.#last?.equals(first.body) === true;
   }
 
   /** Removes the items that were evicted from the store. */

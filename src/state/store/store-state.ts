@@ -12,7 +12,7 @@ import type { AnswerCache, CachedAnswer, CursorMemory, CursorState, RejectedKeys
 import { type Turns, turnsOver } from '../turns.ts';
 import { Documents } from './documents.ts';
 import { GuardedStore, type StateLog, type StoreDriver, stateUnavailable } from './guarded-store.ts';
-import { Retries, readAnswer, roomIn, type Shared, type WrittenAnswer, writeAnswer } from './parts.ts';
+import { Retries, readAnswer, roomIn, type Shared, smallBytes, type WrittenAnswer, writeAnswer } from './parts.ts';
 import { beatMs, Presence } from './presence.ts';
 import { createSeal } from './seal.ts';
 import type { ItemLimits } from './store.ts';
@@ -35,6 +35,8 @@ const maxWaiting = 96 * MB;
 const maxOwnAnswers = 64 * MB;
 /** From how many bytes on such an answer is shared after all that is small. */
 const largeAnswer = 64 * 1024;
+/** Bytes that it takes to remember that such an answer is to be shared later. */
+const sharingBytes = 2000;
 /** The limits of a key's cursors and exported files in the store. */
 const cursorLimits = { ttlMs: day, maxBytes: 2 * MB };
 const exportLimits = { ttlMs: exportTtl, maxBytes: 64 * MB };
@@ -267,16 +269,20 @@ function sharedAnswers(shared: Shared, removals: Removals, { ttl, now }: MemoryS
             if (name.group !== undefined) return;
             await keep(kept);
             const bytes = memoryOf(kept.answer.raw);
-            await retries.do(sharing(tenantId, name), bytes > largeAnswer ? { bytes } : {});
+            await retries.do(sharing(tenantId, name), {
+              bytes: sharingBytes,
+              size: bytes > largeAnswer ? bytes : smallBytes,
+            });
           }
         },
       };
     },
     remove: async (tenantId, name, upTo) => {
       await own.remove(tenantId, name, upTo);
+      const { order = Infinity } = upTo;
       const work = () =>
         documents.update<WrittenCache, void>(keyFor(tenantId, name), (doc) => {
-          const isRemoved = doc && (doc.answer.order ?? 0) <= (upTo.order ?? 0);
+          const isRemoved = doc && (doc.answer.order ?? 0) <= order;
           return { ...(isRemoved && { next: null }), result: undefined };
         });
       await retries.do(work);

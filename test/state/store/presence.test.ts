@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { setTimeout as wait } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises';
 import fc from 'fast-check';
 import { test } from 'vitest';
 import { Documents } from '../../../src/state/store/documents.ts';
@@ -148,4 +148,31 @@ test('a store that lost what somebody wrote closes all budgets until it is accep
     for (const one of all) await world.run(one);
   });
   await fc.assert(property, { numRuns: 1000 });
+});
+
+test('a loss that is noticed while a sign of life is on its way is written with the next one', async () => {
+  const store = new MemoryStore(() => 1e6);
+  let written = Promise.resolve();
+  const swap: MemoryStore['swap'] = async (...args) => {
+    const swapped = await store.swap(...args);
+    await written;
+    return swapped;
+  };
+  const documents = new Documents({
+    ...{ store: { read: (...args) => store.read(...args), swap }, seal: noSeal },
+    ...{ elapsed: () => 0, wait },
+  });
+  const log = () => {};
+  const presence = new Presence(documents, key, { error: log, warn: log, info: log });
+  await presence.beat();
+  let answer = () => {};
+  written = new Promise((resolve) => {
+    answer = resolve;
+  });
+  const beating = presence.beat();
+  await nextTurn();
+  const losing = presence.lost();
+  answer();
+  await Promise.all([beating, losing]);
+  assert.equal(presence.problem(1e9), 'state went back in time');
 });
