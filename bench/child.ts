@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { buildOptions } from '../scripts/bundle.ts';
 
 /** A part of a benchmark in a process of its own, and its message when it was ready. */
 export interface Child<Ready> {
@@ -36,12 +37,7 @@ export async function bundled(file: string, code = ''): Promise<string> {
     entryPoints: [fileURLToPath(new URL(file, import.meta.url))],
     outfile,
     banner: { js: code },
-    bundle: true,
-    format: 'esm',
-    platform: 'node',
-    target: 'node20.19',
-    minifySyntax: true,
-    minifyWhitespace: true,
+    ...buildOptions,
   });
   return outfile;
 }

@@ -32,6 +32,7 @@ import { describedTools } from '../src/mcp/described-tools.ts';
 import { skill, skillTools } from '../src/mcp/skill.ts';
 import { packagedFiles } from '../src/raster/codecs.ts';
 import { boardPage } from './board-page.ts';
+import { buildOptions } from './bundle.ts';
 import { licences } from './licences.ts';
 import { billOfMaterials } from './sbom.ts';
 
@@ -93,12 +94,7 @@ process.once('exit', () => rmSync(made, { recursive: true, force: true }));
 const shared = {
   absWorkingDir: fileURLToPath(root),
   outdir: fileURLToPath(made),
-  bundle: true,
-  format: 'esm',
-  platform: 'node',
-  target: 'node20.19',
-  minifySyntax: true,
-  minifyWhitespace: true,
+  ...buildOptions,
   legalComments: 'none',
   metafile: true,
 } satisfies BuildOptions;

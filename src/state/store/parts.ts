@@ -34,7 +34,7 @@ interface Waiting {
 interface RetryOptions {
   /** Bytes of memory that it takes while it waits. */
   bytes?: number;
-  /** Bytes that it writes, if they are more: what writes least is tried first. */
+  /** The bytes by which it is ordered: what writes least is tried first. By default `bytes`. */
   size?: number;
   /** Runs if trying again is in vain, or if there is no room for waiting. */
   giveUp?(error: unknown): void;
