@@ -3,7 +3,6 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { type HostOptions, openStage } from '../test/support/board/board-host.ts';
 import { launchChromium } from '../test/support/board/launch-chromium.ts';
 import { startServer } from '../test/support/server.ts';
-import { smallPng } from './small-png.ts';
 
 const folder = new URL('../docs/pictures/', import.meta.url);
 const day = Date.UTC(2026, 10, 20, 12);
@@ -24,7 +23,7 @@ async function screenshot(name: string, options: Omit<HostOptions, 'tool'>, mode
   else await board.locator('.card input').nth(1).check();
   await page.waitForLoadState('networkidle');
   await page.waitForTimeout(800);
-  writeFileSync(new URL(name, folder), await smallPng(await page.screenshot()));
+  writeFileSync(new URL(name, folder), await page.screenshot());
 }
 
 await screenshot('board-light.png', { width: 1100, height: 900 }, 'cards');
@@ -70,6 +69,6 @@ const html = contents[0] && 'text' in contents[0] ? contents[0].text : '';
 writeFileSync(new URL('report.html', folder), html);
 const page = await browser.newPage({ viewport: { width: 1100, height: 1250 } });
 await page.setContent(html);
-writeFileSync(new URL('report.png', folder), await smallPng(await page.screenshot()));
+writeFileSync(new URL('report.png', folder), await page.screenshot());
 await browser.close();
 await server.close();

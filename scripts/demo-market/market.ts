@@ -299,7 +299,7 @@ const technologies = [
 ];
 
 /**
- * Pictures of the demo's ads: files that `scripts/demo-pictures` draws. Each product has one with its price and a
+ * Pictures of the demo's ads: the files in `src/library/demo/pictures`. Each product has one with its price and a
  * sticker, one with a headline, and a tall one; each advertiser has a logo.
  */
 type Picture = { name: string; width: number; height: number };

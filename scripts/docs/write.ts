@@ -1,7 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { withExamples } from './examples.ts';
 import { withHosts } from './hosts-table.ts';
-import { iconPng, iconSvg } from './icon.ts';
 import { withInstallLinks } from './install-links.ts';
 import { withCatalog } from './manifest.ts';
 import { replaceMarked } from './marked.ts';
@@ -44,5 +43,3 @@ await rewrite(
   json((file) => withRegistryPublisher(withPackage(file), publisher)),
 );
 await rewrite('Dockerfile', (dockerfile) => withLabels(dockerfile, publisher));
-writeFileSync(new URL('docs/pictures/icon.svg', root), iconSvg());
-writeFileSync(new URL('docs/pictures/icon.png', root), iconPng());

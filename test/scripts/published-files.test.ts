@@ -2,11 +2,9 @@ import { execFile, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { inflateSync } from 'node:zlib';
 import { McpbManifestSchema } from '@anthropic-ai/mcpb/schemas/0.3';
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod';
-import { iconPng, iconRows, iconSvg, size } from '../../scripts/docs/icon.ts';
 import { withCatalog } from '../../scripts/docs/manifest.ts';
 import { replaceMarked } from '../../scripts/docs/marked.ts';
 import {
@@ -21,8 +19,7 @@ import { withPackage } from '../../scripts/docs/registry-file.ts';
 import { type SettingName, settings } from '../../src/config/settings.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
-const bytes = (file: string) => readFileSync(`${root}${file}`);
-const read = (file: string) => bytes(file).toString();
+const read = (file: string) => readFileSync(`${root}${file}`, 'utf8');
 const json = (file: string) => JSON.parse(read(file));
 const plain = (value: unknown) => JSON.parse(JSON.stringify(value));
 const [present, manifest, registryFile, dockerfile] = [
@@ -172,16 +169,6 @@ describe('the image', () => {
     for (const [, name, source] of passed) expect(source).toBe(name);
     expect(passed.map(([, name]) => name).sort()).toEqual(variables.filter((name) => !others.includes(name)).sort());
   });
-});
-
-test('the icon is the drawing of the script, as SVG and as PNG', () => {
-  expect(read('docs/pictures/icon.svg')).toBe(iconSvg());
-  const png = bytes('docs/pictures/icon.png');
-  expect([png.readUInt32BE(16), png.readUInt32BE(20)]).toEqual([size, size]);
-  // Compressed by whichever zlib: the pixels count.
-  const pixels = (file: Buffer) => inflateSync(file.subarray(41, 41 + file.readUInt32BE(33)));
-  expect(pixels(png).equals(iconRows())).toBe(true);
-  expect(pixels(iconPng()).equals(iconRows())).toBe(true);
 });
 
 test('the bill of materials has the packages whose licences are bundled, and nothing that changes with each build', () => {
