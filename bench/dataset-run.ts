@@ -11,7 +11,7 @@ import { summaryText } from '../src/dataset/gathering-report.ts';
 import { type Snapshot, SqlPool, type TableRows } from '../src/dataset/sql/pool.ts';
 import { type Cell, columnsOf, type TableName, tableNames } from '../src/dataset/tables.ts';
 import { VariantIndex } from '../src/dataset/variants.ts';
-import { loadLanguageDetector } from '../src/language/detector.ts';
+import { loadLanguageDetector } from '../src/present/language.ts';
 import { statements } from './dataset-statements.ts';
 import { residentMegabytes } from './memory.ts';
 import { addRow } from './row.ts';

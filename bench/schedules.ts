@@ -4,7 +4,7 @@
  * is paid, held and stated: npm run schedules -- 20000
  */
 import fc from 'fast-check';
-import type { Store } from '../src/state/store/store.ts';
+import type { Store } from '../src/state/ports.ts';
 import { type AccountSchedule, accountSchedules, assertOneLedger } from '../test/support/account-schedule.ts';
 import { keepsItsPromise, refusesNothingThatFits } from '../test/support/budget-promise.ts';
 import { schedules } from '../test/support/credit-schedule.ts';

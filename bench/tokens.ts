@@ -6,8 +6,8 @@
  */
 
 import { libraryFilters } from '../src/library/search/filters.ts';
-import { instructions } from '../src/mcp/catalog.ts';
 import { describeTool } from '../src/mcp/described-tools.ts';
+import { instructions } from '../src/mcp/instructions.ts';
 import { listTools } from '../src/mcp/list-tools.ts';
 import {
   accountText,

@@ -70,8 +70,7 @@ export function lastBuild(): string[] {
 }
 
 /** The code of other commands and of replicas: a desktop host starts the server over stdio. */
-const forOthers =
-  /^(?:serve|library|import|call|metrics|sign-in|replica-state|store-state|redis-store|postgres-store)-\w{8}\.js$/;
+const forOthers = /^(?:serve|library|import|call|metrics|sign-in|replica-state|open-store|redis|postgres)-\w{8}\.js$/;
 
 /** What `main.js` loads over stdio, and what is no code. */
 function neededFiles(): string[] {

@@ -1,20 +1,22 @@
 import { setMaxListeners } from 'node:events';
 import { uptime } from 'node:os';
 import about from '../package.json' with { type: 'json' };
-import { AdLibraryError, type Call, type Connection, operations } from './api/call.ts';
+import type { Call, Connection } from './api/call.ts';
 import type { Caller, Credentials } from './api/client.ts';
+import { AdLibraryError } from './api/errors.ts';
 import type { Fetch } from './api/http.ts';
+import { operations } from './api/operations.ts';
 import type { SearchFilters } from './api/search-filters.ts';
 import { isLoopback } from './config/setting-values.ts';
 import type { Config } from './config/settings.ts';
 import type { Meter } from './credits/meter.ts';
 import { keyMasker, type Log, logCalls, type OnCall, printable } from './log/log.ts';
 import type { OpenCalls } from './mcp/call-tool.ts';
-import { type Catalog, createCatalog } from './mcp/catalog.ts';
 import { type DescribedTool, describedTools } from './mcp/described-tools.ts';
+import { type Catalog, createCatalog } from './mcp/served.ts';
 import type { OwnPictures, Resolve } from './pictures/fetch-picture.ts';
 import type { OpenPictures, PictureOptions, Pictures } from './pictures/pictures.ts';
-import type { ReplicaState } from './state/store/store-state.ts';
+import type { ReplicaState } from './state/store/open-store.ts';
 
 /** The version in `package.json`. */
 export const { version } = about;
@@ -195,8 +197,8 @@ export async function openCalls(options: CallsOptions): Promise<OpenCalls> {
     import('./api/client.ts'),
     import('./credits/meter.ts'),
     import('./answers/answers.ts'),
-    import('./state/open-state.ts'),
-    import('./state/memory-state.ts'),
+    import('./state/open.ts'),
+    import('./state/drivers/memory.ts'),
     import('./mcp/call-tool.ts'),
   ]);
   const state = openState({

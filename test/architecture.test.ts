@@ -51,8 +51,7 @@ const mayImport: Record<string, string[]> = {
   answers: ['answers', 'state', 'credits', 'api'],
   workers: ['workers', 'api'],
   present: ['present'],
-  language: ['language'],
-  dataset: ['dataset', 'workers', 'language', 'present', 'state', 'credits', 'api'],
+  dataset: ['dataset', 'workers', 'present', 'state', 'credits', 'api'],
   charts: ['charts', 'present'],
   pictures: ['pictures', 'charts', 'workers', 'raster', 'state', 'credits', 'api'],
   reports: ['reports', 'charts', 'dataset', 'present'],
@@ -61,7 +60,7 @@ const mayImport: Record<string, string[]> = {
   mcp: ['mcp', 'board', 'tools', 'dataset', 'pictures', 'present', 'answers', 'state', 'credits', 'api', 'log'],
   serve: ['serve', 'mcp', 'pictures', 'present', 'state', 'api', 'log'],
   raster: ['raster'],
-  library: ['library', 'reports', 'pictures', 'language', 'present', 'api', 'src/process.ts'],
+  library: ['library', 'reports', 'pictures', 'present', 'api', 'src/process.ts'],
   config: ['config', 'api', 'log'],
   'src/app.ts': ['api', 'answers', 'credits', 'state', 'tools', 'mcp', 'pictures', 'library', 'config', 'log'],
   cli: ['cli', 'library', 'serve', 'mcp', 'state', 'api', 'config', 'log', 'src/app.ts'],
@@ -77,8 +76,8 @@ const broken = (rule: (source: Source) => Iterable<string>) =>
 const packagePlaces: Record<string, string[]> = {
   '@modelcontextprotocol/': ['src/mcp/', 'src/serve/'],
   undici: ['src/api/http.ts', 'src/pictures/'],
-  '@redis/client': ['src/state/redis/'],
-  pg: ['src/state/postgres/'],
+  '@redis/client': ['src/state/drivers/redis.ts'],
+  pg: ['src/state/drivers/postgres.ts'],
   'node-sqlite3-wasm': ['src/library/'],
   '@sqlite.org/sqlite-wasm': ['src/dataset/sql/'],
   '@jsquash/': ['src/raster/'],
@@ -127,8 +126,8 @@ test('no file is too long to be read in one sitting', () => {
   expect(files.filter(({ text }) => text.split('\n').length > 600).map(({ file }) => file)).toEqual([]);
 });
 
-/** What stands alone although it is short: modules that the build or tests replace, and a command that is loaded with its first use. */
-const alone = ['src/mcp/skill.ts', 'src/workers/start-worker.ts', 'src/cli/files.ts'];
+/** What stands alone although it is short: a module that tests replace, a command that is loaded with its first use, and what readers look for under its name. */
+const alone = ['src/workers/start-worker.ts', 'src/cli/files.ts', 'src/mcp/hosts.ts', 'src/mcp/instructions.ts'];
 
 test('what is short and has one reader stands in the file that reads it', () => {
   const readers = (file: string) => sources.filter(({ ours }) => ours.includes(file)).length;
@@ -167,8 +166,8 @@ test('the local library can be left out: the app and its own command know its do
 
 test('what drives a store is loaded on demand alone: outside of it there are imports of types, and dynamic ones', () => {
   const found = ['redis', 'postgres'].flatMap((driver) => {
-    const statically = new RegExp(`^import (?!type )[^'"]*?['"][^'"]*/${driver}/[^'"]+['"]`, 'm');
-    return sources.filter(({ file, text }) => dirname(file) !== `src/state/${driver}` && statically.test(text));
+    const statically = new RegExp(`^import (?!type )[^'"]*?['"][^'"]*/drivers/${driver}\\.ts['"]`, 'm');
+    return sources.filter(({ text }) => statically.test(text));
   });
   expect(found.map(({ file }) => file)).toEqual([]);
 });
@@ -185,7 +184,7 @@ test('a session lists its tools without loading one: whatever calls need is load
     for (const [, name = ''] of text.matchAll(statically)) load(relative(root, resolve(root, dirname(file), name)));
   };
   load('src/cli/run.ts');
-  expect(loaded).toContain('src/mcp/catalog.ts');
+  expect(loaded).toContain('src/mcp/served.ts');
   const late = [
     'src/tools/tool.ts',
     'src/tools/catalog.ts',

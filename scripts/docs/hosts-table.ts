@@ -1,4 +1,4 @@
-import { hosts } from '../../src/mcp/catalog.ts';
+import { hosts } from '../../src/mcp/hosts.ts';
 import { replaceMarked } from './marked.ts';
 
 /** What `auto` does for each host, made from the records that the server reads. */

@@ -1,4 +1,4 @@
-import { AdLibraryError, type ErrorKind, errorKinds } from '../../src/api/call.ts';
+import { AdLibraryError, type ErrorKind, errorKinds } from '../../src/api/errors.ts';
 import { explainError } from '../../src/mcp/explain-error.ts';
 import { adFields, adMeanings, pageFields, pageMeanings, type SentField } from '../../src/present/fields.ts';
 import { tools } from '../../src/tools/catalog.ts';

@@ -1,4 +1,4 @@
-import { isGated } from '../../src/api/call.ts';
+import { isGated } from '../../src/api/operations.ts';
 import { tools } from '../../src/tools/catalog.ts';
 import { replaceMarked } from './marked.ts';
 

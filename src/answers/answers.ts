@@ -1,26 +1,23 @@
 import { randomUUID } from 'node:crypto';
+import { abortedError, raceAbort, timeIsUp } from '../api/abort.ts';
 import {
-  AdLibraryError,
   type Answer,
-  abortedError,
   answerNameOf,
   type Call,
   fingerprint,
   itemsGroup,
-  type Operation,
-  operations,
-  raceAbort,
   replayed,
   type Send,
   type Transit,
-  timeIsUp,
 } from '../api/call.ts';
 import { AdAnswer } from '../api/client.ts';
+import { AdLibraryError } from '../api/errors.ts';
+import { type Operation, operations } from '../api/operations.ts';
 import type { ItemType } from '../api/schemas.ts';
 import type { Meter } from '../credits/meter.ts';
 import type { Dataset, DatasetCaller, Datasets } from '../state/dataset.ts';
 import { objectOf } from '../state/item-versions.ts';
-import type { AnswerCache, CallClaims, RejectedKeys } from '../state/state.ts';
+import type { AnswerCache, CallClaims, RejectedKeys } from '../state/ports.ts';
 
 /** What answers calls: the cache and the dataset, or the service. */
 export interface Answers {

@@ -1,18 +1,8 @@
 import * as z from 'zod';
-import {
-  AdLibraryError,
-  type Answer,
-  type Call,
-  type Connection,
-  type Failure,
-  fingerprint,
-  knownError,
-  type Operation,
-  type OperationName,
-  operations,
-  type Receipt,
-  type Send,
-} from './call.ts';
+import { knownError } from './abort.ts';
+import { type Answer, type Call, type Connection, fingerprint, type Receipt, type Send } from './call.ts';
+import { AdLibraryError, type Failure } from './errors.ts';
+import { type Operation, type OperationName, operations } from './operations.ts';
 import {
   Account,
   AddCollectionItemResult,

@@ -1,21 +1,13 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Agent, Dispatcher } from 'undici';
 import * as z from 'zod';
-import {
-  AdLibraryError,
-  type Answer,
-  abortedError,
-  type Call,
-  type Failure,
-  kindOfStatus,
-  knownError,
-  parseJson,
-  type Receipt,
-  type Send,
-  urlOf,
-} from './call.ts';
+import { abortedError, knownError } from './abort.ts';
+import type { Answer, Call, Receipt, Send } from './call.ts';
 import { responseSchemas } from './client.ts';
+import { AdLibraryError, type Failure, kindOfStatus } from './errors.ts';
+import { parseJson } from './json.ts';
 import { ErrorBody, lenient } from './schemas.ts';
+import { urlOf } from './url.ts';
 
 /** The only way out: undici on the network, or the handler of the local library. */
 export type Fetch = (url: string, init: HttpRequest) => Promise<HttpResponse>;

@@ -1,4 +1,4 @@
-import { count } from '../present/list-text.ts';
+import { count } from '../present/lists.ts';
 import { listed, sanitizeLine } from '../present/safe-text.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { access, constants, copyFile, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { isGated } from '../api/call.ts';
 import { isNear, nearestFirst } from '../api/nearest.ts';
+import { isGated } from '../api/operations.ts';
 import { type App, elapsed, openApp, toolNames } from '../app.ts';
 import { SettingsError } from '../config/read-config.ts';
 import { type Config, settings } from '../config/settings.ts';

@@ -8,15 +8,14 @@ import type { History } from '../state/store/presence.ts';
 export async function openShared({ stateUrl, stateSecret = '', baseUrl = '' }: Config, log: Log, now: () => number) {
   if (stateUrl === undefined) return undefined;
   const driver = await driverOf(stateUrl, log);
-  const { openStoreState } = await import('../state/store/store-state.ts');
+  const { openStoreState } = await import('../state/store/open-store.ts');
   return openStoreState({ driver, secret: stateSecret, baseUrl, log, now });
 }
 
 /** A server that shares nothing loads no client of a store. */
 async function driverOf(stateUrl: NonNullable<Config['stateUrl']>, log: Log): Promise<StoreDriver> {
-  if (stateUrl.engine === 'postgres')
-    return (await import('../state/postgres/postgres-store.ts')).postgresDriver(stateUrl);
-  return (await import('../state/redis/redis-store.ts')).redisDriver(stateUrl, log);
+  if (stateUrl.engine === 'postgres') return (await import('../state/drivers/postgres.ts')).postgresDriver(stateUrl);
+  return (await import('../state/drivers/redis.ts')).redisDriver(stateUrl, log);
 }
 
 /**
@@ -35,7 +34,7 @@ export async function acceptState(
     throw new SettingsError(missing.map((name) => `${name} must be set, as it is for the replicas`));
   }
   const driver = await driverOf(stateUrl, log);
-  const { acceptStoreState } = await import('../state/store/store-state.ts');
+  const { acceptStoreState } = await import('../state/store/open-store.ts');
   const known = await acceptStoreState({ driver, secret: stateSecret, log, now });
   for (const line of linesAbout(driver.hosts, known)) print(`${line}\n`);
   return 0;

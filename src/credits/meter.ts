@@ -1,22 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { LRUCache } from 'lru-cache';
-import {
-  AdLibraryError,
-  type Answer,
-  abortedError,
-  type Call,
-  type Connection,
-  type CreditLimit,
-  type Failure,
-  mayBeCharged,
-  type Operation,
-  operations,
-  type Send,
-  withDeadline,
-} from '../api/call.ts';
+import { abortedError, withDeadline } from '../api/abort.ts';
+import type { Answer, Call, Connection, CreditLimit, Send } from '../api/call.ts';
 import type { CreditStatusAnswer } from '../api/client.ts';
+import { AdLibraryError, type Failure, mayBeCharged } from '../api/errors.ts';
+import { type Operation, operations } from '../api/operations.ts';
 import type { UsageLimitAnswer } from '../api/schemas.ts';
+import { overBudget, type Spending, spendingOf } from './credit-text.ts';
 import {
   type CreditAccount,
   type CreditLedger,
@@ -24,10 +15,7 @@ import {
   type FullWindows,
   fits,
   type Lease,
-  overBudget,
   type ReserveRequest,
-  type Spending,
-  spendingOf,
   used,
 } from './ledger.ts';
 import {

@@ -1,4 +1,5 @@
-import type { Answer, Call, Operation } from '../api/call.ts';
+import type { Answer, Call } from '../api/call.ts';
+import type { Operation } from '../api/operations.ts';
 
 /** The charges seen for calls that asked for a number of items. */
 interface SizePrice {

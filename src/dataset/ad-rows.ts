@@ -1,14 +1,15 @@
 import { hash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
-import { type DetectLanguage, loadLanguageDetector } from '../language/detector.ts';
 import { landingDomainOf } from '../present/ad.ts';
 import { cardField, isTemplate, linkOf, mediaCounts } from '../present/ad-media.ts';
+import { runOf } from '../present/dates.ts';
 import { adFields } from '../present/fields.ts';
-import { type Fields, isObject, objects, runOf } from '../present/values.ts';
+import { type DetectLanguage, loadLanguageDetector } from '../present/language.ts';
+import { type Fields, isObject, objects } from '../present/view.ts';
 import { type DatasetContents, idKey } from '../state/dataset.ts';
+import { memoryTurns } from '../state/drivers/memory.ts';
 import { objectOf, type StoredItem } from '../state/item-versions.ts';
-import { memoryTurns } from '../state/memory-state.ts';
 import {
   type AdRow,
   bounded,

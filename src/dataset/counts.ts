@@ -1,7 +1,7 @@
 import type { CreditLimit } from '../api/call.ts';
 import type { Api } from '../api/client.ts';
-import { serviceNotes } from '../present/list-text.ts';
-import { type RunDates, type SeenDays, seenDays } from '../present/values.ts';
+import { type RunDates, type SeenDays, seenDays } from '../present/dates.ts';
+import { serviceNotes } from '../present/lists.ts';
 import { type DatasetContents, idKey } from '../state/dataset.ts';
 import { totalOf } from './gather.ts';
 import { gatheringsOf, wholeOf } from './gatherings.ts';

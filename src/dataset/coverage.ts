@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import { count } from '../present/list-text.ts';
+import { dayOf } from '../present/dates.ts';
+import { count } from '../present/lists.ts';
 import { quote, sanitizeLine } from '../present/safe-text.ts';
 import { truncate, untrustedId } from '../present/tokens.ts';
-import { dayOf } from '../present/values.ts';
 import { type DatasetContents, type Gathering, idKey } from '../state/dataset.ts';
 import type { KnownAd } from './ad-rows.ts';
 import { countOutside, newestGatherings, questionJson, type WholeGathering, wholeOf } from './gatherings.ts';

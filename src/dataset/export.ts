@@ -1,6 +1,6 @@
 import { stringify } from 'csv-stringify/sync';
-import { invalidRequest } from '../api/call.ts';
-import { count } from '../present/list-text.ts';
+import { invalidRequest } from '../api/errors.ts';
+import { count } from '../present/lists.ts';
 import type { DatasetContents } from '../state/dataset.ts';
 import { type CoverageView, uncoveredText } from './coverage.ts';
 import { countOutside, questionJson, type WholeGathering, wholeOf } from './gatherings.ts';

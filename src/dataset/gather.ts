@@ -1,7 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { AdLibraryError, type Call, maxIdLength, operations } from '../api/call.ts';
+import type { Call } from '../api/call.ts';
 import type { Api, ApiAnswer } from '../api/client.ts';
+import { AdLibraryError } from '../api/errors.ts';
+import { operations } from '../api/operations.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
+import { maxIdLength } from '../api/url.ts';
 import type { CallBudget } from '../credits/meter.ts';
 import { type Dataset, type DatasetContents, type Gathering, type GatheringState, idKey } from '../state/dataset.ts';
 import {

@@ -1,7 +1,7 @@
-import { count } from '../present/list-text.ts';
+import { seenDays, seenText } from '../present/dates.ts';
+import { count } from '../present/lists.ts';
 import { constant, quote, sanitizeLine, word } from '../present/safe-text.ts';
 import { estimateTokens, truncate } from '../present/tokens.ts';
-import { seenDays, seenText } from '../present/values.ts';
 import { type DatasetContents, type Gathering, idKey } from '../state/dataset.ts';
 import type { AdRowReader } from './ad-rows.ts';
 import type { StopReason } from './gather.ts';

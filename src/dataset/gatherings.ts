@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import { canonical } from '../api/call.ts';
-import { count } from '../present/list-text.ts';
+import { canonical } from '../api/json.ts';
+import { count } from '../present/lists.ts';
 import { type DatasetContents, type Gathering, type GatheringState, idKey } from '../state/dataset.ts';
 import { type StoredItem, saysAsAt } from '../state/item-versions.ts';
 

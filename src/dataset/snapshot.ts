@@ -1,6 +1,6 @@
-import { canonical } from '../api/call.ts';
+import { canonical } from '../api/json.ts';
 import { pageFields } from '../present/fields.ts';
-import type { Fields } from '../present/values.ts';
+import type { Fields } from '../present/view.ts';
 import { type DatasetContents, type Gathering, idKey } from '../state/dataset.ts';
 import { objectOf, type StoredItem } from '../state/item-versions.ts';
 import type { AdRowReader, AdRows } from './ad-rows.ts';

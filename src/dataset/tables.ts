@@ -1,5 +1,6 @@
+import { timeOf } from '../present/dates.ts';
 import { adFields, type NamesWith, pageFields, type SentField } from '../present/fields.ts';
-import { isLongNumber, isNumber, timeOf } from '../present/values.ts';
+import { isLongNumber, isNumber } from '../present/view.ts';
 
 type SentColumns<Fields> = {
   [Name in NamesWith<Fields, { column: true }>]: Fields[Name] extends { is: 'number' | 'flag' } ? 'numeric' : 'text';

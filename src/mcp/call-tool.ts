@@ -1,17 +1,9 @@
-import * as z from 'zod';
 import type { Answers } from '../answers/answers.ts';
-import {
-  AdLibraryError,
-  type Connection,
-  type Failure,
-  fingerprint,
-  mayBeCharged,
-  operations,
-  parseJson,
-  type Receipt,
-  withDeadline,
-} from '../api/call.ts';
+import { withDeadline } from '../api/abort.ts';
+import { type Connection, fingerprint } from '../api/call.ts';
 import { type Api, type ApiAnswer, type Caller, type Credentials, keyOf } from '../api/client.ts';
+import { AdLibraryError } from '../api/errors.ts';
+import { operations } from '../api/operations.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import { allTools } from '../board/board.ts';
 import { boardKey } from '../board/payload.ts';
@@ -22,12 +14,9 @@ import { type CountedAds, totalOf } from '../dataset/gather.ts';
 import { DatasetSqlEngine } from '../dataset/snapshot.ts';
 import { type CallEvent, keyMasker, type Log, type OnCall } from '../log/log.ts';
 import type { OpenPictures } from '../pictures/pictures.ts';
-import { count } from '../present/list-text.ts';
-import { word } from '../present/safe-text.ts';
-import { clampLines, untrustedId, untrustedText, untrustedWord } from '../present/tokens.ts';
-import { isObject } from '../present/values.ts';
+import { clampLines, untrustedText } from '../present/tokens.ts';
 import type { Exports } from '../state/exports.ts';
-import type { OpenState } from '../state/open-state.ts';
+import type { OpenState } from '../state/open.ts';
 import { toolName } from '../tools/catalog.ts';
 import { createViewMemo, signCursor } from '../tools/pager.ts';
 import type {
@@ -40,11 +29,10 @@ import type {
   ToolContext,
   ToolDescription,
 } from '../tools/tool.ts';
-import type { DescribedTool, ReceiptView } from './described-tools.ts';
+import { readArguments } from './arguments.ts';
+import type { DescribedTool } from './described-tools.ts';
 import { explainError } from './explain-error.ts';
-
-/** Tokens reserved for the notice and the credits line around a tool's text. */
-const receiptTokens = 160;
+import { type Cost, Receipts, receiptTokens } from './receipts.ts';
 
 const toolsByName = new Map(allTools.map((tool) => [tool.name, tool]));
 
@@ -269,94 +257,6 @@ function unknownTool(name: string, tools: readonly ToolDescription[]): AdLibrary
 
 const stackOf = (error: unknown) => (error instanceof Error ? (error.stack ?? error.message) : String(error));
 
-/**
- * Reads a tool's arguments. Unknown ones are refused by name, so that a typo is reported and not ignored. A number, a
- * flag or an object may arrive as its JSON string. '' and null mean that an optional argument is absent.
- */
-export function readArguments<Input extends z.ZodObject>(input: Input, given: unknown): z.output<Input> {
-  const read = isObject(given) ? normalized(input, given) : (given ?? {});
-  const unsendable = Object.entries(read).flatMap(([name, value]) => unsendableIn(name, value));
-  if (unsendable.length > 0) throw refused(unsendable.slice(0, 1));
-  const parsed = input.safeParse(read, { reportInput: true });
-  if (parsed.success) return parsed.data;
-  throw refused(parsed.error.issues.map((issue) => problemOf(issue, Object.keys(input.shape))));
-}
-
-const refused = (problems: string[]) =>
-  new AdLibraryError({ kind: 'invalid_request', problem: problems.join('\n'), sent: false });
-
-/** No filter needs more, and recursive code runs out of stack at a few thousand levels. */
-const maxDepth = 32;
-
-/**
- * Finds a value that would not reach the service unchanged. Walks level by level, because recursion would run out of
- * stack.
- */
-function unsendableIn(name: string, value: unknown): string[] {
-  let level = [value];
-  for (let depth = 0; level.length > 0; depth++) {
-    if (level.includes(Number.POSITIVE_INFINITY) || level.includes(Number.NEGATIVE_INFINITY)) {
-      return [`${untrustedWord(name)}: holds a number too large to be sent, at most ${Number.MAX_VALUE} is allowed.`];
-    }
-    level = level.filter((inner) => typeof inner === 'object' && inner !== null);
-    if (depth >= maxDepth && level.length > 0) {
-      const levels = `at most ${maxDepth} levels of objects and lists are allowed`;
-      return [`${untrustedWord(name)}: nested too deeply, ${levels}.`];
-    }
-    if (level.some((inner) => Object.hasOwn(inner as object, '__proto__'))) {
-      return [`${untrustedWord(name)}: the key __proto__ cannot be sent. Leave it out.`];
-    }
-    level = level.flatMap((inner) => Object.values(inner as object));
-  }
-  return [];
-}
-
-function normalized(input: z.ZodObject, given: Record<string, unknown>): Record<string, unknown> {
-  const entries = Object.entries(given).flatMap(([name, value]): [string, unknown][] => {
-    const field = Object.hasOwn(input.shape, name) ? input.shape[name] : undefined;
-    const read = typeof value === 'string' && field !== undefined ? fromJson(field, value) : value;
-    return field instanceof z.ZodOptional && (read === '' || read === null) ? [] : [[name, read]];
-  });
-  return Object.fromEntries(entries);
-}
-
-/** Some hosts send every argument as text. */
-function fromJson(field: unknown, text: string): unknown {
-  const type = field instanceof z.ZodOptional ? field.unwrap() : field;
-  if (type instanceof z.ZodString || type instanceof z.ZodEnum) return text;
-  const value = parseJson(text);
-  return value === undefined ? text : value;
-}
-
-function problemOf(issue: z.core.$ZodIssue, known: string[]): string {
-  if (issue.code === 'unrecognized_keys' && issue.path.length === 0) {
-    const allowed = known.length === 0 ? 'This tool takes no arguments' : `It takes: ${known.join(', ')}`;
-    const unknown = issue.keys.slice(0, 5).map((key) => untrustedWord(key));
-    return `Unknown argument: ${unknown.join(', ')}. ${allowed}.`;
-  }
-  const name = issue.path.join('.');
-  if (name === '') return 'The arguments must be an object.';
-  return issue.input === undefined ? `${name} is required: it ${rule(issue)}.` : `${name}: ${rule(issue)}.`;
-}
-
-/** What an argument must be, in words. */
-function rule(issue: z.core.$ZodIssue): string {
-  if (issue.code === 'invalid_type') return `must be ${kinds[issue.expected] ?? issue.expected}`;
-  if (issue.code === 'invalid_value') return `must be one of ${issue.values.join(', ')}`;
-  if (issue.code === 'unrecognized_keys')
-    return `does not take ${issue.keys.slice(0, 5).map(untrustedWord).join(', ')}`;
-  if (issue.code !== 'too_small' && issue.code !== 'too_big') return issue.message;
-  const [bound, number] = issue.code === 'too_small' ? ['at least', issue.minimum] : ['at most', issue.maximum];
-  return issue.origin === 'array'
-    ? `must have ${bound} ${count(Number(number), 'item')}`
-    : `must be ${bound} ${number}`;
-}
-
-const kinds: Record<string, string> = {
-  ...{ int: 'a whole number', number: 'a number', boolean: 'true or false' },
-  ...{ string: 'a text', object: 'an object', array: 'a list' },
-};
-
 interface CallContextOptions {
   apiOf(caller: Caller): Api;
   answers: Answers;
@@ -442,90 +342,4 @@ async function totalFromCache(
     return one && ads !== undefined ? { ads, at: now() - (elapsed() - one.at), order: one.answer.order ?? 0 } : [];
   });
   return totals.sort((left, right) => right.order - left.order)[0];
-}
-
-interface Cost {
-  receipt: ReceiptView;
-  line: string;
-}
-
-class Receipts {
-  readonly #all: Receipt[] = [];
-
-  readonly add = (receipt: Receipt): void => void this.#all.push(receipt);
-
-  /** A failed call costs what the service stated; if it stated nothing, that is nothing or unknown. */
-  readonly addFailure = (failure: Failure): void => {
-    const { charged, requestId = null, paid, sent } = failure;
-    const unknown = paid && mayBeCharged(failure) ? null : 0;
-    if (sent !== false) this.add({ charged: charged ?? unknown, remaining: null, cached: false, requestId });
-  };
-
-  costOf({ operations, severalCalls }: Tool): Cost {
-    if (severalCalls) return this.#costOfSeveral();
-    const last = this.#all.at(-1);
-    const isFree = operations.length === 0 && (last?.charged ?? null) === null;
-    return costOfOne(isFree ? nothingSent : last);
-  }
-
-  /** The charges that are known, where others are not. */
-  atLeast(): number {
-    const charged = this.#sent().reduce((sum, receipt) => sum + (receipt.charged ?? 0), 0);
-    return Math.round(charged * 1e6) / 1e6;
-  }
-
-  /** The cost of the calls before a failed call, if they cost anything. */
-  earlierText(): string {
-    return this.#sent().length > 1 && this.atLeast() > 0 ? this.#costOfSeveral().line : '';
-  }
-
-  #sent = (): Receipt[] => this.#all.filter(({ cached }) => !cached);
-
-  #costOfSeveral(): Cost {
-    const sent = this.#sent();
-    const atLeast = this.atLeast();
-    const charged = sent.some((receipt) => receipt.charged === null) ? null : atLeast;
-    const remaining = this.#all.findLast((receipt) => receipt.remaining !== null)?.remaining ?? null;
-    const requestId = shownId(sent.at(-1));
-    const calls = sent.length;
-    const spent = `${charged === null ? 'at least ' : ''}${formatCredits(atLeast)} charged`;
-    const made = calls === 0 ? 'nothing charged, no calls' : `${spent} for ${calls} ${calls === 1 ? 'call' : 'calls'}`;
-    const receipt = { charged, remaining, cached: calls === 0, requestId, calls };
-    return { receipt, line: creditsLine(made, receipt, 'Last request') };
-  }
-}
-
-/** The receipt of a tool that needed no call. */
-const nothingSent: Receipt = { charged: 0, remaining: null, cached: true, requestId: null };
-
-function costOfOne(received: Receipt | undefined): Cost {
-  const { charged = null, remaining = null, cached = false, age } = received ?? {};
-  const requestId = shownId(received);
-  const receipt = { charged, remaining, cached, requestId };
-  const shared = requestId === null ? '' : ' (shared with an identical call)';
-  const how = age === undefined ? shared : ` (cached ${ageText(age)})`;
-  const spent = charged === null ? 'not reported for this call' : `${formatCredits(charged)} charged`;
-  return { receipt, line: creditsLine(cached ? `nothing charged${how}` : spent, receipt, 'Request') };
-}
-
-const shownId = (receipt: Receipt | undefined) => (receipt?.requestId ? untrustedId(receipt.requestId) : null);
-
-function creditsLine(spent: string, { remaining, requestId }: ReceiptView, request: string): string {
-  const left = remaining === null ? '' : `, ${formatCredits(remaining)} left`;
-  return `Credits: ${spent}${left}${requestId === null ? '' : `. ${request} ${word(requestId)}`}`;
-}
-
-/** To three places, with commas. `Intl` would take longer than the rest of the line. */
-function formatCredits(credits: number): string {
-  let text = String(Math.round(credits * 1000) / 1000);
-  const end = text.includes('.') ? text.indexOf('.') : text.length;
-  for (let at = end - 3; at > (credits < 0 ? 1 : 0); at -= 3) text = `${text.slice(0, at)},${text.slice(at)}`;
-  return text;
-}
-
-function ageText(ms: number): string {
-  if (ms < 1000) return 'just now';
-  if (ms < 120_000) return `${Math.round(ms / 1000)} s ago`;
-  if (ms < 7_200_000) return `${Math.round(ms / 60_000)} min ago`;
-  return ms < 172_800_000 ? `${Math.round(ms / 3_600_000)} h ago` : `${Math.round(ms / 86_400_000)} days ago`;
 }

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { isGated } from '../api/call.ts';
+import { isGated } from '../api/operations.ts';
 import { allTools } from '../board/board.ts';
 import type { Tool, ToolDescription } from '../tools/tool.ts';
 

@@ -1,7 +1,8 @@
-import { AdLibraryError, type ErrorKind, type Failure, isGated, mayBeCharged } from '../api/call.ts';
+import { AdLibraryError, type ErrorKind, type Failure, mayBeCharged } from '../api/errors.ts';
+import { isGated } from '../api/operations.ts';
+import { untrustedValue } from '../present/full-view.ts';
 import { listed } from '../present/safe-text.ts';
 import { untrustedId, untrustedText, untrustedWord } from '../present/tokens.ts';
-import { untrustedValue } from '../present/values.ts';
 import type { ToolDescription } from '../tools/tool.ts';
 
 /** The content of MCP's tool error: `isError` and a text, never structured content. */

@@ -1,4 +1,4 @@
-import type { OperationName } from '../api/call.ts';
+import type { OperationName } from '../api/operations.ts';
 import type { SearchFilter, SearchFilters } from '../api/search-filters.ts';
 import { boardUri } from '../board/board-resource.ts';
 import { countableKeys } from '../tools/filter-values.ts';

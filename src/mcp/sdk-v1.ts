@@ -14,8 +14,8 @@ import {
   ReadResourceRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js';
 import * as z from 'zod';
-import type { Catalog, Session } from './catalog.ts';
 import { progressReporter, type RequestSchemas, refusedRead } from './protocol.ts';
+import type { Catalog, Session } from './served.ts';
 
 /** Serves the catalogue to one client with the SDK that speaks revisions up to 2025-11-25. */
 export function bindV1(catalog: Catalog, session: Session): Server {

@@ -6,8 +6,8 @@ import {
   specTypeSchemas,
 } from '@modelcontextprotocol/server';
 import * as z from 'zod';
-import type { Catalog, Session } from './catalog.ts';
 import { progressReporter, type RequestSchemas, refusedRead } from './protocol.ts';
+import type { Catalog, Session } from './served.ts';
 
 /** The lists are the same for every caller and never change while the process runs. */
 const listHint = { ttlMs: 3_600_000, cacheScope: 'public' } as const;

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import * as z from 'zod';
-import { parseJson } from '../api/call.ts';
 import type { Fetch } from '../api/http.ts';
+import { parseJson } from '../api/json.ts';
 import { filtersExtension, filterTypes, type SearchFilter, type SearchFilters } from '../api/search-filters.ts';
 import { word } from '../present/safe-text.ts';
 

@@ -2,7 +2,7 @@ import { Resolver } from 'node:dns/promises';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Agent } from 'undici';
-import { raceAbort, withDeadline } from '../api/call.ts';
+import { raceAbort, withDeadline } from '../api/abort.ts';
 
 /** Pictures that this process serves itself: those whose address begins with `address`. */
 export interface OwnPictures {

@@ -1,6 +1,6 @@
-import { raceAbort, withDeadline } from '../api/call.ts';
+import { raceAbort, withDeadline } from '../api/abort.ts';
 import type { Chart } from '../charts/chart.ts';
-import { TenantCache } from '../state/memory-state.ts';
+import { TenantCache } from '../state/tenant-cache.ts';
 import { TenantTurns, WorkerLate, WorkerPool } from '../workers/pool.ts';
 import {
   type Fetched,

@@ -1,8 +1,10 @@
 import * as z from 'zod';
+import { dayOf } from './dates.ts';
 import type { SentField, ShownWith } from './fields.ts';
-import { count, framed, type ListFrame } from './list-text.ts';
+import { fullView } from './full-view.ts';
+import { count, framed, type ListFrame } from './lists.ts';
 import { joined, quote, word } from './safe-text.ts';
-import { dayOf, type Fields, fullView, idOf, isNumber, isObject, keep, viewTable } from './values.ts';
+import { type Fields, idOf, isNumber, isObject, keep, viewTable } from './view.ts';
 
 /** Account, credits and identity show the API's fields as they are, without nulls. */
 export const AccountView = z.looseObject({});

@@ -1,18 +1,8 @@
-import { count } from './list-text.ts';
+import { addressOf, cleanAddress, expiryOf } from './addresses.ts';
+import { dayOf } from './dates.ts';
+import { count } from './lists.ts';
 import { estimateTokens } from './tokens.ts';
-import {
-  add,
-  addressOf,
-  cleanAddress,
-  dayOf,
-  expiryOf,
-  type Fields,
-  isNumber,
-  isObject,
-  isVisible,
-  objects,
-  textOf,
-} from './values.ts';
+import { add, type Fields, isNumber, isObject, isVisible, objects, textOf } from './view.ts';
 
 /**
  * Describes the pictures, videos and cards of an ad: `15 s` for a VIDEO, `2 cards`, `8 cards (6 videos 14 s)`. Does not

@@ -12,35 +12,26 @@ import {
   type SameAs,
   viewCards,
 } from './ad-media.ts';
+import { cleanAddress, domainOf } from './addresses.ts';
+import { dayOf, daysBetween, type Run, runOf } from './dates.ts';
 import { adFields, type ShownWith } from './fields.ts';
-import { copies, count, countryPattern, framed, type ListFrame } from './list-text.ts';
+import { type Detail, fullBlocks, fullItem, fullText, fullTokens } from './full-view.ts';
+import { copies, count, countryPattern, framed, groupBy, type ListFrame } from './lists.ts';
 import { codes, constant, hashOf, joined, listed, quote, quoteLines, word } from './safe-text.ts';
 import { estimateTokens, truncated } from './tokens.ts';
 import {
   add,
-  cleanAddress,
-  type Detail,
-  dayOf,
-  daysBetween,
-  domainOf,
   type Fields,
-  fullBlocks,
-  fullItem,
-  fullText,
-  fullTokens,
-  groupBy,
   idOf,
   idTokens,
   isObject,
   isVisible,
   keep,
   objects,
-  type Run,
-  runOf,
   simpleFacts,
   textOf,
   viewTable,
-} from './values.ts';
+} from './view.ts';
 
 /**
  * The schema of an ad that clients see. More would cost every conversation tokens, and clients would reject a paid

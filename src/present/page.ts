@@ -1,22 +1,10 @@
 import * as z from 'zod';
+import { dayOf } from './dates.ts';
 import { pageFields, type ShownWith } from './fields.ts';
-import { copies, count, countryPattern, framed, type ListFrame } from './list-text.ts';
+import { type Detail, fullBlocks, fullItem, fullText, fullTokens } from './full-view.ts';
+import { copies, count, countryPattern, framed, type ListFrame } from './lists.ts';
 import { codes, joined, quote, word } from './safe-text.ts';
-import {
-  add,
-  type Detail,
-  dayOf,
-  type Fields,
-  fullBlocks,
-  fullItem,
-  fullText,
-  fullTokens,
-  idOf,
-  keep,
-  objects,
-  simpleFacts,
-  viewTable,
-} from './values.ts';
+import { add, type Fields, idOf, keep, objects, simpleFacts, viewTable } from './view.ts';
 
 /** The schema of a page that clients see; see `AdView`. */
 export const PageView = z.looseObject({ pageId: z.string() });

@@ -1,7 +1,7 @@
 import { adRows } from '../dataset/ad-rows.ts';
 import { creativeOf, pictureOf } from '../present/ad-media.ts';
-import { count } from '../present/list-text.ts';
-import { type Fields, textOf } from '../present/values.ts';
+import { count } from '../present/lists.ts';
+import { type Fields, textOf } from '../present/view.ts';
 import { dayText, escaped, text } from './page.ts';
 
 /** An ad as a card shows it. */

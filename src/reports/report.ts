@@ -1,8 +1,8 @@
 import type { Chart, ChartColour, Shape } from '../charts/chart.ts';
 import { questionText, type WholeGathering } from '../dataset/gatherings.ts';
-import { count } from '../present/list-text.ts';
+import { dayOf } from '../present/dates.ts';
+import { count } from '../present/lists.ts';
 import { sanitize } from '../present/safe-text.ts';
-import { dayOf } from '../present/values.ts';
 import { type CardAd, cardHtml } from './card.ts';
 import { dayText, escaped, numberText, pageHtml, paragraphs, text } from './page.ts';
 

@@ -1,8 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { AdLibraryError, follow, invalidRequest } from '../api/call.ts';
+import { follow } from '../api/abort.ts';
+import { AdLibraryError, invalidRequest } from '../api/errors.ts';
 import type { OnCall } from '../log/log.ts';
 import type { ToolCall, ToolResult } from '../mcp/call-tool.ts';
-import type { Catalog, FoundResource, ResourceContents, ResourceRead } from '../mcp/catalog.ts';
+import type { FoundResource, ResourceContents, ResourceRead } from '../mcp/resources.ts';
+import type { Catalog } from '../mcp/served.ts';
 
 export interface WorkLimits {
   /** Tool calls and reads of resources at once, for all keys together and for one. */

@@ -3,10 +3,9 @@ import type { Readable, Writable } from 'node:stream';
 import { setTimeout as after, setImmediate as nextTurn } from 'node:timers/promises';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
-import { parseJson } from '../api/call.ts';
 import type { Credentials } from '../api/client.ts';
+import { parseJson } from '../api/json.ts';
 import type { Log, OnCall } from '../log/log.ts';
-import type { Catalog } from '../mcp/catalog.ts';
 import {
   checkRequest,
   isCancelNotice,
@@ -16,6 +15,7 @@ import {
   withoutNulls,
 } from '../mcp/protocol.ts';
 import { bindV1, requestsV1 } from '../mcp/sdk-v1.ts';
+import type { Catalog } from '../mcp/served.ts';
 import { AnswerMemory, limitWork, type WorkLimits } from './limits.ts';
 
 interface StdioOptions {

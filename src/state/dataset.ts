@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Call, maxIdLength } from '../api/call.ts';
+import type { Call } from '../api/call.ts';
 import type { ItemType } from '../api/schemas.ts';
+import { maxIdLength } from '../api/url.ts';
 import {
   firstVersion,
   type ItemRecord,

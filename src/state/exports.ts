@@ -1,10 +1,13 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { constants, existsSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { basename, extname, join } from 'node:path';
-import { AdLibraryError, invalidRequest } from '../api/call.ts';
+import { deflateRawSync, inflateRawSync } from 'node:zlib';
+import { AdLibraryError, invalidRequest } from '../api/errors.ts';
 import { makeFolder } from './files/file-lock.ts';
-import { TenantCache } from './memory-state.ts';
+import { roomIn, type Shared } from './store/retries.ts';
+import { sealedItems } from './store/seal.ts';
+import { TenantCache } from './tenant-cache.ts';
 
 export interface ExportedFile {
   /** The address under which a host reads it as a resource. */
@@ -203,4 +206,69 @@ function cannotWrite(folder: string, error: NodeJS.ErrnoException): Error {
   return invalidRequest(
     `No file can be written in ${folder}: ${reasons[error.code ?? ''] ?? error.code}. Tell the user.`,
   );
+}
+
+const exportLimits = { ttlMs: exportTtl, maxBytes: 64 * MB };
+const maxExports = 50;
+const exportPartBytes = 256 * 1024;
+
+interface WrittenFile extends Pick<ExportedFile, 'uri' | 'name' | 'mimeType' | 'bytes' | 'at'> {
+  id: string;
+  parts: number;
+  ends: number;
+}
+
+/** Exported files, which every replica lists and reads, whichever replica made them. */
+export function sharedExports(shared: Shared, clock: () => number): ExportStore {
+  const { store, documents, keyOf } = shared;
+  const gone = () =>
+    new AdLibraryError({ kind: 'not_found', problem: 'This file is no longer stored. Export it again.', sent: false });
+  return {
+    of: (tenantId) => {
+      const list = keyOf(tenantId, 'exports');
+      const items = sealedItems(shared, keyOf(tenantId, 'exported'));
+      const partOf = (id: string, part: number) => `${id}:${part}`;
+      const fileOf = ({ id, parts, ends: _, ...about }: WrittenFile): ExportedFile => ({
+        ...about,
+        content: async () => {
+          const content: Buffer[] = [];
+          for (let part = 0; part < parts; part++) {
+            const opened = await items.get(partOf(id, part));
+            if (opened === undefined) throw gone();
+            content.push(inflateRawSync(opened, { maxOutputLength: exportPartBytes }));
+          }
+          return Buffer.concat(content);
+        },
+      });
+      const files = async () => {
+        const { doc = [], now } = await documents.read<WrittenFile[]>(list);
+        return doc.filter(({ ends }) => ends > now);
+      };
+      return {
+        maxBytes: maxExportBytes,
+        create: async ({ name: fileName, mimeType, write }) => {
+          const at = clock();
+          const id = `${at.toString(36)}-${randomBytes(9).toString('base64url')}`;
+          let [bytes, parts] = [0, 0];
+          await write(async (some) => {
+            for (let start = 0; start < some.length; start += exportPartBytes) {
+              const partId = partOf(id, parts++);
+              const body = items.close(partId, deflateRawSync(some.subarray(start, start + exportPartBytes)));
+              await items.put(partId, body, roomIn(store, exportLimits));
+            }
+            bytes += some.length;
+          });
+          const uri = `ad-library://exports/${id}/${encodeURIComponent(fileName)}`;
+          const about = { id, uri, name: fileName, mimeType, bytes, at, parts };
+          return documents.update<WrittenFile[], ExportedFile>(list, (doc = [], now) => {
+            const made = { ...about, ends: now + exportTtl };
+            const next = [made, ...doc.filter(({ ends }) => ends > now)].slice(0, maxExports);
+            return { next, ttlMs: exportTtl, result: fileOf(made) };
+          });
+        },
+        list: async () => (await files()).map(fileOf),
+        find: async (uri) => (await files()).filter((file) => file.uri === uri).map(fileOf)[0],
+      };
+    },
+  };
 }

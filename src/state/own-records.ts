@@ -1,4 +1,4 @@
-import { AdLibraryError, invalidRequest } from '../api/call.ts';
+import { AdLibraryError, invalidRequest } from '../api/errors.ts';
 
 /**
  * The kinds of a person's own records beside a dataset, and how many there may be of each kind. The records stay when

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { AdLibraryError } from '../api/call.ts';
+import { AdLibraryError } from '../api/errors.ts';
 import type { Documents } from './store/documents.ts';
-import { atOnce, onlyHere, type Retries } from './store/parts.ts';
-import type { Presence } from './store/presence.ts';
+import { onlyHere, type Presence } from './store/presence.ts';
+import { atOnce, type Retries } from './store/retries.ts';
 
 /** Lets calls with the same turn run one after the other. */
 export interface Turns {

@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import { addedText, CollectionView, viewCollection } from '../present/account.ts';
 import { isUuid, word } from '../present/safe-text.ts';
-import { collectionId, defineTool, type FieldMeanings, isShort, itemType, mustBeAdId, mustBeShort } from './tool.ts';
+import { collectionId, isShort, itemType, mustBeAdId, mustBeShort } from './arguments.ts';
+import { defineTool, type FieldMeanings } from './tool.ts';
 
 /** After a repeat, `added: false` no longer proves that the item was there before (document, *Endpoints*, rule 1). */
 const unknownIfAdded =

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { AdLibraryError } from '../api/call.ts';
+import type { AdLibraryError } from '../api/errors.ts';
 import { type Gathered, gatherInTurn, isAbandoned, type Stop, stopOf } from '../dataset/gather.ts';
 import { beginsAnew, changedLines, cleanId, minute } from '../dataset/gathering-report.ts';
 import { questionKey, wholeOf } from '../dataset/gatherings.ts';
@@ -13,7 +13,7 @@ import {
   type Watch,
   watchesIn,
 } from '../dataset/watches.ts';
-import { count } from '../present/list-text.ts';
+import { count } from '../present/lists.ts';
 import { quote } from '../present/safe-text.ts';
 import { clampLines, estimateTokens, fit } from '../present/tokens.ts';
 import { type DatasetContents, idKey } from '../state/dataset.ts';

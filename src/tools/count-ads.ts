@@ -2,20 +2,12 @@ import * as z from 'zod';
 import type { SearchFilter } from '../api/search-filters.ts';
 import { type AdCount, type Counting, countBy, countOf, leftOf } from '../dataset/counts.ts';
 import { type Stop, stopOf } from '../dataset/gather.ts';
-import { count, notesText } from '../present/list-text.ts';
+import { seenText } from '../present/dates.ts';
+import { count, notesText } from '../present/lists.ts';
 import { quote, sanitizeLine } from '../present/safe-text.ts';
-import { seenText } from '../present/values.ts';
+import { adFilters, checkQuestion, fresh, split } from './arguments.ts';
 import { countableKey, type Filters, oppositeOf, partsOf, withMissing } from './filter-values.ts';
-import {
-  adFilters,
-  checkQuestion,
-  defineTool,
-  type FieldMeanings,
-  fresh,
-  readOnly,
-  split,
-  type ToolContext,
-} from './tool.ts';
+import { defineTool, type FieldMeanings, readOnly, type ToolContext } from './tool.ts';
 
 /** One part of a count, as results show it. */
 interface Count extends Pick<AdCount, 'total' | 'gatheredAt' | 'notes'> {

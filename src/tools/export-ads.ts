@@ -8,12 +8,13 @@ import {
   type RunStatement,
   writeExport,
 } from '../dataset/export.ts';
-import { count } from '../present/list-text.ts';
+import { dayOf } from '../present/dates.ts';
+import { count } from '../present/lists.ts';
 import { word } from '../present/safe-text.ts';
-import { dayOf } from '../present/values.ts';
 import { idKey } from '../state/dataset.ts';
 import type { ExportedFile } from '../state/exports.ts';
-import { defineListTool, type FieldMeanings, fileName, linkTo, locationText } from './tool.ts';
+import { fileName } from './arguments.ts';
+import { defineListTool, type FieldMeanings, linkTo, locationText } from './tool.ts';
 
 /** As registered at IANA. */
 const mimeTypes: Record<ExportFormat, string> = {

@@ -1,4 +1,4 @@
-import { invalidRequest } from '../api/call.ts';
+import { invalidRequest } from '../api/errors.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 
 export type Filters = Readonly<Record<string, unknown>>;

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { AdLibraryError } from '../api/call.ts';
+import { AdLibraryError } from '../api/errors.ts';
 import {
   type CountedAds,
   type GatherRequest,
@@ -25,20 +25,10 @@ import {
   startOver,
 } from '../dataset/gathering-report.ts';
 import { type GatheringPart, type GatheringQuestion, questionKey } from '../dataset/gatherings.ts';
-import { count, priceText } from '../present/list-text.ts';
+import { count, priceText } from '../present/lists.ts';
 import type { DatasetContents } from '../state/dataset.ts';
-import {
-  adFilters,
-  checkQuestion,
-  collectionId,
-  defineTool,
-  type FieldMeanings,
-  type FieldsOf,
-  fresh,
-  readOnly,
-  split,
-  type ToolContext,
-} from './tool.ts';
+import { adFilters, checkQuestion, collectionId, fresh, split } from './arguments.ts';
+import { defineTool, type FieldMeanings, type FieldsOf, readOnly, type ToolContext } from './tool.ts';
 
 export const gatherAds = defineTool({
   name: 'gather_ads',

@@ -1,5 +1,6 @@
 import { AccountView, accountText, viewAccount } from '../present/account.ts';
-import { defineTool, type FieldMeanings, noArguments, readOnly } from './tool.ts';
+import { noArguments } from './arguments.ts';
+import { defineTool, type FieldMeanings, readOnly } from './tool.ts';
 
 export const getAccount = defineTool({
   name: 'get_account',

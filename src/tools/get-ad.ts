@@ -1,8 +1,9 @@
 import * as z from 'zod';
 import { AdView, adText, viewAd } from '../present/ad.ts';
-import type { Detail } from '../present/values.ts';
+import type { Detail } from '../present/full-view.ts';
+import { adId, detail, fresh, seen } from './arguments.ts';
 import { itemTokens } from './pager.ts';
-import { adId, defineTool, detail, type FieldMeanings, fresh, readOnly, seen } from './tool.ts';
+import { defineTool, type FieldMeanings, readOnly } from './tool.ts';
 
 export const getAd = defineTool({
   name: 'get_ad',

@@ -1,7 +1,8 @@
 import * as z from 'zod';
-import { Spending, spendingText } from '../credits/ledger.ts';
+import { Spending, spendingText } from '../credits/credit-text.ts';
 import { creditsText, viewCredits } from '../present/account.ts';
-import { defineTool, type FieldMeanings, noArguments, readOnly } from './tool.ts';
+import { noArguments } from './arguments.ts';
+import { defineTool, type FieldMeanings, readOnly } from './tool.ts';
 
 export const getCredits = defineTool({
   name: 'get_credits',

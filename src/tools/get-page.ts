@@ -1,8 +1,9 @@
 import * as z from 'zod';
+import type { Detail } from '../present/full-view.ts';
 import { PageView, pageText, viewPage } from '../present/page.ts';
-import type { Detail } from '../present/values.ts';
+import { detail, fresh } from './arguments.ts';
 import { itemTokens } from './pager.ts';
-import { defineTool, detail, type FieldMeanings, fresh, readOnly } from './tool.ts';
+import { defineTool, type FieldMeanings, readOnly } from './tool.ts';
 
 export const getPage = defineTool({
   name: 'get_page',

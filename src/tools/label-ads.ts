@@ -1,9 +1,10 @@
 import * as z from 'zod';
 import { cleanLabel, labelId, maxLabel, maxValue, storedLabel } from '../dataset/labels.ts';
-import { count } from '../present/list-text.ts';
+import { count } from '../present/lists.ts';
 import { listed, word } from '../present/safe-text.ts';
 import { idKey } from '../state/dataset.ts';
-import { defineTool, type FieldMeanings, isShort, mustBeShort } from './tool.ts';
+import { isShort, mustBeShort } from './arguments.ts';
+import { defineTool, type FieldMeanings } from './tool.ts';
 
 /** A text of one line that is cleaned before it is measured. */
 const cleanText = (max: number, least: number) =>

@@ -2,18 +2,9 @@ import * as z from 'zod';
 import { CollectionView, collectionText, viewCollection } from '../present/account.ts';
 import type { AdView } from '../present/ad.ts';
 import type { PageView } from '../present/page.ts';
+import { collectionId, cursor, detail, fresh, itemsLimit, itemType } from './arguments.ts';
 import { adViews, listForBoard, pageViews, paginate, paging } from './pager.ts';
-import {
-  collectionId,
-  cursor,
-  defineListTool,
-  detail,
-  type FieldMeanings,
-  fresh,
-  itemsLimit,
-  itemType,
-  readOnly,
-} from './tool.ts';
+import { defineListTool, type FieldMeanings, readOnly } from './tool.ts';
 
 export const listCollectionItems = defineListTool({
   name: 'list_collection_items',

@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import { CollectionView, collectionListText, viewCollection } from '../present/account.ts';
+import { cursor } from './arguments.ts';
 import { cursorMismatch, type ItemViews, paginate, paging } from './pager.ts';
-import { cursor, defineListTool, type FieldMeanings, readOnly } from './tool.ts';
+import { defineListTool, type FieldMeanings, readOnly } from './tool.ts';
 
 const views: ItemViews<CollectionView> = {
   name: 'collections',

@@ -1,12 +1,15 @@
 import { createHmac } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import * as z from 'zod';
-import { AdLibraryError, canonical, invalidRequest, type OperationName } from '../api/call.ts';
+import { AdLibraryError, invalidRequest } from '../api/errors.ts';
+import { canonical } from '../api/json.ts';
+import type { OperationName } from '../api/operations.ts';
 import { type AdView, adListText, viewAd, type WrittenAds } from '../present/ad.ts';
-import { appUrlPattern, type ListFrame, notesText, type Price, serviceNotes } from '../present/list-text.ts';
+import { dayOf } from '../present/dates.ts';
+import { type Detail, dataPerText } from '../present/full-view.ts';
+import { appUrlPattern, type ListFrame, notesText, type Price, serviceNotes } from '../present/lists.ts';
 import { type PageView, pageListText, viewPage } from '../present/page.ts';
 import { fit } from '../present/tokens.ts';
-import { type Detail, dataPerText, dayOf } from '../present/values.ts';
 import type { Cursors, Rendered, ToolContext, ViewMemo } from './tool.ts';
 
 type PageParams = SearchParams & { limit?: number; cursor?: string };

@@ -2,9 +2,9 @@ import * as z from 'zod';
 import { chartOf } from '../charts/chart.ts';
 import { CoverageView, coverageText, viewCoverage } from '../dataset/coverage.ts';
 import { describedColumns } from '../dataset/tables.ts';
+import { dataPerText } from '../present/full-view.ts';
 import { isWord, quote, word } from '../present/safe-text.ts';
 import { fit } from '../present/tokens.ts';
-import { dataPerText } from '../present/values.ts';
 import { defineListTool, type FieldMeanings, jpegContent, readOnly } from './tool.ts';
 
 const ownColumns = describedColumns()

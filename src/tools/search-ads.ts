@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import { AdView } from '../present/ad.ts';
+import { cursor, detail, filters, fresh, searchLimit } from './arguments.ts';
 import { adViews, listForBoard, paginate, paging } from './pager.ts';
-import { cursor, defineListTool, detail, type FieldMeanings, filters, fresh, readOnly, searchLimit } from './tool.ts';
+import { defineListTool, type FieldMeanings, readOnly } from './tool.ts';
 
 export const searchAds = defineListTool({
   name: 'search_ads',

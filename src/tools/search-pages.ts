@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import { PageView } from '../present/page.ts';
+import { cursor, detail, filters, fresh, searchLimit } from './arguments.ts';
 import { pageViews, paginate, paging } from './pager.ts';
-import { cursor, defineListTool, detail, type FieldMeanings, filters, fresh, readOnly, searchLimit } from './tool.ts';
+import { defineListTool, type FieldMeanings, readOnly } from './tool.ts';
 
 export const searchPages = defineListTool({
   name: 'search_pages',

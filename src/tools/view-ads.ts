@@ -2,9 +2,10 @@ import * as z from 'zod';
 import type { SheetTile } from '../pictures/pictures.ts';
 import { type AdView, factsOf, viewAd } from '../present/ad.ts';
 import { type AdPicture, mediaOfCards, type PictureChoice, pictureOf } from '../present/ad-media.ts';
+import { dataPerText } from '../present/full-view.ts';
 import { joined, quote, word } from '../present/safe-text.ts';
 import { clampLines, fitsWithin } from '../present/tokens.ts';
-import { dataPerText, type Fields, idOf } from '../present/values.ts';
+import { type Fields, idOf } from '../present/view.ts';
 import { objectOf, type StoredItem } from '../state/item-versions.ts';
 import { defineListTool, type FieldMeanings, jpegContent, readOnly } from './tool.ts';
 

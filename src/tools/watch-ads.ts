@@ -1,16 +1,17 @@
 import * as z from 'zod';
-import { invalidRequest } from '../api/call.ts';
+import { invalidRequest } from '../api/errors.ts';
 import { isNear, nearestFirst } from '../api/nearest.ts';
 import { minute } from '../dataset/gathering-report.ts';
 import { questionText, withoutRepeats } from '../dataset/gatherings.ts';
 import { isoTime } from '../dataset/tables.ts';
 import { questionOf, storeWatch, type Watch, watchesIn } from '../dataset/watches.ts';
-import { count } from '../present/list-text.ts';
+import { dataPerText } from '../present/full-view.ts';
+import { count } from '../present/lists.ts';
 import { quote, sanitizeLine } from '../present/safe-text.ts';
 import { estimateTokens, truncate } from '../present/tokens.ts';
-import { dataPerText } from '../present/values.ts';
 import type { OwnRecords } from '../state/own-records.ts';
-import { adFilters, checkQuestion, collectionId, defineTool, type FieldMeanings, split } from './tool.ts';
+import { adFilters, checkQuestion, collectionId, split } from './arguments.ts';
+import { defineTool, type FieldMeanings } from './tool.ts';
 
 const maxName = 80;
 /** The most characters of filters and split together, as JSON. */

@@ -1,5 +1,6 @@
 import { IdentityView, identityText, viewIdentity } from '../present/account.ts';
-import { defineTool, type FieldMeanings, noArguments, readOnly } from './tool.ts';
+import { noArguments } from './arguments.ts';
+import { defineTool, type FieldMeanings, readOnly } from './tool.ts';
 
 export const whoami = defineTool({
   name: 'whoami',

@@ -1,18 +1,21 @@
 import * as z from 'zod';
-import { AdLibraryError, invalidRequest, withDeadline } from '../api/call.ts';
+import { withDeadline } from '../api/abort.ts';
+import { AdLibraryError, invalidRequest } from '../api/errors.ts';
 import { chartOf } from '../charts/chart.ts';
 import { coverageText, viewCoverage } from '../dataset/coverage.ts';
 import { newestGatherings, wholeOf } from '../dataset/gatherings.ts';
 import { labelsByAd, labelTexts } from '../dataset/labels.ts';
 import type { Pictures } from '../pictures/pictures.ts';
-import { count } from '../present/list-text.ts';
+import { dayOf } from '../present/dates.ts';
+import { count } from '../present/lists.ts';
 import { listed, quote, word } from '../present/safe-text.ts';
-import { dayOf, type Fields } from '../present/values.ts';
+import type { Fields } from '../present/view.ts';
 import { type CardAd, cardOf } from '../reports/card.ts';
 import { maxTableRows, type Report, type ReportSection, reportHtml } from '../reports/report.ts';
 import { type DatasetContents, idKey } from '../state/dataset.ts';
 import { objectOf, type StoredItem } from '../state/item-versions.ts';
-import { defineListTool, type FieldMeanings, fileName, linkTo, locationText, type ToolContext } from './tool.ts';
+import { fileName } from './arguments.ts';
+import { defineListTool, type FieldMeanings, linkTo, locationText, type ToolContext } from './tool.ts';
 
 const Section = z.strictObject({
   heading: z.string().min(1).max(200),

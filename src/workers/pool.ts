@@ -1,6 +1,6 @@
 import type { Worker } from 'node:worker_threads';
 import { LRUCache } from 'lru-cache';
-import { AdLibraryError } from '../api/call.ts';
+import { AdLibraryError } from '../api/errors.ts';
 import { startWorker, type WorkerSource } from './start-worker.ts';
 
 interface PoolOptions extends Pick<TurnLimits, 'maxWaiting' | 'of'> {

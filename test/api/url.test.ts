@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
-import { type AdLibraryError, operations, urlOf } from '../../src/api/call.ts';
+import type { AdLibraryError } from '../../src/api/errors.ts';
+import { operations } from '../../src/api/operations.ts';
+import { urlOf } from '../../src/api/url.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import { ad, documented } from '../support/faulty-upstream.ts';
 import { test } from '../support/fixtures.ts';

@@ -8,7 +8,7 @@ import { type App, openApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import { createLog } from '../../src/log/log.ts';
 import type { ToolResult } from '../../src/mcp/call-tool.ts';
-import type { Catalog } from '../../src/mcp/catalog.ts';
+import type { Catalog } from '../../src/mcp/served.ts';
 import { createHttpApp } from '../../src/serve/http/app.ts';
 import { type Listener, listen } from '../../src/serve/http/server.ts';
 

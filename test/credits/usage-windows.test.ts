@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { isGated } from '../../src/api/call.ts';
+import { isGated } from '../../src/api/operations.ts';
 import { listed } from '../../src/present/safe-text.ts';
 import { tools } from '../../src/tools/catalog.ts';
 import { creditStatus, documented, json, paid, refusal, type Upstream, usage } from '../support/faulty-upstream.ts';

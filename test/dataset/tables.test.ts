@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { AdRowReader, adRows, languageText } from '../../src/dataset/ad-rows.ts';
 import { pageRow } from '../../src/dataset/snapshot.ts';
 import { columnsOf, tables } from '../../src/dataset/tables.ts';
-import { MemoryDatasets } from '../../src/state/memory-state.ts';
+import { MemoryDatasets } from '../../src/state/memory-datasets.ts';
 import { add } from '../state/add-items.ts';
 import { serveAds } from '../support/ad-service.ts';
 import { json } from '../support/faulty-upstream.ts';

@@ -4,7 +4,6 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { advertisers, marketText } from '../../scripts/demo-market/market.ts';
 import { Ad, Page } from '../../src/api/schemas.ts';
 import { openDemoLibrary } from '../../src/library/demo/demo.ts';
-
 import { decodeWebp } from '../../src/raster/codecs.ts';
 import { freePort } from '../support/free-port.ts';
 import { keepAlive, startHttp } from '../support/http.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import * as z from 'zod';
-import { operations } from '../../src/api/call.ts';
+import { operations } from '../../src/api/operations.ts';
 import * as schemas from '../../src/api/schemas.ts';
 import { filtersExtension, readSearchFilters } from '../../src/api/search-filters.ts';
 import { libraryFilters } from '../../src/library/search/filters.ts';

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { AdLibraryError } from '../../src/api/call.ts';
+import { AdLibraryError } from '../../src/api/errors.ts';
 import { boardTools } from '../../src/board/board.ts';
 import { readPage } from '../../src/board/board-resource.ts';
 import { chartOf } from '../../src/charts/chart.ts';
@@ -11,14 +11,14 @@ import { newGathering, wholeOf } from '../../src/dataset/gatherings.ts';
 import { labelId, storedLabel } from '../../src/dataset/labels.ts';
 import type { Cell } from '../../src/dataset/tables.ts';
 import { keyMasker } from '../../src/log/log.ts';
-import { readArguments } from '../../src/mcp/call-tool.ts';
+import { readArguments } from '../../src/mcp/arguments.ts';
 import { explainError } from '../../src/mcp/explain-error.ts';
 import { getPrompt, prompts } from '../../src/mcp/prompts.ts';
 import { isInside } from '../../src/pictures/fetch-picture.ts';
 import * as account from '../../src/present/account.ts';
 import { adListText, adText, viewAd } from '../../src/present/ad.ts';
 import { mediaCounts, pictureOf } from '../../src/present/ad-media.ts';
-import { appUrlPattern, notesText, serviceNotes } from '../../src/present/list-text.ts';
+import { appUrlPattern, notesText, serviceNotes } from '../../src/present/lists.ts';
 import { pageListText, pageText, viewPage } from '../../src/present/page.ts';
 import { Canvas, drawText, linesOf } from '../../src/raster/canvas.ts';
 import { cardOf } from '../../src/reports/card.ts';
@@ -145,7 +145,7 @@ const shown: Record<string, Run> = {
       pageListText({ items: [view], detail });
     }
   },
-  'present/list-text.ts': (text) => {
+  'present/lists.ts': (text) => {
     appUrlPattern([{ id: 'x', appUrl: `https://${text}x` }], 'id');
     notesText(serviceNotes({ notes: [text, text] }));
   },
@@ -170,7 +170,7 @@ const shown: Record<string, Run> = {
     for (const { name, arguments: taken } of prompts)
       getPrompt(prompts, { name, arguments: Object.fromEntries(taken.map((one) => [one.name, text])) }, refusal);
   },
-  'mcp/call-tool.ts': (text) => readArguments(input, { [text]: text, limit: text, filters: text }),
+  'mcp/arguments.ts': (text) => readArguments(input, { [text]: text, limit: text, filters: text }),
   'log/log.ts': (text) => {
     for (const key of ['svc_live_CANARY01', 'a'.repeat(40), '%25'.repeat(9)])
       keyMasker(key)({ [text]: text, start: key.slice(0, -1) + text });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
 import * as z from 'zod';
-import { readArguments } from '../../src/mcp/call-tool.ts';
+import { readArguments } from '../../src/mcp/arguments.ts';
 import { everyTool } from '../support/every-tool.ts';
 import { ad, documented } from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';

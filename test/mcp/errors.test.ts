@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { AdLibraryError, errorKinds, type Failure } from '../../src/api/call.ts';
+import { AdLibraryError, errorKinds, type Failure } from '../../src/api/errors.ts';
 import { explainError } from '../../src/mcp/explain-error.ts';
 import { estimateTokens } from '../../src/present/tokens.ts';
 import { tools } from '../../src/tools/catalog.ts';

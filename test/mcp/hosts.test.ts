@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { hosts } from '../../src/mcp/catalog.ts';
+import { hosts } from '../../src/mcp/hosts.ts';
 import { serviceTest } from '../support/fixtures.ts';
 import { callOf, goodHeaders, keepAlive, startHttp } from '../support/http.ts';
 

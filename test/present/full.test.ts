@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { adText, viewAd } from '../../src/present/ad.ts';
+import { fullView } from '../../src/present/full-view.ts';
 import { sanitizeLine } from '../../src/present/safe-text.ts';
 import { estimateTokens } from '../../src/present/tokens.ts';
-import { fullView } from '../../src/present/values.ts';
 
 const part = fc.constantFrom('id', 'body', '\u200b', '\u202e', ' ', '\n', '…', ' (2)');
 const name = fc.array(part, { maxLength: 3 }).map((parts) => parts.join(''));

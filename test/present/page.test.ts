@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { appUrlPattern } from '../../src/present/list-text.ts';
+import { appUrlPattern } from '../../src/present/lists.ts';
 import { PageView, pageListText, pageText, viewPage } from '../../src/present/page.ts';
 import { somePage } from './sample-ads.ts';
 

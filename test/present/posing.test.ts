@@ -3,9 +3,9 @@ import { describe, expect, test } from 'vitest';
 import * as account from '../../src/present/account.ts';
 import { addedText, CollectionView, collectionListText, viewCollection } from '../../src/present/account.ts';
 import { AdView, adListText, adText, viewAd } from '../../src/present/ad.ts';
+import type { Detail } from '../../src/present/full-view.ts';
 import { PageView, pageListText, pageText, viewPage } from '../../src/present/page.ts';
 import { constant, word } from '../../src/present/safe-text.ts';
-import type { Detail } from '../../src/present/values.ts';
 import { everyFact, now, somePage } from './sample-ads.ts';
 
 /** Words that none of our lines has, and the starts of lines that are ours alone. */

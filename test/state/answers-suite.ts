@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { AnswerCache, CachedAnswer } from '../../src/state/state.ts';
+import type { AnswerCache, CachedAnswer } from '../../src/state/ports.ts';
 
 const cachedAnswer = (headline: string, now: number): CachedAnswer => ({
   answer: {

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { MemoryDataset, recordsOf } from '../../src/state/dataset.ts';
 import { objectOf } from '../../src/state/item-versions.ts';
-import { MemoryDatasets } from '../../src/state/memory-state.ts';
+import { MemoryDatasets } from '../../src/state/memory-datasets.ts';
 import { about, add, lastStep } from './add-items.ts';
 import { datasetSuite } from './dataset-suite.ts';
 import { ownRecordsSuite } from './own-records-suite.ts';

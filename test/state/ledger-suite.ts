@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { type Call, operations } from '../../src/api/call.ts';
+import type { Call } from '../../src/api/call.ts';
+import { operations } from '../../src/api/operations.ts';
 import type { Admission, CreditLedger, ReserveRequest, Settlement } from '../../src/credits/ledger.ts';
 import { learnPrice } from '../../src/credits/prices.ts';
 

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect } from 'vitest';
-import { memoryOf } from '../../src/state/memory-state.ts';
+import { memoryOf } from '../../src/state/tenant-cache.ts';
 import { bytes } from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
-import { type Call, operations } from '../../src/api/call.ts';
+import type { Call } from '../../src/api/call.ts';
+import { operations } from '../../src/api/operations.ts';
 import type {
   Admission,
   CreditAccount,
@@ -11,12 +12,12 @@ import type {
   Settlement,
 } from '../../src/credits/ledger.ts';
 import { learnPrice, maxPrice } from '../../src/credits/prices.ts';
+import type { Seen, Store, Swapped } from '../../src/state/ports.ts';
 import { Documents } from '../../src/state/store/documents.ts';
 import { stateUnavailable } from '../../src/state/store/guarded-store.ts';
-import { Retries } from '../../src/state/store/parts.ts';
+import { type Account, creditAccount, storeLedger } from '../../src/state/store/ledger.ts';
 import { beatMs, type History, newHistory, newMs, Presence } from '../../src/state/store/presence.ts';
-import type { Seen, Store, Swapped } from '../../src/state/store/store.ts';
-import { type Account, creditAccount, storeLedger } from '../../src/state/store/store-ledger.ts';
+import { Retries } from '../../src/state/store/retries.ts';
 import { noSeal } from './memory-store.ts';
 
 /** What the network does with a request or its answer. */

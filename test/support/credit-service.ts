@@ -1,4 +1,4 @@
-import { AdLibraryError } from '../../src/api/call.ts';
+import { AdLibraryError } from '../../src/api/errors.ts';
 import type { HttpRequest, HttpResponse } from '../../src/api/http.ts';
 
 /** What calls cost at a service that a schedule makes up. */

@@ -1,4 +1,4 @@
-import { isGated } from '../../src/api/call.ts';
+import { isGated } from '../../src/api/operations.ts';
 import { tools } from '../../src/tools/catalog.ts';
 import { ad, page } from './faulty-upstream.ts';
 

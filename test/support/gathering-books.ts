@@ -1,4 +1,4 @@
-import { canonical } from '../../src/api/call.ts';
+import { canonical } from '../../src/api/json.ts';
 import type { Row } from '../../src/dataset/tables.ts';
 import type { Call, Question } from './gathering-schedule.ts';
 import {

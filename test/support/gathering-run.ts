@@ -12,11 +12,12 @@ import { snapshotOf } from '../../src/dataset/snapshot.ts';
 import { createLog } from '../../src/log/log.ts';
 import { bindV1 } from '../../src/mcp/sdk-v1.ts';
 import type { Datasets } from '../../src/state/dataset.ts';
+import { memoryState, memoryTurns } from '../../src/state/drivers/memory.ts';
 import { processExports } from '../../src/state/exports.ts';
 import { FileDatasets } from '../../src/state/files/file-datasets.ts';
-import { MemoryDatasets, memoryState, memoryTurns } from '../../src/state/memory-state.ts';
-import type { State } from '../../src/state/state.ts';
-import type { ReplicaState } from '../../src/state/store/store-state.ts';
+import { MemoryDatasets } from '../../src/state/memory-datasets.ts';
+import type { State } from '../../src/state/ports.ts';
+import type { ReplicaState } from '../../src/state/store/open-store.ts';
 import {
   cacheSeconds,
   type DatasetView,

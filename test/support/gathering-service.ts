@@ -1,5 +1,6 @@
-import { AdLibraryError, canonical } from '../../src/api/call.ts';
+import { AdLibraryError } from '../../src/api/errors.ts';
 import type { Fetch, HttpRequest, HttpResponse } from '../../src/api/http.ts';
+import { canonical } from '../../src/api/json.ts';
 import { uuidOf } from './uuid-of.ts';
 
 type Filters = Record<string, unknown>;

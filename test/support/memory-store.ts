@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type Item, type ItemsPart, partLimits, type Seen, type Store } from '../../src/state/store/store.ts';
+import { type Item, type ItemsPart, partLimits, type Seen, type Store } from '../../src/state/ports.ts';
 
 interface Document {
   version: string;

@@ -9,9 +9,9 @@ import { createLog } from '../../src/log/log.ts';
 import { bindV1 } from '../../src/mcp/sdk-v1.ts';
 import type { Resolve } from '../../src/pictures/fetch-picture.ts';
 import type { Datasets } from '../../src/state/dataset.ts';
+import { memoryState, memoryTurns } from '../../src/state/drivers/memory.ts';
 import { processExports } from '../../src/state/exports.ts';
-import { memoryState, memoryTurns } from '../../src/state/memory-state.ts';
-import type { ReplicaState } from '../../src/state/store/store-state.ts';
+import type { ReplicaState } from '../../src/state/store/open-store.ts';
 
 /** A client of the real server, in this process, with the network behind it. */
 export interface TestServer {

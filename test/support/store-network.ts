@@ -1,5 +1,5 @@
+import type { ItemChange, Seen, Store } from '../../src/state/ports.ts';
 import type { StoreDriver } from '../../src/state/store/guarded-store.ts';
-import type { ItemChange, Seen, Store } from '../../src/state/store/store.ts';
 
 /** From how many bytes on an item is large. */
 const largeBytes = 10_000;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe } from 'vitest';
-import { postgresStore } from '../../src/state/postgres/postgres-store.ts';
-import { redisStore } from '../../src/state/redis/redis-store.ts';
+import { postgresStore } from '../../src/state/drivers/postgres.ts';
+import { redisStore } from '../../src/state/drivers/redis.ts';
+import type { Store } from '../../src/state/ports.ts';
 import type { StoreDriver } from '../../src/state/store/guarded-store.ts';
-import type { Store } from '../../src/state/store/store.ts';
 import { MemoryStore } from './memory-store.ts';
 import { describeWithPostgres, hasPostgres, startPgBouncer, startPostgres } from './postgres-server.ts';
 import { describeWithRedis, hasRedis, startRedis } from './redis-server.ts';

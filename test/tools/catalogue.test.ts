@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { describe, expect } from 'vitest';
-import { isGated, operations } from '../../src/api/call.ts';
+import { isGated, operations } from '../../src/api/operations.ts';
 import { allTools } from '../../src/board/board.ts';
 import { listed } from '../../src/present/safe-text.ts';
 import { toolName, tools } from '../../src/tools/catalog.ts';

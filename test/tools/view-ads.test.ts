@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect } from 'vitest';
 import { gridOf } from '../../src/pictures/pictures.ts';
-import type { Raster } from '../../src/raster/codecs.ts';
-import { decodeJpeg } from '../../src/raster/codecs.ts';
+import { decodeJpeg, type Raster } from '../../src/raster/codecs.ts';
 import { jpegOf } from '../pictures/sample-pictures.ts';
 import { ad, json } from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';

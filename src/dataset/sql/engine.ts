@@ -1,4 +1,5 @@
-import openSqlite, { type Sqlite3Static } from '@sqlite.org/sqlite-wasm';
+import type { Sqlite3Static } from '@sqlite.org/sqlite-wasm';
+import openSqlite from '@sqlite.org/sqlite-wasm';
 import { sanitizeLine } from '../../present/safe-text.ts';
 import { type Cell, columnsOf, type TableName, tableNames, tables } from '../tables.ts';
 import {

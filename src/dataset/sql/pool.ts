@@ -1,4 +1,4 @@
-import { AdLibraryError, invalidRequest } from '../../api/call.ts';
+import { AdLibraryError, invalidRequest } from '../../api/errors.ts';
 import { type PooledWorker, TenantTurns, WorkerDied, WorkerLate, WorkerPool } from '../../workers/pool.ts';
 import { type Cell, columnsOf, type Row, type TableName } from '../tables.ts';
 import {

@@ -1,4 +1,4 @@
-import { type AdLibraryError, invalidRequest } from '../../api/call.ts';
+import { type AdLibraryError, invalidRequest } from '../../api/errors.ts';
 import { quote, sanitize, sanitizeLine } from '../../present/safe-text.ts';
 import { type Cell, columnsOf, tableNames } from '../tables.ts';
 

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Ad, ItemType, Page } from '../../api/schemas.ts';
-import { loadLanguageDetector } from '../../language/detector.ts';
+import { loadLanguageDetector } from '../../present/language.ts';
 import { columnsOf, type RecordType, recordTypes, textColumns, textsIn } from '../search/ads-and-pages.ts';
 import { tagTokens, tokenize } from '../search/tokens.ts';
 import type { Database } from './database.ts';

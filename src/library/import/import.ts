@@ -1,8 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type * as z from 'zod';
-import { isPathId, maxIdLength } from '../../api/call.ts';
 import { Ad, Page } from '../../api/schemas.ts';
-import { isObject, timeOf } from '../../present/values.ts';
+import { isPathId, maxIdLength } from '../../api/url.ts';
+import { timeOf } from '../../present/dates.ts';
+import { isObject } from '../../present/view.ts';
 import type { Database } from '../database/database.ts';
 import { loadAdLanguage, type Records } from '../database/records.ts';
 import { isTooDeep, isUuid, maxDepth } from '../service/request.ts';

@@ -1,4 +1,4 @@
-import { timeOf } from '../../present/values.ts';
+import { timeOf } from '../../present/dates.ts';
 import { isUuid, quoted, uuidOf } from '../service/request.ts';
 
 /**

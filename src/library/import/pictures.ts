@@ -4,7 +4,7 @@ import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Pictures } from '../../pictures/pictures.ts';
 import { mediaOfCards, pictureOf } from '../../present/ad-media.ts';
-import type { Fields } from '../../present/values.ts';
+import type { Fields } from '../../present/view.ts';
 import type { Database } from '../database/database.ts';
 
 /** A picture that was fetched: the file that holds it and its size in bytes, or why there is none. */

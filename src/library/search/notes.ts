@@ -2,8 +2,7 @@ import { nearestFirst } from '../../api/nearest.ts';
 import type { Database } from '../database/database.ts';
 import type { Records } from '../database/records.ts';
 import type { RecordType, Tag } from './ads-and-pages.ts';
-import type { FilterValue, FilterValues } from './search.ts';
-import { conditionsOf, countHits, type Search } from './search.ts';
+import { conditionsOf, countHits, type FilterValue, type FilterValues, type Search } from './search.ts';
 import { tagPrefix, tagToken } from './tokens.ts';
 
 type Context = { database: Database; records: Pick<Records, 'read'> };

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { OperationName } from '../../api/call.ts';
+import type { OperationName } from '../../api/operations.ts';
 import { type Collection, type CreditStatus, ItemType, type UsageLimit } from '../../api/schemas.ts';
 import type { Database } from '../database/database.ts';
 import { ApiError, notFound } from './request.ts';

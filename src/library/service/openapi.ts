@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { type OperationName, operations } from '../../api/call.ts';
+import { type OperationName, operations } from '../../api/operations.ts';
 import * as schemas from '../../api/schemas.ts';
 import { filtersExtension, type SearchFilter } from '../../api/search-filters.ts';
 import { libraryFilters } from '../search/filters.ts';

@@ -1,8 +1,8 @@
 import type { ItemType } from '../../api/schemas.ts';
 import { viewCards } from '../../present/ad-media.ts';
 import { adFields, pageFields } from '../../present/fields.ts';
-import { count } from '../../present/list-text.ts';
-import { type Fields, isNumber, textOf } from '../../present/values.ts';
+import { count } from '../../present/lists.ts';
+import { type Fields, isNumber, textOf } from '../../present/view.ts';
 import { type CardAd, cardHtml, cardOf, runText } from '../../reports/card.ts';
 import { escaped, numberText, pageHtml, paragraphs, text } from '../../reports/page.ts';
 import { readSearch, runSearch, type SearchContext } from '../search/search-request.ts';

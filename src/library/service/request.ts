@@ -1,8 +1,8 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import * as z from 'zod';
-import { maxIdLength } from '../../api/call.ts';
 import { AddCollectionItemRequest, ItemType } from '../../api/schemas.ts';
-import { isObject } from '../../present/values.ts';
+import { maxIdLength } from '../../api/url.ts';
+import { isObject } from '../../present/view.ts';
 
 /** An error answer of the API. All fields but `status` become the documented error body. */
 export class ApiError extends Error {

@@ -5,8 +5,8 @@ import { localhostAllowedHostnames, validateHostHeader, validateOriginHeader } f
 import type { Context, MiddlewareHandler } from 'hono';
 import { cors } from 'hono/cors';
 import { LRUCache } from 'lru-cache';
-import { AdLibraryError } from '../../api/call.ts';
 import type { Credentials } from '../../api/client.ts';
+import { AdLibraryError } from '../../api/errors.ts';
 import type { CallEvent } from '../../log/log.ts';
 import { hostInAddress } from './server.ts';
 

@@ -3,11 +3,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { HttpBindings } from '@hono/node-server';
 import { isJsonContentType, readRequestBody } from '@modelcontextprotocol/server';
 import { type Context, Hono, type MiddlewareHandler } from 'hono';
-import { endOfString, parseJson } from '../../api/call.ts';
 import type { Credentials } from '../../api/client.ts';
+import { endOfString, parseJson } from '../../api/json.ts';
 import type { Log, OnCall } from '../../log/log.ts';
-import type { Catalog } from '../../mcp/catalog.ts';
 import { isMessage, isWork, withoutNulls } from '../../mcp/protocol.ts';
+import type { Catalog } from '../../mcp/served.ts';
 import { type AnswerMemory, limitWork, Places, type WorkLimits } from '../limits.ts';
 import {
   type AddressOf,

@@ -1,7 +1,6 @@
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
 import { createMcpHandler, isLegacyRequest } from '@modelcontextprotocol/server';
 import type { Credentials } from '../../api/client.ts';
-import type { Catalog } from '../../mcp/catalog.ts';
 import {
   checkRequest,
   isCancelNotice,
@@ -13,6 +12,7 @@ import {
 } from '../../mcp/protocol.ts';
 import { bindV1, requestsV1 } from '../../mcp/sdk-v1.ts';
 import { bindV2, requestsV2 } from '../../mcp/sdk-v2.ts';
+import type { Catalog } from '../../mcp/served.ts';
 
 /** One HTTP request that has passed all checks. Its signal aborts when the client disconnects before the answer. */
 interface HttpCall {

@@ -3,7 +3,7 @@ import { constants } from 'node:fs';
 import { chmod, type FileHandle, lstat, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import * as z from 'zod';
-import { parseJson } from '../../api/call.ts';
+import { parseJson } from '../../api/json.ts';
 import { parsedLine } from '../record-lines.ts';
 import { locked, makeFolder, unless } from './file-lock.ts';
 

@@ -3,12 +3,13 @@ import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import * as z from 'zod';
-import { AdLibraryError, raceAbort } from '../../api/call.ts';
+import { raceAbort } from '../../api/abort.ts';
+import { AdLibraryError } from '../../api/errors.ts';
 import type { CreditLedger } from '../../credits/ledger.ts';
 import { parsedLine } from '../record-lines.ts';
 import type { DocumentChange } from '../store/documents.ts';
-import { onlyHere } from '../store/parts.ts';
-import { type Account, type StoreLedgerOptions, storeLedger } from '../store/store-ledger.ts';
+import { type Account, type StoreLedgerOptions, storeLedger } from '../store/ledger.ts';
+import { onlyHere } from '../store/presence.ts';
 import { ownFolder, replaceFile } from './account-file.ts';
 import { hasEnded, locked, ownName, unless } from './file-lock.ts';
 

@@ -2,9 +2,17 @@ import { hash } from 'node:crypto';
 import { lstat, readdir, readFile, rm, rmdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
-import { AdLibraryError, type ErrorKind } from '../../api/call.ts';
-import type { Dataset, DatasetCaller, DatasetRecord, Datasets, GatheringStep, ItemBatch } from '../dataset.ts';
-import { MemoryDataset, recordsOf } from '../dataset.ts';
+import { AdLibraryError, type ErrorKind } from '../../api/errors.ts';
+import {
+  type Dataset,
+  type DatasetCaller,
+  type DatasetRecord,
+  type Datasets,
+  type GatheringStep,
+  type ItemBatch,
+  MemoryDataset,
+  recordsOf,
+} from '../dataset.ts';
 import {
   type OwnRecords,
   type RecordChange,

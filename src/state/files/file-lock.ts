@@ -4,7 +4,7 @@ import { mkdir, open, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { stateOf, thisProcess } from '../../process.ts';
-import { memoryTurns } from '../memory-state.ts';
+import { memoryTurns } from '../drivers/memory.ts';
 import { type Turns, tooBusy } from '../turns.ts';
 
 /** How long a lock whose owner is not seen any more is kept for it, and how often an owner renews its own. */

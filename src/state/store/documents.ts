@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { raceAbort } from '../../api/call.ts';
+import { raceAbort } from '../../api/abort.ts';
+import type { Seen, Store } from '../ports.ts';
 import type { Seal } from './seal.ts';
-import type { Seen, Store } from './store.ts';
 
 /** The change of a document: the next document and its lifetime, `null` to remove it, or nothing. */
 interface Change<Doc, Result> {

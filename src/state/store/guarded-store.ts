@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { AdLibraryError } from '../../api/call.ts';
-import type { Store } from './store.ts';
+import { AdLibraryError } from '../../api/errors.ts';
+import type { Store } from '../ports.ts';
 
 /**
  * How long the store may leave everybody without an answer, in milliseconds, and how long a call waits while others get

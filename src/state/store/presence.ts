@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { AdLibraryError } from '../../api/call.ts';
+import { AdLibraryError } from '../../api/errors.ts';
 import type { Documents } from './documents.ts';
 import type { StateLog } from './guarded-store.ts';
 
@@ -200,3 +200,6 @@ const problems = {
   'state is new':
     'The state that all replicas of this server share is new. In a few seconds it is known that no other was there before.',
 };
+
+/** The parts for a state that nobody shares: nobody dies, nothing is lost, and nothing has to be tried again. */
+export const onlyHere = { id: '', epoch: '', isDead: () => false, confirm: async () => {}, lost: async () => {} };

@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomFillSync } from 'node:crypto';
+import type { ItemLimits, Store } from '../ports.ts';
 
 /** Encrypts the shared state and the tokens of sign-in, so that nobody else can read them, and detects changes. */
 export interface Seal {
@@ -86,3 +87,19 @@ export function sealedIn(text: string): Buffer {
 const otherSecret =
   'the shared state holds values that were sealed with another AD_LIBRARY_STATE_SECRET; they count as absent';
 const broken = 'the shared state holds values that were cut or changed; they count as absent';
+
+/** Items of a collection by their ids, sealed. */
+export const sealedItems = (
+  { store, seal }: { store: Pick<Store, 'items' | 'putItems'>; seal: Seal },
+  name: string,
+) => ({
+  close: (id: string, content: string | Buffer) => seal.close(`${name} ${id}`, content),
+  async put(id: string, body: Buffer, limits: ItemLimits): Promise<void> {
+    for (let seq = 0; (await store.putItems(name, [{ id, seq, body }], limits)).size > 0; )
+      seq = (await store.items(name, [id])).get(id)?.seq ?? 0;
+  },
+  async get(id: string): Promise<Buffer | undefined> {
+    const found = (await store.items(name, [id])).get(id);
+    return found && seal.open(`${name} ${id}`, found.body);
+  },
+});

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'vitest';
-import { AdLibraryError } from '../../../src/api/call.ts';
+import { AdLibraryError } from '../../../src/api/errors.ts';
 import { isAllowed, SqlEngine } from '../../../src/dataset/sql/engine.ts';
 import { type Snapshot, SqlPool } from '../../../src/dataset/sql/pool.ts';
 import { statementLimits } from '../../../src/dataset/sql/statement.ts';

@@ -1,11 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { type Call, operations } from '../../../src/api/call.ts';
+import type { Call } from '../../../src/api/call.ts';
+import { operations } from '../../../src/api/operations.ts';
 import type { Dataset } from '../../../src/state/dataset.ts';
-import type { CallClaims, Claim } from '../../../src/state/state.ts';
-import type { ItemChange } from '../../../src/state/store/store.ts';
-import { openStoreState } from '../../../src/state/store/store-state.ts';
+import type { CallClaims, Claim, ItemChange } from '../../../src/state/ports.ts';
+import { openStoreState } from '../../../src/state/store/open-store.ts';
 import { gateOf } from '../../support/gate.ts';
 import { until } from '../../support/http.ts';
 import { StoreNetwork } from '../../support/store-network.ts';

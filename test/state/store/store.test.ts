@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type ItemChange, partLimits, type Store } from '../../../src/state/store/store.ts';
+import { type ItemChange, partLimits, type Store } from '../../../src/state/ports.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 import { describeEveryStore, realStores } from '../../support/stores.ts';
 

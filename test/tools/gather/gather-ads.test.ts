@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest';
 import { clearFiles } from '../../../src/cli/files.ts';
 import { readConfig } from '../../../src/config/read-config.ts';
-import { MemoryDatasets } from '../../../src/state/memory-state.ts';
+import { MemoryDatasets } from '../../../src/state/memory-datasets.ts';
 import { type AdService, adOf, serveAds } from '../../support/ad-service.ts';
 import { freshServiceTest, freshUpstreamTest } from '../../support/fixtures.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';

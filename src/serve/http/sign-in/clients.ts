@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import * as z from 'zod';
-import { parseJson, withDeadline } from '../../../api/call.ts';
+import { withDeadline } from '../../../api/abort.ts';
+import { parseJson } from '../../../api/json.ts';
 import { type GuardedAgent, openGuardedAgent, resolveInDns } from '../../../pictures/fetch-picture.ts';
 import { sanitizeLine } from '../../../present/safe-text.ts';
 import { createSeal, sealedIn } from '../../../state/store/seal.ts';

@@ -1,8 +1,10 @@
 import { readRequestBody } from '@modelcontextprotocol/server';
 import { type Context, Hono, type MiddlewareHandler } from 'hono';
 import { cors } from 'hono/cors';
-import { AdLibraryError, parseJson, withDeadline } from '../../../api/call.ts';
+import { withDeadline } from '../../../api/abort.ts';
 import type { Caller, Credentials } from '../../../api/client.ts';
+import { AdLibraryError } from '../../../api/errors.ts';
+import { parseJson } from '../../../api/json.ts';
 import type { Log, OnCall } from '../../../log/log.ts';
 import { Places } from '../../limits.ts';
 import { type AddressOf, type CallerKeys, hasKeyIn, isKey } from '../access.ts';

@@ -1,7 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { type Connection, parseJson } from '../../../api/call.ts';
+import type { Connection } from '../../../api/call.ts';
 import type { Credentials } from '../../../api/client.ts';
+import { parseJson } from '../../../api/json.ts';
 import { createSeal, sealedIn } from '../../../state/store/seal.ts';
 
 /**

@@ -20,10 +20,10 @@ import {
   type RecordsById,
   recordStep,
 } from '../own-records.ts';
+import type { Item, ItemChange, ItemsPart } from '../ports.ts';
 import { bytesOfLines, recordsOfLines } from '../record-lines.ts';
-import { roomIn, type Shared } from './parts.ts';
+import { roomIn, type Shared } from './retries.ts';
 import type { Seal } from './seal.ts';
-import type { Item, ItemChange, ItemsPart } from './store.ts';
 
 const MB = 1024 * 1024;
 /** How long a dataset lives after the last answer that added to it, in milliseconds, and how many bytes it may take. */

@@ -5,13 +5,15 @@ import {
   type BalanceReading,
   type CreditAccount,
   type CreditLedger,
+  type FullWindow,
+  type FullWindows,
   type ReserveRequest,
   type Settlement,
 } from '../../credits/ledger.ts';
 import type { Prices, PriceTable } from '../../credits/prices.ts';
 import type { Documents } from './documents.ts';
-import { onlyHere, type Retries } from './parts.ts';
-import type { Presence } from './presence.ts';
+import { onlyHere, type Presence } from './presence.ts';
+import type { Retries, Shared } from './retries.ts';
 
 const day = 86_400_000;
 /**
@@ -372,3 +374,18 @@ const readPrices = (text: string): Prices =>
       ([operation, table]) => [operation, { ...table, bySize: new Map(table.bySize) }],
     ),
   );
+
+/** The full windows of all replicas. A window that cannot be read costs a refused call. */
+export function sharedWindows({ documents, keyOf }: Shared, clock: () => number): FullWindows {
+  type Written = { window: FullWindow; at: number };
+  return {
+    get: async (tenantId) => {
+      const read = documents.read<Written>(keyOf(tenantId, 'window'));
+      const { doc, now } = await read.catch(() => ({ doc: undefined, now: 0 }));
+      // JSON has no infinity: the service stated no limit. The age is by the clock of the store.
+      return doc && { ...doc.window, left: doc.window.left ?? Infinity, checkedAt: clock() - (now - doc.at) };
+    },
+    set: (tenantId, window) =>
+      documents.write(keyOf(tenantId, 'window'), (at) => (window ? { window, at } : null), day).catch(() => {}),
+  };
+}

@@ -1,6 +1,6 @@
 import { joined, quote, sanitizeLine } from './safe-text.ts';
 import { truncate } from './tokens.ts';
-import type { Fields } from './values.ts';
+import type { Fields } from './view.ts';
 
 /** A price in credits: exactly `most` by all that is known, or at most `most`. */
 export interface Price {
@@ -119,3 +119,15 @@ export function serviceNotes(raw: unknown): { notes?: string[] } {
 /** The notes as lines before the list, because they explain its numbers. */
 export const notesText = ({ notes = [] }: { notes?: readonly string[] }): string[] =>
   notes.map((note) => `The service notes: ${quote(note)}`);
+
+/** As `Map.groupBy`, which Node 20 lacks. */
+export function groupBy<Item, Key>(items: Iterable<Item>, keyOf: (item: Item) => Key): Map<Key, Item[]> {
+  const groups = new Map<Key, Item[]>();
+  for (const item of items) {
+    const key = keyOf(item);
+    const group = groups.get(key);
+    if (group) group.push(item);
+    else groups.set(key, [item]);
+  }
+  return groups;
+}

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { redisDriver, type StateAddress } from '../../../src/state/redis/redis-store.ts';
+import { redisDriver, type StateAddress } from '../../../src/state/drivers/redis.ts';
 import { GuardedStore } from '../../../src/state/store/guarded-store.ts';
 import { keepAlive, until } from '../../support/http.ts';
 import { serveHttp } from '../../support/process.ts';

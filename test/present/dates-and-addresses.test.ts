@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { adListText, adText, viewAd } from '../../src/present/ad.ts';
-import { cleanAddress, dayOf, domainOf, expiryOf, runOf } from '../../src/present/values.ts';
+import { cleanAddress, domainOf, expiryOf } from '../../src/present/addresses.ts';
+import { dayOf, runOf } from '../../src/present/dates.ts';
 import { now } from './sample-ads.ts';
 
 describe('how long an ad has run', () => {

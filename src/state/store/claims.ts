@@ -1,16 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import {
-  AdLibraryError,
-  type Answer,
-  abortedError,
-  answerNameOf,
-  type Failure,
-  type OperationName,
-} from '../../api/call.ts';
-import { memoryOf } from '../memory-state.ts';
-import type { CallClaims, CallOutcome, Claim, OnLost } from '../state.ts';
+import { abortedError } from '../../api/abort.ts';
+import { type Answer, answerNameOf } from '../../api/call.ts';
+import { AdLibraryError, type Failure } from '../../api/errors.ts';
+import type { OperationName } from '../../api/operations.ts';
+import type { CallClaims, CallOutcome, Claim, OnLost } from '../ports.ts';
+import { memoryOf } from '../tenant-cache.ts';
+import { readAnswer, type WrittenAnswer, writeAnswer } from './answers.ts';
 import { stateUnavailable } from './guarded-store.ts';
-import { readAnswer, type Shared, type WrittenAnswer, writeAnswer } from './parts.ts';
+import type { Shared } from './retries.ts';
 
 /** A call in progress, if any, and the outcomes of earlier calls for a while. */
 interface StoredClaim {

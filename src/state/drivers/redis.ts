@@ -1,7 +1,7 @@
 import { createHash, randomInt, randomUUID } from 'node:crypto';
 import { createClient, ErrorReply, RESP_TYPES, type RedisArgument } from '@redis/client';
+import { type ItemsPart, partLimits, type Seen, type Store } from '../ports.ts';
 import type { StateLog, StoreDriver } from '../store/guarded-store.ts';
-import { type ItemsPart, partLimits, type Seen, type Store } from '../store/store.ts';
 
 export interface StateAddress {
   tls: boolean;

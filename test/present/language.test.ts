@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { loadLanguageDetector } from '../../src/language/detector.ts';
-import languages from '../present/languages.json' with { type: 'json' };
+import { loadLanguageDetector } from '../../src/present/language.ts';
+import languages from './languages.json' with { type: 'json' };
 
 const detect = await loadLanguageDetector();
 

@@ -1,10 +1,12 @@
-import { AdLibraryError, type Answer, type OperationName } from '../../api/call.ts';
-import { responseSchemas } from '../../api/client.ts';
+import { AdLibraryError } from '../../api/errors.ts';
+import type { ItemLimits } from '../ports.ts';
 import type { Documents } from './documents.ts';
 import type { GuardedStore } from './guarded-store.ts';
 import type { Presence } from './presence.ts';
 import type { Seal } from './seal.ts';
-import type { ItemLimits } from './store.ts';
+
+/** How long removals and rejected keys are remembered: longer than anything else lives. */
+export const markTtlMs = 30 * 86_400_000;
 
 /** The parts that every shared store of the domain uses. */
 export interface Shared {
@@ -103,21 +105,8 @@ export class Retries {
     }
   }
 }
-
-/** The parts for a state that nobody shares: nobody dies, nothing is lost, and nothing has to be tried again. */
-export const onlyHere = { id: '', epoch: '', isDead: () => false, confirm: async () => {}, lost: async () => {} };
 export const atOnce: Pick<Retries, 'do'> = {
   do: async (work, { giveUp = () => {} } = {}) => void (await work().catch(giveUp)),
 };
 
 const isAway = (error: unknown) => error instanceof AdLibraryError && error.failure.kind === 'unavailable';
-
-/** An answer without the value that its schema makes of it. */
-export type WrittenAnswer = Omit<Answer, 'value'>;
-
-export const writeAnswer = ({ value, ...rest }: Answer): WrittenAnswer => rest;
-
-export const readAnswer = (operation: OperationName, answer: WrittenAnswer): Answer => ({
-  ...answer,
-  value: responseSchemas[operation].parse(answer.raw),
-});

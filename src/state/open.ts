@@ -1,12 +1,13 @@
 import { resolve } from 'node:path';
 import type { DatasetCaller, Datasets } from './dataset.ts';
+import { memoryState, memoryTurns } from './drivers/memory.ts';
 import { type ExportStore, exportsFolder, processExports } from './exports.ts';
 import { dailyCreditLedger } from './files/daily-ledger.ts';
 import { FileDatasets } from './files/file-datasets.ts';
 import { fileTurns } from './files/file-lock.ts';
-import { MemoryDatasets, memoryState, memoryTurns } from './memory-state.ts';
-import type { State } from './state.ts';
-import type { ReplicaState } from './store/store-state.ts';
+import { MemoryDatasets } from './memory-datasets.ts';
+import type { State } from './ports.ts';
+import type { ReplicaState } from './store/open-store.ts';
 import type { Turns } from './turns.ts';
 
 /** All that outlives a call, with what was read and exported. */

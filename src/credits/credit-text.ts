@@ -1,0 +1,130 @@
+import * as z from 'zod';
+import type { Call } from '../api/call.ts';
+import { AdLibraryError } from '../api/errors.ts';
+import { type OperationName, operations } from '../api/operations.ts';
+import { type CreditAccount, fits, used } from './ledger.ts';
+import { type ExpectedPrice, expectedPrice, isList, isPaid, minPriceOf, pricesSeen } from './prices.ts';
+
+/** What this process spent and saved for one key, and the charges seen for each operation. */
+export const Spending = z.looseObject({
+  charged: z.number(),
+  paidCalls: z.number(),
+  savedCalls: z.number(),
+  savedCredits: z.number(),
+  uncertain: z.number().optional(),
+  budget: z.number().optional(),
+  day: z.string().optional(),
+  prices: z.looseObject({}),
+});
+export type Spending = z.infer<typeof Spending> & {
+  prices: Record<string, SizeCharge[]>;
+  /** What the caller's connection may spend of it, and has spent. */
+  connection?: Pick<z.infer<typeof Spending>, 'charged' | 'uncertain'> & { budget: number };
+};
+
+/** @param connection the account of the caller's connection, and its budget */
+export function spendingOf(
+  account: CreditAccount,
+  budget: number | undefined,
+  connection?: { account: CreditAccount; budget: number },
+): Spending {
+  const own = connection?.account;
+  return {
+    charged: account.spent,
+    paidCalls: account.calls,
+    savedCalls: account.savedCalls,
+    savedCredits: account.savedCredits,
+    ...(account.uncertain > 0 && { uncertain: account.uncertain }),
+    ...(budget !== undefined && { budget }),
+    ...(account.day && { day: account.day }),
+    ...(own && {
+      connection: {
+        budget: connection.budget,
+        charged: own.spent,
+        ...(own.uncertain > 0 && { uncertain: own.uncertain }),
+      },
+    }),
+    prices: Object.fromEntries(pricedOperations(account).map(([operation, table]) => [operation, pricesSeen(table)])),
+  };
+}
+
+/** An operation that the document does not gate, and that never charged, has no price to show. */
+const pricedOperations = ({ prices }: CreditAccount) =>
+  [...prices].filter(([operation]) => isPaid(operations[operation as OperationName], prices));
+
+/** "this server since it started: 12 charged in 5 paid calls …" and the charges seen for each operation. */
+export function spendingText(spending: Spending): string {
+  const { charged, paidCalls, savedCalls, savedCredits, uncertain, budget, day, connection, prices } = spending;
+  const saved = savedCalls > 0 ? `; ${savedCalls} answered without a new charge, ${savedCredits} saved` : '';
+  const maybe = uncertain ? `; about ${uncertain} more for calls whose charge is unknown` : '';
+  const limit = budget === undefined ? '' : `; ${budgetText({ budget, charged, uncertain })}`;
+  const learned = Object.entries(prices).flatMap(([operation, seen]) =>
+    seen.length > 0 ? `${operation} ${pricesText(seen)}` : [],
+  );
+  return [
+    `${day === undefined ? 'this server since it started' : `calls on ${day} (UTC)`}: ${charged} charged in ${paidCalls} paid ${paidCalls === 1 ? 'call' : 'calls'}${maybe}${saved}${limit}`,
+    ...(connection ? [`this connection: ${connection.charged} charged; ${budgetText(connection)}`] : []),
+    learned.length > 0 ? `prices seen: ${learned.join('; ')}` : 'prices are unknown until the first paid call',
+  ].join('\n');
+}
+
+type Bounded = { budget: number; charged: number; uncertain?: number | undefined };
+
+const budgetText = ({ budget, charged, uncertain = 0 }: Bounded): string =>
+  `budget ${budget}, ${rounded(Math.max(0, budget - charged - uncertain))} left`;
+
+const pricesText = (seen: readonly SizeCharge[]): string =>
+  seen.every(({ charged }) => charged === 0) ? 'free' : seen.map(priceText).join(', ');
+
+export interface SizeCharge {
+  items: number;
+  charged: number;
+}
+
+const priceText = ({ items, charged }: SizeCharge) => `${charged} for ${items === 1 ? '1 item' : `${items} items`}`;
+
+interface Refused {
+  account: CreditAccount;
+  budget: number;
+  expected: ExpectedPrice;
+  call: Call;
+}
+
+/** States the budget, how it was used, and what the call would cost. */
+export function overBudget({ account, budget, expected, call }: Refused): AdLibraryError {
+  const { spent, uncertain, reserved, prices, day } = account;
+  const parts = [
+    `${rounded(spent)} spent`,
+    uncertain > 0 && `${rounded(uncertain)} counted for calls whose charge is unknown`,
+    reserved > 0 && `${rounded(reserved)} reserved for calls in progress`,
+  ];
+  const { price, atLeast } = expected;
+  const { name } = call.operation;
+  const cost =
+    price !== undefined
+      ? `this call is expected to cost ${price}`
+      : prices.has(name)
+        ? `this call is expected to cost ${atLeast} or more`
+        : 'the price of this call is not known yet';
+  const problem = `Budget of ${budget} credits${day === undefined ? '' : ` for ${day} (UTC)`}: ${parts.filter(Boolean).join(', ')}; ${cost}.${advice(call, account, budget)}`;
+  const transient = fits(price ?? atLeast, budget - spent - uncertain);
+  return new AdLibraryError({ kind: 'credit_budget', problem, transient, sent: false });
+}
+
+/** The largest page, up to this, whose price is known and fits. */
+const maxLimit = 100;
+
+function advice(call: Call, account: CreditAccount, budget: number): string {
+  if (!isList(call)) return '';
+  const { prices } = account;
+  const left = budget - used(account);
+  const { limit: requested = maxLimit + 1 } = { ...call.query, ...call.body } as { limit?: number };
+  for (let limit = Math.min(maxLimit, requested - 1); limit > 0; limit--) {
+    const { price } = expectedPrice(prices, { ...call, body: { ...call.body, limit } });
+    if (price !== undefined && fits(price, left))
+      return ` With limit ${limit} it would cost about ${price}, which fits.`;
+  }
+  return fits(minPriceOf(prices, call.operation.name), left) ? ' A smaller limit may fit.' : '';
+}
+
+const rounded = (credits: number) => Math.round(credits * 1e6) / 1e6;

@@ -1,0 +1,94 @@
+import * as z from 'zod';
+import { AdLibraryError } from '../api/errors.ts';
+import { parseJson } from '../api/json.ts';
+import { count } from '../present/lists.ts';
+import { untrustedWord } from '../present/tokens.ts';
+import { isObject } from '../present/view.ts';
+
+/**
+ * Reads a tool's arguments. Unknown ones are refused by name, so that a typo is reported and not ignored. A number, a
+ * flag or an object may arrive as its JSON string. '' and null mean that an optional argument is absent.
+ */
+export function readArguments<Input extends z.ZodObject>(input: Input, given: unknown): z.output<Input> {
+  const read = isObject(given) ? normalized(input, given) : (given ?? {});
+  const unsendable = Object.entries(read).flatMap(([name, value]) => unsendableIn(name, value));
+  if (unsendable.length > 0) throw refused(unsendable.slice(0, 1));
+  const parsed = input.safeParse(read, { reportInput: true });
+  if (parsed.success) return parsed.data;
+  throw refused(parsed.error.issues.map((issue) => problemOf(issue, Object.keys(input.shape))));
+}
+
+const refused = (problems: string[]) =>
+  new AdLibraryError({ kind: 'invalid_request', problem: problems.join('\n'), sent: false });
+
+/** No filter needs more, and recursive code runs out of stack at a few thousand levels. */
+const maxDepth = 32;
+
+/**
+ * Finds a value that would not reach the service unchanged. Walks level by level, because recursion would run out of
+ * stack.
+ */
+function unsendableIn(name: string, value: unknown): string[] {
+  let level = [value];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (level.includes(Number.POSITIVE_INFINITY) || level.includes(Number.NEGATIVE_INFINITY)) {
+      return [`${untrustedWord(name)}: holds a number too large to be sent, at most ${Number.MAX_VALUE} is allowed.`];
+    }
+    level = level.filter((inner) => typeof inner === 'object' && inner !== null);
+    if (depth >= maxDepth && level.length > 0) {
+      const levels = `at most ${maxDepth} levels of objects and lists are allowed`;
+      return [`${untrustedWord(name)}: nested too deeply, ${levels}.`];
+    }
+    if (level.some((inner) => Object.hasOwn(inner as object, '__proto__'))) {
+      return [`${untrustedWord(name)}: the key __proto__ cannot be sent. Leave it out.`];
+    }
+    level = level.flatMap((inner) => Object.values(inner as object));
+  }
+  return [];
+}
+
+function normalized(input: z.ZodObject, given: Record<string, unknown>): Record<string, unknown> {
+  const entries = Object.entries(given).flatMap(([name, value]): [string, unknown][] => {
+    const field = Object.hasOwn(input.shape, name) ? input.shape[name] : undefined;
+    const read = typeof value === 'string' && field !== undefined ? fromJson(field, value) : value;
+    return field instanceof z.ZodOptional && (read === '' || read === null) ? [] : [[name, read]];
+  });
+  return Object.fromEntries(entries);
+}
+
+/** Some hosts send every argument as text. */
+function fromJson(field: unknown, text: string): unknown {
+  const type = field instanceof z.ZodOptional ? field.unwrap() : field;
+  if (type instanceof z.ZodString || type instanceof z.ZodEnum) return text;
+  const value = parseJson(text);
+  return value === undefined ? text : value;
+}
+
+function problemOf(issue: z.core.$ZodIssue, known: string[]): string {
+  if (issue.code === 'unrecognized_keys' && issue.path.length === 0) {
+    const allowed = known.length === 0 ? 'This tool takes no arguments' : `It takes: ${known.join(', ')}`;
+    const unknown = issue.keys.slice(0, 5).map((key) => untrustedWord(key));
+    return `Unknown argument: ${unknown.join(', ')}. ${allowed}.`;
+  }
+  const name = issue.path.join('.');
+  if (name === '') return 'The arguments must be an object.';
+  return issue.input === undefined ? `${name} is required: it ${rule(issue)}.` : `${name}: ${rule(issue)}.`;
+}
+
+/** What an argument must be, in words. */
+function rule(issue: z.core.$ZodIssue): string {
+  if (issue.code === 'invalid_type') return `must be ${kinds[issue.expected] ?? issue.expected}`;
+  if (issue.code === 'invalid_value') return `must be one of ${issue.values.join(', ')}`;
+  if (issue.code === 'unrecognized_keys')
+    return `does not take ${issue.keys.slice(0, 5).map(untrustedWord).join(', ')}`;
+  if (issue.code !== 'too_small' && issue.code !== 'too_big') return issue.message;
+  const [bound, number] = issue.code === 'too_small' ? ['at least', issue.minimum] : ['at most', issue.maximum];
+  return issue.origin === 'array'
+    ? `must have ${bound} ${count(Number(number), 'item')}`
+    : `must be ${bound} ${number}`;
+}
+
+const kinds: Record<string, string> = {
+  ...{ int: 'a whole number', number: 'a number', boolean: 'true or false' },
+  ...{ string: 'a text', object: 'an object', array: 'a list' },
+};

@@ -1,0 +1,40 @@
+import type { OutputForm, ResultForm } from './call-tool.ts';
+import hostRows from './hosts.json' with { type: 'json' };
+
+/** What a host is known to do with results. MCP does not tell, so each row names its source. */
+interface Host {
+  title: string;
+  /** As its client calls itself (`clientInfo.name`). */
+  names: readonly string[];
+  output: OutputForm;
+  /** What the model of the host reads, in words. */
+  reads: string;
+  /** The host takes links to resources in results; other hosts may fail on a link. */
+  links?: true;
+  /** Longer results would be cut by the host. */
+  maxResultTokens?: number;
+  /** The newest source, and its day. */
+  source: string;
+  day: string;
+}
+
+/** Names of clients, where no row has a newer source: mcp-client-capabilities 0.0.14 on npm. */
+export const hosts = hostRows as readonly Host[];
+
+const byName = new Map(hosts.flatMap((host) => host.names.map((name) => [name, host])));
+
+/**
+ * @param client the name that the client gave, if it gave one
+ */
+export function formFor(
+  client: string | undefined,
+  { output, resultTokens }: { output: OutputForm | 'auto'; resultTokens: number },
+): ResultForm {
+  const host = byName.get(client ?? '');
+  const own = output !== 'auto';
+  return {
+    output: own ? output : (host?.output ?? 'both'),
+    links: host?.links === true,
+    resultTokens: own ? resultTokens : Math.min(resultTokens, host?.maxResultTokens ?? resultTokens),
+  };
+}

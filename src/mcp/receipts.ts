@@ -1,0 +1,95 @@
+import type { Receipt } from '../api/call.ts';
+import { type Failure, mayBeCharged } from '../api/errors.ts';
+import { word } from '../present/safe-text.ts';
+import { untrustedId } from '../present/tokens.ts';
+import type { Tool } from '../tools/tool.ts';
+import type { ReceiptView } from './described-tools.ts';
+
+/** Tokens reserved for the notice and the credits line around a tool's text. */
+export const receiptTokens = 160;
+
+export interface Cost {
+  receipt: ReceiptView;
+  line: string;
+}
+
+export class Receipts {
+  readonly #all: Receipt[] = [];
+
+  readonly add = (receipt: Receipt): void => void this.#all.push(receipt);
+
+  /** A failed call costs what the service stated; if it stated nothing, that is nothing or unknown. */
+  readonly addFailure = (failure: Failure): void => {
+    const { charged, requestId = null, paid, sent } = failure;
+    const unknown = paid && mayBeCharged(failure) ? null : 0;
+    if (sent !== false) this.add({ charged: charged ?? unknown, remaining: null, cached: false, requestId });
+  };
+
+  costOf({ operations, severalCalls }: Tool): Cost {
+    if (severalCalls) return this.#costOfSeveral();
+    const last = this.#all.at(-1);
+    const isFree = operations.length === 0 && (last?.charged ?? null) === null;
+    return costOfOne(isFree ? nothingSent : last);
+  }
+
+  /** The charges that are known, where others are not. */
+  atLeast(): number {
+    const charged = this.#sent().reduce((sum, receipt) => sum + (receipt.charged ?? 0), 0);
+    return Math.round(charged * 1e6) / 1e6;
+  }
+
+  /** The cost of the calls before a failed call, if they cost anything. */
+  earlierText(): string {
+    return this.#sent().length > 1 && this.atLeast() > 0 ? this.#costOfSeveral().line : '';
+  }
+
+  #sent = (): Receipt[] => this.#all.filter(({ cached }) => !cached);
+
+  #costOfSeveral(): Cost {
+    const sent = this.#sent();
+    const atLeast = this.atLeast();
+    const charged = sent.some((receipt) => receipt.charged === null) ? null : atLeast;
+    const remaining = this.#all.findLast((receipt) => receipt.remaining !== null)?.remaining ?? null;
+    const requestId = shownId(sent.at(-1));
+    const calls = sent.length;
+    const spent = `${charged === null ? 'at least ' : ''}${formatCredits(atLeast)} charged`;
+    const made = calls === 0 ? 'nothing charged, no calls' : `${spent} for ${calls} ${calls === 1 ? 'call' : 'calls'}`;
+    const receipt = { charged, remaining, cached: calls === 0, requestId, calls };
+    return { receipt, line: creditsLine(made, receipt, 'Last request') };
+  }
+}
+
+/** The receipt of a tool that needed no call. */
+const nothingSent: Receipt = { charged: 0, remaining: null, cached: true, requestId: null };
+
+function costOfOne(received: Receipt | undefined): Cost {
+  const { charged = null, remaining = null, cached = false, age } = received ?? {};
+  const requestId = shownId(received);
+  const receipt = { charged, remaining, cached, requestId };
+  const shared = requestId === null ? '' : ' (shared with an identical call)';
+  const how = age === undefined ? shared : ` (cached ${ageText(age)})`;
+  const spent = charged === null ? 'not reported for this call' : `${formatCredits(charged)} charged`;
+  return { receipt, line: creditsLine(cached ? `nothing charged${how}` : spent, receipt, 'Request') };
+}
+
+const shownId = (receipt: Receipt | undefined) => (receipt?.requestId ? untrustedId(receipt.requestId) : null);
+
+function creditsLine(spent: string, { remaining, requestId }: ReceiptView, request: string): string {
+  const left = remaining === null ? '' : `, ${formatCredits(remaining)} left`;
+  return `Credits: ${spent}${left}${requestId === null ? '' : `. ${request} ${word(requestId)}`}`;
+}
+
+/** To three places, with commas. `Intl` would take longer than the rest of the line. */
+function formatCredits(credits: number): string {
+  let text = String(Math.round(credits * 1000) / 1000);
+  const end = text.includes('.') ? text.indexOf('.') : text.length;
+  for (let at = end - 3; at > (credits < 0 ? 1 : 0); at -= 3) text = `${text.slice(0, at)},${text.slice(at)}`;
+  return text;
+}
+
+function ageText(ms: number): string {
+  if (ms < 1000) return 'just now';
+  if (ms < 120_000) return `${Math.round(ms / 1000)} s ago`;
+  if (ms < 7_200_000) return `${Math.round(ms / 60_000)} min ago`;
+  return ms < 172_800_000 ? `${Math.round(ms / 3_600_000)} h ago` : `${Math.round(ms / 86_400_000)} days ago`;
+}

@@ -1,0 +1,100 @@
+import { AdLibraryError } from '../api/errors.ts';
+import { untrustedWord } from '../present/tokens.ts';
+import type { ExportedFile, Exports } from '../state/exports.ts';
+import { skill } from './skill.ts';
+
+/** A resource in `resources/list` (MCP specification, *Resources*). */
+export interface ListedResource {
+  uri: string;
+  name: string;
+  mimeType: string;
+  size?: number;
+  [other: string]: unknown;
+}
+
+export interface ResourceRead {
+  tenantId: string;
+  uri: string;
+  signal: AbortSignal;
+  answer?: unknown;
+  /** The two SDKs have different error classes. */
+  errors: Record<'notFound' | 'refused', (problem: string) => Error>;
+}
+
+export interface FoundResource {
+  /** Bytes of memory that an answer with the resource takes. */
+  memory: number;
+  contents(): Promise<ResourceContents>;
+}
+
+export type ResourceContents = {
+  contents: ({ uri: string; mimeType: string; _meta?: Record<string, unknown> } & (
+    | { text: string }
+    | { blob: string }
+  ))[];
+};
+
+export const listedFile = ({ uri, name, mimeType, bytes }: ExportedFile): ListedResource => ({
+  uri,
+  name,
+  mimeType,
+  size: bytes,
+});
+
+export const skillFile: FoundResource = {
+  memory: 6 * skill.text.length,
+  contents: async () => ({ contents: [{ uri: skill.entry.uri, mimeType: 'text/markdown', text: skill.text }] }),
+};
+
+/** Larger files would choke a host, because a host asks for a whole file. */
+const maxFileBytes = 16 * 1024 * 1024;
+
+export async function findExport(
+  exports: Exports,
+  { uri, errors: { notFound } }: ResourceRead,
+): Promise<FoundResource> {
+  const file = await exports.find(uri);
+  if (file === undefined) {
+    const problem = `There is no resource ${untrustedWord(uri)}. Exports can be read for an hour; export_ads makes a new one.`;
+    throw notFound(problem);
+  }
+  const { name, mimeType, bytes, path } = file;
+  const tooLarge = (size: number) =>
+    notFound(
+      `${name} has ${size} bytes, too many to send. ${path ? `It lies in ${path}.` : 'Export fewer rows or columns.'}`,
+    );
+  if (bytes > maxFileBytes) throw tooLarge(bytes);
+  // Quotes and line breaks take two bytes in JSON.
+  const maxBytes = 2 * bytes;
+  return {
+    // While the answer is made, memory holds its text and its JSON, at two bytes a character, and the bytes that are
+    // sent.
+    memory: 6 * bytes,
+    async contents() {
+      const content = await file.content().catch((error) => {
+        throw error instanceof AdLibraryError ? notFound(error.message) : error;
+      });
+      if (!textPattern.test(mimeType)) {
+        return { contents: [{ uri, mimeType, blob: Buffer.from(content).toString('base64') }] };
+      }
+      const size = bytesInJson(content);
+      if (size > maxBytes) throw tooLarge(size);
+      return { contents: [{ uri, mimeType, text: Buffer.from(content).toString() }] };
+    },
+  };
+}
+
+/** Other files are sent in base64. */
+const textPattern = /^text\/|jsonl$/;
+
+function bytesInJson(content: Uint8Array): number {
+  let bytes = content.length;
+  for (let at = 0; at < content.length; at++) {
+    const byte = content[at] ?? 0;
+    if (byte === quotationMark || byte === backslash || (byte >= backspace && byte <= carriageReturn)) bytes++;
+    else if (byte < space) bytes += 5;
+  }
+  return bytes;
+}
+
+const [backspace, carriageReturn, space, quotationMark, backslash] = [0x08, 0x0d, 0x20, 0x22, 0x5c];

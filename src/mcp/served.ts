@@ -1,0 +1,159 @@
+import type { Credentials } from '../api/client.ts';
+import type { AdLibraryError } from '../api/errors.ts';
+import type { SearchFilters } from '../api/search-filters.ts';
+import { boardResource, boardUri, readBoard } from '../board/board-resource.ts';
+import type { OpenCalls, ServerContext, ToolCall, ToolResult } from './call-tool.ts';
+import { describedTools } from './described-tools.ts';
+import { formFor } from './hosts.ts';
+import { instructions } from './instructions.ts';
+import { type ListedTool, listTools } from './list-tools.ts';
+import {
+  getPrompt,
+  type ListedPrompt,
+  listPrompts,
+  type PromptRequest,
+  type PromptResult,
+  promptsWith,
+} from './prompts.ts';
+import {
+  type FoundResource,
+  findExport,
+  type ListedResource,
+  listedFile,
+  type ResourceContents,
+  type ResourceRead,
+  skillFile,
+} from './resources.ts';
+import { skill, skillTools } from './skill.ts';
+
+/** Everything the SDK binders serve. Built once per process and the same for every caller. */
+export interface Catalog {
+  serverInfo: { name: string; title: string; version: string };
+  capabilities: {
+    tools: object;
+    prompts: object;
+    resources: object;
+    extensions: Record<string, Record<string, never>>;
+  };
+  instructions: string;
+  hasTool(name: string): boolean;
+  /**
+   * The list is the same at every call of a client, once the service has answered which filters it takes.
+   * @param client the client's name, which decides whether output schemas are listed
+   */
+  tools(client?: string): Promise<ListedTool[]>;
+  prompts: ListedPrompt[];
+  /** The answer to `skills/list`: empty where the tools of the skill are not offered. */
+  skills: (typeof skill.entry)[];
+  /** The answer to `skills/get`. */
+  getSkill(uri: string, invalid: (problem: string) => Error): { skill: typeof skill.entry };
+  /** The whole time of a call in milliseconds, including the wait for its turn. */
+  timeoutMs: number;
+  callTool(call: ToolCall): Promise<ToolResult>;
+  /** Whether the tool of that name reports progress. */
+  reportsProgress(name: unknown): boolean;
+  /** The result of a call that is rejected before it runs. */
+  refuse(error: AdLibraryError): Promise<ToolResult>;
+  getPrompt(request: PromptRequest, invalid: (problem: string) => Error): PromptResult;
+  listResources(tenantId: string): Promise<ListedResource[]>;
+  /** @throws what `errors.notFound` makes of a problem */
+  findResource(read: ResourceRead): Promise<FoundResource>;
+  readResource(read: ResourceRead): Promise<ResourceContents>;
+}
+
+/** Who sends the requests that one SDK server answers, and the response that each answer is a part of. */
+export interface Session extends Credentials {
+  /** The same for requests that are answered together. */
+  answerOf?(requestId: unknown): unknown;
+}
+
+export interface CatalogOptions {
+  server: ServerContext;
+  version: string;
+  openCalls(): Promise<OpenCalls>;
+  /** Asks the service which filters its searches take, if the service can tell. */
+  askForFilters?: (() => Promise<SearchFilters | undefined>) | undefined;
+}
+
+/**
+ * How long a service that did not state its filters is not asked again, in milliseconds: it may start later than this
+ * server.
+ */
+const filtersPauseMs = 5000;
+
+export function createCatalog({ server, version, openCalls, askForFilters }: CatalogOptions): Catalog {
+  const names = describedTools.map(({ name }) => name);
+  const prompts = promptsWith((tool) => server.tools.has(tool), names);
+  const showsBoard = [...server.tools.values()].some((tool) => tool.showsBoard);
+  const skills = skillTools.every((tool) => server.tools.has(tool)) ? [skill.entry] : [];
+  const findResource = async (read: ResourceRead): Promise<FoundResource> => {
+    if (skills.some(({ uri }) => uri === read.uri)) return skillFile;
+    if (!showsBoard || read.uri !== boardUri) return findExport((await opened()).exportsOf(read.tenantId), read);
+    const board = await readBoard();
+    return { memory: 6 * JSON.stringify(board).length, contents: async () => board };
+  };
+  // Loaded with the first call: every session starts with a list of tools, and some end there.
+  let opening: Promise<OpenCalls & { callTool: Catalog['callTool'] }> | undefined;
+  const open = async () => {
+    const [{ callTool }, calls] = await Promise.all([import('./call-tool.ts'), openCalls()]);
+    const context = { ...server, ...calls, adFilters };
+    return { ...calls, callTool: (call: ToolCall) => callTool(context, call, formFor(call.client, server)) };
+  };
+  const opened = () => {
+    opening ??= open();
+    return opening;
+  };
+  let filters: Promise<SearchFilters | undefined> | undefined;
+  let askAgainAt = Number.POSITIVE_INFINITY;
+  const searchFilters = () => {
+    if (server.elapsed() >= askAgainAt) {
+      filters = undefined;
+      askAgainAt = Number.POSITIVE_INFINITY;
+    }
+    filters ??= (askForFilters?.() ?? Promise.resolve(undefined)).catch(() => {
+      askAgainAt = server.elapsed() + filtersPauseMs;
+      return undefined;
+    });
+    return filters;
+  };
+  const adFilters = async () => (await searchFilters())?.ads ?? [];
+  let lists: { filters?: SearchFilters | undefined; tools: Map<boolean, ListedTool[]> } = { tools: new Map() };
+  return {
+    serverInfo: { name: 'ad-library-mcp', title: 'Ad Library', version },
+    // The lists never change, so `listChanged` is not announced.
+    capabilities: { tools: {}, prompts: {}, resources: {}, extensions: { 'io.modelcontextprotocol/skills': {} } },
+    instructions: [
+      instructions({ offered: [...server.tools.values()], cachesAnswers: server.cachesAnswers }),
+      server.notice,
+    ]
+      .filter(Boolean)
+      .join('\n'),
+    hasTool: (name) => server.tools.has(name),
+    tools: async (client) => {
+      const filters = await searchFilters();
+      if (lists.filters !== filters) lists = { filters, tools: new Map() };
+      const withOutput = formFor(client, server).output !== 'text';
+      const tools = lists.tools.get(withOutput) ?? listTools(server.tools.values(), { withOutput, filters });
+      lists.tools.set(withOutput, tools);
+      return tools;
+    },
+    prompts: listPrompts(prompts),
+    skills,
+    getSkill: (uri, invalid) => {
+      const found = skills.find((served) => served.uri === uri);
+      if (found) return { skill: found };
+      throw invalid('No skill is served at that address: skills/list names those that are.');
+    },
+    timeoutMs: server.timeoutMs,
+    callTool: async (call) => (await opened()).callTool(call),
+    reportsProgress: (name) => typeof name === 'string' && server.tools.get(name)?.reportsProgress === true,
+    refuse: async (error) => (await import('./call-tool.ts')).errorResult(server, error).result,
+    getPrompt: (request, invalid) => getPrompt(prompts, request, invalid),
+    listResources: async (tenantId) => [
+      ...(showsBoard ? [boardResource] : []),
+      ...(await (await opened()).exportsOf(tenantId).list()).map(listedFile),
+    ],
+    findResource,
+    readResource: async (read) => (await findResource(read)).contents(),
+  };
+}

@@ -1,0 +1,107 @@
+/**
+ * How long an ad has run and whether it is still running, as far as its three dates tell. Days are calendar days in
+ * UTC, like the dates shown, so that readers who count get the same number.
+ *
+ * - `daysRunning`: days from `startedAt` to the end. The end is `endDate` if that is past, and otherwise the last time
+ *   it was seen. An ad seen on a single day has run 0 days.
+ * - `stillRunning`: false if `endDate` is past; true if `endDate` lies ahead or the ad was seen within two days. Otherwise
+ *   it is unknown, because the service only looks from time to time.
+ * - `daysSinceSeen`: lets the reader judge.
+ */
+export interface Run {
+  daysRunning?: number;
+  stillRunning?: boolean;
+  daysSinceSeen?: number;
+}
+
+export interface RunDates {
+  startedAt?: unknown;
+  lastSeenAt?: unknown;
+  endDate?: unknown;
+}
+
+export function runOf(dates: RunDates, now: number): Run {
+  const started = timeOf(dates.startedAt);
+  const seen = timeOf(dates.lastSeenAt);
+  const end = timeOf(dates.endDate);
+  const ended = end !== undefined && end <= now;
+  const last = ended ? end : seen;
+  const sinceSeen = seen === undefined ? undefined : Math.max(0, days(seen, now));
+  const run: Run = {};
+  const ran = started === undefined || last === undefined ? -1 : days(started, last);
+  if (ran >= 0) run.daysRunning = ran;
+  if (end !== undefined) run.stillRunning = !ended;
+  else if (sinceSeen !== undefined && sinceSeen <= maxDaysSinceSeen) run.stillRunning = true;
+  if (sinceSeen !== undefined && !ended) run.daysSinceSeen = sinceSeen;
+  return run;
+}
+
+/** `2026-07-01` from an iso date-time or milliseconds; undefined if it is not a date. */
+export function dayOf(date: unknown): string | undefined {
+  if (typeof date === 'string' && utcDate.test(date)) return date.slice(0, 10);
+  const time = typeof date === 'number' ? date : timeOf(date);
+  if (time === undefined || !(Math.abs(time) <= maxTime)) return;
+  return new Date(time).toISOString().replace(/T.*/, '');
+}
+
+/** The first and last day on which ads were last seen, and for how many ads a date tells it. */
+export interface SeenDays {
+  first: string;
+  last: string;
+  ads: number;
+  isAll: boolean;
+}
+
+/** Undefined where no date tells it. */
+export function seenDays(ads: readonly RunDates[]): SeenDays | undefined {
+  const days = ads.flatMap(({ lastSeenAt }) => dayOf(lastSeenAt) ?? []).sort();
+  const [first, last] = [days[0], days.at(-1)];
+  if (first === undefined || last === undefined) return undefined;
+  return { first, last, ads: days.length, isAll: days.length === ads.length };
+}
+
+/** `2 of them last seen 2026-05-30 to 2026-06-16`, or on the one day; without a number if it is all of them. */
+export function seenText({ first, last, ads, isAll }: SeenDays): string {
+  const days = first === last ? first : `${first} to ${last}`;
+  return `${isAll ? '' : `${ads} of them `}last seen ${days}`;
+}
+
+/** Days from one day or date-time to another; undefined if the second is earlier. */
+export function daysBetween(from: string, to: string): number | undefined {
+  const [start, end] = [timeOf(from), timeOf(to)];
+  const between = start === undefined || end === undefined ? -1 : days(start, end);
+  return between >= 0 ? between : undefined;
+}
+
+/**
+ * Milliseconds since the epoch, the same on every machine: a time without an offset is UTC. Undefined if it is no date,
+ * or one in a year of other than four digits.
+ */
+export function timeOf(date: unknown): number | undefined {
+  if (typeof date !== 'string' || date.length > maxDate) return;
+  const time = Date.parse(utcDate.test(date) ? date : inUtc(date.trim()));
+  return time >= firstTime && time <= lastTime ? time : undefined;
+}
+
+function inUtc(text: string): string {
+  const [, day, time = '00:00', zone = 'Z', hours, minutes = '00'] = iso.exec(text) ?? [];
+  if (day !== undefined) return `${day}T${time.replace(',', '.')}${hours === undefined ? zone : `${hours}:${minutes}`}`;
+  // `1 June 2025`, `Sun, 01 Jun 2025 00:30:00 GMT`: what holds no year could be any text.
+  if (!yearPattern.test(text)) return '';
+  return zonePattern.test(text) ? text : `${text} UTC`;
+}
+
+const maxDate = 100;
+const iso = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?) ?(Z|([+-]\d\d)(?::?(\d\d))?)?)?$/i;
+const yearPattern = /\b\d{4}\b/;
+const zonePattern = /\b(?:UTC?|GMT|Z|[ECMP][SD]T)\b|:\d\d ?[+-]\d/i;
+const firstTime = Date.parse('0000-01-01T00:00:00Z');
+const lastTime = Date.parse('9999-12-31T23:59:59.999Z');
+
+const utcDate = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])(?:T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?Z)?$/;
+/** How many calendar days ago an ad without an end may have been seen last to count as running. */
+export const maxDaysSinceSeen = 2;
+const dayMs = 86_400_000;
+const maxTime = 8.64e15;
+
+const days = (from: number, to: number) => Math.floor(to / dayMs) - Math.floor(from / dayMs);

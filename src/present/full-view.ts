@@ -1,0 +1,143 @@
+import { defuse, quote, sanitize, sanitizeLine } from './safe-text.ts';
+import { estimateTokens, fitsWithin, truncate } from './tokens.ts';
+import { type Fields, isNumber, isObject } from './view.ts';
+
+/** Lists are brief and single objects standard by default; full shows every field. */
+export type Detail = 'brief' | 'standard' | 'full';
+
+/** A full view and its frame stay below the default result budget of 8,000. */
+export const fullTokens = 7500;
+
+/** Maximum tokens of data for each token of text: data repeats what a text states once. */
+export const dataPerText = 2;
+
+/**
+ * Every field the service sent, with names and texts made safe, and without nulls and infinite numbers. An object
+ * larger than `tokens` is cut where it is largest, between items and fields. The view says in place what is missing,
+ * and once how to get it.
+ */
+export function fullView(raw: unknown, tokens: number, toGetAll?: string): Fields {
+  const whole = clean(raw, maxDepth);
+  return isObject(whole) ? bounded(whole, tokens, toGetAll) : {};
+}
+
+/** An ad or a page as data, which may be larger than its text. */
+export const fullItem = (raw: unknown, tokens: number): Fields => fullView(raw, dataPerText * tokens, howToGetAll);
+
+const howToGetAll = 'Cut to fit: raise AD_LIBRARY_RESULT_TOKENS for the rest';
+
+function bounded(whole: Fields, tokens: number, toGetAll: string | undefined): Fields {
+  if (fitsWithin(JSON.stringify(whole), tokens - 1)) return whole;
+  if (toGetAll === undefined) return shrink(whole, tokens) as Fields;
+  const { [missingName]: _, ...fields } = whole;
+  const { [missingName]: missing, ...kept } = shrink(fields, tokens - 2 * note) as Fields;
+  return { ...kept, [missingName]: missing === undefined ? toGetAll : `${missing}. ${toGetAll}` };
+}
+
+/**
+ * One field on each line, its value as JSON, in which a text can neither end its quotes nor start a line. A name stays
+ * bare if it is written as the API writes names, because none of our lines starts this way.
+ */
+export const fullText = (view: object, tokens: number): string =>
+  Object.entries(bounded(view as Fields, tokens, howToGetAll))
+    .map(
+      ([name, value]) =>
+        `${fieldPattern.test(name) || name === missingName ? name : quote(name)}: ${defuse(JSON.stringify(value) ?? 'null')}`,
+    )
+    .join('\n');
+
+export const fullBlocks = (views: readonly object[], tokens: number, from = 1): string =>
+  views.map((view, index) => `\n${index + from}.\n${fullText(view, tokens)}`).join('\n');
+
+const fieldPattern = /^(?!credits?$|requests?$|demo|notice$|warning$)[a-z][A-Za-z\d]{0,39}$/;
+
+const maxDepth = 8;
+
+function clean(value: unknown, depth: number): unknown {
+  if (typeof value === 'string') return sanitize(value);
+  if (typeof value === 'number') return isNumber(value) ? value : undefined;
+  if (typeof value !== 'object' || value === null) return value ?? undefined;
+  if (depth === 0) return '… (nested deeper)';
+  if (Array.isArray(value)) return value.map((item) => clean(item, depth - 1)).filter((item) => item !== undefined);
+  const nameOf = namesIn(value);
+  const kept: [string, unknown][] = [];
+  for (const [name, item] of Object.entries(value)) {
+    const safe = clean(item, depth - 1);
+    if (safe !== undefined) kept.push([nameOf(name), safe]);
+  }
+  return Object.fromEntries(kept);
+}
+
+/** Makes names safe. A safe name stays as it is; another one that becomes equal to it gets a number. */
+function namesIn(object: object): (name: string) => string {
+  if (Object.keys(object).every((name) => plainName.test(name))) return (name) => name;
+  const taken = new Set([missingName]);
+  for (const name of Object.keys(object)) if (name !== missingName && sanitizeLine(name) === name) taken.add(name);
+  const next = new Map<string, number>();
+  return (name) => {
+    const safe = sanitizeLine(name);
+    if (safe === name && name !== missingName) return name;
+    let free = safe;
+    for (let number = next.get(safe) ?? 2; taken.has(free); number++) {
+      free = `${safe} (${number})`;
+      next.set(safe, number + 1);
+    }
+    taken.add(free);
+    return free;
+  };
+}
+
+/** How the API writes names. */
+const plainName = /^[a-z][A-Za-z\d]*$/;
+
+/** The name of the field that says what is missing. */
+const missingName = '…';
+
+const costOf = (value: unknown): number => estimateTokens(JSON.stringify(value)) + 1;
+
+function shrink(value: unknown, tokens: number): unknown {
+  if (costOf(value) <= tokens) return value;
+  if (typeof value === 'string') return truncate(value, tokens - quoteTokens);
+  if (Array.isArray(value)) return shrinkArray(value, tokens - note);
+  if (isObject(value)) return shrinkObject(value, tokens - note);
+  return value;
+}
+
+const quoteTokens = 4;
+const note = 12;
+
+function shrinkArray(items: unknown[], tokens: number): unknown[] {
+  const kept: unknown[] = [];
+  let left = tokens;
+  for (const item of items) {
+    const cost = costOf(item);
+    if (cost > left) break;
+    kept.push(item);
+    left -= cost;
+  }
+  if (kept.length === 0 && tokens > 2 * note) kept.push(shrink(items[0], tokens));
+  return kept.length < items.length ? [...kept, `… (+${items.length - kept.length} more)`] : kept;
+}
+
+/** Each field gets an equal share. Small fields leave the rest of their share to larger ones. */
+function shrinkObject(object: Fields, tokens: number): Fields {
+  const entries = Object.entries(object);
+  const costs = new Map(entries.map(([name, value]) => [name, costOf(value)]));
+  const kept = new Map<string, unknown>();
+  let left = tokens;
+  let waiting = entries.length;
+  for (const [name, value] of entries.toSorted(([a], [b]) => (costs.get(a) ?? 0) - (costs.get(b) ?? 0))) {
+    const share = left / waiting-- - costOf(name);
+    const cost = costs.get(name) ?? 0;
+    if (cost > share && share < 2 * note) continue;
+    const fitting = cost <= share ? value : shrink(value, share);
+    kept.set(name, fitting);
+    left -= costOf(name) + costOf(fitting);
+  }
+  const missing = entries.length - kept.size;
+  const inOrder = entries.flatMap(([name]) => (kept.has(name) ? [[name, kept.get(name)] as const] : []));
+  return Object.fromEntries(missing > 0 ? [...inOrder, [missingName, `(+${missing} more fields)`] as const] : inOrder);
+}
+
+/** A service value for `_meta`: names and texts made safe, and cut where it is largest. */
+export const untrustedValue = (value: unknown, tokens: number): unknown => fullView({ value }, tokens).value;

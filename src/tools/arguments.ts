@@ -1,0 +1,48 @@
+import * as z from 'zod';
+import { invalidRequest } from '../api/errors.ts';
+import { ItemType } from '../api/schemas.ts';
+import { maxIdLength } from '../api/url.ts';
+import { isUuid } from '../present/safe-text.ts';
+
+/** Arguments that several tools take. Schemas stay flat: some hosts reject the whole list for one union. */
+
+export const noArguments = z.strictObject({});
+export const detail = z.enum(['brief', 'full']).optional().describe('full: every field the service sent');
+export const cursor = z.string().optional().describe('cursor of the previous result, unchanged');
+export const filters = z.looseObject({}).optional().describe('Filter keys, sent to the service unchanged');
+export const adFilters = z.looseObject({}).optional().describe('as in search_ads');
+export const split = z.array(z.looseObject({})).min(1).max(30).optional().describe('each laid over filters');
+export const fileName = z
+  .string()
+  .regex(/^[A-Za-z0-9][\w -]{0,79}$/, 'must be 1 to 80 letters, digits, spaces, - or _, without an ending')
+  .optional()
+  .describe('of the file, without its ending');
+/** The document states no bounds for searches, so the service decides. */
+export const searchLimit = z.int().min(1).optional().describe('Items per page');
+export const itemsLimit = z.int().min(1).max(100).optional().describe('Items per page, default 50');
+export const seen = z.boolean().optional().describe('true: accept the cached list copy, free; it may be incomplete');
+export const fresh = z.boolean().optional().describe('true: pay again instead of using a cached answer');
+
+const mustBeUuid = (source: string) => `must be a UUID (8-4-4-4-12 hexadecimal digits) from ${source}`;
+/**
+ * In lower case, so that one id makes one call. Not `z.uuid()`: that adds a long pattern to the listed schema, and
+ * rejects ids that do not follow RFC 9562.
+ */
+const uuidFrom = (source: string) => z.string().refine(isUuid, mustBeUuid(source)).toLowerCase();
+
+export const isShort = (id: string): boolean => id.length <= maxIdLength;
+export const mustBeShort = `must be 1 to ${maxIdLength} characters, copied from an earlier result`;
+
+export const adId = uuidFrom('a search or a collection').describe('id of an ad from a search or a collection');
+export const mustBeAdId = mustBeUuid('a search or a collection');
+export const collectionId = uuidFrom('list_collections').describe('id from list_collections');
+export const itemType = ItemType.describe('a collection may hold both');
+
+/** @throws AdLibraryError for filters that would turn pages by themselves, or arguments that cannot be combined */
+export function checkQuestion(filters: readonly (object | undefined)[], exclusive: Record<string, unknown>): void {
+  for (const key of ['limit', 'cursor'])
+    if (filters.some((one) => one !== undefined && Object.hasOwn(one, key)))
+      throw invalidRequest(`filters must not hold "${key}": this tool turns the pages itself.`);
+  const given = Object.keys(exclusive).filter((name) => exclusive[name] !== undefined);
+  if (given.length > 1) throw invalidRequest(`${given.join(' and ')} cannot be combined: pass one.`);
+}
