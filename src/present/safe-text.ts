@@ -83,12 +83,13 @@ export const sanitizeLine = (text: string): string => sanitize(text).replace(/\s
 const maxMarks = 8;
 
 /** Common blocks in which nothing is hidden and nothing combines. */
-const everyday = String.raw`\n\t -~\xa1-\xac\xae-\u02ff\u0386-\u0482\u048a-\u0556\u2010-\u2027\u2030-\u205e\u20a0-\u20bf\u2190-\u27ff\u2900-\u2bff\u3000-\u3029\u3041-\u3096\u309b-\u312f\u3131-\u3163\u3400-\u9fff\uac00-\ud7a3\uff01-\uff9f`;
-/**
- * A character that is neither in these blocks nor half an emoji (U+1F000 to U+1FBFF). Most copy has no such character,
- * and needs no further check.
- */
-const rare = new RegExp(String.raw`[^${everyday}\ud83c-\ud83e\udc00-\udfff]`);
+const everyday = String.raw`\n\t -~\xa1-\xac\xae-\u02ff\u0386-\u0482\u048a-\u0556\u1e00-\u1eff\u2010-\u2027\u2030-\u205e\u20a0-\u20bf\u2190-\u27ff\u2900-\u2bff\u3000-\u3029\u3041-\u3096\u309b-\u312f\u3131-\u3163\u3400-\u9fff\uac00-\ud7a3\uff01-\uff9f`;
+/** Neither in these blocks nor half an emoji (U+1F000 to U+1FBFF). */
+const rareForm = String.raw`[^${everyday}\ud83c-\ud83e\udc00-\udfff]`;
+/** Most copy has no such character, and needs no further check. */
+const rare = new RegExp(rareForm);
+/** Such characters inside a word of ASCII. Where there are none, nothing is hidden in such words. */
+export const hiddenInWord = new RegExp(String.raw`[^ -~](?<=[!#-~]${rareForm})(?:${rareForm}|[\udc00-\udfff])*[!#-~]`);
 /** The same, but an emoji may have its selector. Little copy needs a further check. */
 const unusual = new RegExp(String.raw`[^${everyday}\p{ExtPict}\p{EMod}\p{RI}\ufe0f]|(?<!\p{ExtPict})\ufe0f`, 'u');
 
