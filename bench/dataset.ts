@@ -1,6 +1,5 @@
 /**
- * 1,000, 10,000 and 100,000 ads: time and memory to make rows, to open a worker, for ten statements beside another
- * engine, and to export. `npm run bench:dataset` prints it; with AD_LIBRARY_TEST_DATA for a folder with `ads.jsonl`
+ * 1,000, 10,000 and 100,000 ads: time and memory to make rows, to open a worker, for ten statements, and to export. `npm run bench:dataset` prints it; with AD_LIBRARY_TEST_DATA for a folder with `ads.jsonl`
  * the same for real ads. The code runs as it is handed out: bundled, with the built worker beside it.
  */
 import { spawnSync } from 'node:child_process';

@@ -7,7 +7,7 @@ import { Client } from 'undici';
 import { type Served, serveHttp } from '../test/support/process.ts';
 import { bundledSdkServer, startChild } from './child.ts';
 import { residentMegabytes } from './memory.ts';
-import { addRow } from './row.ts';
+import { addRow, quantile } from './row.ts';
 
 /**
  * Many callers at once against the server, against one that is written as the official SDK's documentation does, and
@@ -149,8 +149,7 @@ function report(all: Target[]): void {
     `${callers} callers, ${seconds} s each in ${turns} turns, ${values.tool}${values.tool === 'search_ads' ? ` of ${values.items} ads` : ''}`,
   );
   for (const each of all) {
-    const times = each.times.toSorted((a, b) => a - b);
-    const at = (part: number) => `${(times[Math.floor(times.length * part)] ?? Number.NaN).toFixed(1)} ms`;
+    const at = (part: number) => `${quantile(each.times, part).toFixed(1)} ms`;
     say(
       [
         each.name.padEnd(16),

@@ -61,11 +61,6 @@ export async function askCached(fleet: Fleet, { callers, ms }: { callers: number
   return times;
 }
 
-export function quantile(times: readonly number[], part: number): number {
-  const sorted = times.toSorted((left, right) => left - right);
-  return sorted[Math.floor(sorted.length * part)] ?? Number.NaN;
-}
-
 export async function stopFleet({ servers }: Fleet): Promise<void> {
   await Promise.all(servers.map((server) => server.close()));
 }

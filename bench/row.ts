@@ -1,5 +1,5 @@
-/** A line of the table of all benchmarks. */
-export interface Row {
+/** A line of the table in BENCHMARKS.md. */
+interface Row {
   what: string;
   /** What was measured, and what it is held against in the same run, with their units. */
   ours: string;
@@ -11,19 +11,30 @@ export interface Row {
   holds?: boolean;
 }
 
-/** Rows go into the same stream as all that a benchmark says, after this word. */
-export const rowMark = 'ROW ';
+/** Prints a row as Markdown; one that misses its limit fails the benchmark. */
+export function addRow({ what, ours, beside, ratio, limit, holds }: Row): void {
+  const kept = limit === undefined ? '' : `${limit}: ${holds ? 'holds' : 'MISSED'}`;
+  process.stdout.write(`| ${[what, ours, beside, ratio.toFixed(2), kept].join(' | ')} |\n`);
+  if (holds === false) process.exitCode = 1;
+}
 
-/** Before the reason why nothing can be measured here. */
-export const skipMark = 'SKIPPED ';
+/** The row of what must not be more than a fixed number of milliseconds or megabytes. */
+export function addBoundedRow(what: string, measured: number, most: number, unit = 'ms'): void {
+  const shown = measured < 10 ? measured.toFixed(1) : measured.toFixed(0);
+  const [ours, beside] = [`${shown} ${unit}`, `${most} ${unit} allowed`];
+  addRow({ what, ours, beside, ratio: measured / most, limit: 'at most 1.00', holds: measured <= most });
+}
 
 /** Ends a benchmark that lacks what it needs. */
 export function skipBenchmark(reason: string): never {
-  process.stdout.write(`${skipMark}${reason}\n`);
+  process.stdout.write(`| not measured: ${reason} | | | | |\n`);
   process.exit(0);
 }
 
-/** Hands a row to who puts the table together; where nobody does, nothing is printed. */
-export function addRow(row: Row): void {
-  if (process.env.BENCH_TABLE) process.stdout.write(`${rowMark}${JSON.stringify(row)}\n`);
+/** The value below which a part of them lies. */
+export function quantile(values: readonly number[], part: number): number {
+  const sorted = values.toSorted((left, right) => left - right);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN;
 }
+
+export const median = (values: readonly number[]): number => quantile(values, 0.5);

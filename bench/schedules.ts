@@ -1,8 +1,14 @@
 /**
  * Looks for a schedule under which a promise is not kept: of calls, prices and faults for budgets, of replicas, their
  * requests, faults and deaths for accounts, and of gatherings, other calls, changes, clocks and lost processes for what
- * is paid, held and stated: npm run schedules -- 20000
+ * is paid, held and stated. Every processor takes its share: `npm run schedules -- 20000`. Accounts in each real store
+ * that is installed are a run of their own: `npm run schedules:stores -- 20000`.
  */
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { availableParallelism } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 import fc from 'fast-check';
 import type { Store } from '../src/state/ports.ts';
 import { type AccountSchedule, accountSchedules, assertOneLedger } from '../test/support/account-schedule.ts';
@@ -13,18 +19,24 @@ import { gatheringSchedules } from '../test/support/gathering-schedule.ts';
 import { MemoryStore } from '../test/support/memory-store.ts';
 import { realStores } from '../test/support/stores.ts';
 
-const count = Number(process.argv[2] ?? 20_000);
-const seed = Number(process.argv[3] ?? Date.now() % 2 ** 31);
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { seed: { type: 'string' }, stores: { type: 'boolean' }, alone: { type: 'boolean' } },
+});
+const count = Number(positionals[0] ?? 20_000);
+const seed = Number(values.seed ?? Date.now() % 2 ** 31);
+const processes = availableParallelism();
 /** In a real store, so many happen at once, each to an account of its own: most of its time is waiting. */
 const atOnce = 40;
 
-async function check<Run>(
-  name: string,
-  property: fc.IAsyncProperty<[Run]>,
-  schedules: number,
-  inRun = 1,
-): Promise<void> {
-  const result = await fc.check(property, { numRuns: Math.ceil(schedules / inRun), seed });
+const ofOneLedger = (store: Store) => (schedule: AccountSchedule) => assertOneLedger(schedule, store);
+
+if (values.stores) await inRealStores();
+else if (values.alone) await inMemory();
+else await inEveryProcess();
+
+async function check<Run>(name: string, property: fc.IAsyncProperty<[Run]>, inRun = 1): Promise<void> {
+  const result = await fc.check(property, { numRuns: Math.ceil(count / inRun), seed });
   const { failed, counterexample, errorInstance } = result;
   const cause = errorInstance instanceof Error ? `\n${errorInstance.message}` : '';
   const outcome = failed ? `FAILED ${fc.stringify(counterexample)}${cause}` : 'held';
@@ -32,24 +44,45 @@ async function check<Run>(
   if (failed) process.exitCode = 1;
 }
 
-// A schedule of calls takes a fraction of the time.
-const calls = Math.ceil(2.5 * count);
-await check('a budget keeps its promise', fc.asyncProperty(schedules(true), keepsItsPromise), calls);
-await check('no call that fits is refused', fc.asyncProperty(schedules(false), refusesNothingThatFits), calls);
-const ofOneLedger = (store: Store) => (schedule: AccountSchedule) => assertOneLedger(schedule, store);
-const inMemory = fc.asyncProperty(accountSchedules, ofOneLedger(new MemoryStore(() => 0)));
-await check('accounts are those of one ledger, in memory', inMemory, count);
-for (const { name, start } of realStores.filter(({ isInstalled }) => isInstalled)) {
-  const server = await start();
-  const store = server.open();
-  await store.connect();
-  const together = fc.array(accountSchedules, { minLength: atOnce, maxLength: atOnce });
-  const held = fc.asyncProperty(together, async (some) => void (await Promise.all(some.map(ofOneLedger(store)))));
-  await check(`accounts are those of one ledger, ${atOnce} at once in ${name}`, held, count, atOnce);
-  await store.close();
-  await server.close();
+/** Each with a seed of its own, and its share of the schedules. */
+async function inEveryProcess(): Promise<void> {
+  const started = performance.now();
+  const share = `${Math.ceil(count / processes)}`;
+  const children = Array.from({ length: processes }, (_, nr) =>
+    fork(fileURLToPath(import.meta.url), [share, '--alone', '--seed', `${seed + nr}`]),
+  );
+  const codes = await Promise.all(children.map(async (child) => (await once(child, 'exit'))[0]));
+  if (codes.some((code) => code !== 0)) process.exitCode = 1;
+  process.stdout.write(`${((performance.now() - started) / 60_000).toFixed(1)} minutes in ${processes} processes\n`);
 }
-const servers = new GatheringServers();
-const gatherings = fc.asyncProperty(gatheringSchedules, (schedule) => assertGatherings(schedule, servers));
-await check('gatherings keep their promises', gatherings, count);
-await servers.close();
+
+async function inMemory(): Promise<void> {
+  await check('a budget keeps its promise', fc.asyncProperty(schedules(true), keepsItsPromise));
+  await check('no call that fits is refused', fc.asyncProperty(schedules(false), refusesNothingThatFits));
+  const accounts = fc.asyncProperty(accountSchedules, ofOneLedger(new MemoryStore(() => 0)));
+  await check('accounts are those of one ledger', accounts);
+  // What they hold of each schedule would fill the memory.
+  let [servers, ran] = [new GatheringServers(), 0];
+  const gatherings = fc.asyncProperty(gatheringSchedules, async (schedule) => {
+    if (++ran % 500 === 0) {
+      await servers.close();
+      servers = new GatheringServers();
+    }
+    await assertGatherings(schedule, servers);
+  });
+  await check('gatherings keep their promises', gatherings);
+  await servers.close();
+}
+
+async function inRealStores(): Promise<void> {
+  for (const { name, start } of realStores.filter(({ isInstalled }) => isInstalled)) {
+    const server = await start();
+    const store = server.open();
+    await store.connect();
+    const together = fc.array(accountSchedules, { minLength: atOnce, maxLength: atOnce });
+    const held = fc.asyncProperty(together, async (some) => void (await Promise.all(some.map(ofOneLedger(store)))));
+    await check(`accounts are those of one ledger, ${atOnce} at once in ${name}`, held, atOnce);
+    await store.close();
+    await server.close();
+  }
+}

@@ -1,28 +1,241 @@
-import { parseArgs } from 'node:util';
-import { startChild } from './child.ts';
-import { type SoakOptions, soakHttp } from './soak-http.ts';
-import { soakStdio } from './soak-stdio.ts';
-
 /**
- * Whether the server comes to rest: long mixed traffic over both transports against the local library, and what of it
- * stayed in memory. `npm run soak -- --seconds 600 --calls 5000`
+ * Whether the server comes to rest: long mixed traffic over HTTP and over stdio against the local library, and what of
+ * it stayed in memory. `npm run soak -- --seconds 600`. With replicas, each HTTP call goes to the next of them, and the
+ * store they share has to come to rest as well: `npm run soak -- --replicas 3 --store PostgreSQL`.
  */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { createInterface } from 'node:readline';
+import { parseArgs } from 'node:util';
+import { Client, WebSocket } from 'undici';
+import { seededRandom } from '../scripts/demo-market/market.ts';
+import { callOf, goodHeaders, writtenRequest } from '../test/support/http.ts';
+import { command, serveHttp } from '../test/support/process.ts';
+import { stateServers } from '../test/support/stores.ts';
+import { startChild } from './child.ts';
+import { megabytes, residentMegabytes } from './memory.ts';
+import type { ServedDemo } from './served-demo.ts';
+import { type Question, type ToolResult, trafficOf } from './traffic.ts';
+
 const { values } = parseArgs({
   options: {
     seconds: { type: 'string', default: '600' },
-    calls: { type: 'string', default: '5000' },
+    replicas: { type: 'string', default: '1' },
+    store: { type: 'string' },
   },
 });
 const callers = 32;
+const turns = 5;
+/** What fills up is full after so many of them. */
+const warmUp = 3;
+/**
+ * How much a heap and the store may grow after that, in bytes: what full caches take as objects differs with what is in
+ * them, and each key that was seen and each ad or page that is new to a key may lie in a bounded store.
+ */
+const maxGrowth = { heap: 16 * 2 ** 20, ofKey: 1024, ofItem: 3 * 1024, storeShare: 1.5 };
+/** Answers go stale in the run, and keys are refused without the address being shut out: both is to be seen here. */
+const settings = ['--cache-seconds', '5', '--refusals-per-minute', '1000000'];
+/** Nothing of the debugger is in the process's code. */
+const inspected = { NODE_OPTIONS: '--inspect=127.0.0.1:0' };
+const debuggerAddress = /^Debugger listening on (\S+)$/m;
 
 const say = (line: string) => process.stdout.write(`${line}\n`);
+const complaints: string[] = [];
+let requests = 0;
+let unknownKeys = 0;
+/** Ads and pages by who has seen them: each lies in the dataset of a key. */
+const seen = new Set<string>();
 
-const library = await startChild<Pick<SoakOptions, 'baseUrl' | 'callers'>>('soak-library.ts', String(callers));
-say(`node ${process.version}`);
-const results = [
-  await soakHttp({ ...library.ready, say }, Number(values.seconds)),
-  await soakStdio({ ...library.ready, say }, Number(values.calls)),
-];
+const kind = stateServers.find(({ name }) => name === values.store);
+if (values.store !== undefined && kind === undefined) throw new Error(`There is no store named ${values.store}.`);
+const store = await kind?.start();
+const library = await startChild<ServedDemo>('served-demo.ts', String(callers + 1));
+const { baseUrl, callers: all } = library.ready;
+const [overStdio, ...overHttp] = all as [ServedDemo['callers'][number], ...ServedDemo['callers']];
+const secret = 'a secret of the soak, long enough to be one';
+const state: Record<string, string> = store ? { AD_LIBRARY_STATE_URL: store.url, AD_LIBRARY_STATE_SECRET: secret } : {};
+
+/** A process of the server, and its heap in bytes after each turn. */
+interface Watched {
+  name: string;
+  pid: number | undefined;
+  heapUsed(): Promise<number>;
+  heaps: number[];
+  close(): void;
+}
+
+const servers = await Promise.all(
+  Array.from({ length: Number(values.replicas) }, () =>
+    serveHttp(['--base-url', baseUrl, ...settings], { ...inspected, ...state }),
+  ),
+);
+const watched: Watched[] = [];
+for (const { process: running } of servers) {
+  const [, address] = await running.says(debuggerAddress);
+  watched.push(await watch('HTTP', running.child.pid, address));
+}
+const stdio = await stdioCaller(overStdio);
+const asking = [...overHttp.map(httpCaller), stdio.ask, stdio.ask, stdio.ask, stdio.ask];
+const storeBytes: number[] = [];
+const counts: { keys: number; items: number }[] = [];
+
+for (let turn = 0; turn < turns; turn++) {
+  const until = performance.now() + (1000 * Number(values.seconds)) / turns;
+  const untilThen = async (ask: () => Promise<void>) => {
+    while (performance.now() < until) {
+      await ask().catch((error: Error) => complaints.push(error.message));
+      requests++;
+    }
+  };
+  await Promise.all(asking.map(untilThen));
+  for (const { heapUsed, heaps } of watched) heaps.push(await heapUsed());
+  counts.push({ keys: unknownKeys, items: seen.size });
+  // What has ended is deleted later by PostgreSQL, whose tables keep the room of it.
+  if (store) storeBytes.push(store.bytes().kinds.reduce((sum, [, bytes]) => sum + bytes, 0));
+}
+
+say(`${servers.length} replicas, ${callers} callers, ${values.seconds} s in ${turns} turns, ${requests} requests`);
+const [full, end] = [counts[warmUp - 1], counts[turns - 1]] as [(typeof counts)[0], (typeof counts)[0]];
+const items = end.items - full.items;
+const most = maxGrowth.heap + (end.keys - full.keys) * maxGrowth.ofKey + items * maxGrowth.ofItem;
+let isAtRest = complaints.length === 0;
+for (const { name, pid, heaps } of watched) {
+  const growth = (heaps[turns - 1] ?? 0) - (heaps[warmUp - 1] ?? 0);
+  isAtRest &&= growth <= most;
+  const grew = `grew by ${megabytes(growth)} MB since turn ${warmUp}, at most ${megabytes(most)}`;
+  say(`  ${name}: heap ${heaps.map(megabytes).join(', ')} MB, ${grew}; RSS ${residentMegabytes(pid)} MB`);
+}
+if (store) {
+  isAtRest &&= (storeBytes[turns - 1] ?? 0) <= maxGrowth.storeShare * (storeBytes[warmUp - 1] ?? 0);
+  say(
+    `  ${values.store}: ${storeBytes.map(megabytes).join(', ')} MB, at most ${maxGrowth.storeShare} of turn ${warmUp}`,
+  );
+}
+for (const { close } of watched) close();
+for (const complaint of complaints.slice(0, 10)) say(`WRONG ${complaint.slice(0, 800)}`);
+for (const code of [
+  await stdio.end(),
+  ...(await Promise.all(servers.map((one) => one.close()))).map((one) => one.code),
+])
+  if (code !== 0) say(`ended with ${code}`);
 library.process.kill();
-say(results.every(Boolean) ? 'at rest' : 'NOT AT REST, or answers were wrong');
-process.exitCode = results.every(Boolean) ? 0 : 1;
+await store?.close();
+say(isAtRest ? 'at rest' : 'NOT AT REST, or answers were wrong');
+process.exit(isAtRest ? 0 : 1);
+
+/** Attaches to a process by the Chrome DevTools protocol. */
+async function watch(name: string, pid: number | undefined, address = ''): Promise<Watched> {
+  const socket = new WebSocket(address);
+  await new Promise((resolve) => socket.addEventListener('open', resolve));
+  const waiting = new Map<number, (result: { usedSize: number }) => void>();
+  socket.addEventListener('message', ({ data }) => {
+    const { id, result } = JSON.parse(data);
+    waiting.get(id)?.(result);
+  });
+  let id = 0;
+  const send = (method: string) =>
+    new Promise<{ usedSize: number }>((resolve) => {
+      waiting.set(++id, resolve);
+      socket.send(JSON.stringify({ id, method }));
+    });
+  await send('HeapProfiler.enable');
+  const heapUsed = async () => {
+    // Twice: what finalizers let go of in the first is garbage in the second.
+    for (let time = 0; time < 2; time++) await send('HeapProfiler.collectGarbage');
+    return (await send('Runtime.getHeapUsage')).usedSize;
+  };
+  return { name, pid, heapUsed, heaps: [], close: () => socket.close() };
+}
+
+const asked = ({ tool, args }: Question) => `${tool} ${JSON.stringify(args).slice(0, 200)}`;
+
+/** One caller with a connection to each replica, who asks, and now and then does what no client should. */
+function httpCaller({ name, key }: ServedDemo['callers'][number], number: number): () => Promise<void> {
+  const clients = servers.map(({ origin }) => new Client(origin));
+  const random = seededRandom(number);
+  const traffic = trafficOf(name, random);
+  let id = 0;
+  const send = async (body: string, headers: object = {}, signal: AbortSignal | null = null) => {
+    const client = clients[++id % clients.length] as Client;
+    const sent = { ...goodHeaders(key), ...headers };
+    const answer = await client.request({ path: '/mcp', method: 'POST', headers: sent, body, signal });
+    return { status: answer.statusCode, text: await answer.body.text() };
+  };
+  const ask = async () => {
+    const question = traffic.next();
+    const { status, text } = await send(JSON.stringify(callOf(question.tool, question.args, id)));
+    for (const [, item] of text.matchAll(/"(?:id|pageId)":"([^"]+)"/g)) seen.add(`${number} ${item}`);
+    const result: ToolResult | undefined = status === 200 ? JSON.parse(text).result : undefined;
+    if (!result || !question.right(result)) complaints.push(`${asked(question)}: ${status} ${text}`);
+    else traffic.learn(question, result);
+  };
+  const hangUp = async (headers: object = {}) => {
+    const { tool, args } = traffic.next();
+    const signal = AbortSignal.timeout(random.between(0, 12));
+    const { status } = await send(JSON.stringify(callOf(tool, args)), headers, signal).catch(() => ({ status: 200 }));
+    if (status !== 200) complaints.push(`hangs up: ${status}`);
+  };
+  const unknownKey = () => ({ authorization: `Bearer svc_live_stranger${unknownKeys++}` });
+  const expectAnswer = async (status: number, holds: string, body: string, headers: object = {}) => {
+    const posted = await send(body, headers);
+    if (posted.status !== status || !posted.text.includes(holds)) complaints.push(`${holds}: ${posted.text}`);
+  };
+  const whoami = JSON.stringify(callOf('whoami'));
+  const oddities = [
+    () => hangUp(),
+    () => hangUp(unknownKey()),
+    () => breakOff(random.pick(servers).port, key),
+    () => expectAnswer(200, 'unauthorized', whoami, unknownKey()),
+    () => expectAnswer(401, 'needs your API key', '{}', { authorization: '' }),
+    () => expectAnswer(400, 'not JSON', random.pick(['{"jsonrpc":', 'hello', ''])),
+    () => expectAnswer(400, 'levels', '['.repeat(100)),
+    () => expectAnswer(415, 'application/json', '{}', { 'content-type': 'text/plain' }),
+    () => expectAnswer(400, 'one message at a time', `[${whoami},${whoami}]`),
+  ];
+  return () => (random.chance(0.85) ? ask() : random.pick(oddities)());
+}
+
+/** Leaves in the middle of a body. */
+async function breakOff(port: number, key: string): Promise<void> {
+  const socket = connect(port, '127.0.0.1');
+  socket.on('error', () => {}).write(writtenRequest(callOf('whoami'), goodHeaders(key)).slice(0, -20));
+  setTimeout(() => socket.destroy(), 2);
+  await once(socket, 'close');
+}
+
+/** The built server over stdio, and a client that speaks the protocol and keeps nothing of it. */
+async function stdioCaller({ name, key }: ServedDemo['callers'][number]) {
+  const { command: file, args } = command();
+  const env = { PATH: process.env.PATH ?? '', AD_LIBRARY_API_KEY: key, AD_LIBRARY_BASE_URL: baseUrl, ...inspected };
+  const child = spawn(file, args, { env, stdio: 'pipe' });
+  const ended = once(child, 'close');
+  const waiting = new Map<number, (result: ToolResult) => void>();
+  createInterface(child.stdout).on('line', (line) => {
+    const { id, result, error } = JSON.parse(line);
+    waiting.get(id)?.(result ?? { isError: true, content: [{ text: error.message }] });
+    waiting.delete(id);
+  });
+  const [first] = await once(child.stderr.setEncoding('utf8'), 'data');
+  watched.push(await watch('stdio', child.pid, debuggerAddress.exec(first)?.[1]));
+  let id = 0;
+  const send = (method: string, params: object) =>
+    new Promise<ToolResult>((resolve) => {
+      waiting.set(++id, resolve);
+      child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`);
+    });
+  const clientInfo = { name: 'soak', version: '1' };
+  await send('initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo });
+  const traffic = trafficOf(name, seededRandom(callers));
+  const ask = async () => {
+    const question = traffic.next();
+    const result = await send('tools/call', { name: question.tool, arguments: question.args });
+    if (question.right(result)) traffic.learn(question, result);
+    else complaints.push(`${asked(question)}: ${JSON.stringify(result)}`);
+  };
+  const end = async (): Promise<number | null> => {
+    child.stdin.end();
+    return (await ended)[0];
+  };
+  return { ask, end };
+}

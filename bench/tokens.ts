@@ -1,10 +1,10 @@
 /**
- * What a result costs a model, in tokens of o200k_base: the service's answer, our text, our structured content, and
- * other ways to write the same facts. Ends with exit code 1 when a promised fact is missing or a limit is broken.
+ * What a result costs a model, in tokens of o200k_base: the service's answer, our text, our structured content. Ends with
+ * exit code 1 when a promised fact is missing or a limit is broken.
  *
  *   npm run bench:tokens            real data when present, else demo mode's
  */
-
+import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { libraryFilters } from '../src/library/search/filters.ts';
 import { describeTool } from '../src/mcp/described-tools.ts';
 import { instructions } from '../src/mcp/instructions.ts';
@@ -21,13 +21,12 @@ import {
 } from '../src/present/account.ts';
 import { type AdView, adListText, adText, viewAd } from '../src/present/ad.ts';
 import { pageListText, pageText, viewPage } from '../src/present/page.ts';
-import { fit as leading } from '../src/present/tokens.ts';
+import { estimateTokens, fit as leading } from '../src/present/tokens.ts';
 import { tools } from '../src/tools/catalog.ts';
 import { itemTokens } from '../src/tools/pager.ts';
 import type { Tool } from '../src/tools/tool.ts';
-import { type Costs, costs, tokens } from './costs.ts';
 import { linesAbout, promisedFacts } from './promised-facts.ts';
-import { addRow } from './row.ts';
+import { addRow, quantile } from './row.ts';
 import { demoAccount, demoSamples, realSamples } from './samples.ts';
 
 const now = Date.UTC(2026, 10, 20);
@@ -44,10 +43,27 @@ const limit = (what: string, value: number, most: number) => {
 /** What depends on the data is promised for real ads. */
 const realLimit: typeof limit = (...promise) => (real ? limit(...promise) : undefined);
 
-const percentile = (values: number[], share: number) => {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
-};
+const tokens = (text: string) => countTokens(text, { allowedSpecial: new Set(), disallowedSpecial: new Set() });
+
+/** Tokens of a result of some items. */
+const costs = ({
+  raw,
+  text,
+  structured,
+  items,
+}: {
+  raw: unknown;
+  text: string;
+  structured: unknown;
+  items: number;
+}) => ({
+  items,
+  raw: tokens(JSON.stringify(raw)),
+  text: tokens(text),
+  structured: tokens(JSON.stringify(structured)),
+  estimate: estimateTokens(text),
+});
+type Costs = ReturnType<typeof costs>;
 const sum = (all: Costs[], name: keyof Costs) => all.reduce((total, cost) => total + cost[name], 0);
 
 function report(tool: string, all: Costs[]): void {
@@ -61,7 +77,7 @@ function report(tool: string, all: Costs[]): void {
   });
   for (const name of Object.keys(all[0] ?? {}).slice(1) as (keyof Costs)[]) {
     const each = all.map((cost) => cost[name] / cost.items);
-    const shares = [0.5, 0.95, 1].map((share) => percentile(each, share).toFixed(0).padStart(7));
+    const shares = [0.5, 0.95, 1].map((share) => quantile(each, share).toFixed(0).padStart(7));
     say(
       `  ${name.padEnd(11)}mean ${(sum(all, name) / items).toFixed(1).padStart(7)}   p50, p95, max ${shares.join('')}`,
     );
@@ -80,7 +96,7 @@ const adList = (raw: typeof ads) => {
     raw: { items: raw },
     text: adListText({ items: rows, ...frame }),
     structured: { items: rows, ...frame },
-    rows,
+    items: raw.length,
   };
 };
 
@@ -100,12 +116,12 @@ function searchAds(): void {
 function getAd(): void {
   const all = ads.map((ad) => {
     const view = viewAd(ad, { detail: 'standard', now });
-    return costs({ raw: ad, text: adText(view), structured: { ad: view }, rows: [view] });
+    return costs({ raw: ad, text: adText(view), structured: { ad: view }, items: 1 });
   });
   report('get_ad, standard', all);
   limit(
     'text of the median ad',
-    percentile(
+    quantile(
       all.map(({ text }) => text),
       0.5,
     ),
@@ -117,7 +133,7 @@ function fullAds(): void {
   const budget = itemTokens(maxTokens - 160);
   const all = ads.map((ad) => {
     const view = viewAd(ad, { detail: 'full', now, budget });
-    return costs({ raw: ad, text: adText(view, 'full', budget), structured: { ad: view }, rows: [view] });
+    return costs({ raw: ad, text: adText(view, 'full', budget), structured: { ad: view }, items: 1 });
   });
   report('get_ad, full', all);
   const cut = (inside: (ad: AdView) => string) =>
@@ -134,7 +150,7 @@ function searchPages(): void {
       raw: { items: raw },
       text: pageListText({ items: rows, ...frame }),
       structured: { items: rows, ...frame },
-      rows,
+      items: raw.length,
     });
   });
   report('search_pages, brief', all);
@@ -145,7 +161,7 @@ function searchPages(): void {
 function getPage(): void {
   const all = pages.map((page) => {
     const view = viewPage(page, { detail: 'standard' });
-    return costs({ raw: page, text: pageText(view), structured: { page: view }, rows: [view] });
+    return costs({ raw: page, text: pageText(view), structured: { page: view }, items: 1 });
   });
   report('get_page, standard', all);
 }
@@ -155,9 +171,14 @@ async function otherTools(): Promise<void> {
   const { collections, credits, account, identity } = await demoAccount(now);
   const rows = collections.items.map(viewCollection);
   const form = (tool: string, { raw, text, view }: { raw: unknown; text: string; view: object }) =>
-    report(tool, [costs({ raw, text, structured: view, rows: [view] })]);
+    report(tool, [costs({ raw, text, structured: view, items: 1 })]);
   report(`list_collections`, [
-    costs({ raw: collections, text: collectionListText({ items: rows }), structured: { items: rows }, rows }),
+    costs({
+      raw: collections,
+      text: collectionListText({ items: rows }),
+      structured: { items: rows },
+      items: rows.length,
+    }),
   ]);
   const [credit, own, who] = [viewCredits(credits), viewAccount(account), viewIdentity(identity)];
   form('get_credits, without what this server spent', { raw: credits, text: creditsText(credit), view: credit });
@@ -192,10 +213,10 @@ function toolList(): void {
 function checkFacts(): void {
   let checked = 0;
   for (const page of chunks(ads)) {
-    const { text, rows } = adList(page);
+    const { text, structured } = adList(page);
     for (const [index, ad] of page.entries()) {
       const lines = linesAbout(ad, text);
-      const json = JSON.stringify(rows[index]);
+      const json = JSON.stringify(structured.items[index]);
       for (const [name, isIn] of Object.entries(promisedFacts(ad, now))) {
         checked++;
         if (!isIn(lines)) problems.push(`${ad.id}: the text does not say ${name}`);
@@ -216,7 +237,7 @@ function timing(): void {
       work();
       return performance.now() - start;
     });
-    return percentile(times, 0.5);
+    return quantile(times, 0.5);
   };
   const condense = median(() => {
     const items = page.map((ad) => viewAd(ad, { detail: 'brief', now }));

@@ -1,16 +1,10 @@
-import { type SeededRandom, seededRandom } from '../scripts/demo-market/market.ts';
-
-export interface SoakCaller {
-  /** What `whoami` says of its key. */
-  name: string;
-  key: string;
-}
+import type { SeededRandom } from '../scripts/demo-market/market.ts';
 
 /** MCP's CallToolResult, in the part that is judged here. */
 export interface ToolResult {
   isError?: boolean;
   content?: { text?: string }[];
-  structuredContent?: { items?: { id?: string; pageId?: string }[]; cursor?: string | null; hasMore?: boolean };
+  structuredContent?: { items?: { id?: string; pageId?: string }[]; cursor?: string | null };
 }
 
 /** One tool call, and whether an answer to it is right. */
@@ -31,87 +25,58 @@ const longWord = 'x'.repeat(7500);
 /** Ids are remembered to ask about, and this program must not grow either. */
 const maxIds = 200;
 
-export function trafficOf({ name }: SoakCaller, seed: number): Traffic {
-  const random = seededRandom(seed);
+/** @param name what `whoami` says of the caller's key */
+export function trafficOf(name: string, random: SeededRandom): Traffic {
   const ads: string[] = [];
   const pages: string[] = [];
   let collection: string | undefined;
-  let going: { tool: string; cursor: string } | undefined;
-  let searches = 0;
+  let paging: Question | undefined;
+  let asked = 0;
 
   /** A filter that lets everything through and was never asked for before. */
-  const newFilter = () => ({ duplicatesFrom: -1 - searches++ / 1e6 });
-  /** Begins anywhere among the ads, so that many different ones are seen early. */
-  const anywhere = () => ({ sort: 'daysRunning', daysRunningTo: random.between(1, 300) });
-  const goingOn = (): Question | undefined => {
-    if (!going) return undefined;
-    const { tool, cursor } = going;
-    return fine(tool, { cursor });
-  };
-  const ofAd = (args: object = {}) => {
-    if (!ads[0]) return undefined;
-    const adId = random.pick(ads);
-    return fine('get_ad', { adId, ...args }, says(adId));
-  };
-  const ofPage = () => {
-    if (!pages[0]) return undefined;
-    const pageId = random.pick(pages);
-    return fine('get_page', { pageId }, says(pageId));
-  };
-  const ofCollection = (tool: string, args: () => object) =>
-    collection && ads[0] ? fine(tool, { collectionId: collection, itemType: 'ads', ...args() }) : undefined;
+  const newFilter = () => ({ duplicatesFrom: -1 - asked++ / 1e6 });
+  const search = (filters: object, more: object = {}) => fine('search_ads', { filters, ...more });
+  const aboutAd = (more: object, adId = random.pick(ads)) => fine('get_ad', { adId, ...more }, says(adId));
+  const aboutPage = (pageId = random.pick(pages)) => fine('get_page', { pageId }, says(pageId));
+  const inCollection = () => ({ collectionId: collection, itemType: 'ads' });
+  const longFilter = () => ({ ctaType: ['SHOP_NOW', `${asked++}${longWord}`] });
+  /** None of the demo's ads, whose ids are drawn by the same generator. */
+  const unknownAd = () => ({ adId: `ffffffff-ffff-4fff-8fff-${String(asked++).padStart(12, '0')}` });
 
-  const kinds: [weight: number, make: () => Question | undefined][] = [
-    [
-      10,
-      () => fine('search_ads', { filters: { ...newFilter(), ...anywhere() }, limit: random.pick([5, 20, 50, 100]) }),
-    ],
-    [8, () => fine('search_ads', { filters: { ctaType: ['SHOP_NOW'] }, limit: random.between(1, 8) })],
-    [
-      6,
-      () =>
-        fine('search_ads', {
-          filters: { countries: ['DE', 'US', 'FR'], ...newFilter(), order: 'asc' },
-          detail: 'full',
-        }),
-    ],
-    [
-      14,
-      () =>
-        fine('search_ads', {
-          filters: { ctaType: ['SHOP_NOW', 'LEARN_MORE', `${searches++}${longWord}`] },
-          limit: 100,
-        }),
-    ],
-    [10, goingOn],
-    [8, () => ofAd()],
-    [4, () => ofAd({ fresh: true })],
-    [4, () => ofAd({ seen: true })],
-    [
-      5,
-      () => fine('search_pages', { filters: { adsAmountFrom: -1 - searches++ / 1e6 }, limit: random.between(1, 50) }),
-    ],
-    [5, ofPage],
-    [3, () => fine('list_collections', {})],
-    [3, () => ofCollection('list_collection_items', () => ({ limit: random.between(1, 100) }))],
-    [3, () => ofCollection('add_collection_item', () => ({ itemId: random.pick(ads) }))],
-    [3, () => fine('get_credits', {})],
-    [3, () => fine('get_account', {})],
+  const always: [weight: number, make: () => Question][] = [
+    // Begins anywhere among the ads, so that many different ones are seen early.
+    [10, () => search({ ...newFilter(), daysRunningTo: random.between(1, 300) }, { limit: random.pick([5, 50, 100]) })],
+    [8, () => search({ ctaType: ['SHOP_NOW'] }, { limit: random.between(1, 8) })],
+    [6, () => search({ countries: ['DE', 'US', 'FR'], ...newFilter() }, { detail: 'full' })],
+    [14, () => search(longFilter(), { limit: 100 })],
+    [10, () => paging ?? search({})],
+    [5, () => fine('search_pages', { filters: { adsAmountFrom: -asked++ / 1e6 }, limit: random.between(1, 50) })],
+    [9, () => fine(random.pick(['list_collections', 'get_credits', 'get_account']), {})],
     [4, () => fine('whoami', {}, says(name))],
     [3, () => bad(...random.pick(badCalls))],
-    [1, () => bad('search_ads', { filters: { [`nothing${searches++}`]: true } })],
-    // None of the demo's ads, whose ids are drawn by the same generator.
-    [1, () => bad('get_ad', { adId: `ffffffff-ffff-4fff-8fff-${String(searches++).padStart(12, '0')}` })],
-    [1, () => bad(`no_such_tool_${searches++}`, {})],
+    [1, () => bad('search_ads', { filters: { [`nothing${asked++}`]: true } })],
+    [1, () => bad('get_ad', unknownAd())],
+    [1, () => bad(`no_such_tool_${asked++}`, {})],
   ];
-  const drawn = kinds.flatMap(([weight, make]) => Array.from({ length: weight }, () => make));
+  const onceAdsAreKnown: typeof always = [
+    [8, () => aboutAd({})],
+    [8, () => aboutAd(random.pick([{ fresh: true }, { seen: true }]))],
+  ];
+  const oncePagesAreKnown: typeof always = [[5, () => aboutPage()]];
+  const onceACollectionIsKnown: typeof always = [
+    [3, () => fine('list_collection_items', { ...inCollection(), limit: random.between(1, 100) })],
+    [3, () => fine('add_collection_item', { ...inCollection(), itemId: random.pick(ads) })],
+  ];
 
   return {
     next() {
-      return random.pick(drawn)() ?? fine('search_ads', { limit: 10 });
+      const kinds = [...always];
+      if (ads.length > 0) kinds.push(...onceAdsAreKnown);
+      if (pages.length > 0) kinds.push(...oncePagesAreKnown);
+      if (ads.length > 0 && collection) kinds.push(...onceACollectionIsKnown);
+      return random.pick(kinds.flatMap(([weight, make]) => Array.from({ length: weight }, () => make)))();
     },
-    learn({ tool }, { structuredContent = {} }) {
-      const { items = [], cursor } = structuredContent;
+    learn({ tool }, { structuredContent: { items = [], cursor } = {} }) {
       if (tool === 'search_ads')
         remember(
           random,
@@ -125,7 +90,7 @@ export function trafficOf({ name }: SoakCaller, seed: number): Traffic {
           items.map(({ pageId }) => pageId),
         );
       if (tool === 'list_collections') collection ??= items[0]?.id;
-      if (tool.startsWith('search_')) going = cursor ? { tool, cursor } : undefined;
+      if (tool.startsWith('search_')) paging = cursor ? fine(tool, { cursor }) : undefined;
     },
   };
 }
