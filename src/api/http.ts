@@ -140,7 +140,7 @@ async function read(
   const body = await response.text().catch((error) => brokenOff(error, call, about));
   const parsed = parseJson(body);
   const plain = withoutKey(parsed, body);
-  const isShortened = plain !== undefined && mayLoseDigits(body);
+  const isShortened = plain !== undefined && longNumber.test(body);
   const raw = isShortened ? withoutKey(JSON.parse(withAllDigits(body)), body) : plain;
   if (status !== 200) {
     throw new AdLibraryError({
@@ -166,45 +166,24 @@ function brokenOff(error: unknown, { signal }: Call, about: Partial<Failure>): n
   throw new AdLibraryError({ ...about, ...known.failure }, { cause: error });
 }
 
-/** JavaScript reads whole numbers of up to 15 digits exactly. */
-const minDigits = 16;
+/** JavaScript reads whole numbers of up to 15 digits exactly. Most answers have no longer one outside a string. */
+const longNumber = /[-:,[ \n\t]\d{16}/;
 
 /**
- * Whether a number of more digits may stand outside a string, judged by the character before it. Reads one character of
- * 16 until it meets a digit.
+ * Quotes, and numbers of 16 digits or more. Many escapes are matched at once, because each match takes as long as a
+ * hundred characters; but not all of them, nor a string as a whole, because the engine remembers a position for each.
  */
-function mayLoseDigits(json: string): boolean {
-  for (let at = minDigits - 1; at < json.length; at += minDigits) {
-    if (!isDigit(json, at)) continue;
-    let [from, end] = [at, at + 1];
-    while (isDigit(json, from - 1)) from--;
-    while (isDigit(json, end)) end++;
-    if (end - from >= minDigits && ':[,- \n\r\t'.includes(json.charAt(from - 1))) return true;
-    at += minDigits * Math.floor((end - at) / minDigits);
-  }
-  return false;
-}
+const quotesAndNumbers = /(?:\\.){1,1000}|"|(?<![\w.+-])-?\d{16}[\d.eE+-]*/gs;
 
 /** JSON in which whole numbers that JavaScript cannot read exactly are texts, so that they keep their digits. */
 function withAllDigits(json: string): string {
   let isInText = false;
   return json.replace(quotesAndNumbers, (token) => {
     if (token === '"') isInText = !isInText;
-    return !isInText && longNumber.test(token) && String(Number(token)) !== token ? `"${token}"` : token;
+    const isWhole = token !== '"' && !/[.eE]/.test(token);
+    return !isInText && isWhole && String(Number(token)) !== token ? `"${token}"` : token;
   });
 }
-
-/**
- * Matches many escapes at once, because each match takes as long as a hundred characters; but not all of them, because
- * the engine remembers a position for each.
- */
-const quotesAndNumbers = /(?:\\.){1,1000}|"|-?\d[\d.eE+-]*/gs;
-const longNumber = /^-?\d{16,}$/;
-
-const isDigit = (json: string, at: number): boolean => {
-  const code = json.charCodeAt(at);
-  return code >= 48 && code <= 57;
-};
 
 function firstOf({ issues }: z.ZodError): string {
   return z.prettifyError(new z.ZodError(issues.slice(0, 1)));

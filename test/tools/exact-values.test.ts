@@ -242,3 +242,18 @@ test('whole numbers beyond what JavaScript reads exactly keep their digits in ev
     { numRuns: 3, endOnFailure: true },
   );
 });
+
+test('digits inside texts stay as they are, and 8 MB of escapes keep no number from its digits', async ({
+  start,
+  upstream,
+}) => {
+  const server = await start();
+  const headline = 'a "quoted\\", 12345678901234567890, -12345678901234567890 and [12345678901234567890';
+  const plain = JSON.stringify({ ...adOf(0), headline }).slice(0, -1);
+  const rest = '1'.repeat(60);
+  for (const escapes of ['\\n'.repeat(3.9 * 2 ** 20), '\\"\\\\'.repeat(1.9 * 2 ** 20)]) {
+    upstream.does(bytes(`${plain},"note":"${escapes}","pageId":-${rest},"n":[1e${rest.slice(58)},${rest}.5]}`));
+    const { data } = await server.call('get_ad', { adId: adOf(0).id, fresh: true });
+    expect(data.ad).toMatchObject({ headline, pageId: `-${rest}` });
+  }
+});
