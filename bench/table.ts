@@ -18,6 +18,7 @@ const benchmarks = [
   'pictures',
   'board',
   'replicas --ads 10000',
+  'neighbour',
 ];
 const table = ['| what | measured | beside | ratio | limit | command |', '|---|---|---|---|---|---|'];
 for (const name of benchmarks) {

@@ -1,0 +1,154 @@
+/**
+ * How long a key waits beside others that do the worst of each free tool as fast as they are let: statements without
+ * end, reports, exports, labels, lists of resources, sheets of pictures, long bodies. A neighbour keeps 16 calls under
+ * way from a process of its own; the key asks `whoami`, a search and a statement in turn. Beside the same without a
+ * neighbour: `npm run bench:neighbour -- --seconds 60 --neighbours 1,3,5`.
+ */
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { Agent, request } from 'undici';
+import { callOf, goodHeaders } from '../test/support/http.ts';
+import { serveHttp } from '../test/support/process.ts';
+import { startChild } from './child.ts';
+import { addRow, quantile } from './row.ts';
+import type { ServedDemo } from './served-demo.ts';
+
+const { values } = parseArgs({
+  options: {
+    seconds: { type: 'string', default: '60' },
+    neighbours: { type: 'string', default: '1,3,5' },
+    /** The origin of the server and a key: this process is a neighbour. */
+    origin: { type: 'string' },
+    key: { type: 'string' },
+  },
+});
+const underWay = 16;
+/** By how many neighbours there are: the most milliseconds, and how often as long as without them. Others are reported. */
+const limits: Record<string, { ms: number; ratio: number }> = {
+  1: { ms: 500, ratio: 5 },
+  3: { ms: 1000, ratio: Number.POSITIVE_INFINITY },
+};
+
+// Each process that is started is ended with this one.
+process.setMaxListeners(0);
+const dispatcher = new Agent();
+let lastId = 0;
+
+/** What the server answers, as text. */
+async function ask(origin: string, key: string, message: object): Promise<string> {
+  const body = JSON.stringify({ ...message, id: ++lastId });
+  const answer = await request(`${origin}/mcp`, { method: 'POST', headers: goodHeaders(key), body, dispatcher });
+  return answer.body.text();
+}
+
+const numbers = (most: number | string) =>
+  `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${most}) SELECT`;
+const wideCells = Array.from({ length: 33 }, (_, at) => `replace(hex(zeroblob(150)), '0', '&') AS c${at}`);
+const lineBreaks = "replace(hex(zeroblob(950000)), '0', char(10))";
+const gather = (filters: object) => callOf('gather_ads', { filters, maxAds: 2000, maxCredits: 1000 });
+
+/** The worst of each free tool. */
+function worst(adIds: readonly string[]): object[] {
+  const report = (title: string, content: object) => {
+    const sections = Array.from({ length: 20 }, (_, nr) => ({ heading: `${nr}`, ...content }));
+    return callOf('write_report', { title, sections });
+  };
+  const everyAd = 'SELECT * FROM ads';
+  return [
+    callOf('label_ads', { labels: adIds.map((adId) => ({ adId, label: 'hook', value: 'x'.repeat(200) })) }),
+    report('wide tables', { sql: `${numbers(200)} ${wideCells} FROM n` }),
+    report('cards', { adIds: adIds.slice(0, 12) }),
+    callOf('query_ads', { sql: `${numbers('1e15')} count(*) FROM n` }),
+    callOf('query_ads', { sql: 'SELECT count(*) FROM ads a, ads b, ads c WHERE a.text < b.text || c.text' }),
+    callOf('export_ads', { format: 'csv', sql: `SELECT ${lineBreaks} FROM ads LIMIT 7` }),
+    ...['jsonl', 'xlsx', 'parquet'].map((format) => callOf('export_ads', { format, sql: everyAd })),
+    callOf('view_ads', { adIds: adIds.slice(12, 24) }),
+    { jsonrpc: '2.0', method: 'resources/list' },
+    callOf('search_ads', { filters: { query: 'x'.repeat(900_000) } }),
+  ];
+}
+
+async function beHostile(origin: string, key: string): Promise<void> {
+  await ask(origin, key, gather({}));
+  const list = await ask(origin, key, callOf('query_ads', { sql: 'SELECT id FROM ads LIMIT 200', limit: 200 }));
+  const { rows } = JSON.parse(list).result.structuredContent as { rows: [string][] };
+  const calls = worst(rows.map(([id]) => id));
+  process.send?.('ready');
+  await once(process, 'message');
+  const keepAsking = async (_: unknown, nr: number) => {
+    for (;;) await ask(origin, key, calls[nr % calls.length] ?? {}).catch(() => sleep(10));
+  };
+  await Promise.all(Array.from({ length: underWay }, keepAsking));
+}
+
+interface Measured {
+  times: Record<string, number[]>;
+  refused: number;
+}
+
+/** The key's answers while some neighbours call. */
+async function measure(neighbours: number): Promise<Measured> {
+  const library = await startChild<ServedDemo>('served-demo.ts', String(neighbours + 1));
+  const { baseUrl, callers } = library.ready;
+  const settings = ['--base-url', baseUrl, '--media-hosts', new URL(baseUrl).host];
+  const { origin, close } = await serveHttp(settings);
+  const [{ key }, ...others] = callers as [ServedDemo['callers'][0], ...ServedDemo['callers']];
+  const filters = { countries: ['DE'] };
+  await ask(origin, key, gather(filters));
+  const processes = await Promise.all(
+    others.map((other) => startChild('neighbour.ts', '--origin', origin, '--key', other.key)),
+  );
+  const calls = {
+    whoami: callOf('whoami'),
+    search: callOf('search_ads', { filters, limit: 10, fresh: true }),
+    statement: callOf('query_ads', { sql: 'SELECT ctaType, count(*) FROM ads GROUP BY 1' }),
+  };
+  for (const call of Object.values(calls)) await ask(origin, key, call);
+  for (const { process: child } of processes) child.send('begin');
+  const measured: Measured = { times: {}, refused: 0 };
+  for (const until = performance.now() + 1000 * Number(values.seconds); performance.now() < until; )
+    for (const [name, call] of Object.entries(calls)) {
+      const sent = performance.now();
+      const text = await ask(origin, key, call);
+      measured.times[name] = [...(measured.times[name] ?? []), performance.now() - sent];
+      if (text.includes('"isError":true') || !text.includes('"structuredContent"')) measured.refused++;
+    }
+  for (const { process: child } of [...processes, library]) {
+    child.kill();
+    await once(child, 'exit');
+  }
+  const { code, stderr } = await close();
+  if (code !== 0) throw new Error(`The server ended with ${code}: ${stderr.slice(-500)}`);
+  return measured;
+}
+
+const slowest = ({ times }: Measured) => quantile(Object.values(times).flat(), 0.95);
+const ms = (time: number) => `${time.toFixed(0)} ms`;
+
+function report(name: string, { times, refused }: Measured): void {
+  const each = Object.entries(times).map(
+    ([call, all]) => `${call} ${ms(quantile(all, 0.5))}, ${ms(quantile(all, 0.95))} of ${all.length}`,
+  );
+  process.stdout.write(`${name}: median and 95th percentile of ${each.join('; ')}; ${refused} refused\n`);
+}
+
+if (values.origin && values.key) await beHostile(values.origin, values.key);
+else {
+  const alone = await measure(0);
+  report('alone', alone);
+  for (const neighbours of values.neighbours.split(',')) {
+    const beside = await measure(Number(neighbours));
+    const what = `answers to a key beside ${neighbours} hostile ${neighbours === '1' ? 'key' : 'keys'}, 95 of 100 within`;
+    report(`${neighbours} neighbours`, beside);
+    const [taken, ratio, most] = [slowest(beside), slowest(beside) / slowest(alone), limits[neighbours]];
+    const row = { what, ours: `${ms(taken)}, ${beside.refused} refused`, beside: `${ms(slowest(alone))} alone`, ratio };
+    if (most === undefined) addRow(row);
+    else {
+      const times = most.ratio < Number.POSITIVE_INFINITY ? ` and ${most.ratio.toFixed(2)}` : '';
+      const holds = taken <= most.ms && ratio <= most.ratio && beside.refused === 0;
+      addRow({ ...row, limit: `at most ${most.ms} ms${times}, none refused`, holds });
+    }
+  }
+  await dispatcher.close();
+}
