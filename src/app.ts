@@ -227,14 +227,14 @@ export async function openCalls(options: CallsOptions): Promise<OpenCalls> {
   const network = undiciFetch();
   const { fetch = network.fetch } = upstream;
   const spending = { ledger, windows, budget, openLedger, timeoutMs, now: elapsed };
-  const { datasets, answers: cache, claims } = state;
-  const kept = { datasets, cache, isCached: cacheSeconds > 0, claims, rejectedKeys };
+  const { datasets, answers: cache } = state;
+  const kept = { datasets, cache, isCached: cacheSeconds > 0, rejectedKeys };
   const bounds = { maxCallsEach: Math.max(256, 2 * callsPerKey), maxCalls: Math.max(1024, 2 * callsAtOnce), timeoutMs };
 
   // Everything between a tool and the network. Without an address, calls are refused before they get here.
   const service = httpService({ fetch, baseUrl: baseUrl ?? '', userAgent, random, keyMasker });
   const meter = openMeter(learnsKeys(service, rejectedKeys), spending);
-  const answers = openAnswers(meter, { ...kept, ...bounds, now, elapsed, onLost, onError });
+  const answers = openAnswers(meter, { ...kept, ...bounds, now, onLost, onError });
   const apiOf = createApi(answers.send, baseUrl);
 
   const pictures = picturesOf(options);

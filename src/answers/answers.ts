@@ -17,7 +17,7 @@ import type { ItemType } from '../api/schemas.ts';
 import type { Meter } from '../credits/meter.ts';
 import type { Dataset, DatasetCaller, Datasets } from '../state/dataset.ts';
 import { objectOf } from '../state/item-versions.ts';
-import type { AnswerCache, CallClaims, RejectedKeys } from '../state/ports.ts';
+import type { AnswerCache, CachedAnswer, RejectedKeys } from '../state/ports.ts';
 
 /** What answers calls: the cache and the dataset, or the service. */
 export interface Answers {
@@ -32,12 +32,9 @@ interface AnswersOptions extends InFlightOptions {
   datasets: Datasets;
   cache: AnswerCache;
   isCached: boolean;
-  /** With a shared state: one replica sends a call, and the others wait for its answer. */
-  claims: CallClaims | undefined;
   rejectedKeys: RejectedKeys;
+  /** In milliseconds since the epoch. */
   now: () => number;
-  /** A clock that only goes on. */
-  elapsed: () => number;
   /** Receives what went wrong while an answer was added to the dataset. The answer is returned: it was paid for. */
   onError(error: unknown): void;
 }
@@ -54,19 +51,93 @@ interface SharedCall extends InFlightCall {
  * added to the dataset, and given to all who wait. So nobody pays twice for the same call while its answer is fresh.
  */
 export function openAnswers(meter: Pick<Meter, 'send' | 'stated' | 'lost'>, options: AnswersOptions): Answers {
-  const { datasets, cache, isCached, claims, rejectedKeys, now, elapsed, onError } = options;
+  const { datasets, cache, isCached, rejectedKeys, now, onError } = options;
   const inFlight = trackInFlightCalls(options);
   const shared = new Map<string, SharedCall>();
 
-  async function answered(call: Call): Promise<Answer> {
-    if (call.operation.writes) return write(call);
-    if (!call.operation.gated) return meter.send(call);
+  async function answer(call: Call): Promise<Answer> {
+    const { operation, tenantId, signal } = call;
+    if (operation.writes) return write(call);
+    if (!operation.gated) return meter.send(call);
     // Where the state is elsewhere, both are asked for at once.
-    const found = cachedAnswer(call);
-    found.catch(noop);
+    const finding = findStored(call);
+    finding.catch(noop);
     // A rejected key is neither answered from the cache, nor charged for it again.
-    await untilAccepted(call.tenantId, () => whoami(call));
-    return (await found) ?? joined(call);
+    await untilAccepted(tenantId, () => whoami(call));
+    const stored = await finding;
+    if (stored) return stored;
+    if (signal.aborted) throw abortedError(signal, false);
+    // The same call in progress is joined. The receipt of one remaining caller shows the charge.
+    const name = `${tenantId} ${call.fingerprint}`;
+    for (;;) {
+      const running = shared.get(name);
+      if (running === undefined || running.isAborted()) return receive(start(name, call, pay), signal);
+      try {
+        return await receive(running, signal);
+      } catch (error) {
+        if (!isOverOwnLimit(error)) throw error;
+        leave(name, running);
+      }
+    }
+  }
+
+  async function findStored(call: Call): Promise<Answer | undefined> {
+    if (call.fresh) return undefined;
+    const seen = call.seen && call.operation.name === 'getAd' ? await seenAd(call) : undefined;
+    if (seen !== undefined || !isCached) return seen;
+    const name = await cache.nameOf(call.tenantId, answerNameOf(call));
+    const cached = name === undefined ? undefined : await cache.get(call.tenantId, name);
+    return cached && replay(cached);
+  }
+
+  const replay = ({ answer, at }: CachedAnswer) => replayed(answer, Math.max(0, now() - at));
+
+  /** Sends a call if no replica does, and stores its answer even if all callers have left. */
+  async function pay(call: Call): Promise<Answer> {
+    const { operation, tenantId, around = (send) => send() } = call;
+    const name = await cache.nameOf(tenantId, answerNameOf(call));
+    const onLost = (id: string) => meter.lost(call, id);
+    const claim = await cache.claim(call, name, { after: call.fresh ? now() : undefined, onLost });
+    if (claim.kind === 'found') return replay(claim.found);
+    // The call may have been charged, so nobody sends it again unless somebody asks for it.
+    if (claim.kind === 'lost') throw lostCall();
+    const report = (error: unknown): undefined => void onError(error);
+    try {
+      return await around(async () => {
+        const { text, ...sent } = await meter.send(call);
+        const at = now();
+        const dataset = await datasets.of(call, { toAdd: true }).catch(report);
+        // All answers are numbered in the order in which they came. This one has its number wherever it is stored.
+        const order = await dataset?.order().catch(report);
+        const isCacheable = isCached && !call.uncached;
+        const answer = {
+          ...sent,
+          ...(order !== undefined && { order }),
+          ...(isCacheable && { cacheId: randomUUID() }),
+        };
+        const items = text === undefined ? () => itemsIn(operation, sent.raw) : itemsInText(operation, text);
+        const source = { at, order, listedBy: operation.name, requestId: sent.receipt.requestId };
+        await Promise.all([
+          isCacheable ? claim.put({ answer, at }) : claim.forget(),
+          dataset?.addItems({ type: itemTypeOf(call), items, text, ...source }).catch(report),
+        ]);
+        return answer;
+      });
+    } finally {
+      await claim.end();
+    }
+  }
+
+  function start(name: string, call: Call, send: Send): SharedCall {
+    const { join, settled, isAborted } = inFlight.start(call, send);
+    const started: SharedCall = { call, isPaid: false, join, settled, isAborted };
+    shared.set(name, started);
+    void started.settled.then(() => leave(name, started));
+    return started;
+  }
+
+  function leave(name: string, left: SharedCall): void {
+    if (shared.get(name) === left) shared.delete(name);
   }
 
   function whoami({ tenantId, apiKey, signal }: Call): Promise<Answer> {
@@ -81,14 +152,6 @@ export function openAnswers(meter: Pick<Meter, 'send' | 'stated' | 'lost'>, opti
     if (await rejectedKeys.has(tenantId)) throw notAccepted();
   }
 
-  async function cachedAnswer(call: Call): Promise<Answer | undefined> {
-    if (call.fresh) return undefined;
-    const seen = call.seen && call.operation.name === 'getAd' ? await seenAd(call) : undefined;
-    if (seen !== undefined || !isCached) return seen;
-    const cached = await cache.get(call.tenantId, answerNameOf(call));
-    return cached && replayed(cached.answer, elapsed() - cached.at);
-  }
-
   /**
    * The ad as the dataset has it, only if the caller asks for that: list items and `getAd` share one schema in the
    * document, but every key except `id` may be absent, and nothing says that a list item is as complete as the answer
@@ -100,113 +163,20 @@ export function openAnswers(meter: Pick<Meter, 'send' | 'stated' | 'lost'>, opti
     const raw = objectOf(item);
     const receipt = { charged: null, remaining: null, cached: true, requestId: item.requestId };
     const answer = { raw, value: AdAnswer.parse(raw), receipt, seenIn: item.listedBy };
-    return replayed(answer, Math.max(0, now() - item.at));
-  }
-
-  /** Joins the same call in progress, or starts it. The receipt of one remaining caller shows the charge. */
-  async function joined(call: Call): Promise<Answer> {
-    const { signal } = call;
-    if (signal.aborted) throw abortedError(signal, false);
-    const name = `${call.tenantId} ${call.fingerprint}`;
-    for (;;) {
-      const known = shared.get(name);
-      if (known === undefined || known.isAborted()) return receive(start(name, call), signal);
-      try {
-        return await receive(known, signal);
-      } catch (error) {
-        if (!isOverOwnLimit(error)) throw error;
-        leave(name, known);
-      }
-    }
-  }
-
-  function start(name: string, call: Call): SharedCall {
-    const { join, settled, isAborted } = inFlight.start(call, claims ? (one) => claimed(one, claims) : sent);
-    const started: SharedCall = { call, isPaid: false, join, settled, isAborted };
-    shared.set(name, started);
-    void started.settled.then(() => leave(name, started));
-    return started;
-  }
-
-  function leave(name: string, left: SharedCall): void {
-    if (shared.get(name) === left) shared.delete(name);
-  }
-
-  /** Lets one replica send the call. If that one dies, the others do not send it again: it may have been charged. */
-  async function claimed(call: Call, claims: CallClaims): Promise<Answer> {
-    const claim = await claims.claim(call, (id) => meter.lost(call, id));
-    if (claim.kind === 'lost') throw lostCall();
-    if (claim.kind === 'ended') {
-      if ('error' in claim.outcome) throw claim.outcome.error;
-      return replayed(claim.outcome.answer);
-    }
-    try {
-      const answer = await sent(call);
-      await claim.end({ answer });
-      return answer;
-    } catch (error) {
-      // What did not reach the service says nothing about the calls of others.
-      const isUnsent = error instanceof AdLibraryError && error.failure.sent === false;
-      await claim.end(isUnsent ? undefined : { error });
-      throw error;
-    }
-  }
-
-  /** Sends the call, and caches its answer even if all callers have left. */
-  const sent: Send = (call) => (call.around ? call.around(() => added(call)) : added(call));
-
-  async function added(call: Call): Promise<Answer> {
-    const { text, ...answer } = await (isCached ? cached(call) : ordered(call));
-    const { raw, order, receipt } = answer;
-    const { requestId, age = 0 } = receipt;
-    try {
-      const dataset = await datasets.of(call, { toAdd: true });
-      const source = { at: now() - age, order, listedBy: call.operation.name, requestId };
-      const items = text === undefined ? () => itemsIn(call.operation, raw) : itemsInText(call.operation, text);
-      await dataset.addItems({ type: itemTypeOf(call), items, text, ...source });
-    } catch (error) {
-      onError(error);
-    }
-    return answer;
-  }
-
-  async function cached(call: Call): Promise<Answer> {
-    const { tenantId } = call;
-    const name = answerNameOf(call);
-    const entry = await cache.begin(tenantId, name);
-    if (entry.cached && !call.fresh) return replayed(entry.cached.answer, elapsed() - entry.cached.at);
-    const { text, ...sent } = await ordered(call);
-    if (call.uncached) {
-      await cache.remove(tenantId, name, sent);
-      return { text, ...sent };
-    }
-    const answer = { cacheId: randomUUID(), ...sent };
-    await entry.store({ answer, at: elapsed() });
-    return { text, ...answer };
-  }
-
-  /** Numbers an answer by the order in which all answers came. It has that number wherever it is stored. */
-  async function ordered(call: Call): Promise<Answer> {
-    const answer = await meter.send(call);
-    try {
-      return { order: await (await datasets.of(call, { toAdd: true })).order(), ...answer };
-    } catch (error) {
-      onError(error);
-      return answer;
-    }
+    return replay({ answer, at: item.at });
   }
 
   /** Later callers must see a write, so they neither join reads of its collection that began before it, nor use cached ones. */
   async function write(call: Call): Promise<Answer> {
     leaveItemsAlone(call);
     const written: Send = async (one) => {
-      const invalidate = () => cache.invalidate(one.tenantId, itemsGroup(one));
+      const forget = () => cache.forgetGroup(one.tenantId, itemsGroup(one));
       const answer = await meter.send(one).catch(async (error) => {
         // It may have been carried out.
-        if (!isRejected(error)) await invalidate();
+        if (!isRejected(error)) await forget();
         throw error;
       });
-      await invalidate();
+      await forget();
       return answer;
     };
     const started = inFlight.start(call, written);
@@ -221,7 +191,7 @@ export function openAnswers(meter: Pick<Meter, 'send' | 'stated' | 'lost'>, opti
   }
 
   return {
-    send: (call) => meter.stated(call, answered(call)),
+    send: (call) => meter.stated(call, answer(call)),
     close: inFlight.close,
     async dataset(caller, whoami) {
       const accepted = () => untilAccepted(caller.tenantId, whoami);

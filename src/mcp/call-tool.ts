@@ -301,7 +301,7 @@ export function openCallContexts(options: CallContextOptions): OpenCalls {
         spending: () => meter.spending({ tenantId, connection }),
         priceOf: async (list, items) => costOf(await meter.prices(tenantId), operations[list], items),
         cachedTotal: (filters) => totalFromCache(filters, tenantId, options),
-        isCached: async (call) => (await state.answers.get(tenantId, { fingerprint: fingerprint(call) })) !== undefined,
+        isCached: async (call) => (await state.answers.get(tenantId, fingerprint(call))) !== undefined,
         callBudget: (maxCredits) => meter.callBudget({ tenantId, connection }, maxCredits),
         takeTurn: (name) => state.turns.take(`${tenantId} ${name}`, signal),
         pictures: async () => (await options.pictures()).of(tenantId),
@@ -327,19 +327,19 @@ export function openCallContexts(options: CallContextOptions): OpenCalls {
 async function totalFromCache(
   filters: object,
   tenantId: string,
-  { meter, state, now, elapsed }: CallContextOptions,
+  { meter, state }: CallContextOptions,
 ): Promise<CountedAds | undefined> {
   const prices = await meter.prices(tenantId);
   // The page sizes that were paid for, and a page of one item, which is requested where only the number is wanted.
   const limits = new Set([undefined, 1, ...(prices.get('searchAds')?.bySize.keys() ?? [])]);
   const names = [...limits].map((limit) => {
     const body = { ...filters, ...(limit !== undefined && { limit }) };
-    return { fingerprint: fingerprint({ operation: operations.searchAds, path: {}, query: {}, body }) };
+    return fingerprint({ operation: operations.searchAds, path: {}, query: {}, body });
   });
   const cached = await Promise.all(names.map((name) => state.answers.get(tenantId, name)));
   const totals = cached.flatMap((one) => {
     const ads = one && totalOf(one.answer as ApiAnswer<'searchAds'>);
-    return one && ads !== undefined ? { ads, at: now() - (elapsed() - one.at), order: one.answer.order ?? 0 } : [];
+    return one && ads !== undefined ? { ads, at: one.at, order: one.answer.order ?? 0 } : [];
   });
   return totals.sort((left, right) => right.order - left.order)[0];
 }

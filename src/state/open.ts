@@ -39,16 +39,15 @@ export interface OpenStateOptions {
 /** Opens the state that all replicas share, or that of this process, in memory or in a person's folder. */
 export function openState(options: OpenStateOptions): OpenState {
   const { ttl, baseUrl, shared, now, elapsed, userIdOf, warn } = options;
-  const limits = { ttl, now: elapsed };
+  const clocks = { now, elapsed };
   if (shared)
     return {
-      ...shared.state(limits),
+      ...shared.state({ ttl, ...clocks }),
       datasets: shared.datasets(),
       exports: shared.exports(now),
       turns: shared.turns(),
     };
-  const clocks = { now, elapsed };
-  const state = memoryState(limits);
+  const state = memoryState({ ttl, ...clocks });
   if (options.folder === undefined)
     return { ...state, datasets: new MemoryDatasets(), exports: processExports(clocks), turns: memoryTurns() };
   const folder = resolve(options.folder);

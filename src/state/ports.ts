@@ -6,58 +6,47 @@ export interface State {
   ledger: CreditLedger;
   answers: AnswerCache;
   windows: FullWindows;
-  /** Gated calls in progress in all replicas; undefined where there is only this process. */
-  claims?: CallClaims;
   cursorsOf(tenantId: string): CursorMemory;
   rejectedKeys: RejectedKeys;
 }
 
 export interface CachedAnswer {
   answer: Answer;
-  /** When the service sent the answer, by a clock that only goes on. */
+  /** When the service sent the answer, in milliseconds since the epoch. */
   at: number;
 }
 
-/** Caches paid answers, separately for each tenant, for a limited time and in limited memory. Never rejects. */
+/**
+ * Caches paid answers, separately for each tenant, for a limited time and in limited memory, and lets one process at a
+ * time send a call. Never rejects, except where the signal of a call aborts.
+ */
 export interface AnswerCache {
-  get(tenantId: string, name: AnswerName): Promise<CachedAnswer | undefined>;
   /**
-   * Begins a request for an answer, unless an answer was cached just now. The new answer is stored unless its group is
-   * invalidated meanwhile.
+   * The name of an answer, which differs before and after its group was forgotten. Undefined if that is not known now:
+   * then the answer is neither found nor put.
    */
-  begin(
-    tenantId: string,
-    name: AnswerName,
-  ): Promise<{
-    cached: CachedAnswer | undefined;
-    store(answer: CachedAnswer): Promise<void>;
-  }>;
-  /** Removes an answer, unless it is newer than this one. */
-  remove(tenantId: string, name: AnswerName, upTo: Answer): Promise<void>;
-  /** Removes a tenant's answers of a group. */
-  invalidate(tenantId: string, group: string): Promise<void>;
+  nameOf(tenantId: string, answer: AnswerName): Promise<string | undefined>;
+  get(tenantId: string, name: string): Promise<CachedAnswer | undefined>;
+  /** Resolves when no other process sends the same call. */
+  claim(call: Call, name: string | undefined, request: ClaimRequest): Promise<Claim>;
+  /** Forgets a tenant's answers of a group. */
+  forgetGroup(tenantId: string, group: string): Promise<void>;
 }
 
-/** How a call ended, for those who waited for it: the answer, or why there is none. */
-export type CallOutcome = { answer: Answer } | { error: unknown };
+export interface ClaimRequest {
+  /** Only an answer that came later serves in place of the call, in milliseconds since the epoch; by default any. */
+  after?: number | undefined;
+  /** Receives the id of a claim whose process has died. */
+  onLost(id: string): Promise<void>;
+}
 
 export type Claim =
-  /** This process sends the call, and states how it ended. Without an outcome, the others send their calls. */
-  | { kind: 'granted'; end(outcome: CallOutcome | undefined): Promise<void> }
-  | { kind: 'ended'; outcome: CallOutcome }
+  /** This process sends the call. Each of the three ends the claim; `end` after another one does nothing. */
+  | { kind: 'granted'; put(answer: CachedAnswer): Promise<void>; forget(): Promise<void>; end(): Promise<void> }
+  /** Somebody has put the answer meanwhile. */
+  | { kind: 'found'; found: CachedAnswer }
   /** The process that sent the call has died. */
   | { kind: 'lost' };
-
-/** Gated calls in progress in all processes that share the state. */
-export interface CallClaims {
-  /**
-   * Resolves when no other process sends the same call; rejects if its signal aborts first.
-   * @param onLost receives the id of each claim of such a call whose process has died, if need be after the call
-   */
-  claim(call: Call, onLost: OnLost): Promise<Claim>;
-}
-
-export type OnLost = (id: string) => Promise<void>;
 
 /** Keys that the service has rejected, and not accepted since. Nothing that is stored for such a key is served. */
 export interface RejectedKeys {

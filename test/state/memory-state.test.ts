@@ -14,7 +14,7 @@ const options = { ttl };
 describe('cached answers', () => {
   answersSuite(async () => {
     let time = 1;
-    const { answers } = memoryState({ ...options, now: () => time });
+    const { answers } = memoryState({ ...options, now: () => time, elapsed: () => time });
     const pass = async (ms: number) => {
       time += ms;
     };
@@ -23,11 +23,11 @@ describe('cached answers', () => {
 });
 
 describe('cursors', () => {
-  cursorsSuite('in memory', async () => memoryState({ ...options, now: () => 1 }).cursorsOf);
+  cursorsSuite('in memory', async () => memoryState({ ...options, now: () => 1, elapsed: () => 1 }).cursorsOf);
 
   test('are remembered for a day', async () => {
     let now = 1;
-    const cursors = memoryState({ ...options, now: () => now }).cursorsOf('a');
+    const cursors = memoryState({ ...options, now: () => now, elapsed: () => now }).cursorsOf('a');
     await cursors.remember('@1.x', { searchParams: {} });
     now += 86_400_000 - 1;
     expect(await cursors.recall('@1.x')).toBeDefined();

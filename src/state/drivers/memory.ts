@@ -1,11 +1,10 @@
 import { LRUCache } from 'lru-cache';
 import { raceAbort } from '../../api/abort.ts';
-import type { AnswerName } from '../../api/call.ts';
 import { AdLibraryError } from '../../api/errors.ts';
 import type { CreditLedger, FullWindow } from '../../credits/ledger.ts';
 import { memoryCursors } from '../cursors.ts';
 import { memoryRejectedKeys } from '../keys.ts';
-import type { AnswerCache, CachedAnswer, State } from '../ports.ts';
+import type { AnswerCache, CachedAnswer, Claim, State } from '../ports.ts';
 import type { DocumentChange, Documents, Known } from '../store/documents.ts';
 import { storeLedger } from '../store/ledger.ts';
 import { memoryOf, TenantCache, type TenantCacheOptions } from '../tenant-cache.ts';
@@ -110,8 +109,10 @@ const full = () =>
 export interface MemoryStateOptions {
   /** How long answers are cached, in milliseconds. */
   ttl: number;
-  /** A clock that only goes on. */
+  /** In milliseconds since the epoch. */
   now: () => number;
+  /** A monotonic clock, in milliseconds. */
+  elapsed: () => number;
 }
 
 /** Bytes of answers, for all tenants together. */
@@ -119,10 +120,10 @@ const maxAnswerBytes = 128 * 1024 * 1024;
 
 const maxWindows = 10_000;
 
-export function memoryState({ ttl, now }: MemoryStateOptions): State {
+export function memoryState({ ttl, now, elapsed }: MemoryStateOptions): State {
   const windows = new LRUCache<string, FullWindow>({ max: maxWindows });
   return {
-    ledger: memoryCreditLedger({ now }),
+    ledger: memoryCreditLedger({ now: elapsed }),
     answers: memoryAnswers({ maxBytes: maxAnswerBytes, ttl, now }),
     windows: {
       get: async (tenantId) => windows.get(tenantId),
@@ -136,33 +137,44 @@ export function memoryState({ ttl, now }: MemoryStateOptions): State {
 /** The overhead of an answer: its receipt, and what its schema made of it. */
 const answerBytes = 3 * 1024;
 
-/** Groups whose last removal is remembered, for reads that began before it. */
-const maxDropped = 10_000;
+/** Groups that were forgotten and are remembered, for reads that began before. */
+const maxForgotten = 10_000;
 
-export function memoryAnswers(options: TenantCacheOptions): AnswerCache {
+export function memoryAnswers(options: TenantCacheOptions) {
   const cache = new TenantCache<CachedAnswer>(options);
-  const dropped = new LRUCache<string, object>({ max: maxDropped });
-  const nameOf = ({ group = '', fingerprint }: AnswerName) => group + fingerprint;
-  const get = (tenantId: string, name: AnswerName) => cache.get(tenantId, nameOf(name));
-  return {
+  const forgotten = new LRUCache<string, number>({ max: maxForgotten });
+  let forgettings = 0;
+  const get = (tenantId: string, name: string) => cache.get(tenantId, name);
+  const put = (tenantId: string, name: string, value: CachedAnswer) => {
+    cache.set(tenantId, name, { value, bytes: memoryOf(value.answer.raw) + answerBytes });
+  };
+  const forget = (tenantId: string, name: string) => cache.remove(tenantId, name);
+  const port: AnswerCache = {
+    nameOf: async (tenantId, { group, fingerprint }) =>
+      group === undefined ? fingerprint : `${group} ${forgotten.get(`${tenantId} ${group}`) ?? 0} ${fingerprint}`,
     get: async (tenantId, name) => get(tenantId, name),
-    begin: async (tenantId, name) => {
-      const group = `${tenantId} ${name.group}`;
-      const before = dropped.get(group);
+    claim: async ({ tenantId }, name, { after = Number.NEGATIVE_INFINITY }) => {
+      if (name === undefined) return unnamedClaim;
+      const found = get(tenantId, name);
+      if (found && found.at > after) return { kind: 'found', found };
       return {
-        cached: get(tenantId, name),
-        store: async (value) => {
-          if (dropped.get(group) !== before) return;
-          cache.set(tenantId, nameOf(name), { value, bytes: memoryOf(value.answer.raw) + answerBytes });
-        },
+        ...unnamedClaim,
+        put: async (answer) => put(tenantId, name, answer),
+        forget: async () => forget(tenantId, name),
       };
     },
-    remove: async (tenantId, name, { order = Infinity }) => {
-      if ((get(tenantId, name)?.answer.order ?? 0) <= order) cache.remove(tenantId, nameOf(name));
-    },
-    invalidate: async (tenantId, group) => {
-      dropped.set(`${tenantId} ${group}`, {});
-      cache.drop(tenantId, group);
+    forgetGroup: async (tenantId, group) => {
+      forgotten.set(`${tenantId} ${group}`, ++forgettings);
+      cache.drop(tenantId, `${group} `);
     },
   };
+  return { ...port, put, forget };
 }
+
+/** Of a call whose answer is not cached. */
+const unnamedClaim: Extract<Claim, { kind: 'granted' }> = {
+  kind: 'granted',
+  put: async () => {},
+  forget: async () => {},
+  end: async () => {},
+};

@@ -32,7 +32,7 @@ const Written = z.object({
   version: z.int(),
   account: z.looseObject({
     ...{ day: z.iso.date(), spent: amount, uncertain: z.number(), calls: amount, paidAt: amount, number: amount },
-    ...{ savedCalls: amount, savedCredits: amount, prices: z.string() },
+    prices: z.string(),
     leases: z.record(z.string(), z.looseObject({ credits: amount, owner: z.string(), at: z.number() })),
     settled: z.array(z.string()),
   }),
@@ -72,7 +72,7 @@ export function dailyCreditLedger({ folder, baseUrl, apiKey, now, warn }: DailyL
 /** Prices are still known, and what calls in progress hold is still reserved. */
 function beginDay(account: Account, day: string): void {
   if (account.day !== undefined && day > account.day) {
-    Object.assign(account, { spent: 0, uncertain: 0, calls: 0, savedCalls: 0, savedCredits: 0 });
+    Object.assign(account, { spent: 0, uncertain: 0, calls: 0 });
     for (const [id, { booked }] of Object.entries(account.leases)) if (booked) delete account.leases[id];
   }
   if (account.day === undefined || day > account.day) account.day = day;

@@ -1,176 +1,132 @@
-import type { Answer, AnswerName } from '../../api/call.ts';
+import { randomUUID } from 'node:crypto';
+import { abortedError } from '../../api/abort.ts';
+import type { Answer, Call } from '../../api/call.ts';
 import { responseSchemas } from '../../api/client.ts';
 import type { OperationName } from '../../api/operations.ts';
 import { type MemoryStateOptions, memoryAnswers } from '../drivers/memory.ts';
-import type { AnswerCache, CachedAnswer } from '../ports.ts';
-import { memoryOf } from '../tenant-cache.ts';
-import type { Documents } from './documents.ts';
-import { stateUnavailable } from './guarded-store.ts';
-import { markTtlMs, type Retries, type Shared, smallBytes } from './retries.ts';
+import type { AnswerCache, CachedAnswer, Claim, ClaimRequest } from '../ports.ts';
+import { markTtlMs, type Shared } from './retries.ts';
 
-/**
- * How far the clock of the store may be set back, in milliseconds, before an answer from later does not count: it lives
- * longer by as much. After a small correction, nothing has to be paid for twice.
- */
-const maxBackMs = 60_000;
-/** Bytes of answers that the store did not take. */
-const maxOwnAnswers = 64 * 1024 * 1024;
-/** From how many bytes on such an answer is shared after all that is small. */
-const largeAnswer = 64 * 1024;
-/** Bytes that it takes to remember that such an answer is to be shared later. */
-const sharingBytes = 2000;
-
-export type Removals = ReturnType<typeof removalsIn>;
-
-export function removalsIn(documents: Documents, keyOf: Shared['keyOf']) {
-  const keyOfGroup = (tenantId: string, group: string) => keyOf(tenantId, 'removed', group);
-  /** Removals that the store does not know of yet. */
-  const pending = new Map<string, number>();
-  return {
-    stampOf: async (tenantId: string, group: string | undefined): Promise<string> => {
-      if (group === undefined) return '';
-      const key = keyOfGroup(tenantId, group);
-      if (pending.has(key)) throw stateUnavailable();
-      return (await documents.read(key)).version;
-    },
-    add: async (retries: Retries, tenantId: string, group: string) => {
-      const key = keyOfGroup(tenantId, group);
-      const done = () => {
-        const left = (pending.get(key) ?? 1) - 1;
-        if (left === 0) pending.delete(key);
-        else pending.set(key, left);
-      };
-      pending.set(key, (pending.get(key) ?? 0) + 1);
-      await retries.do(() => documents.write(key, () => ({}), markTtlMs).then(done), { giveUp: done });
-    },
-  };
-}
-
-interface WrittenCache {
-  /** The removals that it has seen. */
-  seen: string;
-  answer: WrittenAnswer;
-  at: number;
-}
-
-/**
- * The cached answers of all replicas. While the store is away, this process uses answers that it has seen there and
- * caches its own new answers, except for answers that a write at another replica may have made stale.
- */
-export function sharedAnswers(shared: Shared, removals: Removals, { ttl, now }: MemoryStateOptions): AnswerCache {
-  const { documents, store, retries, keyOf, stampOf } = shared;
-  const keyFor = (tenantId: string, { group = '', fingerprint }: AnswerName) =>
-    keyOf(tenantId, 'answer', group, fingerprint);
-  /** Answers that the store did not take. */
-  const own = memoryAnswers({ maxBytes: maxOwnAnswers, ttl, now });
-  const newer = async (tenantId: string, name: AnswerName, finding: Promise<CachedAnswer | undefined>) => {
-    // Both are asked at once: what is no longer here was in the store before.
-    const [kept, found] = await Promise.all([own.get(tenantId, name), finding]);
-    if (kept === undefined || found === undefined) return kept ?? found;
-    return (kept.answer.order ?? 0) > (found.answer.order ?? 0) ? kept : found;
-  };
-  /** The parsed values of answers that this process knows. */
-  const opened = new WeakMap<WrittenCache, Answer>();
-  const answerIn = (written: WrittenCache, { fingerprint }: AnswerName): Answer => {
-    const [operation] = JSON.parse(fingerprint) as [OperationName];
-    const answer = opened.get(written) ?? readAnswer(operation, written.answer);
-    opened.set(written, answer);
-    return answer;
-  };
-  const cachedIn = (written: WrittenCache, name: AnswerName, time: number): CachedAnswer | undefined => {
-    const age = time - written.at;
-    return age < ttl && age > -maxBackMs
-      ? { answer: answerIn(written, name), at: now() - Math.max(0, age) }
-      : undefined;
-  };
-  const look = async (tenantId: string, name: AnswerName) => {
-    const [stamp, { doc, now: time }] = await Promise.all([
-      stampOf(tenantId, name.group),
-      documents.read<WrittenCache>(keyFor(tenantId, name)),
-    ]);
-    return { stamp, cached: doc?.seen === stamp ? cachedIn(doc, name, time) : undefined };
-  };
-  const seenBefore = (tenantId: string, name: AnswerName): CachedAnswer | undefined => {
-    const known = documents.known<WrittenCache>(keyFor(tenantId, name));
-    if (known?.doc === undefined || name.group !== undefined) return undefined;
-    return cachedIn(known.doc, name, known.now + known.ageMs);
-  };
-  /**
-   * Shares such an answer once the store takes it, unless the store has a newer one. Work that waits holds no answer: it
-   * finds the answer among those that this process has room for.
-   */
-  const sharing = (tenantId: string, name: AnswerName) => async () => {
-    const kept = await own.get(tenantId, name);
-    if (kept === undefined || store.isTight()) return;
-    const { order = 0 } = kept.answer;
-    await documents.update<WrittenCache, void>(keyFor(tenantId, name), (doc, time) => {
-      if (doc && (doc.answer.order ?? 0) >= order) return { result: undefined };
-      const age = now() - kept.at;
-      const next = { seen: '', answer: writeAnswer(kept.answer), at: time - age };
-      return { next, ttlMs: ttl - age, result: undefined };
-    });
-    await own.remove(tenantId, name, kept.answer);
-  };
-  return {
-    get: (tenantId, name) => {
-      const found = look(tenantId, name).then(
-        ({ cached }) => cached,
-        () => seenBefore(tenantId, name),
-      );
-      return newer(tenantId, name, found);
-    },
-    begin: async (tenantId, name) => {
-      const away = () => ({ cached: seenBefore(tenantId, name), stamp: name.group === undefined ? '' : undefined });
-      const looking = look(tenantId, name).catch(away);
-      const cached = await newer(
-        tenantId,
-        name,
-        looking.then((found) => found.cached),
-      );
-      const { stamp } = await looking;
-      return {
-        cached,
-        store: async (kept: CachedAnswer) => {
-          if (stamp === undefined) return;
-          const next = (at: number): WrittenCache => ({ seen: stamp, answer: writeAnswer(kept.answer), at });
-          const { store: keep } = await own.begin(tenantId, name);
-          try {
-            if (store.isTight()) throw stateUnavailable();
-            await documents.write(keyFor(tenantId, name), next, ttl);
-            await own.remove(tenantId, name, kept.answer);
-          } catch {
-            // The store does not take it, has little room, or it is nested too deep.
-            if (name.group !== undefined) return;
-            await keep(kept);
-            const bytes = memoryOf(kept.answer.raw);
-            await retries.do(sharing(tenantId, name), {
-              bytes: sharingBytes,
-              size: bytes > largeAnswer ? bytes : smallBytes,
-            });
-          }
-        },
-      };
-    },
-    remove: async (tenantId, name, upTo) => {
-      await own.remove(tenantId, name, upTo);
-      const { order = Infinity } = upTo;
-      const work = () =>
-        documents.update<WrittenCache, void>(keyFor(tenantId, name), (doc) => {
-          const isRemoved = doc && (doc.answer.order ?? 0) <= order;
-          return { ...(isRemoved && { next: null }), result: undefined };
-        });
-      await retries.do(work);
-    },
-    invalidate: (tenantId, group) => removals.add(retries, tenantId, group),
-  };
+/** A call: its answer, the process that sends it now, and the last one that died while it did. */
+interface StoredCall {
+  kept?: { operation: OperationName; answer: WrittenAnswer; at: number } | undefined;
+  running?: { id: string; owner: string; at: number };
+  lost?: string | undefined;
 }
 
 /** An answer without the value that its schema makes of it. */
-export type WrittenAnswer = Omit<Answer, 'value'>;
+type WrittenAnswer = Omit<Answer, 'value'>;
 
-export const writeAnswer = ({ value, ...rest }: Answer): WrittenAnswer => rest;
+/** How long a claim lasts, and how long it is known that its process has died, in milliseconds. */
+const claimMs = 3_600_000;
+/** Bytes of answers that the store did not take. */
+const maxOwnAnswers = 64 * 1024 * 1024;
 
-export const readAnswer = (operation: OperationName, answer: WrittenAnswer): Answer => ({
-  ...answer,
-  value: responseSchemas[operation].parse(answer.raw),
-});
+/**
+ * The answers of all replicas, and their calls in progress. A call is one document: a replica that claims it knows that
+ * nobody has put its answer since, and one that waits for another finds the answer there. What the store does not take
+ * is kept by this replica alone.
+ */
+export function sharedAnswers(shared: Shared, { ttl, now }: Pick<MemoryStateOptions, 'ttl' | 'now'>): AnswerCache {
+  const { documents, store, presence, retries, keyOf } = shared;
+  const own = memoryAnswers({ maxBytes: maxOwnAnswers, ttl, now });
+  const keyFor = (tenantId: string, name: string) => keyOf(tenantId, 'answer', name);
+  const keyOfGroup = (tenantId: string, group: string) => keyOf(tenantId, 'removed', group);
+  /** @param time by the clock of the store */
+  const answerIn = (doc: StoredCall | undefined, time: number): CachedAnswer | undefined => {
+    const age = time - (doc?.kept?.at ?? Number.NEGATIVE_INFINITY);
+    if (doc?.kept === undefined || Math.abs(age) >= ttl) return undefined;
+    const { operation, answer } = doc.kept;
+    const read = responseSchemas[operation].safeParse(answer.raw);
+    return read.success ? { answer: { ...answer, value: read.data }, at: now() - age } : undefined;
+  };
+
+  const get = async (tenantId: string, name: string): Promise<CachedAnswer | undefined> => {
+    const key = keyFor(tenantId, name);
+    const seen = await documents.read<StoredCall>(key).catch(() => undefined);
+    // While the store is away, what was read there before still counts.
+    const known = seen ?? documents.known<StoredCall>(key);
+    const found = known && answerIn(known.doc, known.now + ('ageMs' in known ? known.ageMs : 0));
+    const kept = await own.get(tenantId, name);
+    return kept && kept.at >= (found?.at ?? 0) ? kept : found;
+  };
+
+  const claim = async (call: Call, name: string | undefined, request: ClaimRequest): Promise<Claim> => {
+    if (name === undefined || !store.isUp()) return own.claim(call, name, request);
+    const { tenantId, operation, signal } = call;
+    const { after = Number.NEGATIVE_INFINITY, onLost } = request;
+    const [id, key] = [randomUUID(), keyFor(tenantId, name)];
+    let isOpen = true;
+    const end = async (next = withoutClaim) => {
+      if (!isOpen) return;
+      isOpen = false;
+      const change = (doc: StoredCall | undefined) => ({
+        ...(doc?.running?.id === id && { next: next(doc), ttlMs: Math.max(ttl, claimMs) }),
+        result: undefined,
+      });
+      await retries.do(() => documents.update<StoredCall, void>(key, change));
+    };
+    const put = async (cached: CachedAnswer) => {
+      const { value, ...answer } = cached.answer;
+      const isTaken =
+        !store.isTight() &&
+        (await documents
+          .write<StoredCall>(key, (at) => ({ kept: { operation: operation.name, answer, at } }), ttl)
+          .then(() => true)
+          .catch(() => false));
+      if (isTaken) own.forget(tenantId, name);
+      else own.put(tenantId, name, cached);
+      if (isTaken) isOpen = false;
+      await end();
+    };
+    const granted: Claim = { kind: 'granted', put, forget: () => end(() => null), end: () => end() };
+    try {
+      for (let awaited: string | undefined; ; ) {
+        const step = await documents.update<StoredCall, Step>(key, (doc, time, version) => {
+          const { kept, running, lost } = doc ?? {};
+          const found = answerIn(doc, time);
+          if (found && found.at > after) return { result: { kind: 'found', found } };
+          if (running && running.id !== id && presence.isDead(running.owner, running.at))
+            return { next: { kept, lost: running.id }, ttlMs: claimMs, result: { kind: 'lost', id: running.id } };
+          if (running && running.id !== id) return { result: { kind: 'waits', id: running.id, version } };
+          if (awaited !== undefined && lost === awaited) return { result: { kind: 'lost', id: lost } };
+          const next = { ...(found && { kept }), lost, running: { id, owner: presence.id, at: time } };
+          return { next, ttlMs: Math.max(ttl, claimMs), result: { kind: 'granted' } };
+        });
+        if (step.kind === 'found') return step;
+        if (step.kind === 'granted') return granted;
+        if (step.kind === 'lost') {
+          await onLost(step.id);
+          return { kind: 'lost' };
+        }
+        awaited = step.id;
+        await documents.changed(key, step.version, signal);
+      }
+    } catch {
+      // The claim may still have been granted.
+      if (!signal.aborted) return granted;
+      void end();
+      throw abortedError(signal, false);
+    }
+  };
+
+  return {
+    get,
+    claim,
+    nameOf: async (tenantId, { group, fingerprint }) => {
+      if (group === undefined) return fingerprint;
+      const mark = await documents.read(keyOfGroup(tenantId, group)).catch(() => undefined);
+      return mark && `${mark.version} ${fingerprint}`;
+    },
+    forgetGroup: (tenantId, group) =>
+      retries.do(() => documents.write(keyOfGroup(tenantId, group), () => ({}), markTtlMs)),
+  };
+}
+
+type Step =
+  | Extract<Claim, { kind: 'found' }>
+  | { kind: 'granted' }
+  | { kind: 'waits'; id: string; version: string }
+  | { kind: 'lost'; id: string };
+
+const withoutClaim = ({ kept, lost }: StoredCall): StoredCall | null => (kept || lost ? { kept, lost } : null);

@@ -23,9 +23,9 @@ const day = 86_400_000;
 const knownLeases = { maxSize: 10_000, sizeCalculation: () => 1, ttl: 28 * day, ttlResolution: 60_000 };
 /** How old an account may be that estimates are made from, in milliseconds: a tool call asks several times. */
 const goodEnoughMs = 200;
-/** The same for answers that cost nothing: how long until they are counted, and for how many tenants. */
-const writtenBehindMs = 1000;
-const maxWrittenBehind = 10_000;
+/** The same for answers that cost nothing, and for how many tenants they are counted. */
+const savedEstimateMs = 1000;
+const maxSaved = 10_000;
 
 export interface StoreLedgerOptions {
   documents: Pick<Documents, 'known' | 'update' | 'changed'>;
@@ -80,24 +80,13 @@ export function storeLedger(options: StoreLedgerOptions): CreditLedger {
     return changed;
   };
 
-  /** Answers that cost nothing, which the store does not know of yet. */
-  const saved = new Map<string, { calls: number; credits: number }>();
-  const withSaved = (tenantId: string, account?: Account): CreditAccount => {
-    const more = account && !isUnknown(account) ? saved.get(tenantId) : undefined;
-    return creditAccount(account, more);
-  };
-  const writeSaved = async () => {
-    for (const [tenantId, { calls, credits }] of saved) {
-      saved.delete(tenantId);
-      await change(tenantId, (account) => {
-        // Keys that somebody made up take no room.
-        if (isUnknown(account)) return [undefined, false];
-        account.savedCalls += calls;
-        account.savedCredits += credits;
-        return [undefined, true];
-      }).catch(() => {});
-    }
-  };
+  /** The answers of this process that cost nothing. */
+  const saved = new LRUCache<string, { calls: number; credits: number }>({
+    maxSize: maxSaved,
+    sizeCalculation: () => 1,
+  });
+  const withSaved = (tenantId: string, account?: Account): CreditAccount =>
+    creditAccount(account, account && !isUnknown(account) ? saved.get(tenantId) : undefined);
 
   const read = async (tenantId: string): Promise<CreditAccount> =>
     withSaved(tenantId, (await change(tenantId, () => [undefined, false])).account);
@@ -174,11 +163,9 @@ export function storeLedger(options: StoreLedgerOptions): CreditLedger {
       await settleOnce(tenantId, id, settlement, lease !== undefined);
     },
     saved: async (tenantId, credits) => {
-      const before = saved.get(tenantId) ?? { calls: 0, credits: 0 };
-      if (saved.size === 0) setTimeout(writeSaved, writtenBehindMs).unref();
-      if (saved.size < maxWrittenBehind)
-        saved.set(tenantId, { calls: before.calls + 1, credits: before.credits + credits });
-      return estimate(tenantId, writtenBehindMs);
+      const before = saved.get(tenantId) ?? nothingSaved;
+      saved.set(tenantId, { calls: before.calls + 1, credits: before.credits + credits });
+      return estimate(tenantId, savedEstimateMs);
     },
     readBalance: async (tenantId, credits) =>
       change(tenantId, (account, now) => [readBalance(account, credits, now), true]).then(
@@ -197,8 +184,6 @@ export interface Account {
   calls: number;
   paidAt: number;
   remaining?: number;
-  savedCalls: number;
-  savedCredits: number;
   prices: string;
   balance?: BalanceReading;
   /** Leases that were ever given. */
@@ -230,8 +215,6 @@ const emptyAccount = (): Account => ({
   uncertain: 0,
   calls: 0,
   paidAt: 0,
-  savedCalls: 0,
-  savedCredits: 0,
   prices: noPrices,
   number: 0,
   leases: {},
@@ -252,11 +235,9 @@ function lifetimeOf(account: Account): number {
 
 const open = ({ leases }: Account) => Object.values(leases).filter(({ booked }) => booked === undefined);
 
-/**
- * @param saved what is to be added to the account. In Node 20, fields behind a spread would take longer than all of
- * this.
- */
-export function creditAccount(account = emptyAccount(), saved = { calls: 0, credits: 0 }): CreditAccount {
+const nothingSaved = { calls: 0, credits: 0 };
+
+export function creditAccount(account = emptyAccount(), saved = nothingSaved): CreditAccount {
   const { spent, uncertain, calls, remaining, prices, day } = account;
   const leases = open(account);
   return {
@@ -264,8 +245,8 @@ export function creditAccount(account = emptyAccount(), saved = { calls: 0, cred
     uncertain,
     calls,
     remaining,
-    savedCalls: account.savedCalls + saved.calls,
-    savedCredits: account.savedCredits + saved.credits,
+    savedCalls: saved.calls,
+    savedCredits: saved.credits,
     reserved: leases.reduce((sum, { credits }) => sum + credits, 0),
     paidInFlight: leases.filter(({ paid }) => paid).length,
     prices: pricesIn(prices),

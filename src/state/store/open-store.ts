@@ -6,8 +6,7 @@ import { type ExportStore, sharedExports } from '../exports.ts';
 import { sharedKeys, sharedRejectedKeys } from '../keys.ts';
 import type { State } from '../ports.ts';
 import { type Turns, turnsOver } from '../turns.ts';
-import { type Removals, removalsIn, sharedAnswers } from './answers.ts';
-import { storeClaims } from './claims.ts';
+import { sharedAnswers } from './answers.ts';
 import { type CopyLimits, StoreDatasets } from './datasets.ts';
 import { Documents } from './documents.ts';
 import { GuardedStore, type StateLog, type StoreDriver } from './guarded-store.ts';
@@ -16,7 +15,6 @@ import { beatMs, Presence } from './presence.ts';
 import { Retries, type Shared } from './retries.ts';
 import { createSeal } from './seal.ts';
 
-const _day = 86_400_000;
 const MB = 1024 * 1024;
 /** How long a start waits for the store, in milliseconds. */
 const startMs = 1000;
@@ -54,12 +52,7 @@ export async function openStoreState({ driver, secret, baseUrl, log, now }: Stor
     return ['ad-library:2', `{${tag}}`, kind, ...(parts.length > 0 ? [seal.name(kind, ...parts)] : [])].join(':');
   };
   const retries = new Retries(maxWaiting);
-  const removals = removalsIn(documents, keyOf);
-  const shared: Shared = {
-    ...{ store, seal, documents, presence, retries, keyOf },
-    stampOf: removals.stampOf,
-    warn: log.warn,
-  };
+  const shared: Shared = { store, seal, documents, presence, retries, keyOf, warn: log.warn };
   const tick = () => {
     if (!store.isUp()) return;
     void presence.beat().catch(() => {});
@@ -74,7 +67,7 @@ export async function openStoreState({ driver, secret, baseUrl, log, now }: Stor
     now: () => store.now(),
     isUp: () => store.isUp(),
     problem: () => (store.isUp() ? presence.problem(store.now()) : 'state unavailable'),
-    state: (options) => sharedState(shared, removals, options),
+    state: (options) => sharedState(shared, options),
     datasets: (limits) => new StoreDatasets(shared, limits),
     exports: (clock) => sharedExports(shared, clock),
     turns: () => turnsOver({ ...shared, keyOf: (name) => keyOf(name, 'turn') }),
@@ -109,13 +102,12 @@ function reach({ driver, secret, log, now }: Omit<StoreStateOptions, 'baseUrl'>)
   return { seal, store, documents, presence };
 }
 
-function sharedState(shared: Shared, removals: Removals, options: MemoryStateOptions): State {
+function sharedState(shared: Shared, options: MemoryStateOptions): State {
   const ownCursorsOf = memoryCursors(options.now);
   return {
     ledger: storeLedger({ ...shared, keyOf: (tenantId) => shared.keyOf(tenantId, 'account') }),
-    claims: storeClaims(shared),
-    answers: sharedAnswers(shared, removals, options),
-    windows: sharedWindows(shared, options.now),
+    answers: sharedAnswers(shared, options),
+    windows: sharedWindows(shared, options.elapsed),
     cursorsOf: (tenantId) => sharedCursors(shared, tenantId, ownCursorsOf(tenantId)),
     rejectedKeys: sharedRejectedKeys(shared),
   };

@@ -17,8 +17,6 @@ export interface Shared {
   retries: Retries;
   /** The name of a document or collection. All of a tenant have the same hash tag. */
   keyOf(tenantId: string, kind: string, ...parts: readonly string[]): string;
-  /** A stamp that differs before and after a removal of the answers of a group. */
-  stampOf(tenantId: string, group: string | undefined): Promise<string>;
   warn(message: string, fields?: Record<string, unknown>): void;
 }
 
@@ -30,20 +28,17 @@ interface Waiting {
   work: () => Promise<unknown>;
   giveUp: (error: unknown) => void;
   bytes: number;
-  size: number;
 }
 
 interface RetryOptions {
   /** Bytes of memory that it takes while it waits. */
   bytes?: number;
-  /** The bytes by which it is ordered: what writes least is tried first. By default `bytes`. */
-  size?: number;
   /** Runs if trying again is in vain, or if there is no room for waiting. */
   giveUp?(error: unknown): void;
 }
 
 /** The size of most waiting work, and the share of the room that is reserved for it: settlements and rejected keys. */
-export const smallBytes = 1000;
+const smallBytes = 1000;
 const partForSmall = 0.25;
 /** Attempts of a round that may fail: some work may be refused that holds up nothing else. */
 const maxFailed = 3;
@@ -66,14 +61,14 @@ export class Retries {
    * that.
    */
   async do(work: () => Promise<unknown>, options: RetryOptions = {}): Promise<void> {
-    const { bytes = smallBytes, size = bytes, giveUp = () => {} } = options;
+    const { bytes = smallBytes, giveUp = () => {} } = options;
     try {
       await work();
     } catch (error) {
       const room = bytes > smallBytes ? (1 - partForSmall) * this.#maxBytes : this.#maxBytes;
       if (!isAway(error) || this.#bytes + bytes > room) return giveUp(error);
       this.#bytes += bytes;
-      this.#waiting.add({ work, giveUp, bytes, size });
+      this.#waiting.add({ work, giveUp, bytes });
     }
   }
 
@@ -90,7 +85,7 @@ export class Retries {
 
   async #runAll(): Promise<void> {
     let failed = 0;
-    for (const one of [...this.#waiting].sort((left, right) => left.size - right.size)) {
+    for (const one of [...this.#waiting].sort((left, right) => left.bytes - right.bytes)) {
       try {
         await one.work();
       } catch (error) {

@@ -1,44 +1,32 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { setImmediate } from 'node:timers/promises';
+import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { Call } from '../../../src/api/call.ts';
-import { operations } from '../../../src/api/operations.ts';
 import type { Dataset } from '../../../src/state/dataset.ts';
-import type { CallClaims, Claim, ItemChange } from '../../../src/state/ports.ts';
+import type { ItemChange } from '../../../src/state/ports.ts';
 import { openStoreState } from '../../../src/state/store/open-store.ts';
-import { gateOf } from '../../support/gate.ts';
 import { until } from '../../support/http.ts';
 import { StoreNetwork } from '../../support/store-network.ts';
 import { describeEveryStore } from '../../support/stores.ts';
 import { add, lastStep } from '../add-items.ts';
-import { answersSuite, ttl } from '../answers-suite.ts';
+import { answersSuite, callOf, claimOf, put, ttl } from '../answers-suite.ts';
 import { cursorsSuite } from '../cursors-suite.ts';
 import { datasetSuite } from '../dataset-suite.ts';
 import { exportFile, exportsSuite } from '../exports-suite.ts';
 import { ledgerSuite } from '../ledger-suite.ts';
 import { ownRecordsSuite } from '../own-records-suite.ts';
 
-const callOf = (signal = new AbortController().signal): Call => ({
-  ...{ operation: operations.getAd, path: { adId: '1' }, query: {}, apiKey: 'k', tenantId: 't', signal },
-  fingerprint: '["getAd",{"adId":"1"},{},null]',
-});
 const answer = {
   value: { id: '1' },
   raw: { id: '1' },
   receipt: { charged: 1, remaining: 9, cached: false, requestId: 'r' },
 };
-const name = { fingerprint: callOf().fingerprint, group: 'a group' };
-const nameOfAd = (adId: string) => ({ fingerprint: JSON.stringify(['getAd', { adId }, {}, null]), group: undefined });
+const group = 'a group';
+const ofAd = 'an ad';
 const tooDeep = JSON.parse('['.repeat(200_000) + ']'.repeat(200_000));
 const unavailable = { failure: { kind: 'unavailable' } };
 const noise = (bytes: number) => randomBytes(bytes / 2).toString('hex');
 const idsIn = async (dataset: Dataset) => (await dataset.contents()).ads.map(({ id }) => id).toSorted();
 const never = () => new AbortController().signal;
-
-function granted(claim: Claim) {
-  if (claim.kind !== 'granted') throw new Error(`the claim is ${claim.kind}`);
-  return claim;
-}
 
 describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
   /** One more replica of those that serve the same service. */
@@ -50,13 +38,20 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
       log: { error: () => {}, warn: (message) => void warned.push(message), info: () => {} },
     });
     onTestFinished(() => replica.close());
-    const state = replica.state({ ttl, now: Date.now });
+    const clocks = { now: Date.now, elapsed: Date.now };
+    const state = replica.state({ ttl, ...clocks });
     const datasets = replica.datasets();
     const exports = replica.exports(Date.now).of('t');
-    const claim = (call = callOf()) => (state.claims as CallClaims).claim(call, async () => {});
     const dataset = (tenantId = 't') => datasets.of({ tenantId, apiKey: 'k' });
+    const claim = (signal = never()) => state.answers.claim(callOf('t', signal), ofAd, { onLost: async () => {} });
+    const find = async () => (await state.answers.get('t', ofAd))?.answer.raw;
+    /** Asks again, whatever is there. */
     const store = async (raw: unknown) =>
-      (await state.answers.begin('t', name)).store({ answer: { ...answer, raw }, at: Date.now() });
+      (await claimOf(state.answers, ofAd)).put({ answer: { ...answer, raw }, at: Date.now() });
+    const isListKept = async () => {
+      const list = await state.answers.nameOf('t', { fingerprint: '["getAd",{"id":"a list"}]', group });
+      return list !== undefined && (await state.answers.get('t', list)) !== undefined;
+    };
     const own = async () => (await dataset()).own;
     /** Does something while the store is like that. */
     const during = async <Result>(what: StoreNetwork['state'], work: () => Promise<Result>): Promise<Result> => {
@@ -67,7 +62,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
       return done;
     };
     return {
-      ...{ ...replica, ...state, network, warned, claim, dataset, store, own, during },
+      ...{ ...replica, ...state, network, warned, claim, find, isListKept, dataset, store, own, during },
       openExports: replica.exports,
       exports,
     };
@@ -78,14 +73,6 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
   };
   type Joined = Awaited<ReturnType<typeof join>>;
   const two = async () => (await several(2)) as [Joined, Joined];
-  /** Resolves when it waits for a call of another replica, and has noted that. */
-  async function awaited({ network, claim }: Joined): Promise<{ outcome: Promise<Claim> }> {
-    const before = network.ttlMs.length;
-    const outcome = claim();
-    await until(() => network.ttlMs.length > before);
-    return { outcome };
-  }
-
   describe('answers', () =>
     answersSuite(async () => {
       const { network, state } = await join();
@@ -93,7 +80,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
       const pass = async (ms: number) => {
         network.ahead += ms;
       };
-      return { answers: state({ ttl, now }).answers, now, pass };
+      return { answers: state({ ttl, now, elapsed: now }).answers, now, pass };
     }));
   describe('accounts', () =>
     ledgerSuite(async () => {
@@ -114,14 +101,14 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
     async (what) => {
       const [one, other] = await two();
       const cursorState = { searchParams: { query: 'tea' } };
-      await one.store(answer.raw);
-      expect(await other.answers.get('t', name)).toMatchObject({ answer });
+      await put(one.answers, { id: 'a list', group, cached: { answer, at: Date.now() } });
+      expect(await other.isListKept()).toBe(true);
       await add(await one.dataset(), 1, { id: 'before' });
       const { uri } = await exportFile(one.exports, 'x.csv', noise(600_000));
-      const claim = granted(await one.claim());
-      const { outcome } = await awaited(other);
+      const claim = await claimOf(one.answers, ofAd);
+      const waiting = other.claim();
 
-      await one.during(what, () => claim.end({ answer }));
+      await one.during(what, () => claim.end());
       await one.during(what, async () => {
         const dataset = await one.dataset();
         await expect(add(dataset, 2, { id: 'during' })).rejects.toMatchObject(unavailable);
@@ -138,18 +125,17 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
         await expect(exportFile(one.exports, 'y.csv', 'y')).rejects.toMatchObject(unavailable);
       });
       await one.during(what, async () => {
-        expect(await one.answers.get('t', name)).toBeUndefined();
-        await one.answers.invalidate('t', name.group);
+        expect(await one.isListKept()).toBe(false);
+        await one.answers.forgetGroup('t', group);
       });
       await one.during(what, async () => {
         await one.rejectedKeys.add('t');
         expect(await one.rejectedKeys.has('t')).toBe(true);
       });
 
-      expect(await outcome).toMatchObject({ kind: 'ended', outcome: { answer } });
+      expect(await waiting).toMatchObject({ kind: 'granted' });
       await expect.poll(() => other.rejectedKeys.has('t')).toBe(true);
-      await expect.poll(() => other.answers.get('t', name)).toBeUndefined();
-      expect(await one.answers.get('t', name)).toBeUndefined();
+      for (const { isListKept } of [one, other]) await expect.poll(isListKept).toBe(false);
       await expect.poll(() => other.cursorsOf('t').recall('@1')).toEqual(cursorState);
       for (const { dataset } of [one, other]) {
         await expect.poll(async () => (await (await dataset()).contents()).gatherings).toHaveLength(1);
@@ -160,33 +146,58 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
     },
   );
 
-  describe('claims', () => {
-    test('that were granted though nobody heard of it end with their call', async () => {
-      const [one, other] = await two();
-      const claim = granted(await one.during('answers are lost', () => one.claim()));
-      const waiting = other.claim();
-      await claim.end({ answer });
-      expect((await waiting).kind).not.toBe('lost');
-    });
+  test('one replica sends a call, and who waits for it finds its answer, also where a fresh one is asked for', async () => {
+    const [one, other] = await two();
+    const claim = await claimOf(one.answers, ofAd);
+    const fresh = { after: Date.now() - 1, onLost: async () => {} };
+    const waiting = [other.claim(), other.answers.claim(callOf(), ofAd, fresh)];
+    await wait(10);
+    await claim.put({ answer, at: Date.now() });
+    for (const each of await Promise.all(waiting))
+      expect(each).toMatchObject({ kind: 'found', found: { answer: { raw: answer.raw } } });
+    await other.store({ id: '1', is: 'fresh' });
+    expect(await one.find()).toEqual({ id: '1', is: 'fresh' });
+  });
 
-    test('of a caller who left meanwhile are not kept', async () => {
-      const [one, other] = await two();
-      const caller = new AbortController();
-      await one.during('answers are lost', async () => {
-        const claim = one.claim(callOf(caller.signal));
-        caller.abort();
-        await expect(claim).rejects.toThrow();
-      });
-      expect(await other.claim()).toMatchObject({ kind: 'granted' });
+  test('a claim that was granted though nobody heard of it ends with its call, and at once if its caller has left', async () => {
+    const [one, other] = await two();
+    const unheard = await one.during('answers are lost', () => one.claim());
+    const waiting = other.claim();
+    if (unheard.kind === 'granted') await unheard.end();
+    const next = await waiting;
+    if (next.kind !== 'granted') throw new Error(next.kind);
+    await next.end();
+    const caller = new AbortController();
+    await one.during('answers are lost', async () => {
+      const claim = one.claim(caller.signal);
+      caller.abort();
+      await expect(claim).rejects.toThrow();
     });
+    expect(await other.claim()).toMatchObject({ kind: 'granted' });
+  });
 
-    test('whose answer is nested too deep to be handed over end, so that those who wait make the call', async () => {
-      const [one, other] = await two();
-      const claim = granted(await one.claim());
-      const { outcome } = await awaited(other);
-      await claim.end({ answer: { ...answer, raw: tooDeep } });
-      expect(await outcome).toMatchObject({ kind: 'granted' });
-    });
+  test.each([
+    ['there is little room', { isTight: true }, answer.raw],
+    ['it is away', { state: 'away' as const }, answer.raw],
+    ['it is nested too deep', {}, tooDeep],
+  ])('an answer that the store does not take (%s) is kept by its replica alone', async (_, problem, raw) => {
+    const [one, other] = await two();
+    await one.store({ id: '1', is: 'before' });
+    Object.assign(one.network, problem);
+    // Clocks tell milliseconds.
+    await wait(20);
+    await one.store(raw);
+    expect(await one.find()).toBe(raw);
+    one.network.state = 'fine';
+    await until(() => one.isUp());
+    expect(await one.find()).toBe(raw);
+    expect(await other.find()).toEqual({ id: '1', is: 'before' });
+    one.network.isTight = false;
+    await wait(20);
+    await other.store({ id: '1', is: 'after' });
+    for (const { find } of [one, other]) expect(await find()).toEqual({ id: '1', is: 'after' });
+    await other.ledger.settle('t', { charged: 1, uncertain: 0, isPaidAnswer: true });
+    expect(await one.ledger.read('t')).toMatchObject({ spent: 1 });
   });
 
   test('turns that one waits for in vain are busy, and take nobody with them', async () => {
@@ -227,19 +238,6 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
   });
 
   describe('with little room', () => {
-    test('answers are kept by each replica alone, so that spending finds some', async () => {
-      const [one, other] = await two();
-      one.network.isTight = true;
-      await one.store(answer.raw);
-      expect(await other.answers.get('t', name)).toBeUndefined();
-      const ofAd = { ...name, group: undefined };
-      await (await one.answers.begin('t', ofAd)).store({ answer, at: Date.now() });
-      expect(await one.answers.get('t', ofAd)).toMatchObject({ answer });
-      expect(await other.answers.get('t', ofAd)).toBeUndefined();
-      await other.ledger.settle('t', { charged: 1, uncertain: 0, isPaidAnswer: true });
-      expect(await one.ledger.read('t')).toMatchObject({ spent: 1 });
-    });
-
     test("a person's own records can be taken away, but not grow", async () => {
       const { own: open, network } = await join();
       const own = await open();
@@ -314,47 +312,6 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
     });
   }
 
-  test('lists of collections that are nested too deep are not kept, and fail nobody', async () => {
-    const one = await join();
-    await one.store(tooDeep);
-    expect(await one.answers.get('t', name)).toBeUndefined();
-  });
-
-  test('what is paid for while the store is away is kept by that replica, and handed on unless there is something newer', async () => {
-    const [one, other] = await two();
-    const ofAd = { ...name, group: undefined };
-    let order = 0;
-    const store = async ({ answers }: Joined, said: string) => {
-      const sent = { ...answer, raw: { id: '1', said }, order: ++order };
-      await (await answers.begin('t', ofAd)).store({ answer: sent, at: Date.now() });
-    };
-    const saidBy = async ({ answers }: Joined, tenantId = 't') =>
-      (await answers.get(tenantId, ofAd))?.answer.raw as { said: string } | undefined;
-    await store(one, 'before');
-    await one.during('away', async () => {
-      await store(one, 'meanwhile');
-      // A list of a collection may have been changed through another replica.
-      await one.store(answer.raw);
-      expect(await one.answers.get('t', name)).toBeUndefined();
-      expect(await saidBy(one)).toMatchObject({ said: 'meanwhile' });
-      expect(await saidBy(one, 'other')).toBeUndefined();
-    });
-    expect(await saidBy(one)).toMatchObject({ said: 'meanwhile' });
-    // It is handed on, unless another replica has a newer one.
-    await expect.poll(() => saidBy(other)).toMatchObject({ said: 'meanwhile' });
-    await one.during('away', async () => {
-      await store(one, 'older');
-      await store(other, 'after');
-      await one.cursorsOf('t').remember('@1', { searchParams: {} });
-    });
-    await expect.poll(() => other.cursorsOf('t').recall('@1')).toBeDefined();
-    for (const replica of [one, other]) expect(await saidBy(replica)).toMatchObject({ said: 'after' });
-    await one.during('away', () => store(one, 'again'));
-    expect(await saidBy(one)).toMatchObject({ said: 'again' });
-    await one.answers.remove('t', ofAd, { ...answer, order: ++order });
-    expect(await saidBy(one)).toBeUndefined();
-  });
-
   test('items that the store has no room for hold up no settlement', async () => {
     const [one, other] = await two();
     one.network.state = 'away';
@@ -384,37 +341,18 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
     },
   );
 
-  test('an answer that comes while the one before it is handed on stays', async () => {
-    const { answers, network } = await join();
-    const ofAd = { ...name, group: undefined };
-    const store = async (order: number) =>
-      (await answers.begin('t', ofAd)).store({ answer: { ...answer, order }, at: Date.now() });
-    network.state = 'away';
-    await store(1);
-    const [written, heard] = [gateOf(), gateOf()];
-    network.onWritten = (key) => {
-      if (!key.includes(':answer:')) return;
-      written.open();
-      return heard.opened;
-    };
-    network.state = 'fine';
-    await written.opened;
-    network.isTight = true;
-    await store(2);
-    heard.open();
-    await setImmediate();
-    expect(await answers.get('t', ofAd)).toMatchObject({ answer: { order: 2 } });
-  });
-
-  test('answers end no later, and are never of the future, where the clock of the store is set back', async () => {
-    const { answers, network, store } = await join();
+  test('an answer ends where the clock of the store is set by more than its lifetime, whichever way', async () => {
+    const { find, network, store } = await join();
     await store(answer.raw);
-    network.ahead = -1000;
-    expect((await answers.get('t', name))?.at).toBeLessThanOrEqual(Date.now());
-    network.ahead = -86_400_000;
-    expect(await answers.get('t', name)).toBeUndefined();
-    network.state = 'away';
-    expect(await answers.get('t', { ...name, group: undefined })).toBeUndefined();
+    for (const [ahead, isFound] of [
+      [1000 - ttl, true],
+      [-ttl - 1000, false],
+      [ttl - 5000, true],
+      [ttl + 1000, false],
+    ] as const) {
+      network.ahead = ahead;
+      expect([ahead, (await find()) !== undefined]).toEqual([ahead, isFound]);
+    }
   });
 
   test('the last 50 exports of a key stay, and one that lost a part is no longer there, and says so', async () => {
@@ -446,35 +384,6 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
     expect(await one.ledger.read('t')).toMatchObject({ spent: 2, calls: 2 });
     after(60);
     for (const { ledger } of replicas) expect(await ledger.read('t')).toMatchObject({ spent: 0, calls: 0 });
-  });
-
-  test('answers of the future count where the clock of the store was set back a little, and no longer', async () => {
-    const { network, state } = await join();
-    const { answers } = state({ ttl: 86_400_000, now: Date.now });
-    const ofAd = { ...name, group: undefined };
-    await (await answers.begin('t', ofAd)).store({ answer, at: Date.now() });
-    network.ahead = -50_000;
-    expect(await answers.get('t', ofAd)).toMatchObject({ answer });
-    network.ahead = -70_000;
-    expect(await answers.get('t', ofAd)).toBeUndefined();
-  });
-
-  test('answers that are removed while the store is away are removed once it is back, and newer ones are not', async () => {
-    const [one, other] = await two();
-    const [older, newer] = [nameOfAd('older'), nameOfAd('newer')];
-    const store = async ({ answers }: Joined, adName: typeof older, order: number) =>
-      (await answers.begin('t', adName)).store({ answer: { ...answer, order }, at: Date.now() });
-    for (const adName of [older, newer]) await store(other, adName, 1);
-    await one.answers.get('t', older);
-    await one.during('away', async () => {
-      for (const adName of [newer, older]) await one.answers.remove('t', adName, { ...answer, order: 2 });
-      expect(await one.answers.get('t', older)).toBeUndefined();
-      await store(other, newer, 3);
-    });
-    for (const { answers } of [one, other]) {
-      await expect.poll(() => answers.get('t', older)).toBeUndefined();
-      expect(await answers.get('t', newer)).toMatchObject({ answer: { order: 3 } });
-    }
   });
 
   describe('datasets', () => {
