@@ -1,5 +1,4 @@
 import { setMaxListeners } from 'node:events';
-import { uptime } from 'node:os';
 import about from '../package.json' with { type: 'json' };
 import type { Call, Connection } from './api/call.ts';
 import type { Caller, Credentials } from './api/client.ts';
@@ -54,24 +53,8 @@ export interface AppOptions extends Omit<CallsOptions, 'upstream'> {
   fetch?: Fetch | undefined;
 }
 
-/**
- * The shortest sleep of a machine that counts, in milliseconds: on most systems `performance.now` does not count sleep.
- * A smaller difference is inaccuracy of the clocks.
- */
-const minSleepMs = 5000;
-const sleep = { ms: 0, lead: Number.NaN, comparedAt: Number.NEGATIVE_INFINITY };
-
-/** Milliseconds of a clock that only goes on, whatever happens to the time of day. */
-export function elapsed(): number {
-  const awake = performance.now();
-  if (awake - sleep.comparedAt > 1000) {
-    sleep.comparedAt = awake;
-    const lead = uptime() * 1000 - awake;
-    if (Number.isNaN(sleep.lead)) sleep.lead = lead;
-    if (lead - sleep.lead > sleep.ms + minSleepMs) sleep.ms = lead - sleep.lead;
-  }
-  return Math.round(awake + sleep.ms);
-}
+/** A monotonic clock, in milliseconds. */
+export const elapsed = (): number => Math.round(performance.now());
 
 type DemoParts = Pick<AppOptions, 'now' | 'log' | 'mediaUrl'>;
 

@@ -10,7 +10,7 @@ import { openShared } from './replica-state.ts';
 
 /**
  * Serves MCP over HTTP. Closing it answers the calls in progress, within the deadline.
- * @param ways to the web and to a clock that only goes on; by default those of this machine
+ * @param ways to the web and to a monotonic clock; by default those of this machine
  */
 export async function serveHttp(
   config: Config,

@@ -64,7 +64,7 @@ export interface MeterOptions {
   openLedger(): CreditLedger;
   /** How long a tool call may take, in milliseconds. */
   timeoutMs: number;
-  /** A clock that only goes on. */
+  /** A monotonic clock, in milliseconds. */
   now: () => number;
 }
 

@@ -69,9 +69,8 @@ const maxOfOneName = 10_000;
 interface ProcessExportsOptions {
   /** Where one person keeps files; undefined for memory. */
   folder?: string;
-  /** The time for readers, and one that only goes on. */
+  /** In milliseconds since the epoch. */
   now: () => number;
-  elapsed: () => number;
 }
 
 export const exportsFolder = (files: string): string => join(files, 'exports');
@@ -80,8 +79,8 @@ export const exportsFolder = (files: string): string => join(files, 'exports');
  * The files of this process: in memory, or in a folder that only its owner can read. In the folder, no file is
  * overwritten, and only a file that failed is removed.
  */
-export function processExports({ folder, now, elapsed }: ProcessExportsOptions): ExportStore {
-  const files = new TenantCache<ExportedFile>({ maxBytes: maxBytesInAll, ttl: exportTtl, now: elapsed });
+export function processExports({ folder, now }: ProcessExportsOptions): ExportStore {
+  const files = new TenantCache<ExportedFile>({ maxBytes: maxBytesInAll, ttl: exportTtl, now });
   let count = 0;
   return {
     of: (tenantId) => ({

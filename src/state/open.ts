@@ -29,7 +29,7 @@ export interface OpenStateOptions {
   shared: ReplicaState | undefined;
   /** In milliseconds since the epoch. */
   now: () => number;
-  /** A clock that only goes on. */
+  /** A monotonic clock, in milliseconds. */
   elapsed: () => number;
   /** The id of the key's user, as the service tells it. */
   userIdOf(caller: DatasetCaller): Promise<string | undefined>;
@@ -49,9 +49,9 @@ export function openState(options: OpenStateOptions): OpenState {
     };
   const state = memoryState({ ttl, ...clocks });
   if (options.folder === undefined)
-    return { ...state, datasets: new MemoryDatasets(), exports: processExports(clocks), turns: memoryTurns() };
+    return { ...state, datasets: new MemoryDatasets(), exports: processExports({ now }), turns: memoryTurns() };
   const folder = resolve(options.folder);
-  const exports = processExports({ folder: exportsFolder(folder), ...clocks });
+  const exports = processExports({ folder: exportsFolder(folder), now });
   const datasets =
     baseUrl === undefined ? new MemoryDatasets() : new FileDatasets({ folder, baseUrl, ...clocks, userIdOf, warn });
   const { dailyKey: apiKey } = options;

@@ -7,14 +7,14 @@ export interface TenantCacheOptions {
   maxBytesEach?: number;
   /** How long an entry lives, in milliseconds. */
   ttl: number;
-  /** A clock that only goes on. */
+  /** In milliseconds since the epoch. */
   now: () => number;
 }
 
 interface Entry<Value> {
   value: Value;
   bytes: number;
-  until: number;
+  at: number;
 }
 
 /** The overhead of an entry: its place in the cache, the entry, its name. Then the overhead of a tenant's cache. */
@@ -58,10 +58,10 @@ export class TenantCache<Value> {
    * @param bytes the caller's estimate; a value larger than a tenant's share is not stored
    */
   set(tenantId: string, name: string, { value, bytes }: { value: Value; bytes: number }): void {
-    const { maxBytes, maxBytesEach = maxBytes / 2, ttl, now } = this.#options;
+    const { maxBytes, maxBytesEach = maxBytes / 2, now } = this.#options;
     const sizeCalculation = (entry: Entry<Value>) => entry.bytes;
     const own = this.#tenants.get(tenantId) ?? new LRUCache({ maxSize: Math.floor(maxBytesEach), sizeCalculation });
-    own.set(name, { value, bytes: bytes + 2 * name.length + entryBytes, until: now() + ttl });
+    own.set(name, { value, bytes: bytes + 2 * name.length + entryBytes, at: now() });
     this.#resized(tenantId, own);
   }
 
@@ -78,8 +78,9 @@ export class TenantCache<Value> {
     this.#resized(tenantId, own);
   }
 
-  #isAlive({ until }: Entry<Value>): boolean {
-    return until > this.#options.now();
+  /** An entry from the future is as old as the clock was wrong. */
+  #isAlive({ at }: Entry<Value>): boolean {
+    return Math.abs(this.#options.now() - at) < this.#options.ttl;
   }
 
   /** Updates the size of a tenant's cache. The size of an entry is measured when the entry is set. */

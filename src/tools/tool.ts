@@ -194,7 +194,7 @@ export interface ToolContext extends CallerContext {
   tenantId: string;
   /** Milliseconds since the epoch. */
   now: number;
-  /** A clock that only goes on, and the deadline of the call. */
+  /** A monotonic clock, and the deadline of the call. */
   clock(): number;
   deadline: number;
   /** Aborts when the caller leaves or at the deadline. */

@@ -80,7 +80,7 @@ test('empties the dataset of a server that is running, which goes on', async () 
 
 test('leaves exported files, and says where they are', async () => {
   const folder = newFolder();
-  const exports = processExports({ folder: exportsFolder(folder), now: Date.now, elapsed: Date.now }).of('a');
+  const exports = processExports({ folder: exportsFolder(folder), now: Date.now }).of('a');
   for (const name of ['ads.csv', 'ads-methods.md'])
     await exports.create({ name, mimeType: 'text/csv', write: (take) => take(Buffer.from('mine')) });
   const { code, printed } = await clear(folder);

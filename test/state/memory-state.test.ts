@@ -37,11 +37,11 @@ describe('cursors', () => {
 });
 
 describe('exported files', () => {
-  exportsSuite('in memory', async () => processExports({ now: () => 1, elapsed: () => 1 }));
+  exportsSuite('in memory', async () => processExports({ now: () => 1 }));
 
   test('can be read for an hour', async () => {
     let now = 1;
-    const exports = processExports({ now: () => 1, elapsed: () => now }).of('a');
+    const exports = processExports({ now: () => now }).of('a');
     const { uri } = await exportFile(exports, 'x.csv', 'x');
     now += exportTtl - 1;
     expect(await exports.list()).toHaveLength(1);
@@ -52,7 +52,7 @@ describe('exported files', () => {
 
   const folder = temporaryFolder();
   test('are the last fifty of a folder, whichever of them were read', async () => {
-    const exports = processExports({ folder, now: () => 1, elapsed: () => 1 }).of('a');
+    const exports = processExports({ folder, now: () => 1 }).of('a');
     const written: string[] = [];
     for (let at = 0; at < 52; at++) {
       written.unshift((await exportFile(exports, 'x.csv')).uri);
@@ -122,7 +122,14 @@ describe('the cache of many tenants', () => {
     let time = 0;
     const store = open(100_000, () => time);
     store.set('t', 'old', { value: 1, bytes: 10 });
-    time = 1000;
+    for (const [now, isFound] of [
+      [-999, true],
+      [999, true],
+      [-1000, false],
+    ] as const) {
+      time = now;
+      expect(store.values('t')).toHaveLength(Number(isFound));
+    }
     expect(store.get('t', 'old')).toBeUndefined();
     store.set('t', 'huge', { value: 1, bytes: 100_000 });
     expect(store.get('t', 'huge')).toBeUndefined();

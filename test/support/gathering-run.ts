@@ -148,7 +148,7 @@ export class GatheringServers {
         this.#sharedState ??= memoryState({ ...limits, now: () => scene().service.time });
         return this.#sharedState;
       },
-      exports: (now) => processExports({ now, elapsed: now }),
+      exports: (now) => processExports({ now }),
       turns: () => ({
         take: async (name, signal) => {
           const end = await this.#turns.take(name, signal);

@@ -78,7 +78,7 @@ export interface ServerOptions {
 const sharedBy = (datasets: Datasets, now: () => number): Partial<ReplicaState> => ({
   ...{ now, isUp: () => true, close: () => {} },
   ...{ datasets: () => datasets, state: memoryState, turns: memoryTurns },
-  exports: () => processExports({ now, elapsed: now }),
+  exports: () => processExports({ now }),
 });
 
 export async function startServer({

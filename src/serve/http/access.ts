@@ -178,7 +178,7 @@ interface TriedKeys {
 interface CallerKeysOptions {
   /** 0 for no limit. */
   perMinute: number;
-  /** A clock that only goes on. */
+  /** A monotonic clock, in milliseconds. */
   now: () => number;
   known?: KnownKeys | undefined;
   tried?: TriedKeys | undefined;

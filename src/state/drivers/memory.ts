@@ -11,7 +11,7 @@ import { memoryOf, TenantCache, type TenantCacheOptions } from '../tenant-cache.
 import { type Turns, turnsOver } from '../turns.ts';
 
 interface MemoryDocumentsOptions {
-  /** A clock that only goes on. */
+  /** A monotonic clock, in milliseconds. */
   now: () => number;
   /** The most documents that may be lost: the oldest give way to new ones. */
   maxOthers: number;
@@ -79,7 +79,7 @@ export const memoryTurns = (): Turns =>
   turnsOver({ documents: new MemoryDocuments({ now: () => 0, maxOthers: 10_000, maxLasting: 0 }) });
 
 interface MemoryLedgerOptions {
-  /** A clock that only goes on. */
+  /** A monotonic clock, in milliseconds. */
   now: () => number;
   /** Remembered tenants who spent nothing. Bounded, because anybody can invent keys. */
   maxUnverified?: number;

@@ -34,7 +34,7 @@ interface Remembered<Doc> extends Known<Doc> {
 export interface DocumentsOptions {
   store: Pick<Store, 'read' | 'swap'>;
   seal: Pick<Seal, 'open' | 'close'>;
-  /** A clock of this process that only goes on. */
+  /** A monotonic clock of this process, in milliseconds. */
   elapsed(): number;
   /** Resolves after so many milliseconds. */
   wait(ms: number): Promise<void>;

@@ -43,7 +43,7 @@ export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
   #reaching: Promise<void> | undefined;
   /** When it last answered. */
   #answeredAt = 0;
-  /** By how much the clock of the store is ahead of the one that only goes on, and when they were compared. */
+  /** By how much the clock of the store is ahead of the monotonic one, and when they were compared. */
   #ahead: number;
   #comparedAt = Number.NEGATIVE_INFINITY;
 
