@@ -63,6 +63,8 @@ export interface Settlement {
   remaining?: number | undefined;
   /** The spending counts for longer, as if it had happened just now. */
   keeps?: true;
+  /** The call was answered without a charge, and the balance shows none yet: `uncertain` is what counts until then. */
+  isUnshown?: boolean;
   /** The prices with what was learned; the same ones if that is nothing new. */
   learn?(prices: Prices): Prices;
 }
@@ -74,6 +76,8 @@ export interface BalanceReading {
   explained: number;
   /** Leases up to this number began before the reading. */
   lease: number;
+  /** An answered call since then stated no charge, and the balance shows none yet. */
+  isUnshown?: boolean;
   /** In milliseconds since the epoch. */
   at: number;
 }
@@ -114,7 +118,10 @@ export interface CreditLedger {
   settle(tenantId: string, settlement: Settlement, lease?: Lease): Promise<void>;
   /** Records that the cache answered a call that would have cost so many credits. */
   saved(tenantId: string, credits: number): Promise<CreditAccount>;
-  /** Stores a reading of the balance, or removes it; returns the previous one. */
+  /**
+   * Stores a reading of the balance, or removes it; returns the previous one. A reading stays where a charge has yet to
+   * show and the balance is the same.
+   */
   readBalance(tenantId: string, credits: number | undefined): Promise<BalanceReading | undefined>;
 }
 

@@ -16,6 +16,7 @@ import {
   fits,
   type Lease,
   type ReserveRequest,
+  type Settlement,
   used,
 } from './ledger.ts';
 import {
@@ -300,7 +301,7 @@ async function settle({ limit, lease, paid, isMeasured }: Hold, call: Call, ende
   const answer = 'answer' in ended.outcome ? ended.outcome.answer : undefined;
   const charged = answer ? chargeOf(answer, paid) : chargeOfFailure(ended.outcome, paid);
   const isStated = charged !== 'unknown';
-  const uncertain = isStated ? 0 : await estimateCharge({ limit, lease, paid, isMeasured }, call, ended);
+  const estimate = isStated ? { uncertain: 0 } : await estimateCharge({ limit, lease, paid, isMeasured }, call, ended);
   // Only a call whose outcome is unknown may still be charged.
   if (isStated && isMeasured) await ledger.readBalance(account, undefined);
   const balance = operation.name === 'getCredits' ? (answer?.value as CreditStatusAnswer | undefined)?.credits : null;
@@ -308,7 +309,7 @@ async function settle({ limit, lease, paid, isMeasured }: Hold, call: Call, ende
     account,
     {
       charged: isStated ? charged : 0,
-      uncertain,
+      ...estimate,
       isPaidAnswer: answer !== undefined && operation.gated,
       remaining: answer?.receipt.remaining ?? balance ?? undefined,
       // The charge of a failure is a price, too, but for an unknown number of items.
@@ -335,17 +336,27 @@ function chargeOfFailure(outcome: Outcome, paid: boolean): number | 'unknown' {
   return (paid || chargeUnreadable) && mayBeCharged(error.failure) ? 'unknown' : 0;
 }
 
-/** A call without a stated charge counts as the highest charge of its operation, or as the change of the balance. */
-async function estimateCharge({ limit, lease, isMeasured }: Hold, call: Call, ended: Ended): Promise<number> {
+/**
+ * A call without a stated charge counts as the highest charge of its operation, or as the change of the balance. An
+ * answered one counts at least 1; if the balance shows nothing of a second one either, the rest of the budget.
+ */
+async function estimateCharge(
+  { limit, lease, isMeasured }: Hold,
+  call: Call,
+  ended: Ended,
+): Promise<Pick<Settlement, 'uncertain' | 'isUnshown'>> {
   const { ledger, budget } = limit;
   const account = await ledger.estimate(limit.account);
   const seen = maxPriceOf(account.prices, call.operation.name);
-  if (budget === undefined) return seen ?? 0;
-  if (seen !== undefined && !isMeasured) return Math.max(1, seen, lease?.credits ?? 0);
-  const change = isMeasured ? await balanceChange(limit, ended) : undefined;
-  if (change !== undefined) return Math.max(change, seen ?? 0);
+  if (budget === undefined) return { uncertain: seen ?? 0 };
+  if (seen !== undefined && !isMeasured) return { uncertain: Math.max(1, seen, lease?.credits ?? 0) };
+  const { change, isSecond } = (isMeasured && (await balanceChange(limit, ended))) || {};
+  const isUnshown = change === 0 && 'answer' in ended.outcome;
+  if (change !== undefined && !isUnshown) return { uncertain: Math.max(change, seen ?? 0) };
+  if (isUnshown && !isSecond) return { uncertain: Math.max(1, seen ?? 0), isUnshown };
   // Without any information, it counts as its maximum cost, or as the rest of the budget.
-  return maxCostOf(account.prices, call) ?? Math.max(1, budget - account.spent - account.uncertain);
+  const rest = Math.max(1, budget - account.spent - account.uncertain);
+  return { uncertain: maxCostOf(account.prices, call) ?? rest };
 }
 
 /** Records the balance before a call, and what late charges of an earlier call of unknown outcome have taken from it. */
@@ -362,17 +373,17 @@ async function recordBalance(measured: readonly Hold[], readBalance: () => Promi
 }
 
 /**
- * By how much the balance has fallen since before the call, without what other calls were charged; undefined if it
- * cannot be read. After a call without an answer, a reading without a change stays stored, because the charge may still
- * come.
+ * By how much the balance has fallen since before the call, without what other calls were charged, and whether an
+ * earlier charge has yet to show, too; undefined if it cannot be read. A reading without a change stays stored, because
+ * the charge may still come.
  */
-async function balanceChange({ ledger, account }: Limit, ended: Ended): Promise<number | undefined> {
+async function balanceChange({ ledger, account }: Limit, ended: Ended) {
   const credits = await ended.balanceAfter();
   const before = await ledger.readBalance(account, credits);
   if (before === undefined || credits === undefined) return undefined;
   const change = Math.max(0, before.credits - credits - before.explained);
-  if (change > 0 || 'answer' in ended.outcome) await ledger.readBalance(account, undefined);
-  return change;
+  if (change > 0) await ledger.readBalance(account, undefined);
+  return { change, isSecond: before.isUnshown === true };
 }
 
 /** Asks `GET /v1/credits` for the sake of another call. Undefined if there is no answer soon. */

@@ -66,6 +66,10 @@ test.for<[string, Case]>([
     },
   ]),
   [
+    'that neither an answer nor the balance shows counts at least 1, and a second one as the rest of the budget',
+    { creditBudget: 20, does: [found()], ends: 'ok ok credit_budget credit_budget', spent: spent(0, 20) },
+  ],
+  [
     'that never came costs the budget nothing, though nobody answered',
     { creditBudget: 3, does: [faults.resets], ends: 'network network network network network', spent: spent(0) },
   ],
@@ -104,6 +108,19 @@ test('a charge that comes after the call had failed is noticed before the next c
   await openings(own, 1);
   balance -= 30;
   expect(await openings(own, 2)).toEqual(['network', 'credit_budget']);
+});
+
+test('a charge that the balance shows later than the answer came counts once', async ({ upstream, start }) => {
+  const own = await start({ creditBudget: 30 });
+  upstream.does(found());
+  await openings(own, 1);
+  balance -= 5;
+  await openings(own, 1);
+  balance -= 5;
+  expect(await spentOf(own)).toMatchObject({ charged: 0, uncertain: 6 });
+  upstream.does(found(5));
+  expect(await openings(own, 1)).toEqual(['ok']);
+  expect(await spentOf(own)).toMatchObject({ charged: 5, uncertain: 10 });
 });
 
 test('where the balance cannot be asked either, the budget counts as spent', async ({ upstream, start }) => {

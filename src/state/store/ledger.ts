@@ -307,7 +307,7 @@ function settle(
   settlement: Settlement,
   { hasLease, now }: { hasLease: boolean; now: number },
 ) {
-  const { charged, uncertain, isPaidAnswer, remaining, keeps, learn } = settlement;
+  const { charged, uncertain, isPaidAnswer, isUnshown, remaining, keeps, learn } = settlement;
   if (keeps && account.paidAt === 0) return false;
   const lease = account.leases[id];
   if (hasLease ? lease === undefined : account.settled.includes(id)) return false;
@@ -323,13 +323,16 @@ function settle(
     const learned = learn(prices);
     if (learned !== prices) account.prices = writePrices(learned);
   }
-  if (account.balance && lease && lease.number > account.balance.lease) account.balance.explained += charged;
+  const { balance } = account;
+  if (balance && isUnshown) Object.assign(balance, { isUnshown, explained: balance.explained + uncertain });
+  else if (balance && lease && lease.number > balance.lease) balance.explained += charged;
   return true;
 }
 
 function readBalance(account: Account, credits: number | undefined, now: number): BalanceReading | undefined {
   const before = account.balance;
   if (credits === undefined) delete account.balance;
+  else if (before?.isUnshown && before.credits === credits) before.at = now;
   else account.balance = { credits, explained: 0, lease: account.number, at: now };
   return before && now - before.at < readingHoldsFor ? before : undefined;
 }
