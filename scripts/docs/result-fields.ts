@@ -70,6 +70,7 @@ export const objects: Record<string, FieldMeanings> = {
     'uncovered?': 'Uncovered[]: advertisers of the answer that no complete gathering covers',
     'moreUncovered?': 'number: how many more there are',
     'uncoveredIn?': 'string: "dataset", where it is not known which advertisers the answer reads',
+    'unlisted?': 'number: ads that the service counts for complete gatherings, and did not list while they were read',
     'removedAds?': 'number: ads that were removed to make room',
   } satisfies FieldsOf<CoverageView>,
   Partial: {

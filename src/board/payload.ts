@@ -80,10 +80,8 @@ export interface BoardContext {
   /** The items are pages, which the board does not show. */
   isPages?: boolean;
   cursor?: string | null;
-  /** What the next page costs, where that is known. */
-  nextCredits?: number;
-  /** The page may cost less: the price is known within bounds only, or the page is cached now and therefore free. */
-  nextIsMost?: boolean;
+  /** What the next page costs, where that is known: at least nothing, if it is cached now. */
+  nextCredits?: PriceBounds;
   estimate?: BoardEstimate;
   totalHits?: number;
   /** Collections that take ads. */
@@ -101,6 +99,13 @@ export interface BoardEstimate {
   /** Pages of the ads that are not read. */
   pages: number | null;
   credits: number | null;
-  /** Where `credits` are known only within bounds. */
+  /** The bounds of the price, where the charges seen tell them. */
+  atLeast?: number;
   atMost?: number;
+}
+
+/** Credits. The price is known where both are equal. */
+export interface PriceBounds {
+  atLeast: number;
+  atMost: number;
 }

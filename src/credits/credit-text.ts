@@ -3,7 +3,23 @@ import type { Call } from '../api/call.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import { type OperationName, operations } from '../api/operations.ts';
 import { type CreditAccount, fits, used } from './ledger.ts';
-import { type ExpectedPrice, expectedPrice, isList, isPaid, minPriceOf, pricesSeen } from './prices.ts';
+import {
+  type ExpectedPrice,
+  expectedPrice,
+  isList,
+  isPaid,
+  minPriceOf,
+  type PriceBounds,
+  pricesSeen,
+} from './prices.ts';
+
+/** `free`, `10 credits`, `between 3 and 267 credits`. */
+export function priceText({ atLeast, atMost }: PriceBounds): string {
+  if (atMost === 0) return 'free';
+  const most = `${rounded(atMost)} ${atMost === 1 ? 'credit' : 'credits'}`;
+  if (atLeast === atMost) return most;
+  return atLeast === 0 ? `at most ${most}` : `between ${rounded(atLeast)} and ${most}`;
+}
 
 /** What this process spent and saved for one key, and the charges seen for each operation. */
 export const Spending = z.looseObject({
@@ -30,18 +46,18 @@ export function spendingOf(
 ): Spending {
   const own = connection?.account;
   return {
-    charged: account.spent,
+    charged: rounded(account.spent),
     paidCalls: account.calls,
     savedCalls: account.savedCalls,
-    savedCredits: account.savedCredits,
-    ...(account.uncertain > 0 && { uncertain: account.uncertain }),
+    savedCredits: rounded(account.savedCredits),
+    ...(account.uncertain > 0 && { uncertain: rounded(account.uncertain) }),
     ...(budget !== undefined && { budget }),
     ...(account.day && { day: account.day }),
     ...(own && {
       connection: {
         budget: connection.budget,
-        charged: own.spent,
-        ...(own.uncertain > 0 && { uncertain: own.uncertain }),
+        charged: rounded(own.spent),
+        ...(own.uncertain > 0 && { uncertain: rounded(own.uncertain) }),
       },
     }),
     prices: Object.fromEntries(pricedOperations(account).map(([operation, table]) => [operation, pricesSeen(table)])),
@@ -74,14 +90,14 @@ const budgetText = ({ budget, charged, uncertain = 0 }: Bounded): string =>
   `budget ${budget}, ${rounded(Math.max(0, budget - charged - uncertain))} left`;
 
 const pricesText = (seen: readonly SizeCharge[]): string =>
-  seen.every(({ charged }) => charged === 0) ? 'free' : seen.map(priceText).join(', ');
+  seen.every(({ charged }) => charged === 0) ? 'free' : seen.map(chargeText).join(', ');
 
 export interface SizeCharge {
   items: number;
   charged: number;
 }
 
-const priceText = ({ items, charged }: SizeCharge) => `${charged} for ${items === 1 ? '1 item' : `${items} items`}`;
+const chargeText = ({ items, charged }: SizeCharge) => `${charged} for ${items === 1 ? '1 item' : `${items} items`}`;
 
 interface Refused {
   account: CreditAccount;

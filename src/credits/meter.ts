@@ -20,15 +20,15 @@ import {
   used,
 } from './ledger.ts';
 import {
-  type Cost,
-  costOf,
   expectedPrice,
   isPaid,
   learnPrice,
   maxCostOf,
   maxPriceOf,
+  type PriceBounds,
   type PricedCall,
   type Prices,
+  priceBounds,
 } from './prices.ts';
 
 /** Everything between a call and what it costs. */
@@ -46,8 +46,11 @@ export interface Meter {
   /** What is known of prices, even while the account cannot be reached. */
   prices(tenantId: string): Promise<Prices>;
   spending(caller: TenantOrConnection): Promise<Spending>;
-  /** Opens a limit for one tool call, however many calls of the API it makes. Budgets still apply. */
-  callBudget(caller: TenantOrConnection, maxCredits: number): Promise<CallBudget>;
+  /**
+   * Opens a limit for one tool call, however many calls of the API it makes. Budgets still apply. Without `maxCredits` it
+   * ends with the first charge: for services that were free so far.
+   */
+  callBudget(caller: TenantOrConnection, maxCredits?: number): Promise<CallBudget>;
   /**
    * Makes the spending of a connection count for longer: otherwise it is forgotten a month after the last paid call.
    */
@@ -147,11 +150,11 @@ export function openMeter(service: Send, options: MeterOptions): Meter {
     keepSpending: (connection) => ledger.settle(accountOf(connection), { ...nothing, keeps: true }),
     async callBudget(caller, maxCredits) {
       const { tenantId } = caller;
-      const own: Bounded = { ledger: openLedger(), account: tenantId, budget: maxCredits, of: 'tool call' };
+      const own: Bounded = { ledger: openLedger(), account: tenantId, budget: maxCredits ?? 0, of: 'tool call' };
       const { prices } = await ledger.estimate(tenantId);
       // It starts with the prices that the tenant's calls have shown so far.
       await own.ledger.settle(tenantId, { ...nothing, learn: (learned) => new Map([...learned, ...prices]) });
-      const opened = callBudgetOf(own, budgetsOf(caller));
+      const opened = callBudgetOf(own, budgetsOf(caller), maxCredits === undefined);
       limits.set(opened, own);
       return opened;
     },
@@ -504,8 +507,10 @@ export interface CallBudget extends CreditLimit {
    * Throws if none does: `credit_budget`, marked with `maxCredits` if it is this limit that refuses.
    */
   pageSize(page: { operation: ListName; max: number }): Promise<number>;
-  /** What reading so many items costs; undefined if no charge was seen. */
-  costOf(pages: PagesToRead): Promise<Cost | undefined>;
+  /** What reading so many items costs; undefined if no charge tells. */
+  costOf(pages: PagesToRead): Promise<PriceBounds | undefined>;
+  /** Whether every charge seen for an operation was 0, and there was one. */
+  isFree(operation: ListName): Promise<boolean>;
   /** What its calls cost, may have cost, and may still cost. */
   used(): Promise<number>;
 }
@@ -521,7 +526,7 @@ interface PagesToRead {
 
 type ListName = 'searchAds' | 'listCollectionItems';
 
-function callBudgetOf(own: Bounded, budgets: readonly Limit[]): CallBudget {
+function callBudgetOf(own: Bounded, budgets: readonly Limit[], trustsFree: boolean): CallBudget {
   const { budget: maxCredits } = own;
   const read = () => own.ledger.read(own.account);
   return {
@@ -529,7 +534,8 @@ function callBudgetOf(own: Bounded, budgets: readonly Limit[]): CallBudget {
     used: async () => used(await read()),
     async pageSize({ operation, max }) {
       const account = await read();
-      const sizeWithin = (left: number) => maxPage(account.prices, { operation: operations[operation], max, left });
+      const sizeWithin = (left: number) =>
+        maxPage(account.prices, { operation: operations[operation], max, left, trustsFree });
       let size = sizeWithin(maxCredits - used(account));
       if (size === 0) throw overMaxCredits({ problem: leftText(maxCredits, used(account)) }, maxCredits);
       for (const { ledger, account: id, budget, of } of budgets) {
@@ -545,31 +551,40 @@ function callBudgetOf(own: Bounded, budgets: readonly Limit[]): CallBudget {
     async costOf({ operation, items, size, isTotalKnown }) {
       const { prices } = await read();
       const [pages, rest] = [Math.floor(items / size), items % size];
-      const full = costOf(prices, operations[operation], size);
-      const last = costOf(prices, operations[operation], rest || size);
+      const full = priceBounds(prices, operations[operation], size);
+      const last = priceBounds(prices, operations[operation], rest || size);
       if (full === undefined || last === undefined) return undefined;
-      if (pages === 0 && !isTotalKnown) {
-        const isExact = full.isExact && last.isExact && full.most === last.most;
-        return { most: Math.max(full.most, last.most), isExact };
-      }
-      const isExact = (pages === 0 || full.isExact) && (rest === 0 || last.isExact);
-      return { most: pages * full.most + (rest === 0 ? 0 : last.most), isExact };
+      const both = (join: (full: number, last: number) => number) => ({
+        atLeast: join(full.atLeast, last.atLeast),
+        atMost: join(full.atMost, last.atMost),
+      });
+      if (pages > 0 || isTotalKnown) return both((page, end) => pages * page + (rest === 0 ? 0 : end));
+      return { atLeast: both(Math.min).atLeast, atMost: both(Math.max).atMost };
+    },
+    async isFree(operation) {
+      return maxPriceOf((await read()).prices, operation) === 0;
     },
   };
 }
 
-/** Page sizes while a price is not known: whole groups of whatever a service may charge by. */
-const roundSizes = [100, 50, 20, 10, 5, 2, 1];
+interface PageToRead {
+  operation: Operation;
+  max: number;
+  /** Credits that it may cost. */
+  left: number;
+  trustsFree: boolean;
+}
 
-function maxPage(prices: Prices, { operation, max, left }: { operation: Operation; max: number; left: number }) {
-  // While no price is known, an item is taken to cost a credit at most.
-  if (maxPriceOf(prices, operation.name) === undefined)
-    return roundSizes.find((size) => size <= Math.min(max, Math.floor(left))) ?? 0;
+/** Page sizes while their price is not known: whole groups of whatever a service may charge by. */
+const isRound = (size: number) => size % 10 === 0 || size === 5 || size <= 2;
+
+/** While no price tells, an item is taken to cost a credit at most. */
+function maxPage(prices: Prices, { operation, max, left, trustsFree }: PageToRead): number {
+  const isFree = trustsFree && maxPriceOf(prices, operation.name) === 0;
   for (let size = max; size > 0; size--) {
-    const call = pageOf(operation, size);
-    const { price } = expectedPrice(prices, call);
-    const isPlain = price !== undefined || size === max || roundSizes.includes(size);
-    const most = price ?? costOf(prices, operation, size)?.most ?? maxCostOf(prices, call) ?? Infinity;
+    const bounds = priceBounds(prices, operation, size);
+    const most = bounds?.atMost ?? maxCostOf(prices, pageOf(operation, size)) ?? (isFree ? 0 : size);
+    const isPlain = size === max || isRound(size) || (bounds !== undefined && bounds.atLeast === bounds.atMost);
     if (isPlain && fits(most, left)) return size;
   }
   return 0;

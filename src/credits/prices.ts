@@ -93,30 +93,29 @@ export function expectedPrice(prices: Prices, call: PricedCall): ExpectedPrice {
   return { price: high === atLeast ? atLeast : undefined, atLeast };
 }
 
-/** What a page costs by the charges seen: exactly `most`, or at most `most`. */
-export interface Cost {
-  most: number;
-  isExact: boolean;
+/** What calls cost by the charges seen, in credits. The price is known where both are equal. */
+export interface PriceBounds {
+  atLeast: number;
+  atMost: number;
 }
 
 /**
- * What a page that asks for so many items costs, by every charge seen for the operation; undefined if none was. This is
+ * What a page that asks for so many items costs, by every charge seen for the operation; undefined if none tells. This is
  * for readers: budgets reserve by `expectedPrice`.
  */
-export function costOf(prices: Prices, { name }: Pick<Operation, 'name'>, items: number): Cost | undefined {
-  const { bySize, unsized } = prices.get(name) ?? { bySize: new Map<number, SizePrice>() };
-  const full = bySize.get(items);
-  if (full?.items === items) return { most: full.any, isExact: true };
-  // An answer without items tells nothing about prices.
+export function priceBounds(prices: Prices, operation: Operation, items: number): PriceBounds | undefined {
+  const { price } = expectedPrice(prices, { operation, query: { limit: items } });
+  if (price !== undefined) return { atLeast: price, atMost: price };
+  const { bySize, unsized } = prices.get(operation.name) ?? { bySize: new Map<number, SizePrice>() };
+  // An answer without items tells nothing about prices, and a free one nothing beyond its size.
   const sized = [...bySize].filter(([, one]) => one.items > 0);
   const came = [...sized.map(([, one]) => one), ...(unsized?.items ? [unsized] : [])];
-  if (came.length === 0) return undefined;
   const paid = came.filter(({ any }) => any > 0);
-  if (paid.length === 0) return { most: 0, isExact: true };
+  if (paid.length === 0) return came.some((one) => one.items >= items) ? { atLeast: 0, atMost: 0 } : undefined;
   // A page costs no more than as many items in smaller pages, nor than a larger page, and no less than a smaller one.
-  const most = Math.min(...paid.map((one) => one.any * Math.ceil(items / one.items)));
-  const least = Math.max(0, ...sized.flatMap(([size, { any }]) => (size <= items ? any : [])));
-  return { most, isExact: near(least, most) };
+  const atMost = Math.min(...paid.map((one) => one.any * Math.ceil(items / one.items)));
+  const atLeast = Math.max(0, ...sized.flatMap(([size, { any }]) => (size <= items ? any : [])));
+  return { atLeast: near(atLeast, atMost) ? atMost : Math.min(atLeast, atMost), atMost };
 }
 
 /** Group sizes in price rules that charge for each started group of items. */
@@ -124,7 +123,9 @@ const groups = [1, 2, 5, 10, 20, 25, 50, 100];
 
 /** The lowest and highest price of a size by all rules that fit. */
 function byRules(table: PriceTable, size: number): [low?: number, high?: number] {
-  const prices = fittingRules(fullPages(table)).map((rule) => priceBy(rule, size));
+  const full = fullPages(table);
+  if (full.every((seen) => seen.charged === 0 && seen.size < size)) return [];
+  const prices = fittingRules(full).map((rule) => priceBy(rule, size));
   return prices.length === 0 ? [] : [Math.min(...prices), Math.max(...prices)];
 }
 
@@ -216,13 +217,15 @@ export function maxCostOf(prices: Prices, call: PricedCall): number | undefined 
   const { bySize, unsized } = table;
   const limit = pageSizeOf(call, table);
   const size = limit ?? maxPage;
+  const tells = ({ any, items }: SizePrice) => any > 0 || size <= items;
   // An empty answer that was charged was charged for the items it could have held.
-  const costs = [...bySize].map(([largest, { items, any, charged }]) =>
-    items === 0 ? any * Math.ceil(size / largest) : charged * Math.ceil(size / items),
-  );
-  // Nobody knows how many an empty answer without a limit could have held, but a call like it costs the same.
-  if (unsized && unsized.items > 0) costs.push(unsized.charged * Math.ceil(size / unsized.items));
-  else if (unsized && limit === undefined) costs.push(unsized.any);
+  const costs = [...bySize].flatMap(([largest, one]) => {
+    if (!tells(one)) return [];
+    return one.items === 0 ? one.any * Math.ceil(size / largest) : one.charged * Math.ceil(size / one.items);
+  });
+  // An empty answer without a limit does not say how many it could have held, but a call like it costs the same.
+  if (unsized && unsized.items > 0 && tells(unsized)) costs.push(unsized.charged * Math.ceil(size / unsized.items));
+  else if (unsized?.items === 0 && limit === undefined) costs.push(unsized.any);
   if (costs.length === 0) return undefined;
   return Math.max(maxPriceIn(table), Math.min(...costs));
 }

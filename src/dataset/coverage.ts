@@ -28,6 +28,8 @@ export type CoverageView = {
   moreUncovered?: number;
   /** The advertisers are those of the whole dataset, because it is not known which of them the answer counts. */
   uncoveredIn?: 'dataset';
+  /** Ads that the service counts for complete gatherings, and did not list while they were read. */
+  unlisted?: number;
   /** Ads that were removed to make room. */
   removedAds?: number;
 };
@@ -77,11 +79,9 @@ export function viewCoverage(answered: Answered): CoverageView {
   const newest = newestGatherings(contents);
   const outsideAds = countOutside(contents);
   const parts = new Set(newest.flatMap((gathering) => gathering.parts));
-  const partial = newest
-    .filter(({ id }) => !parts.has(id))
-    .map((gathering) => wholeOf(gathering, contents))
-    .filter(({ complete }) => !complete)
-    .sort((left, right) => right.gatheredAt - left.gatheredAt);
+  const wholes = newest.filter(({ id }) => !parts.has(id)).map((gathering) => wholeOf(gathering, contents));
+  const unlisted = wholes.reduce((sum, gathering) => sum + gathering.unlisted, 0);
+  const partial = wholes.filter(({ complete }) => !complete).sort((left, right) => right.gatheredAt - left.gatheredAt);
   const { uncovered, isOfAll } = uncoveredBy(answered);
   return {
     ads: ads.length,
@@ -92,6 +92,7 @@ export function viewCoverage(answered: Answered): CoverageView {
     ...(uncovered.length > 0 && { uncovered: uncovered.slice(0, maxAdvertisers).map(viewUncovered) }),
     ...(uncovered.length > maxAdvertisers && { moreUncovered: uncovered.length - maxAdvertisers }),
     ...(uncovered.length > 0 && isOfAll && { uncoveredIn: 'dataset' as const }),
+    ...(unlisted > 0 && { unlisted }),
     ...(evicted.ads > 0 && { removedAds: evicted.ads }),
   };
 }
@@ -204,9 +205,10 @@ export function uncoveredText({ uncovered = [], moreUncovered = 0, uncoveredIn }
 }
 
 function gatheringsText(coverage: CoverageView): string {
-  const { ads, gatherings, outsideAds = 0, partial = [], morePartial = 0, removedAds = 0 } = coverage;
+  const { ads, gatherings, outsideAds = 0, partial = [], morePartial = 0, unlisted = 0, removedAds = 0 } = coverage;
   const rests = `Coverage: ${count(ads, 'ad')}`;
-  const removed = removedAds > 0 ? ` ${count(removedAds, 'ad')} removed to make room.` : '';
+  const lacks = unlisted > 0 ? ` The service counts ${count(unlisted, 'ad')} more, which it did not list.` : '';
+  const removed = `${lacks}${removedAds > 0 ? ` ${count(removedAds, 'ad')} removed to make room.` : ''}`;
   if (ads === 0) return `${rests}: nothing is gathered yet. gather_ads and the searches fill the dataset.${removed}`;
   if (gatherings === 0) return `${rests} from searches; no gathering covers them.${removed}`;
   const outside = outsideAds > 0 ? `, ${outsideText(outsideAds)}` : '';

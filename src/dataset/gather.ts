@@ -20,7 +20,8 @@ import {
 export interface GatherRequest {
   question: GatheringQuestion;
   maxAds: number;
-  maxCredits: number;
+  /** Without it, the reading ends with the first charge. */
+  maxCredits: number | undefined;
   fresh: boolean;
 }
 
@@ -31,7 +32,7 @@ interface GatherContext extends StopSignals {
   dataset(): Promise<Dataset>;
   isCached: IsCached;
   cachedTotal(filters: object): Promise<CountedAds | undefined>;
-  callBudget(maxCredits: number): Promise<CallBudget>;
+  callBudget(maxCredits?: number): Promise<CallBudget>;
   takeTurn(name: string): Promise<() => void>;
   now: number;
   clock(): number;
@@ -206,7 +207,6 @@ class Reading {
   #maxLimit: number;
   /** Milliseconds of the slowest page so far. */
   #slowest = 0;
-  #begun: GatheringState | undefined;
 
   constructor(work: Work, opened: Opened) {
     this.#work = work;
@@ -218,13 +218,16 @@ class Reading {
   async readAll(): Promise<Stop> {
     await this.#askMaxAds();
     const tried = new Set<string>();
+    let stuck: Stop | undefined;
     for (;;) {
       const next = this.open.parts.find(({ state }) => !state.ended && !tried.has(state.question));
       if (next === undefined) break;
       tried.add(next.state.question);
       const stop = this.#limit() ?? (await this.#readInTurn(next.state.question));
-      if (stop.reason !== 'end') return stop;
+      if (stop.leadsNowhere === 'repeats') stuck ??= stop;
+      else if (stop.reason !== 'end') return stop;
     }
+    if (stuck) return stuck;
     if (!this.open.whole.ended) await this.#saveWhole({ ended: true, gatheredAt: this.#work.context.clock() });
     return { reason: 'end' };
   }
@@ -251,42 +254,46 @@ class Reading {
 
   async #readPart(part: GatheringPart, onRequest: PartReading['onRequest']): Promise<Stop> {
     const { context, request, dataset } = this.#work;
+    if (part.state.stuck) return { reason: 'error', error: pagesRepeat(), leadsNowhere: 'repeats' };
     const fresh = request.fresh || part.state.fresh;
     const known = part.state.found === null && (await knownTotal(part.question, this.open.contents, context));
     let { state } = part;
     const own = new Set(adIdsIn(this.open, part));
     // The last page is asked for as many as are left, since a service may charge for what it is asked.
     let isFoundTrue = true;
+    // Pages of ads that an earlier call has read bring this call something new.
+    const seen = new Set<string>();
     let idle = 0;
     const used = new Set([state.cursor]);
     const take = async (answer: ListAnswer) => {
       const { ids, found } = await contentOf(part.question, answer);
       const { cursor, hasMore } = answer.value;
       const { charged } = answer.receipt;
-      const before = own.size;
-      for (const id of ids.map(idKey)) for (const all of [own, this.read, this.brought]) all.add(id);
+      const [before, seenBefore] = [own.size, seen.size];
+      for (const id of ids.map(idKey)) for (const all of [own, seen, this.read, this.brought]) all.add(id);
       this.#listed += own.size - before;
-      idle = own.size > before ? 0 : idle + 1;
+      idle = seen.size > seenBefore ? 0 : idle + 1;
+      isFoundTrue &&= own.size > before;
       state = {
         ...state,
         found: found ?? state.found,
         // Nobody knows whether an ad that was forgotten since then is listed again.
         listed: Math.max(state.listed, before) + own.size - before,
-        charged: state.charged === null || charged === null ? null : state.charged + charged,
+        ...(request.question.split === undefined && { charged: plus(state.charged, charged) }),
         ended: !hasMore,
         cursor: hasMore ? (cursor ?? state.cursor) : null,
         step: state.step + 1,
         answerOrder: Math.max(state.answerOrder, answer.order ?? 0),
         gatheredAt: context.clock(),
       };
-      await this.#beginWhole();
+      await this.#saveWhole({ charged: plus(this.open.whole.charged, charged) });
       await dataset.saveGathering({ ...state, adIds: ids });
     };
-    const deadEnd = async (error: AdLibraryError): Promise<Stop> => {
+    const deadEnd = async (error: AdLibraryError, stuck = false): Promise<Stop> => {
       // A later call with `fresh` then starts over.
-      if (state.fresh && state.step > 0)
-        await dataset.saveGathering({ ...state, fresh: false, step: state.step + 1, adIds: [] });
-      return { reason: 'error', error, leadsNowhere: true };
+      if ((state.fresh || stuck) && state.step > 0)
+        await dataset.saveGathering({ ...state, fresh: false, stuck, step: state.step + 1, adIds: [] });
+      return { reason: 'error', error, leadsNowhere: stuck ? 'repeats' : 'rejected' };
     };
     for (;;) {
       const limit = this.#limit();
@@ -304,8 +311,8 @@ class Reading {
       // A service inside this process leaves no time in between for anything else.
       await nextTurn();
       if (state.ended) return { reason: 'end' };
-      isFoundTrue &&= found !== undefined ? idle === 0 && state.listed < found : true;
-      if (used.has(state.cursor) || idle >= maxIdlePages) return deadEnd(pagesRepeat());
+      isFoundTrue &&= found === undefined || state.listed < found;
+      if (used.has(state.cursor) || idle >= maxIdlePages) return deadEnd(pagesRepeat(), true);
       used.add(state.cursor);
     }
   }
@@ -396,15 +403,10 @@ class Reading {
     this.#work.context.onProgress?.({ progress: size, ...total, message });
   }
 
-  /** Called with the first page: a new gathering that reads nothing does not replace an earlier one. */
-  async #beginWhole(): Promise<void> {
-    const { contents, whole } = this.open;
-    const kept = this.#begun ?? contents.gatherings.find(({ id }) => id === whole.id);
-    if (kept?.parts.join() !== whole.parts.join() || kept.ended !== whole.ended) await this.#saveWhole({});
-    this.#begun = this.open.whole;
-  }
-
-  /** Saves how a gathering of several parts stands. A gathering of one part is saved with its part. */
+  /**
+   * Saves how a gathering of several parts stands, from its first page on: one that reads nothing does not replace an
+   * earlier one. A gathering of one part is saved with its part.
+   */
   async #saveWhole(change: Partial<GatheringState>): Promise<void> {
     const { request, dataset } = this.#work;
     if (request.question.split === undefined) return;
@@ -491,10 +493,14 @@ function refusesLimit(error: unknown): boolean {
 export const isRejected = ({ failure: { kind } }: AdLibraryError): boolean =>
   kind === 'invalid_request' || kind === 'not_found';
 
+/** Null where one is not known. */
+const plus = (sum: number | null, charged: number | null): number | null =>
+  sum === null || charged === null ? null : sum + charged;
+
 const pagesRepeat = () =>
   new AdLibraryError({
     kind: 'unexpected_response',
-    problem: 'The service announces more pages, but they bring nothing new: its pages repeat.',
+    problem: 'The service announces more pages, but they repeat ads of this gathering.',
     status: 200,
     sent: true,
     charged: 0,
@@ -516,8 +522,8 @@ export interface Stop {
   reason: StopReason;
   /** What was thrown. */
   error?: AdLibraryError;
-  /** The cause will not go away, so continuing brings nothing. */
-  leadsNowhere?: true;
+  /** The cause will not go away, so continuing brings nothing: the pages repeat, or the service rejects the request. */
+  leadsNowhere?: 'repeats' | 'rejected';
   /** How many ads there was room for, if that stopped it: in all, or counted in each part. */
   maxAds?: number;
   maxInParts?: number;

@@ -1,3 +1,4 @@
+import { priceText } from '../credits/credit-text.ts';
 import { seenDays, seenText } from '../present/dates.ts';
 import { count } from '../present/lists.ts';
 import { constant, quote, sanitizeLine, word } from '../present/safe-text.ts';
@@ -22,6 +23,8 @@ interface GatheringResult {
   gatheredAt: string;
   /** Ads that were read and that the dataset no longer has. */
   missing?: number;
+  /** Ads that the service counts and did not list while they were read. */
+  unlisted?: number;
   /** What differs from the last complete gathering of the same question. */
   sinceLast?: { gatheredAt: string; fresh: number; updated: number; gone: number };
   summary: string;
@@ -41,7 +44,7 @@ const maxGone = 40;
 
 export async function resultOf(gathering: Gathering, options: ResultOptions): Promise<GatheringResult> {
   const { contents, before, brought } = options;
-  const { adIds: ids, found, foundInParts, complete } = wholeOf(gathering, contents);
+  const { adIds: ids, found, foundInParts, complete, unlisted } = wholeOf(gathering, contents);
   const read = contents.ads.filter(({ id }) => brought.has(idKey(id)));
   const earlier = new Map(before.ads.map(({ id, sinceOrder }) => [idKey(id), sinceOrder]));
   const rows = await gatheredRows(ids, options);
@@ -59,6 +62,7 @@ export async function resultOf(gathering: Gathering, options: ResultOptions): Pr
     complete,
     gatheredAt: isoDate(gathering.gatheredAt),
     ...(missing > 0 && { missing }),
+    ...(unlisted > 0 && { unlisted }),
     ...(changes && {
       sinceLast: {
         gatheredAt: isoDate(last.gatheredAt),
@@ -101,16 +105,37 @@ export interface GatherOutput extends Omit<GatheringResult, 'gathering' | 'gathe
   next?: string;
   /** What became of an earlier gathering. */
   note?: string;
-  /** `atMost` where the price of a page is known only within bounds. */
-  estimate?: { ads: number | null; pages: number | null; credits: number | null; atMost?: number };
+  /** What reading the rest costs. */
+  estimate?: Estimate;
+}
+
+/** What reading ads costs, in credits; `credits` is null while no charge tells it, and then within the bounds. */
+interface Estimate {
+  /** All ads, those that are read included. */
+  ads: number | null;
+  pages: number | null;
+  credits: number | null;
+  atLeast: number;
+  atMost?: number;
+}
+
+/**
+ * `267 ads in 3 pages, between 3 and 267 credits; the first page tells.`
+ * @param read how many of the ads are read
+ */
+export function estimateText({ ads, pages, credits, atLeast, atMost }: Estimate, read: number): string {
+  const all = read === 0 ? count(ads ?? 0, 'ad') : `${Math.max(0, (ads ?? 0) - read)} of ${count(ads ?? 0, 'ad')}`;
+  if (pages === 0) return `${count(ads ?? 0, 'ad')}: free, since nothing is left to read.`;
+  const price = atMost === undefined ? 'at a price that no charge tells yet' : priceText({ atLeast, atMost });
+  return `${all} in ${count(pages ?? 0, 'page')}, ${price}${credits === null ? '; the first page tells' : ''}.`;
 }
 
 export function gatheringText(output: GatherOutput): string {
-  const { estimate, summary, gathering, added, updated, problem, next, note } = output;
+  const { estimate, summary, gathering, added, updated, problem, next, note, read } = output;
   if (gathering === null) return [summary, next].filter(Boolean).join('\n');
   return [
     headline(output),
-    estimate && 'Estimate: 0 credits, since nothing is left to read.',
+    estimate && `${estimate.pages === 0 ? 'Estimate' : 'Rest'}: ${estimateText(estimate, read)}`,
     note,
     problem,
     next,
@@ -122,12 +147,12 @@ export function gatheringText(output: GatherOutput): string {
 }
 
 function headline(output: GatherOutput): string {
-  const { gathering, read, found, foundInParts, complete, stopped, gatheredAt = '', missing } = output;
+  const { gathering, read, found, foundInParts, complete, stopped, gatheredAt = '', missing, unlisted } = output;
   const total = found === null ? foundInParts : `${found} found`;
   const of = total === undefined ? 'total not stated' : `of ${total}`;
   const state = complete ? `complete, last read ${minute(gatheredAt)}` : `not complete, stopped: ${stopped}`;
   const lost = missing ? ` ${missing} of them are no longer in the dataset.` : '';
-  return `Gathering ${gathering}: ${read} ads read, ${of}; ${state}.${lost}`;
+  return `Gathering ${gathering}: ${read} ads read, ${of}; ${state}.${lost}${unlisted ? ` ${unlistedText(unlisted)}` : ''}`;
 }
 
 function changesText(at: number, { fresh, updated, gone }: Differences): string {
@@ -155,9 +180,11 @@ function idsLine(label: string, ids: readonly string[] = []): string | undefined
 
 export const minute = (iso: string) => `${iso.slice(0, 16).replace('T', ' ')} UTC`;
 
-/** What to do when the service refuses to continue from where a gathering stands. */
-export const startOver =
-  'If the service no longer takes its own cursor, start over with fresh: true, which is charged again.';
+const unlistedText = (ads: number) =>
+  `The service counts ${count(ads, 'ad')} more, which it did not list while they were read: fresh: true reads all again, and is charged again.`;
+
+/** What to do where continuing brings nothing. */
+export const startOver = 'To read the rest, start over with fresh: true, which is charged again.';
 
 export const beginsAnew =
   'The last one with fresh: true was stopped and is more than a day old, so this one started over.';

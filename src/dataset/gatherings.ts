@@ -49,6 +49,7 @@ export function newGathering(
     found: null,
     listed: 0,
     charged: 0,
+    stuck: false,
     ended: false,
     cursor: null,
     order,
@@ -131,6 +132,8 @@ export interface WholeGathering extends Gathering {
   hasAllIds: boolean;
   /** The total in words, where it is known of some parts only. */
   foundInParts: string | undefined;
+  /** How many ads the service counts and did not list while they were read, although its last page was reached. */
+  unlisted: number;
 }
 
 export function wholeOf(gathering: Gathering, { gatherings }: DatasetContents): WholeGathering {
@@ -138,7 +141,6 @@ export function wholeOf(gathering: Gathering, { gatherings }: DatasetContents): 
   const held = parts.length === 0 ? [gathering] : gatherings.filter(({ id }) => parts.includes(id));
   const hasAll = parts.length === 0 || held.length === new Set(parts).size;
   const totals = held.flatMap((part) => part.found ?? []);
-  const costs = held.flatMap(({ charged }) => charged ?? []);
   const found = hasAll && totals.length === held.length ? sumOf(totals) : null;
   return {
     ...gathering,
@@ -149,8 +151,8 @@ export function wholeOf(gathering: Gathering, { gatherings }: DatasetContents): 
     },
     missing: sumOf(held.map(({ missing }) => missing)),
     found,
-    charged: hasAll && costs.length === held.length ? sumOf(costs) : null,
     complete: ended && hasAll && held.every(({ complete }) => complete),
+    unlisted: ended ? sumOf(held.map((part) => Math.max(0, (part.found ?? 0) - part.listed))) : 0,
     hasAllIds: ended && hasAll && held.every((part) => part.ended && part.adIds.size >= part.listed),
     foundInParts:
       found === null && totals.length > 0

@@ -8,7 +8,7 @@ import type { SearchFilter } from '../api/search-filters.ts';
 import { allTools } from '../board/board.ts';
 import { boardKey } from '../board/payload.ts';
 import type { Meter } from '../credits/meter.ts';
-import { costOf } from '../credits/prices.ts';
+import { priceBounds } from '../credits/prices.ts';
 import { AdRowReader } from '../dataset/ad-rows.ts';
 import { type CountedAds, totalOf } from '../dataset/gather.ts';
 import { DatasetSqlEngine } from '../dataset/snapshot.ts';
@@ -299,7 +299,7 @@ export function openCallContexts(options: CallContextOptions): OpenCalls {
         version,
         exports: () => state.exports.of(tenantId),
         spending: () => meter.spending({ tenantId, connection }),
-        priceOf: async (list, items) => costOf(await meter.prices(tenantId), operations[list], items),
+        priceOf: async (list, items) => priceBounds(await meter.prices(tenantId), operations[list], items),
         cachedTotal: (filters) => totalFromCache(filters, tenantId, options),
         isCached: async (call) => (await state.answers.get(tenantId, fingerprint(call))) !== undefined,
         callBudget: (maxCredits) => meter.callBudget({ tenantId, connection }, maxCredits),

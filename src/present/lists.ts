@@ -2,12 +2,6 @@ import { joined, quote, sanitizeLine } from './safe-text.ts';
 import { truncate } from './tokens.ts';
 import type { Fields } from './view.ts';
 
-/** A price in credits: exactly `most` by all that is known, or at most `most`. */
-export interface Price {
-  most: number;
-  isExact: boolean;
-}
-
 /** The frame of a list: what stands before and after its items. */
 export interface ListFrame {
   /** `totalHits`, if the service sends it. */
@@ -19,8 +13,8 @@ export interface ListFrame {
   /** The number of the first item shown, if it is not 1. */
   from?: number | undefined;
   cursor?: string | null | undefined;
-  /** The price of the page behind the cursor, if the price is known. */
-  price?: Price | undefined;
+  /** What the page behind the cursor costs, in words: `free`, `10 credits`; undefined where nothing tells. */
+  price?: string | undefined;
   hasMore?: boolean | undefined;
   /** `{app_url}/ads/<id>`, if every item's link has this form. */
   appUrlPattern?: string | undefined;
@@ -66,19 +60,13 @@ function footer({ cursor, price, hasMore }: ListFrame, isCut: boolean): string {
   return hasMore ? '\n\nThere are more, but the service gave no cursor.' : '';
 }
 
-/** `free`, `about 10 credits`, `at most about 30 credits`. */
-export function priceText({ most, isExact }: Price): string {
-  if (most === 0) return 'free';
-  return `${isExact ? '' : 'at most '}about ${count(Math.round(most * 1e6) / 1e6, 'credit')}`;
+function restText(price: string | undefined): string {
+  if (price === 'free') return 'The rest of this page is free with cursor';
+  return `The rest of this page${price === undefined ? '' : ` costs ${price}`} with cursor`;
 }
 
-function restText(price: Price | undefined): string {
-  if (price?.most === 0) return 'The rest of this page is free with cursor';
-  return `The rest of this page${price === undefined ? '' : ` costs ${priceText(price)}`} with cursor`;
-}
-
-function nextText(price: Price | undefined): string {
-  return price === undefined ? 'More with cursor' : `Next page: ${priceText(price)}, with cursor`;
+function nextText(price: string | undefined): string {
+  return price === undefined ? 'More with cursor' : `Next page: ${price}, with cursor`;
 }
 
 /** `https://app/ads/<id>`, if every item's `appUrl` is the same address followed by its id. */

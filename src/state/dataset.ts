@@ -87,8 +87,13 @@ export interface GatheringState {
   found: number | null;
   /** How many different ads the service has listed. */
   listed: number;
-  /** Credits that the pages cost; null where the service did not state all charges. */
+  /**
+   * Credits that its own pages cost; null where the service did not state all charges. Pages that are read for a gathering
+   * of several parts are charged to that one, and not to the part.
+   */
   charged: number | null;
+  /** Its pages repeat, so it is not continued. */
+  stuck: boolean;
   /** The last page was reached. */
   ended: boolean;
   /** The service's cursor of the next page. */

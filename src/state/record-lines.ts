@@ -36,6 +36,7 @@ const Gathering = z
     found: z.number().nullable(),
     listed: z.int().min(0).default(0),
     charged: z.number().nullable().default(null),
+    stuck: z.boolean().default(false),
     ended: z.boolean(),
     cursor: z.string().nullable(),
     order: order.optional(),

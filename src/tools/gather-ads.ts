@@ -1,10 +1,10 @@
 import * as z from 'zod';
-import { AdLibraryError } from '../api/errors.ts';
+import { AdLibraryError, invalidRequest } from '../api/errors.ts';
+import type { PriceBounds } from '../credits/prices.ts';
 import {
   type CountedAds,
   type GatherRequest,
   gatherInTurn,
-  isRejected,
   knownTotal,
   listOf,
   maxPageSize,
@@ -15,6 +15,7 @@ import {
 } from '../dataset/gather.ts';
 import {
   beginsAnew,
+  estimateText,
   type GatherOutput,
   gatheringText,
   minute,
@@ -24,9 +25,8 @@ import {
   resultOf,
   startOver,
 } from '../dataset/gathering-report.ts';
-import { type GatheringPart, type GatheringQuestion, questionKey } from '../dataset/gatherings.ts';
-import { count, priceText } from '../present/lists.ts';
-import type { DatasetContents } from '../state/dataset.ts';
+import { type GatheringQuestion, openGathering, withoutRepeats } from '../dataset/gatherings.ts';
+import { count } from '../present/lists.ts';
 import { adFilters, checkQuestion, collectionId, fresh, split } from './arguments.ts';
 import { defineTool, type FieldMeanings, type FieldsOf, readOnly, type ToolContext } from './tool.ts';
 
@@ -52,7 +52,7 @@ export const gatherAds = defineTool({
     split,
     collectionId: collectionId.optional(),
     maxAds: z.int().min(1).max(10_000).optional().describe('default 1000'),
-    maxCredits: z.number().min(0).describe('0: estimate, by at most one search'),
+    maxCredits: z.number().min(0).optional().describe('0: estimate, by one search at most for each part'),
     fresh: fresh.describe('true: read again and report changes'),
   }),
   output: z.looseObject({
@@ -77,6 +77,7 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
   return gatherInTurn(request, before, context, async (opened, read) => {
     const hasEnded = opened.parts.every(({ state }) => state.ended);
     if (request.maxCredits === 0 && !hasEnded) return estimate(request.question, opened, context);
+    if (request.maxCredits === undefined && !hasEnded) await requireFree(request.question, context);
     const gathered = await read();
     const { gathering, stop, brought, contents } = gathered;
     if (gathering === undefined || (stop.error && gathered.read === 0)) throw stop.error ?? nothingRead();
@@ -84,13 +85,14 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
     const result = await resultOf(gathering, { contents, before: opened.contents, brought, adRows, tenantId });
     const next = roomText(stop, request) ?? (hasEnded && !result.complete ? readAgain : undefined);
     await gathered.markReturned();
-    const held = { ads: result.found ?? result.read, pages: 0, credits: 0 };
+    const parts = openGathering(withoutRepeats(request.question), contents, { fresh: false, now: context.now });
+    const rest = await priceOfRest(request.question, await partsOf({ ...parts, contents }, context), context);
     return {
       ...result,
       ...stopData(stop, context),
       ...(next && { next }),
       ...(gathered.startedOver && { note: beginsAnew }),
-      ...(request.maxCredits === 0 && { estimate: held }),
+      ...(rest && (request.maxCredits === 0 || rest.pages !== 0) && !stop.leadsNowhere && { estimate: rest }),
     };
   });
 }
@@ -102,8 +104,8 @@ export function roomText({ maxAds, maxInParts }: Stop, request: Pick<GatherReque
 }
 
 /** Why a gathering stopped, and how to continue. */
-export function stopData({ reason, error }: Stop, { explain }: ToolContext) {
-  const next = error && isRejected(error) ? startOver : nextSteps[reason];
+export function stopData({ reason, error, leadsNowhere }: Stop, { explain }: ToolContext) {
+  const next = leadsNowhere ? startOver : nextSteps[reason];
   const isOurs = reason === 'maxCredits' || reason === 'deadline' || reason === 'shutdown';
   const { kind, text } = error && !isOurs ? explain(error) : { kind: undefined, text: undefined };
   return {
@@ -114,142 +116,130 @@ export function stopData({ reason, error }: Stop, { explain }: ToolContext) {
   };
 }
 
+/** @throws AdLibraryError `invalid_request` unless every price seen is free */
+async function requireFree(question: GatheringQuestion, { callBudget }: ToolContext): Promise<void> {
+  if (await (await callBudget()).isFree(listOf(question))) return;
+  throw invalidRequest(
+    'maxCredits is required, because reading may be charged: 0 estimates the price, and any other number is the most that this call may spend.',
+  );
+}
+
 const nothingRead = () =>
   new AdLibraryError({ kind: 'timeout', problem: 'There was no time to read a page.', sent: false });
 
-type Total = Pick<CountedAds, 'ads' | 'at'>;
+/** The age from which a total is dated, in milliseconds: a day. */
+const datedAge = 86_400_000;
 
-interface PartTotal {
+interface Part {
   question: GatheringQuestion;
   /** Ads that are read already. */
   read: number;
   /** Ads that were read, including ads that were evicted since. */
   listed: number;
   ended: boolean;
-  /** Undefined where nothing tells the total. */
-  total: Total | undefined;
-  /** Whether the gathering knows the total, too. */
+  /** Undefined where nothing tells how many ads there are. */
+  total: Pick<CountedAds, 'ads' | 'at'> | undefined;
+  /** Whether the gathering will know the total before its first page, too. */
   isTotalKnown: boolean;
 }
 
-/** The age from which a total is dated, in milliseconds: a day. */
-const datedAge = 86_400_000;
-
 /**
- * What reading the rest may cost. Where nothing tells how many ads there are, one search is made, or the list of
+ * What reading the rest costs. One search is made for each part whose total nothing tells; for a collection, the list of
  * collections is read.
  */
-async function estimate(
-  question: GatheringQuestion,
-  { parts, contents }: Opened,
-  context: ToolContext,
-): Promise<GatherOutput> {
-  const { collectionId, filters = {}, split } = question;
-  const base = { filters, collectionId };
-  const totals = await Promise.all(parts.map((part) => totalOfPart(part, contents, context)));
-  const open = totals.filter(({ total }) => total === undefined);
-  const knownBase = open.length > 0 && split ? await knownTotal(base, contents, context) : undefined;
-  const sent = open.length > 0 && !knownBase ? await countNow(base, context) : undefined;
-  const guessed = open.filter((part) => questionKey(part.question) !== questionKey(base));
-  const isCached = sent?.total !== undefined && (await knownTotal(base, contents, context)) !== undefined;
+async function estimate(question: GatheringQuestion, opened: Opened, context: ToolContext): Promise<GatherOutput> {
+  const parts = await partsOf(opened, context);
+  const open = parts.filter(({ total }) => total === undefined);
   for (const part of open) {
-    part.total = knownBase ?? sent?.total;
-    part.isTotalKnown = isCached && !guessed.includes(part);
+    const ads = await countNow(part.question, context);
+    part.total = ads === undefined ? undefined : { ads, at: context.now };
+    part.isTotalKnown = (await knownTotal(part.question, opened.contents, context)) !== undefined;
+    // A service that does not tell one total tells none.
+    if (part.total === undefined) break;
   }
-  const all = totals.flatMap(({ total, ...part }) => (total ? { ...part, ...total } : []));
-  const took = sent?.search ? 'It took one search.' : undefined;
-  if (all.length < totals.length) return output([noTotal, took], 0, unknown);
-
-  const size = maxPageSize(question, context.adFilters);
-  const operation = listOf(question);
-  // Opened only now, because the search has shown a price.
-  const callBudget = await context.callBudget(0);
-  // If all ads that were found are read and the service announced more, one page shows whether there are more.
-  const rests = all.map(({ ads, listed, ended }) => (ended ? 0 : Math.max(1, ads - listed)));
-  const costs = await Promise.all(
-    all.map(async ({ ads, listed, isTotalKnown }, index) => {
-      const items = rests[index] ?? 0;
-      const cost = items === 0 ? free : await callBudget.costOf({ operation, items, size, isTotalKnown });
-      return cost && { ...cost, isExact: cost.isExact && (items === 0 || ads > listed) };
-    }),
-  );
-  const cost = costs.every((one) => one !== undefined)
-    ? {
-        most: sumOf(costs.map(({ most }) => most)),
-        isExact: guessed.length === 0 && costs.every(({ isExact }) => isExact),
-      }
-    : undefined;
-  const ads = sumOf(all.map((part) => Math.max(part.ads, part.read)));
-  const read = sumOf(all.map((part) => part.read));
-  const pages = sumOf(rests.map((items) => Math.ceil(items / size)));
-  const oldest = Math.min(...all.map(({ at }) => at));
+  const took =
+    open.length > 0 && question.collectionId === undefined && `It took ${count(open.length, 'search', 'searches')}.`;
+  const found = await priceOfRest(question, parts, context);
+  const rest = found ?? { ads: null, pages: null, credits: null, atLeast: 0 };
+  const oldest = Math.min(...parts.map(({ total }) => total?.at ?? context.now));
   const summary = [
-    sentence(ads, read, pages, cost && priceText(cost)),
-    cost && cost.most > 0 && !cost.isExact && 'The price of such pages is not known yet, so it may be much less.',
-    guessed.length > 0 && guessedText(guessed.length, knownBase ?? sent?.total, context),
+    found ? `Estimate: ${estimateText(found, sumOf(parts.map(({ read }) => read)))}` : noTotal,
+    found && found.credits === null && howToGoOn,
     context.now - oldest > datedAge && `The number of ads is of ${minute(new Date(oldest).toISOString())}.`,
     took,
   ];
-  const credits = cost?.isExact || cost?.most === 0 ? cost.most : null;
-  const bound = credits === null && cost && { atMost: cost.most };
-  return output(summary, read, { ads, pages, credits, ...bound });
+  return {
+    ...{
+      gathering: null,
+      found: rest.ads,
+      read: sumOf(parts.map(({ read }) => read)),
+      added: 0,
+      updated: 0,
+      gone: null,
+    },
+    ...{ complete: false, stopped: 'estimate', estimate: rest, summary: summary.filter(Boolean).join(' ') },
+  };
 }
 
 type Estimate = NonNullable<GatherOutput['estimate']>;
 
-const unknown: Estimate = { ads: null, pages: null, credits: null };
 const noTotal = 'The service does not say how many ads there are.';
-const free = { most: 0, isExact: true };
+const howToGoOn =
+  'gather_ads with the same question, and as maxCredits what the user accepts, reads as many ads as surely fit, and then says what the rest costs.';
 
-const output = (summary: (string | false | undefined)[], read: number, estimate: Estimate): GatherOutput => ({
-  ...{ gathering: null, found: estimate.ads, read, added: 0, updated: 0, gone: null, complete: false },
-  ...{ stopped: 'estimate', estimate, summary: summary.filter(Boolean).join(' ') },
-});
-
-function sentence(ads: number, read: number, pages: number, price: string | undefined): string {
-  const all = `Estimate: ${count(ads, 'ad')}${read > 0 ? `, ${read} of which are read` : ''}`;
-  if (pages === 0) return `${all}: free, since nothing is left to read.`;
-  const cost = price === undefined ? 'at a price that is not known yet' : price === 'free' ? price : `for ${price}`;
-  return `${all}${read > 0 ? '; the rest' : ''} in ${count(pages, 'page')}, ${cost}.`;
+/** Undefined where the total of a part is not known. */
+async function priceOfRest(
+  question: GatheringQuestion,
+  parts: readonly Part[],
+  context: ToolContext,
+): Promise<Estimate | undefined> {
+  if (parts.some(({ total }) => total === undefined)) return undefined;
+  const size = maxPageSize(question, context.adFilters);
+  const operation = listOf(question);
+  // Opened only now, because a search has shown a price.
+  const callBudget = await context.callBudget(0);
+  // If all ads that were found are read and the service announced more, one page shows whether there are more.
+  const rests = parts.map(({ total, listed, ended }) => (ended ? 0 : Math.max(1, (total?.ads ?? 0) - listed)));
+  const prices = await Promise.all(
+    parts.map(({ isTotalKnown }, index) => {
+      const items = rests[index] ?? 0;
+      return items === 0 ? nothing : callBudget.costOf({ operation, items, size, isTotalKnown });
+    }),
+  );
+  const known = prices.filter((price) => price !== undefined);
+  const atLeast = sumOf(known.map((price) => price.atLeast));
+  const atMost = known.length < prices.length ? undefined : sumOf(known.map((price) => price.atMost));
+  return {
+    ads: sumOf(parts.map(({ total, read }) => Math.max(total?.ads ?? 0, read))),
+    pages: sumOf(rests.map((items) => Math.ceil(items / size))),
+    credits: atLeast === atMost ? atMost : null,
+    atLeast,
+    ...(atMost !== undefined && { atMost }),
+  };
 }
 
-function guessedText(parts: number, base: Total | undefined, { offers }: ToolContext): string {
-  const how = offers('count_ads') ? ' count_ads with the same split tells them first.' : '';
-  const which = parts === 1 ? 'one part' : `${parts} parts`;
-  return `It is not known how many ads match ${which}: each may have all ${base?.ads} that match filters.${how}`;
-}
+const nothing: PriceBounds = { atLeast: 0, atMost: 0 };
 
 const sumOf = (numbers: readonly number[]): number =>
   Math.round(1e6 * numbers.reduce((sum, number) => sum + number, 0)) / 1e6;
 
-async function totalOfPart(
-  { question, state }: GatheringPart,
-  contents: DatasetContents,
-  context: ToolContext,
-): Promise<PartTotal> {
-  const begun = contents.gatherings.find(({ id }) => id === state.id);
-  const read = begun?.adIds.size ?? 0;
-  const found = begun?.found ?? (state.ended ? read : null);
-  const total = found === null ? await knownTotal(question, contents, context) : { ads: found, at: state.gatheredAt };
-  return {
-    question,
-    read,
-    listed: Math.max(read, state.listed),
-    ended: state.ended,
-    total,
-    isTotalKnown: total !== undefined,
-  };
-}
+const partsOf = ({ parts, contents }: Pick<Opened, 'parts' | 'contents'>, context: ToolContext): Promise<Part[]> =>
+  Promise.all(
+    parts.map(async ({ question, state }) => {
+      const begun = contents.gatherings.find(({ id }) => id === state.id);
+      const read = begun?.adIds.size ?? 0;
+      const found = begun?.found ?? (state.ended ? read : null);
+      const total =
+        found === null ? await knownTotal(question, contents, context) : { ads: found, at: state.gatheredAt };
+      const listed = Math.max(read, state.listed);
+      return { question, read, listed, ended: state.ended, total, isTotalKnown: total !== undefined };
+    }),
+  );
 
-async function countNow(
-  { filters, collectionId }: GatheringQuestion,
-  context: ToolContext,
-): Promise<{ total: Total | undefined; search: boolean }> {
-  const ads = await (collectionId === undefined
+const countNow = ({ filters, collectionId }: GatheringQuestion, context: ToolContext): Promise<number | undefined> =>
+  collectionId === undefined
     ? context.api.searchAds({ body: { ...filters, limit: 1 } }).then(totalOf)
-    : countItems(collectionId, context));
-  return { total: ads === undefined ? undefined : { ads, at: context.now }, search: collectionId === undefined };
-}
+    : countItems(collectionId, context);
 
 async function countItems(collectionId: string, { api }: ToolContext): Promise<number | undefined> {
   const { value, raw } = await api.listCollections();
@@ -274,6 +264,7 @@ export const resultFields = {
   updated: 'number: ads that changed; `appUrl`, `lastSeenAt` and the ends of media addresses do not count',
   gone: 'string[] | null: ids of the last gathering that are no longer found; null unless both are complete',
   'missing?': 'number: ads that were read and that the dataset no longer has',
+  'unlisted?': 'number: ads that the service counts and did not list while they were read',
   'sinceLast?': 'SinceLast: what changed since the last complete gathering of the same question',
   complete: 'boolean: whether all ads that match are read',
   stopped:
@@ -290,8 +281,9 @@ export const resultObjects = {
   Estimate: {
     ads: 'number | null: ads that match',
     pages: 'number | null: calls that reading them takes',
-    credits: 'number | null: their price; 0 where nothing is left to read',
-    'atMost?': 'number: the most it can be, where `credits` is null for want of prices',
+    credits: 'number | null: their price; null where it is not known yet',
+    atLeast: 'number: the least that they can cost',
+    'atMost?': 'number: the most that they can cost, where a charge tells',
   },
   SinceLast: {
     gatheredAt: 'string: when the last complete gathering of the same question was made',

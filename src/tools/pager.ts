@@ -4,10 +4,12 @@ import * as z from 'zod';
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
 import { canonical } from '../api/json.ts';
 import type { OperationName } from '../api/operations.ts';
+import { priceText } from '../credits/credit-text.ts';
+import type { PriceBounds } from '../credits/prices.ts';
 import { type AdView, adListText, viewAd, type WrittenAds } from '../present/ad.ts';
 import { dayOf } from '../present/dates.ts';
 import { type Detail, dataPerText } from '../present/full-view.ts';
-import { appUrlPattern, type ListFrame, notesText, type Price, serviceNotes } from '../present/lists.ts';
+import { appUrlPattern, type ListFrame, notesText, serviceNotes } from '../present/lists.ts';
 import { type PageView, pageListText, viewPage } from '../present/page.ts';
 import { fit } from '../present/tokens.ts';
 import type { Cursors, Rendered, ToolContext, ViewMemo } from './tool.ts';
@@ -49,7 +51,7 @@ export async function paginate<View>(request: PagerRequest<View>, context: ToolC
   return page;
 }
 
-const free: Price = { most: 0, isExact: true };
+const free: PriceBounds = { atLeast: 0, atMost: 0 };
 
 /**
  * What the board needs of a page of a list, and of the next page. The board may ask for the next page when nothing is
@@ -64,7 +66,7 @@ export function listForBoard(data: object, { price }: Pick<Rendered, 'price'>): 
     ...(itemType === 'pages' ? { isPages: true } : { ids: items.map(({ id }) => id) }),
     cursor,
     ...(totalHits !== undefined && { totalHits }),
-    ...(cursor !== null && price && { nextCredits: price.most, nextIsMost: nextPage?.credits !== price.most }),
+    ...(cursor !== null && price && { nextCredits: nextPage?.credits === 0 ? { ...price, atLeast: 0 } : price }),
   };
 }
 
@@ -83,7 +85,10 @@ export const paging = {
 type Paging = z.infer<z.ZodObject<typeof paging>> & { nextPage?: PriceData };
 
 /** A price in the form of gather_ads' estimates. */
-type PriceData = { credits: number } | { credits: null; atMost: number };
+type PriceData = { credits: number } | ({ credits: null } & PriceBounds);
+
+const priceData = (price: PriceBounds): PriceData =>
+  price.atLeast === price.atMost ? { credits: price.atMost } : { credits: null, ...price };
 
 /** As much of a list as fits into a result, as data and as text. */
 interface ListPage {
@@ -97,7 +102,7 @@ interface FitOptions<View> {
   answer: ListAnswer;
   listing: PageListing;
   /** The price of the next page. */
-  price: Price | undefined;
+  price: PriceBounds | undefined;
   views: ItemViews<View>;
 }
 
@@ -127,13 +132,13 @@ function fitPage<View>(
     const nextPrice = next && (isCut && answer.cacheId !== undefined ? free : price);
     const page = { cursor: next ? writeCursor(next, cursors) : null, hasMore: isCut || hasMore };
     const part = leading.length < of ? { from: position.shown + 1, of } : undefined;
-    const list = views.text({ total: totalHits, price: nextPrice, items: leading, ...page, ...part, ...shared });
-    const { isExact, most } = nextPrice ?? {};
+    const costs = nextPrice && priceText(nextPrice);
+    const list = views.text({ total: totalHits, price: costs, items: leading, ...page, ...part, ...shared });
     const paging: Paging = {
       cursor: page.cursor,
       hasMore: page.hasMore,
       ...(totalHits !== undefined && { totalHits }),
-      ...(most !== undefined && { nextPage: isExact ? { credits: most } : { credits: null, atMost: most } }),
+      ...(nextPrice && { nextPage: priceData(nextPrice) }),
       ...(part && { shown: { from: part.from, to, of } }),
       ...shared,
       ...notes,

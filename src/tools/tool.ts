@@ -5,11 +5,11 @@ import type { OperationName } from '../api/operations.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import type { Spending } from '../credits/credit-text.ts';
 import type { CallBudget } from '../credits/meter.ts';
+import type { PriceBounds } from '../credits/prices.ts';
 import type { AdRowReader } from '../dataset/ad-rows.ts';
 import type { CountedAds, IsCached } from '../dataset/gather.ts';
 import type { DatasetSql } from '../dataset/snapshot.ts';
 import type { Pictures } from '../pictures/pictures.ts';
-import type { Price } from '../present/lists.ts';
 import { quote, word } from '../present/safe-text.ts';
 import type { Dataset } from '../state/dataset.ts';
 import type { ExportedFile, Exports } from '../state/exports.ts';
@@ -112,7 +112,7 @@ export interface Rendered {
   /** Content after the text: resources that a host may read, and pictures. */
   attached?: readonly (ResourceLink | ImageContent)[];
   /** Of a list: what its next call costs where no answer is cached. */
-  price?: Price | undefined;
+  price?: PriceBounds | undefined;
 }
 
 /** MCP specification, *Tools*, *Image Content*. */
@@ -178,8 +178,8 @@ export interface CallerContext {
   isCached: IsCached;
   /** How many ads match, as a cached answer says. */
   cachedTotal(filters: object): Promise<CountedAds | undefined>;
-  /** Opens a limit of credits for calls of the API that this tool call makes. */
-  callBudget(maxCredits: number): Promise<CallBudget>;
+  /** Opens a limit of credits for calls of the API that this tool call makes: without one, it ends with a charge. */
+  callBudget(maxCredits?: number): Promise<CallBudget>;
   /** Waits until no other call of the caller has this turn; returns a function that ends it. */
   takeTurn(name: string): Promise<() => void>;
   /** Pictures of ads, fetched for the caller; loaded with the first use. */
@@ -230,7 +230,7 @@ export interface Cursors extends CursorMemory {
 }
 
 /** The price of a page of a list that asks for so many items; undefined if no charge was seen. */
-type PriceOf = (list: OperationName, items: number) => Promise<Price | undefined>;
+type PriceOf = (list: OperationName, items: number) => Promise<PriceBounds | undefined>;
 
 /** The progress of a long call. It grows with each report. */
 export interface Progress {

@@ -221,7 +221,10 @@ async function methodOf(sections: readonly SectionInput[], contents: DatasetCont
   const sql = statements.map((statement) => statement.sql).join('\n');
   const newest = newestGatherings(contents);
   const parts = new Set(newest.flatMap((gathering) => gathering.parts));
-  const whole = newest.filter(({ id }) => !parts.has(id)).sort((left, right) => right.gatheredAt - left.gatheredAt);
+  // A part that was read by itself cost something of its own.
+  const whole = newest
+    .filter(({ id, charged }) => !parts.has(id) || charged !== 0)
+    .sort((left, right) => right.gatheredAt - left.gatheredAt);
   return {
     ads: contents.ads.length,
     gatherings: whole.slice(0, maxGatherings).map((gathering) => wholeOf(gathering, contents)),

@@ -164,18 +164,18 @@ inChromium('on the board', () => {
   test('more ads take a second click, on a button that names the price; no key held down pays, nor a double click', async () => {
     const shown = await boards.show({ tool: 'search_ads', args: { limit: 12, fresh: true } });
     await reads(shown, '12 of 30 ads');
-    const more = button(shown, 'More ads for about 2 credits …');
+    const more = button(shown, 'More ads for 2 credits …');
     await more.focus();
     for (let press = 0; press < 5; press++) await shown.page.keyboard.down('Enter');
     await shown.page.keyboard.up('Enter');
-    await button(shown, 'Search for about 2 credits').waitFor();
+    await button(shown, 'Search for 2 credits').waitFor();
     expect(await shown.board.locator(':focus').textContent()).toBe('Cancel');
     await shown.page.keyboard.press('Enter');
     expect(await shown.board.locator(':focus').textContent()).toMatch(/^More ads/);
     await more.dblclick();
     await button(shown, 'Cancel').waitFor();
     expect(paid(shown)).toEqual([]);
-    await button(shown, 'Search for about 2 credits').click();
+    await button(shown, 'Search for 2 credits').click();
     await reads(shown, '24 of 30 ads');
     await status(shown, /^2 credits charged, [\d,]+ left\.$/);
     // Without `fresh`, so that what is cached is not paid again.
@@ -188,7 +188,7 @@ inChromium('on the board', () => {
 
   test.each([
     ['of a page that is cached', 30, {}, 'at most 3 credits', '0 credits charged'],
-    ['of a page that has expired', 29, { cacheSeconds: 0 }, 'about 3 credits', '3 credits charged'],
+    ['of a page that has expired', 29, { cacheSeconds: 0 }, '3 credits', '3 credits charged'],
   ])('the price of more ads %s is named, and then what they cost', async (_, limit, cache, price, charged) => {
     const args = { limit, detail: 'full' };
     const shown = await boards.show({ tool: 'search_ads', args }, { resultTokens: 2000, ...cache });

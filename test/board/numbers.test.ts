@@ -56,7 +56,7 @@ inChromium('what the board states of a part', () => {
   ])('an estimate of %s takes one line, or two in a narrow window', async (_, config, size) => {
     const args = { filters: { countries: ['AT'] }, maxCredits: 0 };
     const shown = await boards.show({ tool: 'gather_ads', args }, config);
-    const line = new RegExp(String.raw`${size}, (?:at most|about) [\d,]+ credits?$`);
+    const line = new RegExp(String.raw`${size}, (?:between \d+ and )?[\d,]+ credits?$`);
     await shown.board.locator('#title', { hasText: line }).waitFor();
     for (const [width, height] of [
       [1100, 50],
@@ -77,7 +77,7 @@ inChromium('what the board states of a part', () => {
     const { call } = await boards.server();
     await call('gather_ads', { filters, maxAds: 10, maxCredits: 50 });
     const rest = await boards.show(estimated);
-    const line = /^35 of 45 ads in 1 page, (?:at most|about) \d+ credits?$/;
+    const line = /^35 of 45 ads in 1 page, (?:between \d+ and )?\d+ credits?$/;
     await rest.board.locator('#title', { hasText: line }).waitFor();
     await call('gather_ads', { filters, maxAds: 90, maxCredits: 50 });
     const held = await boards.show(estimated);

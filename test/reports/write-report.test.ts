@@ -175,7 +175,15 @@ describe('what a report writes', () => {
   const gathering = (day: string, more: object) =>
     ({
       ...newGathering({ filters: { countries: ['DE'] } }, Date.parse(day)),
-      ...{ adIds: new Set(['a']), missing: 0, complete: true, held: [], hasAllIds: true, foundInParts: undefined },
+      ...{
+        adIds: new Set(['a']),
+        missing: 0,
+        complete: true,
+        held: [],
+        hasAllIds: true,
+        foundInParts: undefined,
+        unlisted: 0,
+      },
       ...more,
     }) as WholeGathering;
   const method = { ads: 1, gatherings: [], more: 0, coverage: [], statements: [] };

@@ -1,5 +1,5 @@
 import { sanitizeLine } from '../../present/safe-text.ts';
-import type { BoardContext, BoardEstimate } from '../payload.ts';
+import type { BoardContext, BoardEstimate, PriceBounds } from '../payload.ts';
 import { button, byId, el, refill } from './elements.ts';
 import { actionsOn } from './selection.ts';
 import {
@@ -84,17 +84,23 @@ function countText(state: State): string {
 }
 
 /** `146 ads in 2 pages, about 15 credits` */
-function estimateText({ isDemo }: BoardContext, { ads, read = 0, pages, credits, atMost }: BoardEstimate): string {
+function estimateText(
+  { isDemo }: BoardContext,
+  { ads, read = 0, pages, credits, atLeast = 0, atMost }: BoardEstimate,
+): string {
   if (ads === null) return 'The service does not say how many ads there are.';
   const all = `${read > 0 && read < ads ? `${number(ads - read)} of ` : ''}${count(ads, isDemo ? 'demo ad' : 'ad')}`;
   const size = read >= ads && read > 0 ? 'read already' : `in ${count(pages ?? 0, 'page')}`;
-  return `${all}${pages === null ? '' : ` ${size}`}, ${creditsText(credits ?? atMost, { atMost: credits === null })}`;
+  return `${all}${pages === null ? '' : ` ${size}`}, ${creditsText(credits === null ? atMost && { atLeast, atMost } : { atLeast: credits, atMost: credits })}`;
 }
 
-/** `free`, `about 15 credits`, `at most 146 credits` */
-function creditsText(credits: number | undefined, { atMost = false }: { atMost?: boolean | undefined }): string {
-  if (credits === undefined) return 'at an unknown price';
-  return credits === 0 ? 'free' : `${atMost ? 'at most' : 'about'} ${count(credits, 'credit')}`;
+/** `free`, `15 credits`, `at most 3 credits`, `between 3 and 146 credits` */
+function creditsText(price: PriceBounds | 0 | undefined): string {
+  if (!price) return 'at an unknown price';
+  const { atLeast, atMost } = price;
+  if (atMost === 0) return 'free';
+  const least = atLeast === 0 ? 'at most ' : `between ${number(atLeast)} and `;
+  return `${atLeast === atMost ? '' : least}${count(atMost, 'credit')}`;
 }
 
 function problemParts({ text, again }: Problem): HTMLElement[] {
@@ -123,9 +129,9 @@ function createMore(view: View): { buttons(): HTMLElement[] } {
 
   // A page that is cached now may no longer be cached when it is asked for.
   const price = () => {
-    const { nextCredits, nextIsMost } = view.state.context;
-    const text = creditsText(nextCredits, { atMost: nextIsMost });
-    return nextCredits === 0 ? `, ${text}` : ` ${nextCredits === undefined ? '' : 'for '}${text}`;
+    const { nextCredits } = view.state.context;
+    const text = creditsText(nextCredits);
+    return nextCredits?.atMost === 0 ? `, ${text}` : ` ${nextCredits === undefined ? '' : 'for '}${text}`;
   };
   const confirm = (context?: BoardContext) => {
     confirming = context;

@@ -132,22 +132,27 @@ describe('an estimate', () => {
       service.matching = ({ third }) => service.ads.filter((_, index) => third === undefined || index % 3 === third);
       const unknown = await server.call('gather_ads', estimate);
       expect(unknown.data).toMatchObject({ gathering: null, read: 0, stopped: 'estimate', receipt: { calls: 1 } });
-      expect(unknown.data.estimate).toEqual({ ads: 300, pages: 3, credits: null, atMost: 300 });
+      expect(unknown.data.estimate).toEqual({ ads: 300, pages: 3, credits: null, atLeast: 3, atMost: 300 });
       expect(unknown.text).toContain(
-        '300 ads in 3 pages, for at most about 300 credits. The price of such pages is not known yet, so it may be much less.',
+        '300 ads in 3 pages, between 3 and 300 credits; the first page tells. gather_ads with the same question',
       );
-      expect(unknown.text).toContain('It took one search.');
+      expect(unknown.text).toContain('It took 1 search.');
       const split = [{ third: 0 }, { third: 2 }];
       await server.call('count_ads', { split });
       const searches = service.searches.length;
       const counted = await server.call('gather_ads', { split, ...estimate });
       expect(counted.data).toMatchObject({ found: 200, estimate: { ads: 200, pages: 2 }, receipt: { calls: 0 } });
-      const more = await server.call('gather_ads', { split: [...split, { third: 1 }], ...estimate });
-      expect(more.data.estimate).toMatchObject({ ads: 500, credits: null });
-      expect(more.text).toContain('each may have all 300 that match filters. count_ads with the same split');
       expect(service.searches).toHaveLength(searches);
+      const more = await server.call('gather_ads', { split: [...split, { third: 1 }], ...estimate });
+      expect(more.data).toMatchObject({ estimate: { ads: 300, credits: null }, receipt: { calls: 1 } });
       for (const limit of [40, 100]) await server.call('search_ads', { limit });
-      expect((await server.call('gather_ads', estimate)).data.estimate).toEqual({ ads: 300, pages: 3, credits: 30 });
+      expect((await server.call('gather_ads', estimate)).data.estimate).toEqual({
+        ads: 300,
+        pages: 3,
+        credits: 30,
+        atLeast: 30,
+        atMost: 30,
+      });
     },
   );
 
@@ -159,7 +164,7 @@ describe('an estimate', () => {
     await server.call('search_ads', { limit: 70 });
     const { data, text } = await server.call('gather_ads', estimate);
     expect(data).toMatchObject({ found: 270, read: 100, estimate: { ads: 270, pages: 2 }, receipt: { calls: 0 } });
-    expect(text).toContain('Estimate: 270 ads, 100 of which are read; the rest in 2 pages, for about 17 credits.');
+    expect(text).toContain('Estimate: 170 of 270 ads in 2 pages, 17 credits.');
     await server.call('gather_ads', all);
     clock += 480 * hour;
     const old = await server.call('gather_ads', { ...estimate, fresh: true });
@@ -170,13 +175,12 @@ describe('an estimate', () => {
   upstreamTest('says that a key reads free, which an answer without ads does not show', async ({ upstream, start }) => {
     const service = serveAds(upstream, 270, () => 0);
     const free = await (await start()).call('gather_ads', estimate);
-    expect(free.data.estimate).toEqual({ ads: 270, pages: 3, credits: 0 });
-    expect(free.text).toContain('270 ads in 3 pages, free.');
+    expect(free.data.estimate).toEqual({ ads: 270, pages: 3, credits: null, atLeast: 0 });
     const other = await start();
     service.price = () => 1;
     service.matching = ({ none }) => (none ? [] : service.ads);
     await other.call('search_ads', { filters: { none: 1 }, limit: 100 });
-    expect((await other.call('gather_ads', estimate)).text).toContain('for at most about 270 credits.');
+    expect((await other.call('gather_ads', estimate)).text).toContain('between 3 and 270 credits;');
   });
 });
 
@@ -207,6 +211,52 @@ Not seen any more (which does not mean that they ended): ${gone?.id}
     for (const shown of [text, data.summary]) expect(shown).toContain(changes);
   },
 );
+
+upstreamTest(
+  'goes on behind ads that came on top meanwhile, and says what the service counts and did not list',
+  async ({ upstream, server }) => {
+    const service = serveAds(upstream, 900);
+    await server.call('gather_ads', { ...all, maxAds: 500 });
+    service.ads = [...Array.from({ length: 400 }, (_, index) => adOf(1000 + index)), ...service.ads];
+    const { data, text } = await server.call('gather_ads', { maxAds: 2000, maxCredits: 1000 });
+    expect(data).toMatchObject({ read: 900, found: 1300, unlisted: 400, complete: true, receipt: { charged: 80 } });
+    expect(text).toContain('900 ads read, of 1300 found; complete');
+    expect(text).toContain('The service counts 400 ads more, which it did not list while they were read: fresh: true');
+    const { data: asked, text: coverage } = await server.call('query_ads', {
+      sql: 'SELECT sum(charged) FROM gatherings',
+    });
+    expect(asked.rows).toEqual([[service.charged]]);
+    expect(coverage).toContain('The service counts 400 ads more, which it did not list.');
+  },
+);
+
+upstreamTest('a page whose cursor leads nowhere is paid once, and fresh starts over', async ({ upstream, server }) => {
+  const service = serveAds(upstream, 300);
+  service.change = (answer) => ({ ...answer, cursor: '100', hasMore: true });
+  const first = await server.call('gather_ads', all);
+  const { charged } = service;
+  const again = await server.call('gather_ads', all);
+  for (const { data, text } of [first, again]) {
+    expect(data).toMatchObject({ read: 200, complete: false, stopped: 'error' });
+    expect(text).toContain('start over with fresh: true');
+  }
+  expect(service.charged).toBe(charged);
+  service.change = (answer) => answer;
+  expect((await server.call('gather_ads', { ...all, fresh: true })).data).toMatchObject({ read: 300, complete: true });
+});
+
+upstreamTest('what several gatherings share is charged to one of them', async ({ upstream, server }) => {
+  const service = serveAds(upstream, 200);
+  service.matching = ({ half }) => service.ads.filter((_, index) => index % 2 === half);
+  await server.call('gather_ads', { ...all, filters: { half: 0 } });
+  for (const third of [0, 1]) await server.call('gather_ads', { ...all, split: [{ half: 0 }, { half: 1 }, { third }] });
+  expect(service.charged).toBe(20);
+  const { data } = await server.call('query_ads', { sql: 'SELECT sum(charged) FROM gatherings' });
+  expect(data.rows).toEqual([[20]]);
+  const { uri } = (await server.call('write_report', { title: 'Halves', sections: [{ heading: 'All' }] })).data;
+  const { contents } = await server.client.readResource({ uri: String(uri) });
+  expect(JSON.stringify(contents)).toContain('Reading them cost 20 credits');
+});
 
 upstreamTest(
   'a complete gathering whose ads gave way says so, and so does what rests on it',
