@@ -43,11 +43,11 @@ const beginnings = ['src/cli/run.ts', 'src/cli/serve.ts', 'src/cli/call.ts', 'sr
 
 /** Who may import whom: the line that docs/architecture.md draws, and what hangs off it. */
 const mayImport: Record<string, string[]> = {
-  'src/process.ts': [],
+  'src/lock.ts': ['api'],
   log: ['log', 'present'],
   api: ['api'],
   credits: ['credits', 'api'],
-  state: ['state', 'credits', 'api', 'src/process.ts'],
+  state: ['state', 'credits', 'api', 'src/lock.ts'],
   answers: ['answers', 'state', 'credits', 'api'],
   workers: ['workers', 'api'],
   present: ['present'],
@@ -60,7 +60,7 @@ const mayImport: Record<string, string[]> = {
   mcp: ['mcp', 'board', 'tools', 'dataset', 'pictures', 'present', 'answers', 'state', 'credits', 'api', 'log'],
   serve: ['serve', 'mcp', 'pictures', 'present', 'state', 'api', 'log'],
   raster: ['raster'],
-  library: ['library', 'reports', 'pictures', 'present', 'api', 'src/process.ts'],
+  library: ['library', 'reports', 'pictures', 'present', 'api', 'src/lock.ts'],
   config: ['config', 'api', 'log'],
   'src/app.ts': ['api', 'answers', 'credits', 'state', 'tools', 'mcp', 'pictures', 'library', 'config', 'log'],
   cli: ['cli', 'library', 'serve', 'mcp', 'state', 'api', 'config', 'log', 'src/app.ts'],

@@ -5,7 +5,7 @@ import { type Config, settings } from '../config/settings.ts';
 import { exportsFolder } from '../state/exports.ts';
 import { creditsFolder } from '../state/files/daily-ledger.ts';
 import { removeAccount, type StoredAccount, storedAccounts } from '../state/files/file-datasets.ts';
-import { unless } from '../state/files/file-lock.ts';
+import { unless } from '../state/files/folder.ts';
 
 /** Deletes the datasets in files, after listing them. Exports stay. Returns the exit code. */
 export async function clearFiles({ files }: Config, print: (text: string) => void): Promise<number> {

@@ -26,7 +26,7 @@ import { type Library, libraryFilters } from '../library/open.ts';
 import type { Log } from '../log/log.ts';
 import { onlyForHosts } from '../serve/http/access.ts';
 import { listen as listenOn } from '../serve/http/server.ts';
-import { makeFolder } from '../state/files/file-lock.ts';
+import { makeFolder } from '../state/files/folder.ts';
 import type { Job } from './parse.ts';
 
 export interface LibraryCommandOptions {
@@ -52,11 +52,9 @@ const defaultDatabase = 'ad-library.db';
 
 /** Runs one of the `library` commands; returns the exit code. */
 export async function runLibrary(job: LibraryJob, options: LibraryCommandOptions): Promise<number> {
-  const { config, now, print, say } = options;
+  const { config, now, print } = options;
   const name = config.database ?? defaultDatabase;
-  const onWait = (database: string) =>
-    say(`ad-library-mcp: waiting for ${database}, which another process has or had open\n`);
-  const target: DatabaseOptions = { database: name, now, onWait };
+  const target: DatabaseOptions = { database: name, now };
   switch (job.name) {
     case 'library serve':
       return serve(options, target);
@@ -178,10 +176,9 @@ async function serve(
   if (served.apiKey) say(`ad-library-mcp: demo key ${served.apiKey}\n`);
   if (served.stored) say(`ad-library-mcp: ${storedText(served.stored)}\n`);
   say(`ad-library-mcp: library on ${bound}\n`);
-  const lost = await Promise.race([stopped, served.lost]);
-  if (lost) say(`ad-library-mcp: ${lost.message}\n`);
+  await stopped;
   await served.close();
-  return lost ? 1 : 0;
+  return 0;
 }
 
 function checked(options: KeyOptions): KeyOptions {

@@ -4,7 +4,7 @@ import { open, rename, rm } from 'node:fs/promises';
 import { basename, extname, join } from 'node:path';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
-import { makeFolder } from './files/file-lock.ts';
+import { makeFolder } from './files/folder.ts';
 import { roomIn, type Shared } from './store/retries.ts';
 import { sealedItems } from './store/seal.ts';
 import { TenantCache } from './tenant-cache.ts';

@@ -4,7 +4,7 @@ import { memoryState, memoryTurns } from './drivers/memory.ts';
 import { type ExportStore, exportsFolder, processExports } from './exports.ts';
 import { dailyCreditLedger } from './files/daily-ledger.ts';
 import { FileDatasets } from './files/file-datasets.ts';
-import { fileTurns } from './files/file-lock.ts';
+import { fileTurns } from './files/folder.ts';
 import { MemoryDatasets } from './memory-datasets.ts';
 import type { State } from './ports.ts';
 import type { ReplicaState } from './store/open-store.ts';

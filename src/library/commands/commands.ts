@@ -1,6 +1,8 @@
+import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { DatabaseInUse, type DatabaseLock, type LockOptions, lockDatabase, type Owner } from '../database/lock.ts';
+import { type Address, LockHeld } from '../../lock.ts';
+import { type DatabaseLock, lockDatabase } from '../database/database.ts';
 import type { ImportReport } from '../import/import.ts';
 import { type KeepOptions, keepPictures, type PicturesReport } from '../import/pictures.ts';
 import { demoLibrary, openLibrary } from '../open.ts';
@@ -12,8 +14,8 @@ export type { KeepOptions, PicturesReport } from '../import/pictures.ts';
 export { type KeyInfo, type KeyOptions, wrongOption } from '../service/accounts.ts';
 
 /** `library serve`, `library import` and `library key`. Nothing here prints; cli/library.ts does. */
-export type DatabaseOptions = Pick<LockOptions, 'timing' | 'onWait'> & {
-  /** A file, or `:memory:`. */
+export type DatabaseOptions = {
+  /** A file. */
   database: string;
   /** Unix milliseconds. */
   now: () => number;
@@ -36,28 +38,24 @@ export type ServedLibrary = {
   apiKey: string | undefined;
   /** The file that is served, with its whole path, and what was in it at the start; absent in demo mode. */
   stored?: LibrarySize & { database: string };
-  /** Resolves when another process has taken over the database, or its file is gone; from then on every call is answered 503. */
-  lost: Promise<Error>;
   /** Finishes answers in flight, then closes the database. */
   close(): Promise<void>;
 };
 
-/** `library serve`. @throws DatabaseInUse, or Error when the address cannot be taken */
+/** `library serve`. @throws LockHeld, or Error when the address cannot be taken */
 export async function serveLibrary({ listen, ...options }: ServeOptions): Promise<ServedLibrary> {
   const { library, lock, close } = await openOwned(options);
+  const token = newToken();
   try {
-    const { address, close: stop } = await listen(withAdmin(library, lock.token));
-    lock.announce(address);
+    const { address, close: stop } = await listen(withAdmin(library, token));
+    lock.announce({ url: address, token });
     return {
       url: address,
       apiKey: undefined,
       stored: { database: lock.database, ...library.size() },
-      lost: new Promise((resolve) => {
-        lock.loss.onabort = () => resolve(lock.loss.reason);
-      }),
       async close() {
         // First, so that other commands wait for the file instead of calling a server that is closing.
-        lock.announce(null);
+        lock.announce(undefined);
         await stop();
         close();
       },
@@ -76,7 +74,7 @@ export async function serveDemoLibrary(options: Omit<ServeOptions, 'database'>):
     await listening.close();
     await library.close();
   };
-  return { url: listening.address, apiKey: library.apiKey, lost: new Promise(() => {}), close };
+  return { url: listening.address, apiKey: library.apiKey, close };
 }
 
 export type ImportedFile = ImportReport & { name: string };
@@ -85,7 +83,7 @@ export type ImportProgress = { name: string; bytes: number; of: number | undefin
 
 /**
  * `library import FILE…`; `-` is `stdin`. Writes to the database, or through the process that serves it.
- * @throws DatabaseInUse; Error when a file cannot be read (earlier files are already stored)
+ * @throws LockHeld; Error when a file cannot be read (earlier files are already stored)
  */
 export async function importFiles(
   target: DatabaseOptions,
@@ -109,7 +107,7 @@ export async function importFiles(
 
 /**
  * `library pictures`, and `library import --pictures`: fetches the pictures of ads into a folder, for the library of this
- * process or of another. @throws DatabaseInUse, or Error when a file cannot be written
+ * process or of another. @throws LockHeld, or Error when a file cannot be written
  */
 export const keepPicturesOf = (target: DatabaseOptions, options: KeepOptions): Promise<PicturesReport> =>
   withLibrary(target, (ask) =>
@@ -148,23 +146,23 @@ type Ask = <Answer>(path: string, given: unknown[] | AsyncIterable<Uint8Array>) 
 
 /** Works with the library of this process, or with that of the process that serves the file: both are asked alike. */
 async function withLibrary<Result>(target: DatabaseOptions, work: (ask: Ask) => Promise<Result>): Promise<Result> {
-  const owned = await openOwned(target).catch(async (error) => {
-    if (error instanceof DatabaseInUse && error.owner?.url && (await isReachable(error.owner))) return error.owner;
+  const opened = await openOwned(target).catch(async (error) => {
+    if (error instanceof LockHeld && error.address && (await isReachable(error.address))) return error.address;
     throw error;
   });
-  if (!('close' in owned)) return work(askOver((request) => fetch(request).catch(brokenOff(owned)), owned));
+  if ('url' in opened) return work(askOver((request) => fetch(request).catch(brokenOff(opened)), opened));
   try {
-    const { library, lock } = owned;
-    return await work(askOver(withAdmin(library, lock.token), { url: 'http://library', token: lock.token }));
+    const address = { url: 'http://library', token: newToken() };
+    return await work(askOver(withAdmin(opened.library, address.token), address));
   } finally {
-    owned.close();
+    opened.close();
   }
 }
 
 type OpenOptions = DatabaseOptions & Pick<LibraryOptions, 'onError' | 'hasPages'>;
 
 async function openOwned(options: OpenOptions): Promise<{ library: Library; lock: DatabaseLock; close(): void }> {
-  const lock = await lockDatabase(options.database, options);
+  const lock = await lockDatabase(options.database);
   try {
     const library = await openLibrary({ ...options, database: lock.database, checkLock: lock.check });
     const close = () => {
@@ -180,6 +178,8 @@ async function openOwned(options: OpenOptions): Promise<{ library: Library; lock
     throw error;
   }
 }
+
+const newToken = () => randomBytes(24).toString('hex');
 
 /**
  * Serves the library and, under `/-/`, what commands ask of it: for whoever can read the token in the owner's note,
@@ -209,24 +209,24 @@ function withAdmin(library: Library, token: string): Library['fetch'] {
   };
 }
 
-const requestTo = ({ url, token }: Pick<Owner, 'url' | 'token'>, path: string, options: RequestInit) =>
+const requestTo = ({ url, token }: Address, path: string, options: RequestInit) =>
   new Request(`${url}/-/${path}`, { method: 'POST', headers: { Authorization: `Bearer ${token}` }, ...options });
 
-const isReachable = (owner: Owner): Promise<boolean> =>
+const isReachable = (owner: Address): Promise<boolean> =>
   fetch(requestTo(owner, 'owner', { signal: AbortSignal.timeout(2_000) })).then(
     ({ ok }) => ok,
     () => false,
   );
 
 const brokenOff =
-  ({ pid, url }: Owner) =>
+  ({ url }: Address) =>
   (error: Error): never => {
     const reason = String(error.cause ?? error);
-    throw new Error(`Process ${pid}, which serves the database at ${url}, broke off: ${reason}.`);
+    throw new Error(`The process that serves the database at ${url} broke off: ${reason}.`);
   };
 
 const askOver =
-  (send: (request: Request) => Promise<Response>, owner: Pick<Owner, 'url' | 'token'>): Ask =>
+  (send: (request: Request) => Promise<Response>, owner: Address): Ask =>
   async <Answer>(path: string, given: unknown[] | AsyncIterable<Uint8Array>) => {
     const body = Array.isArray(given) ? JSON.stringify(given) : ReadableStream.from(given);
     const response = await send(requestTo(owner, path, { body, duplex: 'half' }));

@@ -1,7 +1,8 @@
+import * as fs from 'node:fs';
 import { LRUCache } from 'lru-cache';
+import { type HeldLock, holdLock } from '../../lock.ts';
 import { columnsOf, type RecordType, recordTypes, textColumns } from '../search/ads-and-pages.ts';
 import { ApiError } from '../service/request.ts';
-import { takenOver } from './lock.ts';
 
 type Engine = typeof import('node-sqlite3-wasm');
 type Connection = InstanceType<Engine['Database']>;
@@ -25,6 +26,57 @@ export type Database = {
   checkLock(): void;
   close(): void;
 };
+
+export type DatabaseLock = Pick<HeldLock, 'announce' | 'release'> & {
+  /** The real path of the file, with all links resolved. */
+  database: string;
+  /** @throws ApiError when the file is gone, or may have another owner */
+  check(): void;
+};
+
+/** The code of the error where another process may have the file, and its log. */
+const takenOver = 'database_taken_over';
+
+/**
+ * Takes a database file for this process, because the engine has no locks that hold between processes; makes the file
+ * if there is none.
+ * @throws LockHeld, or Error when the file cannot be written
+ */
+export async function lockDatabase(path: string): Promise<DatabaseLock> {
+  if (path === ':memory:') return { database: path, check() {}, announce() {}, release() {} };
+  const database = located(path);
+  const lockPath = `${database}.owner`;
+  const { isHeld, announce, release } = await holdLock(lockPath);
+  // A killed process leaves the engine's own lock behind, a folder beside the database.
+  fs.rmSync(`${database}.lock`, { recursive: true, force: true });
+  const file = identityAt(database);
+  const lost = (code: string, what: string) =>
+    new ApiError(503, code, `${what} while this process used it, so it writes nothing more; stop it before that.`);
+  return {
+    database,
+    check() {
+      if (!isHeld()) throw lost(takenOver, `The lock of ${database}, ${lockPath}, was deleted`);
+      if (identityAt(database) !== file) throw lost('database_replaced', `${database} was deleted or replaced`);
+    },
+    announce,
+    release,
+  };
+}
+
+function located(path: string): string {
+  try {
+    fs.closeSync(fs.openSync(path, 'a', 0o600));
+  } catch (error) {
+    throw new Error(`The database ${path} cannot be written: ${(error as Error).message}.`);
+  }
+  return fs.realpathSync(path);
+}
+
+/** Which file it is. Inode numbers are not used again while a file is open. */
+function identityAt(path: string): string | undefined {
+  const stats = fs.statSync(path, { bigint: true, throwIfNoEntry: false });
+  return stats && `${stats.dev} ${stats.ino}`;
+}
 
 /** The tokens of the full-text indexes, and the records that hold each of them, as tables to read. */
 const termTables = ['ads', 'pages']

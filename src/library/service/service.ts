@@ -35,7 +35,7 @@ export type LibraryOptions = {
   now: () => number;
   bases?: Bases;
   random?: Random;
-  /** Throws when another process has taken over the file. */
+  /** Throws when another process may have taken over the file. */
   checkLock?: () => void;
   /** Whether people may look at the library in a browser: only where it listens on loopback. */
   hasPages?: boolean | undefined;
@@ -55,7 +55,7 @@ export type LibrarySize = { ads: number; pages: number };
 const systemRandom: Random = { bytes: randomBytes, uuid: randomUUID };
 
 /**
- * Opens a local library. No other process may use the file: the commands lock it first (database/lock.ts).
+ * Opens a local library. No other process may use the file: the commands lock it first (database/database.ts).
  * @throws Error when the file is no library, or one of a newer version, or cannot be written
  */
 export async function openLibrary(options: LibraryOptions) {

@@ -4,8 +4,9 @@ import { chmod, type FileHandle, lstat, open, rename, rm } from 'node:fs/promise
 import { dirname } from 'node:path';
 import * as z from 'zod';
 import { parseJson } from '../../api/json.ts';
+import { withLock } from '../../lock.ts';
 import { parsedLine } from '../record-lines.ts';
-import { locked, makeFolder, unless } from './file-lock.ts';
+import { makeFolder, unless } from './folder.ts';
 
 /** A reader that follows an account file. */
 export interface LineReader {
@@ -120,8 +121,8 @@ export class AccountFile {
   }
 
   async #locked(work: () => Promise<void>): Promise<void> {
-    if (this.#end === 0) await ownFolder(dirname(this.path));
-    await locked(this.path, work);
+    await (this.#end === 0 ? ownFolder : makeFolder)(dirname(this.path));
+    await withLock(`${this.path}.lock`, work);
   }
 
   async #open(flags: number): Promise<FileHandle | undefined> {

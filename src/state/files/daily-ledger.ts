@@ -6,12 +6,13 @@ import * as z from 'zod';
 import { raceAbort } from '../../api/abort.ts';
 import { AdLibraryError } from '../../api/errors.ts';
 import type { CreditLedger } from '../../credits/ledger.ts';
+import { hasEnded, LockHeld, thisProcess, withLock } from '../../lock.ts';
 import { parsedLine } from '../record-lines.ts';
 import type { DocumentChange } from '../store/documents.ts';
 import { type Account, type StoreLedgerOptions, storeLedger } from '../store/ledger.ts';
 import { onlyHere } from '../store/presence.ts';
 import { ownFolder, replaceFile } from './account-file.ts';
-import { hasEnded, locked, ownName, unless } from './file-lock.ts';
+import { unless } from './folder.ts';
 
 export interface DailyLedgerOptions {
   /** The folder that a person chose. */
@@ -61,7 +62,7 @@ export function dailyCreditLedger({ folder, baseUrl, apiKey, now, warn }: DailyL
     keyOf: () => path,
     presence: {
       ...onlyHere,
-      id: ownName(),
+      id: thisProcess(),
       isDead: (owner, at) => hasEnded(owner) || Math.abs(now() - at) > maxLeaseMs,
     },
     begin: (account, at) => beginDay(account, new Date(at).toISOString().slice(0, 10)),
@@ -89,6 +90,7 @@ function accountInFile(path: string, now: () => number): StoreLedgerOptions['doc
     return known;
   };
   const unavailable = (error: unknown): never => {
+    if (error instanceof LockHeld) throw error;
     const problem = `What calls have spent today cannot be read or written in ${path}: ${error instanceof Error ? error.message : error}.`;
     throw new AdLibraryError({ kind: 'unavailable', problem, sent: false }, { cause: error });
   };
@@ -104,7 +106,7 @@ function accountInFile(path: string, now: () => number): StoreLedgerOptions['doc
     update: <Doc, Result>(_: string, change: DocumentChange<Doc, Result>) => {
       const work = async () => {
         await ownFolder(dirname(path));
-        return locked(path, async () => {
+        return withLock(`${path}.lock`, async () => {
           const before = await read();
           const { doc, version } = as<Doc>(before);
           const { next, result } = change(doc, now(), version);

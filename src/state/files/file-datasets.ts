@@ -3,6 +3,7 @@ import { lstat, readdir, readFile, rm, rmdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
 import { AdLibraryError, type ErrorKind } from '../../api/errors.ts';
+import { withLock } from '../../lock.ts';
 import {
   type Dataset,
   type DatasetCaller,
@@ -24,7 +25,7 @@ import {
 } from '../own-records.ts';
 import { isOfSomeKind, lineOf, parsedLine, recordOfLine, recordStepOf } from '../record-lines.ts';
 import { AccountFile, headIn } from './account-file.ts';
-import { locked, unless } from './file-lock.ts';
+import { unless } from './folder.ts';
 
 export interface FileDatasetsOptions {
   folder: string;
@@ -376,7 +377,7 @@ function countedAs(path: string, baseUrl: string | undefined, records: AnyRecord
  */
 export async function removeAccount(path: string): Promise<boolean> {
   if (!path.endsWith('.jsonl')) return new OlderFolder(path).remove();
-  await locked(path, async () => {
+  await withLock(`${path}.lock`, async () => {
     for (const file of [path, `${path}.part`]) await rm(file, { force: true });
   });
   return false;

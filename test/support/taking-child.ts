@@ -1,16 +1,18 @@
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { workerData } from 'node:worker_threads';
-import { locked } from '../../../src/state/files/file-lock.ts';
+import { withLock } from '../../src/lock.ts';
 
 /** Takes one lock after the other together with other threads, and counts how often somebody else had it, too. */
 const { paths, shared, threads } = workerData as { paths: string[]; shared: SharedArrayBuffer; threads: number };
-/** A busy machine may hold a thread up before it removes a file. */
-const { rmSync } = fs;
-fs.rmSync = (...args) => {
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 40 * Math.random());
-  rmSync(...args);
-};
+/** A busy machine may hold a thread up before any step. */
+const { openSync, readFileSync, rmSync } = fs;
+const delayed = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20 * Math.random());
+Object.assign(fs, {
+  openSync: (...args: Parameters<typeof openSync>) => delayed() && openSync(...args),
+  readFileSync: (...args: Parameters<typeof readFileSync>) => delayed() && readFileSync(...args),
+  rmSync: (...args: Parameters<typeof rmSync>) => delayed() && rmSync(...args),
+});
 syncBuiltinESMExports();
 
 const [arrived, inside, met] = [0, 1, 2];
@@ -18,7 +20,7 @@ const counts = new Int32Array(shared);
 for (const [index, path] of paths.entries()) {
   Atomics.add(counts, arrived, 1);
   while (Atomics.load(counts, arrived) < threads * (index + 1)) await new Promise(setImmediate);
-  await locked(path, async () => {
+  await withLock(path, async () => {
     if (Atomics.add(counts, inside, 1) > 0) Atomics.add(counts, met, 1);
     await new Promise((resolve) => setTimeout(resolve, 3));
     Atomics.sub(counts, inside, 1);

@@ -1,0 +1,199 @@
+import { hash, randomUUID } from 'node:crypto';
+import { closeSync, lstatSync, openSync, readFileSync, readlinkSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { setTimeout as wait } from 'node:timers/promises';
+import { AdLibraryError } from './api/errors.ts';
+import { parseJson } from './api/json.ts';
+
+/**
+ * Locks between processes: a file while it lasts, whose note names the process that holds it. A lock is never taken
+ * from a process that lives, however long it is suspended, because it could finish a write at any time; so nothing has
+ * to renew a lock. A process of another machine or container cannot be seen from here, and counts as living. That of a
+ * process that has ended is taken over by its successor.
+ *
+ * Two processes never succeed the same one: a successor is whoever creates the file named after the id of the lock that
+ * was left behind, which the file system lets one process do. If that one dies too, its successor does the same, so the
+ * locks left behind form a chain, and the last one of it holds. The first one is removed before the others when the
+ * lock ends: whoever becomes a successor and then still finds the chain as it was knows that nobody else did.
+ */
+export interface HeldLock {
+  /** Whether the file is still there; it is not, if a person deleted it. */
+  isHeld(): boolean;
+  /** Tells others how to ask this process instead of waiting for it. */
+  announce(address: Address | undefined): void;
+  release(): void;
+}
+
+/** Where the holder of a lock serves what the lock is for, and the word that proves who asks. */
+export interface Address {
+  url: string;
+  token: string;
+}
+
+interface Note {
+  id: string;
+  /** See `thisProcess`. */
+  process: string;
+  host: string;
+  address?: Address | undefined;
+}
+
+/** How long one waits for a lock, and how often one looks, in milliseconds. */
+const maxWaitMs = 5000;
+const lookMs = 10;
+
+const elsewhere =
+  'If that address does not answer from here, run this where that process runs; if it is suspended, end it.';
+const unfinished = 'Try again when it has finished; if it is suspended, continue or end it.';
+
+/** A process that lives holds the lock. */
+export class LockHeld extends AdLibraryError {
+  readonly address: Address | undefined;
+
+  constructor(path: string, note: Note | undefined) {
+    const [pid] = note?.process.split(' ') ?? [];
+    const holder = note ? `process ${pid} of ${note.host}` : 'another program';
+    const serves = note?.address ? `, which serves it at ${note.address.url}` : '';
+    const problem = `${path} is held by ${holder}${serves}. ${note?.address ? elsewhere : unfinished} If no such process runs there any more, delete that file.`;
+    super({ kind: 'busy', problem, sent: false });
+    this.address = note?.address;
+  }
+}
+
+/** Does something while nobody else has the lock. @throws LockHeld after five seconds */
+export async function withLock<Result>(path: string, work: () => Promise<Result>): Promise<Result> {
+  const lock = await holdLock(path);
+  try {
+    return await work();
+  } finally {
+    lock.release();
+  }
+}
+
+/**
+ * Takes a lock for this process.
+ * @param signal ends the wait, which otherwise lasts five seconds. Nobody waits for a holder that can be asked instead
+ * @throws LockHeld, or Error when the file cannot be made
+ */
+export async function holdLock(path: string, signal = AbortSignal.timeout(maxWaitMs)): Promise<HeldLock> {
+  const note: Note = { id: randomUUID(), process: thisProcess(), host: hostname() };
+  for (;;) {
+    const chain = chainFrom(path);
+    const last = chain.at(-1);
+    if (last === undefined || hasEnded(last.note?.process ?? '')) {
+      const end = last === undefined ? path : `${path}.${last.note?.id}`;
+      if (!create(end, note)) continue;
+      const own = { path: end, note };
+      if (last === undefined || chainFrom(path).at(-1)?.note?.id === note.id) return held(own, [...chain, own]);
+      rmSync(end, { force: true });
+    } else if (signal.aborted || last.note?.address) throw new LockHeld(last.path, last.note);
+    else await wait(lookMs, undefined, { signal }).catch(() => {});
+  }
+}
+
+/** @param chain the lock and those that were left behind before it */
+function held({ path, note }: Own, chain: Link[]): HeldLock {
+  const isHeld = () => chain.every((one) => readNote(one.path)?.id === one.note?.id);
+  return {
+    isHeld,
+    announce(address) {
+      if (!isHeld()) return;
+      const part = `${path}.part`;
+      writeFileSync(part, JSON.stringify({ ...note, address }), { mode: 0o600 });
+      renameSync(part, path);
+    },
+    release() {
+      // The first one before the others.
+      if (isHeld()) for (const one of chain) rmSync(one.path, { force: true });
+    },
+  };
+}
+
+interface Link {
+  path: string;
+  /** Undefined where it cannot be read. */
+  note: Note | undefined;
+}
+type Own = Link & { note: Note };
+
+/** A lock, and those whose processes succeeded ended ones. Empty if nobody holds the lock. */
+function chainFrom(path: string): Link[] {
+  const chain: Link[] = [];
+  for (let at = path; lstatSync(at, { throwIfNoEntry: false }); ) {
+    const note = readNote(at);
+    chain.push({ path: at, note });
+    if (!hasEnded(note?.process ?? '')) break;
+    at = `${path}.${note?.id}`;
+  }
+  return chain;
+}
+
+function readNote(path: string): Note | undefined {
+  const note = parseJson(textOf(() => readFileSync(path, 'utf8'))) as Partial<Note> | undefined;
+  return typeof note?.id === 'string' && typeof note.process === 'string' ? (note as Note) : undefined;
+}
+
+/** False if there is one already. */
+function create(path: string, note: Note): boolean {
+  let file: number | undefined;
+  try {
+    file = openSync(path, 'wx', 0o600);
+    writeFileSync(file, JSON.stringify(note));
+    return true;
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST') return false;
+    if (file !== undefined) rmSync(path, { force: true });
+    throw new Error(`${path} cannot be written (${message})`, { cause: error });
+  } finally {
+    if (file !== undefined) closeSync(file);
+  }
+}
+
+const textOf = (read: () => string): string => {
+  try {
+    return read().trim();
+  } catch {
+    return '';
+  }
+};
+
+/** The same after a restart. Containers may have one host name in common, but not their process namespace. */
+const machine = () =>
+  hash('sha256', `${hostname()} ${textOf(() => readFileSync('/etc/machine-id', 'utf8'))}`).slice(0, 32);
+const boot = () => textOf(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8'));
+const namespace = () => textOf(() => readlinkSync('/proc/self/ns/pid'));
+
+/**
+ * The start of a process in the system's ticks, which tells it from others that had its number; empty where the system
+ * does not tell. A process that has ended stays listed, as Z, until its parent asks for its exit code.
+ */
+function startOf(pid: number): string {
+  // The second field is the program's name, which may hold anything.
+  const [state, ...fields] = textOf(() => readFileSync(`/proc/${pid}/stat`, 'utf8'))
+    .replace(/^.*\) /s, '')
+    .split(' ');
+  return state === 'Z' || state === 'X' ? 'ended' : (fields[18] ?? '');
+}
+
+/** A name of this process, by which another one finds out whether it has ended: `pid start namespace boot machine`. */
+export const thisProcess = (): string => [process.pid, startOf(process.pid), namespace(), boot(), machine()].join(' ');
+
+/**
+ * Whether the process of a name has ended, also with its machine; suspended, it has not. Where the system does not tell
+ * when processes start, one counts as living while its number is in use.
+ */
+export function hasEnded(name: string): boolean {
+  const [pid = '', started, itsNamespace, itsBoot, itsMachine] = name.split(' ');
+  if (itsMachine !== machine()) return false;
+  if (itsBoot !== boot()) return true;
+  if (itsNamespace !== namespace()) return false;
+  const seen = startOf(Number(pid));
+  if (seen !== '' && started !== '') return seen !== started;
+  try {
+    process.kill(Number(pid), 0);
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ESRCH';
+  }
+}

@@ -1,0 +1,73 @@
+import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { buildSync } from 'esbuild';
+import { expect, test } from 'vitest';
+import { hasEnded, holdLock, thisProcess } from '../src/lock.ts';
+import { temporaryFolder } from './support/temporary-folder.ts';
+
+const root = temporaryFolder();
+const isLinux = process.platform === 'linux';
+const { pid: endedPid } = spawnSync(process.execPath, ['--version']);
+/** The name of this process, changed: `pid start namespace boot machine`. */
+const named = (change: Record<number, string | number>) =>
+  thisProcess()
+    .split(' ')
+    .map((part, index) => change[index] ?? part)
+    .join(' ');
+const noteOf = (id: string, name: string) => JSON.stringify({ id, process: name, host: 'here' });
+
+test('a process has ended if its number is free or was given anew, or its machine was restarted; elsewhere it lives', () => {
+  expect(hasEnded(named({}))).toBe(false);
+  expect(hasEnded(named({ 0: endedPid }))).toBe(true);
+  expect(hasEnded(named({ 4: 'another' }))).toBe(false);
+  expect(hasEnded('cut')).toBe(false);
+  if (!isLinux) return;
+  expect(hasEnded(named({ 1: 1 }))).toBe(true);
+  expect(hasEnded(named({ 3: 'before' }))).toBe(true);
+  expect(hasEnded(named({ 2: 'a container' }))).toBe(false);
+});
+
+test('a lock that was left behind is taken by one at a time, however many find it, also if its successor died, too', async () => {
+  const folder = join(root, 'lost');
+  const program = join(root, 'taking-child.mjs');
+  const { pathname } = new URL('support/taking-child.ts', import.meta.url);
+  buildSync({ entryPoints: [pathname], outfile: program, bundle: true, platform: 'node', format: 'esm' });
+  await mkdir(folder);
+  const paths = Array.from({ length: 10 }, (_, index) => join(folder, `${index}.lock`));
+  for (const [index, path] of paths.entries()) {
+    await writeFile(path, noteOf('first', named({ 0: endedPid })));
+    if (index % 2) await writeFile(`${path}.first`, noteOf('second', named({ 0: endedPid })));
+  }
+  const [shared, threads] = [new SharedArrayBuffer(12), 6];
+  const workers = Array.from(
+    { length: threads },
+    () => new Worker(program, { workerData: { paths, shared, threads } }),
+  );
+  await Promise.all(workers.map((worker) => once(worker, 'exit')));
+  const [arrived, inside, met] = new Int32Array(shared);
+  expect({ arrived, inside, met }).toEqual({ arrived: threads * paths.length, inside: 0, met: 0 });
+  expect(await readdir(folder)).toEqual([]);
+});
+
+test('who waits gets busy with the process, the file and what to do; a lock that was deleted and taken again is left to its holder', async () => {
+  const path = join(root, 'one.lock');
+  const soon = () => AbortSignal.timeout(30);
+  await writeFile(path, '');
+  await expect(holdLock(path, soon())).rejects.toThrow(`${path} is held by another program.`);
+  await writeFile(path, noteOf('first', named({ 0: endedPid })));
+  const first = await holdLock(path);
+  await expect(holdLock(path, soon())).rejects.toMatchObject({
+    failure: {
+      kind: 'busy',
+      sent: false,
+      problem: expect.stringMatching(/one\.lock.* is held by process \d+ of .*delete/s),
+    },
+  });
+  await writeFile(path, noteOf('second', named({ 4: 'another' })));
+  expect(first.isHeld()).toBe(false);
+  first.release();
+  expect(await readdir(root)).toContain('one.lock');
+});
