@@ -33,16 +33,6 @@ const filtered: Record<string, unknown>[] = [
   { advertiser: 'heron', duplicatesFrom: 2, sort: 'daysRunning' },
   { query: 'desconto', countries: ['BR'], active: true, sort: 'trendPublic' },
 ];
-/** Not filtered full text, or as wide as it gets: looked at, not counted in the median. */
-const others: Record<string, unknown>[] = [
-  {},
-  { countries: ['US'] },
-  { sort: 'duplicates', order: 'asc' },
-  { publisherPlatform: ['FACEBOOK'], sort: 'audienceReach' },
-  { query: 'the', active: true },
-  { startedAtFrom: '2026-01-01', startedAtTo: '2026-01-31', sort: 'performancePublic' },
-];
-
 const print = (line: string) => process.stdout.write(`${line}\n`);
 const folder = await mkdtemp(join(tmpdir(), 'ad-library-bench-'));
 const file = join(folder, 'ads.jsonl');
@@ -113,8 +103,6 @@ for (const body of filtered) {
   show(result);
   all.push(...result.times);
 }
-print('\nothers:');
-for (const body of others) show(await time(body));
 addBoundedRow('filtered full-text search of 100,000 ads, median', median(all), 20);
 library.close();
 await rm(folder, { recursive: true });

@@ -1,25 +1,25 @@
 /**
- * What it costs to share the state: calls a second with cached answers in one process and in several, what each
- * kind of store adds to a cached answer, and the room it takes for 100,000 ads. Needs `redis-server` or PostgreSQL.
- * `npm run bench:replicas -- --seconds 5 --callers 32 --ads 100000`
+ * What it costs to share the state: what each kind of store adds to a cached answer and to a gathering, how long another
+ * replica takes to read it, and the room for 100,000 ads. Needs `redis-server` or PostgreSQL.
+ * `npm run bench:replicas -- --seconds 5 --ads 100000`
  */
 import { parseArgs } from 'node:util';
+import { Client } from 'undici';
+import { callOf, goodHeaders } from '../test/support/http.ts';
+import { type Served, serveHttp } from '../test/support/process.ts';
 import { type StateServer, stateServers } from '../test/support/stores.ts';
 import { startChild } from './child.ts';
 import type { ManyAds } from './many-ads.ts';
 import { megabytes } from './memory.ts';
-import { askCached, callerOf, type Fleet, startFleet, stopFleet } from './replica-calls.ts';
-import { addBoundedRow, addRow, median, quantile, skipBenchmark } from './row.ts';
+import { addBoundedRow, addRow, median, skipBenchmark } from './row.ts';
 
 const { values } = parseArgs({
   options: {
     seconds: { type: 'string', default: '5' },
-    callers: { type: 'string', default: '32' },
     ads: { type: 'string', default: '100000' },
   },
 });
 const ms = 1000 * Number(values.seconds);
-const callers = Number(values.callers);
 /** What a store may add to a cached answer at the median, in milliseconds. */
 const maxAdded: Record<string, number> = { Redis: 1, PostgreSQL: 2 };
 const adsOfKey = 10_000;
@@ -35,42 +35,65 @@ if (installed.length === 0) skipBenchmark('there is no redis-server, and no Post
 for (const { name, start } of installed) {
   const server = await start({ isDurable: true });
   try {
-    await measureCalls(name, server);
+    await measureAdded(name, server);
     await measureRoom(name, server, Number(values.ads) / adsOfKey);
   } finally {
     await server.close();
   }
 }
 
-async function measureCalls(store: string, server: StateServer): Promise<void> {
-  const upstream = await startChild<{ port: number }>('upstream.ts', '10');
-  const baseUrl = `http://127.0.0.1:${upstream.ready.port}`;
-  const shared = { baseUrl, stateUrl: server.url };
-  const alone = await startFleet('memory, 1 process', 1, { baseUrl });
-  const one = await startFleet(`${store}, 1 process`, 1, shared);
-  const fleets = [alone, one];
-  for (const count of [2, 3]) fleets.push(await startFleet(`${store}, ${count} processes`, count, shared));
+async function startReplica({ baseUrl, stateUrl }: { baseUrl: string; stateUrl?: string }): Promise<Served> {
+  const secret = 'a secret of the benchmarks, long enough';
+  const environment = stateUrl ? { AD_LIBRARY_STATE_URL: stateUrl, AD_LIBRARY_STATE_SECRET: secret } : {};
+  const served = await serveHttp(['--base-url', baseUrl, '--cache-seconds', '3600'], environment);
+  // Also that of a benchmark that failed.
+  process.once('exit', () => served.process.child.kill());
+  return served;
+}
 
-  say(`cached answers of 10 ads, ${callers} callers, ${values.seconds} s each`);
-  for (const fleet of fleets) {
-    await askCached(fleet, { callers, ms: 1000 });
-    const times = await askCached(fleet, { callers, ms });
-    const rate = (1000 * times.length) / ms;
-    const [p50, p99] = [quantile(times, 0.5), quantile(times, 0.99)].map(fixed);
-    say(`  ${fleet.name.padEnd(24)}${rate.toFixed(0).padStart(6)} calls a second, p50 ${p50}, p99 ${p99}`);
+/** A caller with a key and a connection of its own. */
+function callerOf({ origin }: Served, key: string) {
+  const client = new Client(origin);
+  return {
+    call: async (tool: string, args: object): Promise<string> => {
+      const body = JSON.stringify(callOf(tool, args));
+      const answer = await client.request({ path: '/mcp', method: 'POST', headers: goodHeaders(key), body });
+      const text = await answer.body.text();
+      if (answer.statusCode !== 200 || text.includes('"isError"')) throw new Error(text.slice(0, 500));
+      return text;
+    },
+    close: () => client.close(),
+  };
+}
+
+/** Milliseconds of each call of a caller that asks for one cached answer again and again. */
+async function askCached(replica: Served, duration: number): Promise<number[]> {
+  const times: number[] = [];
+  const caller = callerOf(replica, 'svc_live_caller');
+  await caller.call('search_ads', { limit: 10 });
+  const end = performance.now() + duration;
+  for (let began = performance.now(); began < end; began = performance.now()) {
+    const text = await caller.call('search_ads', { limit: 10 });
+    times.push(performance.now() - began);
+    if (!text.includes('"cached":true')) throw new Error(`not a cached answer: ${text.slice(0, 500)}`);
   }
-  await measureAdded(store, alone, one);
-  for (const fleet of fleets) await stopFleet(fleet);
-  upstream.process.kill();
+  await caller.close();
+  return times;
 }
 
 /** One caller, in turns, so that what else the machine does meets both. */
-async function measureAdded(store: string, alone: Fleet, shared: Fleet): Promise<void> {
+async function measureAdded(store: string, server: StateServer): Promise<void> {
+  const upstream = await startChild<{ port: number }>('upstream.ts', '10');
+  const baseUrl = `http://127.0.0.1:${upstream.ready.port}`;
+  const alone = await startReplica({ baseUrl });
+  const shared = await startReplica({ baseUrl, stateUrl: server.url });
   const times: [number[], number[]] = [[], []];
   for (let turn = 0; turn < 10; turn++) {
-    for (const [index, fleet] of [alone, shared].entries())
-      times[index]?.push(...(await askCached(fleet, { callers: 1, ms: ms / 10 })));
+    for (const [index, replica] of [alone, shared].entries())
+      times[index]?.push(...(await askCached(replica, ms / 10)));
   }
+  for (const replica of [alone, shared]) await replica.close();
+  upstream.process.kill();
   const [memory, stored] = times.map(median) as [number, number];
   const limit = maxAdded[store] ?? 0;
   addRow({
@@ -84,11 +107,11 @@ async function measureAdded(store: string, alone: Fleet, shared: Fleet): Promise
 }
 
 /** Gathers all ads with several keys. Returns the milliseconds of the first: a process that is warm is faster. */
-async function gatherAll(fleet: Fleet, keys: number): Promise<number> {
+async function gatherAll(replica: Served, keys: number): Promise<number> {
   let first = 0;
   for (let key = 0; key < keys; key++) {
     const began = performance.now();
-    const caller = callerOf(fleet, `svc_live_key_${key}`);
+    const caller = callerOf(replica, `svc_live_key_${key}`);
     const gather = () => caller.call('gather_ads', { filters: {}, maxAds: adsOfKey, maxCredits: 1000 });
     for (let text = ''; !text.includes('"complete":true'); ) text = await gather();
     await caller.close();
@@ -103,10 +126,10 @@ async function measureRoom(store: string, server: StateServer, keys: number): Pr
   const service = await startChild<ManyAds>('many-ads.ts', String(adsOfKey));
   const baseUrl = `http://127.0.0.1:${service.ready.port}`;
   const settings = { baseUrl, stateUrl: server.url };
-  const alone = await startFleet('memory', 1, { baseUrl });
+  const alone = await startReplica({ baseUrl });
   const inMemory = await gatherAll(alone, 1);
-  await stopFleet(alone);
-  const [one, other] = [await startFleet('one', 1, settings), await startFleet('other', 1, settings)];
+  await alone.close();
+  const [one, other] = [await startReplica(settings), await startReplica(settings)];
   const before = server.bytes().all;
   const gathered = await gatherAll(one, keys);
   const began = performance.now();
@@ -114,7 +137,7 @@ async function measureRoom(store: string, server: StateServer, keys: number): Pr
   await reader.call('query_ads', { sql: 'SELECT count(*) FROM ads' });
   const read = performance.now() - began;
   await reader.close();
-  for (const fleet of [one, other]) await stopFleet(fleet);
+  for (const replica of [one, other]) await replica.close();
   service.process.kill();
   const ads = keys * adsOfKey;
   const { all, kinds } = server.bytes();

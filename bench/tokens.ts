@@ -21,7 +21,7 @@ import {
 } from '../src/present/account.ts';
 import { type AdView, adListText, adText, viewAd } from '../src/present/ad.ts';
 import { pageListText, pageText, viewPage } from '../src/present/page.ts';
-import { estimateTokens, fit as leading } from '../src/present/tokens.ts';
+import { estimateTokens } from '../src/present/tokens.ts';
 import { tools } from '../src/tools/catalog.ts';
 import { itemTokens } from '../src/tools/pager.ts';
 import type { Tool } from '../src/tools/tool.ts';
@@ -227,29 +227,6 @@ function checkFacts(): void {
   say(`\nfacts: ${checked} looked for in text and structured content, ${problems.length} problems so far`);
 }
 
-function timing(): void {
-  const page = ads.slice(0, pageSize);
-  const answer = JSON.stringify({ items: page });
-  const median = (work: () => void) => {
-    for (let i = 0; i < 200; i++) work();
-    const times = Array.from({ length: 300 }, () => {
-      const start = performance.now();
-      work();
-      return performance.now() - start;
-    });
-    return quantile(times, 0.5);
-  };
-  const condense = median(() => {
-    const items = page.map((ad) => viewAd(ad, { detail: 'brief', now }));
-    const render = (some: readonly AdView[]) => adListText({ items: some, ...frame });
-    const shown = items.slice(0, leading({ items, budget: maxTokens, render }));
-    render(shown);
-    JSON.stringify({ items: shown, ...frame });
-  });
-  say(`\ntime for ${page.length} ads: JSON.parse of the answer ${median(() => JSON.parse(answer)).toFixed(2)} ms`);
-  limit('view, fit, text and JSON, ms', condense, 2);
-}
-
 say(`tokens of o200k_base on ${source}: ${ads.length} ads, ${pages.length} pages`);
 toolList();
 searchAds();
@@ -259,6 +236,5 @@ searchPages();
 getPage();
 await otherTools();
 checkFacts();
-timing();
 for (const problem of problems) say(`PROBLEM ${problem}`);
 process.exitCode = problems.length > 0 ? 1 : 0;

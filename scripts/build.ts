@@ -6,7 +6,7 @@
  * those of earlier builds stay for a while. So a server that runs goes on loading its own, and none starts in between.
  */
 import { execFileSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import {
   chmodSync,
   copyFileSync,
@@ -24,23 +24,22 @@ import {
 } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
+import { basename, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild';
 import { libraryFilters, searchLimit } from '../src/library/search/filters.ts';
 import { describedTools } from '../src/mcp/described-tools.ts';
 import { skill, skillTools } from '../src/mcp/skill.ts';
 import { packagedFiles } from '../src/raster/codecs.ts';
-import { boardPage } from './board-page.ts';
 import { buildOptions } from './bundle.ts';
-import { licences } from './licences.ts';
-import { billOfMaterials } from './sbom.ts';
+import { billOfMaterials, licences } from './third-parties.ts';
 
 const root = new URL('../', import.meta.url);
 const dist = new URL('dist/', root);
 /** Where everything is built, on the same file system. */
 const made = new URL(`.building-${process.pid}/`, root);
 const pieces = new URL('pieces/', made);
+const view = new URL('src/board/view/', root);
 /** Builds that stay, with the one that was made last. */
 const kept = 5;
 const { resolve } = createRequire(import.meta.url);
@@ -204,14 +203,28 @@ async function joinStart(outputs: Metafile['outputs']): Promise<Metafile> {
 }
 
 function contentName(folder: URL): string {
-  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort();
-  const sums = files
-    .filter((file) => statSync(new URL(file, folder)).isFile())
-    .map(
-      (file) =>
-        `${file} ${createHash('sha256')
-          .update(readFileSync(new URL(file, folder)))
-          .digest('hex')}`,
-    );
-  return `build-${createHash('sha256').update(sums.join('\n')).digest('hex').slice(0, 12)}`;
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  const sums = files.map(({ parentPath, name }) => {
+    const path = join(parentPath, name);
+    return `${relative(fileURLToPath(folder), path)} ${hash('sha256', readFileSync(path))}`;
+  });
+  return `build-${hash('sha256', sums.sort().join('\n')).slice(0, 12)}`;
+}
+
+/** The board as one page that needs nothing else: its markup with its script and its styles. */
+async function boardPage(): Promise<string> {
+  const [script, styles] = await Promise.all([viewFile('main.ts', { target: 'es2022' }), viewFile('board.css')]);
+  const page = readFileSync(new URL('board.html', view), 'utf8')
+    .replace(/\n\s*/g, '\n')
+    .replace('/* styles */', () => styles)
+    .replace('/* script */', () => script);
+  // The word by which the tools of the board know the page: the same for the same build, wherever it runs.
+  return page.replace('/* word */', hash('sha256', page).slice(0, 16));
+}
+
+async function viewFile(file: string, options: BuildOptions = {}): Promise<string> {
+  const entryPoints = [fileURLToPath(new URL(file, view))];
+  const page = { bundle: true, write: false, format: 'esm', minify: true, charset: 'utf8' } as const;
+  const { outputFiles } = await build({ ...options, ...page, legalComments: 'none', entryPoints });
+  return outputFiles[0]?.text.trim() ?? '';
 }

@@ -1,6 +1,6 @@
 /** Runs before `npm publish`: refuses to publish under names that nobody owns. */
 import { readFileSync } from 'node:fs';
-import { placeholders } from './docs/publisher.ts';
+import { placeholders } from './docs/published.ts';
 
 const open = placeholders(JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')));
 if (open.length > 0) {

@@ -10,7 +10,6 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { command } from '../test/support/process.ts';
-import { argumentsText, fold, wrap } from './demo-text.ts';
 
 interface Ad {
   id: string;
@@ -193,6 +192,33 @@ async function toolResult({ name, args, shows, fold: max = 2 }: DemoCall): Promi
   callLines.push(paint('yellow', `   → ${start}`), ...rest.map((line) => paint('yellow', `     ${line}`)));
   for (const line of kept.flatMap((line) => shown(line, max))) callLines.push(`   ${paint('dim', '│')} ${line}`);
   return result;
+}
+
+/** Lines of at most so many columns, broken between words; a word that is longer stands alone and stays whole. */
+function wrap(text: string, columns: number): string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    if (line !== '' && line.length + 1 + word.length > columns) {
+      lines.push(line);
+      line = word;
+    } else line = line === '' ? word : `${line} ${word}`;
+  }
+  return [...lines, line];
+}
+
+/** The first lines of a text, with an ellipsis if there are more. */
+function fold(text: string, { columns, max }: { columns: number; max: number }): string[] {
+  const lines = wrap(text, columns - 2);
+  if (lines.length <= max) return lines;
+  return [...lines.slice(0, max - 1), `${lines[max - 1]} …`];
+}
+
+/** JSON with spaces, so that it can be wrapped. */
+function argumentsText(args: object): string {
+  return JSON.stringify(args, null, 1)
+    .replace(/\[\n\s*|\n\s*(?=\])/g, (bracket) => bracket.trim())
+    .replace(/\n\s*/g, ' ');
 }
 
 await main();

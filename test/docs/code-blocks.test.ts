@@ -4,7 +4,7 @@ import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { cursorLink, vsCodeLink } from '../../scripts/docs/install-links.ts';
+import { cursorLink, vsCodeLink } from '../../scripts/docs/reference.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import { connectCommand, connectHttp, type TestClient } from '../support/clients.ts';
 import { type HttpServer, startHttp } from '../support/http.ts';

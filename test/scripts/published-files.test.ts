@@ -5,84 +5,69 @@ import { promisify } from 'node:util';
 import { McpbManifestSchema } from '@anthropic-ai/mcpb/schemas/0.3';
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod';
-import { withCatalog } from '../../scripts/docs/manifest.ts';
-import { replaceMarked } from '../../scripts/docs/marked.ts';
-import {
-  badges,
-  type Publisher,
-  placeholders,
-  withLabels,
-  withManifestPublisher,
-  withRegistryPublisher,
-} from '../../scripts/docs/publisher.ts';
-import { withPackage } from '../../scripts/docs/registry-file.ts';
+import { type Publisher, placeholders } from '../../scripts/docs/published.ts';
+import { generated } from '../../scripts/docs/write.ts';
 import { type SettingName, settings } from '../../src/config/settings.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const read = (file: string) => readFileSync(`${root}${file}`, 'utf8');
 const json = (file: string) => JSON.parse(read(file));
-const plain = (value: unknown) => JSON.parse(JSON.stringify(value));
 const [present, manifest, registryFile, dockerfile] = [
-  json('package.json') as Publisher & { name: string; engines: { node: string } },
+  json('package.json') as Publisher,
   json('manifest.json'),
   json('server.json'),
   read('Dockerfile'),
 ];
-
-const filledIn: Publisher = {
-  ...present,
-  mcpName: 'io.github.someone/ad-library-mcp',
-  homepage: 'https://ads.test',
-  repository: { type: 'git', url: 'git+https://github.com/someone/ad-library-mcp.git' },
-  bugs: { url: 'https://github.com/someone/ad-library-mcp/issues' },
-  privacyPolicies: ['https://ads.test/privacy'],
+/** What is published under a publisher's names. */
+const publishedBy = async (publisher: Publisher) => {
+  const write = async (file: string) => String(await generated[file]?.(read(file), publisher));
+  return {
+    manifest: JSON.parse(await write('manifest.json')),
+    registryFile: JSON.parse(await write('server.json')),
+    dockerfile: await write('Dockerfile'),
+  };
 };
 
-test('what scripts write is as package.json and the code have it (npm run docs writes it)', () => {
-  expect(plain(withCatalog(manifest))).toEqual(manifest);
-  expect(plain(withManifestPublisher(manifest, present))).toEqual(manifest);
-  expect(plain(withPackage(registryFile))).toEqual(registryFile);
-  expect(plain(withRegistryPublisher(registryFile, present))).toEqual(registryFile);
-  expect([registryFile.packages[0].identifier, registryFile.name]).toEqual([present.name, present.mcpName]);
-  expect(withLabels(dockerfile, present)).toBe(dockerfile);
-  expect(replaceMarked(read('README.md'), 'badges', badges(present, present.engines))).toBe(read('README.md'));
-});
-
-test('what is filled in once reaches everything that is published', () => {
-  const filled = withManifestPublisher(manifest, filledIn);
-  expect(McpbManifestSchema.safeParse(filled).error?.issues ?? []).toEqual([]);
-  expect(filled).toMatchObject({
+test('what is filled in once reaches everything that is published', async () => {
+  const published = await publishedBy({
+    ...present,
+    // In a Dockerfile, $ begins a variable.
+    description: 'for "$5"',
+    mcpName: 'io.github.someone/ad-library-mcp',
+    homepage: 'https://ads.test',
+    repository: { type: 'git', url: 'git+https://github.com/someone/ad-library-mcp.git' },
+    bugs: { url: 'https://github.com/someone/ad-library-mcp/issues' },
+    privacyPolicies: ['https://ads.test/privacy'],
+  });
+  expect(McpbManifestSchema.safeParse(published.manifest).error?.issues ?? []).toEqual([]);
+  expect(published.manifest).toMatchObject({
     homepage: 'https://ads.test',
     support: 'https://github.com/someone/ad-library-mcp/issues',
     repository: { type: 'git', url: 'https://github.com/someone/ad-library-mcp' },
     privacy_policies: ['https://ads.test/privacy'],
   });
-  expect(withRegistryPublisher({}, filledIn)).toEqual({
+  expect(published.registryFile).toMatchObject({
     name: 'io.github.someone/ad-library-mcp',
     websiteUrl: 'https://ads.test',
     repository: { url: 'https://github.com/someone/ad-library-mcp', source: 'github' },
   });
-  const labelled = withLabels(dockerfile, filledIn);
-  expect(labelled).toContain('org.opencontainers.image.source="https://github.com/someone/ad-library-mcp"');
-  expect(labelled).toContain('org.opencontainers.image.url="https://ads.test"');
-  // In a Dockerfile, $ begins a variable.
-  expect(withLabels(labelled, { ...filledIn, description: 'for "$5"' })).toContain(String.raw`="for \"\$5\""`);
+  const labels = ['source="https://github.com/someone/ad-library-mcp"', 'url="https://ads.test"'];
+  for (const label of [...labels, String.raw`description="for \"\$5\""`])
+    expect(published.dockerfile).toContain(`org.opencontainers.image.${label}`);
 });
 
-test('what is not filled in appears nowhere, and keeps the package from being published', () => {
-  expect(placeholders(filledIn)).toEqual([]);
+test('what is not filled in appears nowhere, and keeps the package from being published', async () => {
   const empty = {
     ...present,
     mcpName: 'com.example/x',
     homepage: 'https://example.com/x',
     repository: { type: 'git', url: 'git+https://example.com/x.git' },
     bugs: { url: 'https://example.com/x/issues' },
-    privacyPolicies: ['https://example.com/privacy'],
+    privacyPolicies: ['https://example.com/x'],
   };
   expect(placeholders(empty)).toEqual(['mcpName', 'homepage', 'repository.url', 'bugs.url', 'privacyPolicies']);
-  for (const made of [withManifestPublisher({}, empty), withLabels(dockerfile, empty)])
-    expect(JSON.stringify(made)).not.toContain('example.com');
-  expect(plain(withRegistryPublisher({}, empty))).toEqual({ name: 'com.example/x' });
+  for (const made of Object.values(await publishedBy(empty)))
+    expect(JSON.stringify(made)).not.toContain('example.com/x');
   const script = `${root}scripts/check-publisher.ts`;
   const { status, stderr } = spawnSync(process.execPath, ['--import', 'tsx', script], { encoding: 'utf8' });
   const open = placeholders(present);

@@ -1,9 +1,17 @@
+import { version } from '../../src/app.ts';
+import { type Setting, settings } from '../../src/config/settings.ts';
+import { describe } from '../../src/mcp/described-tools.ts';
+import { prompts } from '../../src/mcp/prompts.ts';
+import { tools } from '../../src/tools/catalog.ts';
+import { replaceMarked } from './marked.ts';
+
 /** Who publishes this: written once, in package.json, and carried from there to wherever hosts and registries look. */
 export interface Publisher {
   name: string;
   version: string;
   description: string;
   license: string;
+  engines: { node: string };
   author: string;
   keywords: string[];
   mcpName: string;
@@ -26,8 +34,11 @@ const isPlaceholder = (value: string): boolean => /^com\.example\/|^(git\+)?http
 const known = (value: string): string | undefined => (isPlaceholder(value) ? undefined : value);
 const repositoryOf = ({ repository }: Publisher) => known(repository.url)?.replace(/^git\+|\.git$/g, '');
 
-/** The desktop manifest (MCPB). What is not filled in is left out, so that no link leads nowhere. */
-export function withManifestPublisher(manifest: object, publisher: Publisher): object {
+/**
+ * The desktop manifest (MCPB). What is not filled in is left out, so that no link leads nowhere. Format 0.3: what 0.4
+ * adds is for Python alone, and not every host takes it yet.
+ */
+export function withManifest(manifest: object, publisher: Publisher): object {
   const repository = repositoryOf(publisher);
   return {
     ...manifest,
@@ -38,11 +49,24 @@ export function withManifestPublisher(manifest: object, publisher: Publisher): o
     homepage: known(publisher.homepage),
     support: known(publisher.bugs.url),
     privacy_policies: publisher.privacyPolicies.filter((address) => !isPlaceholder(address)),
+    version,
+    tools: tools.map((tool) => ({ name: tool.name, description: describe(tool) })),
+    prompts: prompts.map(({ name, description, arguments: given, write }) => {
+      const names = given.map((argument) => argument.name);
+      const text = write(Object.fromEntries(names.map((argument) => [argument, `"\${arguments.${argument}}"`])));
+      return { name, description, arguments: names, text };
+    }),
   };
 }
 
-/** The registry's file. */
-export function withRegistryPublisher(file: object, publisher: Publisher): object {
+/** The settings that a person may want to enter when installing: a desktop host's form offers them, too. */
+const offered = Object.values<Setting>(settings).filter(({ title }) => title !== undefined);
+
+/** Of the format, by what help calls the value. */
+const formats: Record<string, string> = { credits: 'number', folder: 'filepath' };
+
+/** The registry's file: who publishes the package, its version, and the settings that it takes. */
+export function withRegistryFile(file: object, publisher: Publisher): object {
   const url = repositoryOf(publisher);
   const [, source] = /^https:\/\/(github|gitlab)\.com\//.exec(url ?? '') ?? [];
   return {
@@ -50,6 +74,23 @@ export function withRegistryPublisher(file: object, publisher: Publisher): objec
     name: publisher.mcpName,
     websiteUrl: known(publisher.homepage),
     repository: source && { url, source },
+    version,
+    packages: [
+      {
+        registryType: 'npm',
+        identifier: publisher.name,
+        version,
+        runtimeHint: 'npx',
+        transport: { type: 'stdio' },
+        environmentVariables: offered.map(({ variable, help, secret, value = '' }) => ({
+          name: variable,
+          description: help,
+          isRequired: false,
+          format: value === '' && !secret ? 'boolean' : (formats[value] ?? 'string'),
+          isSecret: secret === true,
+        })),
+      },
+    ],
   };
 }
 
@@ -74,15 +115,16 @@ export function withLabels(dockerfile: string, publisher: Publisher): string {
 }
 
 /** Badges whose text is true of this package by what package.json says. */
-export function badges({ license }: Publisher, { node }: { node: string }): string {
+export function withBadges(readme: string, { license, engines: { node } }: Publisher): string {
   const badge = (label: string, value: string, link: string) => {
     const text = [label, value].map((part) => encodeURIComponent(part.replaceAll('-', '--'))).join('-');
     return `[![${label} ${value}](https://img.shields.io/badge/${text}-25406b)](${link})`;
   };
-  return [
+  const badges = [
     badge('licence', license, 'LICENSE'),
     badge('Node', node, '#try-it'),
     badge('MCP', '2024-11-05 to 2026-07-28', 'docs/operations.md#over-http'),
     badge('dependencies at run time', '0', 'CONTRIBUTING.md#dependencies'),
-  ].join(' ');
+  ];
+  return replaceMarked(readme, 'badges', badges.join(' '));
 }

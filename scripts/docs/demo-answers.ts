@@ -1,18 +1,36 @@
+import { makeDemoCalls } from '../../test/support/demo-calls.ts';
 import { startServer, type TestServer } from '../../test/support/server.ts';
-import { day, fenced } from './examples.ts';
 import { replaceMarked } from './marked.ts';
 
-/** What the sessions read of results. */
+/** The day the examples are of: demo data is the same on the same day. */
+const day = Date.UTC(2026, 0, 15, 12);
+
+/** Results hold text of third parties: a fence longer than any in it. */
+function fenced(text: string): string {
+  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
+  const fence = '`'.repeat(longest + 1);
+  return `${fence}text\n${text}\n${fence}`;
+}
+
+/** One call and its text, under the name of its tool, which opens it. */
+function folded(name: string, args: object, text: string): string {
+  const call = fenced(`${name} ${JSON.stringify(args)}\n\n${text}`);
+  return `<details><summary><code>${name}</code></summary>\n\n<!-- example ${name} -->\n${call}\n\n</details>`;
+}
+
+/** Every tool's example call, and the text it gives on demo data. */
+export async function withExamples(page: string): Promise<string> {
+  const server = await startServer({ config: { demo: true }, now: () => day });
+  const called = await makeDemoCalls(server.call);
+  await server.close();
+  const parts = called.map(({ name, args, result }) => folded(name, args, result.text));
+  return replaceMarked(page, 'examples', `\n${parts.join('\n\n')}\n`);
+}
+
+/** What questions and sessions read of results. */
 interface Data {
-  items: {
-    id: string;
-    name: string;
-    pageId: string;
-    pageName: string;
-    headline: string;
-    daysRunning: number;
-    adCount: number;
-  }[];
+  items: (Record<'id' | 'name' | 'pageId' | 'pageName' | 'headline', string> &
+    Record<'daysRunning' | 'duplicates' | 'adCount', number>)[];
   total: number;
   counts: { filters: { displayFormat?: string[] }; total: number }[];
   estimate: { ads: number; pages: number; credits: number | null; atMost?: number };
@@ -22,6 +40,73 @@ interface Data {
   methods: string;
   sections: { heading: string }[];
   receipt: { charged: number };
+}
+
+type Ask = (tool: string, args: Record<string, unknown>) => Promise<Data>;
+
+const inGermany = { countries: ['DE'] };
+
+/** Asked in this order: the last one costs nothing because of the one before. */
+const questions: { question: string; tools: string; answer(ask: Ask): Promise<string> }[] = [
+  {
+    question: 'Which ads that promise free shipping have run longest in the US, and still run?',
+    tools: '`search_ads`',
+    async answer(ask) {
+      const filters = { query: '"free shipping"', countries: ['US'], active: true, sort: 'daysRunning' };
+      const { items } = await ask('search_ads', { filters, limit: 3 });
+      const ads = items.map(
+        ({ pageName, headline, daysRunning, duplicates }) =>
+          `${pageName}, “${headline}”: ${daysRunning} days, ${duplicates} copies`,
+      );
+      return `${ads.join('; ')}.`;
+    },
+  },
+  {
+    question: 'What share of the ads in Germany are videos, and do they run longer than the others?',
+    tools: '`gather_ads`, `query_ads`',
+    async answer(ask) {
+      const { read } = await ask('gather_ads', { filters: inGermany, maxCredits: 30 });
+      const sql = `SELECT displayFormat = 'VIDEO', count(*), median(daysRunning)
+        FROM ads JOIN ad_countries USING (id) WHERE country = 'DE' GROUP BY 1 ORDER BY 1`;
+      const [others = [], videos = []] = (await ask('query_ads', { sql })).rows;
+      const share = Math.round((100 * Number(videos[1])) / read);
+      const longer = Number(videos[2]) > Number(others[2]) ? 'Yes, they do' : 'No, they do not';
+      return `${videos[1]} of ${read}, ${share}%. ${longer}: half of the videos have run ${videos[2]} days or longer; of the other ads, half have run ${others[2]} days or longer. All ${read} ads were read, so this is no sample.`;
+    },
+  },
+  {
+    question: 'Which of these advertisers tests the most, and which message does it repeat?',
+    tools: '`query_ads`',
+    async answer(ask) {
+      const inDe = "FROM ads JOIN ad_countries USING (id) WHERE country = 'DE'";
+      const perPage = `SELECT pageName, count(*), count(DISTINCT variant), sum(active) ${inDe}
+        GROUP BY 1 ORDER BY 3 DESC, 2 DESC LIMIT 1`;
+      const [[pageName = '', ads, messages, running] = []] = (await ask('query_ads', { sql: perPage })).rows;
+      const perMessage = `SELECT min(firstLine), count(*), max(daysRunning) ${inDe}
+        AND variant IS NOT NULL AND pageName = '${String(pageName).replaceAll("'", "''")}'
+        GROUP BY variant ORDER BY 2 DESC, 3 DESC LIMIT 1`;
+      const [[line, copies, days] = []] = (await ask('query_ads', { sql: perMessage })).rows;
+      return `${pageName}: ${messages} different messages in ${ads} ads; ${running} of the ads still run. Its most repeated message, “${line}”, is in ${copies} ads, one of which ran ${days} days.`;
+    },
+  },
+];
+
+/** README's questions, with the answers that the demo gives on the day of the examples. */
+export async function withQuestions(readme: string): Promise<string> {
+  const server = await startServer({ config: { demo: true }, now: () => day });
+  const parts: string[] = [];
+  for (const { question, tools, answer } of questions) {
+    let credits = 0;
+    const text = await answer(async (tool, args) => {
+      const { data } = await server.call(tool, args);
+      credits += data.receipt.charged;
+      return data as unknown as Data;
+    });
+    const cost = credits === 0 ? 'free' : `${credits} credit${credits === 1 ? '' : 's'}`;
+    parts.push(`> **${question}**\n>\n> ${text}\n>\n> <sub>${tools} · ${cost}</sub>`);
+  }
+  await server.close();
+  return replaceMarked(readme, 'questions', parts.join('\n\n'));
 }
 
 /** One session: what is asked and answered, with every call and its text in between. */
@@ -48,10 +133,7 @@ class Session {
   async call(name: string, args: Record<string, unknown>): Promise<Data> {
     const { text, data, isError } = await this.#server.call(name, args);
     if (isError) throw new Error(text);
-    const call = fenced(`${name} ${JSON.stringify(args)}\n\n${text}`);
-    this.#lines.push(
-      `<details><summary><code>${name}</code></summary>\n\n<!-- example ${name} -->\n${call}\n\n</details>`,
-    );
+    this.#lines.push(folded(name, args, text));
     return data as unknown as Data;
   }
 
