@@ -4,8 +4,8 @@ import * as z from 'zod';
  * Describes the filter keys of a search.
  *
  * The API document shows no keys except `limit` and `cursor` (Endpoints, rule 4). The local library describes its own
- * keys in this form: `library filters` prints it, and its OpenAPI document holds it. A JSON file of the same form
- * (`AD_LIBRARY_SEARCH_FILTERS`) describes those of another service.
+ * keys in this form: `library filters` prints it, and a served library answers it at `/filters.json`. A JSON
+ * file of the same form (`AD_LIBRARY_SEARCH_FILTERS`) describes those of another service.
  */
 
 /**
@@ -60,9 +60,3 @@ export type SearchFilters = z.infer<ReturnType<typeof searchFilters>>;
 
 /** @throws ZodError */
 export const readSearchFilters = (json: unknown): SearchFilters => searchFilters().parse(json);
-
-/**
- * Where the local library's OpenAPI document holds its filters in this form. The key names this package, so that no
- * other service is taken for the library.
- */
-export const filtersExtension = 'x-ad-library-mcp-filters';

@@ -211,7 +211,7 @@ test('in demo mode, http serves the pictures that its ads name, and nothing else
   const [picture = ''] = /http:\/\/127\.0\.0\.1:\d+\/media\/demo\/[^"\\\s?]+/.exec(text) ?? [];
   const answer = await fetch(picture);
   expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'image/webp']);
-  for (const path of ['/media/demo/none', '/media/../v1/credits', '/media/%2e%2e/v1/credits', '/openapi.json'])
+  for (const path of ['/media/demo/none', '/media/../v1/credits', '/media/%2e%2e/v1/credits', '/filters.json'])
     expect([path, (await fetch(`${origin}${path}`)).status]).toEqual([path, 404]);
   expect((await fetch(picture, { headers: { Origin: 'https://elsewhere.example' } })).status).toBe(403);
   hangUp();

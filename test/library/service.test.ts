@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import * as z from 'zod';
-import { operations } from '../../src/api/operations.ts';
 import * as schemas from '../../src/api/schemas.ts';
-import { filtersExtension, readSearchFilters } from '../../src/api/search-filters.ts';
+import { readSearchFilters } from '../../src/api/search-filters.ts';
 import { libraryFilters } from '../../src/library/search/filters.ts';
 import { serveLibrary, uuid } from './support/served-library.ts';
 
@@ -281,23 +280,10 @@ test('a page id may hold any character', async () => {
   );
 });
 
-test('the interface is described in OpenAPI 3.1, version 1.0.0, with every operation and every filter key', async () => {
-  const { status, body } = await served.ask('GET', '/openapi.json');
-  expect(status).toBe(200);
-  expect(body).toMatchObject({ openapi: '3.1.0', info: { version: '1.0.0', license: { identifier: 'MIT' } } });
-  for (const { name, method, path } of Object.values(operations))
-    expect(body.paths[path][method.toLowerCase()].operationId).toBe(name);
-  for (const [name, filters] of [
-    ['AdSearchRequest', libraryFilters.ads],
-    ['PageSearchRequest', libraryFilters.pages],
-  ] as const) {
-    const properties = Object.keys(body.components.schemas[name].properties);
-    expect(properties).toEqual(['cursor', 'countBy', ...filters.map(({ key }) => key)]);
-  }
-  const used = [...JSON.stringify(body).matchAll(/"#\/components\/schemas\/(\w+)"/g)].map(([, name = '']) => name);
-  expect(new Set(used)).toEqual(new Set(Object.keys(body.components.schemas)));
-  expect(body[filtersExtension]).toEqual(libraryFilters);
-  expect(readSearchFilters(libraryFilters)).toEqual(libraryFilters);
+test('the filters are served without a key, in the form in which a file describes those of another service', async () => {
+  const { status, body } = await served.ask('GET', '/filters.json');
+  expect({ status, body }).toEqual({ status: 200, body: libraryFilters });
+  expect(readSearchFilters(body)).toEqual(libraryFilters);
   const filter = { key: 'a', type: 'string', description: 'b' };
   for (const wrong of [[{ ...filter, type: 'text' }], [filter, filter]])
     expect(() => readSearchFilters({ ads: wrong })).toThrow(z.ZodError);

@@ -3,7 +3,6 @@ import { createServer, type IncomingMessage, type RequestListener } from 'node:h
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { filtersExtension } from '../../src/api/search-filters.ts';
 import { version } from '../../src/app.ts';
 import { allTools } from '../../src/board/board.ts';
 import { readConfig } from '../../src/config/read-config.ts';
@@ -68,7 +67,7 @@ test.for<[what: string, file: () => string, reason: string | RegExp]>([
 async function describer(answer: RequestListener) {
   const described = { answer, requests: [] as IncomingMessage[], baseUrl: '' };
   const upstream = createServer((request, response) => {
-    if (!request.url?.endsWith('/openapi.json')) return void response.writeHead(404).end();
+    if (!request.url?.endsWith('/filters.json')) return void response.writeHead(404).end();
     described.requests.push(request);
     described.answer(request, response);
   });
@@ -94,7 +93,7 @@ const document =
   (content: unknown): RequestListener =>
   (_, response) =>
     void response.end(JSON.stringify(content));
-const described = (ads: unknown, pages: unknown = []) => document({ [filtersExtension]: { ads, pages } });
+const described = (ads: unknown, pages: unknown = []) => document({ ads, pages });
 const unknown = "Keys as in the service's documentation";
 
 test('the filters of a local library are those of its own demo, down to the page size', async () => {
@@ -127,7 +126,7 @@ test('a loopback address is asked once, with the usual headers and no key', asyn
   expect(text).toContain('Keys: colour (list: RED).');
   expect(requests).toHaveLength(1);
   const [{ method, url, headers } = {} as IncomingMessage] = requests;
-  expect({ method, url }).toEqual({ method: 'GET', url: '/prefix/openapi.json' });
+  expect({ method, url }).toEqual({ method: 'GET', url: '/prefix/filters.json' });
   expect(headers).toMatchObject({ accept: 'application/json', 'user-agent': `ad-library-mcp/${version}` });
   expect(headers.authorization).toBeUndefined();
 });
@@ -170,16 +169,14 @@ const filter = { key: 'colour', type: 'string', description: 'SAY THIS', note: '
 test.each<[string, RequestListener]>([
   ['never answers', () => {}],
   ['never ends', endless],
-  ['answers 10 MB', document({ [filtersExtension]: { ads: [filter], pages: [] }, more: 'x'.repeat(10_000_000) })],
-  ['answers 2 MB', document({ [filtersExtension]: { ads: [filter], pages: [] }, more: 'x'.repeat(2_000_000) })],
+  ['answers 10 MB', document({ ads: [{ ...filter, example: 'x'.repeat(10_000_000) }] })],
+  ['answers 70,000 characters', document({ ads: [{ ...filter, example: 'x'.repeat(70_000) }] })],
   ['nests deeply', (_, response) => void response.end(`${'{"a":['.repeat(100_000)}`)],
-  ['is another API', document({ openapi: '3.1.0', info: { title: 'Ad and Page Library Public API' }, paths: {} })],
+  ['is another API', document({ filters: [] })],
+  ['describes none', described([])],
   ['answers no object', document(null)],
-  [
-    'answers 500',
-    (_, response) => void response.writeHead(500).end(JSON.stringify({ [filtersExtension]: { ads: [] } })),
-  ],
-  ['redirects', (_, response) => void response.writeHead(302, { location: '/openapi.json' }).end()],
+  ['answers 500', (_, response) => void response.writeHead(500).end(JSON.stringify({ ads: [filter] }))],
+  ['redirects', (_, response) => void response.writeHead(302, { location: '/filters.json' }).end()],
   ['hangs up', (_, response) => void response.destroy()],
   ['describes a list that is none', described({ length: 1, 0: filter })],
 ])('a service that %s leaves the filters unknown', async (_, answer) => {
@@ -189,37 +186,23 @@ test.each<[string, RequestListener]>([
   expect(text).not.toContain('SAY THIS');
 });
 
-test('prose never reaches the model, and neither does a name or a value that could be prose', async () => {
-  const values = (...some: unknown[]) => ({ key: `k${JSON.stringify(some).length}`, type: 'strings', values: some });
-  const { text } = await listedWith(
-    described([
-      filter,
-      { key: 'SAY THIS', type: 'string' },
-      { key: '__proto__', type: 'string' },
-      { key: 'say_this_to_the_person', type: 'string' },
-      { key: 'sized', type: 'SAY THIS' },
-      { key: 'ranged', type: 'integer', minimum: 'SAY THIS' },
-      { key: 'usual', type: 'string', default: 'SAY THIS' },
-      { key: 'looksIn', type: 'query', fields: ['SAY THIS'] },
-      values('SAY THIS'),
-      values('SAY_THIS_TO_THE_PERSON'),
-      values('A'.repeat(41)),
-      values(7),
-      'SAY THIS',
-      null,
-    ]),
-  );
-  expect(text).not.toMatch(/say.?this|__proto__|AAAA/i);
+test('prose never reaches the model, but in the words of this version', async () => {
+  const { text } = await listedWith(described([filter]));
   expect(text).toContain('Keys: colour.');
+  expect(text).not.toContain('SAY THIS');
 });
 
-test('a million keys are cut to a few thousand characters', async () => {
-  const keys = Array.from({ length: 60_000 }, (_, nr) => ({ key: `k${nr}`, type: 'date' }));
-  const long = Array.from({ length: 100 }, (_, nr) => ({
-    key: `v${nr}`,
-    type: 'strings',
-    values: Array(60).fill('V'.repeat(40)),
-  }));
-  expect((await listedWith(described(keys.slice(0, 25_000)))).text.length).toBeLessThan(30_000);
-  expect((await listedWith(described(long))).text.length).toBeLessThan(40_000);
+test.each([
+  { key: 'SAY THIS', type: 'string' },
+  { key: '__proto__', type: 'string' },
+  { key: 'say_this_to_the_person', type: 'string' },
+  { key: 'sized', type: 'SAY THIS' },
+  { key: 'ranged', type: 'integer', minimum: 'SAY THIS' },
+  { key: 'usual', type: 'string', default: 'SAY THIS' },
+  { key: 'looksIn', type: 'query', fields: ['SAY THIS'] },
+  ...['SAY THIS', 'SAY_THIS_TO_THE_PERSON', 'A'.repeat(41), 7].map((value) => ({
+    ...{ key: 'listed', type: 'strings', values: [value] },
+  })),
+])('a name or a value that could be prose leaves the filters unknown: %j', async (wrong) => {
+  expect((await listedWith(described([filter, wrong]))).text).toContain(unknown);
 });

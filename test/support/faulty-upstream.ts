@@ -39,7 +39,7 @@ export async function startUpstream(behaviour = json({})): Promise<Upstream> {
   const server = createServer(async (request, response) => {
     const { method = '', url: path = '', headers } = request;
     // Servers ask a loopback address once whether it describes its filters.
-    if (path.endsWith('/openapi.json')) return void response.writeHead(404).end();
+    if (path.endsWith('/filters.json')) return void response.writeHead(404).end();
     const left = new Promise<void>((resolve) => {
       response.once('close', () => {
         seen.aborted = !response.writableFinished;

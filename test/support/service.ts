@@ -22,7 +22,7 @@ export async function startService({ now = Date.now }: { now?: () => number } = 
   const listener = await listen(
     (request) => {
       const { pathname } = new URL(request.url);
-      if (pathname !== '/openapi.json') requests.push(`${request.method} ${pathname}`);
+      if (pathname !== '/filters.json') requests.push(`${request.method} ${pathname}`);
       return library.fetch(request);
     },
     { host: '127.0.0.1', port: 0 },

@@ -1,7 +1,8 @@
+import { hash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { LRUCache } from 'lru-cache';
 import { type HeldLock, holdLock } from '../../lock.ts';
-import { columnsOf, type RecordType, recordTypes, textColumns } from '../search/ads-and-pages.ts';
+import { columnsOf, recordTypes, textColumns } from '../search/ads-and-pages.ts';
 import { ApiError } from '../service/request.ts';
 
 type Engine = typeof import('node-sqlite3-wasm');
@@ -92,12 +93,12 @@ const maxStatements = 200;
 const bindable = (value: Value) => (typeof value === 'string' ? value.replaceAll('\0', '\uFFFD') : value);
 
 /**
- * Opens a database file (made when absent) or `:memory:`, and brings it to this version's tables.
+ * Opens a database file (made when absent) or `:memory:`, with the tables of this version.
  *
  * No other process may have the file open: the engine has no shared memory, so write-ahead logging, its only crash-safe
  * mode, needs an exclusive lock.
  * @param checkLock throws when the caller is that process no longer
- * @throws Error when the file is no library, or was written by a newer version.
+ * @throws Error when the file is no library, or was made by another version.
  */
 export async function openDatabase(path: string, checkLock = () => {}): Promise<Database> {
   // Loaded on demand: most processes never open a library.
@@ -105,7 +106,7 @@ export async function openDatabase(path: string, checkLock = () => {}): Promise<
   const connection = new engine.Database(path);
   try {
     connection.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA cache_size = -65536');
-    bringUpToDate(connection, path);
+    makeTables(connection, path);
     connection.exec(termTables);
   } catch (error) {
     // On a full disk, closing fails too.
@@ -193,108 +194,80 @@ const cannotWrite = /disk is full|disk I\/O|read-?only|unable to open/i;
 
 /** "AdLi", which tells a library from the SQLite files of other programs. */
 const applicationId = 0x41644c69;
-/**
- * The version in `PRAGMA user_version`. It is raised when earlier versions could not use the file any more: they then
- * refuse the file.
- */
-const fileVersion = 5;
-/** Raised when texts, tags or measures are read from records in another way: then all records are indexed again. */
-const indexVersion = 2;
+
+const recordTables = Object.values(recordTypes).map(({ name, measures }) => {
+  const columns = columnsOf(measures).map((key) => `"${key}"`);
+  const indexes = measures.map(({ key }) => `CREATE INDEX "${name}_${key}" ON ${name} ("${key}");`);
+  return `
+    CREATE TABLE ${name} (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, ${columns.join(', ')});
+    CREATE TABLE ${name}_json (number INTEGER PRIMARY KEY, json BLOB NOT NULL);
+    CREATE VIRTUAL TABLE ${name}_text USING fts5 (
+      ${textColumns.join(', ')}, tags, content = '', contentless_delete = 1, tokenize = "ascii tokenchars '-_.!~*()%'"
+    );
+    ${indexes.join('\n')}`;
+});
 
 /**
  * Each record type has three tables. `ads` is narrow, so that filtering and sorting read few pages; `ads_json` holds the
  * records; `ads_text` finds rows by copy, advertiser and tags, without storing the text again. Its tokenizer only splits
  * at spaces: search/tokens.ts makes the tokens.
  */
-const tables: [name: string, columns: string[]][] = [
-  ...Object.values(recordTypes).flatMap(({ name, measures }): [string, string[]][] => [
-    [name, ['number INTEGER PRIMARY KEY', 'id TEXT NOT NULL UNIQUE', ...columnsOf(measures).map((key) => `"${key}"`)]],
-    [`${name}_json`, ['number INTEGER PRIMARY KEY', 'json BLOB NOT NULL']],
-  ]),
-  ...`
-    indexed: name TEXT PRIMARY KEY, form TEXT NOT NULL
-    secrets: name TEXT PRIMARY KEY, value TEXT NOT NULL
-    pictures: address TEXT PRIMARY KEY, file TEXT, bytes INTEGER NOT NULL
-    payers: billingUserId TEXT PRIMARY KEY, planId TEXT, subscriptionStatus TEXT, creditsMax INTEGER NOT NULL,
-      hourlyLimit INTEGER NOT NULL, dailyLimit INTEGER NOT NULL
-    spending: billingUserId TEXT NOT NULL REFERENCES payers, hour INTEGER NOT NULL, credits INTEGER NOT NULL,
-      PRIMARY KEY (billingUserId,hour)
-    accounts: userId TEXT PRIMARY KEY, billingUserId TEXT NOT NULL REFERENCES payers, name TEXT, emailAddress TEXT,
-      isTeamMember INTEGER NOT NULL
-    keys: id TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE, keyPrefix TEXT NOT NULL, name TEXT NOT NULL,
-      scopes TEXT NOT NULL, userId TEXT NOT NULL REFERENCES accounts, createdAt INTEGER NOT NULL, revokedAt INTEGER,
-      unmetered INTEGER NOT NULL DEFAULT 0
-    collections: number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, userId TEXT NOT NULL REFERENCES accounts,
-      billingUserId TEXT NOT NULL REFERENCES payers, name TEXT NOT NULL, type TEXT NOT NULL, defaultType TEXT
-    collection_items: number INTEGER PRIMARY KEY AUTOINCREMENT, collection INTEGER NOT NULL REFERENCES collections,
-      itemType TEXT NOT NULL, item INTEGER NOT NULL, UNIQUE (collection,itemType,item)`
-    .trim()
-    .split(/\n {4}(?! )/)
-    .map((line): [string, string[]] => {
-      const [name = '', columns = ''] = line.split(': ');
-      return [name, columns.split(/,\s+/)];
-    }),
-];
+const tables = `
+  ${recordTables.join('')}
+  CREATE TABLE secrets (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+  CREATE TABLE pictures (address TEXT PRIMARY KEY, file TEXT, bytes INTEGER NOT NULL);
+  CREATE TABLE accounts (
+    userId TEXT PRIMARY KEY, billingUserId TEXT NOT NULL REFERENCES accounts, name TEXT, emailAddress TEXT,
+    isTeamMember INTEGER NOT NULL,
+    -- Of the account that pays.
+    planId TEXT, subscriptionStatus TEXT, creditsMax INTEGER, hourlyLimit INTEGER, dailyLimit INTEGER
+  );
+  CREATE TABLE spending (
+    billingUserId TEXT NOT NULL REFERENCES accounts, hour INTEGER NOT NULL, credits INTEGER NOT NULL,
+    PRIMARY KEY (billingUserId, hour)
+  );
+  CREATE TABLE keys (
+    id TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE, keyPrefix TEXT NOT NULL, name TEXT NOT NULL, scopes TEXT NOT NULL,
+    userId TEXT NOT NULL REFERENCES accounts, createdAt INTEGER NOT NULL, revokedAt INTEGER, unmetered INTEGER NOT NULL
+  );
+  CREATE TABLE collections (
+    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, userId TEXT NOT NULL REFERENCES accounts,
+    billingUserId TEXT NOT NULL REFERENCES accounts, name TEXT NOT NULL, type TEXT NOT NULL, defaultType TEXT
+  );
+  CREATE INDEX collections_billingUserId ON collections (billingUserId);
+  CREATE TABLE collection_items (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, collection INTEGER NOT NULL REFERENCES collections,
+    itemType TEXT NOT NULL, item INTEGER NOT NULL, UNIQUE (collection, itemType, item)
+  );
+  CREATE INDEX collection_items_order ON collection_items (collection, itemType, number);`;
 
-const indexes: Record<string, string> = {
-  ...Object.fromEntries(
-    Object.values(recordTypes).flatMap(({ name, measures }) =>
-      measures.map(({ key }) => [`${name}_${key}`, `${name} ("${key}")`]),
-    ),
-  ),
-  collections_billingUserId: 'collections (billingUserId)',
-  collection_items_order: 'collection_items (collection, itemType, number)',
-};
+/** Raise it where texts, tags, measures or tokens are read from records in another way. */
+const reading = 3;
+/** The number of the format, in `PRAGMA user_version`: another one with other tables, tags or `reading`. */
+const format = Number.parseInt(
+  hash(
+    'sha256',
+    JSON.stringify([reading, tables, Object.values(recordTypes).map(({ tags }) => tags.map(({ key }) => key))]),
+  ).slice(0, 7),
+  16,
+);
 
-const nameOf = (column: string) => column.split(' ', 1)[0]?.replaceAll('"', '') ?? '';
-const isConstraint = (column: string) => /^(PRIMARY KEY|UNIQUE) \(/.test(column);
-
-/**
- * Creates the tables and columns that a file lacks, and empties the index of records whose form has changed: records.ts
- * fills it again.
- */
-function bringUpToDate(connection: Connection, path: string): void {
-  const version = pragma(connection, 'user_version');
-  const isEmpty = connection.all("SELECT 1 FROM sqlite_schema WHERE type = 'table' LIMIT 1").length === 0;
-  if (pragma(connection, 'application_id') !== applicationId && !isEmpty)
+/** Makes the tables of a new file. @throws Error where another version or another program made the file */
+function makeTables(connection: Connection, path: string): void {
+  const isNew = connection.all("SELECT 1 FROM sqlite_schema WHERE type = 'table' LIMIT 1").length === 0;
+  if (!isNew && pragma(connection, 'application_id') !== applicationId)
     throw new Error(`${path} is a database of another program.`);
-  if (version > fileVersion) {
-    throw new Error(
-      `${path} was written by a newer version (its tables are at version ${version}, this one knows up to ${fileVersion}). Update ad-library-mcp, or name another file.`,
-    );
-  }
+  if (!isNew && pragma(connection, 'user_version') !== format)
+    throw new Error(`${path} was made by another version of ad-library-mcp. Name another file, and import again.`);
   try {
     // Always writes, so that a database that cannot be written fails now and not at the first call.
-    connection.exec(`BEGIN IMMEDIATE; PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${fileVersion}`);
-    for (const [name, columns] of tables) addTable(connection, name, columns);
-    for (const [name, on] of Object.entries(indexes)) connection.exec(`CREATE INDEX IF NOT EXISTS "${name}" ON ${on}`);
-    for (const type of Object.values(recordTypes)) addTextIndex(connection, type);
+    connection.exec(`BEGIN IMMEDIATE; PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${format}`);
+    if (isNew) connection.exec(tables);
     connection.exec('COMMIT');
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    throw new Error(
-      cannotWrite.test(message)
-        ? `${path} cannot be written (${message}). Is its disk full?`
-        : `${path} could not be brought up to date (${message}). It was left as it was. Please report this.`,
-    );
+    throw cannotWrite.test(message)
+      ? new Error(`${path} cannot be written (${message}). Is its disk full?`, { cause: error })
+      : error;
   }
-}
-
-function addTable(connection: Connection, name: string, columns: string[]): void {
-  const there = connection.all('SELECT name FROM pragma_table_info(?)', [name]).map((column) => column.name);
-  const missing = columns.filter((column) => !isConstraint(column) && !there.includes(nameOf(column)));
-  if (there.length === 0) connection.exec(`CREATE TABLE ${name} (${columns.join(', ')})`);
-  else for (const column of missing) connection.exec(`ALTER TABLE ${name} ADD COLUMN ${column}`);
-}
-
-function addTextIndex(connection: Connection, { name, tags, measures }: RecordType): void {
-  const wanted = [...textColumns, 'tags'];
-  const form = JSON.stringify([indexVersion, wanted, tags.map(({ key }) => key), columnsOf(measures)]);
-  if (connection.get('SELECT form FROM indexed WHERE name = ?', [name])?.form === form) return;
-  connection.exec(`
-    DROP TABLE IF EXISTS ${name}_text;
-    CREATE VIRTUAL TABLE ${name}_text USING fts5 (
-      ${wanted.join(', ')}, content = '', contentless_delete = 1, tokenize = "ascii tokenchars '-_.!~*()%'"
-    )`);
-  connection.run('INSERT OR REPLACE INTO indexed VALUES (?, ?)', [name, form]);
 }

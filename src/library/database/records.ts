@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Ad, ItemType, Page } from '../../api/schemas.ts';
 import { loadLanguageDetector } from '../../present/language.ts';
 import { columnsOf, type RecordType, recordTypes, textColumns, textsIn } from '../search/ads-and-pages.ts';
@@ -80,31 +79,6 @@ function pageFromAd(ad: Ad, pageId: string): Page {
     countries: ad.countries,
     detailsEstimated: true,
   };
-}
-
-/** Records per transaction: the owner of the file renews its lock between two. */
-const batchSize = 200;
-
-/**
- * Fills the index of a file whose index an update of its form has emptied. Rows are indexed in order, so that a
- * process that is ended meanwhile loses nothing: the next one goes on behind the last row.
- */
-export async function indexMissingRecords(database: Database, { read, putAd, putPage }: Records): Promise<void> {
-  for (const kind of ['pages', 'ads'] as const) {
-    const indexed = `SELECT coalesce(max(id), 0) FROM ${kind}_text_docsize`;
-    const sql = `SELECT number FROM ${kind} WHERE number > (${indexed}) ORDER BY number LIMIT ?`;
-    const missing = () => database.all<{ number: number }>(sql, [batchSize]).map(({ number }) => number);
-    for (let numbers = missing(); numbers.length > 0; numbers = missing()) {
-      const withLanguage = await loadAdLanguage();
-      database.transaction(() => {
-        for (const json of read(kind, numbers)) {
-          if (kind === 'ads') putAd(withLanguage(JSON.parse(json)), json);
-          else putPage(JSON.parse(json), json);
-        }
-      });
-      await nextTurn();
-    }
-  }
 }
 
 /** Adds the language of the copy to an ad that names none, for the index alone: the stored record stays as it is. */

@@ -41,7 +41,7 @@ export async function openDemoLibrary(options: DemoOptions): Promise<{ library: 
       ...library,
       async fetch(request) {
         // The description needs no data, and whoever asks for it waits a second at most.
-        if (new URL(request.url).pathname !== '/openapi.json') await filled;
+        if (new URL(request.url).pathname !== '/filters.json') await filled;
         return library.fetch(request);
       },
       close() {
@@ -101,7 +101,8 @@ function fillCollections({ database, collections }: ServiceContext, userId: stri
   database.transaction(() => {
     const person = "UPDATE accounts SET name = 'Demo Person', emailAddress = 'person@demo.example' WHERE userId = ?";
     database.run(person, [userId]);
-    const other = "INSERT INTO accounts VALUES (?, ?, 'Demo Colleague', 'colleague@demo.example', 1)";
+    const other = `INSERT INTO accounts (userId, billingUserId, name, emailAddress, isTeamMember)
+      VALUES (?, ?, 'Demo Colleague', 'colleague@demo.example', 1)`;
     database.run(other, [colleague, userId]);
     make(userId, 'Skincare that lasts', 'personal', { ads: best('ads', { query: 'serum', sort: 'daysRunning' }, 12) });
     make(userId, 'Advertisers to watch', 'personal', { pages: best('pages', { sort: 'trend' }, 8) });

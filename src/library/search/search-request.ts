@@ -108,7 +108,7 @@ function unknownKey(key: string, known: string[]) {
 }
 
 /** Whether `not` takes the key. */
-export const isCondition = ({ key, type }: SearchFilter): boolean =>
+const isCondition = ({ key, type }: SearchFilter): boolean =>
   type !== 'filters' && !['limit', 'sort', 'order'].includes(key);
 
 /** The filters of `not`, which takes neither a second `not` nor an order. */

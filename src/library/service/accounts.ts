@@ -170,8 +170,11 @@ export function keysIn(parts: KeyParts) {
 }
 
 const callerQuery = `
-  SELECT keys.id AS keyId, keys.name AS keyName, keyPrefix, scopes, unmetered, revokedAt, accounts.*, payers.*
-  FROM keys JOIN accounts USING (userId) JOIN payers USING (billingUserId) WHERE hash = ?`;
+  SELECT keys.id AS keyId, keys.name AS keyName, keyPrefix, scopes, unmetered, revokedAt,
+    account.userId, account.billingUserId, account.name, account.emailAddress, account.isTeamMember,
+    payer.planId, payer.subscriptionStatus, payer.creditsMax, payer.hourlyLimit, payer.dailyLimit
+  FROM keys JOIN accounts AS account USING (userId) JOIN accounts AS payer ON payer.userId = account.billingUserId
+  WHERE hash = ?`;
 
 const toKeyInfo = (row: KeyRow): KeyInfo => ({ ...row, scopes: row.scopes.split(' '), unmetered: row.unmetered === 1 });
 
@@ -192,7 +195,8 @@ export function wrongOption({ scopes = scopeNames, unmetered, subscription, ...o
 function createAccount(options: KeyOptions, { database, collections, random }: KeyParts): string {
   const userId = random.uuid();
   const subscribed = options.subscription ?? true;
-  database.run('INSERT INTO payers VALUES (?, ?, ?, ?, ?, ?)', [
+  database.run('INSERT INTO accounts VALUES (?, ?, NULL, NULL, 0, ?, ?, ?, ?, ?)', [
+    userId,
     userId,
     subscribed ? plan.planId : null,
     subscribed ? 'active' : null,
@@ -200,7 +204,6 @@ function createAccount(options: KeyOptions, { database, collections, random }: K
     options.hourlyLimit ?? plan.hourlyLimit,
     options.dailyLimit ?? plan.dailyLimit,
   ]);
-  database.run('INSERT INTO accounts VALUES (?, ?, NULL, NULL, 0)', [userId, userId]);
   const owner = { userId, billingUserId: userId };
   for (const kind of ItemType.options)
     collections.create(owner, { name: `Saved ${kind}`, type: 'personal', defaultType: kind });

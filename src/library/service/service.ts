@@ -3,8 +3,9 @@ import { Hono } from 'hono';
 import { type OperationName, operations } from '../../api/operations.ts';
 import type { Account, ErrorBody, Identity, ItemType } from '../../api/schemas.ts';
 import { type Database, openDatabase } from '../database/database.ts';
-import { indexMissingRecords, type Records, recordsIn } from '../database/records.ts';
+import { type Records, recordsIn } from '../database/records.ts';
 import { picturesIn, type StoredPictures } from '../import/pictures.ts';
+import { libraryFilters } from '../search/filters.ts';
 import { readSearch, runSearch } from '../search/search-request.ts';
 import {
   type Caller,
@@ -16,7 +17,6 @@ import {
   type Random,
   terms,
 } from './accounts.ts';
-import { openApiDocument } from './openapi.ts';
 import {
   ApiError,
   cursorsWith,
@@ -56,19 +56,13 @@ const systemRandom: Random = { bytes: randomBytes, uuid: randomUUID };
 
 /**
  * Opens a local library. No other process may use the file: the commands lock it first (database/database.ts).
- * @throws Error when the file is no library, or one of a newer version, or cannot be written
+ * @throws Error when the file is no library, or one of another version, or cannot be written
  */
 export async function openLibrary(options: LibraryOptions) {
   const { now, random = systemRandom } = options;
   const database = await openDatabase(options.database, options.checkLock);
   const context = contextOf(database, { now, random });
   const keys = keysIn({ ...context, random });
-  try {
-    await indexMissingRecords(database, context.records);
-  } catch (error) {
-    database.close();
-    throw error;
-  }
   const service = serviceOf({ ...options, context, keys, requestId: random.uuid });
   const sizes = 'SELECT (SELECT count(*) FROM ads) AS ads, (SELECT count(*) FROM pages) AS pages';
   return {
@@ -125,7 +119,7 @@ function serviceOf(parts: ServiceParts): Hono {
       return errorResponse(new ApiError(405, 'method_not_allowed', message), parts, { Allow: allowed.join(', ') });
     });
   }
-  app.get('/openapi.json', ({ req }) => Response.json(openApiDocument(new URL(req.url).origin)));
+  app.get('/filters.json', () => Response.json(libraryFilters));
   // Pictures hold no secret and need no key.
   for (const [path, read] of [
     ['/media/demo/:file', parts.demoPicture ?? (() => undefined)],
@@ -143,7 +137,7 @@ function serviceOf(parts: ServiceParts): Hono {
   for (const path of parts.hasPages ? ['/', '/ads/:id', '/pages/:id'] : [])
     app.get(path, (c) => (isLocal(c.req.raw) ? showPage(c.req.raw, c.req.param('id'), parts) : c.notFound()));
   app.notFound(({ req }) => {
-    const message = `Nothing is served at ${req.path.slice(0, 200)}. /openapi.json describes what is.`;
+    const message = `Nothing is served at ${req.path.slice(0, 200)}.`;
     return errorResponse(new ApiError(404, 'no_such_path', message), parts);
   });
   app.onError((error) => errorResponse(error, parts));
