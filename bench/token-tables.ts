@@ -1,11 +1,12 @@
 /**
- * Prints the tables of `src/present/token-tables.json`, read off the vocabulary of o200k_base. Run it again when the
+ * Prints the tables `pairs`, `han` and `hangul` of `src/present/token-tables.json`, read off the vocabulary of o200k_base. Run it again when the
  * reference tokenizer changes: npx tsx bench/token-tables.ts
  */
 import { decode, encode } from 'gpt-tokenizer/encoding/o200k_base';
 
 const vocabulary = 199_998;
-const maxPairs = 300;
+/** Of the pairs in a script's words, the share that counts as common. A script is a block of 128 characters. */
+const share = 0.88;
 
 /** Each distance to the next character that is one token, as one printable character from `(` on (`~` carries 86 on). */
 function gaps(from: number, to: number): string {
@@ -21,23 +22,32 @@ function gaps(from: number, to: number): string {
   return result;
 }
 
-/** For each first letter, the second letters it forms one of the commonest pairs of the vocabulary's words with. */
+/** The commonest pairs of letters in the vocabulary's words, by script: each first letter with those that follow it. */
 function pairs(): string {
-  const counts = new Map<string, number>();
+  const scripts = new Map<number, Map<string, number>>();
   for (let token = 0; token < vocabulary; token++) {
-    const word = /^ ?[A-Z]?([a-z]{2,})$/.exec(decode([token]))?.[1] ?? '';
+    const word = /^ ?(\p{L}[\p{L}\p{M}]+)$/u.exec(decode([token]))?.[1]?.toLowerCase() ?? '';
     for (let i = 0; i + 1 < word.length; i++) {
       const pair = word.slice(i, i + 2);
-      counts.set(pair, (counts.get(pair) ?? 0) + 1);
+      if (/[\u3400-\uffff]/.test(pair)) continue;
+      const script = Math.max(pair.charCodeAt(0), pair.charCodeAt(1)) >> 7;
+      const counts = scripts.get(script) ?? new Map<string, number>();
+      scripts.set(script, counts.set(pair, (counts.get(pair) ?? 0) + 1));
     }
   }
-  const common = [...counts].sort((a, b) => b[1] - a[1]).slice(0, maxPairs);
-  const seconds = new Map<string, string[]>();
-  for (const [pair] of common) seconds.set(pair[0] ?? '', [...(seconds.get(pair[0] ?? '') ?? []), pair[1] ?? '']);
-  return 'abcdefghijklmnopqrstuvwxyz'
-    .replace(/./g, (letter) => `${(seconds.get(letter) ?? []).sort().join('')} `)
-    .trimEnd();
+  const seconds = new Map<string, string>();
+  for (const counts of scripts.values()) {
+    let left = share * [...counts.values()].reduce((sum, count) => sum + count, 0);
+    for (const [pair, count] of [...counts].sort((a, b) => b[1] - a[1])) {
+      if (left > 0) seconds.set(pair.charAt(0), `${seconds.get(pair.charAt(0)) ?? ''}${pair.charAt(1)}`);
+      left -= count;
+    }
+  }
+  return [...seconds]
+    .map((both) => both.join(''))
+    .sort()
+    .join(' ');
 }
 
-const tables = { commonPairs: pairs(), han: gaps(0x4e00, 0x9fff), hangul: gaps(0xac00, 0xd7a3) };
+const tables = { pairs: pairs(), han: gaps(0x4e00, 0x9fff), hangul: gaps(0xac00, 0xd7a3) };
 process.stdout.write(`${JSON.stringify(tables, null, 2)}\n`);

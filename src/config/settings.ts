@@ -154,7 +154,7 @@ export const settings = named({
   resultTokens: {
     read: withDefault(wholeNumber(1000, 100_000), 8000),
     value: 'tokens',
-    help: 'Maximum tokens of text in one result',
+    help: 'Tokens of text that one result aims at, by an estimate',
   },
   output: {
     read: withDefault(oneOf(['auto', 'both', 'text', 'structured'], 'must be auto, both, text or structured'), 'auto'),

@@ -152,7 +152,7 @@ function advertised(ad: Fields, nameTokens: number): AdView {
 }
 
 const headlineTokens = 28;
-const bodyTokens = 26;
+const bodyTokens = 25;
 const cardTokens = 36;
 const openingChars = 24;
 

@@ -179,9 +179,9 @@ describe('the cards of an ad', () => {
       ['CARD_THUMB', 'CARD_VID'].map((type) => ({ type, nr, url: signed(nr, type) })),
     ).flat();
     const cards = Array.from({ length: 12 }, (_, nr) => ({ title: `Card ${nr}` }));
-    const view = viewAd({ ...everyFact, media, cards }, { detail: 'standard', now, budget: 6000 });
+    const view = viewAd({ ...everyFact, media, cards }, { detail: 'standard', now, budget: 5000 });
     const text = adText(view);
-    expect(estimateTokens(text)).toBeLessThanOrEqual(6000);
+    expect(estimateTokens(text)).toBeLessThanOrEqual(5000);
     const shown = text.match(/^ {3}(?:picture|video): /gm) ?? [];
     expect(shown.length).toBeGreaterThan(8);
     expect(shown.join()).not.toMatch(/video.*picture/);

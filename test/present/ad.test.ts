@@ -25,7 +25,7 @@ describe('an ad in a list', () => {
 
       "Serra Boots" 0b9a8c7d-6e5f-4a3b-9c2d-1e0f9a8b7c6d
       1. 6f1c2a34-9b0d-4c6e-8f52-1a2b3c4d5e6f VIDEO 15 s, 2026-09-01–2026-11-20 (80 days, running), 4 copies, reach 120000, trend 0.8, performance 71, spend est. 1000–5000, revenue est. 3000–9000, product "Serra boot" at 189.5, SHOP_NOW → serra.example, FB IG, DE PT
-      "Boots that outlast the trail": "Hand-welted in Porto. Free returns for 90…" +426 #412375"
+      "Boots that outlast the trail": "Hand-welted in Porto. Free returns for 90…" +425 #412375"
     `);
   });
 });

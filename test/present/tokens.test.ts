@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { describe, expect, test } from 'vitest';
 import { noSamples, realSamples } from '../../bench/samples.ts';
+import { adListText, viewAd } from '../../src/present/ad.ts';
 import {
   clampLines,
   estimateTokens,
@@ -11,6 +12,7 @@ import {
   truncate,
 } from '../../src/present/tokens.ts';
 import languages from './languages.json' with { type: 'json' };
+import { now } from './sample-ads.ts';
 
 const actual = (text: string) => countTokens(text, { allowedSpecial: new Set(), disallowedSpecial: new Set() });
 const between = (from: number, to: number) =>
@@ -21,51 +23,77 @@ const lower = 'abcdefghijklmnopqrstuvwxyz';
 const base64Letters = `${lower}${lower.toUpperCase()}0123456789+/`;
 const basicPlane = [between(0x21, 0x2ff), between(0x370, 0xd7ff), between(0xe000, 0xfffd)];
 
+/** What noise is made of: written as it comes, and in words. */
 const hostile: Record<string, fc.Arbitrary<string>> = {
-  'random letters': oneOf(lower),
-  'random words': oneOf(`${lower}     `),
-  'random ASCII': between(0x21, 0x7e),
+  letters: oneOf(lower),
+  'the commonest letters': oneOf('etaoinsrhl'),
+  vowels: oneOf('aeiou'),
+  consonants: oneOf('bcdfghjklmnpqrstvwxz'),
+  capitals: oneOf(lower.toUpperCase()),
+  'letters of either case': oneOf(lower + lower.toUpperCase()),
+  syllables: fc.tuple(oneOf('bcdfghjklmnpqrstvwxz'), oneOf('aeiou')).map((two) => two.join('')),
+  'letters and digits in turn': fc.tuple(oneOf(lower), oneOf('0123456789')).map((two) => two.join('')),
+  ASCII: between(0x21, 0x7e),
   base64: oneOf(base64Letters),
   'hex, as in ids': oneOf('0123456789abcdef-'),
   digits: oneOf('0123456789'),
   punctuation: oneOf('!"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~'),
+  'white space': oneOf(' \n\tx'),
+  'accented letters': between(0xc0, 0x24f),
+  Vietnamese: between(0x1ea0, 0x1ef9),
+  Greek: between(0x3b1, 0x3c9),
+  Cyrillic: between(0x430, 0x45f),
+  Hebrew: between(0x5d0, 0x5ea),
+  Arabic: between(0x620, 0x64a),
+  Devanagari: between(0x904, 0x94d),
+  Bengali: between(0x985, 0x9cd),
+  Tamil: between(0xb83, 0xbcd),
+  Thai: between(0xe01, 0xe3a),
+  Georgian: between(0x10d0, 0x10f0),
+  Jamo: between(0x1100, 0x11ff),
+  kana: between(0x3041, 0x30fe),
+  'Han, rare and common': between(0x4e00, 0x9fff),
+  'rare Han': between(0x3400, 0x4dbf),
+  'Hangul, rare and common': between(0xac00, 0xd7a3),
   'any of the basic plane': fc.oneof(...basicPlane),
   'any character at all': fc.oneof(...basicPlane, between(0x10000, 0x10ffff)),
-  'Han, rare and common': between(0x4e00, 0x9fff),
-  'Hangul, rare and common': between(0xac00, 0xd7a3),
   emoji: fc.oneof(between(0x1f300, 0x1f64f), between(0x1f900, 0x1faff), fc.constant('\u200d'), fc.constant('\ufe0f')),
   flags: between(0x1f1e6, 0x1f1ff),
   'towers of marks': fc
     .tuple(oneOf(lower), fc.array(between(0x300, 0x36f), { maxLength: 8 }))
     .map(([a, b]) => a + b.join('')),
   'letters in disguise': between(0x1d400, 0x1d7ff),
+  'full-width letters': between(0xff01, 0xff5e),
   symbols: between(0x2010, 0x2bff),
 };
 
 describe('the estimate of tokens', () => {
-  test.each(Object.entries(hostile))('is not below the truth for %s', (_, character) => {
-    fc.assert(
-      fc.property(fc.array(character, { minLength: 600, maxLength: 900 }), (characters) => {
-        const text = characters.join('');
-        expect(estimateTokens(text)).toBeGreaterThanOrEqual(Math.floor(actual(text) * 0.97));
-      }),
-      { numRuns: 25, endOnFailure: true },
-    );
+  test.each(Object.entries(hostile))('is passed by no more than half for noise of %s', (_, character) => {
+    const word = (maxLength: number) => fc.array(character, { minLength: 1, maxLength }).map((all) => all.join(''));
+    const text = fc
+      .tuple(fc.constantFrom('', ' '), fc.constantFrom(2, 6, 12))
+      .chain(([between, longest]) =>
+        fc.array(word(longest), { minLength: 250, maxLength: 300 }).map((all) => all.join(between)),
+      );
+    const check = (text: string) => {
+      expect(1.5 * estimateTokens(text)).toBeGreaterThanOrEqual(actual(text));
+    };
+    fc.assert(fc.property(text, check), { numRuns: 12, endOnFailure: true });
   });
 
   test.each(Object.entries(languages))('is near the truth for %s', (_, { text }) => {
     const ratio = estimateTokens(text) / actual(text);
-    expect(ratio).toBeGreaterThanOrEqual(0.98);
+    expect(ratio).toBeGreaterThanOrEqual(0.9);
     expect(ratio).toBeLessThan(1.5);
   });
 
-  test('is not below the truth for any page of real ads, and near it', ({ skip }) => {
+  test('is near the truth for lists of real ads, and hardly below it', ({ skip }) => {
     const samples = realSamples() ?? skip(noSamples);
-    const copy = samples.ads.map((ad) => `${ad.headline ?? ''}\n${ad.body ?? ''}`);
-    for (let i = 0; i < copy.length; i += 10) {
-      const text = copy.slice(i, i + 10).join('\n');
-      expect(estimateTokens(text) / actual(text)).toBeGreaterThanOrEqual(1);
-      expect(estimateTokens(text) / actual(text)).toBeLessThan(1.5);
+    const views = samples.ads.map((ad) => viewAd(ad, { detail: 'brief', now }));
+    for (let i = 0; i + 10 <= views.length; i += 10) {
+      const text = adListText({ items: views.slice(i, i + 10), asOf: '2026-11-20', detail: 'brief' });
+      expect(estimateTokens(text) / actual(text)).toBeGreaterThanOrEqual(0.97);
+      expect(estimateTokens(text) / actual(text)).toBeLessThan(1.15);
     }
   });
 
@@ -80,10 +108,7 @@ describe('the estimate of tokens', () => {
   });
 
   test('says whether a text fits, without all of it being looked at', () => {
-    const unit = fc.oneof(
-      fc.string({ unit: 'binary', maxLength: 1 }),
-      fc.constantFrom('\ud800', 'A', 'q', '7', '😀', '漢'),
-    );
+    const unit = fc.oneof(fc.string({ unit: 'grapheme', maxLength: 1 }), oneOf('Aq7漢'), fc.constant('😀'));
     const text = fc.array(unit, { maxLength: 40 }).map((units) => units.join(''));
     fc.assert(
       fc.property(text, fc.integer({ min: 0, max: 90 }), (text, tokens) => {
