@@ -19,15 +19,21 @@ const superlative = /^(most|largest|longest)[A-Z]/;
 const root = fileURLToPath(new URL('..', import.meta.url));
 const filesIn = (folder: string) =>
   readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.ts'))
+    .filter((file) => /\.tsx?$/.test(file))
     .map((file) => join(folder, file));
+const parse = (file: string) =>
+  parseAst(readFileSync(join(root, file), 'utf8'), { lang: file.endsWith('x') ? 'tsx' : 'ts' });
 const files = ['src', 'bench', 'scripts'].flatMap(filesIn);
 const testFiles = filesIn('test');
 
 test('code names things in the words of the field', () => {
   const found = files.flatMap((file) => {
-    const program = parseAst(readFileSync(join(root, file), 'utf8'), { lang: 'ts' });
-    const names = new Set([basename(file, '.ts').replace(/-(\w)/g, (_, first: string) => first.toUpperCase())]);
+    const program = parse(file);
+    const names = new Set([
+      basename(file)
+        .replace(/\.tsx?$/, '')
+        .replace(/-(\w)/g, (_, first: string) => first.toUpperCase()),
+    ]);
     collectNames(program, names);
     return (
       [...names]
@@ -48,7 +54,7 @@ test('code names things in the words of the field', () => {
 test('limits have one casing, and what is private begins with #', () => {
   const found = [...files, ...testFiles].flatMap((file) => {
     const names = new Set<string>();
-    collectOtherHand(parseAst(readFileSync(join(root, file), 'utf8'), { lang: 'ts' }), names);
+    collectOtherHand(parse(file), names);
     return [...names].map((name) => `${file}: ${name}`);
   });
   expect(found).toEqual([]);

@@ -1,4 +1,5 @@
-import { count } from '../present/lists.ts';
+import { columnWords, sentence } from '../present/column-title.ts';
+import { count, groupBy } from '../present/lists.ts';
 import { listed, sanitizeLine } from '../present/safe-text.ts';
 
 /**
@@ -12,8 +13,8 @@ export interface Chart {
 }
 
 export type Shape =
-  | { is: 'rect'; x: number; y: number; width: number; height: number; colour: ChartColour }
-  | { is: 'line'; points: readonly Point[]; width: number; colour: ChartColour }
+  | { is: 'rect'; x: number; y: number; width: number; height: number; colour: ChartColour; isPale?: boolean }
+  | { is: 'line'; points: readonly Point[]; width: number; colour: ChartColour; isDashed?: boolean }
   | ChartText;
 
 export interface ChartText {
@@ -41,28 +42,65 @@ export interface ChartRows {
   rows: readonly (readonly unknown[])[];
 }
 
-/** Draws the first column against the number columns after it. Where that is not possible, says why and what to do. */
-export function chartOf(kind: ChartKind, table: ChartRows): Chart | { problem: string } {
-  const data = readRows(kind, table);
+export interface ChartOptions {
+  /** For a phone. */
+  isNarrow?: boolean;
+  /** The current time: the month that holds it has not ended. */
+  now?: number;
+  isDemo?: boolean;
+}
+
+/**
+ * Draws the first column against the number columns after it, or against one number column with a series for each name
+ * of the second. Where that is not possible, says why and what to do.
+ */
+export function chartOf(kind: ChartKind, table: ChartRows, options: ChartOptions = {}): Chart | { problem: string } {
+  const data = readRows(kind, table, options);
   if ('problem' in data) return data;
-  if (kind === 'line') return upright(data, 'line');
-  return data.x === 'names' ? sideways(data) : upright(data, 'bar');
+  const layout = options.isNarrow ? narrow : wide;
+  const panels = panelsOf(data);
+  const shapes: Shape[] = [];
+  let height = 0;
+  for (const panel of panels) {
+    const drawn = kind === 'bar' && data.x === 'names' ? sideways(panel, layout) : upright(panel, kind, layout);
+    shapes.push(...drawn.shapes.map((shape) => lowered(shape, height)));
+    height += drawn.height;
+  }
+  if (options.isDemo) {
+    const { width, margin, size } = layout;
+    const mark = { text: 'demo data', x: width - margin, y: height - 6, size: size - 3 } as const;
+    shapes.push({ is: 'text', ...mark, anchor: 'end', colour: 'soft' });
+    height += 4;
+  }
+  return { width: layout.width, height, shapes };
 }
 
 interface ChartData {
+  /** What all series are of, where each is of one name. */
+  of: string[] | undefined;
   title: string;
   /** Whether the first column holds dates, numbers, or names. */
   x: 'dates' | 'numbers' | 'names';
-  series: string[];
-  points: { name: string; row: number; at: number; values: (number | null)[] }[];
-  min: number;
-  max: number;
+  points: { name: string; row: number; at: number; isOpen?: boolean }[];
+  series: Series[];
+}
+
+interface Series {
+  title: string;
+  /** What it counts or measures; undefined for what is counted. */
+  unit: string | undefined;
+  /** Its number among all series, which is its colour. */
+  number: number;
+  /** One for each point. */
+  values: (number | null)[];
 }
 
 const maxSeries = 8;
 const maxBars = { names: 40, upright: 60 };
 
-function readRows(kind: ChartKind, { columns, rows: all }: ChartRows): ChartData | { problem: string } {
+function readRows(kind: ChartKind, table: ChartRows, { now }: ChartOptions): ChartData | { problem: string } {
+  const byName = seriesForNames(table);
+  const { columns, rows: all } = byName ?? table;
   const known = all.filter(([cell]) => cell !== null);
   const x = kindOf(known.map(([cell]) => cell));
   // A row without a date or number has no place on an axis of dates or numbers.
@@ -73,26 +111,47 @@ function readRows(kind: ChartKind, { columns, rows: all }: ChartRows): ChartData
   if (numbers.length === 0)
     return { problem: `no column after the first (${columns[0]}) holds only numbers; select one, such as count(*)` };
   if (numbers.length > maxSeries)
-    return { problem: `${numbers.length} columns hold numbers, and a chart shows at most ${maxSeries}; select fewer` };
+    return { problem: `it has ${numbers.length} series, and a chart shows at most ${maxSeries}; select fewer` };
   const most = kind === 'line' ? Number.POSITIVE_INFINITY : x === 'names' ? maxBars.names : maxBars.upright;
   if (rows.length > most)
     return { problem: `${rows.length} rows are too many for bars; take at most ${most} with LIMIT, or a line` };
-  const points = rows.map((row, index) => ({
+  const read = rows.map((row, index) => ({
     name: row[0] === null ? 'none' : sanitizeLine(String(row[0])) || 'none',
     row: index + 1,
     at: x === 'dates' ? Date.parse(String(row[0])) : x === 'numbers' ? Number(row[0]) : index,
     values: numbers.map((column) => row[column] as number | null),
   }));
-  if (x !== 'names') points.sort((a, b) => a.at - b.at);
+  if (x !== 'names') read.sort((a, b) => a.at - b.at);
+  const isMonthly = x === 'dates' && rows.every(([cell]) => month.test(String(cell)));
+  const counts = numbers.map((column) => isCount(columns[column] ?? '', rows, column));
+  const points = isMonthly ? withEmptyMonths(read, counts, most) : read;
   const values = points.flatMap((point) => point.values).filter((value) => value !== null);
-  const [min, max] = [Math.min(0, ...values), Math.max(0, ...values)];
   const reach = (points.at(-1)?.at ?? 0) - (points[0]?.at ?? 0);
-  if ([max - min, Math.abs(reach)].some((span) => span !== 0 && !(span > 1e-100 && span < 1e100)))
+  const span = Math.max(0, ...values) - Math.min(0, ...values);
+  if ([span, Math.abs(reach)].some((size) => size !== 0 && !(size > 1e-100 && size < 1e100)))
     return { problem: 'the numbers lie too far apart, or too near to each other, to be drawn' };
-  const series = numbers.map((column) => sanitizeLine(columns[column] ?? ''));
-  const name = sanitizeLine(columns[0] ?? '');
-  const left = without === 0 ? '' : ` (without ${count(without, 'row')} that ${without === 1 ? 'has' : 'have'} none)`;
-  return { title: `${listed(series)} by ${name}${left}`, x, series, points, min, max };
+  const last = points.at(-1);
+  const isOpen = isMonthly && now !== undefined && last?.name.slice(0, 7) === new Date(now).toISOString().slice(0, 7);
+  const notes = [
+    without > 0 && `without ${count(without, 'row')} that ${without === 1 ? 'has' : 'have'} none`,
+    isOpen && `${last?.name.slice(0, 7)} so far`,
+  ].filter(Boolean);
+  const titles = numbers.map((column) => columns[column] ?? '');
+  const [of, by] = byName
+    ? [[columnWords(table.columns[2] ?? '')], table.columns.slice(0, 2).map(columnWords)]
+    : [undefined, [columnWords(columns[0] ?? '')]];
+  return {
+    of,
+    title: `by ${listed(by)}${notes.length > 0 ? ` (${notes.join('; ')})` : ''}`,
+    x,
+    points: points.map((point) => ({ ...point, isOpen: isOpen && point === last })),
+    series: numbers.map((column, number) => ({
+      title: byName ? sanitizeLine(titles[number] ?? '') : columnWords(titles[number] ?? ''),
+      unit: unitOf((byName ? table.columns[2] : columns[column]) ?? ''),
+      number,
+      values: points.map((point) => point.values[number] ?? null),
+    })),
+  };
 }
 
 function holdsNumbers(rows: ChartRows['rows'], column: number): boolean {
@@ -100,40 +159,134 @@ function holdsNumbers(rows: ChartRows['rows'], column: number): boolean {
   return cells.length > 0 && cells.every(Number.isFinite);
 }
 
+/** Rows of a date or name, the name of a series, and a number, as one row for each date with a column for each name. */
+function seriesForNames({ columns, rows }: ChartRows): ChartRows | undefined {
+  const [first, second] = [rows.map(([cell]) => cell), rows.map(([, cell]) => cell)];
+  if (columns.length !== 3 || !holdsNumbers(rows, 2) || new Set(first).size === rows.length) return undefined;
+  if (!second.every((cell) => typeof cell === 'string' || cell === null)) return undefined;
+  const names: unknown[] = [...new Set(second)];
+  const byFirst = new Map<unknown, unknown[]>();
+  for (const [cell, name, value] of rows) {
+    const row = byFirst.get(cell) ?? [cell, ...names.map(() => (isCount(columns[2] ?? '', rows, 2) ? 0 : null))];
+    row[1 + names.indexOf(name)] = value;
+    byFirst.set(cell, row);
+  }
+  return { columns: [columns[0] ?? '', ...names.map((name) => String(name ?? 'none'))], rows: [...byFirst.values()] };
+}
+
+const averages = /av(?:era)?g|mean|median|percentile|share|percent|rate|ratio|\bmin|\bmax|per_|days/i;
+
+/** Whether nothing would be zero: ads are counted, days running are averaged. */
+const isCount = (name: string, rows: ChartRows['rows'], column: number): boolean =>
+  !averages.test(name) &&
+  rows.every((row) => row[column] === null || (Number.isInteger(row[column]) && Number(row[column]) >= 0));
+
+type ReadRow = ChartData['points'][number] & { values: (number | null)[] };
+
+/** Months between the first and the last have a place, too: zero in counts, nothing in averages. */
+function withEmptyMonths(rows: readonly ReadRow[], counts: readonly boolean[], most: number): ReadRow[] {
+  const byName = groupBy(rows, ({ at }) => new Date(at).toISOString().slice(0, 7));
+  const [first, last] = [new Date(rows[0]?.at ?? 0), rows.at(-1)?.at ?? 0];
+  const filled: ReadRow[] = [];
+  for (let next = first.getTime(), months = 1; next <= last; months++) {
+    const name = new Date(next).toISOString().slice(0, 7);
+    const empty = { name, row: 0, at: next, values: counts.map((isCounted) => (isCounted ? 0 : null)) };
+    filled.push(...(byName.get(name) ?? [empty]));
+    if (filled.length > Math.min(most, maxMonths)) return [...rows];
+    next = Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + months);
+  }
+  return filled;
+}
+
+/** A hundred years. */
+const maxMonths = 1200;
+
 /** `2026`, `2026-06`, `2026-06-14` and times. */
 const date = /^\d{4}-\d{2}(?:-\d{2}(?:T\d{2}:\d{2}:\d{2}(?:\.\d{1,3})?Z)?)?$/;
 const isDate = (cell: unknown) => typeof cell === 'string' && date.test(cell) && !Number.isNaN(Date.parse(cell));
+/** A month, or its first day. */
+const month = /^\d{4}-\d{2}(?:-01(?:T00:00:00(?:\.000)?Z)?)?$/;
 
 const kindOf = (cells: readonly unknown[]): ChartData['x'] =>
   cells.length === 0 ? 'names' : cells.every(isDate) ? 'dates' : cells.every(Number.isFinite) ? 'numbers' : 'names';
 
-const width = 1000;
-const margin = 28;
-const headSize = 22;
-const size = 17;
-const lineHeight = 26;
+/** What a number column counts or measures, by its name. */
+const units: readonly [string, RegExp][] = [
+  ['days', /days|duration/i],
+  ['share', /share|percent|pct|rate|ratio|%/i],
+  ['money', /spend|cost|price|revenue|credit|usd|eur/i],
+  ['reach', /reach|impression|likes|views|clicks|audience/i],
+];
+const unitOf = (name: string) => units.find(([, pattern]) => pattern.test(name))?.[0];
+
+interface Panel extends ChartData {
+  min: number;
+  max: number;
+  isSmall: boolean;
+}
+
+/** Series of one unit share an axis; each unit has a small chart of its own. */
+function panelsOf(data: ChartData): Panel[] {
+  const byUnit = [...groupBy(data.series, ({ unit }) => unit).values()];
+  return byUnit.map((series) => {
+    const values = series.flatMap((one) => one.values).filter((value) => value !== null);
+    const title = sentence(`${listed(data.of ?? series.map((one) => one.title))} ${data.title}`);
+    const [min, max] = [Math.min(0, ...values), Math.max(0, ...values)];
+    return { ...data, title, series, min, max, isSmall: byUnit.length > 1 };
+  });
+}
+
+const lowered = (shape: Shape, by: number): Shape =>
+  shape.is === 'line'
+    ? { ...shape, points: shape.points.map(([x, y]): Point => [x, y + by]) }
+    : { ...shape, y: shape.y + by };
+
+interface Layout {
+  width: number;
+  margin: number;
+  headSize: number;
+  size: number;
+  lineHeight: number;
+  /** Of a chart that stands on an axis, alone or among others. */
+  height: number;
+  smallHeight: number;
+  maxName: number;
+  bar: number;
+}
+
+const wide: Layout = {
+  ...{ width: 1000, margin: 28, headSize: 22, size: 17, lineHeight: 26 },
+  ...{ height: 520, smallHeight: 320, maxName: 380, bar: 20 },
+};
+const narrow: Layout = {
+  ...{ width: 330, margin: 10, headSize: 14, size: 12, lineHeight: 18 },
+  ...{ height: 250, smallHeight: 190, maxName: 130, bar: 15 },
+};
 
 /** Bars from left to right, one row of them for each name. */
-function sideways({ title, series, points, min, max }: ChartData): Chart {
+function sideways({ title, series, points, min, max }: Panel, layout: Layout): Chart {
+  const { width, margin, size } = layout;
   const shapes: Shape[] = [];
-  const top = head(shapes, title, series);
-  const nameWidth = Math.min(380, Math.max(...points.map(({ name }) => textWidth(name, size))));
-  const numbers = points.flatMap(({ values }) => values.map(shortNumber));
+  const top = head(shapes, title, series, layout);
+  const nameWidth = Math.min(layout.maxName, Math.max(...points.map(({ name }) => textWidth(name, size))));
+  const numbers = series.flatMap(({ values }) => values.map(shortNumber));
   const numberWidth = Math.max(...numbers.map((number) => textWidth(number, size)));
-  const left = margin + nameWidth + 14;
+  const gap = size * 0.8;
+  const left = margin + nameWidth + gap;
   // A bar below zero has its number on its left.
   const before = min < 0 ? numberWidth + 8 : 0;
   const room = width - margin - numberWidth - 8 - left - before;
   const across = (value: number) => left + before + room * ((value - min) / (max - min || 1));
-  const bar = series.length === 1 ? 20 : 17;
-  const step = bar * series.length + (series.length === 1 ? 10 : 14);
-  points.forEach(({ name, row, values }, index) => {
+  const bar = series.length === 1 ? layout.bar : layout.bar - 3;
+  const step = bar * series.length + bar / 2;
+  points.forEach(({ name, row: ofTable }, index) => {
     const y = top + index * step;
     const middle = y + (bar * series.length) / 2 + size * 0.36;
-    const label = { text: cutInside(name, nameWidth, size), instead: `row ${row}`, x: left - 14, y: middle };
+    const label = { text: cutInside(name, nameWidth, size), instead: `row ${ofTable}`, x: left - gap, y: middle };
     shapes.push({ is: 'text', ...label, size, anchor: 'end', colour: 'ink' });
-    values.forEach((value, number) => {
-      const y1 = y + number * bar;
+    series.forEach(({ values, number }, row) => {
+      const value = values[index] ?? null;
+      const y1 = y + row * bar;
       const [from, to] = [across(Math.min(0, value ?? 0)), across(Math.max(0, value ?? 0))];
       const box = { x: from, y: y1, width: Math.max(value ? 2 : 0, to - from), height: bar - 2 };
       shapes.push({ is: 'rect', ...box, colour: number });
@@ -148,20 +301,22 @@ function sideways({ title, series, points, min, max }: ChartData): Chart {
 }
 
 /** Bars or lines that stand on an axis of dates, numbers or names. */
-function upright({ title, x, series, points, min, max }: ChartData, kind: ChartKind): Chart {
-  const height = 520;
+function upright({ title, x, series, points, min, max, isSmall }: Panel, kind: ChartKind, layout: Layout): Chart {
+  const { width, margin, size, lineHeight } = layout;
+  const height = isSmall ? layout.smallHeight : layout.height;
   const shapes: Shape[] = [];
-  const top = head(shapes, title, series) + 8;
+  const top = head(shapes, title, series, layout) + 8;
   const bottom = height - margin - lineHeight;
   const ticks = ticksOf(min, max);
   const [low, high] = [Math.min(min, ticks[0] ?? 0), Math.max(max, ticks.at(-1) ?? 0)];
-  const left = margin + Math.max(...ticks.map((tick) => textWidth(shortNumber(tick), size))) + 12;
+  const gap = size * 0.7;
+  const left = margin + Math.max(...ticks.map((tick) => textWidth(shortNumber(tick), size))) + gap;
   const right = width - margin;
   const up = (value: number) => bottom - (bottom - top) * ((value - low) / (high - low || 1));
   for (const tick of ticks) {
     const line = { x: left, y: up(tick), width: right - left, height: 1 };
     shapes.push({ is: 'rect', ...line, colour: tick === 0 ? 'soft' : 'grid' });
-    const at = { x: left - 12, y: up(tick) + size * 0.36 };
+    const at = { x: left - gap, y: up(tick) + size * 0.36 };
     shapes.push({ is: 'text', text: shortNumber(tick), ...at, size, anchor: 'end', colour: 'soft' });
   }
   // Bars stand side by side in their order; lines keep the distances of dates and numbers.
@@ -172,37 +327,48 @@ function upright({ title, x, series, points, min, max }: ChartData, kind: ChartK
       ? left + slot * (index + 0.5)
       : left + 10 + (right - left - 20) * ((at - first) / (last - first));
   const middles = points.map(({ at }, index) => across(at, index));
-  series.forEach((_, number) => {
-    const values = points.map((point) => point.values[number] ?? null);
+  const isLastOpen = points.at(-1)?.isOpen === true;
+  series.forEach(({ values, number }, row) => {
     const at = (value: number | null, index: number) =>
       value === null ? undefined : ([middles[index] ?? 0, up(value)] as const);
     if (kind === 'line') {
-      drawLine(shapes, values.map(at), number);
+      drawLine(shapes, values.map(at), { colour: number, isLastOpen });
       return;
     }
     const bar = Math.min(60, slot * 0.78) / series.length;
     values.forEach((value, index) => {
       if (value === null) return;
-      const x1 = (middles[index] ?? 0) + (number - series.length / 2) * bar;
+      const x1 = (middles[index] ?? 0) + (row - series.length / 2) * bar;
       const [y1, y2] = [up(Math.max(0, value)), up(Math.min(0, value))];
       const box = { x: x1, y: y1, width: Math.max(1, bar - 1), height: Math.max(1, y2 - y1) };
-      shapes.push({ is: 'rect', ...box, colour: number });
+      const isPale = points[index]?.isOpen === true;
+      shapes.push({ is: 'rect', ...box, colour: number, ...(isPale && { isPale }) });
     });
   });
   // A date without the time of midnight.
   const nameOf = (name: string) => (x === 'dates' ? name.replace(/T.*$/, '') : name);
   const names = points.map(({ name, row }, index) => ({ name: nameOf(name), row, middle: middles[index] ?? 0 }));
-  drawNames(shapes, names, { y: bottom + lineHeight - 4, left: margin, right });
+  drawNames(shapes, names, { y: bottom + lineHeight - 4, left: margin, right, size });
   return { width, height, shapes };
 }
 
-/** A line from value to value, with gaps where there is none, and dots where there are few. */
-function drawLine(shapes: Shape[], values: readonly (Point | undefined)[], colour: number): void {
+/** A line from value to value, with gaps where there is none, and dots where there are few. What has not ended is dashed. */
+function drawLine(
+  shapes: Shape[],
+  values: readonly (Point | undefined)[],
+  { colour, isLastOpen }: { colour: number; isLastOpen: boolean },
+): void {
   const runs: Point[][] = [[]];
   for (const value of values)
     if (value) runs.at(-1)?.push(value);
     else runs.push([]);
-  for (const points of runs) if (points.length > 1) shapes.push({ is: 'line', points, width: 3, colour });
+  for (const points of runs) {
+    const isOpen = isLastOpen && points === runs.at(-1);
+    const solid = isOpen ? points.slice(0, -1) : points;
+    if (solid.length > 1) shapes.push({ is: 'line', points: solid, width: 3, colour });
+    if (isOpen && points.length > 1)
+      shapes.push({ is: 'line', points: points.slice(-2), width: 3, colour, isDashed: true });
+  }
   for (const points of runs)
     for (const [x, y] of points)
       if (points.length === 1 || values.length <= 40)
@@ -210,26 +376,28 @@ function drawLine(shapes: Shape[], values: readonly (Point | undefined)[], colou
 }
 
 /** Draws the title and, for several series, a legend. Returns where the chart begins. */
-function head(shapes: Shape[], title: string, series: readonly string[]): number {
-  const room = width - 2 * margin;
+function head(shapes: Shape[], title: string, series: readonly Series[], layout: Layout): number {
+  const { width, margin, headSize, size, lineHeight } = layout;
   const lettering = { anchor: 'start', colour: 'ink' } as const;
   let y = margin + headSize - 4;
-  const heading = { text: cutInside(title, room, headSize), instead: '', size: headSize, bold: true };
-  shapes.push({ is: 'text', ...heading, x: margin, y, ...lettering });
+  const text = cutInside(title, width - 2 * margin, headSize);
+  shapes.push({ is: 'text', text, instead: '', size: headSize, bold: true, x: margin, y, ...lettering });
   y += lineHeight - 4;
   if (series.length === 1) return y;
+  const box = size - 3;
   let x = margin;
-  series.forEach((name, number) => {
-    const text = cutInside(name, 260, size);
-    const needed = 22 + textWidth(text, size) + 24;
+  for (const { title, number } of series) {
+    const text = cutInside(sentence(title), width / 2 - 3 * size, size);
+    const needed = box + 8 + textWidth(text, size) + size;
     if (x + needed > width - margin && x > margin) {
       x = margin;
       y += lineHeight;
     }
-    shapes.push({ is: 'rect', x, y: y - 2, width: 14, height: 14, colour: number });
-    shapes.push({ is: 'text', text, instead: `column ${number + 2}`, x: x + 22, y: y + 11, size, ...lettering });
+    shapes.push({ is: 'rect', x, y: y - 2, width: box, height: box, colour: number });
+    const at = { x: x + box + 8, y: y + size * 0.65, size };
+    shapes.push({ is: 'text', text, instead: `column ${number + 2}`, ...at, ...lettering });
     x += needed;
-  });
+  }
   return y + lineHeight + 8;
 }
 
@@ -244,7 +412,7 @@ interface Name {
 function drawNames(
   shapes: Shape[],
   names: readonly Name[],
-  { y, left, right }: Record<'y' | 'left' | 'right', number>,
+  { y, left, right, size }: Record<'y' | 'left' | 'right' | 'size', number>,
 ): void {
   const widest = Math.min(150, Math.max(...names.map(({ name }) => textWidth(name, size))));
   let free = left;

@@ -1,5 +1,6 @@
 import { parentPort } from 'node:worker_threads';
-import type { Chart, ChartColour, ChartText } from '../charts/chart.ts';
+import type { Chart, ChartColour, ChartText, Point } from '../charts/chart.ts';
+import { lightColour } from '../looks/palette.ts';
 import { Canvas, type Colour, canDraw, drawText, linesOf, type Rect, stroke, textWidth } from '../raster/canvas.ts';
 import { decodeJpeg, decodePng, decodeWebp, encodeJpeg, type Raster } from '../raster/codecs.ts';
 import type { PictureFormat } from './fetch-picture.ts';
@@ -45,11 +46,11 @@ parentPort?.on('message', (request: DrawRequest) => {
 // Ready for the first request.
 parentPort?.postMessage(undefined);
 
-const paper: Colour = [236, 238, 242];
-const card: Colour = [247, 248, 250];
-const ink: Colour = [24, 28, 38];
-const faint: Colour = [104, 112, 128];
-const absent: Colour = [214, 218, 225];
+const paper = lightColour('panel');
+const card = lightColour('paper');
+const ink = lightColour('ink');
+const faint = lightColour('soft');
+const absent = lightColour('line');
 
 const maxBytes = 200_000;
 /** Pixels of a tile without a picture, in a row without pictures. */
@@ -138,37 +139,38 @@ function drawReason(canvas: Canvas, text: string, { x, y, width, height }: Rect)
   }
 }
 
-const chartColours: Record<Exclude<ChartColour, number>, Colour> = {
-  ink: [29, 27, 24],
-  soft: [100, 94, 86],
-  grid: [229, 224, 216],
-};
-
-/** The two colours of the board, then colours that colour-blind readers can tell apart. */
-const seriesColours: readonly Colour[] = [
-  [179, 67, 28],
-  [31, 122, 84],
-  [52, 96, 168],
-  [214, 158, 46],
-  [124, 77, 150],
-  [86, 180, 200],
-  [200, 110, 150],
-  [120, 112, 102],
-];
-
-const chartColour = (colour: ChartColour): Colour =>
-  (typeof colour === 'number' ? seriesColours[colour] : chartColours[colour]) ?? chartColours.soft;
+const chartColour = (colour: ChartColour): Colour => lightColour(colour === 'grid' ? 'line' : colour);
 
 async function drawChart({ width, height, shapes }: Chart): Promise<Drawing> {
   const isNumbered = shapes.some((shape) => 'instead' in shape && shape.instead && !canDraw(shape.text));
   const canvas = new Canvas(width, height);
   for (const shape of shapes) {
     const colour = chartColour(shape.colour);
-    if (shape.is === 'rect') canvas.fillRect(shape, colour);
-    else if (shape.is === 'line') canvas.fillPath(stroke(shape.points, shape.width), colour);
+    if (shape.is === 'rect') canvas.fillRect(shape, shape.isPale ? paled(colour) : colour);
+    else if (shape.is === 'line')
+      for (const points of shape.isDashed ? dashesOf(shape.points) : [shape.points])
+        canvas.fillPath(stroke(points, shape.width), colour);
     else drawChartText(canvas, shape, colour);
   }
   return { jpeg: await smallEnough(canvas), isNumbered };
+}
+
+/** What has not ended, half as strong. */
+const paled = ([red, green, blue]: Colour): Colour => [(red + 255) / 2, (green + 255) / 2, (blue + 255) / 2];
+
+/** Pixels of a dash, with a gap as long. */
+const dash = 7;
+
+function dashesOf([[x1, y1] = [0, 0], [x2, y2] = [0, 0]]: readonly Point[]): Point[][] {
+  const length = Math.hypot(x2 - x1, y2 - y1) || 1;
+  const at = (distance: number): Point => {
+    const part = Math.min(1, distance / length);
+    return [x1 + part * (x2 - x1), y1 + part * (y2 - y1)];
+  };
+  return Array.from({ length: Math.ceil(length / (2 * dash)) }, (_, index) => [
+    at(2 * dash * index),
+    at(2 * dash * index + dash),
+  ]);
 }
 
 function drawChartText(canvas: Canvas, shape: ChartText, colour: Colour): void {

@@ -36,7 +36,7 @@ export const queryAds = defineListTool({
   }),
   async run(
     { sql, limit = 50, cell = 160, chart },
-    { dataset, adRows, tenantId, sql: engine, resultTokens, signal, pictures },
+    { dataset, adRows, tenantId, sql: engine, resultTokens, signal, pictures, now, isDemo },
   ) {
     const contents = await (await dataset()).contents();
     const { columns, rows, rowCount, truncated } = await engine().query(contents, { sql, limit, cell, signal });
@@ -50,7 +50,7 @@ export const queryAds = defineListTool({
     const isCut = truncated || shown.length < rows.length;
     const data = { columns, rows: shown, rowCount, truncated: isCut, coverage };
     if (chart === undefined) return { data, text: render(shown) };
-    const drawn = chartOf(chart, { columns, rows: shown });
+    const drawn = chartOf(chart, { columns, rows: shown }, { now, isDemo });
     const withNote = (note: string) => ({ data: { ...data, chart: note }, text: `${render(shown)}\n${note}` });
     if ('problem' in drawn) return withNote(`No chart: ${drawn.problem}.`);
     const { jpeg, isNumbered } = await (await pictures()).chart(drawn, signal);

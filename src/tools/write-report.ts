@@ -1,17 +1,18 @@
 import * as z from 'zod';
 import { withDeadline } from '../api/abort.ts';
-import { AdLibraryError, invalidRequest } from '../api/errors.ts';
+import { AdLibraryError } from '../api/errors.ts';
 import { chartOf } from '../charts/chart.ts';
 import { coverageText, viewCoverage } from '../dataset/coverage.ts';
 import { newestGatherings, wholeOf } from '../dataset/gatherings.ts';
 import { labelsByAd, labelTexts } from '../dataset/labels.ts';
+import type { CardAd } from '../looks/ad-card.tsx';
 import type { Pictures } from '../pictures/pictures.ts';
 import { dayOf } from '../present/dates.ts';
 import { count } from '../present/lists.ts';
 import { listed, quote, word } from '../present/safe-text.ts';
 import type { Fields } from '../present/view.ts';
-import { type CardAd, cardOf } from '../reports/card.ts';
-import { maxTableRows, type Report, type ReportSection, reportHtml } from '../reports/report.ts';
+import { cardOf } from '../reports/card.ts';
+import type { ReportSection } from '../reports/report.tsx';
 import { type DatasetContents, idKey } from '../state/dataset.ts';
 import { objectOf, type StoredItem } from '../state/item-versions.ts';
 import { fileName } from './arguments.ts';
@@ -19,7 +20,7 @@ import { defineListTool, type FieldMeanings, linkTo, locationText, type ToolCont
 
 const Section = z.strictObject({
   heading: z.string().min(1).max(200),
-  text: z.string().max(10_000).optional().describe('plain; blank lines separate paragraphs'),
+  text: z.string().max(10_000).optional().describe('Markdown: paragraphs, **bold** and lists; no links'),
   sql: z.string().optional().describe('its rows as a table'),
   chart: z.enum(['bar', 'line']).optional().describe('of the rows, as in query_ads'),
   adIds: z.array(z.string()).max(12).optional().describe('as cards with pictures'),
@@ -66,44 +67,44 @@ export const writeReport = defineListTool({
   async run({ title, sections: wanted, name: chosen }, context) {
     const { now, version, isDemo } = context;
     const contents = await (await context.dataset()).contents();
-    const made = [];
-    for (const section of wanted) made.push(await makeSection(section, contents, context));
-    const report: Report = {
-      title,
-      at: now,
-      isDemo,
-      version,
-      sections: made.map(({ shown }) => shown),
-      method: await methodOf(wanted, contents, context),
-    };
-    const withoutPictures = Buffer.byteLength(reportHtml(report));
-    if (withoutPictures > maxBytes) {
-      throw invalidRequest(
-        `The report would have ${withoutPictures} bytes without its pictures, and at most ${maxBytes} are allowed. Give it fewer sections, or select fewer columns and shorter texts.`,
-      );
+    const ads = adsById(contents, wanted);
+    const method = await methodOf(wanted, contents, context);
+    const headings = wanted.map(({ heading }) => heading);
+    const made: MadeSection[] = [];
+    async function* sections() {
+      for (const section of wanted) {
+        const one = await makeSection(section, ads, { contents, context });
+        made.push(one);
+        yield one.shown;
+        one.shown = { heading: section.heading };
+      }
     }
-    const missing = await addPictures(
-      made.flatMap(({ ads }) => ads),
-      maxBytes - withoutPictures,
-      context,
-    );
-    const html = Buffer.from(reportHtml(report));
+    const { writeReportPage } = await import('../reports/report.tsx');
+    const { html, missing } = await writeReportPage({ title, at: now, isDemo, version, headings, method }, sections(), {
+      maxBytes,
+      pictures: () =>
+        fetchPictures(
+          made.flatMap(({ cards }) => cards),
+          context,
+        ),
+    });
+    const bytes = Buffer.from(html);
     const file = await context.exports().create({
       name: `${chosen ?? `report-${dayOf(now)}`}.html`,
       mimeType: 'text/html',
-      write: (take) => take(html),
+      write: (take) => take(bytes),
     });
-    const sections = made.map(({ shown, rows, ads, problem }) => ({
+    const shown = made.map(({ shown, rows, cards, problem }) => ({
       heading: shown.heading,
       ...(rows !== undefined && { rows }),
-      ...(ads.length > 0 && { ads: ads.length }),
+      ...(cards.length > 0 && { ads: cards.length }),
       ...(problem && { problem }),
     }));
     const path = file.path === undefined ? {} : { file: file.path };
     return {
-      data: { uri: file.uri, ...path, bytes: file.bytes, sections },
-      text: [`${word(file.name)}: ${count(sections.length, 'section')}, ${file.bytes} bytes. ${locationText(file)}.`]
-        .concat(sections.flatMap(({ heading, problem }) => (problem ? `${quote(heading)}: ${problem}` : [])))
+      data: { uri: file.uri, ...path, bytes: file.bytes, sections: shown },
+      text: [`${word(file.name)}: ${count(shown.length, 'section')}, ${file.bytes} bytes. ${locationText(file)}.`]
+        .concat(shown.flatMap(({ heading, problem }) => (problem ? `${quote(heading)}: ${problem}` : [])))
         .concat(missing > 0 ? `${count(missing, 'picture')} could not be shown; the report says why.` : [])
         .join('\n'),
       attached: [linkTo(file)],
@@ -112,6 +113,8 @@ export const writeReport = defineListTool({
 });
 
 const maxBytes = 5_000_000;
+/** Rows of a table. */
+const maxTableRows = 200;
 /** Characters of a cell. */
 const cell = 300;
 /** The most points of a line. */
@@ -119,95 +122,92 @@ const maxChartRows = 1000;
 const maxGatherings = 60;
 
 interface MadeSection {
+  /** Let go once it is written. */
   shown: ReportSection;
   /** Rows of the whole result; null where they are too many to count. */
   rows?: number | null;
-  ads: ChosenAd[];
+  cards: ChosenAd[];
   /** The problem for the caller. Readers of the report need no names of columns. */
   problem?: string | undefined;
 }
 
 /** An ad as the report shows it, and the address of its picture. */
-interface ChosenAd {
-  card: CardAd;
-  address: string | undefined;
+type ChosenAd = ReturnType<typeof cardOf>;
+
+/** The ads that sections name, by their keys. */
+interface NamedAds {
+  items: ReadonlyMap<string, StoredItem>;
+  labels: ReturnType<typeof labelsByAd>;
 }
 
 async function makeSection(
   section: SectionInput,
-  contents: DatasetContents,
-  context: ToolContext,
+  { items, labels }: NamedAds,
+  { contents, context }: { contents: DatasetContents; context: ToolContext },
 ): Promise<MadeSection> {
   const { heading, text, sql, chart, adIds = [] } = section;
+  const { now, isDemo, signal } = context;
   const problems: string[] = [];
   const shown: ReportSection = { heading, text };
-  const made: MadeSection = { shown, ads: [] };
+  const made: MadeSection = { shown, cards: [] };
   if (sql === undefined && chart !== undefined) problems.push('A chart needs sql, whose rows it draws.');
   if (sql !== undefined) {
     try {
-      const { signal } = context;
       const limit = chart === undefined ? maxTableRows : maxChartRows;
       const { columns, rows, rowCount } = await context.sql().query(contents, { sql, limit, cell, signal });
       made.rows = rowCount;
-      shown.table = { columns, rows, rowCount };
-      const drawn = chart && chartOf(chart, { columns, rows });
-      if (drawn && 'problem' in drawn) problems.push(`There is no chart: ${drawn.problem}.`);
-      else shown.chart = drawn;
+      shown.table = { columns, rows: rows.slice(0, maxTableRows), rowCount };
+      const wide = chart && chartOf(chart, { columns, rows }, { now, isDemo });
+      const narrow = chart && chartOf(chart, { columns, rows }, { now, isDemo, isNarrow: true });
+      if (wide && 'problem' in wide) problems.push(`There is no chart: ${wide.problem}.`);
+      else if (wide && narrow && 'shapes' in narrow) shown.charts = { wide, narrow };
     } catch (error) {
-      context.signal.throwIfAborted();
+      signal.throwIfAborted();
       if (!(error instanceof AdLibraryError)) throw error;
       problems.push(error.message);
       shown.problem = 'The rows of this section could not be read.';
     }
   }
-  const items = adsById(contents, adIds);
+  const keys = new Set(adIds.map(idKey));
   const unknown = adIds.filter((id) => !items.has(idKey(id)));
   if (unknown.length > 0) {
     problems.push(`${listed(unknown.map(word))} ${unknown.length === 1 ? 'is' : 'are'} not in the dataset.`);
   }
-  const labels = labelsByAd(contents, new Set(items.keys()));
-  made.ads = [...items].map(([key, item]) => {
-    const { card, address } = cardOf(objectOf(item) as Fields, { ...item, now: context.now });
-    return { card: { ...card, labels: labelTexts(labels.get(key)) }, address };
-  });
-  shown.ads = made.ads.map(({ card }) => card);
+  for (const key of keys) {
+    const item = items.get(key);
+    if (item === undefined) continue;
+    const { card, address } = cardOf(objectOf(item) as Fields, { ...item, now });
+    made.cards.push({ card: { ...card, labels: labelTexts(labels.get(key)) }, address });
+  }
+  shown.ads = made.cards.map(({ card }) => card);
   made.problem = problems.join(' ') || undefined;
   shown.problem ??= made.problem;
   return made;
 }
 
-/** Ads by their keys, in the order asked for. */
-function adsById({ ads }: DatasetContents, ids: readonly string[]): Map<string, StoredItem> {
-  const keys = new Set(ids.map(idKey));
-  const found = new Map(ads.flatMap((item) => (keys.has(idKey(item.id)) ? [[idKey(item.id), item]] : [])));
-  return new Map([...keys].flatMap((key) => (found.has(key) ? [[key, found.get(key) as StoredItem]] : [])));
+/** Finds the ads of all sections in one pass. */
+function adsById(contents: DatasetContents, sections: readonly SectionInput[]): NamedAds {
+  const keys = new Set(sections.flatMap(({ adIds = [] }) => adIds.map(idKey)));
+  if (keys.size === 0) return { items: new Map(), labels: new Map() };
+  const named = contents.ads.filter(({ id }) => keys.has(idKey(id)));
+  return { items: new Map(named.map((item) => [idKey(item.id), item])), labels: labelsByAd(contents, keys) };
 }
 
 /** Pixels of a card on a dense screen; many pictures are smaller, so that more of them fit. */
 const sideOf = (pictures: number) => (pictures > 60 ? 280 : 400);
 
-/** Fetches what fits into `room` bytes, within half the time that is left. @returns how many ads have no picture */
-async function addPictures(ads: readonly ChosenAd[], room: number, context: ToolContext): Promise<number> {
+/** The pictures of ads, as far as half the time that is left allows. */
+async function fetchPictures(ads: readonly ChosenAd[], context: ToolContext): Promise<CardAd['picture'][]> {
   const side = sideOf(ads.length);
   const { signal, deadline, clock } = context;
-  let left = room;
   const pictures = ads.some(({ address }) => address !== undefined) ? await context.pictures() : undefined;
-  const fetched = await withDeadline({ signals: [signal], ms: (deadline - clock()) / 2 }, (timeUp) =>
+  return withDeadline({ signals: [signal], ms: (deadline - clock()) / 2 }, (timeUp) =>
     Promise.all(
-      ads.map(({ address }) => address && pictures && thumbnail(pictures, address, { side, signal, timeUp })),
+      ads.map(({ card, address }) =>
+        address && pictures ? thumbnail(pictures, address, { side, signal, timeUp }) : card.picture,
+      ),
     ),
   );
-  for (const [index, picture] of fetched.entries()) {
-    const ad = ads[index];
-    if (!ad || !picture) continue;
-    if ('reason' in picture) ad.card.picture = picture;
-    else if (picture.src.length > left) ad.card.picture = { reason: 'the report would pass 5 MB' };
-    else {
-      left -= picture.src.length;
-      ad.card.picture = picture;
-    }
-  }
-  return ads.filter(({ card }) => 'reason' in card.picture).length;
 }
 
 async function thumbnail(pictures: Pictures, address: string, options: Parameters<Pictures['thumbnail']>[1]) {

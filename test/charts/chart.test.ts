@@ -82,7 +82,7 @@ describe('a chart', () => {
       day * 9000,
     ]);
     const texts = textsOf(drawn('line', { columns: ['day', 'ads'], rows }));
-    expect(texts).toContain('ads by day');
+    expect(texts).toContain('Ads by day');
     expect(texts).toContain('500,000');
     expect(texts).toContain('2M');
     expect(texts).toContain('2025-01-01');
@@ -258,9 +258,77 @@ describe('a chart', () => {
       ['2026-06-05T00:00:00.000Z', 0.004],
     ];
     const texts = textsOf(drawn('line', { columns: ['startedAt', 'ads'], rows }));
-    const title = 'ads by startedAt (without 1 row that has none)';
+    const title = 'Ads by started at (without 1 row that has none)';
     expect(texts).toEqual(expect.arrayContaining([title, '2026-01-05', '2026-06-05']));
     expect(texts).not.toContain('none');
+  });
+});
+
+describe('a chart of months', () => {
+  const now = Date.UTC(2026, 10, 20);
+  const months = (column: string, rows: unknown[][], kind: 'bar' | 'line' = 'line') => {
+    const chart = chartOf(kind, { columns: ['month', column], rows }, { now });
+    if ('problem' in chart) throw new Error(chart.problem);
+    return chart;
+  };
+  const linesOf = ({ shapes }: Chart) => shapes.flatMap((shape) => (shape.is === 'line' ? [shape] : []));
+
+  test('is zero where nothing was counted, has a gap where nothing was averaged, and what is not over is dashed', () => {
+    const rows = [
+      ['2026-03', 4],
+      ['2026-07', 2],
+      ['2026-08', 2],
+      ['2026-11', 1],
+    ];
+    const counts = linesOf(months('ads', rows));
+    expect(counts.map(({ points, isDashed }) => [points.length, isDashed])).toEqual([
+      [8, undefined],
+      [2, true],
+    ]);
+    const ys = counts[0]?.points.map(([, y]) => y) ?? [];
+    expect(new Set([1, 2, 3, 6, 7].map((at) => ys[at])).size).toBe(1);
+    expect(linesOf(months('avgDays', rows)).map(({ points }) => points.length)).toEqual([2]);
+    expect(textsOf(months('ads', rows))).toContain('Ads by month (2026-11 so far)');
+    const bars = barsOf(months('ads', rows, 'bar'), 0);
+    expect(bars.map(({ isPale }) => isPale)).toEqual([...Array.from({ length: 8 }, () => undefined), true]);
+  });
+
+  test('has a series for each name, and a small chart for each unit', () => {
+    const rows = [
+      ['2026-03', 'Serra', 4],
+      ['2026-04', 'Über Image', 2],
+      ['2026-05', 'Serra', 1],
+      ['2026-05', 'Über Image', 3],
+    ];
+    const named = drawn('line', { columns: ['month', 'pageName', 'ads'], rows });
+    expect(textsOf(named)).toEqual(expect.arrayContaining(['Ads by month and page name', 'Serra', 'Über Image']));
+    expect(linesOf(named).map(({ points, colour }) => [points.length, colour])).toEqual([
+      [3, 0],
+      [3, 1],
+    ]);
+    for (const kind of ['bar', 'line'] as const) {
+      const columns = ['pageName', 'ads', 'avg_days', 'copies'];
+      const units = drawn(kind, {
+        columns,
+        rows: [
+          ['Serra', 3, 100, 1],
+          ['Other', 1, 20, 2],
+        ],
+      });
+      expect(textsOf(units)).toEqual(expect.arrayContaining(['Ads and copies by page name', 'Avg days by page name']));
+    }
+  });
+
+  test('fits a phone, and says where its data is generated', () => {
+    const columns = ['pageName', 'ads'];
+    const rows = Array.from({ length: 12 }, (_, row) => [`${'A long name '.repeat(9)}${row}`, 10 ** row]);
+    for (const kind of ['bar', 'line'] as const) {
+      const chart = chartOf(kind, { columns, rows }, { isNarrow: true, isDemo: true });
+      if ('problem' in chart) throw new Error(chart.problem);
+      expect(chart.width).toBe(330);
+      expect(textsOf(chart)).toContain('demo data');
+      for (const { x = 0, width = 0 } of barsOf(chart, 0)) expect(x + width).toBeLessThanOrEqual(330);
+    }
   });
 });
 

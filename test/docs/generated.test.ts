@@ -45,7 +45,7 @@ test('README’s figures are those of the benchmarks, to the hundred', () => {
 test('what troubleshooting quotes is what the server says', () => {
   const files = readdirSync(new URL('../../src', import.meta.url), { recursive: true, encoding: 'utf8' });
   const sources = files
-    .filter((file) => file.endsWith('.ts'))
+    .filter((file) => /\.tsx?$/.test(file))
     .map((file) => read(`src/${file.replaceAll('\\', '/')}`))
     .join('\n');
   const cells = read('docs/troubleshooting.md')

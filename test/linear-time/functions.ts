@@ -22,7 +22,7 @@ import { appUrlPattern, notesText, serviceNotes } from '../../src/present/lists.
 import { pageListText, pageText, viewPage } from '../../src/present/page.ts';
 import { Canvas, drawText, linesOf } from '../../src/raster/canvas.ts';
 import { cardOf } from '../../src/reports/card.ts';
-import { type Report, reportHtml } from '../../src/reports/report.ts';
+import { writeReportPage } from '../../src/reports/report.tsx';
 import type { DatasetContents } from '../../src/state/dataset.ts';
 import { everyFact, now, somePage } from '../present/sample-ads.ts';
 import { textsFor } from './hostile-texts.ts';
@@ -36,7 +36,7 @@ import { type Run, report, time } from './time.ts';
 
 type Call = (...given: unknown[]) => unknown;
 
-const rooms = /^(?:present|mcp|api|tools|prompts|log|raster|charts|dataset|reports|serve\/http)\//;
+const rooms = /^(?:present|mcp|api|tools|prompts|log|raster|charts|dataset|looks|reports|serve\/http)\//;
 /** The rest of these folders opens files and databases by name, fetches, or draws in a browser. */
 const single = [
   ...['library/search/tokens.ts', 'library/service/request.ts', 'library/import/public-archive.ts'],
@@ -195,12 +195,13 @@ const shown: Record<string, Run> = {
       ...{ gathering: text, read: 1, added: 1, updated: 1, gone: [text], complete: true, stopped: 'end' },
       ...{ found: null, foundInParts: text, summary: text, gatheredAt: text, problem: text, next: text, note: text },
     }),
-  'reports/report.ts': (text) => {
+  'reports/report.tsx': async (text) => {
+    const chart = chartOf('bar', { columns: [text, text], rows: [[text, 1]] });
     const section = {
       heading: text,
       text,
       problem: text,
-      chart: chartOf('bar', { columns: [text, text], rows: [[text, 1]] }),
+      ...('shapes' in chart && { charts: { wide: chart, narrow: chart } }),
     };
     const { card } = cardOf(adOf(text), { id: text, at: now, now });
     const table = { columns: [text, text], rows: rowsOf(text), rowCount: 2 };
@@ -214,7 +215,8 @@ const shown: Record<string, Run> = {
         ads: [card, { ...card, ...filled({ title: '', line: '', domain: '' }, text), labels: [text] }],
       },
     ];
-    reportHtml({ title: text, at: now, isDemo: false, version: text, sections, method } as Report);
+    const head = { title: text, at: now, isDemo: false, version: text, headings: [text], method };
+    await writeReportPage(head, sections, { maxBytes: 5_000_000, pictures: async () => [] });
   },
   'board/board.ts': async (text) => {
     const contents = contentsOf(text);

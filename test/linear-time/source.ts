@@ -16,11 +16,16 @@ export interface Source {
 }
 
 export const sources: Source[] = readdirSync(root, { recursive: true, encoding: 'utf8' })
-  .filter((file) => file.endsWith('.ts'))
+  .filter((file) => /\.tsx?$/.test(file))
   .map((file) => {
     const path = join(root, file);
     const text = readFileSync(path, 'utf8');
-    return { file, path, text, body: parseAst(text, { lang: 'ts' }).body as unknown as Node[] };
+    return {
+      file,
+      path,
+      text,
+      body: parseAst(text, { lang: file.endsWith('x') ? 'tsx' : 'ts' }).body as unknown as Node[],
+    };
   });
 
 export interface Separators {

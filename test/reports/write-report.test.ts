@@ -3,9 +3,9 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { chartOf } from '../../src/charts/chart.ts';
 import { newGathering, type WholeGathering } from '../../src/dataset/gatherings.ts';
+import type { CardAd } from '../../src/looks/ad-card.tsx';
 import { encodeJpeg } from '../../src/raster/codecs.ts';
-import { type CardAd, cardHtml } from '../../src/reports/card.ts';
-import { type Report, reportHtml } from '../../src/reports/report.ts';
+import { type ReportHead, type ReportSection, writeReportPage } from '../../src/reports/report.tsx';
 import { jpegOf } from '../pictures/sample-pictures.ts';
 import { violationsOn } from '../support/board/axe.ts';
 import { inChromium } from '../support/board/in-chromium.ts';
@@ -105,12 +105,12 @@ describe('a report', () => {
       { heading: 'Second', rows: 1 },
       { heading: 'Third', ads: 2, problem: 'unknown is not in the dataset.' },
     ]);
-    const places = ['One.', 'Two,\nthree.', '<svg', '12,345.5', `id">${missing}`, `id">${shown}`]
+    const places = ['One.', 'Two,\nthree.', '<dl', '<svg', `id">${missing}`, `id">${shown}`]
       .concat('How these numbers', 'SELECT pageName')
       .map((part) => html.lastIndexOf(part));
     expect(places).toEqual(places.toSorted((left, right) => left - right));
-    expect(html.match(/>hook: &#60;b&#62;question</g)).toHaveLength(1);
-    expect(html).toContain('<bdi>Brew &#38; Leaf</bdi>');
+    expect(html.match(/>hook: &lt;b>question</g)).toHaveLength(1);
+    expect(html).toContain('<dd dir="auto">Brew &amp; Leaf</dd>');
     expect(html.match(/<img src="data:image\/jpeg;base64,\/9j/g)).toHaveLength(1);
     expect(html).toContain('No picture: ');
     expect(text).toContain('1 picture could not be shown');
@@ -158,7 +158,7 @@ describe('a report', () => {
     const large = Array.from({ length: 20 }, () => ({ heading: 'Large', sql }));
     const refused = await server.call('write_report', { title: 'Large', sections: large });
     expect(refused.error).toMatchObject({ kind: 'invalid_request' });
-    expect(refused.text).toContain('at most 5000000 are allowed');
+    expect(refused.text).toContain('more than 5000000 bytes');
   });
 
   test('holds no markup but its own', ({ hostileHtml }) => {
@@ -187,8 +187,16 @@ describe('what a report writes', () => {
       ...more,
     }) as WholeGathering;
   const method = { ads: 1, gatherings: [], more: 0, coverage: [], statements: [] };
-  const written = (more: Partial<Report>) =>
-    reportHtml({ title: 'T', at: Date.UTC(2026, 10, 20), isDemo: false, version: '1', sections: [], method, ...more });
+  const written = async ({ sections = [], ...more }: Partial<ReportHead> & { sections?: ReportSection[] }) => {
+    const headings = sections.map(({ heading }) => heading);
+    const head = { title: 'T', at: Date.UTC(2026, 10, 20), isDemo: false, version: '1', headings, method, ...more };
+    const { html } = await writeReportPage(head, sections, { maxBytes: 5_000_000, pictures: async () => [] });
+    return html;
+  };
+  const cardHtml = async (ad: CardAd) => {
+    const html = await written({ sections: [{ heading: 'H', ads: [ad] }] });
+    return /<li class="card">.*?<\/li>/s.exec(html)?.[0] ?? '';
+  };
   /** The cells of the rows of a table, without markup. */
   const cellsOf = (html: string) =>
     [...html.matchAll(/<tr>(.*?)<\/tr>/g)].map(([, row = '']) =>
@@ -197,36 +205,60 @@ describe('what a report writes', () => {
   const tableOf = (columns: string[], rows: unknown[][]) =>
     written({ sections: [{ heading: 'H', table: { columns, rows, rowCount: rows.length } }], method });
 
-  test('numbers of a column have as many decimals, and commas where one has five digits', () => {
-    const html = tableOf(
-      ['year', 'price', 'share', 'reach', 'mixed'],
+  test('numbers of a column can be compared, and none below one loses its digits', async () => {
+    const html = await tableOf(
+      ['year', 'price', 'share', 'reach', 'mixed', 'ctrRate', 'tiny'],
       [
-        [2025, 1, 0.5, 9999, 1],
-        [2026, 19.99, 12, 120_000, 'x'],
-        [null, 3, 1, -7, null],
+        [2025, 1, 0.5, 4159, 1, 0.0041, 1e-9],
+        [2026, 19.99, 12, 120_000, 'x', 0.00123456, 0],
+        [null, 3, 1, -7, null, 1.5, 2],
       ],
     );
-    expect(cellsOf(html).slice(1, 4)).toEqual([
-      ['2025', '1.00', '0.5', '9,999', '1'],
-      ['2026', '19.99', '12.0', '120,000', 'x'],
-      ['–', '3.00', '1.0', '−7', '–'],
+    expect(cellsOf(html).slice(0, 4)).toEqual([
+      ['Year', 'Price', 'Share', 'Reach', 'Mixed', 'Ctr rate', 'Tiny'],
+      ['2025', '1.00', '0.5', '4,159', '1', '0.0041', '1E−9'],
+      ['2026', '19.99', '12.0', '120,000', 'x', '0.00123', '0.00'],
+      ['–', '3.00', '1.0', '−7', '–', '1.50', '2.00'],
     ]);
-    expect(html.match(/<th scope="col" class="number">/g)).toHaveLength(4);
+    expect(html.match(/<th scope="col" class="number">/g)).toHaveLength(6);
   });
 
-  test('times are days, or to the minute; what only begins like one stays as it is', () => {
+  test('one row of numbers is a figure, not a table', async () => {
+    const figures = async (...row: unknown[]) => {
+      const html = await written({
+        sections: [{ heading: 'H', table: { columns: ['ads', 'pageName'], rows: [row], rowCount: 1 } }],
+      });
+      return [/<dl class="figures">(.*?)<\/dl>/.exec(html)?.[1]?.replace(/<[^>]*>/g, '|'), html.includes('<table>')];
+    };
+    expect(await figures(1963, 'Serra')).toEqual(['||Ads||1,963||||Page name||Serra||', false]);
+    expect(await figures('x', 'Serra')).toEqual([undefined, true]);
+    expect(await figures(1963, 'W'.repeat(100))).toEqual([undefined, true]);
+  });
+
+  test('paragraphs, bold and lists of Markdown are shown as such, and all else as text', async () => {
+    const text = 'One **bold** <b>\n**\n\nThen:\n- a **b**\n  c\n* d\n\n3. e\n4) f\n\n[link](https://x.example) # no';
+    const html = await written({ sections: [{ heading: 'H', text }] });
+    const [, prose = ''] = /<h2 dir="auto">H<\/h2>(.*?)<\/section>/s.exec(html) ?? [];
+    expect(prose.replaceAll(' class="words"', '').replaceAll(' dir="auto"', '')).toBe(
+      '<p>One <b>bold</b> &lt;b>\n**</p><p>Then:</p><ul><li>a <b>b</b> c</li><li>d</li></ul><ol start="3"><li>e</li><li>f</li></ol><p>[link](https://x.example) # no</p>',
+    );
+  });
+
+  test('times are days, or to the minute; what only begins like one stays as it is', async () => {
     const times = ['2026-06-14T00:00:00.000Z', '2026-06-14T12:30:05.000Z', '2026-06-14 was a Sunday'];
-    const html = tableOf(
+    const html = await tableOf(
       ['at'],
       times.map((time) => [time]),
     );
-    expect(cellsOf(html).flat()).toEqual(['at', '2026-06-14', '2026-06-14 12:30', '2026-06-14 was a Sunday']);
+    expect(cellsOf(html).flat()).toEqual(['At', '2026-06-14', '2026-06-14 12:30', '2026-06-14 was a Sunday']);
     expect(html.match(/<td class="date">/g)).toHaveLength(2);
     const table = { columns: ['at'], rows: [['x']], rowCount: null };
-    expect(written({ sections: [{ heading: 'H', table }] })).toContain('more than 100,000 more rows are not shown.');
+    expect(await written({ sections: [{ heading: 'H', table }] })).toContain(
+      'More than 100,000 more rows are not shown.',
+    );
   });
 
-  test('a chart has its title in bold, and each series in its own colour, where the shapes stand', () => {
+  test('a chart has its title in bold, and each series in its own colour, where the shapes stand', async () => {
     const chart = chartOf('line', {
       columns: ['day', 'a', 'b'],
       rows: [
@@ -235,9 +267,13 @@ describe('what a report writes', () => {
       ],
     });
     if ('problem' in chart) throw new Error(chart.problem);
-    const html = written({ sections: [{ heading: 'H', chart }] });
-    expect(html).toContain(`<svg viewBox="0 0 ${chart.width} ${chart.height}" role="img" aria-label="Chart: H">`);
-    expect(html).toMatch(/font-weight="650">a and b by day</);
+    const html = await written({
+      sections: [{ heading: 'H', charts: { wide: chart, narrow: { ...chart, shapes: [] } } }],
+    });
+    expect(html).toContain(
+      `<svg class="wide" viewBox="0 0 ${chart.width} ${chart.height}" role="img" aria-label="Chart: H">`,
+    );
+    expect(html).toMatch(/font-weight="650">A and b by day</);
     const lines = chart.shapes.flatMap((shape) => (shape.is === 'line' ? [shape] : []));
     const drawn = [...html.matchAll(/<polyline class="line series(\d)" stroke-width="3" points="([^"]*)"/g)];
     expect(drawn.map(([, series]) => series)).toEqual(['0', '1']);
@@ -248,15 +284,17 @@ describe('what a report writes', () => {
     expect(html.match(/<rect /g)).toHaveLength(chart.shapes.filter(({ is }) => is === 'rect').length);
   });
 
-  test('what it rests on: questions, days, totals, and credits as far as they are known', () => {
-    expect(written({})).toContain('1 ad that searches brought; no gathering covers them');
-    expect(written({})).toContain('The report rests on 1 ad that');
+  test('what it rests on: questions, days, totals, and credits as far as they are known', async () => {
+    expect(await written({})).toContain('1 ad that searches brought; no gathering covers them');
+    expect(await written({})).toContain('The report rests on 1 ad that');
     const older = gathering('2026-11-01', { found: 12_345, charged: 7 });
-    expect(written({ method: { ...method, gatherings: [older] } })).toContain(
+    expect(await written({ method: { ...method, gatherings: [older] } })).toContain(
       '1 ad, read in 1 gathering on 1 Nov 2026',
     );
     const newer = gathering('2026-11-19', { found: null, charged: null, complete: false });
-    const html = written({ method: { ...method, ads: 2000, gatherings: [newer, older], more: 2, coverage: ['<b>'] } });
+    const html = await written({
+      method: { ...method, ads: 2000, gatherings: [newer, older], more: 2, coverage: ['<b>'] },
+    });
     expect(html).toContain('2,000 ads, read in 4 gatherings from 1 Nov 2026 to 19 Nov 2026');
     expect(
       cellsOf(html)
@@ -267,25 +305,22 @@ describe('what a report writes', () => {
       ['1 Nov 2026', '12,345', '1', 'yes', '7'],
     ]);
     expect(html).toContain('Reading them cost at least 7 credits; 2 earlier gatherings not listed.');
-    expect(html).toContain('<p>&#60;b&#62;</p>');
+    expect(html).toContain('<p>&lt;b></p>');
     expect(html).not.toContain('Demo data');
-    expect(written({ isDemo: true })).toContain('Demo data: every advertiser and ad is generated and fictional.');
+    expect(await written({ isDemo: true })).toContain('Demo data: every advertiser and ad is generated and fictional.');
   });
 
-  test('its contents lead to its sections, and blank lines part paragraphs', () => {
-    const html = written({ sections: ['One & "two"\u202e', 'Three'].map((heading) => ({ heading })), method });
+  test('its contents lead to its sections', async () => {
+    const html = await written({ sections: ['One & "two"\u202e', 'Three'].map((heading) => ({ heading })), method });
     const [, contents = ''] = /<nav.*?>(.*)<\/nav>/.exec(html) ?? [];
     const entries = [...contents.matchAll(/href="#(\w+)">([^<]*)/g)].map(([, id, heading]) => [id, heading]);
     expect(entries.map(([, heading]) => heading)).toEqual([
-      'One &#38; &#34;two&#34;',
+      'One &amp; &quot;two&quot;',
       'Three',
       'How these numbers came about',
     ]);
-    const text = 'One.\n \nTwo,\nthree.';
-    const paragraphs = [...written({ sections: [{ heading: 'H', text }] }).matchAll(/<p class="words".*?>([^<]*)/g)];
-    expect(paragraphs.map(([, words]) => words)).toEqual(['One.', 'Two,\nthree.']);
     for (const [id, heading] of entries)
-      expect(html).toMatch(new RegExp(`<section id="${id}".*>\n<h2[^>]*>${heading}`));
+      expect(html).toMatch(new RegExp(`<section id="${id}"[^>]*><h2[^>]*>${heading}`));
   });
 
   test.each<[Partial<CardAd>, string]>([
@@ -294,25 +329,65 @@ describe('what a report writes', () => {
     [{ lastSeenAt: '2026-08-21', copies: 2_500_000 }, 'last seen 21 Aug 2026 · ×2.5M'],
     [{ copies: 1e300 }, '×very many'],
     [{ copies: 1 }, ''],
-  ])('an ad with %o ran: %s', (facts, words) => {
-    const html = cardHtml({ id: 'x', picture: { reason: 'none' }, ...facts });
+  ])('an ad with %o ran: %s', async (facts, words) => {
+    const html = await cardHtml({ id: 'x', picture: { reason: 'none' }, ...facts });
     expect(/<p class="run">(.*?)<\/p>/.exec(html)?.[1]?.replace(/<[^>]*>/g, '')).toBe(words);
     expect(html.includes('class="running"')).toBe(facts.active === true);
   });
 
-  test('a card has what is known, and the colour of its advertiser', () => {
-    const bare = cardHtml({ id: 'x', picture: { reason: 'gone' } });
+  test('a card has what is known, and the colour of its advertiser', async () => {
+    const bare = await cardHtml({ id: 'x', picture: { reason: 'gone' } });
     for (const words of ['Advertiser unknown', 'Ad without words', 'No picture: gone', '>?<'])
       expect(bare).toContain(words);
-    const card = { id: 'x', pageName: 'Serra', line: 'Walk', format: 'video', picture: { src: 'data:,x' } };
-    const full = cardHtml({ ...card, title: 'Boots', href: '/ads/x', domain: 'serra.example' });
-    for (const words of ['<a href="/ads/x">Boots</a>', '>Walk<', '>video<', '>serra.example<', 'src="data:,x"'])
+    const card = {
+      id: 'x',
+      pageName: 'Serra',
+      line: 'Walk',
+      format: 'video',
+      picture: { src: 'data:image/webp;base64,x' },
+    };
+    const full = await cardHtml({ ...card, title: 'Boots', path: '/ads/x', domain: 'serra.example' });
+    for (const words of [
+      '<a href="/ads/x">Boots</a>',
+      '>Walk<',
+      '>video<',
+      '>serra.example<',
+      'src="data:image/webp;base64,x"',
+    ])
       expect(full).toContain(words);
-    expect(cardHtml({ ...card, title: 'Walk' }).match(/Walk/g)).toHaveLength(1);
-    const hues = [card, { ...card, id: 'y' }, { ...card, pageName: 'Other' }].map(
-      (one) => /hue\d+/.exec(cardHtml(one))?.[0],
-    );
+    expect((await cardHtml({ ...card, title: 'Walk' })).match(/Walk/g)).toHaveLength(1);
+    const cards = await Promise.all([card, { ...card, id: 'y' }, { ...card, pageName: 'Other' }].map(cardHtml));
+    const hues = cards.map((html) => /hue\d+/.exec(html)?.[0]);
     expect([hues[0] === hues[1], hues[0] === hues[2]]).toEqual([true, false]);
+    for (const path of [
+      'javascript:alert(1)',
+      '//evil.example',
+      '/\\evil.example',
+      '/\t/evil.example',
+      'https://evil.example',
+    ])
+      await expect(cardHtml({ ...card, path })).rejects.toThrow('An address in a page');
+    for (const src of ['https://evil.example/x.png', 'data:image/svg+xml;base64,x', 'data:text/html;base64,x'])
+      await expect(cardHtml({ ...card, picture: { src } })).rejects.toThrow('An address in a page');
+  });
+
+  test('is stopped by the first part that does not fit, and others get their turn after each part', async () => {
+    let [taken, turns, isDone] = [0, 0, false];
+    function* sections() {
+      const rows = Array.from({ length: 200 }, () => Array.from({ length: 33 }, () => '&'.repeat(300)));
+      for (; taken < 20; taken++)
+        yield { heading: 'H', table: { columns: rows[0]?.map(String) ?? [], rows, rowCount: 200 } };
+    }
+    const head = { title: 'T', at: 0, isDemo: false, version: '1', headings: [], method };
+    const page = writeReportPage(head, sections(), { maxBytes: 5_000_000, pictures: async () => [] });
+    const ended = page.finally(() => {
+      isDone = true;
+    });
+    ended.catch(() => undefined);
+    for (; !isDone; turns++) await new Promise(setImmediate);
+    await expect(ended).rejects.toThrow('more than 5000000 bytes');
+    expect(taken).toBe(0);
+    expect(turns).toBeGreaterThan(20);
   });
 });
 

@@ -18,7 +18,7 @@ const colours = {
   red: [220, 30, 30],
   green: [30, 160, 60],
   blue: [40, 60, 220],
-  grey: [214, 218, 225],
+  grey: [229, 224, 216],
 } as const;
 type ColourName = keyof typeof colours;
 const address = { red: '', green: '', blue: '' };

@@ -186,7 +186,7 @@ function isLocal({ url, headers }: Request): boolean {
 /** `/`, `/ads/<id>` and `/pages/<id>`. */
 async function showPage(request: Request, id: string | undefined, { context, bases, demoPicture }: ServiceParts) {
   context.database.checkLock();
-  const { advertiserPage, adPage, listPage, missingPage, policy } = await import('./pages.ts');
+  const { advertiserPage, adPage, listPage, missingPage, policy } = await import('./pages.tsx');
   const { origin, pathname, searchParams } = new URL(request.url);
   const { read } = presenterFor(context, origin, bases);
   const shown = { ...context, origin, read, isDemo: demoPicture !== undefined };

@@ -1,0 +1,372 @@
+import { setImmediate } from 'node:timers/promises';
+import { renderToString } from '#preact/render-to-string';
+import { invalidRequest } from '../api/errors.ts';
+import type { Chart } from '../charts/chart.ts';
+import { questionText, type WholeGathering } from '../dataset/gatherings.ts';
+import { AdCard, type CardAd, cardStyles } from '../looks/ad-card.tsx';
+import { Link } from '../looks/addresses.tsx';
+import type { VNode } from '../looks/jsx.d.ts';
+import { countText, dayText, demoNotice, numberText, Page } from '../looks/page.tsx';
+import { Prose, proseStyles } from '../looks/prose.tsx';
+import { cellText, columnFormat, Table, TableRows, tableStyles } from '../looks/table.tsx';
+import { columnTitle } from '../present/column-title.ts';
+import { dayOf } from '../present/dates.ts';
+import { sanitize, sanitizeLine } from '../present/safe-text.ts';
+import { ChartSvg, chartStyles } from './chart-svg.tsx';
+
+/** What a report says beside its sections. Texts may come from outside: they are made safe where they are written. */
+export interface ReportHead {
+  title: string;
+  /** When the report was written, in milliseconds since the epoch. */
+  at: number;
+  isDemo: boolean;
+  version: string;
+  /** The headings of all sections. */
+  headings: readonly string[];
+  method: ReportMethod;
+}
+
+export interface ReportSection {
+  heading: string;
+  text?: string | undefined;
+  /** The same chart for wide and for narrow screens. */
+  charts?: { wide: Chart; narrow: Chart } | undefined;
+  table?: ReportTable | undefined;
+  ads?: readonly CardAd[] | undefined;
+  /** The part that could not be shown, and why. */
+  problem?: string | undefined;
+}
+
+export interface ReportTable {
+  columns: readonly string[];
+  /** The rows that are shown. */
+  rows: readonly (readonly unknown[])[];
+  /** Rows of the whole result; null where they are too many to count. */
+  rowCount: number | null;
+}
+
+/** The method: how the ads were gathered, and what the numbers cover. */
+export interface ReportMethod {
+  /** Ads of the dataset. */
+  ads: number;
+  gatherings: readonly WholeGathering[];
+  /** Gatherings that are not listed. */
+  more: number;
+  /** Advertisers that the answers do not cover. */
+  coverage: readonly string[];
+  statements: readonly { heading: string; sql: string }[];
+}
+
+interface ReportOptions {
+  maxBytes: number;
+  /** The pictures of all ads in their order, or why there are none. Called when all else is written. */
+  pictures(): Promise<readonly CardAd['picture'][]>;
+}
+
+/**
+ * Writes one HTML page that needs nothing else: no script, no request to anywhere. Each section is asked for when the
+ * one before it is written, and the first part that does not fit ends it all.
+ * @returns the page, and how many of its ads have no picture
+ */
+export async function writeReportPage(
+  head: ReportHead,
+  sections: AsyncIterable<ReportSection> | Iterable<ReportSection>,
+  { maxBytes, pictures }: ReportOptions,
+): Promise<{ html: string; missing: number }> {
+  const writer = new PageWriter(maxBytes);
+  const cards: { part: number; ad: CardAd }[] = [];
+  const policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'";
+  const page = (
+    <Page title={head.title} policy={policy} styles={styles}>
+      {hole}
+    </Page>
+  );
+  await writer.write(page, async () => {
+    await writer.write(<Cover head={head} />);
+    let number = 0;
+    for await (const section of sections) {
+      const id = `s${++number}`;
+      await writer.write(<section id={id}>{hole}</section>, async () => {
+        cards.push(...(await writeSection(writer, section)));
+      });
+    }
+    await writeMethod(writer, head);
+    await writer.write(
+      <footer>
+        Written by ad-library-mcp {head.version} on {dayText(head.at)}. Texts and pictures of ads belong to their
+        advertisers.
+      </footer>,
+    );
+  });
+  const found = cards.length > 0 ? await pictures() : [];
+  let missing = 0;
+  for (const [index, { part, ad }] of cards.entries()) {
+    const { picture = ad.picture } = { picture: found[index] };
+    const isShown = writer.rewrite(part, <AdCard ad={{ ...ad, picture }} />) && 'src' in picture;
+    if (!isShown) missing++;
+    if (!isShown && 'src' in picture) writer.rewrite(part, <AdCard ad={{ ...ad, picture: tooLarge }} />);
+    await setImmediate();
+  }
+  return { html: writer.html(), missing };
+}
+
+const tooLarge = { reason: 'the report would pass 5 MB' };
+
+/** Where an element is open for what is written next. No text holds it, because texts lose their control characters. */
+const hole = '\0';
+
+/**
+ * Writes a page in parts, each of a few milliseconds: bytes are counted while they are made, and other callers get
+ * their turn after each part.
+ */
+class PageWriter {
+  readonly #maxBytes: number;
+  readonly #parts: string[] = ['<!doctype html>\n'];
+  #bytes = 16;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** Writes a part, with `inside` at its hole. Returns the number of the part. */
+  async write(part: VNode, inside?: () => Promise<void>): Promise<number> {
+    const [before = '', after = ''] = renderToString(part).split(hole);
+    const number = this.#push(before);
+    await setImmediate();
+    await inside?.();
+    if (after !== '') this.#push(after);
+    return number;
+  }
+
+  /** Writes a part anew. Returns whether there was room for it. */
+  rewrite(number: number, part: VNode): boolean {
+    const html = renderToString(part);
+    const bytes = this.#bytes + Buffer.byteLength(html) - Buffer.byteLength(this.#parts[number] ?? '');
+    if (bytes > this.#maxBytes) return false;
+    this.#parts[number] = html;
+    this.#bytes = bytes;
+    return true;
+  }
+
+  html = (): string => this.#parts.join('');
+
+  #push(html: string): number {
+    this.#bytes += Buffer.byteLength(html);
+    if (this.#bytes > this.#maxBytes) {
+      throw invalidRequest(
+        `The report would have more than ${this.#maxBytes} bytes without its pictures. Give it fewer sections, or select fewer columns and shorter texts.`,
+      );
+    }
+    return this.#parts.push(html) - 1;
+  }
+}
+
+function Cover({ head: { title, at, isDemo, headings, method } }: { head: ReportHead }) {
+  return (
+    <header>
+      {isDemo && demoNotice}
+      <h1 dir="auto">{sanitizeLine(title)}</h1>
+      <p class="soft">
+        <time dateTime={new Date(at).toISOString()}>{dayText(at)}</time> · {restsOn(method)}
+      </p>
+      <nav aria-label="Contents">
+        <ol>
+          {[...headings, methodHeading].map((heading, index) => (
+            <li>
+              <Link to={`#s${index + 1}`}>{sanitizeLine(heading)}</Link>
+            </li>
+          ))}
+        </ol>
+      </nav>
+    </header>
+  );
+}
+
+function restsOn({ ads, gatherings, more }: ReportMethod): string {
+  if (gatherings.length === 0) return `${countText(ads, 'ad')} that searches brought; no gathering covers them`;
+  const days = gatherings.map(({ gatheredAt }) => dayOf(gatheredAt) ?? '').sort();
+  const [first = '', last = ''] = [days[0], days.at(-1)];
+  const when = first === last ? `on ${dayText(first)}` : `from ${dayText(first)} to ${dayText(last)}`;
+  return `${countText(ads, 'ad')}, read in ${countText(gatherings.length + more, 'gathering')} ${when}`;
+}
+
+async function writeSection(writer: PageWriter, section: ReportSection) {
+  const { heading, text = '', charts, table, ads = [], problem } = section;
+  const cards: { part: number; ad: CardAd }[] = [];
+  const figures = table && figuresOf(table);
+  await writer.write(
+    <>
+      <h2 dir="auto">{sanitizeLine(heading)}</h2>
+      {figures && <Figures figures={figures} />}
+      <Prose text={text} />
+    </>,
+  );
+  if (charts) await writer.write(<ChartSvg label={heading} {...charts} />);
+  if (table && !figures) await writeTable(writer, table, { heading, isFolded: charts !== undefined });
+  if (ads.length > 0)
+    await writer.write(<ul class="cards">{hole}</ul>, async () => {
+      for (const ad of ads) cards.push({ part: await writer.write(<AdCard ad={ad} />), ad });
+    });
+  if (problem) await writer.write(<p class="problem">{sanitizeLine(problem)}</p>);
+  return cards;
+}
+
+const maxFigures = 4;
+/** Characters of a text beside a number. */
+const maxFigure = 60;
+
+/** The one row of a table as figures with their titles; undefined for a table that is to be read as one. */
+function figuresOf({ columns, rows: [row, ...others] }: ReportTable): [string, string][] | undefined {
+  if (row === undefined || others.length > 0 || columns.length > maxFigures || !row.some(Number.isFinite)) return;
+  const figures = columns.map((name, index): [string, string] => {
+    const cell = row[index] ?? null;
+    const format = columnFormat(name, [cell]);
+    const text = format && typeof cell === 'number' ? format(cell) : cell === null ? '–' : cellText(cell);
+    return [columnTitle(name), text];
+  });
+  return figures.every(([, text]) => text.length <= maxFigure) ? figures : undefined;
+}
+
+const Figures = ({ figures }: { figures: readonly [string, string][] }) => (
+  <dl class="figures">
+    {figures.map(([title, text]) => (
+      <div>
+        <dt>{title}</dt>
+        <dd dir="auto">{text}</dd>
+      </div>
+    ))}
+  </dl>
+);
+
+/** Cells that are written between two turns of other callers. */
+const cellsAtOnce = 100;
+
+async function writeTable(
+  writer: PageWriter,
+  { columns, rows, rowCount }: ReportTable,
+  { heading, isFolded }: { heading: string; isFolded: boolean },
+): Promise<void> {
+  const formats = columns.map((name, index) =>
+    columnFormat(
+      name,
+      rows.map((row) => row[index] ?? null),
+    ),
+  );
+  const frame = (
+    <Table label={`Table: ${heading}`} columns={columns.map(columnTitle)} formats={formats}>
+      {hole}
+    </Table>
+  );
+  const folded = (
+    <details>
+      <summary>{countText(rows.length, 'row')} behind the chart</summary>
+      {frame}
+    </details>
+  );
+  await writer.write(isFolded ? folded : frame, async () => {
+    const atOnce = Math.max(1, Math.floor(cellsAtOnce / columns.length));
+    for (let start = 0; start < rows.length; start += atOnce) {
+      await writer.write(<TableRows rows={rows.slice(start, start + atOnce)} formats={formats} />);
+    }
+  });
+  if (rowCount === rows.length) return;
+  const left = rowCount === null ? 'More than 100,000' : numberText(rowCount - rows.length);
+  await writer.write(<p class="soft">{left} more rows are not shown.</p>);
+}
+
+const methodHeading = 'How these numbers came about';
+const questionColumns = ['Question', 'Read on', 'Found', 'Read', 'Complete', 'Credits'];
+const questionFormats = [undefined, undefined, numberText, numberText, undefined, numberText];
+
+async function writeMethod(writer: PageWriter, { headings, method }: ReportHead): Promise<void> {
+  const { ads, gatherings, more, coverage, statements } = method;
+  const costs = gatherings.map(({ charged }) => charged);
+  const known = costs.reduce<number>((sum, charged) => sum + (charged ?? 0), 0);
+  const cost = `${costs.includes(null) ? 'at least ' : ''}${countText(known, 'credit')}`;
+  const rowOf = ({ gatheredAt, found, adIds, complete, charged, ...about }: WholeGathering) => [
+    questionText(about),
+    dayText(gatheredAt),
+    found ?? 'not stated',
+    adIds.size,
+    complete ? 'yes' : 'no',
+    charged ?? 'unknown',
+  ];
+  await writer.write(
+    <section id={`s${headings.length + 1}`} class="method">
+      {hole}
+    </section>,
+    async () => {
+      await writer.write(
+        <>
+          <h2>{methodHeading}</h2>
+          <p>
+            The report rests on {countText(ads, 'ad')} that an ad-intelligence service listed. “Found” is the total that
+            the service gave, “read” the number of different ads that were read. Where a gathering is not complete, it
+            holds the first ads in the service’s order, which is no random sample. Reach, spend, revenue and performance
+            are the service’s own estimates.
+          </p>
+          {gatherings.length > 0 && (
+            <>
+              <Table label="Questions" columns={questionColumns} formats={questionFormats}>
+                <TableRows rows={gatherings.map(rowOf)} formats={questionFormats} />
+              </Table>
+              <p>
+                Reading them cost {cost}
+                {more > 0 && `; ${countText(more, 'earlier gathering')} not listed`}.
+              </p>
+            </>
+          )}
+          {coverage.map((words) => (
+            <p>{sanitizeLine(words)}</p>
+          ))}
+        </>,
+      );
+      for (const { heading, sql } of statements)
+        await writer.write(
+          <>
+            <h3 dir="auto">{sanitizeLine(heading)}</h3>
+            <pre>
+              <code>{sanitize(sql).trim()}</code>
+            </pre>
+          </>,
+        );
+    },
+  );
+}
+
+const styles = `${cardStyles}${proseStyles}${tableStyles}${chartStyles}
+nav ol { display: flex; flex-wrap: wrap; gap: 4px 22px; counter-reset: part; font-size: 14px }
+nav li { counter-increment: part; overflow-wrap: anywhere }
+nav li::before { content: counter(part) '  '; color: var(--soft); font-variant-numeric: tabular-nums; white-space: pre }
+.figures { display: flex; flex-wrap: wrap; gap: 10px 36px }
+.figures div { display: flex; flex-direction: column-reverse }
+.figures dt { color: var(--soft); font-size: 13.5px }
+.figures dd { font-size: 30px; line-height: 1.2; font-weight: 700; letter-spacing: -0.02em; overflow-wrap: anywhere }
+.method > p { max-width: 46em; overflow-wrap: anywhere }
+.method { padding-top: 28px; border-top: 1px solid var(--line); font-size: 14px }
+@media print {
+  :root { color-scheme: light; font-size: 10pt; line-height: 1.45 }
+  @page { margin: 16mm 15mm 18mm; @bottom-center { content: counter(page) ' / ' counter(pages); font: 8.5pt sans-serif; color: #645e56 } }
+  main { display: block; max-width: none; padding: 0 }
+  header { padding-bottom: 4mm }
+  nav, summary { display: none }
+  h1 { font-size: 19pt } h2 { font-size: 13.5pt } h3 { font-size: 10pt }
+  section { display: block; margin-top: 7mm }
+  section > * + * { margin-top: 3mm }
+  h2, h3, th, .figures { break-after: avoid }
+  .words, .method > p { orphans: 3; widows: 3 }
+  .chart, .card, tr, .problem { break-inside: avoid }
+  .table { overflow: visible; border: 0 }
+  table { font-size: 8.5pt }
+  th { white-space: normal }
+  th, td { padding: 1mm 2mm; min-width: 0 }
+  thead { display: table-header-group }
+  .cards { grid-template-columns: repeat(4, 1fr); gap: 4mm }
+  .facts { padding: 2mm; font-size: 8pt }
+  .frame { aspect-ratio: 4 / 3 }
+  pre { font-size: 8pt; padding: 2mm }
+  .method { padding-top: 4mm; font-size: 9pt }
+  * { print-color-adjust: exact; -webkit-print-color-adjust: exact }
+  a { text-decoration: none }
+}
+`;
