@@ -15,6 +15,7 @@ import { type DescribedTool, describedTools } from './mcp/described-tools.ts';
 import { type Catalog, createCatalog } from './mcp/served.ts';
 import type { OwnPictures, Resolve } from './pictures/fetch-picture.ts';
 import type { OpenPictures, PictureOptions, Pictures } from './pictures/pictures.ts';
+import type { AcceptedKeys } from './state/ports.ts';
 import type { ReplicaState } from './state/store/open-store.ts';
 
 /** The version in `package.json`. */
@@ -45,8 +46,6 @@ export interface AppOptions extends Omit<CallsOptions, 'upstream'> {
   problems?: readonly string[];
   /** Receives every call that has ended; by default they are logged. */
   onCall?: OnCall;
-  /** Whether the service accepted a tenant's key lately; by default there is only one key. */
-  isKnownKey?: (tenantId: string) => Promise<boolean>;
   /** The address at which `pictures` will be served, if any. */
   mediaUrl?: string | undefined;
   /** The way to the service; by default the network. */
@@ -74,7 +73,7 @@ export async function openApp({
   problems = [],
   log,
   onCall = logCalls(log),
-  isKnownKey,
+  keys,
   now,
   elapsed,
   random,
@@ -91,12 +90,11 @@ export async function openApp({
   setMaxListeners(0, closing.signal);
   let calls: Promise<OpenCalls> | undefined;
   const opened = () => {
-    calls ??= openCalls({ config, upstream, log, now, elapsed, random, resolve, shared, countsDays });
+    calls ??= openCalls({ config, upstream, log, now, elapsed, random, resolve, keys, shared, countsDays });
     return calls;
   };
   const server = {
     tools: chosenTools(config),
-    isKnownKey,
     now,
     elapsed,
     log,
@@ -154,6 +152,8 @@ export interface CallsOptions {
   random: () => number;
   /** Finds the addresses of picture hosts; by default in the DNS. */
   resolve?: Resolve | undefined;
+  /** The keys that the service accepted lately; by default there is only one key. */
+  keys?: AcceptedKeys | undefined;
   /** What all replicas share, if anything. */
   shared?: ReplicaState | undefined;
   /** Whether the folder counts spending by day, for all processes that use it. */
@@ -171,7 +171,8 @@ export async function openCalls(options: CallsOptions): Promise<OpenCalls> {
     { httpService, undiciFetch },
     { createApi },
     { openMeter },
-    { learnsKeys, openAnswers },
+    { learnKeys, openAnswers },
+    { ownKeys },
     { openState },
     { memoryCreditLedger },
     { openCallContexts },
@@ -180,6 +181,7 @@ export async function openCalls(options: CallsOptions): Promise<OpenCalls> {
     import('./api/client.ts'),
     import('./credits/meter.ts'),
     import('./answers/answers.ts'),
+    import('./state/keys.ts'),
     import('./state/open.ts'),
     import('./state/drivers/memory.ts'),
     import('./mcp/call-tool.ts'),
@@ -199,7 +201,8 @@ export async function openCalls(options: CallsOptions): Promise<OpenCalls> {
     },
     warn: log.warn,
   });
-  const { ledger, windows, rejectedKeys } = state;
+  const { ledger, windows } = state;
+  const { keys = ownKeys() } = options;
   const openLedger = () => memoryCreditLedger({ now: elapsed, maxUnverified: 1 });
   const onLost = (call: Call) => void logLost(log, meter, call);
   const onError = (error: unknown) => {
@@ -211,12 +214,12 @@ export async function openCalls(options: CallsOptions): Promise<OpenCalls> {
   const { fetch = network.fetch } = upstream;
   const spending = { ledger, windows, budget, openLedger, timeoutMs, now: elapsed };
   const { datasets, answers: cache } = state;
-  const kept = { datasets, cache, isCached: cacheSeconds > 0, rejectedKeys };
+  const kept = { datasets, cache, isCached: cacheSeconds > 0, keys };
   const bounds = { maxCallsEach: Math.max(256, 2 * callsPerKey), maxCalls: Math.max(1024, 2 * callsAtOnce), timeoutMs };
 
   // Everything between a tool and the network. Without an address, calls are refused before they get here.
   const service = httpService({ fetch, baseUrl: baseUrl ?? '', userAgent, random, keyMasker });
-  const meter = openMeter(learnsKeys(service, rejectedKeys), spending);
+  const meter = openMeter(learnKeys(service, keys), spending);
   const answers = openAnswers(meter, { ...kept, ...bounds, now, onLost, onError });
   const apiOf = createApi(answers.send, baseUrl);
 
@@ -224,6 +227,7 @@ export async function openCalls(options: CallsOptions): Promise<OpenCalls> {
   const contexts = openCallContexts({
     apiOf,
     answers,
+    keys,
     meter,
     state,
     pictures: pictures.open,

@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import * as z from 'zod';
 import { abortedError, raceAbort, timeIsUp } from '../api/abort.ts';
 import {
   type Answer,
@@ -11,19 +13,21 @@ import {
   type Transit,
 } from '../api/call.ts';
 import { AdAnswer } from '../api/client.ts';
-import { AdLibraryError } from '../api/errors.ts';
+import { AdLibraryError, type Failure } from '../api/errors.ts';
 import { type Operation, operations } from '../api/operations.ts';
-import type { ItemType } from '../api/schemas.ts';
+import { Identity, type ItemType } from '../api/schemas.ts';
 import type { Meter } from '../credits/meter.ts';
 import type { Dataset, DatasetCaller, Datasets } from '../state/dataset.ts';
 import { objectOf } from '../state/item-versions.ts';
-import type { AnswerCache, CachedAnswer, RejectedKeys } from '../state/ports.ts';
+import type { AcceptedKeys, AnswerCache, CachedAnswer } from '../state/ports.ts';
 
 /** What answers calls: the cache and the dataset, or the service. */
 export interface Answers {
   send: Send;
-  /** The dataset of a caller. It is not read while the caller's key is rejected; what was paid for is added all the same. */
-  dataset(caller: DatasetCaller, whoami: () => Promise<unknown>): Promise<Dataset>;
+  /** The dataset of a caller, whose key must be accepted. */
+  dataset(caller: DatasetCaller, whoami: () => Promise<Answer>): Promise<Dataset>;
+  /** Resolves if the service accepts the key, or did lately. Nothing that is stored for another key is served. */
+  untilAccepted(tenantId: string, whoami: () => Promise<Answer>): Promise<void>;
   /** Waits up to `ms` for calls that were sent, aborts the rest, and lets them settle what they may have cost. */
   close(ms: number): Promise<void>;
 }
@@ -32,7 +36,7 @@ interface AnswersOptions extends InFlightOptions {
   datasets: Datasets;
   cache: AnswerCache;
   isCached: boolean;
-  rejectedKeys: RejectedKeys;
+  keys: AcceptedKeys;
   /** In milliseconds since the epoch. */
   now: () => number;
   /** Receives what went wrong while an answer was added to the dataset. The answer is returned: it was paid for. */
@@ -51,7 +55,7 @@ interface SharedCall extends InFlightCall {
  * added to the dataset, and given to all who wait. So nobody pays twice for the same call while its answer is fresh.
  */
 export function openAnswers(meter: Pick<Meter, 'send' | 'stated' | 'lost'>, options: AnswersOptions): Answers {
-  const { datasets, cache, isCached, rejectedKeys, now, onError } = options;
+  const { datasets, cache, isCached, keys, now, onError } = options;
   const inFlight = trackInFlightCalls(options);
   const shared = new Map<string, SharedCall>();
 
@@ -60,11 +64,8 @@ export function openAnswers(meter: Pick<Meter, 'send' | 'stated' | 'lost'>, opti
     if (operation.writes) return write(call);
     if (!operation.gated) return meter.send(call);
     // Where the state is elsewhere, both are asked for at once.
-    const finding = findStored(call);
-    finding.catch(noop);
-    // A rejected key is neither answered from the cache, nor charged for it again.
-    await untilAccepted(tenantId, () => whoami(call));
-    const stored = await finding;
+    const [stored, isAccepted] = await Promise.all([findStored(call), keys.has(tenantId)]);
+    if (stored && !isAccepted) assertIdentity(await whoami(call));
     if (stored) return stored;
     if (signal.aborted) throw abortedError(signal, false);
     // The same call in progress is joined. The receipt of one remaining caller shows the charge.
@@ -145,11 +146,8 @@ export function openAnswers(meter: Pick<Meter, 'send' | 'stated' | 'lost'>, opti
     return meter.send({ fingerprint: fingerprint(call), tenantId, apiKey, signal, ...call });
   }
 
-  /** Throws unless the service accepts the key again, if it was rejected. */
-  async function untilAccepted(tenantId: string, ask: () => Promise<unknown>): Promise<void> {
-    if (!(await rejectedKeys.has(tenantId))) return;
-    await ask();
-    if (await rejectedKeys.has(tenantId)) throw notAccepted();
+  async function untilAccepted(tenantId: string, ask: () => Promise<Answer>): Promise<void> {
+    if (!(await keys.has(tenantId))) assertIdentity(await ask());
   }
 
   /**
@@ -193,60 +191,59 @@ export function openAnswers(meter: Pick<Meter, 'send' | 'stated' | 'lost'>, opti
   return {
     send: (call) => meter.stated(call, answer(call)),
     close: inFlight.close,
+    untilAccepted,
     async dataset(caller, whoami) {
-      const accepted = () => untilAccepted(caller.tenantId, whoami);
-      await accepted();
-      const dataset = await datasets.of(caller);
-      const { own } = dataset;
-      return {
-        own: {
-          isLasting: own.isLasting,
-          read: (kind) => accepted().then(() => own.read(kind)),
-          update: (kind, change) => accepted().then(() => own.update(kind, change)),
-        },
-        addItems: (batch) => dataset.addItems(batch),
-        saveGathering: (step) => dataset.saveGathering(step),
-        order: () => dataset.order(),
-        maxAds: () => dataset.maxAds(),
-        item: async (type, id) => {
-          await accepted();
-          return dataset.item(type, id);
-        },
-        contents: async () => {
-          await accepted();
-          return dataset.contents();
-        },
-      };
+      await untilAccepted(caller.tenantId, whoami);
+      return datasets.of(caller);
     },
   };
 }
 
-/**
- * Learns from every answer whether the key is accepted. A gateway that rejects the key counts like the service. An
- * answer to a call that was sent before the rejection does not make the key accepted again.
- */
-export function learnsKeys(service: Send, keys: RejectedKeys): Send {
-  /** The calls that were sent with a key since the key was rejected. */
-  const sent = new Map<string, Set<object>>();
+/** Keys whose last rejection is remembered, for answers to calls that were sent before. */
+const maxRejections = 10_000;
+
+/** Learns from what the service answers which keys it accepts. */
+export function learnKeys(service: Send, keys: AcceptedKeys): Send {
+  /** The number of the last call that was sent before the key was rejected. */
+  const rejections = new LRUCache<string, number>({ max: maxRejections });
+  let calls = 0;
   return async (call) => {
     const { tenantId } = call;
-    const own = sent.get(tenantId) ?? new Set();
-    sent.set(tenantId, own.add(call));
+    const number = ++calls;
+    const accept = () => (number > (rejections.get(tenantId) ?? 0) ? keys.add(tenantId) : undefined);
     try {
       const answer = await service(call);
-      keys.answered(tenantId, Boolean(answer.receipt.requestId) && own === sent.get(tenantId));
+      const isFromService = call.operation.name === 'whoami' ? isIdentity(answer) : Boolean(answer.receipt.requestId);
+      if (isFromService) await accept();
       return answer;
     } catch (error) {
-      if (error instanceof AdLibraryError && error.failure.kind === 'unauthorized') {
-        sent.delete(tenantId);
-        await keys.add(tenantId);
-      }
+      const { kind, status = 0, code, requestId } = error instanceof AdLibraryError ? error.failure : noFailure;
+      // A gateway that answers with such a status has not seen the key.
+      const isFromService = code !== undefined && requestId !== undefined;
+      if (isFromService && kind === 'unauthorized') {
+        rejections.set(tenantId, calls);
+        await keys.remove(tenantId);
+      } else if (isFromService && checkedBefore.includes(status)) await accept();
       throw error;
-    } finally {
-      own.delete(call);
-      if (own.size === 0 && own === sent.get(tenantId)) sent.delete(tenantId);
     }
   };
+}
+
+const noFailure: Partial<Failure> = {};
+
+/** The document's errors about the account or what was asked for: the service checks the key before. */
+const checkedBefore = [402, 403, 404, 422, 429];
+
+const identity = z.looseObject({
+  authenticated: z.literal(true),
+  user: Identity.shape.user.pick({ userId: true }),
+});
+
+/** Whether it is the document of *Identity*, for a good key: a gateway may answer anything with 200. */
+const isIdentity = ({ raw }: Answer): boolean => identity.safeParse(raw).success;
+
+function assertIdentity(whoami: Answer): void {
+  if (!isIdentity(whoami)) throw notAccepted();
 }
 
 async function receive(inFlightCall: SharedCall, signal: AbortSignal): Promise<Answer> {
@@ -280,7 +277,7 @@ const itemsInText = (operation: Operation, text: string) => () => itemsIn(operat
 const notAccepted = () =>
   new AdLibraryError({
     kind: 'unauthorized',
-    problem: 'The service rejected the key, and no answer since then is certain to come from the service.',
+    problem: 'The service does not say whose key this is (whoami), so nothing that is stored for the key is shown.',
     sent: false,
   });
 

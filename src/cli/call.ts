@@ -162,7 +162,7 @@ function fileIn({ content, structuredContent = {} }: ToolResult, { catalog, cred
   const failure = (problem: string) => new Error(problem);
   return async (path, replaces) => {
     const { contents } = await catalog.readResource({
-      ...{ tenantId: credentials.tenantId, uri, signal: new AbortController().signal },
+      ...{ ...credentials, uri, signal: new AbortController().signal },
       errors: { notFound: failure, refused: failure },
     });
     const [one] = contents;

@@ -6,6 +6,7 @@ import { createAddressOf, createCallerKeys, createTenantIds, triedHere } from '.
 import { createHttpApp, type HttpOptions } from '../serve/http/app.ts';
 import { hostInAddress, type Listener, listen } from '../serve/http/server.ts';
 import type { SignIn, SignInOptions } from '../serve/http/sign-in/sign-in.ts';
+import { memoryKeys } from '../state/keys.ts';
 import { openShared } from './replica-state.ts';
 
 /**
@@ -25,12 +26,9 @@ export async function serveHttp(
   const now = shared?.now ?? Date.now;
   const here = triedHere(elapsed);
   const tried = shared?.tried(here) ?? here;
-  const keys = createCallerKeys({
-    perMinute: config.refusalsPerMinute,
-    now: elapsed,
-    known: shared?.keys,
-    tried,
-  });
+  const accepted = shared?.keys ?? memoryKeys(elapsed);
+  const isKnown = shared?.isKnownKey ?? accepted.has;
+  const keys = createCallerKeys({ perMinute: config.refusalsPerMinute, now: elapsed, isKnown, tried });
   const [tenantIdOf, addressOf] = [createTenantIds(shared?.tenantSecret), createAddressOf(config.trustedProxy)];
   let signIn: SignIn | undefined;
   const listeners = [logCalls(log), metrics?.onCall, keys.onCall, (event: CallEvent) => signIn?.onCall(event)];
@@ -41,7 +39,7 @@ export async function serveHttp(
     config,
     log,
     onCall,
-    isKnownKey: keys.isKnown,
+    keys: accepted,
     now,
     elapsed,
     random: Math.random,

@@ -17,6 +17,7 @@ import type { OpenPictures } from '../pictures/pictures.ts';
 import { clampLines, untrustedText } from '../present/tokens.ts';
 import type { Exports } from '../state/exports.ts';
 import type { OpenState } from '../state/open.ts';
+import type { AcceptedKeys } from '../state/ports.ts';
 import { toolName } from '../tools/catalog.ts';
 import { createViewMemo, signCursor } from '../tools/pager.ts';
 import type {
@@ -49,8 +50,6 @@ export interface ResultForm {
 /** What all calls of this process share. */
 export interface ServerContext {
   tools: ReadonlyMap<string, DescribedTool>;
-  /** Whether the service accepted the tenant's key lately; undefined where there is only one. */
-  isKnownKey?: ((tenantId: string) => Promise<boolean>) | undefined;
   now: () => number;
   /** Milliseconds that have passed, whatever happens to the clock. */
   elapsed: () => number;
@@ -144,9 +143,6 @@ async function answered(server: CallingContext, call: ToolCall, { receipts, form
       onReceipt: receipts.add,
       onFailure: receipts.addFailure,
     });
-    // A tool that calls nothing at the service would serve any invented key.
-    const isChecked = tool.operations.length === 0 && (await server.isKnownKey?.(tenantId)) === false;
-    if (isChecked) await context.api.whoami();
     const [now, began] = [server.now(), server.elapsed()];
     const made = await runTool(tool, input, {
       tenantId,
@@ -170,7 +166,7 @@ async function answered(server: CallingContext, call: ToolCall, { receipts, form
     const rendered = form.links ? made : withoutLinks(made);
     const cost = receipts.costOf(tool);
     const result = toolResult({ notice: server.notice, output: form.output }, { tool, rendered }, cost);
-    return { result, facts: { ...cost.receipt, ...(isChecked && { cached: false }) } };
+    return { result, facts: cost.receipt };
   });
 }
 
@@ -260,6 +256,7 @@ const stackOf = (error: unknown) => (error instanceof Error ? (error.stack ?? er
 interface CallContextOptions {
   apiOf(caller: Caller): Api;
   answers: Answers;
+  keys: AcceptedKeys;
   meter: Meter;
   state: OpenState;
   pictures(): Promise<OpenPictures>;
@@ -273,8 +270,8 @@ interface CallContextOptions {
 export interface OpenCalls {
   /** The methods of the API for one tool call. */
   callsOf(caller: Caller): CallerContext;
-  /** The files that a tenant exported. */
-  exportsOf(tenantId: string): Exports;
+  /** The files that a caller exported. */
+  exportsOf(caller: Credentials): Exports;
   /** A connection was renewed: its spending counts for longer. */
   keepSpending(connection: Connection): Promise<void>;
   /** Waits up to `ms` for paid calls that were sent, and aborts the rest. */
@@ -282,7 +279,7 @@ export interface OpenCalls {
 }
 
 export function openCallContexts(options: CallContextOptions): OpenCalls {
-  const { apiOf, answers, meter, state, baseUrl, version } = options;
+  const { apiOf, answers, keys, meter, state, baseUrl, version } = options;
   const adRows = new AdRowReader();
   const sql = new DatasetSqlEngine(adRows);
   const viewMemo = createViewMemo();
@@ -309,19 +306,26 @@ export function openCallContexts(options: CallContextOptions): OpenCalls {
         cursors: { sign: (text) => signCursor(apiKey, text), ...state.cursorsOf(tenantId) },
       };
     },
-    exportsOf(tenantId) {
+    exportsOf({ tenantId, apiKey }) {
       const exports = state.exports.of(tenantId);
-      const isRejected = () => state.rejectedKeys.has(tenantId);
+      const whoami = () => apiOf({ tenantId, apiKey, signal: AbortSignal.timeout(maxWhoamiMs) }).whoami();
+      const isAccepted = () => answers.untilAccepted(tenantId, whoami).then(isTrue, isFalse);
       return {
         ...exports,
-        list: async () => ((await isRejected()) ? [] : exports.list()),
-        find: async (uri) => ((await isRejected()) ? undefined : exports.find(uri)),
+        // For a list, which anybody may ask for, the service is not asked.
+        list: async () => ((await keys.has(tenantId)) ? exports.list() : []),
+        find: async (uri) => ((await isAccepted()) ? exports.find(uri) : undefined),
       };
     },
     keepSpending: meter.keepSpending,
     close: () => sql.close(),
   };
 }
+
+const [isTrue, isFalse] = [() => true, () => false];
+
+/** How long to ask about the key of a file, in milliseconds. */
+const maxWhoamiMs = 5000;
 
 /** The newest total of a search that is cached, whatever the size of its page. */
 async function totalFromCache(

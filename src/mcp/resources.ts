@@ -1,3 +1,4 @@
+import type { Credentials } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import { untrustedWord } from '../present/tokens.ts';
 import type { ExportedFile, Exports } from '../state/exports.ts';
@@ -12,8 +13,7 @@ export interface ListedResource {
   [other: string]: unknown;
 }
 
-export interface ResourceRead {
-  tenantId: string;
+export interface ResourceRead extends Credentials {
   uri: string;
   signal: AbortSignal;
   answer?: unknown;

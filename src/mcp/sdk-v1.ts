@@ -45,14 +45,14 @@ export function bindV1(catalog: Catalog, session: Session): Server {
   );
   server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({ resourceTemplates: [] }));
   server.setRequestHandler(ListResourcesRequestSchema, async () => ({
-    resources: await catalog.listResources(tenantId),
+    resources: await catalog.listResources({ apiKey, tenantId }),
   }));
   server.setRequestHandler(ReadResourceRequestSchema, ({ params: { uri } }, { signal, requestId }) => {
     const errors = {
       notFound: (problem: string) => new McpError(resourceNotFound, problem),
       refused: (problem: string) => new McpError(refusedRead, problem),
     };
-    return catalog.readResource({ tenantId, uri, signal, answer: answerOf?.(requestId), errors });
+    return catalog.readResource({ apiKey, tenantId, uri, signal, answer: answerOf?.(requestId), errors });
   });
   return server;
 }

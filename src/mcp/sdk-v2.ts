@@ -46,14 +46,14 @@ export function bindV2(catalog: Catalog, session: Session): Server {
   }));
   server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [] }));
   server.setRequestHandler('resources/list', async () => ({
-    resources: await catalog.listResources(tenantId),
+    resources: await catalog.listResources({ apiKey, tenantId }),
   }));
   server.setRequestHandler('resources/read', ({ params: { uri } }, { mcpReq: { id, signal } }) => {
     const errors = {
       notFound: (problem: string) => new ResourceNotFoundError(uri, problem),
       refused: (problem: string) => new ProtocolError(refusedRead, problem),
     };
-    return catalog.readResource({ tenantId, uri, signal, answer: answerOf?.(id), errors });
+    return catalog.readResource({ apiKey, tenantId, uri, signal, answer: answerOf?.(id), errors });
   });
   return server;
 }

@@ -55,7 +55,7 @@ export interface Catalog {
   /** The result of a call that is rejected before it runs. */
   refuse(error: AdLibraryError): Promise<ToolResult>;
   getPrompt(request: PromptRequest, invalid: (problem: string) => Error): PromptResult;
-  listResources(tenantId: string): Promise<ListedResource[]>;
+  listResources(caller: Credentials): Promise<ListedResource[]>;
   /** @throws what `errors.notFound` makes of a problem */
   findResource(read: ResourceRead): Promise<FoundResource>;
   readResource(read: ResourceRead): Promise<ResourceContents>;
@@ -88,7 +88,7 @@ export function createCatalog({ server, version, openCalls, askForFilters }: Cat
   const skills = skillTools.every((tool) => server.tools.has(tool)) ? [skill.entry] : [];
   const findResource = async (read: ResourceRead): Promise<FoundResource> => {
     if (skills.some(({ uri }) => uri === read.uri)) return skillFile;
-    if (!showsBoard || read.uri !== boardUri) return findExport((await opened()).exportsOf(read.tenantId), read);
+    if (!showsBoard || read.uri !== boardUri) return findExport((await opened()).exportsOf(read), read);
     const board = await readBoard();
     return { memory: 6 * JSON.stringify(board).length, contents: async () => board };
   };
@@ -149,9 +149,9 @@ export function createCatalog({ server, version, openCalls, askForFilters }: Cat
     reportsProgress: (name) => typeof name === 'string' && server.tools.get(name)?.reportsProgress === true,
     refuse: async (error) => (await import('./call-tool.ts')).errorResult(server, error).result,
     getPrompt: (request, invalid) => getPrompt(prompts, request, invalid),
-    listResources: async (tenantId) => [
+    listResources: async (caller) => [
       ...(showsBoard ? [boardResource] : []),
-      ...(await (await opened()).exportsOf(tenantId).list()).map(listedFile),
+      ...(await (await opened()).exportsOf(caller).list()).map(listedFile),
     ],
     findResource,
     readResource: async (read) => (await findResource(read)).contents(),

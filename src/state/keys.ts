@@ -1,65 +1,56 @@
 import { LRUCache } from 'lru-cache';
-import { recordKinds } from './own-records.ts';
-import type { RejectedKeys } from './ports.ts';
-import { ownKey } from './store/datasets.ts';
-import type { Account } from './store/ledger.ts';
+import type { AcceptedKeys } from './ports.ts';
 import { markTtlMs, type Shared } from './store/retries.ts';
 
-/** The most accepted keys for which later rejections are remembered. */
-const maxAccepted = 200_000;
-
-export function memoryRejectedKeys(): RejectedKeys {
-  const isRejected = new LRUCache<string, boolean>({ maxSize: maxAccepted, sizeCalculation: () => 1 });
-  return {
-    has: async (tenantId) => isRejected.get(tenantId) === true,
-    add: async (tenantId) => {
-      if (isRejected.has(tenantId)) isRejected.set(tenantId, true);
-    },
-    answered: (tenantId, isNamed) => void isRejected.set(tenantId, isRejected.get(tenantId) === true && !isNamed),
-  };
-}
-/** How long accepted keys are remembered, and tried ones are counted, in milliseconds. */
-const acceptedMs = 900_000;
+/** How long an accepted key counts as one, in milliseconds, and how many do in one process: the least used go first. */
+const acceptedMs = 15 * 60_000;
+const maxAccepted = 10_000;
+/** How long unknown keys are counted, in milliseconds. */
 const triedMs = 60_000;
 
-/** While the store is away, the rejected keys that this process knows. */
-export function sharedRejectedKeys({ documents, store, retries, keyOf }: Shared): RejectedKeys {
-  /** Rejections that the store does not know of yet. */
-  const pending = new Set<string>();
-  const keyOfTenant = (tenantId: string) => keyOf(tenantId, 'rejected');
-  /** Nothing is stored for other keys, and anybody can invent them. */
-  const hasSomething = async (tenantId: string): Promise<boolean> => {
-    const own = recordKinds.map((kind) => ownKey(keyOf, tenantId, kind));
-    const [{ doc: account }, dataset, ...rest] = await Promise.all([
-      documents.read<Account>(keyOf(tenantId, 'account')),
-      store.itemsSince(keyOf(tenantId, 'dataset'), Number.MAX_SAFE_INTEGER),
-      ...[keyOf(tenantId, 'exports'), ...own].map((key) => documents.read(key)),
-    ]);
-    return (account?.paidAt ?? 0) > 0 || dataset !== undefined || rest.some(({ doc }) => doc !== undefined);
-  };
+/** The keys of many callers, for one process. */
+export function memoryKeys(elapsed: () => number): AcceptedKeys {
+  const accepted = new LRUCache<string, true>({
+    ...{ max: maxAccepted, ttl: acceptedMs, ttlResolution: 0, perf: { now: elapsed } },
+  });
   return {
-    has: async (tenantId) =>
-      pending.has(tenantId) ||
-      documents.read(keyOfTenant(tenantId)).then(
-        ({ doc }) => doc !== undefined,
-        () => documents.known(keyOfTenant(tenantId))?.doc !== undefined,
-      ),
-    add: async (tenantId) => {
-      pending.add(tenantId);
-      const giveUp = () => void pending.delete(tenantId);
-      const work = async () => {
-        if (pending.has(tenantId) && (await hasSomething(tenantId)))
-          await documents.write(keyOfTenant(tenantId), () => ({}), markTtlMs);
-        giveUp();
-      };
-      await retries.do(work, { giveUp });
+    has: async (tenantId) => accepted.has(tenantId),
+    add: async (tenantId) => void accepted.set(tenantId, true),
+    remove: async (tenantId) => void accepted.delete(tenantId),
+  };
+}
+
+/** The key of a person's own process, which is a good one until the service rejects it. */
+export function ownKeys(): AcceptedKeys {
+  const rejected = new Set<string>();
+  return {
+    has: async (tenantId) => !rejected.has(tenantId),
+    add: async (tenantId) => void rejected.delete(tenantId),
+    remove: async (tenantId) => void rejected.add(tenantId),
+  };
+}
+
+/** The register of all replicas. While the store is away, each replica knows what it heard last. */
+function acceptedKeys({ documents, retries, keyOf }: Shared, heard: AcceptedKeys): AcceptedKeys {
+  type Accepted = { at: number };
+  const keyOfTenant = (tenantId: string) => keyOf(tenantId, 'accepted');
+  return {
+    has: async (tenantId) => {
+      const read = await documents.read<Accepted>(keyOfTenant(tenantId)).catch(() => undefined);
+      if (read === undefined) return heard.has(tenantId);
+      await (read.doc ? heard.add(tenantId) : heard.remove(tenantId));
+      return read.doc !== undefined;
     },
-    answered: (tenantId, isNamed) => {
-      if (!isNamed) return;
-      pending.delete(tenantId);
-      documents
-        .update<object, void>(keyOfTenant(tenantId), (doc) => ({ ...(doc && { next: null }), result: undefined }))
-        .catch(() => {});
+    add: async (tenantId) => {
+      await heard.add(tenantId);
+      const key = keyOfTenant(tenantId);
+      const known = documents.known<Accepted>(key);
+      if (known?.doc && known.now + known.ageMs - known.doc.at < acceptedMs / 2) return;
+      await documents.write<Accepted>(key, (at) => ({ at }), acceptedMs).catch(() => {});
+    },
+    remove: async (tenantId) => {
+      await heard.remove(tenantId);
+      await retries.do(() => documents.write(keyOfTenant(tenantId), () => null));
     },
   };
 }
@@ -68,32 +59,16 @@ interface TriedKeys {
   add(address: string, more: 1 | -1): Promise<{ tried: number; msLeft: number }>;
 }
 
-export function sharedKeys({ documents, keyOf, seal }: Shared) {
-  /** For how long, and for how many keys, the store is not asked again whether they were accepted. */
-  const recent = new LRUCache<string, true>({ ttl: 2000, max: 10_000 });
-  const keyOfTenant = (tenantId: string) => keyOf(tenantId, 'accepted');
+export function sharedKeys(shared: Shared) {
+  const { documents, keyOf, seal } = shared;
+  const heard = memoryKeys(() => performance.now());
+  const keys = acceptedKeys(shared, heard);
   return {
     /** The secret with which tenant ids are made. */
     tenantSecret: seal.name('tenant secret'),
-    /** Keys that the service accepted lately. While the store is away, none counts as accepted. */
-    keys: {
-      has: async (tenantId: string) => {
-        if (recent.has(tenantId)) return true;
-        const isAccepted = await documents.read(keyOfTenant(tenantId)).then(
-          ({ doc }) => doc !== undefined,
-          () => false,
-        );
-        if (isAccepted) recent.set(tenantId, true);
-        return isAccepted;
-      },
-      add: (tenantId: string) => {
-        documents.write(keyOfTenant(tenantId), () => ({}), acceptedMs).catch(() => {});
-      },
-      remove: (tenantId: string) => {
-        recent.delete(tenantId);
-        documents.write(keyOfTenant(tenantId), () => null).catch(() => {});
-      },
-    },
+    keys,
+    /** Whether a key was accepted lately, as this replica heard last. */
+    isKnownKey: async (tenantId: string) => (await heard.has(tenantId)) || keys.has(tenantId),
     /** The connections that people signed in with a key, as sign-in stores them. */
     connections: {
       read: async <Doc>(tenantId: string) => (await documents.read<Doc>(keyOf(tenantId, 'connections'))).doc,

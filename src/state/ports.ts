@@ -7,7 +7,6 @@ export interface State {
   answers: AnswerCache;
   windows: FullWindows;
   cursorsOf(tenantId: string): CursorMemory;
-  rejectedKeys: RejectedKeys;
 }
 
 export interface CachedAnswer {
@@ -48,15 +47,11 @@ export type Claim =
   /** The process that sent the call has died. */
   | { kind: 'lost' };
 
-/** Keys that the service has rejected, and not accepted since. Nothing that is stored for such a key is served. */
-export interface RejectedKeys {
+/** Keys that the service accepted lately. What is stored for a key is served only while it is one of them. */
+export interface AcceptedKeys {
   has(tenantId: string): Promise<boolean>;
-  /**
-   * Only keys that were accepted before are remembered: nothing is stored for other keys, and anybody can invent them.
-   */
   add(tenantId: string): Promise<void>;
-  /** The service has answered. @param isNamed whether the answer has a request id, which only the service gives */
-  answered(tenantId: string, isNamed: boolean): void;
+  remove(tenantId: string): Promise<void>;
 }
 
 export interface CursorMemory {

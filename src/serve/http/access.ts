@@ -158,15 +158,8 @@ export interface CallerKeys {
   isKnown(tenantId: string): Promise<boolean>;
   /** Counts a key that is not known yet; returns the seconds to wait if the address has tried too many. */
   admit(tenantId: string, address: string): Promise<number | undefined>;
-  /** Learns whether a key is accepted, and takes it off the count if it was not rejected. */
+  /** Takes a key off the count if it was not rejected. */
   onCall(event: CallEvent): void;
-}
-
-/** Accepted keys by tenant id, in this process or shared by all replicas. */
-interface KnownKeys {
-  has(tenantId: string): Promise<boolean>;
-  add(tenantId: string): void;
-  remove(tenantId: string): void;
 }
 
 /** How many unknown keys addresses have tried, in this process or at all replicas. */
@@ -180,13 +173,11 @@ interface CallerKeysOptions {
   perMinute: number;
   /** A monotonic clock, in milliseconds. */
   now: () => number;
-  known?: KnownKeys | undefined;
+  /** Whether the service accepted a key lately. */
+  isKnown(tenantId: string): Promise<boolean>;
   tried?: TriedKeys | undefined;
 }
 
-/** How long accepted keys are remembered, in milliseconds, and how many; the least used go first. */
-const knownMs = 15 * 60_000;
-const maxKnown = 10_000;
 const minute = 60_000;
 const maxAddresses = 10_000;
 /** Keys that wait for their first answer; until it comes, or for a minute, they are not counted again. */
@@ -204,14 +195,14 @@ const partMs = minute / parts;
  * them, all replicas agree, and no memory is needed that others could fill.
  */
 export function createCallerKeys(options: CallerKeysOptions): CallerKeys {
-  const { perMinute, now, known = knownHere(now), tried = triedHere(now) } = options;
+  const { perMinute, now, isKnown, tried = triedHere(now) } = options;
   const pending = new LRUCache<string, { address: string; isCounted: boolean }>({ max: maxPending, ...expiring(now) });
   const rejected = new LRUCache<string, true>({ max: maxRejected, ...expiring(now, rejectedMs) });
   const inTurn = triedHere(now, partMs);
   const deciding = new Map<string, Promise<number | undefined>>();
 
   const decide = async (tenantId: string, address: string): Promise<number | undefined> => {
-    if (perMinute === 0 || pending.get(tenantId) || (await known.has(tenantId))) return undefined;
+    if (perMinute === 0 || pending.get(tenantId) || (await isKnown(tenantId))) return undefined;
     const count = await tried.add(address, 1);
     const isCounted = count.tried <= perMinute;
     if (!isCounted) {
@@ -228,7 +219,7 @@ export function createCallerKeys(options: CallerKeysOptions): CallerKeys {
   };
 
   return {
-    isKnown: (tenantId) => known.has(tenantId),
+    isKnown,
     admit(tenantId, address) {
       // Concurrent calls with one key count once.
       const before = deciding.get(tenantId);
@@ -239,8 +230,6 @@ export function createCallerKeys(options: CallerKeysOptions): CallerKeys {
     },
     onCall(event) {
       const { tenantId, status, requestId } = event;
-      if (isAccepted(event)) known.add(tenantId);
-      else if (isRefused(event)) known.remove(tenantId);
       if (isRefused(event) && status === 401 && requestId) rejected.set(tenantId, true);
       const waiting = pending.get(tenantId);
       if (waiting === undefined || !tellsOfKey(event)) return;
@@ -259,15 +248,6 @@ const noAnswer = ['network', 'timeout', 'unavailable', 'unexpected_response'];
 const turnOf = (tenantId: string): number =>
   1 + (Number.parseInt(hash('sha256', tenantId).slice(0, 8), 16) % (parts - 1));
 
-function knownHere(now: () => number): KnownKeys {
-  const accepted = new LRUCache<string, true>({ max: maxKnown, ttl: knownMs, ttlResolution: 0, perf: { now } });
-  return {
-    has: async (tenantId) => accepted.has(tenantId),
-    add: (tenantId) => void accepted.set(tenantId, true),
-    remove: (tenantId) => void accepted.delete(tenantId),
-  };
-}
-
 /** The count of this process. */
 export function triedHere(now: () => number, ms = minute): TriedKeys {
   const counts = new LRUCache<string, number>({ max: maxAddresses, ...expiring(now, ms) });
@@ -281,17 +261,6 @@ export function triedHere(now: () => number, ms = minute): TriedKeys {
 }
 
 const expiring = (now: () => number, ttl = minute) => ({ ttl, ttlResolution: 0, noUpdateTTL: true, perf: { now } });
-
-/** The document's errors about the account or what was asked for: the service checks the key before. */
-const authenticated = [402, 403, 404, 422, 429];
-
-/**
- * An answer of the service to a good key: a success that is not from the cache, or an error. Only the service gives its
- * errors a request id: a gateway that answers 403 or 429 has not seen the key, and neither has a service that this
- * server did not ask.
- */
-const isAccepted = ({ kind, cached, status = 0, requestId }: CallEvent): boolean =>
-  kind === undefined ? cached !== true : authenticated.includes(status) && Boolean(requestId);
 
 const isRefused = ({ kind }: CallEvent): boolean => kind === 'unauthorized';
 

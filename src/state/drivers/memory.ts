@@ -3,7 +3,6 @@ import { raceAbort } from '../../api/abort.ts';
 import { AdLibraryError } from '../../api/errors.ts';
 import type { CreditLedger, FullWindow } from '../../credits/ledger.ts';
 import { memoryCursors } from '../cursors.ts';
-import { memoryRejectedKeys } from '../keys.ts';
 import type { AnswerCache, CachedAnswer, Claim, State } from '../ports.ts';
 import type { DocumentChange, Documents, Known } from '../store/documents.ts';
 import { storeLedger } from '../store/ledger.ts';
@@ -130,7 +129,6 @@ export function memoryState({ ttl, now, elapsed }: MemoryStateOptions): State {
       set: async (tenantId, window) => void windows.set(tenantId, window),
     },
     cursorsOf: memoryCursors(now),
-    rejectedKeys: memoryRejectedKeys(),
   };
 }
 

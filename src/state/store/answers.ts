@@ -46,9 +46,9 @@ export function sharedAnswers(shared: Shared, { ttl, now }: Pick<MemoryStateOpti
     const seen = await documents.read<StoredCall>(key).catch(() => undefined);
     // While the store is away, what was read there before still counts.
     const known = seen ?? documents.known<StoredCall>(key);
-    const found = known && answerIn(known.doc, known.now + ('ageMs' in known ? known.ageMs : 0));
     const kept = await own.get(tenantId, name);
-    return kept && kept.at >= (found?.at ?? 0) ? kept : found;
+    if (kept && kept.at >= (known?.doc?.kept?.at ?? 0)) return kept;
+    return known && answerIn(known.doc, known.now + ('ageMs' in known ? known.ageMs : 0));
   };
 
   const claim = async (call: Call, name: string | undefined, request: ClaimRequest): Promise<Claim> => {

@@ -3,7 +3,7 @@ import { memoryCursors, sharedCursors } from '../cursors.ts';
 import type { Datasets } from '../dataset.ts';
 import type { MemoryStateOptions } from '../drivers/memory.ts';
 import { type ExportStore, sharedExports } from '../exports.ts';
-import { sharedKeys, sharedRejectedKeys } from '../keys.ts';
+import { sharedKeys } from '../keys.ts';
 import type { State } from '../ports.ts';
 import { type Turns, turnsOver } from '../turns.ts';
 import { sharedAnswers } from './answers.ts';
@@ -109,6 +109,5 @@ function sharedState(shared: Shared, options: MemoryStateOptions): State {
     answers: sharedAnswers(shared, options),
     windows: sharedWindows(shared, options.elapsed),
     cursorsOf: (tenantId) => sharedCursors(shared, tenantId, ownCursorsOf(tenantId)),
-    rejectedKeys: sharedRejectedKeys(shared),
   };
 }

@@ -107,6 +107,8 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
       const { uri } = await exportFile(one.exports, 'x.csv', noise(600_000));
       const claim = await claimOf(one.answers, ofAd);
       const waiting = other.claim();
+      await one.keys.add('t');
+      expect(await other.keys.has('t')).toBe(true);
 
       await one.during(what, () => claim.end());
       await one.during(what, async () => {
@@ -129,12 +131,12 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
         await one.answers.forgetGroup('t', group);
       });
       await one.during(what, async () => {
-        await one.rejectedKeys.add('t');
-        expect(await one.rejectedKeys.has('t')).toBe(true);
+        await one.keys.remove('t');
+        expect(await one.keys.has('t')).toBe(false);
       });
 
       expect(await waiting).toMatchObject({ kind: 'granted' });
-      await expect.poll(() => other.rejectedKeys.has('t')).toBe(true);
+      await expect.poll(() => other.keys.has('t')).toBe(false);
       for (const { isListKept } of [one, other]) await expect.poll(isListKept).toBe(false);
       await expect.poll(() => other.cursorsOf('t').recall('@1')).toEqual(cursorState);
       for (const { dataset } of [one, other]) {
@@ -213,17 +215,16 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
     (await waiting)?.();
   });
 
-  test('keys that were rejected are known until the service itself answers one, and only if something is kept', async () => {
+  test('a key counts as accepted at all replicas for 15 minutes, or until one of them removes it', async () => {
     const [one, other] = await two();
-    await one.rejectedKeys.add('made up');
-    expect(await one.rejectedKeys.has('made up')).toBe(false);
-    await add(await one.dataset(), 1, { id: 'x' });
-    await one.rejectedKeys.add('t');
-    other.rejectedKeys.answered('t', false);
-    expect(await other.rejectedKeys.has('t')).toBe(true);
-    expect(await other.rejectedKeys.has('b')).toBe(false);
-    other.rejectedKeys.answered('t', true);
-    await expect.poll(() => one.rejectedKeys.has('t')).toBe(false);
+    await one.keys.add('t');
+    for (const { keys } of [one, other]) expect(await keys.has('t')).toBe(true);
+    expect(await other.keys.has('u')).toBe(false);
+    await other.keys.remove('t');
+    expect(await one.keys.has('t')).toBe(false);
+    expect(await one.isKnownKey('t')).toBe(false);
+    await one.keys.add('t');
+    expect(one.network.ttlMs.filter((ms) => ms === 900_000)).toHaveLength(2);
   });
 
   test('unknown keys that an address tries are counted together, and by each replica alone while the store is away', async () => {
@@ -306,9 +307,9 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
           await add(await one.dataset(), 60, { id, body: 'x'.repeat(4_000_000) }).catch(() => {});
         expect(lost()).toHaveLength(1);
         // There is room for what is small, all the same.
-        await one.rejectedKeys.add('t');
-        expect(await one.rejectedKeys.has('t')).toBe(true);
+        await one.ledger.settle('t', { charged: 1, uncertain: 0, isPaidAnswer: true });
       });
+      await expect.poll(() => one.ledger.read('t')).toMatchObject({ spent: 1 });
     });
   }
 
