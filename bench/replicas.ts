@@ -1,11 +1,21 @@
 /**
- * What it costs to share the state: what each kind of store adds to a cached answer and to a gathering, how long another
- * replica takes to read it, and the room for 100,000 ads. Needs `redis-server` or PostgreSQL.
+ * What it costs to share the state: how many calls of the store a paid search takes, what each kind of store adds to a
+ * cached answer and to a gathering, how long another replica takes to read it, and the room for 100,000 ads. Needs
+ * `redis-server` or PostgreSQL.
  * `npm run bench:replicas -- --seconds 5 --ads 100000`
  */
+import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { Client } from 'undici';
+import { elapsed, openApp } from '../src/app.ts';
+import { readConfig } from '../src/config/read-config.ts';
+import { createLog } from '../src/log/log.ts';
+import type { Store } from '../src/state/ports.ts';
+import { openStoreState } from '../src/state/store/open-store.ts';
+import { beatMs, newMs } from '../src/state/store/presence.ts';
+import { documented, startUpstream } from '../test/support/faulty-upstream.ts';
 import { callOf, goodHeaders } from '../test/support/http.ts';
+import { MemoryStore } from '../test/support/memory-store.ts';
 import { type Served, serveHttp } from '../test/support/process.ts';
 import { type StateServer, stateServers } from '../test/support/stores.ts';
 import { startChild } from './child.ts';
@@ -30,6 +40,7 @@ const fixed = (value: number) => `${value.toFixed(2)} ms`;
 // Each process that is started is ended with this one.
 process.setMaxListeners(0);
 
+await countStoreCalls();
 const installed = stateServers.filter(({ isInstalled }) => isInstalled);
 if (installed.length === 0) skipBenchmark('there is no redis-server, and no PostgreSQL');
 for (const { name, start } of installed) {
@@ -49,6 +60,53 @@ async function startReplica({ baseUrl, stateUrl }: { baseUrl: string; stateUrl?:
   // Also that of a benchmark that failed.
   process.once('exit', () => served.process.child.kill());
   return served;
+}
+
+/** What a paid search under a budget asks of the store, whatever the store is. */
+async function countStoreCalls(): Promise<void> {
+  // It has one ad: where there is a next page, its cursor is one write more.
+  const { baseUrl, close } = await startUpstream(documented);
+  const log = createLog('silent', say);
+  let calls: { name: string; key: string }[] = [];
+  const store = new Proxy<Store>(new MemoryStore(Date.now), {
+    get: (target, name: keyof Store) => {
+      const method = target[name] as (...args: unknown[]) => unknown;
+      return (...args: unknown[]) => {
+        calls.push({ name, key: String(args[0]) });
+        return method.apply(target, args);
+      };
+    },
+  });
+  const driver = { hosts: 'memory', open: () => store };
+  const shared = await openStoreState({ driver, secret: 'a secret', baseUrl, log, now: Date.now });
+  // Budgets of a new state stay closed at first.
+  await wait(newMs + beatMs);
+  const config = { ...readConfig({}), baseUrl, creditBudget: 1000 };
+  const app = await openApp({ config, log, elapsed, random: Math.random, now: shared.now, keys: shared.keys, shared });
+  const search = async (query: string) => {
+    calls = [];
+    const { signal } = new AbortController();
+    const args = { filters: { query }, limit: 1 };
+    const caller = { apiKey: 'svc_live_key', tenantId: 'tenant' };
+    const result = await app.catalog.callTool({ name: 'search_ads', arguments: args, ...caller, signal });
+    if (result.isError) throw new Error(JSON.stringify(result.content));
+    // Heartbeats belong to no call.
+    const counted = calls.filter(
+      ({ name, key }) =>
+        /^(read|swap|items|putItems|itemsSince)$/.test(name) && !(name === 'swap' && key.endsWith(':replicas')),
+    );
+    return { all: counted.length, writes: counted.filter(({ name }) => name === 'swap' || name === 'putItems').length };
+  };
+  const first = await search('first');
+  const later = await search('later');
+  say(
+    `a paid search under a budget: ${later.all} calls of the store, ${later.writes} of them writes; the first of a key ${first.all} and ${first.writes}`,
+  );
+  addBoundedRow('calls of the store for a paid search under a budget', later.all, 11, 'calls');
+  addBoundedRow('writes among them', later.writes, 6, 'calls');
+  await app.close();
+  shared.close();
+  await close();
 }
 
 /** A caller with a key and a connection of its own. */
