@@ -218,10 +218,10 @@ export function importText({ name, notes, ...report }: ImportedFile): string {
   ].join('\n');
 }
 
-/** `line 12: id: …`, or `line 12, data[3].id: …` in a document. */
+/** `line 12: id: …`, or `data[3].id: …` in a document. */
 function problemText({ line, path, problem }: ImportedFile['problems'][number]): string {
-  if (path === '') return `line ${line}: ${problem}`;
-  return `line ${line}, ${path}${/^[\w.]+: /.test(problem) ? '.' : ': '}${problem}`;
+  const place = [line > 0 ? `line ${line}` : '', path].filter((part) => part !== '').join(', ');
+  return `${place}${path !== '' && /^[\w.]+: /.test(problem) ? '.' : ': '}${problem}`;
 }
 
 const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`;

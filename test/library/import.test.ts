@@ -125,13 +125,11 @@ test('bytes of another encoding are kept as they can be, and noted', async ({ se
 });
 
 const whole = gzipSync(pretty([ad(1), ad(2)]));
-const notJson = 'not JSON; "library import --help" names the formats';
-const cutOff = 'not JSON: a text or a bracket is not closed; is the file cut off?';
+const notJson = 'not JSON, or cut off; "library import --help" names the formats';
 const mixed: unknown[] = [
   ...[ad(2), { id: 'seven' }, { id: uuid(3), duplicates: 'many' }, { id: uuid(4), startedAt: 'yesterday' }],
   ...[{ name: 'neither' }, { pageId: 'no-name' }, 42, [ad(5), { id: 'eight' }], { data: [ad(6)] }],
 ];
-const twoAds = pretty({ data: [ad(1), ad(2)] });
 
 test.for<[name: string, source: string | Uint8Array, ads: number, ...problems: (string | RegExp)[]]>([
   [
@@ -150,14 +148,21 @@ test.for<[name: string, source: string | Uint8Array, ads: number, ...problems: (
     'fields in a document',
     pretty({ data: [ad(1), { id: 'x' }, { ...ad(3), countries: [1] }, ad(4)] }),
     2,
-    'line 9, data[1].id: an ad\'s id is a UUID; got "x"',
-    'line 16, data[2].countries.0: Invalid input: expected string, received number',
+    'data[1].id: an ad\'s id is a UUID; got "x"',
+    'data[2].countries.0: Invalid input: expected string, received number',
   ],
   [
     'a text that is not closed in a document',
-    pretty([ad(1), ad(2), ad(3)]).replace('"Ad 2"', '"Ad 2'),
-    1,
-    'line 8: not JSON; nothing after it was read, and "library import --help" names the formats',
+    pretty([ad(1), ad(2)]).replace('"Ad 2"', '"Ad 2'),
+    0,
+    `line 1: ${notJson}`,
+  ],
+  [
+    'a value that is cut off, of several one after another',
+    `${pretty(ad(1))}\n${pretty({ data: [ad(2), { id: 'x' }] })}\n${pretty(ad(3)).slice(0, -9)}`,
+    2,
+    'line 5, data[1].id: an ad\'s id is a UUID; got "x"',
+    `line 16: ${notJson}`,
   ],
   [
     'a bracket that is not closed on a line',
@@ -166,8 +171,6 @@ test.for<[name: string, source: string | Uint8Array, ads: number, ...problems: (
     `line 1: ${notJson}`,
     `line 3: ${notJson}`,
   ],
-  ['a file that is cut off in a record', twoAds.slice(0, -30), 1, `line 9: ${cutOff}`],
-  ['a file that is cut off after a record', twoAds.slice(0, -4), 2, `line 11: ${cutOff}`],
   [
     'zero bytes, markup and anything else that is not JSON',
     `${json(ad(1))}\n\0\0\n<html>\n{"id":"\0"}\n`,
@@ -219,7 +222,11 @@ test('what replaced an earlier record and why others were skipped is counted', a
   const lines = importText({ name: 'file', ...report }).split('\n');
   expect(lines[0]).toBe('file: 3 ads and 0 pages, 1 of them updated an earlier record, 100 skipped:');
   expect(lines).toHaveLength(1 + 50 + 3);
-  expect(lines.slice(-3)).toEqual(['  and 50 more:', '    25 × not JSON', "    25 × id: an ad's id is a UUID"]);
+  expect(lines.slice(-3)).toEqual([
+    '  and 50 more:',
+    '    25 × not JSON, or cut off',
+    "    25 × id: an ad's id is a UUID",
+  ]);
 });
 
 test('the report on a record is short, however much is wrong with it', async ({ served }) => {

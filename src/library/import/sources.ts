@@ -7,7 +7,7 @@ import { archiveKeys } from './public-archive.ts';
 
 /** What the source has in the place of a record. */
 export type Piece = {
-  /** The line on which the record ends. */
+  /** The line of the record; 0 in a document, where the path says more. */
   line: number;
   /** The place of the record in its document; empty for a line. */
   path: string;
@@ -21,8 +21,9 @@ export type Piece = {
 export const maxRecordLength = 1024 * 1024;
 export const tooLong = `a record of more than ${maxRecordLength} characters; a list of records goes into [ ], alone or under "data" or "items"`;
 
-/** The most characters of a line, and of anything in a document that is no record. */
-const maxUnread = 4 * maxRecordLength;
+/** The most characters of a line, and of a document whose records do not stand on lines of their own. */
+const maxLineLength = 4 * maxRecordLength;
+const maxDocumentLength = 256 * 1024 * 1024;
 
 /** From these bytes on, the source cannot be read. Records before them can be used. */
 export class UnreadableSource extends Error {}
@@ -33,7 +34,7 @@ const failed = (problem: string) => (): never => {
 
 /**
  * The records of a source, whose format is found by content: JSON Lines, JSON of another layout, or CSV, compressed or
- * not. Memory is bounded, however long the source or one of its lines is.
+ * not. Lines are read one by one, in bounded memory; another document is read whole.
  * @param warn receives what may have been lost
  * @throws UnreadableSource
  */
@@ -138,34 +139,64 @@ const withoutComma = (line: string) => line.trim().replace(/,$/, '');
 async function* linePieces(text: AsyncIterable<string>): AsyncGenerator<Piece[]> {
   let line = 0;
   let last = '';
-  const read = async (written: string): Promise<Piece[]> => {
+  const read = (written: string): Piece[] => {
     const piece = { line: ++line, path: '' };
     const text = withoutComma(written);
     if (text === '') return [];
-    if (text.length > maxUnread) return [{ ...piece, read: failed(tooLong) }];
+    if (text.length > maxLineLength) return [{ ...piece, read: failed(tooLong) }];
     const value = jsonOf(text);
-    if (value === undefined) return [{ ...piece, read: failed('not JSON; "library import --help" names the formats') }];
+    if (value === undefined) return [{ ...piece, read: failed(notJson) }];
     if (isRecord(value)) return [{ ...piece, text, read: () => value }];
-    return (await documentReader(line)).read(text.startsWith('{') && Array.isArray(value) ? `[${text}]` : text);
+    return [...recordsIn(value, line)];
   };
   for await (const chunk of text) {
     // A line that is too long is held only as far as needed to see that it is too long.
-    const from = last.length > maxUnread ? chunk.indexOf('\n') : 0;
+    const from = last.length > maxLineLength ? chunk.indexOf('\n') : 0;
     if (from < 0) continue;
     const lines = (last + chunk.slice(from)).split('\n');
     last = lines.pop() ?? '';
-    yield (await Promise.all(lines.map(read))).flat();
+    yield lines.flatMap(read);
   }
-  yield await read(last);
+  yield read(last);
 }
 
+/** JSON of any layout, or several values one after another, each of which begins on a line. */
 async function* documentPieces(text: AsyncIterable<string>): AsyncGenerator<Piece[]> {
-  const document = await documentReader(1);
+  const chunks: string[] = [];
+  let length = 0;
   for await (const chunk of text) {
-    yield document.read(chunk);
-    if (document.isBroken()) return;
+    length += chunk.length;
+    if (length > maxDocumentLength)
+      throw new UnreadableSource(
+        'a document of more than 256 MB; write each record on a line of its own (JSON Lines), which may be of any length',
+      );
+    chunks.push(chunk);
   }
-  yield document.end();
+  const whole = chunks.join('');
+  const value = jsonOf(whole);
+  if (value !== undefined) {
+    yield* inBatches(recordsIn(value, 0));
+    return;
+  }
+  let line = 1;
+  for (const part of whole.split(/\n(?=[{[])/)) {
+    const single = jsonOf(part);
+    if (single !== undefined) yield* inBatches(recordsIn(single, line));
+    else if (part.trim() !== '') yield [{ line, path: '', read: failed(notJson) }];
+    line += part.split('\n').length;
+  }
+}
+
+const notJson = 'not JSON, or cut off; "library import --help" names the formats';
+
+function* inBatches(pieces: Iterable<Piece>): Generator<Piece[]> {
+  let batch: Piece[] = [];
+  for (const piece of pieces) {
+    if (batch.push(piece) < batchSize) continue;
+    yield batch;
+    batch = [];
+  }
+  yield batch;
 }
 
 /** The keys by which an object is a record, and none around a list of records. */
@@ -174,8 +205,8 @@ const recordKeys = [...archiveKeys, 'id', 'pageId'];
 const lists = ['data', 'items'];
 /** Lists and objects around a record. */
 const maxAround = 16;
-/** Lists and objects that are open at once. */
-const maxOpen = 200_000;
+/** Records that are handed on at once. */
+const batchSize = 1000;
 
 const isNamed = (value: object) => recordKeys.some((key) => Object.hasOwn(value, key));
 
@@ -183,88 +214,16 @@ const isNamed = (value: object) => recordKeys.some((key) => Object.hasOwn(value,
 const isRecord = (value: unknown): boolean =>
   isObject(value) && (isNamed(value) || !lists.some((key) => Array.isArray(value[key])));
 
-/** A function of its own, because a closure would keep the values beside it alive. */
-const pieceOf = (value: unknown, line: number, path: string): Piece => ({ line, path, read: () => value });
-
-/**
- * Reads records one by one from JSON of any layout: a list, an object with a list in `data` or `items`, one object,
- * several of these one after another.
- */
-async function documentReader(firstLine: number) {
-  // Loaded on demand: most imports are JSON Lines.
-  const { JSONParser, TokenType } = await import('@streamparser/json');
-  const parser = new JSONParser({ separator: '' });
-  const opened = new WeakSet<object>();
-  let found: Piece[] = [];
-  let line = firstLine;
-  let unread = 0;
-  let open = 0;
-  let isBroken = false;
-
-  parser.onToken = ({ token }) => {
-    if (token === TokenType.LEFT_BRACE || token === TokenType.LEFT_BRACKET) open++;
-    else if (token === TokenType.RIGHT_BRACE || token === TokenType.RIGHT_BRACKET) open--;
-    if (open > maxOpen) throw new Error('Every open bracket takes memory.');
-  };
-  /** The path of the list that held the last record. */
-  let last: { list?: unknown[] | undefined; path: string } = { path: '' };
-  parser.onValue = ({ value, key, parent, stack }) => {
-    if (stack.length > maxAround || (parent !== undefined && !Array.isArray(parent))) return;
-    if (parent !== last.list) {
-      const around = [...stack.slice(1), { key: '', value: parent }].filter(({ value }) => value !== undefined);
-      const isListed = around.every(
-        ({ key, value }, at) =>
-          Array.isArray(value) ||
-          (lists.includes(String(key)) && Array.isArray(around[at + 1]?.value) && !isNamed(value as object)),
-      );
-      if (!isListed) return;
-      for (const { value } of around) opened.add(value as object);
-      const path = around.map(({ key }) => (typeof key === 'number' ? `[${key}]` : key && `.${key}`)).join('');
-      last = { list: parent, path: path.replace(/^\./, '') };
+/** The records of a value: a list, an object with a list in `data` or `items`, lists of those, or one record. */
+function* recordsIn(value: unknown, line: number, path = '', depth = 0): Generator<Piece> {
+  if (depth < maxAround && Array.isArray(value))
+    for (const [at, item] of value.entries()) yield* recordsIn(item, line, `${path}[${at}]`, depth + 1);
+  else if (depth < maxAround && isObject(value) && !isRecord(value))
+    for (const key of lists) {
+      const list = value[key];
+      if (Array.isArray(list)) yield* recordsIn(list, line, path === '' ? key : `${path}.${key}`, depth + 1);
     }
-    unread = 0;
-    // A record that was read need not stay in its list.
-    if (parent) parent.length = 0;
-    const isList = Array.isArray(value) && stack.length < maxAround;
-    if (isList || (isObject(value) && (opened.has(value) || !isRecord(value)))) return;
-    found.push(pieceOf(value, line, parent ? `${last.path}[${key}]` : ''));
-  };
-
-  const stop = (problem: string) => {
-    isBroken = true;
-    found.push({ line, path: '', read: failed(problem) });
-  };
-  const taken = () => {
-    const pieces = found;
-    found = [];
-    return pieces;
-  };
-  return {
-    isBroken: () => isBroken,
-    read(text: string): Piece[] {
-      try {
-        // Line by line, so that it is known where a record is.
-        for (const part of text.split(/(?<=\n)/)) {
-          parser.write(part);
-          unread += part.length;
-          if (part.endsWith('\n')) line++;
-        }
-        if (unread > maxUnread) stop(`${tooLong}; nothing after it was read`);
-      } catch {
-        const problem = open > maxOpen ? 'nested too deep' : 'not JSON';
-        stop(`${problem}; nothing after it was read, and "library import --help" names the formats`);
-      }
-      return taken();
-    },
-    end(): Piece[] {
-      try {
-        parser.end();
-      } catch {
-        stop('not JSON: a text or a bracket is not closed; is the file cut off?');
-      }
-      return taken();
-    },
-  };
+  else yield { line: line || Number(path === ''), path, read: () => value };
 }
 
 /** The delimiter, if the text begins like a CSV and not like JSON: the most frequent one in its first line. */
