@@ -101,7 +101,7 @@ export async function openApp({
     onCall,
     resultTokens: config.resultTokens,
     timeoutMs: config.timeoutMs,
-    cachesAnswers: config.cacheSeconds > 0,
+    cacheMs: config.cacheSeconds * 1000,
     output: config.output,
     notice: upstream.notice,
     draining: draining.signal,

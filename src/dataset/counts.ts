@@ -52,6 +52,10 @@ export async function countOf(filters: Filters, { api, callBudget, now, fresh, c
   return gathered ?? searchedCount(await api.searchAds({ body: { ...filters, limit: 1 }, fresh, callBudget }), now);
 }
 
+/** Whether a recent complete gathering answers. */
+export const isGathered = (filters: Filters, { contents, now }: Pick<Counting, 'contents' | 'now'>): boolean =>
+  contents !== undefined && gatheredCount(filters, contents, now) !== undefined;
+
 /** The same for the values of a key, by one search of a service that counts them. */
 export async function countBy(key: string, filters: Filters, { api, callBudget, now, fresh }: Counting) {
   const answer = await api.searchAds({ body: { ...filters, limit: 1, countBy: key }, fresh, callBudget });

@@ -161,6 +161,16 @@ export function wholeOf(gathering: Gathering, { gatherings }: DatasetContents): 
   };
 }
 
+/** The newest gatherings, the newest first. A part of another one stands for itself only if it was paid for by itself. */
+export function paidGatherings(contents: DatasetContents): WholeGathering[] {
+  const newest = newestGatherings(contents);
+  const parts = new Set(newest.flatMap((gathering) => gathering.parts));
+  return newest
+    .filter(({ id, charged }) => !parts.has(id) || charged !== 0)
+    .map((gathering) => wholeOf(gathering, contents))
+    .sort((left, right) => right.gatheredAt - left.gatheredAt);
+}
+
 const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0);
 
 export const questionJson = ({ filters, collectionId }: Pick<Gathering, 'filters' | 'collectionId'>): string =>

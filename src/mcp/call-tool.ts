@@ -58,7 +58,8 @@ export interface ServerContext {
   resultTokens: number;
   timeoutMs: number;
   /** Whether paid answers are cached. */
-  cachesAnswers: boolean;
+  /** How long answers are cached, in milliseconds. */
+  cacheMs: number;
   output: OutputForm | 'auto';
   /** A sentence added to every result, in its text and in its data. */
   notice?: string | undefined;
@@ -151,6 +152,7 @@ async function answered(server: CallingContext, call: ToolCall, { receipts, form
       deadline: now + ms,
       signal,
       isDemo: server.notice !== undefined,
+      cacheMs: server.cacheMs,
       isDraining: () => server.draining.aborted || server.closing.aborted,
       adFilters: tool.severalCalls ? await server.adFilters() : [],
       resultTokens: form.resultTokens - receiptTokens,

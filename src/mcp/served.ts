@@ -123,7 +123,7 @@ export function createCatalog({ server, version, openCalls, askForFilters }: Cat
     // The lists never change, so `listChanged` is not announced.
     capabilities: { tools: {}, prompts: {}, resources: {}, extensions: { 'io.modelcontextprotocol/skills': {} } },
     instructions: [
-      instructions({ offered: [...server.tools.values()], cachesAnswers: server.cachesAnswers }),
+      instructions({ offered: [...server.tools.values()], cachesAnswers: server.cacheMs > 0 }),
       server.notice,
     ]
       .filter(Boolean)

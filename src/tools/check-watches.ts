@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import type { AdLibraryError } from '../api/errors.ts';
 import { type Gathered, gatherInTurn, isAbandoned, type Stop, stopOf } from '../dataset/gather.ts';
-import { beginsAnew, changedLines, cleanId, minute } from '../dataset/gathering-report.ts';
-import { questionKey, wholeOf } from '../dataset/gatherings.ts';
+import { beginsAnew, changedLines, cleanId, estimateText, minute } from '../dataset/gathering-report.ts';
+import { type GatheringQuestion, gatheringsOf, openGathering, questionKey, wholeOf } from '../dataset/gatherings.ts';
 import { isoTime } from '../dataset/tables.ts';
 import {
   type Check,
@@ -16,9 +16,10 @@ import {
 import { count } from '../present/lists.ts';
 import { quote } from '../present/safe-text.ts';
 import { clampLines, estimateTokens, fit } from '../present/tokens.ts';
-import { type DatasetContents, idKey } from '../state/dataset.ts';
+import { type DatasetContents, type Gathering, idKey } from '../state/dataset.ts';
 import { objectOf } from '../state/item-versions.ts';
-import { roomText, stopData } from './gather-ads.ts';
+import { fresh } from './arguments.ts';
+import { type Estimate, partsOf, priceOfRest, requireFree, roomText, stopData } from './gather-ads.ts';
 import { adViews } from './pager.ts';
 import { defineListTool, type FieldMeanings, readOnly, type ToolContext } from './tool.ts';
 import { namedWatches } from './watch-ads.ts';
@@ -44,14 +45,17 @@ export const checkWatches = defineListTool({
   reportsProgress: true,
   input: z.strictObject({
     names: z.array(z.string()).min(1).optional().describe('default all'),
-    maxCredits: z.number().min(0).describe('in all'),
+    maxCredits: z.number().min(0).optional().describe('in all; 0: estimate'),
+    fresh: fresh.describe('true: read again what was read minutes ago'),
   }),
   output: z.looseObject({ watches: z.array(z.looseObject({ name: z.string() })), stopped: z.string().optional() }),
-  async run({ names, maxCredits }, context) {
+  async run({ names, maxCredits, fresh = false }, context) {
     const { own } = await context.dataset();
     const all = watchesIn(await own.read('watch'));
     const chosen = names ? namedWatches(all, names) : all;
-    const { checked, ended } = await checkAll(chosen, maxCredits, context);
+    if (maxCredits === 0) return estimateChecks(chosen, fresh, context);
+    if (maxCredits === undefined) for (const watch of chosen) await requireFree(questionOf(watch), context);
+    const { checked, ended } = await checkAll(chosen, { maxCredits, fresh }, context);
     const failure = checked.find(({ stop }) => stop.error)?.stop.error;
     if (failure && checked.every(({ check }) => check === undefined)) throw failure;
     const note = isAbandoned(context.signal) ? undefined : await keep(checked, context);
@@ -64,6 +68,8 @@ interface Checked {
   /** Why the check read no more, and whether that ended the call before the turn of this watch. */
   stop: Stop;
   isSkipped: boolean;
+  /** A gathering of some minutes ago served as its reading. */
+  isRecent: boolean;
   /** Undefined where the watch was not read at all. */
   gathered?: Gathered | undefined;
   /** Undefined where the reading gave no check. */
@@ -76,21 +82,25 @@ const defaultMaxAds = 1000;
  * Reads the watches one after the other, the one that was checked longest ago first. Watches with the same question are
  * read once.
  */
-async function checkAll(chosen: readonly Watch[], maxCredits: number, context: ToolContext) {
+async function checkAll(
+  chosen: readonly Watch[],
+  { maxCredits, fresh }: { maxCredits: number | undefined; fresh: boolean },
+  context: ToolContext,
+) {
   const before = await (await context.dataset()).contents();
   const complete = new Map<string, Gathered>();
   const checked: Checked[] = [];
-  let [left, adsRead] = [maxCredits, 0];
+  let [left, adsRead] = [maxCredits ?? Infinity, 0];
   let ended: Stop | undefined;
   for (const watch of leastRecentFirst(chosen)) {
     const request = {
       question: questionOf(watch),
       maxAds: watch.maxAds ?? defaultMaxAds,
-      maxCredits: Math.max(0, Math.min(watch.maxCredits, left)),
+      maxCredits: maxCredits === undefined ? undefined : Math.max(0, Math.min(watch.maxCredits, left)),
       fresh: true,
     };
     const key = questionKey(request.question);
-    const known = complete.get(key);
+    const known = complete.get(key) ?? (fresh ? undefined : recentReading(request.question, before, context));
     const start = `watch ${checked.length + 1} of ${chosen.length}: `;
     const read = (): Promise<{ stop: Stop; gathered?: Gathered }> =>
       gatherInTurn(request, before, { ...context, ...progressOf(context, start, adsRead) }, (_, read) => read()).then(
@@ -101,13 +111,57 @@ async function checkAll(chosen: readonly Watch[], maxCredits: number, context: T
     const check = gathered && checkOf(watch, gathered, context.clock());
     if (gathered && gathered !== known) left -= gathered.spent;
     adsRead += gathered?.brought.size ?? 0;
-    if (gathered && check?.complete) complete.set(key, gathered);
-    checked.push({ watch, stop, isSkipped: !known && ended !== undefined, gathered, check });
+    const isRecent = known !== undefined && !complete.has(key);
+    checked.push({ watch, stop, isSkipped: !known && ended !== undefined, isRecent, gathered, check });
+    if (gathered && check?.complete && !isRecent) complete.set(key, gathered);
     ended ??= endOf(stop);
   }
   const isShort = ({ stop: { reason }, watch }: Checked) =>
     reason === 'budget' || (reason === 'maxCredits' && watch.maxCredits > left);
   return { checked, ended: (ended ?? checked.find(isShort)?.stop)?.reason };
+}
+
+/** The age up to which a complete gathering serves as the reading of a check, if answers are cached as long. */
+const recentMs = 900_000;
+
+/** A complete gathering of the question that was read a few minutes ago. */
+function recentReading(
+  question: GatheringQuestion,
+  contents: DatasetContents,
+  { now, cacheMs }: ToolContext,
+): Gathered | undefined {
+  const gathering = gatheringsOf(contents, question).find((one) => wholeOf(one, contents).complete);
+  if (!gathering || Math.abs(now - gathering.gatheredAt) >= Math.min(recentMs, cacheMs)) return;
+  const read = wholeOf(gathering, contents).adIds.size;
+  const nothing = { brought: new Set<string>(), spent: 0, startedOver: false, markReturned: async () => {} };
+  return { stop: { reason: 'end' }, gathering, contents, read, ...nothing };
+}
+
+/** What a check would cost, by all that is known: nothing is sent. */
+async function estimateChecks(chosen: readonly Watch[], fresh: boolean, context: ToolContext) {
+  const contents = await (await context.dataset()).contents();
+  const prices = new Map<string, Estimate | undefined>();
+  for (const watch of chosen) {
+    const question = questionOf(watch);
+    if (!fresh && recentReading(question, contents, context)) continue;
+    const { parts } = openGathering(question, contents, { fresh: true, now: context.now });
+    const all = await partsOf({ parts, contents }, context);
+    prices.set(questionKey(question), await priceOfRest(question, all, context));
+  }
+  const known = [...prices.values()].filter((price) => price !== undefined);
+  const sum = (of: (price: Estimate) => number | null | undefined) =>
+    known.length < prices.size || known.some((price) => of(price) == null)
+      ? null
+      : known.reduce((total, price) => total + (of(price) ?? 0), 0);
+  const [pages, ads, atMost] = [sum((price) => price.pages), sum((price) => price.ads), sum((price) => price.atMost)];
+  const atLeast = known.reduce((total, price) => total + price.atLeast, 0);
+  const credits = atLeast === atMost ? atMost : null;
+  const estimate = { pages, credits, atLeast, ...(atMost !== null && { atMost }) };
+  const text =
+    pages === null
+      ? 'Estimate: how many ads match is not known of every watch. The first check tells.'
+      : `Estimate: ${estimateText({ ads, ...estimate }, 0)}`;
+  return { data: { watches: [], estimate, stopped: 'estimate' }, text };
 }
 
 function checkOf(watch: Watch, { gathering, contents, read }: Gathered, at: number): Check | undefined {
@@ -195,6 +249,7 @@ function viewCheck(one: Checked, max: number, context: ToolContext) {
     ...{ found, read, complete, ...stopped },
     ...(problem && !one.isSkipped && { problem }),
     since: compared ? isoTime(compared.at) : null,
+    ...(one.isRecent && gathering && { note: readAtText(gathering) }),
     ...(gathering && { gathering: gathering.id }),
   };
   const counts = since && [
@@ -217,7 +272,7 @@ function viewCheck(one: Checked, max: number, context: ToolContext) {
 }
 
 /** Notes on a check: what a reader has to know besides the numbers. */
-function notesOn({ watch, stop, gathered, check }: Checked): (string | false | undefined)[] {
+function notesOn({ watch, stop, gathered, check, isRecent }: Checked): (string | false | undefined)[] {
   const { complete, changes, lost } = check ?? {};
   const isLimited =
     stop.reason === 'maxAds' && 'More match than its maxAds: store it with a larger one, or narrower filters.';
@@ -229,12 +284,16 @@ function notesOn({ watch, stop, gathered, check }: Checked): (string | false | u
     !complete && changes && 'Only what was read is compared.',
     !complete && check && !changes && !lost && 'What is new shows from the check after the first complete one on.',
     gathered?.startedOver && beginsAnew,
+    isRecent && gathered?.gathering && readAtText(gathered.gathering),
     !complete &&
       check &&
       (roomText(stop, { maxAds: watch.maxAds ?? defaultMaxAds }) ??
         (stop.reason === 'end' ? 'Not all that it read is still kept: narrower filters fit.' : isLimited || goesOn)),
   ];
 }
+
+const readAtText = ({ gatheredAt }: Gathering) =>
+  `Read at ${isoTime(gatheredAt).slice(11, 16)} UTC; nothing was asked.`;
 
 /** With fewer tokens, a list is not worth its frame. */
 const minTokens = 200;
@@ -262,6 +321,8 @@ function newAdsText(
 export const resultFields = {
   watches: 'Check[]: what was found',
   'stopped?': 'string: why not all were checked',
+  'estimate?':
+    'Estimate: with `maxCredits: 0`, what a check would cost: `pages`, `credits` or null, `atLeast`, `atMost`',
   'note?': 'string: what else to know, in words',
 } satisfies FieldMeanings;
 
@@ -279,6 +340,7 @@ export const resultObjects = {
     'error?': 'string: the kind of error that stopped it',
     'problem?': 'string: what that error says',
     'gathering?': 'string: its id, in `gatherings` of SQL',
+    'note?': 'string: when it was read, if nothing was asked now',
     since: 'string | null: when the check was made that this one is compared with',
   },
 } satisfies Record<string, FieldMeanings>;

@@ -1,6 +1,9 @@
 import * as z from 'zod';
+import { operations } from '../api/operations.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
-import { type AdCount, type Counting, countBy, countOf, leftOf } from '../dataset/counts.ts';
+import { priceText } from '../credits/credit-text.ts';
+import type { CallBudget } from '../credits/meter.ts';
+import { type AdCount, type Counting, countBy, countOf, isGathered, leftOf } from '../dataset/counts.ts';
 import { type Stop, stopOf } from '../dataset/gather.ts';
 import { seenText } from '../present/dates.ts';
 import { count, notesText } from '../present/lists.ts';
@@ -23,6 +26,8 @@ interface CountOutput extends Omit<Count, 'filters' | 'value'> {
   rest?: number;
   /** Whether ads without a value are among the rest. */
   restHoldsNone?: true;
+  /** With `maxCredits: 0`. */
+  estimate?: { calls: number; credits: number | null; atLeast: number; atMost?: number };
   stopped?: string;
   error?: string;
   problem?: string;
@@ -45,7 +50,7 @@ export const countAds = defineTool({
     filters: adFilters,
     split,
     by: z.string().optional().describe('filter key: counts each of its values'),
-    maxCredits: z.number().min(0).optional().describe('default 50'),
+    maxCredits: z.number().min(0).optional().describe('default 50; 0: estimate'),
     fresh: fresh.describe('true: pay again'),
   }),
   output: z.looseObject({
@@ -62,6 +67,7 @@ export const countAds = defineTool({
     const callBudget = await context.callBudget(maxCredits);
     const contents = fresh ? undefined : await (await context.dataset()).contents();
     const counting = { api, callBudget, now, fresh, contents };
+    if (maxCredits === 0) return estimate(key, { filters, split }, counting, context);
     const { stop, ...counts } = await (key === undefined
       ? countSplit(filters, split, counting, context)
       : countKey(key, filters, counting, context));
@@ -75,7 +81,8 @@ export const countAds = defineTool({
       ...(stop.reason === 'maxCredits' && { next: moreCredits }),
     };
   },
-  render: ({ counts, none, rest, restHoldsNone, stopped, problem, next, ...total }) => {
+  render: ({ counts, none, rest, restHoldsNone, estimate, stopped, problem, next, ...total }) => {
+    if (estimate) return estimateText(estimate);
     const ofAll = total.notes ?? [];
     return [
       total.total === null ? noTotal : `${count(total.total, 'ad')} in all${remarks(total)}.`,
@@ -94,6 +101,39 @@ export const countAds = defineTool({
 
 const noTotal = 'The service does not say how many ads match.';
 const moreCredits = 'To count the rest, call again with a larger maxCredits.';
+
+/** What counting would cost, by all that is known: nothing is sent. */
+async function estimate(
+  key: SearchFilter | undefined,
+  { filters, split }: { filters: Filters; split: readonly Filters[] },
+  counting: Counting & { callBudget: CallBudget },
+  { isCached, adFilters }: ToolContext,
+): Promise<CountOutput> {
+  const none = key && withMissing(filters, key.key, adFilters);
+  const values = key && !key.counted ? [...partsOf(key), ...(none ? [none] : [])] : [];
+  const all = [filters, ...[...split, ...values].map((part) => ({ ...filters, ...part }))];
+  const held = await Promise.all(
+    all.map(async (one) => {
+      const body = { ...one, limit: 1, ...(key?.counted && { countBy: key.key }) };
+      const call = { operation: operations.searchAds, path: {}, query: {}, body };
+      return !counting.fresh && (isGathered(one, counting) || (await isCached(call)));
+    }),
+  );
+  const calls = held.filter((isHeld) => !isHeld).length;
+  const page = { operation: 'searchAds', items: 1, size: 1, isTotalKnown: true } as const;
+  const price = calls === 0 ? { atLeast: 0, atMost: 0 } : await counting.callBudget.costOf(page);
+  const { atLeast, atMost } = { atLeast: calls * (price?.atLeast ?? 0), atMost: price && calls * price.atMost };
+  const credits = atLeast === atMost ? atMost : null;
+  return {
+    ...{ total: null, counts: [], stopped: 'estimate' },
+    estimate: { calls, credits, atLeast, ...(atMost !== undefined && { atMost }) },
+  };
+}
+
+function estimateText({ calls, atLeast, atMost }: NonNullable<CountOutput['estimate']>): string {
+  const price = atMost === undefined ? 'at a price that no search has shown yet' : priceText({ atLeast, atMost });
+  return `Estimate: ${count(calls, 'search', 'searches')} of one ad each, ${price}. Nothing was sent.`;
+}
 
 async function countSplit(filters: Filters, split: readonly Filters[], counting: Counting, context: ToolContext) {
   const total = await countOf(filters, counting);
@@ -250,6 +290,8 @@ export const resultFields = {
   'none?': 'number: with `by`, ads that have no value',
   'rest?': 'number: with `by`, ads that have other values',
   'restHoldsNone?': 'boolean: whether `rest` includes ads without a value',
+  'estimate?':
+    'object: with `maxCredits: 0`, what counting would cost: `calls`, `credits` or null, `atLeast`, `atMost`',
   'stopped?': 'string: why not all was counted, as in gather_ads',
   'error?': 'string: the kind of error that stopped it',
   'problem?': 'string: what that error says',

@@ -117,10 +117,10 @@ export function stopData({ reason, error, leadsNowhere }: Stop, { explain }: Too
 }
 
 /** @throws AdLibraryError `invalid_request` unless every price seen is free */
-async function requireFree(question: GatheringQuestion, { callBudget }: ToolContext): Promise<void> {
+export async function requireFree(question: GatheringQuestion, { callBudget }: ToolContext): Promise<void> {
   if (await (await callBudget()).isFree(listOf(question))) return;
   throw invalidRequest(
-    'maxCredits is required, because reading may be charged: 0 estimates the price, and any other number is the most that this call may spend.',
+    'maxCredits is required, because reading may cost credits: 0 estimates the price, and any other number is the most that this call may spend.',
   );
 }
 
@@ -181,14 +181,14 @@ async function estimate(question: GatheringQuestion, opened: Opened, context: To
   };
 }
 
-type Estimate = NonNullable<GatherOutput['estimate']>;
+export type Estimate = NonNullable<GatherOutput['estimate']>;
 
 const noTotal = 'The service does not say how many ads there are.';
 const howToGoOn =
   'gather_ads with the same question, and as maxCredits what the user accepts, reads as many ads as surely fit, and then says what the rest costs.';
 
-/** Undefined where the total of a part is not known. */
-async function priceOfRest(
+/** What reading the rest costs; undefined where the total of a part is not known. */
+export async function priceOfRest(
   question: GatheringQuestion,
   parts: readonly Part[],
   context: ToolContext,
@@ -223,7 +223,10 @@ const nothing: PriceBounds = { atLeast: 0, atMost: 0 };
 const sumOf = (numbers: readonly number[]): number =>
   Math.round(1e6 * numbers.reduce((sum, number) => sum + number, 0)) / 1e6;
 
-const partsOf = ({ parts, contents }: Pick<Opened, 'parts' | 'contents'>, context: ToolContext): Promise<Part[]> =>
+export const partsOf = (
+  { parts, contents }: Pick<Opened, 'parts' | 'contents'>,
+  context: ToolContext,
+): Promise<Part[]> =>
   Promise.all(
     parts.map(async ({ question, state }) => {
       const begun = contents.gatherings.find(({ id }) => id === state.id);
@@ -283,7 +286,7 @@ export const resultObjects = {
     pages: 'number | null: calls that reading them takes',
     credits: 'number | null: their price; null where it is not known yet',
     atLeast: 'number: the least that they can cost',
-    'atMost?': 'number: the most that they can cost, where a charge tells',
+    'atMost?': 'number: the most that they can cost, where that is known',
   },
   SinceLast: {
     gatheredAt: 'string: when the last complete gathering of the same question was made',

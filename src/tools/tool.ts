@@ -203,6 +203,8 @@ export interface ToolContext extends CallerContext {
   isDemo: boolean;
   /** Whether the process is asked to end. */
   isDraining(): boolean;
+  /** How long answers are cached, in milliseconds. */
+  cacheMs: number;
   /** Present if the client asked for progress. */
   onProgress?: ReportProgress;
   /** What is known of the filter keys of ads. */

@@ -3,7 +3,7 @@ import { withDeadline } from '../api/abort.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import { chartOf } from '../charts/chart.ts';
 import { coverageText, viewCoverage } from '../dataset/coverage.ts';
-import { newestGatherings, wholeOf } from '../dataset/gatherings.ts';
+import { paidGatherings } from '../dataset/gatherings.ts';
 import { labelsByAd, labelTexts } from '../dataset/labels.ts';
 import type { CardAd } from '../looks/ad-card.tsx';
 import type { Pictures } from '../pictures/pictures.ts';
@@ -219,16 +219,12 @@ async function methodOf(sections: readonly SectionInput[], contents: DatasetCont
   const statements = sections.flatMap(({ heading, sql }) => (sql === undefined ? [] : [{ heading, sql }]));
   const known = await context.adRows.knownAds(context.tenantId, contents);
   const sql = statements.map((statement) => statement.sql).join('\n');
-  const newest = newestGatherings(contents);
-  const parts = new Set(newest.flatMap((gathering) => gathering.parts));
-  // A part that was read by itself cost something of its own.
-  const whole = newest
-    .filter(({ id, charged }) => !parts.has(id) || charged !== 0)
-    .sort((left, right) => right.gatheredAt - left.gatheredAt);
+  const gatherings = paidGatherings(contents).slice(0, maxGatherings);
+  const listed = new Set(gatherings.flatMap(({ id, parts }) => [id, ...parts]));
   return {
     ads: contents.ads.length,
-    gatherings: whole.slice(0, maxGatherings).map((gathering) => wholeOf(gathering, contents)),
-    more: contents.gatherings.length - parts.size - Math.min(whole.length, maxGatherings),
+    gatherings,
+    more: contents.gatherings.filter(({ id }) => !listed.has(id)).length,
     coverage: [coverageText(viewCoverage({ contents, known, sql }))],
     statements,
   };

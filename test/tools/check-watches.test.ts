@@ -70,6 +70,42 @@ test('tells what came, changed and went since the last complete check, and lists
   expect(data.watches).toMatchObject([{ name: 'Offers', ads: 30, complete: true, checkedAt }]);
 });
 
+test('what was read minutes ago serves as a check, and a check minutes ago is answered again', async ({
+  upstream,
+  start,
+}) => {
+  let clock = Date.parse('2026-11-16T09:00:00Z');
+  const server = await start({ cacheSeconds: 900 }, { now: () => clock++ });
+  const service = serveAds(upstream, 30);
+  await server.call('gather_ads', { filters: { q: 'a' }, maxCredits: 30 });
+  await watch(server, ['a'], 20);
+  const paidFor = service.charged;
+  const first = await server.call('check_watches', calls);
+  expect(checksOf(first)[0]).toMatchObject({ new: null, since: null, read: 30, complete: true });
+  expect(first.text).toContain('Read at 09:00 UTC; nothing was asked.');
+  expect(service.charged).toBe(paidFor);
+
+  clock += day;
+  service.ads = [adOf(1000), ...service.ads];
+  const estimate = await server.call('check_watches', { maxCredits: 0 });
+  expect(estimate.data).toMatchObject({
+    stopped: 'estimate',
+    estimate: { pages: 1, credits: 3 },
+    receipt: { calls: 0 },
+  });
+  const second = await server.call('check_watches', calls);
+  clock += 600_000;
+  const again = await server.call('check_watches', calls);
+  expect(again.data.receipt).toMatchObject({ charged: 0, calls: 0 });
+  const [{ note, ...same } = { note: '' }] = checksOf(again) as (CheckView & { note?: string })[];
+  expect(same).toEqual(checksOf(second)[0]);
+  expect(note).toBe('Read at 09:00 UTC; nothing was asked.');
+  expect(checksOf(await server.call('check_watches', { ...calls, fresh: true }))[0]).toMatchObject({
+    new: [],
+    read: 31,
+  });
+});
+
 test('a watch of other filters under the same name begins anew; of other limits it does not', async ({
   upstream,
   server,

@@ -64,10 +64,10 @@ describe('with the local library', () => {
     expect(text).toContain('Stopped (maxCredits)');
     const next = 'To count the rest, call again with a larger maxCredits.';
     expect([text, data.next]).toEqual([expect.stringContaining(next), next]);
-    const none = await server.call('count_ads', { filters: { countries: ['FR'] }, maxCredits: 0 });
-    expect(none.error).toMatchObject({ kind: 'credit_budget' });
-    expect(none.text).toContain('maxCredits');
-    expect(none.text).not.toContain('AD_LIBRARY_CREDIT_BUDGET');
+    const none = await server.call('count_ads', { ...german, split, maxCredits: 0 });
+    const estimate = { calls: 5, credits: 5, atLeast: 5, atMost: 5 };
+    expect(none.data).toMatchObject({ total: null, estimate, stopped: 'estimate', receipt: { calls: 0 } });
+    expect(none.text).toContain('Estimate: 5 searches of one ad each, 5 credits. Nothing was sent.');
   });
 });
 
