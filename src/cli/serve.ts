@@ -51,6 +51,7 @@ export async function serveHttp(
     const began = now() - elapsed();
     signIn = createSignIn({
       ...{ publicUrl, secret: signInSecret, keys, tenantIdOf, addressOf, elapsed, log, onCall, openAgent },
+      service: new URL(config.baseUrl ?? publicUrl).host,
       connections: shared?.connections,
       // Tokens end when they should, whatever happens to the clock of one process.
       now: shared ? now : () => began + elapsed(),

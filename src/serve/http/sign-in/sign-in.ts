@@ -9,7 +9,7 @@ import type { Log, OnCall } from '../../../log/log.ts';
 import { Places } from '../../limits.ts';
 import { type AddressOf, type CallerKeys, hasKeyIn, isKey } from '../access.ts';
 import { type ClientsOptions, createClients, mayRedirectTo } from './clients.ts';
-import { type FormProblem, hostOf, pageHeaders, problemPage, signInPage } from './page.ts';
+import { type FormProblem, hostOf, pageHeaders, problemPage, signInPage } from './page.tsx';
 import { createTokens, type TokensOptions } from './tokens.ts';
 
 /** OAuth 2.1 in front of the API key, for hosts that send no key of their own. */
@@ -30,6 +30,8 @@ export interface SignIn {
 
 export interface SignInOptions extends Omit<TokensOptions, 'resource'>, Pick<ClientsOptions, 'fetches' | 'openAgent'> {
   publicUrl: string;
+  /** The host whose keys the page asks for. */
+  service: string;
   userAgent: string;
   /** A clock that only goes on. */
   elapsed: () => number;
@@ -49,7 +51,7 @@ const checkMs = 15_000;
 const [checksAtOnce, checksPerAddress] = [8, 4];
 
 export function createSignIn(options: SignInOptions): SignIn {
-  const { publicUrl, keys, addressOf, elapsed } = options;
+  const { publicUrl, service, keys, addressOf, elapsed } = options;
   const resource = `${publicUrl}/mcp`;
   const tokens = createTokens({ ...options, resource });
   const clients = createClients({ ...options, now: elapsed });
@@ -94,7 +96,7 @@ export function createSignIn(options: SignInOptions): SignIn {
     const authorization = await authorizationIn(new URL(context.req.url).searchParams, addressOf(context));
     return 'text' in authorization
       ? problem(context, authorization)
-      : context.body(signInPage(authorization), 200, pageHeaders);
+      : context.body(signInPage(service, authorization), 200, pageHeaders);
   });
 
   routes.post('/authorize', async (context) => {
@@ -127,7 +129,7 @@ export function createSignIn(options: SignInOptions): SignIn {
     if (retryAfter) context.header('Retry-After', String(retryAfter));
     // A text that is not a number may be a key in the wrong field.
     const digits = /^\d+$/.exec(budget)?.[0];
-    return context.body(signInPage(authorization, { ...shown, budget: digits }), status, pageHeaders);
+    return context.body(signInPage(service, authorization, { ...shown, budget: digits }), status, pageHeaders);
   });
 
   routes.post('/token', async (context) => {

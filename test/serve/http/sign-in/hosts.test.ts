@@ -49,7 +49,7 @@ type Host = ReturnType<typeof createHost>;
 /** What a person does with the page: enters the key, and lets the browser go on. */
 async function agree(server: SignInServer, page: URL | undefined, budget = '100'): Promise<URL> {
   const shown = await (await fetch(page ?? '')).text();
-  const hidden = [...shown.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)">/g)];
+  const hidden = [...shown.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"\/>/g)];
   const request = Object.fromEntries(hidden.map(([, name = '', value = '']) => [name, value]));
   return locationOf(await server.submit(request, { api_key: goodKey, budget }));
 }
