@@ -19,7 +19,7 @@ import type { Exports } from '../state/exports.ts';
 import type { OpenState } from '../state/open.ts';
 import type { AcceptedKeys } from '../state/ports.ts';
 import { toolName } from '../tools/catalog.ts';
-import { createViewMemo, signCursor } from '../tools/pager.ts';
+import { signCursor } from '../tools/pager.ts';
 import type {
   CallerContext,
   ImageContent,
@@ -284,7 +284,6 @@ export function openCallContexts(options: CallContextOptions): OpenCalls {
   const { apiOf, answers, keys, meter, state, baseUrl, version } = options;
   const adRows = new AdRowReader();
   const sql = new DatasetSqlEngine(adRows);
-  const viewMemo = createViewMemo();
   return {
     callsOf(caller) {
       const { tenantId, apiKey, connection, signal } = caller;
@@ -304,7 +303,6 @@ export function openCallContexts(options: CallContextOptions): OpenCalls {
         callBudget: (maxCredits) => meter.callBudget({ tenantId, connection }, maxCredits),
         takeTurn: (name) => state.turns.take(`${tenantId} ${name}`, signal),
         pictures: async () => (await options.pictures()).of(tenantId),
-        viewMemo,
         cursors: { sign: (text) => signCursor(apiKey, text), ...state.cursorsOf(tenantId) },
       };
     },

@@ -5,7 +5,6 @@ import { cursorMismatch, type ItemViews, paginate, paging } from './pager.ts';
 import { defineListTool, type FieldMeanings, readOnly } from './tool.ts';
 
 const views: ItemViews<CollectionView> = {
-  name: 'collections',
   view: viewCollection,
   text: collectionListText,
 };

@@ -1,5 +1,4 @@
 import { createHmac } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
 import * as z from 'zod';
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
 import { canonical } from '../api/json.ts';
@@ -12,7 +11,7 @@ import { type Detail, dataPerText } from '../present/full-view.ts';
 import { appUrlPattern, type ListFrame, notesText, serviceNotes } from '../present/lists.ts';
 import { type PageView, pageListText, viewPage } from '../present/page.ts';
 import { fit } from '../present/tokens.ts';
-import type { Cursors, Rendered, ToolContext, ViewMemo } from './tool.ts';
+import type { Cursors, Rendered, ToolContext } from './tool.ts';
 
 type PageParams = SearchParams & { limit?: number; cursor?: string };
 
@@ -28,7 +27,7 @@ interface PagerRequest<View> extends ListRequest {
  */
 export async function paginate<View>(request: PagerRequest<View>, context: ToolContext): Promise<ListPage & Rendered> {
   const { views } = request;
-  const { cursors, viewMemo } = context;
+  const { cursors } = context;
   const listing = await readCursor(request, cursors);
   const { limit, serviceCursor } = listing.position;
   const params = {
@@ -39,16 +38,12 @@ export async function paginate<View>(request: PagerRequest<View>, context: ToolC
   // A cursor of this server names the size of its page, if one was asked for.
   const usualSize = limit === undefined && request.cursor?.startsWith(marker) === true;
   const answer = await request.fetch(params, { usualSize });
-  const { cacheId } = answer;
   // The next page is asked for like this one.
   const price = await context.priceOf(request.list, limit ?? sentItems(answer).length);
-  const write = () => ({ price, ...fitPage({ answer, listing, views, price }, context) });
-  // The same cached answer, shown from the same item in the same view at the same price, gives the same text.
-  const name = () => `${views.name} ${JSON.stringify([listing, price, context.resultTokens])}`;
-  const page = cacheId === undefined ? write() : viewMemo.page(cacheId, name(), write);
+  const page = fitPage({ answer, listing, views, price }, context);
   const { cursor } = page.data;
   if (cursor !== null && page.next) await rememberCursor(cursor, page.next, cursors);
-  return page;
+  return { price, ...page };
 }
 
 const free: PriceBounds = { atLeast: 0, atMost: 0 };
@@ -170,42 +165,12 @@ function fitPage<View>(
   return { data: { ...answer.heading?.data, items: shown, ...paging }, text, next };
 }
 
-interface View {
-  name: string;
-  page: Rendered;
-  size: number;
-}
-
-/** Characters of text and data that the memo holds, for all answers together. */
-const maxMemo = 8 * 1024 * 1024;
-/** Views of one answer: real callers use one or two. */
-const maxViews = 4;
-
-export function createViewMemo(): ViewMemo {
-  const answers = new LRUCache<string, readonly View[]>({
-    maxSize: maxMemo,
-    sizeCalculation: (views) => views.reduce((sum, { size }) => sum + size, 0),
-  });
-  return {
-    page<Page extends Rendered>(cacheId: string, name: string, write: () => Page) {
-      const views = answers.get(cacheId) ?? [];
-      const held = views.find((view) => view.name === name);
-      if (held) return held.page as Page;
-      const page = write();
-      // Data has twice as many tokens as text at most.
-      const size = name.length + (1 + dataPerText) * page.text.length;
-      answers.set(cacheId, [{ name, page, size }, ...views].slice(0, maxViews));
-      return page;
-    },
-  };
-}
-
 /** A page of a list as the service sent it. */
 interface ListAnswer {
   value: { cursor: string | null; hasMore: boolean; totalHits?: number | undefined };
   /** The body as it was received: items are shown with whatever fields they have. */
   raw: unknown;
-  /** Identifies an answer that is cached. */
+  /** Present if the answer is cached. */
   cacheId?: string | undefined;
   /** What comes before the items, in the data and in the text. */
   heading?: { data: object; text: string | undefined };
@@ -221,8 +186,6 @@ interface SharedFacts {
 
 /** How the items of a list are condensed, and how the list reads. */
 export interface ItemViews<View> {
-  /** Equal for views that give the same result. */
-  name: string;
   /** Condenses an item as the service sent it, whatever its fields hold. */
   view(item: object): View;
   shared?(items: readonly object[]): SharedFacts;
@@ -241,7 +204,6 @@ export function adViews(detail: Detail, { now, resultTokens }: ViewOptions): Ite
   const today: SharedFacts = asOf === undefined ? {} : { asOf };
   const written: WrittenAds = new Map();
   return {
-    name: `ads ${detail} ${asOf}`,
     view: (ad) => viewAd(ad, { detail, now, budget: itemTokens(resultTokens) }),
     shared: (ads) => (detail === 'full' ? today : { ...today, ...linkForm(ads, 'id') }),
     text: (list) => adListText({ detail, budget: itemTokens(resultTokens), written, ...list }),
@@ -254,7 +216,6 @@ const fewTokens = 120;
 
 export function pageViews(detail: Detail, { resultTokens }: ViewOptions): ItemViews<PageView> {
   return {
-    name: `pages ${detail}`,
     view: (page) => viewPage(page, { detail, budget: itemTokens(resultTokens) }),
     shared: (pages) => (detail === 'full' ? {} : linkForm(pages, 'pageId')),
     text: (list) => pageListText({ detail, budget: itemTokens(resultTokens), ...list }),

@@ -184,7 +184,6 @@ export interface CallerContext {
   takeTurn(name: string): Promise<() => void>;
   /** Pictures of ads, fetched for the caller; loaded with the first use. */
   pictures(): Promise<Pictures>;
-  viewMemo: ViewMemo;
   cursors: Cursors;
 }
 
@@ -217,12 +216,6 @@ export interface ToolContext extends CallerContext {
   toolName(operation: string): string;
   /** Whether this server offers the tool of that name. */
   offers(tool: string): boolean;
-}
-
-/** Rendered pages of cached answers, so that an answer from the cache is not condensed again. */
-export interface ViewMemo {
-  /** The page of that name, made from the cached answer with that id. Written if the memo does not hold it. */
-  page<Page extends Rendered>(cacheId: string, name: string, write: () => Page): Page;
 }
 
 /** Signs and remembers the cursors of one caller. */

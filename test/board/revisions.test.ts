@@ -41,6 +41,10 @@ test('clients of old and new revisions find the board, over HTTP and over stdio'
   for (const kind of clientKinds) {
     const client = await connectHttp(kind, served.url);
     await findsBoard(client);
+    // The code of a missing resource up to 2025-11-25, and from 2026-07-28 on.
+    const code = kind === 'v1' ? -32_002 : -32_602;
+    for (const missing of ['ui://ad-library/none', 'ad-library://exports/none/ads.csv'])
+      await expect(client.read(missing)).rejects.toMatchObject({ code });
     await client.close();
   }
   const client = await connectStdio('v2 auto', ['--demo']);

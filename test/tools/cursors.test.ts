@@ -1,7 +1,5 @@
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
-import { createViewMemo, paginate } from '../../src/tools/pager.ts';
-import type { ToolContext } from '../../src/tools/tool.ts';
 import { json, paid } from '../support/faulty-upstream.ts';
 import { serviceTest, upstreamTest } from '../support/fixtures.ts';
 import { type ResultData, startServer, type TestServer } from '../support/server.ts';
@@ -148,29 +146,6 @@ describe('a page that is cut to fit', () => {
     expect(pages.length).toBeGreaterThan(1);
     expect(pages.flatMap(idsOf)).toEqual(items.map(({ id }) => id));
   });
-});
-
-test('a page of a cached answer is rendered once, and the pages that are held are bounded', async () => {
-  const cursors = { sign: () => '', remember: async () => {}, recall: async () => undefined };
-  const priceOf = async () => ({ most: 1, isExact: true });
-  const context = { cursors, priceOf, viewMemo: createViewMemo(), resultTokens: 1_000_000 } as unknown as ToolContext;
-  const value = { cursor: null, hasMore: false };
-  const raw = { items: [{ id: 'a' }] };
-  /** Whether the page was rendered for this call. */
-  const renders = async (cacheId: string | undefined, limit = 1, length = 10) => {
-    let rendered = 0;
-    const views = { name: 'ads', view: () => ++rendered, text: () => 'x'.repeat(length) };
-    const fetch = async () => ({ value, raw, cacheId });
-    await paginate({ list: 'searchAds', searchParams: {}, limit, views, fetch }, context);
-    return rendered > 0;
-  };
-  for (const _ of 'twice') expect(await renders(undefined)).toBe(true);
-  expect([await renders('one'), await renders('one'), await renders('another')]).toEqual([true, false, true]);
-  // Four views of one answer are held, and eight megabytes of all.
-  for (const limit of [2, 3, 4, 5]) expect(await renders('one', limit)).toBe(true);
-  expect([await renders('one', 5), await renders('one', 2), await renders('one', 1)]).toEqual([false, false, true]);
-  for (let at = 0; at < 20; at++) expect(await renders(`large ${at}`, 1, 200_000)).toBe(true);
-  expect([await renders('large 19', 1, 200_000), await renders('another')]).toEqual([false, true]);
 });
 
 test('a collection of several pages is read to its end, each item once', async ({ server }) => {
