@@ -23,7 +23,7 @@ const { values } = parseArgs({
     key: { type: 'string' },
   },
 });
-const underWay = 16;
+const callsAtOnce = 16;
 /** By how many neighbours there are: the most milliseconds, and how often as long as without them. Others are reported. */
 const limits: Record<string, { ms: number; ratio: number }> = {
   1: { ms: 500, ratio: 5 },
@@ -76,10 +76,10 @@ async function beHostile(origin: string, key: string): Promise<void> {
   const calls = worst(rows.map(([id]) => id));
   process.send?.('ready');
   await once(process, 'message');
-  const keepAsking = async (_: unknown, nr: number) => {
+  const repeat = async (_: unknown, nr: number) => {
     for (;;) await ask(origin, key, calls[nr % calls.length] ?? {}).catch(() => sleep(10));
   };
-  await Promise.all(Array.from({ length: underWay }, keepAsking));
+  await Promise.all(Array.from({ length: callsAtOnce }, repeat));
 }
 
 interface Measured {

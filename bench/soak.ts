@@ -76,7 +76,7 @@ for (const { process: running } of servers) {
   watched.push(await watch('HTTP', running.child.pid, address));
 }
 const stdio = await stdioCaller(overStdio);
-const asking = [...overHttp.map(httpCaller), stdio.ask, stdio.ask, stdio.ask, stdio.ask];
+const asks = [...overHttp.map(httpCaller), stdio.ask, stdio.ask, stdio.ask, stdio.ask];
 const storeBytes: number[] = [];
 const counts: { keys: number; items: number }[] = [];
 
@@ -88,7 +88,7 @@ for (let turn = 0; turn < turns; turn++) {
       requests++;
     }
   };
-  await Promise.all(asking.map(untilThen));
+  await Promise.all(asks.map(untilThen));
   for (const { heapUsed, heaps } of watched) heaps.push(await heapUsed());
   counts.push({ keys: unknownKeys, items: seen.size });
   // What has ended is deleted later by PostgreSQL, whose tables keep the room of it.
@@ -148,7 +148,7 @@ async function watch(name: string, pid: number | undefined, address = ''): Promi
   return { name, pid, heapUsed, heaps: [], close: () => socket.close() };
 }
 
-const asked = ({ tool, args }: Question) => `${tool} ${JSON.stringify(args).slice(0, 200)}`;
+const described = ({ tool, args }: Question) => `${tool} ${JSON.stringify(args).slice(0, 200)}`;
 
 /** One caller with a connection to each replica, who asks, and now and then does what no client should. */
 function httpCaller({ name, key }: ServedDemo['callers'][number], number: number): () => Promise<void> {
@@ -167,7 +167,7 @@ function httpCaller({ name, key }: ServedDemo['callers'][number], number: number
     const { status, text } = await send(JSON.stringify(callOf(question.tool, question.args, id)));
     for (const [, item] of text.matchAll(/"(?:id|pageId)":"([^"]+)"/g)) seen.add(`${number} ${item}`);
     const result: ToolResult | undefined = status === 200 ? JSON.parse(text).result : undefined;
-    if (!result || !question.right(result)) complaints.push(`${asked(question)}: ${status} ${text}`);
+    if (!result || !question.right(result)) complaints.push(`${described(question)}: ${status} ${text}`);
     else traffic.learn(question, result);
   };
   const hangUp = async (headers: object = {}) => {
@@ -231,7 +231,7 @@ async function stdioCaller({ name, key }: ServedDemo['callers'][number]) {
     const question = traffic.next();
     const result = await send('tools/call', { name: question.tool, arguments: question.args });
     if (question.right(result)) traffic.learn(question, result);
-    else complaints.push(`${asked(question)}: ${JSON.stringify(result)}`);
+    else complaints.push(`${described(question)}: ${JSON.stringify(result)}`);
   };
   const end = async (): Promise<number | null> => {
     child.stdin.end();

@@ -31,17 +31,17 @@ export function trafficOf(name: string, random: SeededRandom): Traffic {
   const pages: string[] = [];
   let collection: string | undefined;
   let paging: Question | undefined;
-  let asked = 0;
+  let count = 0;
 
   /** A filter that lets everything through and was never asked for before. */
-  const newFilter = () => ({ duplicatesFrom: -1 - asked++ / 1e6 });
+  const newFilter = () => ({ duplicatesFrom: -1 - count++ / 1e6 });
   const search = (filters: object, more: object = {}) => fine('search_ads', { filters, ...more });
   const aboutAd = (more: object, adId = random.pick(ads)) => fine('get_ad', { adId, ...more }, says(adId));
   const aboutPage = (pageId = random.pick(pages)) => fine('get_page', { pageId }, says(pageId));
   const inCollection = () => ({ collectionId: collection, itemType: 'ads' });
-  const longFilter = () => ({ ctaType: ['SHOP_NOW', `${asked++}${longWord}`] });
+  const longFilter = () => ({ ctaType: ['SHOP_NOW', `${count++}${longWord}`] });
   /** None of the demo's ads, whose ids are drawn by the same generator. */
-  const unknownAd = () => ({ adId: `ffffffff-ffff-4fff-8fff-${String(asked++).padStart(12, '0')}` });
+  const unknownAd = () => ({ adId: `ffffffff-ffff-4fff-8fff-${String(count++).padStart(12, '0')}` });
 
   const always: [weight: number, make: () => Question][] = [
     // Begins anywhere among the ads, so that many different ones are seen early.
@@ -50,13 +50,13 @@ export function trafficOf(name: string, random: SeededRandom): Traffic {
     [6, () => search({ countries: ['DE', 'US', 'FR'], ...newFilter() }, { detail: 'full' })],
     [14, () => search(longFilter(), { limit: 100 })],
     [10, () => paging ?? search({})],
-    [5, () => fine('search_pages', { filters: { adsAmountFrom: -asked++ / 1e6 }, limit: random.between(1, 50) })],
+    [5, () => fine('search_pages', { filters: { adsAmountFrom: -count++ / 1e6 }, limit: random.between(1, 50) })],
     [9, () => fine(random.pick(['list_collections', 'get_credits', 'get_account']), {})],
     [4, () => fine('whoami', {}, says(name))],
     [3, () => bad(...random.pick(badCalls))],
-    [1, () => bad('search_ads', { filters: { [`nothing${asked++}`]: true } })],
+    [1, () => bad('search_ads', { filters: { [`nothing${count++}`]: true } })],
     [1, () => bad('get_ad', unknownAd())],
-    [1, () => bad(`no_such_tool_${asked++}`, {})],
+    [1, () => bad(`no_such_tool_${count++}`, {})],
   ];
   const onceAdsAreKnown: typeof always = [
     [8, () => aboutAd({})],

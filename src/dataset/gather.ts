@@ -507,20 +507,19 @@ const pagesRepeat = () =>
   });
 
 /** Why a tool that makes several calls of the API made no more of them. */
-export const stopReasons = [
-  'end',
-  'maxAds',
-  'maxCredits',
-  'budget',
-  'usage_limit',
-  'deadline',
-  'estimate',
-  'error',
-  'shutdown',
-] as const;
+export type StopReason =
+  | 'end'
+  | 'maxAds'
+  | 'maxCredits'
+  | 'budget'
+  | 'usage_limit'
+  | 'deadline'
+  | 'estimate'
+  | 'error'
+  | 'shutdown';
 
 export interface Stop {
-  reason: (typeof stopReasons)[number];
+  reason: StopReason;
   /** What was thrown. */
   error?: AdLibraryError;
   /** The cause will not go away, so continuing brings nothing: the pages repeat, or the service rejects the request. */

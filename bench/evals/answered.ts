@@ -1,0 +1,243 @@
+import { type Demo, openDemo, type Spent } from './demo.ts';
+
+export interface Answered extends Spent {
+  question: string;
+  tools: string[];
+  answer: string;
+}
+
+type Call = (tool: string, args?: object) => Promise<Record<string, unknown>>;
+type Rows = (string | number)[][];
+
+/** What one session knows when it comes to a question. */
+interface Session {
+  call: Call;
+  /** The rows of a statement. */
+  rows(sql: string, limit?: number): Promise<Rows>;
+  /** The three ads of the first question, and the page of Lichtwerft. */
+  adIds: string[];
+  pageId: string;
+}
+
+const inUs = { query: '"free shipping"', countries: ['US'], active: true, sort: 'daysRunning' };
+const inDe = { countries: ['DE'] };
+const ofDe = "FROM ads JOIN ad_countries USING (id) WHERE country = 'DE'";
+const listed = (rows: Rows) => rows.map((row) => row.join(' ')).join(', ');
+
+/** Thirty questions, asked one after the other in one session, with the calls that answer them. */
+const questions: [question: string, ask: (session: Session) => Promise<unknown>][] = [
+  [
+    'Which ads that promise free shipping have run longest in the US, and still run?',
+    async (session) => {
+      const { items } = await session.call('search_ads', { filters: inUs, limit: 3 });
+      const ads = items as { id: string; pageName: string; daysRunning: number }[];
+      session.adIds = ads.map(({ id }) => id);
+      return ads.map((ad) => `${ad.pageName} (${ad.daysRunning} days)`).join(', ');
+    },
+  ],
+  [
+    'What does the one that ran longest say in full?',
+    async ({ call, adIds }) => {
+      const { ad } = await call('get_ad', { adId: adIds[0] });
+      return String((ad as { body: string }).body).split('\n')[0];
+    },
+  ],
+  [
+    'What do the three look like?',
+    async ({ call, adIds }) => `${((await call('view_ads', { adIds })).tiles as object[]).length} ads on one sheet`,
+  ],
+  ['How many ads run in Germany?', async ({ call }) => (await call('count_ads', { filters: inDe })).total],
+  [
+    'Which formats do they have?',
+    async ({ call }) => {
+      const { counts } = await call('count_ads', { filters: inDe, by: 'displayFormat' });
+      const parts = counts as { filters: { displayFormat: string[] }; total: number }[];
+      return parts.map(({ filters, total }) => `${filters.displayFormat[0]} ${total}`).join(', ');
+    },
+  ],
+  [
+    'How many of the ads in the US, Canada and Great Britain still run?',
+    async ({ call }) => {
+      const split = ['US', 'CA', 'GB'].map((country) => ({ countries: [country] }));
+      const { counts } = await call('count_ads', { filters: { active: true }, split });
+      return (counts as { total: number }[]).map(({ total }) => total).join(', ');
+    },
+  ],
+  [
+    'Who advertises most in the US?',
+    async ({ call }) => {
+      const filters = { countries: ['US'], sort: 'adsAmount' };
+      const { items } = await call('search_pages', { filters, limit: 5 });
+      return (items as { pageName: string; adsAmount: number }[])
+        .map((one) => `${one.pageName} ${one.adsAmount}`)
+        .join(', ');
+    },
+  ],
+  [
+    'How large is Lichtwerft, and since when is it there?',
+    async (session) => {
+      const found = await session.call('search_pages', { filters: { query: 'Lichtwerft' }, limit: 1 });
+      session.pageId = (found.items as { pageId: string }[])[0]?.pageId ?? '';
+      const page = (await session.call('get_page', { pageId: session.pageId })).page as Record<string, unknown>;
+      return `${page.pageLikes} likes, ${page.adsAmount} ads, since ${String(page.pageCreatedAt).slice(0, 10)}`;
+    },
+  ],
+  [
+    'What would reading all ads in Germany cost?',
+    async ({ call }) => {
+      const { estimate } = await call('gather_ads', { filters: inDe, maxCredits: 0 });
+      const { credits, atMost } = estimate as { credits: number | null; atMost?: number };
+      return credits ?? `at most ${atMost}`;
+    },
+  ],
+  [
+    'Read them all: what stands out?',
+    async ({ call }) => {
+      const { read, summary } = await call('gather_ads', { filters: inDe, maxCredits: 50 });
+      return `${read} ads; ${String(summary).split('\n')[0]}`;
+    },
+  ],
+  [
+    'Do videos run longer than the others there?',
+    async ({ rows }) =>
+      listed(await rows(`SELECT displayFormat = 'VIDEO' AS video, median(daysRunning) ${ofDe} GROUP BY 1`)),
+  ],
+  [
+    'Which advertiser in Germany tests the most messages?',
+    async ({ rows }) =>
+      listed(await rows(`SELECT pageName, count(DISTINCT variant) ${ofDe} GROUP BY 1 ORDER BY 2 DESC LIMIT 1`)),
+  ],
+  [
+    'Which message does Lichtwerft repeat?',
+    async ({ rows, pageId }) =>
+      listed(
+        await rows(
+          `SELECT min(firstLine), count(*) FROM ads WHERE pageId = '${pageId}' GROUP BY variant ORDER BY 2 DESC LIMIT 1`,
+        ),
+      ),
+  ],
+  [
+    'When did Lichtwerft start its ads?',
+    async ({ rows, pageId }) =>
+      listed(
+        await rows(
+          `SELECT startedMonth, count(*) FROM ads WHERE pageId = '${pageId}' GROUP BY 1 ORDER BY 1 DESC LIMIT 3`,
+        ),
+      ),
+  ],
+  [
+    'Which calls to action are commonest in Germany?',
+    async ({ rows }) => listed(await rows(`SELECT ctaType, count(*) ${ofDe} GROUP BY 1 ORDER BY 2 DESC LIMIT 3`)),
+  ],
+  [
+    'In which languages are these ads?',
+    async ({ rows }) => listed(await rows(`SELECT language, count(*) ${ofDe} GROUP BY 1 ORDER BY 2 DESC LIMIT 3`)),
+  ],
+  [
+    'Where else do they run?',
+    async ({ rows }) =>
+      listed(
+        await rows(
+          `SELECT c.country, count(*) FROM ad_countries c WHERE c.id IN (SELECT id ${ofDe}) AND c.country <> 'DE' GROUP BY 1 ORDER BY 2 DESC LIMIT 3`,
+        ),
+      ),
+  ],
+  [
+    'Which share of them names a discount?',
+    async ({ rows }) => listed(await rows(`SELECT round(100.0 * avg(text LIKE '%\\%%' ESCAPE '\\')) || '%' ${ofDe}`)),
+  ],
+  [
+    'How long are their texts?',
+    async ({ rows }) => `${listed(await rows(`SELECT median(length(text)) ${ofDe}`))} characters at the median`,
+  ],
+  [
+    'Which landing pages do they lead to most?',
+    async ({ rows }) => listed(await rows(`SELECT landingDomain, count(*) ${ofDe} GROUP BY 1 ORDER BY 2 DESC LIMIT 3`)),
+  ],
+  [
+    'Which platforms do the longest-running ones use?',
+    async ({ rows }) =>
+      listed(
+        await rows(
+          `SELECT platform, count(*) FROM ad_platforms WHERE id IN (SELECT id ${ofDe} ORDER BY daysRunning DESC LIMIT 20) GROUP BY 1 ORDER BY 2 DESC LIMIT 3`,
+        ),
+      ),
+  ],
+  [
+    'Draw when the ads in Germany started.',
+    async ({ call }) => {
+      const sql = `SELECT startedMonth, count(*) AS ads ${ofDe} GROUP BY 1 ORDER BY 1`;
+      return `a line of ${(await call('query_ads', { sql, chart: 'line' })).rowCount} months`;
+    },
+  ],
+  [
+    'Give me a table of all of them for a spreadsheet.',
+    async ({ call }) => `${(await call('export_ads', { sql: `SELECT ads.* ${ofDe}`, format: 'xlsx' })).rows} rows`,
+  ],
+  [
+    'Note the hook of each of the three ads.',
+    async ({ call, adIds }) => {
+      const labels = adIds.map((adId) => ({ adId, label: 'hook', value: 'a new way to sleep' }));
+      return `${(await call('label_ads', { labels })).labelled} notes`;
+    },
+  ],
+  [
+    'Write a report of this for my colleagues.',
+    async ({ call, adIds }) => {
+      const sections = [
+        { heading: 'Formats', sql: `SELECT displayFormat, count(*) AS ads ${ofDe} GROUP BY 1`, chart: 'bar' },
+        { heading: 'Three ads', adIds },
+      ];
+      const { bytes } = await call('write_report', { title: 'Ads in Germany', sections });
+      return `a file of ${Math.round(Number(bytes) / 1000)} KB`;
+    },
+  ],
+  [
+    'Tell me next week what is new.',
+    async ({ call }) => {
+      await call('watch_ads', { name: 'Germany', filters: inDe, maxCredits: 50 });
+      return 'stored';
+    },
+  ],
+  [
+    'What is in my collections?',
+    async ({ call }) => {
+      const { items } = await call('list_collections');
+      return (items as { name: string; adCount: number }[]).map((one) => `${one.name} ${one.adCount}`).join(', ');
+    },
+  ],
+  [
+    'Which ads of "Skincare that lasts" still run?',
+    async ({ call }) => {
+      const collections = (await call('list_collections')).items as { id: string; name: string }[];
+      const collectionId = collections.find(({ name }) => name === 'Skincare that lasts')?.id;
+      const { items } = await call('list_collection_items', { collectionId, itemType: 'ads' });
+      return `${(items as { stillRunning?: boolean }[]).filter((ad) => ad.stillRunning).length} of them`;
+    },
+  ],
+  ['How many credits are left?', async ({ call }) => (await call('get_credits')).credits],
+  ['Whose key is this?', async ({ call }) => ((await call('whoami')).user as { name: string }).name],
+];
+
+/** What each question took. What an earlier one read is not read again. */
+export async function answerQuestions(): Promise<Answered[]> {
+  const [answered, counted] = [await askAll(await openDemo()), await askAll(await openDemo({ counted: true }))];
+  return answered.map((one, at) => ({ ...one, rawTokens: counted[at]?.rawTokens ?? 0 }));
+}
+
+async function askAll(demo: Demo): Promise<Answered[]> {
+  const used: string[] = [];
+  const call: Call = (tool, args) => {
+    used.push(tool);
+    return demo.call(tool, args);
+  };
+  const rows: Session['rows'] = async (sql, limit = 50) => (await call('query_ads', { sql, limit })).rows as Rows;
+  const session: Session = { call, rows, adIds: [], pageId: '' };
+  const answered: Answered[] = [];
+  for (const [question, ask] of questions) {
+    const answer = String(await ask(session));
+    answered.push({ question, answer, tools: used.splice(0), ...demo.spent() });
+  }
+  await demo.close();
+  return answered;
+}

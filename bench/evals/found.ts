@@ -1,0 +1,96 @@
+import { readFileSync } from 'node:fs';
+import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
+
+const read = (file: string) => JSON.parse(readFileSync(new URL(file, import.meta.url), 'utf8'));
+
+interface Question {
+  question: string;
+  source: string;
+  /** Those of our tools that answer it. */
+  tools: string[];
+  /** Whether descriptions may be tuned on it. */
+  tuning: boolean;
+}
+
+interface OtherServer {
+  server: string;
+  source: string;
+  commit: string;
+  date: string;
+  tools: [name: string, description: string][];
+}
+
+export interface Ranked extends Question {
+  /** Of the first tool that answers it, from 1; 0 where there is none yet. */
+  rank: number;
+  /** Those before it, with their servers. */
+  before: string[];
+}
+
+/** A host shows its model so many tools for a question. */
+export const shown = 5;
+
+const stopWords = new Set(
+  'a an and any are as at be been by can could did do does for from get had has have how i if in is it its me my no not of on or our so than that the their them there these they this to us was we were what when where which who will with would you your'.split(
+    ' ',
+  ),
+);
+
+/** Words as search engines compare them: without the commonest ones, and without most endings. */
+const wordsOf = (text: string): string[] =>
+  text
+    .replace(/([a-z])([A-Z])/g, '$1 $2')
+    .toLowerCase()
+    .split(/[^\p{L}\p{N}]+/u)
+    .filter((word) => word !== '' && !stopWords.has(word))
+    .map((word) => word.replace(/(?<=[a-z]{2})(?:ies|ing|ers?|ed|es|e|s)$/, ''));
+
+/** Okapi BM25 with its usual constants (Robertson and Zaragoza 2009). Returns the numbers of the documents, best first. */
+function rankBy(documents: readonly string[][]): (query: readonly string[]) => number[] {
+  const [k1, b] = [1.2, 0.75];
+  const meanLength = documents.reduce((sum, words) => sum + words.length, 0) / documents.length;
+  const frequencies = documents.map((words) => {
+    const counts = new Map<string, number>();
+    for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);
+    return counts;
+  });
+  const weightOf = (word: string) => {
+    const holding = frequencies.filter((counts) => counts.has(word)).length;
+    return Math.log(1 + (documents.length - holding + 0.5) / (holding + 0.5));
+  };
+  return (query) => {
+    const weights = [...new Set(query)].map((word) => [word, weightOf(word)] as const);
+    const scores = frequencies.map((counts, at) => {
+      const length = (documents[at]?.length ?? 0) / meanLength;
+      return weights.reduce((sum, [word, weight]) => {
+        const count = counts.get(word) ?? 0;
+        return sum + (weight * count * (k1 + 1)) / (count + k1 * (1 - b + b * length));
+      }, 0);
+    });
+    return [...scores.keys()].sort((one, other) => (scores[other] ?? 0) - (scores[one] ?? 0));
+  };
+}
+
+/** Where the tools that answer each question stand among those of all servers. */
+export async function rankQuestions(client: Client): Promise<{ ranked: Ranked[]; others: OtherServer[] }> {
+  const others: OtherServer[] = read('other-servers.json');
+  const { tools } = await client.listTools();
+  const ours = tools.filter(({ name }) => !name.startsWith('board_'));
+  // Ties are decided against ours.
+  const all = [
+    ...others.flatMap(({ server, tools }) => tools.map(([name, description]) => ({ server, name, description }))),
+    ...ours.map(({ name, title = '', description = '' }) => ({
+      server: '',
+      name,
+      description: `${title} ${description}`,
+    })),
+  ];
+  const rank = rankBy(all.map(({ name, description }) => wordsOf(`${name} ${description}`)));
+  const ranked = (read('questions.json') as Question[]).map((question) => {
+    const order = rank(wordsOf(question.question)).map((at) => all[at]);
+    const first = order.findIndex((tool) => tool?.server === '' && question.tools.includes(tool.name));
+    const before = order.slice(0, Math.max(0, Math.min(first, 3)));
+    return { ...question, rank: first + 1, before: before.map((tool) => `${tool?.name} (${tool?.server || 'ours'})`) };
+  });
+  return { ranked, others };
+}

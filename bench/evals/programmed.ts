@@ -1,0 +1,150 @@
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { compile } from 'json-schema-to-typescript';
+import type { Ad } from '../../src/api/schemas.ts';
+import { type Demo, openDemo, type RawDemo } from './demo.ts';
+
+export interface Programmed {
+  question: string;
+  /** What the compiler says of it, if anything. */
+  problems: string[];
+  /** What it gives, or why it failed. */
+  answer: string;
+  expected: string;
+}
+
+const runsIn = (country: string) => (ad: Ad) => ad.countries?.includes(country) === true;
+const dayOf = (date: string | null | undefined) => Date.parse(`${date}`.slice(0, 10)) / 86_400_000;
+const now = Date.UTC(2026, 0, 15, 12);
+const daysRunning = ({ startedAt, endDate, lastSeenAt }: Ad) =>
+  dayOf(endDate && Date.parse(endDate) <= now ? endDate : lastSeenAt) - dayOf(startedAt);
+const isRunning = ({ endDate }: Ad) => !(endDate && Date.parse(endDate) <= now);
+
+function median(values: number[]): number {
+  const sorted = values.toSorted((one, other) => one - other);
+  return ((sorted[(sorted.length - 1) >> 1] ?? 0) + (sorted[sorted.length >> 1] ?? 0)) / 2;
+}
+
+/** Each program's question, and its right answer from everything the service holds. */
+const programs: Record<string, [question: string, expected: (raw: RawDemo) => number | Promise<number>]> = {
+  'days-running': [
+    'How many ads in Ireland have run for more than 90 days?',
+    ({ ads }) => ads.filter((ad) => runsIn('IE')(ad) && daysRunning(ad) > 90).length,
+  ],
+  'share-of-videos': [
+    'What percentage of the ads in Germany are videos?',
+    ({ ads }) => {
+      const german = ads.filter(runsIn('DE'));
+      return Math.round((100 * german.filter((ad) => ad.displayFormat === 'VIDEO').length) / german.length);
+    },
+  ],
+  'median-days': [
+    'How many days has the median video in Germany run?',
+    ({ ads }) => median(ads.filter((ad) => runsIn('DE')(ad) && ad.displayFormat === 'VIDEO').map(daysRunning)),
+  ],
+  'advertiser-size': [
+    'How many ads does the largest advertiser in the US have?',
+    ({ pages }) =>
+      Math.max(...pages.filter((page) => page.countries?.includes('US')).map((page) => page.adsAmount ?? 0)),
+  ],
+  'cards-of-a-carousel': [
+    'How many cards has the carousel in France that has run longest?',
+    ({ ads }) => {
+      const carousels = ads.filter((ad) => runsIn('FR')(ad) && ad.displayFormat === 'CAROUSEL');
+      return carousels.toSorted((one, other) => daysRunning(other) - daysRunning(one))[0]?.cards?.length ?? 0;
+    },
+  ],
+  'likes-of-a-page': [
+    'How many likes and followers has Lichtwerft together?',
+    ({ pages }) => {
+      const { pageLikes, pageIgFollowers } = pages.find(({ pageName }) => pageName === 'Lichtwerft') ?? {};
+      return (pageLikes ?? 0) + (pageIgFollowers ?? 0);
+    },
+  ],
+  'ads-in-collections': [
+    'How many ads are in my collections, in all?',
+    ({ collections }) => collections.reduce((sum, { adCount }) => sum + adCount, 0),
+  ],
+  'running-in-a-collection': [
+    'How many ads of "Skincare that lasts" still run?',
+    async ({ inCollection }) => (await inCollection('Skincare that lasts')).filter(isRunning).length,
+  ],
+  'estimated-spend': [
+    'What have the ads in New Zealand spent at most, by their estimates?',
+    ({ ads }) => ads.filter(runsIn('NZ')).reduce((sum, { adSpendMax }) => sum + (adSpendMax ?? 0), 0),
+  ],
+  'labelled-ads': [
+    'Label every ad in Ireland with its call to action: how many say LEARN_MORE?',
+    ({ ads }) => ads.filter((ad) => runsIn('IE')(ad) && ad.ctaType === 'LEARN_MORE').length,
+  ],
+  'watched-ads': [
+    'Watch the videos in Germany: how many does the first check read?',
+    ({ ads }) => ads.filter((ad) => runsIn('DE')(ad) && ad.displayFormat === 'VIDEO').length,
+  ],
+  'exported-rows': [
+    'How many rows has a table of all ads in Great Britain?',
+    ({ ads }) => ads.filter(runsIn('GB')).length,
+  ],
+};
+
+const root = new URL('../../', import.meta.url);
+const folder = new URL('node_modules/.cache/evals/', root);
+
+/** The types of all tools, made from the list as hosts in code mode make them. */
+async function writeTypes(client: Client): Promise<void> {
+  const { tools } = await client.listTools();
+  const options = { bannerComment: '', format: false };
+  const parts: string[] = [];
+  const methods: string[] = [];
+  for (const { name, inputSchema, outputSchema } of tools) {
+    const type = name.replace(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase());
+    parts.push(await compile(inputSchema as object, `${type}Input`, options));
+    parts.push(await compile((outputSchema ?? {}) as object, `${type}Output`, options));
+    const optional = (inputSchema.required ?? []).length === 0 ? '?' : '';
+    methods.push(`  ${name}(input${optional}: ${type}Input): Promise<${type}Output>;`);
+  }
+  writeFileSync(
+    new URL('tools.ts', folder),
+    `${parts.join('\n')}\nexport interface Tools {\n${methods.join('\n')}\n}\n`,
+  );
+}
+
+/** What the compiler says, by the name of the program. */
+function checkTypes(): Map<string, string[]> {
+  const files = readdirSync(folder).filter((file) => file.endsWith('.ts'));
+  const compiler = createRequire(import.meta.url)
+    .resolve('typescript/package.json')
+    .replace('package.json', 'bin/tsc');
+  const strict = ['--strict', '--noUncheckedIndexedAccess', '--noEmit', '--allowImportingTsExtensions'];
+  const where = ['--target', 'es2022', '--module', 'nodenext', '--ignoreConfig', '--pretty', 'false'];
+  const args = [compiler, ...strict, ...where, ...files];
+  const { stdout } = spawnSync(process.execPath, args, { cwd: fileURLToPath(folder), encoding: 'utf8' });
+  const problems = new Map<string, string[]>();
+  for (const [line, file = ''] of stdout.matchAll(/^(.*?)\.ts\(\d.*$/gm))
+    problems.set(file, [...(problems.get(file) ?? []), line]);
+  if (problems.size === 0 && stdout.trim() !== '') throw new Error(stdout);
+  return problems;
+}
+
+/** Type-checks the programs and runs each on a demo of its own. */
+export async function runPrograms(client: Client, raw: RawDemo): Promise<Programmed[]> {
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  cpSync(new URL('programs/', import.meta.url), folder, { recursive: true });
+  await writeTypes(client);
+  const problems = checkTypes();
+  const results: Programmed[] = [];
+  for (const [name, [question, expectedOf]] of Object.entries(programs)) {
+    const { answer } = await import(new URL(`${name}.ts`, pathToFileURL(`${fileURLToPath(folder)}/`)).href);
+    const demo: Demo = await openDemo();
+    const tools = new Proxy({}, { get: (_, tool: string) => (input?: object) => demo.call(tool, input) });
+    const given = await answer(tools).catch((error: Error) => `failed: ${error.message}`);
+    await demo.close();
+    const expected = String(await expectedOf(raw));
+    results.push({ question, problems: problems.get(name) ?? [], answer: String(given), expected });
+  }
+  return results;
+}
