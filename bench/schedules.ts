@@ -10,13 +10,13 @@ import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import fc from 'fast-check';
+import { MemoryStore } from '../src/state/drivers/memory.ts';
 import type { Store } from '../src/state/ports.ts';
 import { type AccountSchedule, accountSchedules, assertOneLedger } from '../test/support/account-schedule.ts';
 import { keepsItsPromise, refusesNothingThatFits } from '../test/support/budget-promise.ts';
 import { schedules } from '../test/support/credit-schedule.ts';
 import { assertGatherings, GatheringServers } from '../test/support/gathering-run.ts';
 import { gatheringSchedules } from '../test/support/gathering-schedule.ts';
-import { MemoryStore } from '../test/support/memory-store.ts';
 import { realStores } from '../test/support/stores.ts';
 
 const { values, positionals } = parseArgs({

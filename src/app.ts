@@ -191,7 +191,8 @@ export async function openCalls(options: CallsOptions): Promise<OpenCalls> {
     baseUrl,
     // Data that the demo makes up are not stored.
     folder: config.demo ? undefined : config.files,
-    dailyKey: options.countsDays ? upstream.key : undefined,
+    apiKey: upstream.key,
+    countsDays: options.countsDays,
     shared,
     now,
     elapsed,

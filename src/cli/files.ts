@@ -1,27 +1,26 @@
-import { readdir, rm } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { readdir } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { SettingsError } from '../config/read-config.ts';
 import { type Config, settings } from '../config/settings.ts';
+import { removeFile, unless } from '../state/drivers/file.ts';
 import { exportsFolder } from '../state/exports.ts';
-import { creditsFolder } from '../state/files/daily-ledger.ts';
-import { removeAccount, type StoredAccount, storedAccounts } from '../state/files/file-datasets.ts';
-import { unless } from '../state/files/folder.ts';
+import { type StoredFile, storedFiles } from '../state/folder.ts';
 
-/** Deletes the datasets in files, after listing them. Exports stay. Returns the exit code. */
+/** Deletes what a folder keeps, after listing it. Exports stay. Returns the exit code. */
 export async function clearFiles({ files }: Config, print: (text: string) => void): Promise<number> {
   if (files === undefined)
     throw new SettingsError([`${settings.files.variable} (or ${settings.files.flag}) must name the folder to clear`]);
   const folder = resolve(files);
-  const kept = await storedAccounts(folder);
-  print(`${folder} keeps ${counted(kept.length, 'dataset')}${kept.length > 0 ? ':' : '.'}\n`);
-  for (const dataset of kept) print(`  ${datasetText(dataset)}\n`);
-  for (const { path } of kept)
-    print((await removeAccount(path)) ? `Deleted all but files of other programs in ${path}\n` : `Deleted ${path}\n`);
-  const credits = creditsFolder(folder);
-  for (const name of (await readdir(credits).catch(unless('ENOENT'))) ?? []) {
-    if (!/^[\da-f]{32}\.json$/.test(name)) continue;
-    await rm(join(credits, name), { force: true });
-    print(`Deleted ${join(credits, name)}: what calls with one key spent on their last day\n`);
+  const { accounts, keys } = await storedFiles(folder);
+  const kept = [...accounts, ...keys];
+  const parts = [counted(accounts.length, 'dataset')];
+  if (keys.length > 0) parts.push(`what calls with ${counted(keys.length, 'key')} were answered and cost`);
+  print(`${folder} keeps ${parts.join(', and ')}${kept.length > 0 ? ':' : '.'}\n`);
+  for (const account of accounts) print(`  ${serviceOf(account)}: ${contentsOf(account)}, ${size(account)}\n`);
+  for (const key of keys) print(`  ${serviceOf(key)}: kept answers, cursors and spending of a key, ${size(key)}\n`);
+  for (const { path } of kept) {
+    await removeFile(path);
+    print(`Deleted ${path}\n`);
   }
   const exports = exportsFolder(folder);
   const exported = (await readdir(exports).catch(unless('ENOENT'))) ?? [];
@@ -30,15 +29,19 @@ export async function clearFiles({ files }: Config, print: (text: string) => voi
   return 0;
 }
 
-function datasetText({ baseUrl, ads, pages, gatherings, labels, watches, bytes }: StoredAccount): string {
+const serviceOf = ({ baseUrl = '' }: StoredFile): string =>
+  URL.canParse(baseUrl) ? new URL(baseUrl).href : 'an unknown service';
+
+function contentsOf({ contents }: StoredFile): string {
+  if (contents === undefined) return 'a dataset that cannot be read';
+  const { ads, pages, gatherings, labels, watches } = contents;
   const parts = [counted(ads, 'ad'), counted(pages, 'page'), counted(gatherings, 'gathering')];
   if (labels > 0) parts.push(counted(labels, 'label'));
   if (watches > 0) parts.push(counted(watches, 'watch', 'watches'));
-  parts.push(size(bytes));
-  return `${baseUrl ?? 'an unknown service'}: ${parts.join(', ')}`;
+  return parts.join(', ');
 }
 
 const counted = (count: number, one: string, many = `${one}s`): string =>
   `${count === 0 ? 'no' : count.toLocaleString('en-US')} ${count === 1 ? one : many}`;
 
-const size = (bytes: number): string => `${(bytes / 1_000_000).toFixed(1)} MB`;
+const size = ({ bytes }: StoredFile): string => `${(bytes / 1_000_000).toFixed(1)} MB`;

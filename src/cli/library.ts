@@ -26,7 +26,7 @@ import { type Library, libraryFilters } from '../library/open.ts';
 import type { Log } from '../log/log.ts';
 import { onlyForHosts } from '../serve/http/access.ts';
 import { listen as listenOn } from '../serve/http/server.ts';
-import { makeFolder } from '../state/files/folder.ts';
+import { makeFolder } from '../state/drivers/file.ts';
 import type { Job } from './parse.ts';
 
 export interface LibraryCommandOptions {

@@ -4,7 +4,7 @@ import { open, rename, rm } from 'node:fs/promises';
 import { basename, extname, join } from 'node:path';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
-import { makeFolder } from './files/folder.ts';
+import { makeFolder, reasonOf } from './drivers/file.ts';
 import { roomIn, type Shared } from './store/retries.ts';
 import { sealedItems } from './store/seal.ts';
 import { TenantCache } from './tenant-cache.ts';
@@ -188,23 +188,10 @@ async function readWritten(path: string, bytes: number): Promise<Uint8Array> {
   throw new AdLibraryError({ kind: 'not_found', problem, sent: false });
 }
 
-const reasons: Record<string, string> = {
-  EEXIST: 'a file is in the way',
-  ENOTDIR: 'a file is in the way',
-  EACCES: 'this server may not write there',
-  EPERM: 'this server may not write there',
-  EROFS: 'this server may not write there',
-  ENOSPC: 'the disk is full',
-  EDQUOT: 'the disk is full',
-  EFBIG: 'this server may not write such a large file',
-};
-
 /** An error that is not of the file system does not concern this folder. */
 function cannotWrite(folder: string, error: NodeJS.ErrnoException): Error {
   if (error.syscall === undefined) return error;
-  return invalidRequest(
-    `No file can be written in ${folder}: ${reasons[error.code ?? ''] ?? error.code}. Tell the user.`,
-  );
+  return invalidRequest(`No file can be written in ${folder}: ${reasonOf(error)}. Tell the user.`);
 }
 
 const exportLimits = { ttlMs: exportTtl, maxBytes: 64 * MB };

@@ -2,9 +2,7 @@ import { resolve } from 'node:path';
 import type { DatasetCaller, Datasets } from './dataset.ts';
 import { memoryState, memoryTurns } from './drivers/memory.ts';
 import { type ExportStore, exportsFolder, processExports } from './exports.ts';
-import { dailyCreditLedger } from './files/daily-ledger.ts';
-import { FileDatasets } from './files/file-datasets.ts';
-import { fileTurns } from './files/folder.ts';
+import { folderState } from './folder.ts';
 import { MemoryDatasets } from './memory-datasets.ts';
 import type { State } from './ports.ts';
 import type { ReplicaState } from './store/open-store.ts';
@@ -24,8 +22,10 @@ export interface OpenStateOptions {
   baseUrl: string | undefined;
   /** The folder for the datasets and exports of one person; undefined for memory. */
   folder: string | undefined;
-  /** The key whose spending the folder counts by day; undefined to count the spending of this process. */
-  dailyKey?: string | undefined;
+  /** The key whose answers the folder keeps. */
+  apiKey?: string | undefined;
+  /** Whether the folder counts spending by day, for all processes that use it. */
+  countsDays?: boolean | undefined;
   shared: ReplicaState | undefined;
   /** In milliseconds since the epoch. */
   now: () => number;
@@ -38,7 +38,7 @@ export interface OpenStateOptions {
 
 /** Opens the state that all replicas share, or that of this process, in memory or in a person's folder. */
 export function openState(options: OpenStateOptions): OpenState {
-  const { ttl, baseUrl, shared, now, elapsed, userIdOf, warn } = options;
+  const { ttl, baseUrl, apiKey, shared, now, elapsed } = options;
   const clocks = { now, elapsed };
   if (shared)
     return {
@@ -52,12 +52,8 @@ export function openState(options: OpenStateOptions): OpenState {
     return { ...state, datasets: new MemoryDatasets(), exports: processExports({ now }), turns: memoryTurns() };
   const folder = resolve(options.folder);
   const exports = processExports({ folder: exportsFolder(folder), now });
-  const datasets =
-    baseUrl === undefined ? new MemoryDatasets() : new FileDatasets({ folder, baseUrl, ...clocks, userIdOf, warn });
-  const { dailyKey: apiKey } = options;
-  const ledger =
-    baseUrl === undefined || apiKey === undefined
-      ? state.ledger
-      : dailyCreditLedger({ folder, baseUrl, apiKey, now, warn });
-  return { ...state, ledger, datasets, exports, turns: fileTurns(folder) };
+  if (baseUrl === undefined || apiKey === undefined)
+    return { ...state, datasets: new MemoryDatasets(), exports, turns: memoryTurns() };
+  const { dailyLedger, ...inFolder } = folderState({ ...options, folder, baseUrl, apiKey });
+  return { ...inFolder, exports, ledger: options.countsDays ? dailyLedger() : state.ledger };
 }

@@ -162,7 +162,13 @@ describe('a call from a shell', () => {
     const labels = [{ adId, label: 'hook', value: 'question' }];
     expect((await call(['label_ads', JSON.stringify({ labels }), ...files])).stdout).toContain('Kept 1 label of 1 ad.');
     expect(await rowsOf('SELECT adId, value FROM labels')).toEqual([[adId, 'question']]);
+    const search = ['search_ads', '{"limit": 3}', ...files];
+    const charges = [];
+    for (const flags of [[], [], ['--cache-seconds', '0']])
+      charges.push((await dataOf([...search, ...flags])).receipt.charged);
+    expect(charges).toEqual([1, 0, 1]);
     const { thisServer } = await dataOf(['get_credits', ...files]);
+    expect(thisServer.prices).toMatchObject({ search_ads: expect.anything() });
     expect(thisServer).toMatchObject({ charged: service.charged, day: new Date().toISOString().slice(0, 10) });
   });
 
@@ -217,7 +223,7 @@ describe('a process that calls', () => {
   test('and is killed while it checks watches loses no news, and the next one pays nothing twice', async () => {
     const { service, call, start, dataOf } = await serviceOf(20);
     const files = ['--files', newPath()];
-    const check = ['check_watches', '{"maxCredits": 99}', ...files];
+    const check = ['check_watches', '{"maxCredits": 99}', ...files, '--cache-seconds', '0'];
     for (const q of ['a', 'b', 'c'])
       await call(['watch_ads', JSON.stringify({ name: q, filters: { q }, maxCredits: 20 }), ...files]);
     expect((await call(check)).code).toBe(0);

@@ -1,29 +1,25 @@
 import { existsSync } from 'node:fs';
 import { readdir, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { clearFiles } from '../../src/cli/files.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import { exportsFolder, processExports } from '../../src/state/exports.ts';
-import { FileDatasets } from '../../src/state/files/file-datasets.ts';
+import { folderState } from '../../src/state/folder.ts';
 import { add } from '../state/add-items.ts';
-import { baseUrl, olderAd, olderFolder, writeOlder } from '../state/files/older-folder.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const root = temporaryFolder();
 let folders = 0;
 const newFolder = () => join(root, `${++folders}`);
 
-const datasetIn = (folder: string, userId = 'u') =>
-  new FileDatasets({
-    folder,
-    baseUrl,
-    now: Date.now,
-    elapsed: Date.now,
-    userIdOf: async () => userId,
+const stateIn = (folder: string) =>
+  folderState({
+    ...{ folder, baseUrl: 'https://api.example.com/v2', apiKey: 'k', ttl: 0, now: Date.now, elapsed: Date.now },
+    userIdOf: async () => 'u',
     warn: () => {},
   });
-const caller = { tenantId: 't', apiKey: 'k' };
+const datasetIn = (folder: string) => stateIn(folder).datasets.of({ tenantId: 't', apiKey: 'k' });
 
 async function clear(files: string) {
   let printed = '';
@@ -33,49 +29,43 @@ async function clear(files: string) {
   return { code, printed };
 }
 
-test('says what is kept, and deletes it', async () => {
+test('says what is kept, and deletes it, but no files of others', async () => {
   const folder = newFolder();
-  await add(await datasetIn(folder).of(caller), 1, { id: 'x' }, { id: 'y' });
-  await add(await datasetIn(folder).of(caller), 2, { id: 'x', headline: 'new' });
-  const { own } = await datasetIn(folder).of(caller);
+  await add(await datasetIn(folder), 1, { id: 'x' }, { id: 'y' });
+  await add(await datasetIn(folder), 2, { id: 'x', headline: 'new' });
+  const { own } = await datasetIn(folder);
   for (const kind of ['label', 'watch'] as const)
     await own.update(kind, () => ({ put: [['x', 1]], result: undefined }));
-  await writeOlder(olderFolder(folder, 'other'), [olderAd(2, { id: 'z' })]);
+  await stateIn(folder).cursorsOf('t').remember('@1', { searchParams: {} });
+  const damaged = join(folder, 'accounts', `${'0'.repeat(32)}.log`);
+  await writeFile(damaged, 'none of ours\n');
+  const theirs = [join(folder, 'export.csv'), join(folder, 'accounts', 'notes.log')];
+  for (const file of theirs) await writeFile(file, 'mine');
   const { code, printed } = await clear(folder);
   expect(code).toBe(0);
-  expect(printed).toContain(`${folder} keeps 2 datasets:\n`);
+  expect(printed).toContain(`${folder} keeps 2 datasets, and what calls with 1 key were answered and cost:\n`);
   expect(printed).toContain('https://api.example.com/v2: 2 ads, no pages, no gatherings, 1 label, 1 watch, 0.0 MB');
-  expect(printed.match(/^Deleted /gm)).toHaveLength(2);
-  expect([...(await readdir(join(folder, 'accounts'))), ...(await readdir(join(folder, 'datasets')))]).toEqual([]);
-  expect((await clear(folder)).printed).toBe(`${folder} keeps no datasets.\n`);
-  expect((await (await datasetIn(folder).of(caller)).contents()).ads).toEqual([]);
-});
-
-test('leaves files of others where they are', async () => {
-  const folder = newFolder();
-  await add(await datasetIn(folder).of(caller), 1, { id: 'x' });
-  const [older = ''] = await writeOlder(olderFolder(folder, 'other'), [olderAd(2, { id: 'z' })]);
-  const theirs = [
-    join(folder, 'export.csv'),
-    join(folder, 'accounts', 'notes.jsonl'),
-    join(dirname(older), 'notes.jsonl'),
-  ];
-  for (const file of theirs) await writeFile(file, 'mine');
-  expect((await clear(folder)).printed).toContain('Deleted all but files of other programs');
+  expect(printed).toContain('an unknown service: a dataset that cannot be read, 0.0 MB');
+  expect(printed.match(/^Deleted /gm)).toHaveLength(3);
+  expect([...(await readdir(join(folder, 'accounts'))), ...(await readdir(join(folder, 'keys')))]).toEqual([
+    'notes.log',
+  ]);
   expect(theirs.every((file) => existsSync(file))).toBe(true);
-  expect(await readdir(dirname(older))).toEqual(['notes.jsonl']);
+  expect((await clear(folder)).printed).toBe(`${folder} keeps no datasets.\n`);
+  expect((await (await datasetIn(folder)).contents()).ads).toEqual([]);
 });
 
 test('empties the dataset of a server that is running, which goes on', async () => {
   const folder = newFolder();
-  const running = datasetIn(folder);
-  for (let at = 0; at < 70; at++) await add(await running.of(caller), at, { id: `${at}` });
-  await (await running.of(caller)).own.update('label', () => ({ put: [['x', 1]], result: undefined }));
+  const { datasets } = stateIn(folder);
+  const running = () => datasets.of({ tenantId: 't', apiKey: 'k' });
+  for (let at = 0; at < 70; at++) await add(await running(), at, { id: `${at}` });
+  await (await running()).own.update('label', () => ({ put: [['x', 1]], result: undefined }));
   await clear(folder);
-  await add(await running.of(caller), 100, { id: 'new' });
-  expect((await (await running.of(caller)).contents()).labels.size).toBe(0);
-  for (const datasets of [running, datasetIn(folder)])
-    expect((await (await datasets.of(caller)).contents()).ads.map(({ id }) => id)).toEqual(['new']);
+  await add(await running(), 100, { id: 'new' });
+  expect((await (await running()).contents()).labels.size).toBe(0);
+  for (const dataset of [await running(), await datasetIn(folder)])
+    expect((await dataset.contents()).ads.map(({ id }) => id)).toEqual(['new']);
 });
 
 test('leaves exported files, and says where they are', async () => {

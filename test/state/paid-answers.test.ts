@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { FileDatasets } from '../../src/state/files/file-datasets.ts';
+import { folderState } from '../../src/state/folder.ts';
 import { freshServiceTest } from '../support/fixtures.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -18,7 +18,8 @@ const newFolder = () => join(root, `${++folders}`);
 /** What a folder keeps for the account of this key. */
 async function storedIn(folder: string, { baseUrl, userId }: { baseUrl: string; userId: string }) {
   const userIdOf = async () => userId;
-  const datasets = new FileDatasets({ folder, baseUrl, now: Date.now, elapsed: Date.now, userIdOf, warn: () => {} });
+  const clocks = { now: Date.now, elapsed: Date.now };
+  const { datasets } = folderState({ folder, baseUrl, apiKey: 'k', ttl: 0, ...clocks, userIdOf, warn: () => {} });
   return (await datasets.of({ tenantId: 't', apiKey: 'other' })).contents();
 }
 
@@ -61,9 +62,18 @@ describe('every answer that was paid for', () => {
 
   test('is returned even if it cannot be kept in files', async ({ start }) => {
     const server = await start({ files: '/dev/null/none' });
-    const adId = (await server.call('search_ads', { limit: 1 })).data.items[0]?.id;
-    expect((await server.call('get_ad', { adId, seen: true })).data.ad.id).toBe(adId);
-    expect(server.logged.filter((line) => line.includes('could not be kept in files'))).toHaveLength(1);
+    expect((await server.call('search_ads', { limit: 1 })).data.items).toHaveLength(1);
+    expect(server.logged.join()).toMatch(
+      /not added to the dataset.*\/dev\/null\/none.*cannot be read: a file is in the way/,
+    );
+    for (const [tool, args] of [
+      ['gather_ads', { maxCredits: 5 }],
+      ['query_ads', { sql: 'SELECT 1' }],
+    ] as const) {
+      const { error, text } = await server.call(tool, args);
+      expect(error, tool).toMatchObject({ kind: 'unavailable' });
+      expect(text).toContain('/dev/null/none');
+    }
   });
 });
 

@@ -18,7 +18,7 @@ import { stateUnavailable } from '../../src/state/store/guarded-store.ts';
 import { type Account, creditAccount, storeLedger } from '../../src/state/store/ledger.ts';
 import { beatMs, type History, newHistory, newMs, Presence } from '../../src/state/store/presence.ts';
 import { Retries } from '../../src/state/store/retries.ts';
-import { noSeal } from './memory-store.ts';
+import { noSeal } from '../../src/state/store/seal.ts';
 
 /** What the network does with a request or its answer. */
 const fates = ['arrives', 'arrives', 'arrives', 'is lost', 'answer is lost', 'is given up', 'is behind'] as const;

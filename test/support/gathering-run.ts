@@ -14,7 +14,7 @@ import { bindV1 } from '../../src/mcp/sdk-v1.ts';
 import type { Datasets } from '../../src/state/dataset.ts';
 import { memoryState, memoryTurns } from '../../src/state/drivers/memory.ts';
 import { processExports } from '../../src/state/exports.ts';
-import { FileDatasets } from '../../src/state/files/file-datasets.ts';
+import { folderState } from '../../src/state/folder.ts';
 import { MemoryDatasets } from '../../src/state/memory-datasets.ts';
 import type { State } from '../../src/state/ports.ts';
 import type { ReplicaState } from '../../src/state/store/open-store.ts';
@@ -83,7 +83,11 @@ export class GatheringServers {
     const userIdOf = async () => userIdOfKey(apiKey);
     const datasets =
       storedIn === 'files'
-        ? new FileDatasets({ folder: this.#files, baseUrl, now, elapsed: now, userIdOf, warn: () => {} })
+        ? folderState({
+            ...{ folder: this.#files, baseUrl, apiKey, ttl: 0, now, elapsed: now },
+            userIdOf,
+            warn: () => {},
+          }).datasets
         : new MemoryDatasets(room === undefined ? {} : { maxBytesEach: room });
     this.#scene = { apiKey, service, clocks: [0, 0], datasets };
     return this.#scene;
@@ -103,7 +107,6 @@ export class GatheringServers {
   kill(server: Server): void {
     server.isKilled = true;
     for (const end of server.endTurns) end();
-    rmSync(join(this.#files, 'turns'), { recursive: true, force: true });
   }
 
   async close(): Promise<void> {
@@ -121,7 +124,7 @@ export class GatheringServers {
     const limits = { cacheSeconds: hasCache ? cacheSeconds : 0, creditBudget: budget };
     const config = { ...readConfig({}), baseUrl, ...limits };
     const app = await openApp({
-      config: storedIn === 'files' ? { ...config, files: this.#files } : config,
+      config: storedIn === 'files' ? { ...config, apiKey: 'svc_live_own', files: this.#files } : config,
       log: createLog('silent', () => {}),
       now: () => time() + (scene().clocks[number] ?? 0),
       elapsed: time,

@@ -1,9 +1,13 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe } from 'vitest';
+import { FileStore } from '../../src/state/drivers/file.ts';
+import { MemoryStore } from '../../src/state/drivers/memory.ts';
 import { postgresStore } from '../../src/state/drivers/postgres.ts';
 import { redisStore } from '../../src/state/drivers/redis.ts';
 import type { Store } from '../../src/state/ports.ts';
 import type { StoreDriver } from '../../src/state/store/guarded-store.ts';
-import { MemoryStore } from './memory-store.ts';
 import { describeWithPostgres, hasPostgres, startPgBouncer, startPostgres } from './postgres-server.ts';
 import { describeWithRedis, hasRedis, startRedis } from './redis-server.ts';
 
@@ -42,8 +46,15 @@ async function startedRedis(): Promise<Started> {
   return { open: () => redisStore({ tls: false, host: '127.0.0.1', port }, ignore, log), close };
 }
 
-/** Every kind of store that is a server of its own. */
+async function startedFolder(): Promise<Started> {
+  const folder = await mkdtemp(join(tmpdir(), 'ad-library-'));
+  const options = { path: join(folder, 'log'), baseUrl: 'https://api.example.com', now: Date.now };
+  return { open: () => new FileStore(options), close: () => rm(folder, { recursive: true }) };
+}
+
+/** Every kind of store that several processes share. */
 export const realStores: RealStore[] = [
+  { name: 'a folder', isInstalled: true, describe, start: startedFolder },
   { name: 'Redis', isInstalled: hasRedis, describe: describeWithRedis, start: startedRedis },
   ...[false, true].map((isPooled) => ({
     name: `PostgreSQL${isPooled ? ' behind a pooler' : ''}`,

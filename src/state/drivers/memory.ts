@@ -1,9 +1,20 @@
+import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { raceAbort } from '../../api/abort.ts';
 import { AdLibraryError } from '../../api/errors.ts';
 import type { CreditLedger, FullWindow } from '../../credits/ledger.ts';
 import { memoryCursors } from '../cursors.ts';
-import type { AnswerCache, CachedAnswer, Claim, State } from '../ports.ts';
+import {
+  type AnswerCache,
+  type CachedAnswer,
+  type Claim,
+  type Item,
+  type ItemsPart,
+  partLimits,
+  type Seen,
+  type State,
+  type Store,
+} from '../ports.ts';
 import type { DocumentChange, Documents, Known } from '../store/documents.ts';
 import { storeLedger } from '../store/ledger.ts';
 import { memoryOf, TenantCache, type TenantCacheOptions } from '../tenant-cache.ts';
@@ -176,3 +187,226 @@ const unnamedClaim: Extract<Claim, { kind: 'granted' }> = {
   forget: async () => {},
   end: async () => {},
 };
+
+/** What a change leaves in a store. Applied in the same order, records make an equal store elsewhere. */
+export type StoreRecord = DocumentRecord | CollectionRecord;
+
+interface DocumentRecord {
+  key: string;
+  /** Empty if the document was removed. */
+  version: string;
+  ends: number;
+  body: Buffer;
+}
+
+interface CollectionRecord extends Omit<ItemsPart, 'isLast'> {
+  name: string;
+  seq: number;
+  ends: number;
+}
+
+interface Collection extends Omit<CollectionRecord, 'items'> {
+  /** Those that changed first come first. */
+  items: Map<string, Item>;
+  bytes: number;
+}
+
+interface MemoryStoreOptions {
+  /** The most bytes of all that ends: beyond that, what was written longest ago goes. By default there is no limit. */
+  maxBytes?: number;
+  onChange?: (record: StoreRecord) => void;
+}
+
+/** The overhead of a document or a collection. */
+const entryBytes = 1000;
+
+/** The store of one process. */
+export class MemoryStore implements Store {
+  readonly #now: () => number;
+  readonly #options: MemoryStoreOptions;
+  /** Documents and collections, those that were written longest ago first. */
+  readonly #entries = new Map<string, DocumentRecord | Collection>();
+  /** Bytes of all entries, and of those that end. */
+  bytes = 0;
+  #endingBytes = 0;
+  /** The last number that any collection gave. */
+  #seq = 0;
+
+  /** @param now in milliseconds since the epoch */
+  constructor(now: () => number, options: MemoryStoreOptions = {}) {
+    this.#now = now;
+    this.#options = options;
+  }
+
+  async connect(): Promise<void> {}
+
+  async read(key: string, known?: string): Promise<Seen> {
+    const now = this.#now();
+    const found = this.#document(key);
+    if (found === undefined) return { now };
+    const { version, body } = found;
+    return { now, found: { version, body: version === known ? undefined : body } };
+  }
+
+  async swap(...[key, expected, { version, body, ttlMs }]: Parameters<Store['swap']>) {
+    const now = this.#now();
+    const found = this.#document(key);
+    if ((found?.version ?? '') !== expected)
+      return { now, found: found && { version: found.version, body: found.body }, isDone: false };
+    if (!body && !found) return { now, isDone: true };
+    this.#change({ key, version: body ? version : '', ends: now + ttlMs, body: body ?? Buffer.alloc(0) });
+    return { now, isDone: true };
+  }
+
+  async items(name: string, ids: readonly string[]): Promise<Map<string, Item>> {
+    const items = this.#collection(name)?.items;
+    return new Map(ids.flatMap((id) => (items?.has(id) ? [[id, items.get(id) as Item] as const] : [])));
+  }
+
+  async putItems(...[name, changes, { ttlMs, maxBytes }]: Parameters<Store['putItems']>): Promise<Set<string>> {
+    const now = this.#now();
+    const { items, ...about } =
+      this.#collection(name) ?? emptyCollection(name, Math.max(Math.ceil(now * 1000), this.#seq));
+    const [refused, put] = [new Set<string>(), new Map<string, Item>()];
+    let { seq, bytes, floor } = about;
+    for (const change of changes) {
+      const before = put.get(change.id) ?? items.get(change.id);
+      if ((before?.seq ?? 0) !== change.seq) refused.add(change.id);
+      else {
+        put.delete(change.id);
+        put.set(change.id, { seq: ++seq, body: change.body });
+        bytes += change.body.length - (before?.body.length ?? 0);
+      }
+    }
+    const gone = { ...about.gone };
+    const inOrder = function* () {
+      for (const [id, item] of items) if (!put.has(id)) yield [id, item] as const;
+      yield* put;
+    };
+    for (const [id, item] of inOrder()) {
+      if (bytes <= maxBytes) break;
+      bytes -= item.body.length;
+      floor = item.seq;
+      gone[id.slice(0, 1)] = (gone[id.slice(0, 1)] ?? 0) + 1;
+    }
+    const written = [...put].map(([id, item]) => ({ id, ...item }));
+    this.#change({ name, epoch: about.epoch, seq, floor, gone, ends: now + ttlMs, items: written });
+    return refused;
+  }
+
+  async itemsSince(name: string, after: number): Promise<ItemsPart | undefined> {
+    const collection = this.#collection(name);
+    if (collection === undefined) return undefined;
+    const { epoch, floor, gone, seq } = collection;
+    const [items = []] = partsOf(collection.items, after);
+    return { epoch, items, floor, gone: { ...gone }, isLast: (items.at(-1)?.seq ?? seq) === seq };
+  }
+
+  isTight(): boolean {
+    return false;
+  }
+
+  refuses(): boolean {
+    return false;
+  }
+
+  async close(): Promise<void> {}
+
+  apply(record: StoreRecord): void {
+    const { maxBytes = Number.POSITIVE_INFINITY } = this.#options;
+    if ('key' in record) this.#put(`document ${record.key}`, record.version === '' ? undefined : record);
+    else {
+      const name = `collection ${record.name}`;
+      this.#put(name, collectionOf(record, this.#entries.get(name) as Collection | undefined));
+      this.#seq = Math.max(this.#seq, record.seq);
+    }
+    for (const [name, { ends }] of this.#entries) {
+      if (this.#endingBytes <= maxBytes) return;
+      if (ends !== Number.POSITIVE_INFINITY) this.#put(name, undefined);
+    }
+  }
+
+  /** What makes an equal store, in parts. */
+  *records(): Generator<StoreRecord> {
+    for (const entry of this.#entries.values()) {
+      if (entry.ends <= this.#now()) continue;
+      if ('key' in entry) yield entry;
+      else for (const items of partsOf([...entry.items])) yield { ...entry, items };
+    }
+  }
+
+  removeEnded(): void {
+    const now = this.#now();
+    for (const [name, { ends }] of this.#entries) if (ends <= now) this.#put(name, undefined);
+  }
+
+  #change(record: StoreRecord): void {
+    this.apply(record);
+    this.#options.onChange?.(record);
+  }
+
+  #put(name: string, next: DocumentRecord | Collection | undefined): void {
+    const before = this.#entries.get(name);
+    this.#entries.delete(name);
+    if (next) this.#entries.set(name, next);
+    for (const [entry, sign] of [
+      [before, -1],
+      [next, 1],
+    ] as const) {
+      if (entry === undefined) continue;
+      const bytes = entryBytes + ('key' in entry ? entry.body.length : entry.bytes);
+      this.bytes += sign * bytes;
+      if (entry.ends !== Number.POSITIVE_INFINITY) this.#endingBytes += sign * bytes;
+    }
+  }
+
+  #document = (key: string) => this.#alive(`document ${key}`) as DocumentRecord | undefined;
+  #collection = (name: string) => this.#alive(`collection ${name}`) as Collection | undefined;
+
+  #alive(name: string): DocumentRecord | Collection | undefined {
+    const found = this.#entries.get(name);
+    if (found === undefined || found.ends > this.#now()) return found;
+    this.#put(name, undefined);
+    return undefined;
+  }
+}
+
+const emptyCollection = (name: string, seq: number): Collection => ({
+  ...{ name, epoch: randomUUID(), seq, items: new Map(), bytes: 0, floor: 0, gone: {}, ends: 0 },
+});
+
+/** The collection with what a record changes in it. */
+function collectionOf(record: CollectionRecord, before: Collection | undefined): Collection {
+  const known = before?.epoch === record.epoch ? before : emptyCollection(record.name, 0);
+  const { items } = known;
+  let { bytes } = known;
+  const remove = (id: string) => {
+    bytes -= items.get(id)?.body.length ?? 0;
+    items.delete(id);
+  };
+  for (const { id, seq, body } of record.items) {
+    remove(id);
+    items.set(id, { seq, body });
+    bytes += body.length;
+  }
+  for (const [id, { seq }] of items) {
+    if (seq > record.floor) break;
+    remove(id);
+  }
+  return { ...record, items, bytes };
+}
+
+/** Items after a number in parts, of which there is at least one. */
+function* partsOf(items: Iterable<[string, Item]>, after = 0): Generator<ItemsPart['items']> {
+  let [part, bytes]: [ItemsPart['items'], number] = [[], 0];
+  let isFirst = true;
+  for (const [id, item] of items) {
+    if (item.seq <= after) continue;
+    part.push({ id, ...item });
+    bytes += item.body.length;
+    if (part.length < partLimits.items && bytes < partLimits.bytes) continue;
+    yield part;
+    [part, bytes, isFirst] = [[], 0, false];
+  }
+  if (part.length > 0 || isFirst) yield part;
+}

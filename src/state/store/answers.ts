@@ -22,12 +22,17 @@ const claimMs = 3_600_000;
 /** Bytes of answers that the store did not take. */
 const maxOwnAnswers = 64 * 1024 * 1024;
 
+interface SharedAnswersOptions extends Pick<MemoryStateOptions, 'ttl' | 'now'> {
+  /** Whether a call whose process has died is sent again, although it may have been charged. */
+  sendsAgain?: boolean;
+}
+
 /**
  * The answers of all replicas, and their calls in progress. A call is one document: a replica that claims it knows that
  * nobody has put its answer since, and one that waits for another finds the answer there. What the store does not take
  * is kept by this replica alone.
  */
-export function sharedAnswers(shared: Shared, { ttl, now }: Pick<MemoryStateOptions, 'ttl' | 'now'>): AnswerCache {
+export function sharedAnswers(shared: Shared, { ttl, now, sendsAgain = false }: SharedAnswersOptions): AnswerCache {
   const { documents, store, presence, retries, keyOf } = shared;
   const own = memoryAnswers({ maxBytes: maxOwnAnswers, ttl, now });
   const keyFor = (tenantId: string, name: string) => keyOf(tenantId, 'answer', name);
@@ -86,9 +91,10 @@ export function sharedAnswers(shared: Shared, { ttl, now }: Pick<MemoryStateOpti
           const { kept, running, lost } = doc ?? {};
           const found = answerIn(doc, time);
           if (found && found.at > after) return { result: { kind: 'found', found } };
-          if (running && running.id !== id && presence.isDead(running.owner, running.at))
+          const isDead = running && running.id !== id && presence.isDead(running.owner, running.at);
+          if (isDead && !sendsAgain)
             return { next: { kept, lost: running.id }, ttlMs: claimMs, result: { kind: 'lost', id: running.id } };
-          if (running && running.id !== id) return { result: { kind: 'waits', id: running.id, version } };
+          if (running && running.id !== id && !isDead) return { result: { kind: 'waits', id: running.id, version } };
           if (awaited !== undefined && lost === awaited) return { result: { kind: 'lost', id: lost } };
           const next = { ...(found && { kept }), lost, running: { id, owner: presence.id, at: time } };
           return { next, ttlMs: Math.max(ttl, claimMs), result: { kind: 'granted' } };

@@ -1,5 +1,5 @@
 import { AdLibraryError } from '../../api/errors.ts';
-import type { ItemLimits } from '../ports.ts';
+import type { ItemLimits, Store } from '../ports.ts';
 import type { Documents } from './documents.ts';
 import type { GuardedStore } from './guarded-store.ts';
 import type { Presence } from './presence.ts';
@@ -10,10 +10,10 @@ export const markTtlMs = 30 * 86_400_000;
 
 /** The parts that every shared store of the domain uses. */
 export interface Shared {
-  store: GuardedStore;
+  store: Omit<Store, 'connect' | 'refuses' | 'close'> & Pick<GuardedStore, 'now' | 'isUp'>;
   seal: Seal;
   documents: Documents;
-  presence: Presence;
+  presence: Pick<Presence, 'id' | 'isDead' | 'epoch' | 'confirm' | 'lost'>;
   retries: Retries;
   /** The name of a document or collection. All of a tenant have the same hash tag. */
   keyOf(tenantId: string, kind: string, ...parts: readonly string[]): string;
@@ -104,4 +104,5 @@ export const atOnce: Pick<Retries, 'do'> = {
   do: async (work, { giveUp = () => {} } = {}) => void (await work().catch(giveUp)),
 };
 
-const isAway = (error: unknown) => error instanceof AdLibraryError && error.failure.kind === 'unavailable';
+const isAway = (error: unknown) =>
+  error instanceof AdLibraryError && ['unavailable', 'busy'].includes(error.failure.kind);

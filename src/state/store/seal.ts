@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomFillSync } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac, hash, hkdfSync, randomFillSync } from 'node:crypto';
 import type { ItemLimits, Store } from '../ports.ts';
 
 /** Encrypts the shared state and the tokens of sign-in, so that nobody else can read them, and detects changes. */
@@ -77,6 +77,13 @@ export function createSeal({ secret, use = 'shared state', warn = () => {} }: Se
     },
   };
 }
+
+/** For what only its owner can read. */
+export const noSeal: Seal = {
+  name: (...parts) => hash('sha256', JSON.stringify(parts), 'base64url').slice(0, nameLength),
+  close: (_, value) => Buffer.from(value),
+  open: (_, value) => value,
+};
 
 /** The sealed bytes of a base64url text; empty if the text is not in the form that this server writes. */
 export function sealedIn(text: string): Buffer {

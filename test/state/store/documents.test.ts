@@ -1,7 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { MemoryStore } from '../../../src/state/drivers/memory.ts';
 import { Documents } from '../../../src/state/store/documents.ts';
-import { MemoryStore, noSeal } from '../../support/memory-store.ts';
+import { noSeal } from '../../../src/state/store/seal.ts';
 
 test('an answer of the store that newer ones overtook does not change what is known', async () => {
   const store = new MemoryStore(Date.now);

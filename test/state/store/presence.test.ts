@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises';
 import fc from 'fast-check';
 import { test } from 'vitest';
+import { MemoryStore } from '../../../src/state/drivers/memory.ts';
 import { Documents } from '../../../src/state/store/documents.ts';
 import { newMs, Presence } from '../../../src/state/store/presence.ts';
-import { MemoryStore, noSeal } from '../../support/memory-store.ts';
+import { noSeal } from '../../../src/state/store/seal.ts';
 
 /** What happens to a store and to those who use it. Numbers choose among the processes. */
 const steps = fc.array(

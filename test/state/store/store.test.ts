@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { MemoryStore } from '../../../src/state/drivers/memory.ts';
 import { type ItemChange, partLimits, type Store } from '../../../src/state/ports.ts';
-import { MemoryStore } from '../../support/memory-store.ts';
 import { describeEveryStore, realStores } from '../../support/stores.ts';
 
 const minute = 60_000;

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { adOf, serveAds } from '../../support/ad-service.ts';
-import { refusal, type Upstream } from '../../support/faulty-upstream.ts';
-import { freshUpstreamTest } from '../../support/fixtures.ts';
-import { temporaryFolder } from '../../support/temporary-folder.ts';
+import { adOf, serveAds } from '../support/ad-service.ts';
+import { refusal, type Upstream } from '../support/faulty-upstream.ts';
+import { freshUpstreamTest } from '../support/fixtures.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const test = freshUpstreamTest();
 const root = temporaryFolder();

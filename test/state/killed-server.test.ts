@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { initialize } from '../../serve/stdio/session.ts';
-import { connectStdio } from '../../support/clients.ts';
-import { test } from '../../support/fixtures.ts';
-import { callOf, until } from '../../support/http.ts';
-import { run, start } from '../../support/process.ts';
-import { temporaryFolder } from '../../support/temporary-folder.ts';
+import { initialize } from '../serve/stdio/session.ts';
+import { connectStdio } from '../support/clients.ts';
+import { test } from '../support/fixtures.ts';
+import { callOf, until } from '../support/http.ts';
+import { run, start } from '../support/process.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const folder = join(temporaryFolder(), 'files');
 

@@ -1,12 +1,15 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { setTimeout as wait } from 'node:timers/promises';
 import { buildSync } from 'esbuild';
 import { expect, test } from 'vitest';
-import { FileDatasets } from '../../../src/state/files/file-datasets.ts';
-import { temporaryFolder } from '../../support/temporary-folder.ts';
-import { add } from '../add-items.ts';
+import { folderState } from '../../src/state/folder.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { add } from './add-items.ts';
 
 const folder = temporaryFolder();
 const baseUrl = 'https://api.example.com';
@@ -29,15 +32,15 @@ function startAdding(name: string, limit = ':') {
     child.kill('SIGKILL');
     await closed;
   };
-  return { lines, kill };
+  return { child, lines, kill };
 }
 
-function openHere(limits = {}) {
+function openHere() {
   const warnings: string[] = [];
   const warn = (message: string) => void warnings.push(message);
-  const common = { folder, baseUrl, now: Date.now, elapsed: Date.now, userIdOf: async () => 'u', ...limits };
-  const datasets = new FileDatasets({ ...common, warn });
-  return { warnings, open: () => datasets.of({ tenantId: 't', apiKey: 'k' }) };
+  const common = { folder, baseUrl, apiKey: 'k', ttl: 0, now: Date.now, elapsed: Date.now };
+  const { datasets, turns } = folderState({ ...common, userIdOf: async () => 'u', warn });
+  return { warnings, turns, open: () => datasets.of({ tenantId: 't', apiKey: 'k' }) };
 }
 
 const idsIn = async ({ open }: ReturnType<typeof openHere>) =>
@@ -58,6 +61,7 @@ test('processes that are killed while they append and write the file anew lose n
       return ids;
     }),
   );
+  (await here.turns.take('first', new AbortController().signal))();
   for (const one of [here, openHere()]) {
     const ids = await idsIn(one);
     expect(ids).toEqual(expect.arrayContaining(answered.flat()));
@@ -69,7 +73,7 @@ test('processes that are killed while they append and write the file anew lose n
 });
 
 test('a process that finds the disk full loses nothing that it wrote before, and others go on', async () => {
-  const { lines, kill } = startAdding('full', 'ulimit -f 1000');
+  const { lines, kill } = startAdding('full', 'ulimit -f 2000');
   const written: string[] = [];
   let isFull = false;
   for await (const line of lines) {
@@ -86,4 +90,30 @@ test('a process that finds the disk full loses nothing that it wrote before, and
     expect(await idsIn(one)).toEqual(expect.arrayContaining([...written, 'after']));
     expect(one.warnings).toEqual([]);
   }
+});
+
+test('a process that is suspended while it writes keeps the others out, which say so, and loses nothing to them', async () => {
+  const { child, lines, kill } = startAdding('suspended');
+  const written: string[] = [];
+  lines.on('line', (line) => written.push(JSON.parse(line).id));
+  await once(lines, 'line');
+  const [file = ''] = (await readdir(join(folder, 'accounts'))).filter((name) => name.endsWith('.log'));
+  const lock = join(folder, 'accounts', `${file}.lock`);
+  for (;;) {
+    child.kill('SIGSTOP');
+    await wait(50);
+    if (existsSync(lock)) break;
+    child.kill('SIGCONT');
+    await wait(Math.random() * 20);
+  }
+  const here = openHere();
+  const problem = expect.stringContaining(`${lock} is held by process ${child.pid} of`);
+  const add1 = add(await here.open(), 1, { id: 'beside' });
+  await expect(add1).rejects.toMatchObject({ failure: { kind: 'busy', problem } });
+  const last = written.length;
+  child.kill('SIGCONT');
+  await expect.poll(() => written.length).toBeGreaterThan(last);
+  await kill();
+  for (const one of [here, openHere()])
+    expect(await idsIn(one)).toEqual(expect.arrayContaining([...written, 'beside']));
 });

@@ -1,0 +1,429 @@
+import { randomUUID } from 'node:crypto';
+import { constants } from 'node:fs';
+import { chmod, type FileHandle, lstat, mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { crc32 } from 'node:zlib';
+import * as z from 'zod';
+import { AdLibraryError } from '../../api/errors.ts';
+import { LockHeld, withLock } from '../../lock.ts';
+import type { Store } from '../ports.ts';
+import { parsedLine } from '../record-lines.ts';
+import { MemoryStore, type StoreRecord } from './memory.ts';
+
+export interface FileStoreOptions {
+  path: string;
+  /** The service that the file is about. */
+  baseUrl: string;
+  /** In milliseconds since the epoch. */
+  now: () => number;
+  /** The most bytes of what ends within a day. */
+  maxBytes?: number;
+}
+
+/** What a file says of itself in its first line. The id differs for each file that takes the place of another. */
+const Head = z.object({ format: z.number(), id: z.string(), baseUrl: z.string() });
+const format = 1;
+const maxHeadBytes = 4096;
+
+const chunkBytes = 1024 * 1024;
+/** An answer has 8 MB at most. */
+const maxLineBytes = 64 * 1024 * 1024;
+/** How many bytes beyond those of a file without superseded lines it may have before it is written anew. */
+const slackBytes = 1024 * 1024;
+/** What would live longer stays until it is deleted: it is a person's own, and clocks err. */
+const maxTtlMs = 86_400_000;
+// Windows has neither flag. Without it, opening a pipe would wait for a writer.
+const noLinks = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
+
+interface Job {
+  isWrite: boolean;
+  work(memory: MemoryStore): Promise<unknown>;
+  resolve(reply: never): void;
+  reject(error: unknown): void;
+}
+
+/**
+ * The store in a file: a log of all changes over a store in memory. Any number of processes append to it, one at a time,
+ * each after it has read what others appended. A change is on the disk before the call returns. Half a line was never
+ * acknowledged, because its process was killed or the disk was full: the next process that appends removes it.
+ */
+export class FileStore implements Store {
+  readonly #options: FileStoreOptions;
+  #memory: MemoryStore;
+  /** Changes that are not in the file yet. */
+  #changes: StoreRecord[] = [];
+  /** The id of the file that was read, and the position behind the lines that were read. */
+  #id = '';
+  #end = 0;
+  /** Of the file as it was last seen: while it is equal, there is nothing new. */
+  #stamp = '';
+  #compactAbove = 0;
+  #jobs: Job[] = [];
+  #isRunning = false;
+  #running: Promise<void> | undefined;
+
+  constructor(options: FileStoreOptions) {
+    this.#options = options;
+    this.#memory = this.#emptyMemory();
+  }
+
+  connect = () => this.#run(false, async () => {});
+  read: Store['read'] = (...args) => this.#run(false, (memory) => memory.read(...args));
+  items: Store['items'] = (...args) => this.#run(false, (memory) => memory.items(...args));
+  itemsSince: Store['itemsSince'] = (...args) => this.#run(false, (memory) => memory.itemsSince(...args));
+  swap: Store['swap'] = (key, expected, { ttlMs, ...next }) =>
+    // What is not there need not be removed.
+    this.#run(expected !== '' || next.body !== undefined, (memory) =>
+      memory.swap(key, expected, { ...next, ttlMs: lifetime(ttlMs) }),
+    );
+  putItems: Store['putItems'] = (name, changes, { ttlMs, maxBytes }) =>
+    this.#run(true, (memory) => memory.putItems(name, changes, { ttlMs: lifetime(ttlMs), maxBytes }));
+
+  isTight(): boolean {
+    return false;
+  }
+
+  refuses(): boolean {
+    return false;
+  }
+
+  async close(): Promise<void> {
+    await this.#running;
+  }
+
+  #emptyMemory(): MemoryStore {
+    const { now, maxBytes } = this.#options;
+    const onChange = (record: StoreRecord) => void this.#changes.push(record);
+    return new MemoryStore(now, { onChange, ...(maxBytes !== undefined && { maxBytes }) });
+  }
+
+  #run<Reply>(isWrite: boolean, work: (memory: MemoryStore) => Promise<Reply>): Promise<Reply> {
+    return new Promise((resolve, reject) => {
+      this.#jobs.push({ isWrite, work, resolve, reject });
+      if (!this.#isRunning) this.#running = this.#runAll();
+    });
+  }
+
+  /** One job after the other. Writes that wait together are one append. */
+  async #runAll(): Promise<void> {
+    this.#isRunning = true;
+    for (let [first] = this.#jobs; first !== undefined; [first] = this.#jobs) {
+      const { isWrite } = first;
+      const end = this.#jobs.findIndex((job) => job.isWrite !== isWrite);
+      const jobs = this.#jobs.splice(0, end === -1 ? this.#jobs.length : end);
+      try {
+        const replies = await (isWrite ? this.#write(jobs) : this.#follow().then(() => this.#repliesOf(jobs)));
+        for (const [at, job] of jobs.entries()) job.resolve(replies[at] as never);
+      } catch (cause) {
+        const done = isWrite ? 'written' : 'read';
+        const problem = `${this.#options.path} cannot be ${done}: ${reasonOf(cause).replace(/\.$/, '')}.`;
+        const kind = cause instanceof LockHeld ? 'busy' : 'unavailable';
+        const error = new AdLibraryError({ kind, problem, sent: false }, { cause });
+        for (const job of jobs) job.reject(error);
+      }
+    }
+    this.#isRunning = false;
+  }
+
+  async #repliesOf(jobs: readonly Job[]): Promise<unknown[]> {
+    const replies = [];
+    for (const { work } of jobs) replies.push(await work(this.#memory));
+    return replies;
+  }
+
+  /** Reads what others have appended. */
+  async #follow(): Promise<void> {
+    const found = await lstat(this.#options.path, { bigint: true }).catch(unless('ENOENT'));
+    const stamp = found ? stampOf(found) : '';
+    if (stamp === this.#stamp && stamp !== '') return;
+    const file = found && (await this.#open(constants.O_RDONLY));
+    if (file === undefined) return this.#startOver('');
+    await closing(file, () => this.#read(file));
+    this.#stamp = stamp;
+  }
+
+  async #write(jobs: readonly Job[]): Promise<unknown[]> {
+    const { path, baseUrl } = this.#options;
+    if (this.#end === 0) await ownFolder(dirname(path));
+    return withLock(lockOf(path), async () => {
+      const flags = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT;
+      const file = (await this.#open(flags)) as FileHandle;
+      return closing(file, async () => {
+        await this.#read(file);
+        await file.truncate(this.#end);
+        if (this.#end === 0) {
+          this.#id = randomUUID();
+          await this.#append(file, headLine(this.#id, baseUrl));
+          await syncFolder(path);
+        }
+        const replies = await this.#repliesOf(jobs);
+        const lines = this.#changes.map(lineOf).join('');
+        this.#changes = [];
+        if (lines !== '') await this.#append(file, lines);
+        this.#stamp = stampOf(await file.stat({ bigint: true }));
+        await this.#compact();
+        return replies;
+      }).catch((error) => {
+        // What is in memory may not be in the file.
+        this.#startOver('');
+        throw error;
+      });
+    });
+  }
+
+  async #append(file: FileHandle, lines: string): Promise<void> {
+    const bytes = Buffer.from(lines);
+    await file.appendFile(bytes);
+    await file.datasync();
+    this.#end += bytes.length;
+  }
+
+  /** Writes the file anew when most of its lines are superseded. */
+  async #compact(): Promise<void> {
+    if (this.#end <= Math.max(slackBytes, this.#compactAbove)) return;
+    this.#memory.removeEnded();
+    // A line has a third more bytes than what is in it.
+    if (this.#end <= 3 * this.#memory.bytes + slackBytes) return;
+    // Not at once again, if the disk is full.
+    this.#compactAbove = 2 * this.#end;
+    const { path, baseUrl } = this.#options;
+    const id = randomUUID();
+    let end = 0;
+    const write = async (file: FileHandle) => {
+      const append = async (line: string) => {
+        const bytes = Buffer.from(line);
+        await file.writeFile(bytes);
+        end += bytes.length;
+      };
+      await append(headLine(id, baseUrl));
+      for (const record of this.#memory.records()) await append(lineOf(record));
+    };
+    await replaceFile(path, write).then(
+      () => {
+        [this.#id, this.#end, this.#stamp, this.#compactAbove] = [id, end, '', 0];
+      },
+      () => {},
+    );
+  }
+
+  async #open(flags: number): Promise<FileHandle | undefined> {
+    const file = await open(this.#options.path, flags | noLinks, 0o600).catch(unless('ENOENT'));
+    if (file === undefined || (await file.stat()).isFile()) return file;
+    await file.close();
+    throw new Error('it is not a file');
+  }
+
+  async #read(file: FileHandle): Promise<void> {
+    const { size } = await file.stat();
+    const id = await idOf(file);
+    if (id !== this.#id || size < this.#end) this.#startOver(id);
+    const start = this.#end;
+    let number = 0;
+    for await (const line of linesOf(file, start, size)) {
+      number++;
+      const isHead = this.#end === 0;
+      const record = isHead ? undefined : recordOf(line);
+      if (record) this.#memory.apply(record);
+      else if (!isHead) {
+        if (start === 0) throw new Error(`line ${number} is damaged. Remove that line to lose only what it holds`);
+        // Perhaps an older copy took the place of the file.
+        this.#startOver(id);
+        return this.#read(file);
+      }
+      this.#end += line.length + 1;
+    }
+  }
+
+  #startOver(id: string): void {
+    this.#memory = this.#emptyMemory();
+    this.#changes = [];
+    this.#id = id;
+    this.#end = 0;
+    this.#stamp = '';
+  }
+}
+
+const lockOf = (path: string): string => `${path}.lock`;
+
+const lifetime = (ttlMs: number): number => (ttlMs > maxTtlMs ? Number.POSITIVE_INFINITY : ttlMs);
+
+const stampOf = ({ ino, size, mtimeNs }: { ino: bigint; size: bigint; mtimeNs: bigint }): string =>
+  `${ino} ${size} ${mtimeNs}`;
+
+const headLine = (id: string, baseUrl: string): string => `${JSON.stringify({ format, id, baseUrl })}\n`;
+
+/** Empty for a file without a whole first line. */
+async function idOf(file: FileHandle): Promise<string> {
+  const { bytesRead, buffer } = await file.read(Buffer.alloc(maxHeadBytes), 0, maxHeadBytes, 0);
+  const end = buffer.indexOf(10);
+  if (end === -1 && bytesRead < maxHeadBytes) return '';
+  const head = headIn(buffer.toString('utf8', 0, end));
+  if (head === undefined) throw new Error('line 1 is damaged');
+  if (head.format === format) return head.id;
+  throw new Error(`another version of this program made it (format ${head.format}, not ${format})`);
+}
+
+const headIn = (line: string) => parsedLine(Head, line);
+
+/** The service that a file is about. */
+export async function baseUrlIn(path: string): Promise<string | undefined> {
+  const file = await open(path, constants.O_RDONLY | noLinks);
+  return closing(file, async () => {
+    for await (const line of linesOf(file, 0, Math.min((await file.stat()).size, maxHeadBytes)))
+      return headIn(String(line))?.baseUrl;
+  });
+}
+
+/** Deletes a file. A process that uses it goes on with an empty one. */
+export async function removeFile(path: string): Promise<void> {
+  await withLock(lockOf(path), async () => {
+    for (const file of [path, `${path}.part`]) await rm(file, { force: true });
+  });
+}
+
+/** The lines of a part of a file, without the line feed. Half a line at its end is left out. */
+async function* linesOf(file: FileHandle, start: number, end: number): AsyncGenerator<Buffer> {
+  let parts: Buffer[] = [];
+  let length = 0;
+  for (let position = start; position < end; ) {
+    const size = Math.min(chunkBytes, end - position);
+    const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(size), 0, size, position);
+    if (bytesRead === 0) return;
+    position += bytesRead;
+    const chunk = buffer.subarray(0, bytesRead);
+    let at = 0;
+    for (let feed = chunk.indexOf(10); feed !== -1; feed = chunk.indexOf(10, at)) {
+      parts.push(chunk.subarray(at, feed));
+      yield parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts);
+      [parts, length, at] = [[], 0, feed + 1];
+    }
+    parts.push(chunk.subarray(at));
+    length += chunk.length - at;
+    if (length > maxLineBytes) throw new Error(`it has a line of more than ${maxLineBytes} bytes`);
+  }
+}
+
+/** Of bodies, a line has the lengths, and then all of them in one. */
+const ends = z.number().nullable();
+const DocumentLine = z.object({ key: z.string(), version: z.string(), ends });
+const CollectionLine = z.object({
+  ...{ name: z.string(), epoch: z.string(), seq: z.number(), floor: z.number(), ends },
+  gone: z.record(z.string(), z.number()),
+  items: z.array(z.tuple([z.string(), z.number(), z.number()])),
+});
+
+/** A checksum, the record, and its bodies. JSON has no infinity. */
+function lineOf(record: StoreRecord): string {
+  const [head, bodies] =
+    'key' in record
+      ? [{ key: record.key, version: record.version, ends: record.ends }, [record.body]]
+      : [
+          {
+            ...{ name: record.name, epoch: record.epoch, seq: record.seq, floor: record.floor, gone: record.gone },
+            ...{ ends: record.ends, items: record.items.map(({ id, seq, body }) => [id, seq, body.length]) },
+          },
+          record.items.map(({ body }) => body),
+        ];
+  const text = `${JSON.stringify(head)}\t${Buffer.concat(bodies).toString('base64')}`;
+  return `${sumOf(text)} ${text}\n`;
+}
+
+const sumOf = (text: string | Buffer): string => crc32(text).toString(16).padStart(8, '0');
+
+/** Undefined if the line is damaged. */
+function recordOf(line: Buffer): StoreRecord | undefined {
+  if (line.toString('latin1', 0, 8) !== sumOf(line.subarray(9))) return;
+  const tab = line.indexOf(9);
+  const head = line.toString('utf8', 9, tab);
+  const body = Buffer.from(line.toString('latin1', tab + 1), 'base64');
+  const endless = (time: number | null) => time ?? Number.POSITIVE_INFINITY;
+  const document = parsedLine(DocumentLine, head);
+  if (document) return { ...document, ends: endless(document.ends), body };
+  const collection = parsedLine(CollectionLine, head);
+  let start = 0;
+  const items = collection?.items.map(([id, seq, length]) => {
+    start += length;
+    return { id, seq, body: body.subarray(start - length, start) };
+  });
+  return collection && items && { ...collection, ends: endless(collection.ends), items };
+}
+
+/** Writes a file anew. All of it is on the disk before it has its name. */
+async function replaceFile(path: string, write: (file: FileHandle) => Promise<void>): Promise<void> {
+  const part = `${path}.part`;
+  try {
+    const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | noLinks;
+    const file = await open(part, flags, 0o600);
+    await closing(file, async () => {
+      await write(file);
+      await file.sync();
+    });
+    await rename(part, path);
+  } catch (error) {
+    await rm(part, { force: true });
+    throw error;
+  }
+  await syncFolder(path);
+}
+
+async function closing<Result>(file: FileHandle, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } finally {
+    await file.close();
+  }
+}
+
+/** A folder for its owner alone. */
+async function ownFolder(path: string): Promise<void> {
+  await makeFolder(path);
+  const found = await lstat(path);
+  if (!found.isDirectory()) throw new Error(`${path} is not a folder`);
+  if (process.getuid && found.uid !== process.getuid()) throw new Error(`${path} belongs to another user`);
+  await chmod(path, 0o700);
+}
+
+/** Writes a folder to disk, so that a file has its name after a crash of the machine. Windows cannot do this. */
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(dirname(path), constants.O_RDONLY).catch(() => undefined);
+  await folder?.sync().catch(() => {});
+  await folder?.close();
+}
+
+/**
+ * Makes a folder for this user alone, with the folders above it. One level after the other: `recursive` never ends where
+ * a file system refuses folders by saying that there is none above, as `/proc` does.
+ */
+export async function makeFolder(path: string): Promise<void> {
+  const isThere = async () => (await stat(path).catch(() => undefined))?.isDirectory() === true;
+  if (await isThere()) return;
+  if (dirname(path) !== path) await makeFolder(dirname(path));
+  await mkdir(path, { mode: 0o700 }).catch(async (error) => {
+    if (!(await isThere())) throw error;
+  });
+}
+
+/** A handler for errors that are expected. */
+export const unless =
+  (...codes: readonly string[]) =>
+  (error: NodeJS.ErrnoException): undefined => {
+    if (!codes.includes(error.code ?? '')) throw error;
+  };
+
+const reasons: Record<string, string> = {
+  EEXIST: 'a file is in the way',
+  ENOTDIR: 'a file is in the way',
+  ELOOP: 'a link is in the way',
+  EACCES: 'this server may not write there',
+  EPERM: 'this server may not write there',
+  EROFS: 'this server may not write there',
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the disk is full',
+  EFBIG: 'this server may not write such a large file',
+};
+
+/** Why a file cannot be read or written, as a person reads it. */
+export const reasonOf = (error: unknown): string => {
+  const { code = '', message } = error as NodeJS.ErrnoException;
+  return reasons[code] ?? (message || code);
+};

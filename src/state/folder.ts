@@ -1,0 +1,264 @@
+import { hash, randomUUID } from 'node:crypto';
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { AdLibraryError } from '../api/errors.ts';
+import type { CreditLedger } from '../credits/ledger.ts';
+import { hasEnded, thisProcess } from '../lock.ts';
+import { memoryCursors, sharedCursors } from './cursors.ts';
+import type { Dataset, DatasetCaller, Datasets } from './dataset.ts';
+import { baseUrlIn, FileStore, unless } from './drivers/file.ts';
+import type { State, Store } from './ports.ts';
+import { sharedAnswers } from './store/answers.ts';
+import { StoreDatasets } from './store/datasets.ts';
+import { Documents } from './store/documents.ts';
+import { type Account, sharedWindows, storeLedger } from './store/ledger.ts';
+import { onlyHere } from './store/presence.ts';
+import { Retries, type Shared } from './store/retries.ts';
+import { noSeal } from './store/seal.ts';
+import { type Turns, turnsOver } from './turns.ts';
+
+export interface FolderOptions {
+  /** The folder that a person chose. */
+  folder: string;
+  baseUrl: string;
+  apiKey: string;
+  /** How long answers are cached, in milliseconds. */
+  ttl: number;
+  /** In milliseconds since the epoch. */
+  now: () => number;
+  /** A monotonic clock, in milliseconds. */
+  elapsed: () => number;
+  /** The account of a key; undefined if the service does not say. */
+  userIdOf(caller: DatasetCaller): Promise<string | undefined>;
+  warn(message: string, fields?: Record<string, unknown>): void;
+}
+
+const MB = 1024 * 1024;
+/** Bytes of the answers that a key keeps in a folder, and of work that waits until the folder takes it. */
+const maxAnswerBytes = 64 * MB;
+const maxWaiting = 96 * MB;
+/** How long a paid answer waits until the service is asked again whose key it is, in milliseconds. */
+const askAgainMs = 30_000;
+/** No call lasts longer: a lease that is older belongs to a process that died, even if another one has its number now. */
+const maxLeaseMs = 15 * 60_000;
+const dayMs = 86_400_000;
+
+const fileName = (...parts: string[]): string => `${hash('sha256', parts.join('\n')).slice(0, 32)}.log`;
+
+/** Of an account, a folder has its dataset, labels and watches; of a key, what it answered, its cursors, turns and spending. */
+const accountsFolder = (folder: string): string => join(folder, 'accounts');
+const keysFolder = (folder: string): string => join(folder, 'keys');
+
+/** The state in a person's folder, which any number of processes share. */
+export function folderState(options: FolderOptions): Omit<State, 'ledger'> & {
+  datasets: Datasets;
+  turns: Turns;
+  dailyLedger(): CreditLedger;
+} {
+  const { folder, baseUrl, apiKey, ttl, now, warn } = options;
+  const path = join(keysFolder(folder), fileName(baseUrl, apiKey));
+  const store = new FileStore({ path, baseUrl, now, maxBytes: maxAnswerBytes });
+  const shared = sharedIn(async () => store, options);
+  const { documents, presence, keyOf } = shared;
+  const ownCursorsOf = memoryCursors(now);
+  return {
+    // A person who runs a call again after it was killed wants its answer.
+    answers: sharedAnswers(shared, { ttl, now, sendsAgain: true }),
+    windows: sharedWindows(shared, options.elapsed),
+    cursorsOf: (tenantId) => sharedCursors(shared, tenantId, ownCursorsOf(tenantId)),
+    datasets: new FolderDatasets(options),
+    turns: turnsOver({ ...shared, keyOf: (name) => keyOf(name, 'turn') }),
+    dailyLedger: () =>
+      storeLedger({
+        documents,
+        presence,
+        keyOf: (tenantId) => keyOf(tenantId, 'account'),
+        begin: (account, at) => beginDay(account, at, path),
+        onLost: (error) => warn('what a call cost could not be counted', { file: path, error: String(error) }),
+      }),
+  };
+}
+
+/** Everything above the store, for the processes that use one file. */
+function sharedIn(find: () => Promise<Store>, { now, warn }: Pick<FolderOptions, 'now' | 'warn'>): Shared {
+  const store = storeOf(find);
+  return {
+    store: { ...store, now, isUp: () => true },
+    seal: noSeal,
+    documents: new Documents({
+      ...{ store, seal: noSeal },
+      elapsed: () => performance.now(),
+      wait: (ms) => wait(ms, undefined, { ref: false }),
+    }),
+    presence: {
+      ...onlyHere,
+      id: `${thisProcess()} ${randomUUID()}`,
+      isDead: (owner, at) => hasEnded(owner) || Math.abs(now() - at) > maxLeaseMs,
+    },
+    retries: new Retries(maxWaiting),
+    keyOf: (tenantId, kind, ...parts) =>
+      [tenantId, kind, ...(parts.length > 0 ? [noSeal.name(...parts)] : [])].join(' '),
+    warn,
+  };
+}
+
+/**
+ * A budget opens once for each day (UTC): a day that has begun stays, if the clock goes back a little. Prices are still
+ * known, and what calls in progress hold is still reserved.
+ */
+function beginDay(account: Account, now: number, path: string): void {
+  const dayOf = (time: number) => new Date(time).toISOString().slice(0, 10);
+  const [day, before = ''] = [dayOf(now), account.day];
+  if (before > dayOf(now + dayMs)) {
+    const problem =
+      `By ${path}, calls were counted on ${before}, and the clock of this machine says ${day}: one of the two is wrong. ` +
+      'If the clock is right, delete that file.';
+    throw new AdLibraryError({ kind: 'unavailable', problem, sent: false });
+  }
+  if (day <= before) return;
+  if (before !== '') {
+    Object.assign(account, { spent: 0, uncertain: 0, calls: 0 });
+    for (const [id, { booked }] of Object.entries(account.leases)) if (booked) delete account.leases[id];
+  }
+  account.day = day;
+}
+
+/** Datasets in files, one for each address and account, so that a new key of the same account finds it. */
+class FolderDatasets implements Datasets {
+  readonly #options: FolderOptions;
+  readonly #accounts = new Map<string, AccountFile>();
+
+  constructor(options: FolderOptions) {
+    this.#options = options;
+  }
+
+  async of(caller: DatasetCaller, { toAdd } = { toAdd: false }): Promise<Dataset> {
+    const account = this.#accounts.get(caller.tenantId) ?? new AccountFile(this.#options, caller);
+    this.#accounts.set(caller.tenantId, account);
+    return account.dataset(toAdd);
+  }
+
+  async close(): Promise<void> {
+    for (const account of this.#accounts.values()) await account.close();
+  }
+}
+
+/**
+ * The file of the account that a key belongs to, which the service tells. Until it does, nothing is read, and what was
+ * paid for waits in memory.
+ */
+class AccountFile {
+  readonly #options: FolderOptions;
+  readonly #caller: DatasetCaller;
+  readonly #shared: Shared;
+  readonly #datasets: StoreDatasets;
+  #store: Store | undefined;
+  #asking: Promise<void> | undefined;
+  #askAt = Number.NEGATIVE_INFINITY;
+  #failure: AdLibraryError | undefined;
+
+  constructor(options: FolderOptions, caller: DatasetCaller) {
+    this.#options = options;
+    this.#caller = caller;
+    this.#shared = sharedIn(async () => {
+      if (this.#store) return this.#store;
+      throw this.#failure ?? unknownAccount();
+    }, options);
+    this.#datasets = new StoreDatasets(this.#shared);
+  }
+
+  /** After a failure, each read asks again whose key it is; an addition only after a while, because it takes time. */
+  async dataset(toAdd: boolean): Promise<Dataset> {
+    if (this.#store === undefined && !(toAdd && this.#options.elapsed() < this.#askAt))
+      this.#asking ??= this.#ask().finally(() => {
+        this.#asking = undefined;
+      });
+    await this.#asking;
+    if (!toAdd && this.#failure) throw this.#failure;
+    // What could not be written before.
+    await this.#shared.retries.run();
+    return this.#datasets.of({ tenantId: 'account' });
+  }
+
+  async close(): Promise<void> {
+    await this.dataset(false).catch(() => {});
+    await this.#datasets.close();
+  }
+
+  async #ask(): Promise<void> {
+    const { folder, baseUrl, now, elapsed, userIdOf, warn } = this.#options;
+    try {
+      const userId = await userIdOf(this.#caller);
+      if (userId === undefined) throw unknownAccount();
+      this.#store = new FileStore({ path: join(accountsFolder(folder), fileName(baseUrl, userId)), baseUrl, now });
+      this.#failure = undefined;
+    } catch (error) {
+      const isRejected = error instanceof AdLibraryError && error.failure.kind === 'unauthorized';
+      if (!this.#failure) warn('the dataset cannot be kept in files: the service did not say whose key this is');
+      this.#failure = isRejected ? error : unknownAccount(error);
+      this.#askAt = elapsed() + askAgainMs;
+    }
+  }
+}
+
+const unknownAccount = (cause?: unknown) => {
+  const problem = 'The service did not say whose key this is (whoami), so what is kept in files cannot be read now.';
+  return new AdLibraryError({ kind: 'unavailable', problem, sent: false }, { cause });
+};
+
+/** A store that has to be found first. */
+const storeOf = (find: () => Promise<Store>): Store => ({
+  connect: async () => (await find()).connect(),
+  read: async (...args) => (await find()).read(...args),
+  swap: async (...args) => (await find()).swap(...args),
+  items: async (...args) => (await find()).items(...args),
+  putItems: async (...args) => (await find()).putItems(...args),
+  itemsSince: async (...args) => (await find()).itemsSince(...args),
+  isTight: () => false,
+  refuses: () => false,
+  close: async () => {},
+});
+
+/** A file of a folder, and what is in it. */
+export interface StoredFile {
+  path: string;
+  bytes: number;
+  /** Undefined if the file cannot be read. */
+  baseUrl?: string | undefined;
+  contents?: Record<'ads' | 'pages' | 'gatherings' | 'labels' | 'watches', number>;
+}
+
+/** The accounts and the keys of which a folder keeps something. */
+export async function storedFiles(folder: string): Promise<{ accounts: StoredFile[]; keys: StoredFile[] }> {
+  const accounts = [];
+  for (const file of await filesIn(accountsFolder(folder))) {
+    const { path, baseUrl } = file;
+    const contents = baseUrl === undefined ? undefined : await contentsOf(path, baseUrl).catch(() => undefined);
+    accounts.push({ ...file, ...(contents && { contents }) });
+  }
+  return { accounts, keys: await filesIn(keysFolder(folder)) };
+}
+
+async function filesIn(folder: string): Promise<StoredFile[]> {
+  const names = (await readdir(folder).catch(unless('ENOENT'))) ?? [];
+  const paths = names.filter((name) => /^[\da-f]{32}\.log$/.test(name)).sort();
+  return Promise.all(
+    paths.map(async (name) => {
+      const path = join(folder, name);
+      return { path, bytes: (await stat(path)).size, baseUrl: await baseUrlIn(path).catch(() => undefined) };
+    }),
+  );
+}
+
+async function contentsOf(path: string, baseUrl: string): Promise<StoredFile['contents']> {
+  const store = new FileStore({ path, baseUrl, now: () => 0 });
+  const dataset = await new StoreDatasets(sharedIn(async () => store, { now: () => 0, warn: () => {} })).of({
+    tenantId: 'account',
+  });
+  const [{ ads, pages, gatherings, labels }, watches] = [await dataset.contents(), await dataset.own.read('watch')];
+  return {
+    ...{ ads: ads.length, pages: pages.length, gatherings: gatherings.length },
+    ...{ labels: labels.size, watches: watches.size },
+  };
+}
