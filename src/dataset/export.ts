@@ -1,4 +1,3 @@
-import { stringify } from 'csv-stringify/sync';
 import { invalidRequest } from '../api/errors.ts';
 import { count } from '../present/lists.ts';
 import type { DatasetContents } from '../state/dataset.ts';
@@ -81,7 +80,12 @@ const byteOrderMark = '\ufeff';
 
 /** RFC 4180, and in quotes whatever one of the separators of spreadsheets would cut. */
 const csvOf = (rows: readonly (readonly Cell[])[]): string =>
-  stringify(rows.map(withoutFormulas), { record_delimiter: 'windows', quoted_match: /[;|\t\r\n]/ });
+  rows.map((row) => `${withoutFormulas(row).map(csvCell).join()}\r\n`).join('');
+
+function csvCell(cell: Cell): string {
+  const text = String(cell ?? '');
+  return /[",;|\t\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
+}
 
 /**
  * An apostrophe before what a spreadsheet would run as a formula. With another list separator than ours it sees no
@@ -94,27 +98,33 @@ function withoutFormulas(row: readonly Cell[]): Cell[] {
     if (typeof cell !== 'string') return cell;
     const goesOn = isCallBehind;
     isCallBehind ||= call.test(cell);
-    // Every second part is a line break.
-    const lines = cell.replace(formula, "'").split(/([\r\n])/);
-    return lines.map((line, at) => withoutCells(line, at > 0, goesOn && at === lines.length - 1)).join('');
+    return withoutCells(cell.replace(formula, "'"), goesOn);
   });
   return safe.reverse();
 }
 
-/** @param isBehindBreak a cell may begin where the line does. @param goesOn behind the line something is called */
-function withoutCells(line: string, isBehindBreak: boolean, goesOn: boolean): string {
-  const lastCall = goesOn ? line.length : Math.max(line.lastIndexOf('|'), line.lastIndexOf('('));
-  return line.replace(isBehindBreak ? cellInLaterLine : cellInLine, (before, start: number) => {
+/** @param goesOn behind the text, something is called */
+function withoutCells(text: string, goesOn: boolean): string {
+  let lineEnd = -1;
+  let lastCall = -1;
+  return text.replace(cellInside, (before, start: number) => {
     const sign = start + before.length;
-    const isOfList = '+-'.includes(line.charAt(sign)) && line.charAt(sign + 1) === ' ' && sign > lastCall;
-    return isOfList ? before : `${before}'`;
+    if (!'+-'.includes(text.charAt(sign)) || text.charAt(sign + 1) !== ' ') return `${before}'`;
+    // Once for each line, so that a text of one long line or of many short ones takes the same time.
+    if (sign > lineEnd) {
+      const length = text.slice(sign).search(/[\r\n]|$/);
+      const line = text.slice(sign, sign + length);
+      lineEnd = sign + length;
+      const isOpen = goesOn && lineEnd === text.length;
+      lastCall = isOpen ? lineEnd : sign + Math.max(line.lastIndexOf('|'), line.lastIndexOf('('));
+    }
+    return sign > lastCall ? before : `${before}'`;
   });
 }
 
 const call = /[|(]/;
 const formula = /^(?=[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])/;
-const cellInLine = /[;|\t]"*(?=[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
-const cellInLaterLine = /(?:^|[;|\t])"*(?=[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
+const cellInside = /[;|\t\r\n]"*(?=[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
 
 const jsonLinesOf = (rows: readonly (readonly Cell[])[], columns: readonly string[]): string =>
   rows
