@@ -3,6 +3,7 @@ import { invalidRequest } from '../api/errors.ts';
 import { isNear, nearestFirst } from '../api/nearest.ts';
 import { minute } from '../dataset/gathering-report.ts';
 import { questionText, withoutRepeats } from '../dataset/gatherings.ts';
+import { cleanLabel } from '../dataset/labels.ts';
 import { isoTime } from '../dataset/tables.ts';
 import { questionOf, storeWatch, type Watch, watchesIn } from '../dataset/watches.ts';
 import { dataPerText } from '../present/full-view.ts';
@@ -71,9 +72,9 @@ export const watchAds = defineTool({
   },
 });
 
-/** A name as it is stored: on one line, without invisible characters. */
+/** A name as it is stored. */
 function nameOf(given: string): string {
-  const name = sanitizeLine(given);
+  const name = cleanLabel(given);
   if (name !== '' && name.length <= maxName) return name;
   throw invalidRequest(`name must have 1 to ${maxName} characters that can be seen.`);
 }
@@ -87,7 +88,7 @@ const removeWatch = (own: OwnRecords, given: string): Promise<void> =>
 /** @throws AdLibraryError for names that no watch has */
 export function namedWatches(watches: readonly Watch[], names: readonly string[]): Watch[] {
   const byName = new Map(watches.map((watch) => [watch.name, watch]));
-  return [...new Set(names.map(sanitizeLine))].map((name) => {
+  return [...new Set(names.map(cleanLabel))].map((name) => {
     const watch = byName.get(name);
     if (watch) return watch;
     const [nearest = ''] = nearestFirst(name, [...byName.keys()]);

@@ -106,6 +106,13 @@ test('what was read minutes ago serves as a check, and a check minutes ago is an
   });
 });
 
+test('a name is the same however its letters are written', async ({ server }) => {
+  const args = { filters: { query: 'shoes' }, maxCredits: 10 };
+  for (const name of ['caf\u00e9', 'cafe\u0301']) await server.call('watch_ads', { name, ...args });
+  expect((await server.call('watch_ads', {})).data.watches).toHaveLength(1);
+  expect((await server.call('watch_ads', { name: 'cafe\u0301', remove: true })).data.watches).toEqual([]);
+});
+
 test('a watch of other filters under the same name begins anew; of other limits it does not', async ({
   upstream,
   server,
