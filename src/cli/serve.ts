@@ -2,7 +2,7 @@ import { type App, elapsed as elapsedHere, openApp, version } from '../app.ts';
 import { isLoopback } from '../config/setting-values.ts';
 import type { Config } from '../config/settings.ts';
 import { type CallEvent, createStructuredLog, logCalls, type OnCall } from '../log/log.ts';
-import { createAddressOf, createCallerKeys, createTenantIds, triedHere } from '../serve/http/access.ts';
+import { createAddressOf, createCallerKeys, createPeerOf, createTenantIds, triedHere } from '../serve/http/access.ts';
 import { createHttpApp, type HttpOptions } from '../serve/http/app.ts';
 import { hostInAddress, type Listener, listen } from '../serve/http/server.ts';
 import type { SignIn, SignInOptions } from '../serve/http/sign-in/sign-in.ts';
@@ -75,7 +75,13 @@ export async function serveHttp(
   });
   // Allow the full call timeout before treating the client as stalled.
   const idleMs = config.timeoutMs + 30_000;
-  const listener = await listen(http.fetch, { host, port, idleMs, fastAnswers: true, answers: http.answers });
+  const listener = await listen(http.fetch, {
+    host,
+    port,
+    idleMs,
+    fastAnswers: true,
+    addressOf: createPeerOf(config.trustedProxy),
+  });
   const closeAll = async (deadlineMs: number) => {
     await close({ http, listener, app }, deadlineMs);
     await signIn?.close();
@@ -98,7 +104,7 @@ async function close(
 
 function limitsOf({ demo, callsAtOnce, callsPerKey, callsWaiting }: Config): HttpOptions['limits'] {
   const perKey = demo ? callsAtOnce : callsPerKey;
-  return { atOnce: callsAtOnce, perKey, waiting: callsWaiting, waitingPerKey: Math.ceil(callsWaiting / 8) };
+  return { atOnce: callsAtOnce, perKey, waiting: callsWaiting };
 }
 
 /** The address that callers use; undefined if the system is still to choose the port. */

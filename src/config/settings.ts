@@ -115,7 +115,7 @@ export const settings = named({
     only: 'http',
     read: withDefault(wholeNumber(0, 100_000), 1024),
     value: 'calls',
-    help: 'Maximum tool calls in the queue; one key may hold an eighth of it (http only)',
+    help: 'Maximum tool calls in the queue; where it is full, the newest call of the key with the most waiting is refused (http only)',
   },
   refusalsPerMinute: {
     only: 'http',

@@ -1,5 +1,6 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Answers } from '../answers/answers.ts';
-import { withDeadline } from '../api/abort.ts';
+import { abortedError, withDeadline } from '../api/abort.ts';
 import { type Connection, fingerprint } from '../api/call.ts';
 import { type Api, type ApiAnswer, type Caller, type Credentials, keyOf } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
@@ -30,6 +31,7 @@ import type {
   ToolContext,
   ToolDescription,
 } from '../tools/tool.ts';
+import { Semaphore } from '../workers/semaphore.ts';
 import { readArguments } from './arguments.ts';
 import type { DescribedTool } from './described-tools.ts';
 import { explainError } from './explain-error.ts';
@@ -83,8 +85,8 @@ export interface ToolCall extends Credentials {
   /** The name of the client's program, where the client states it. */
   client?: string | undefined;
   signal: AbortSignal;
-  /** The response that the result is a part of. */
-  answer?: unknown;
+  /** Resolves when the answer has left the process. */
+  sent?: Promise<void> | undefined;
   /** How long the call has waited for its turn, in milliseconds: part of its whole time. */
   waitedMs?: number;
   /** Present if the client asked for progress. */
@@ -134,7 +136,7 @@ async function answered(server: CallingContext, call: ToolCall, { receipts, form
   const input = readArguments(tool.input, call.arguments);
   const signals = [call.signal, server.closing];
   const ms = server.timeoutMs - (call.waitedMs ?? 0);
-  return withDeadline({ signals, ms }, async (signal) => {
+  const run = async (signal: AbortSignal): Promise<Outcome> => {
     const { apiKey, tenantId, connection, onProgress } = call;
     const context = server.callsOf({
       apiKey,
@@ -145,31 +147,39 @@ async function answered(server: CallingContext, call: ToolCall, { receipts, form
       onFailure: receipts.addFailure,
     });
     const [now, began] = [server.now(), server.elapsed()];
-    const made = await runTool(tool, input, {
-      tenantId,
-      now,
-      clock: () => now + server.elapsed() - began,
-      deadline: now + ms,
-      signal,
-      isDemo: server.notice !== undefined,
-      cacheMs: server.cacheMs,
-      isDraining: () => server.draining.aborted || server.closing.aborted,
-      adFilters: tool.severalCalls ? await server.adFilters() : [],
-      resultTokens: form.resultTokens - receiptTokens,
-      toolName,
-      offers: (name) => server.tools.has(name),
-      explain: (thrown) => {
-        const { text, error } = explainError(thrown, toolsForModels(server));
-        return { kind: error.kind, text };
-      },
-      ...(onProgress && { onProgress }),
-      ...context,
-    });
+    const work = async () =>
+      runTool(tool, input, {
+        tenantId,
+        now,
+        clock: () => now + server.elapsed() - began,
+        deadline: now + ms,
+        signal,
+        isDemo: server.notice !== undefined,
+        cacheMs: server.cacheMs,
+        isDraining: () => server.draining.aborted || server.closing.aborted,
+        adFilters: tool.severalCalls ? await server.adFilters() : [],
+        resultTokens: form.resultTokens - receiptTokens,
+        toolName,
+        offers: (name) => server.tools.has(name),
+        explain: (thrown) => {
+          const { text, error } = explainError(thrown, toolsForModels(server));
+          return { kind: error.kind, text };
+        },
+        ...(onProgress && { onProgress }),
+        ...context,
+      });
+    const made = await (tool.isHeavy ? server.heavyTurn(tenantId, signal, work) : work());
     const rendered = form.links ? made : withoutLinks(made);
     const cost = receipts.costOf(tool);
     const result = toolResult({ notice: server.notice, output: form.output }, { tool, rendered }, cost);
     return { result, facts: cost.receipt };
-  });
+  };
+  return withDeadline({ signals, ms }, (signal) =>
+    run(signal).catch((error) => {
+      if (error instanceof AdLibraryError || !signal.aborted) throw error;
+      throw abortedError(signal, tool.operations.length > 0);
+    }),
+  );
 }
 
 const withoutLinks = ({ attached = [], ...rendered }: Rendered): Rendered => ({
@@ -272,6 +282,8 @@ interface CallContextOptions {
 export interface OpenCalls {
   /** The methods of the API for one tool call. */
   callsOf(caller: Caller): CallerContext;
+  /** Does heavy work when it is the tenant's turn. */
+  heavyTurn<Result>(tenantId: string, signal: AbortSignal, work: () => Promise<Result>): Promise<Result>;
   /** The files that a caller exported. */
   exportsOf(caller: Credentials): Exports;
   /** A connection was renewed: its spending counts for longer. */
@@ -284,6 +296,7 @@ export function openCallContexts(options: CallContextOptions): OpenCalls {
   const { apiOf, answers, keys, meter, state, baseUrl, version } = options;
   const adRows = new AdRowReader();
   const sql = new DatasetSqlEngine(adRows);
+  const heavy = new Semaphore({ atOnce: 16, perKey: 1, of: 'reports and batches of labels' });
   return {
     callsOf(caller) {
       const { tenantId, apiKey, connection, signal } = caller;
@@ -306,6 +319,8 @@ export function openCallContexts(options: CallContextOptions): OpenCalls {
         cursors: { sign: (text) => signCursor(apiKey, text), ...state.cursorsOf(tenantId) },
       };
     },
+    // Others have their turn in between, however many wait.
+    heavyTurn: (tenantId, signal, work) => heavy.run(tenantId, signal, () => nextTurn().then(work)),
     exportsOf({ tenantId, apiKey }) {
       const exports = state.exports.of(tenantId);
       const whoami = () => apiOf({ tenantId, apiKey, signal: AbortSignal.timeout(maxWhoamiMs) }).whoami();

@@ -129,6 +129,7 @@ function explanationOf(failure: Failure): (typeof explanations)[ErrorKind] {
   const general = { ...explanations[kind], ...(failure.tooLarge && tooLarge) };
   if (failure.wrongSettings) return wrongSettings;
   if (kind === 'unavailable' && failure.sent === false) return stateAway;
+  if (kind === 'timeout' && failure.sent === false) return outOfTime;
   if (kind === 'usage_limit' && usageLimit?.isLimitReached === false) return tightWindow;
   if (kind === 'credit_budget' && maxCredits !== undefined) return { ...general, ...overMaxCredits };
   if (kind === 'credit_budget')
@@ -150,6 +151,11 @@ const stateAway = {
   retry: 'now' as const,
   happened: 'This server could not use its stored data.',
   next: 'Try again in a minute. If it keeps failing, the problem is on the side of this server; its log says more.',
+};
+const outOfTime = {
+  retry: 'now' as const,
+  happened: 'The time for the call was over before it was done.',
+  next: 'If it happens again, ask for less or try later.',
 };
 const tooLarge = {
   happened: 'The service sent an answer that is too large to be read.',

@@ -10,6 +10,9 @@ export interface Message {
 export const isMessage = (value: unknown): value is Message =>
   typeof value === 'object' && value !== null && 'method' in value && typeof value.method === 'string';
 
+/** The id of a request (JSON-RPC 2.0; MCP allows no null). */
+export const isId = (id: unknown): id is string | number => typeof id === 'string' || typeof id === 'number';
+
 export const isCancelNotice = ({ method, id }: Message): boolean =>
   method === 'notifications/cancelled' && id === undefined;
 

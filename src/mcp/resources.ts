@@ -16,14 +16,15 @@ export interface ListedResource {
 export interface ResourceRead extends Credentials {
   uri: string;
   signal: AbortSignal;
-  answer?: unknown;
+  /** Resolves when the answer has left the process. */
+  sent?: Promise<void> | undefined;
   /** The two SDKs have different error classes. */
   errors: Record<'notFound' | 'refused', (problem: string) => Error>;
 }
 
 export interface FoundResource {
-  /** Bytes of memory that an answer with the resource takes. */
-  memory: number;
+  /** Whether few of its kind may be in memory at once. */
+  isLarge?: boolean;
   contents(): Promise<ResourceContents>;
 }
 
@@ -42,12 +43,12 @@ export const listedFile = ({ uri, name, mimeType, bytes }: ExportedFile): Listed
 });
 
 export const skillFile: FoundResource = {
-  memory: 6 * skill.text.length,
   contents: async () => ({ contents: [{ uri: skill.entry.uri, mimeType: 'text/markdown', text: skill.text }] }),
 };
 
 /** Larger files would choke a host, because a host asks for a whole file. */
 const maxFileBytes = 16 * 1024 * 1024;
+const largeFileBytes = 256 * 1024;
 
 export async function findExport(
   exports: Exports,
@@ -67,9 +68,7 @@ export async function findExport(
   // Quotes and line breaks take two bytes in JSON.
   const maxBytes = 2 * bytes;
   return {
-    // While the answer is made, memory holds its text and its JSON, at two bytes a character, and the bytes that are
-    // sent.
-    memory: 6 * bytes,
+    isLarge: bytes > largeFileBytes,
     async contents() {
       const content = await file.content().catch((error) => {
         throw error instanceof AdLibraryError ? notFound(error.message) : error;

@@ -20,7 +20,7 @@ import type { Catalog, Session } from './served.ts';
 /** Serves the catalogue to one client with the SDK that speaks revisions up to 2025-11-25. */
 export function bindV1(catalog: Catalog, session: Session): Server {
   const { serverInfo, capabilities, instructions } = catalog;
-  const { apiKey, tenantId, connection, answerOf } = session;
+  const { apiKey, tenantId, connection, sentOf } = session;
   const server = new Server(serverInfo, { capabilities, instructions, jsonSchemaValidator: noValidator });
   server.setRequestHandler(ListToolsRequestSchema, async () => ({
     tools: await catalog.tools(server.getClientVersion()?.name),
@@ -30,9 +30,9 @@ export function bindV1(catalog: Catalog, session: Session): Server {
       sendNotification({ method: 'notifications/progress', params: { ...progress } }),
     );
     const { name, arguments: args } = params;
-    const answer = answerOf?.(requestId);
+    const sent = sentOf?.(requestId);
     const client = server.getClientVersion()?.name;
-    const caller = { apiKey, tenantId, connection, client, signal, answer, onProgress: reporter?.report };
+    const caller = { apiKey, tenantId, connection, client, signal, sent, onProgress: reporter?.report };
     return catalog.callTool({ name, arguments: args, ...caller }).finally(() => reporter?.end());
   });
   server.setRequestHandler(ListPromptsRequestSchema, () => ({ prompts: catalog.prompts }));
@@ -52,7 +52,7 @@ export function bindV1(catalog: Catalog, session: Session): Server {
       notFound: (problem: string) => new McpError(resourceNotFound, problem),
       refused: (problem: string) => new McpError(refusedRead, problem),
     };
-    return catalog.readResource({ apiKey, tenantId, uri, signal, answer: answerOf?.(requestId), errors });
+    return catalog.readResource({ apiKey, tenantId, uri, signal, sent: sentOf?.(requestId), errors });
   });
   return server;
 }

@@ -16,7 +16,7 @@ const cacheHints = { 'tools/list': listHint, 'prompts/list': listHint, 'server/d
 /** Serves the catalogue to one client with the SDK that speaks revision 2026-07-28. */
 export function bindV2(catalog: Catalog, session: Session): Server {
   const { serverInfo, capabilities, instructions } = catalog;
-  const { apiKey, tenantId, connection, answerOf } = session;
+  const { apiKey, tenantId, connection, sentOf } = session;
   const server = new Server(serverInfo, { capabilities, instructions, cacheHints });
   server.setRequestHandler('tools/list', async () => ({
     tools: await catalog.tools(server.getClientVersion()?.name),
@@ -27,9 +27,9 @@ export function bindV2(catalog: Catalog, session: Session): Server {
       mcpReq.notify({ method: 'notifications/progress', params: { ...progress } }),
     );
     const { name, arguments: args } = params;
-    const answer = answerOf?.(id);
+    const sent = sentOf?.(id);
     const client = server.getClientVersion()?.name;
-    const caller = { apiKey, tenantId, connection, client, signal, answer, onProgress: reporter?.report };
+    const caller = { apiKey, tenantId, connection, client, signal, sent, onProgress: reporter?.report };
     return catalog.callTool({ name, arguments: args, ...caller }).finally(() => reporter?.end());
   });
   server.setRequestHandler('prompts/list', () => ({ prompts: catalog.prompts }));
@@ -53,7 +53,7 @@ export function bindV2(catalog: Catalog, session: Session): Server {
       notFound: (problem: string) => new ResourceNotFoundError(uri, problem),
       refused: (problem: string) => new ProtocolError(refusedRead, problem),
     };
-    return catalog.readResource({ apiKey, tenantId, uri, signal, answer: answerOf?.(id), errors });
+    return catalog.readResource({ apiKey, tenantId, uri, signal, sent: sentOf?.(id), errors });
   });
   return server;
 }

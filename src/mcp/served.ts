@@ -61,10 +61,10 @@ export interface Catalog {
   readResource(read: ResourceRead): Promise<ResourceContents>;
 }
 
-/** Who sends the requests that one SDK server answers, and the response that each answer is a part of. */
+/** Who sends the requests that one SDK server answers. */
 export interface Session extends Credentials {
-  /** The same for requests that are answered together. */
-  answerOf?(requestId: unknown): unknown;
+  /** Resolves when the answer to a request has left the process. */
+  sentOf?(requestId: unknown): Promise<void>;
 }
 
 export interface CatalogOptions {
@@ -90,7 +90,7 @@ export function createCatalog({ server, version, openCalls, askForFilters }: Cat
     if (skills.some(({ uri }) => uri === read.uri)) return skillFile;
     if (!showsBoard || read.uri !== boardUri) return findExport((await opened()).exportsOf(read), read);
     const board = await readBoard();
-    return { memory: 6 * JSON.stringify(board).length, contents: async () => board };
+    return { contents: async () => board };
   };
   // Loaded with the first call: every session starts with a list of tools, and some end there.
   let opening: Promise<OpenCalls & { callTool: Catalog['callTool'] }> | undefined;

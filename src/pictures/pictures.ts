@@ -1,7 +1,8 @@
 import { raceAbort, withDeadline } from '../api/abort.ts';
 import type { Chart } from '../charts/chart.ts';
 import { TenantCache } from '../state/tenant-cache.ts';
-import { TenantTurns, WorkerLate, WorkerPool } from '../workers/pool.ts';
+import { WorkerLate, WorkerPool } from '../workers/pool.ts';
+import { Semaphore } from '../workers/semaphore.ts';
 import {
   type Fetched,
   type FetchLimits,
@@ -76,6 +77,9 @@ const defaults: PictureLimits = {
   cachedMs: 15 * 60_000,
 };
 
+/** Each call waits with as many pictures as it shows, a report with 240. */
+const maxPicturesWaiting = 4096;
+
 export interface PictureOptions {
   hosts: MediaHosts;
   own?: OwnPictures | undefined;
@@ -102,13 +106,13 @@ export function openPictures(options: PictureOptions): OpenPictures {
     return opened;
   };
   const { maxWorkers, idleMs } = limits;
-  const workers: DrawingPool = new WorkerPool({ worker, maxWorkers, idleMs, maxWaiting: 1000, of: 'pictures' });
+  const workers: DrawingPool = new WorkerPool({ worker, maxWorkers, idleMs, of: 'pictures' });
   const parts: PictureParts = {
     fetch: (address, signal) => fetchPicture(address, { hosts, agent, own, userAgent, limits }, signal),
-    fetches: new TenantTurns({
-      maxRunning: limits.maxFetches,
-      perTenant: limits.maxFetchesPerTenant,
-      maxWaiting: 1000,
+    fetches: new Semaphore({
+      atOnce: limits.maxFetches,
+      perKey: limits.maxFetchesPerTenant,
+      maxWaiting: maxPicturesWaiting,
       of: 'pictures',
     }),
     inFlight: new Map(),
@@ -134,7 +138,7 @@ export function openPictures(options: PictureOptions): OpenPictures {
 interface PictureParts {
   fetch(address: string, signal: AbortSignal): Promise<Fetched>;
   /** A turn lasts until the bytes of the picture are released, so that few wait in memory for a decoder. */
-  fetches: TenantTurns;
+  fetches: Semaphore;
   inFlight: Map<string, InFlight>;
   draw(
     request: DrawRequest,
@@ -262,8 +266,7 @@ export class Pictures {
   async #decode(address: string, side: number, signal: AbortSignal): Promise<Decoded> {
     const { fetches, fetch, draw } = this.#parts;
     const tenantId = this.#tenantId;
-    const end = await fetches.take(tenantId, signal);
-    try {
+    return fetches.run(tenantId, signal, async () => {
       const fetched = await fetch(address, signal);
       if ('reason' in fetched) return { ...fetched, isUnread: true };
       const { bytes } = fetched;
@@ -272,9 +275,7 @@ export class Pictures {
       const { format } = header;
       const drawn = await draw({ type: 'thumbnail', format, bytes, side }, tenantId, signal);
       return 'failed' in drawn ? { reason: failures[drawn.failed] } : { bytes, format, jpeg: drawn.jpeg };
-    } finally {
-      end();
-    }
+    });
   }
 }
 

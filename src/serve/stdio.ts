@@ -1,4 +1,4 @@
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as after, setImmediate as nextTurn } from 'node:timers/promises';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
@@ -9,6 +9,7 @@ import type { Log, OnCall } from '../log/log.ts';
 import {
   checkRequest,
   isCancelNotice,
+  isId,
   isLatestRevision,
   isMessage,
   type RequestSchemas,
@@ -16,7 +17,7 @@ import {
 } from '../mcp/protocol.ts';
 import { bindV1, requestsV1 } from '../mcp/sdk-v1.ts';
 import type { Catalog } from '../mcp/served.ts';
-import { AnswerMemory, limitWork, type WorkLimits } from './limits.ts';
+import { limitWork, type WorkLimits } from './limits.ts';
 
 interface StdioOptions {
   catalog: Catalog;
@@ -35,10 +36,7 @@ interface StdioOptions {
 }
 
 /** A host makes a few calls at once; one that makes more is stuck in a loop. */
-const limits: WorkLimits = { atOnce: 32, perKey: 32, waiting: 256, waitingPerKey: 256 };
-/** Bytes of answers that are being made or are not read yet, and of the result of a call. */
-const answerBytes = 96 * 1024 * 1024;
-const resultBytes = 256 * 1024;
+const limits: WorkLimits = { atOnce: 32, perKey: 32, waiting: 256 };
 
 /**
  * Serves one client over a pair of streams until its input ends or the process is asked to stop: one JSON-RPC message a
@@ -51,8 +49,7 @@ const resultBytes = 256 * 1024;
  */
 export async function serveStdio(options: StdioOptions): Promise<void> {
   const { catalog, credentials, log, stdin, stdout, stopRequested, drainMs } = options;
-  const answers = new AnswerMemory<unknown>({ maxBytes: answerBytes, maxPerTenant: answerBytes });
-  const calls = limitWork(catalog, { limits, answers, resultBytes, now: options.now, onCall: options.onCall });
+  const calls = limitWork(catalog, { limits, now: options.now, onCall: options.onCall });
   // Once the reader has gone, every write fails; without a listener, that would end the process.
   const outputClosed = new Promise<void>((resolve) => {
     for (const end of ['close', 'error']) stdout.on(end, () => resolve());
@@ -60,11 +57,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
   // Bytes take less room than a text that waits to be read.
   const send: Session['send'] = (message) =>
     new Promise((resolve) => stdout.write(Buffer.from(`${JSON.stringify(message)}\n`), () => resolve()));
-  const revisions = openRevisions(calls.catalog, {
-    credentials: { ...credentials, answerOf: (id) => id },
-    answers,
-    send,
-  });
+  const revisions = openRevisions(calls.catalog, { credentials, send });
   const readAll = async () => {
     for await (const line of linesOf(stdin)) {
       const read = messageIn(line);
@@ -88,8 +81,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
 }
 
 interface Session {
-  credentials: Credentials & { answerOf(id: unknown): unknown };
-  answers: AnswerMemory<unknown>;
+  credentials: Credentials;
   /** Writes to the one stream that all revisions share; resolves when the line has left the process. */
   send(message: JSONRPCMessage | ErrorMessage): Promise<void>;
 }
@@ -111,12 +103,14 @@ function openRevisions(catalog: Catalog, session: Session) {
       import('@modelcontextprotocol/server/stdio'),
     ]);
     const transport = openTransport(session, requestsV2);
-    serveStdio(() => bindV2(catalog, credentials), { transport, legacy: 'reject' });
+    const { sentOf } = transport;
+    serveStdio(() => bindV2(catalog, { sentOf, ...credentials }), { transport, legacy: 'reject' });
     return transport;
   };
   const openEarlier = async () => {
     const transport = openTransport(session, requestsV1);
-    await bindV1(catalog, credentials).connect(transport);
+    const { sentOf } = transport;
+    await bindV1(catalog, { sentOf, ...credentials }).connect(transport);
     return transport;
   };
   const transportFor = async (message: JSONRPCMessage): Promise<RevisionTransport> => {
@@ -153,27 +147,32 @@ interface RevisionTransport extends Transport {
   receive(message: JSONRPCMessage): void;
   /** Resolves when no request waits for its response. */
   answered(): Promise<void>;
+  /** Resolves when the response to the request with this id has left the process. */
+  sentOf(id: unknown): Promise<void>;
 }
 
-function openTransport({ answers, send: write }: Session, schemas: RequestSchemas): RevisionTransport {
+function openTransport({ send: write }: Session, schemas: RequestSchemas): RevisionTransport {
   /** Ids of requests that wait for their responses. */
   const unanswered = new Set<unknown>();
+  const sent = new EventEmitter();
+  sent.setMaxListeners(0);
   let resolveAnswered = () => {};
   const end = (id: unknown) => {
     unanswered.delete(id);
     if (unanswered.size === 0) resolveAnswered();
   };
   const send = async (message: JSONRPCMessage) => {
-    const sent = write(message);
-    if ('method' in message) return sent;
+    const written = write(message);
+    if ('method' in message) return written;
     end(message.id);
-    await sent;
-    answers.left(message.id);
+    await written;
+    sent.emit(nameOf(message.id));
   };
   const transport: RevisionTransport = {
     start: async () => {},
     close: async () => transport.onclose?.(),
     send,
+    sentOf: (id) => new Promise((resolve) => sent.once(nameOf(id), resolve)),
     answered: () =>
       new Promise((resolve) => {
         resolveAnswered = resolve;
@@ -192,6 +191,9 @@ function openTransport({ answers, send: write }: Session, schemas: RequestSchema
   };
   return transport;
 }
+
+/** `error` is no name of an id, for an event with that name would throw. */
+const nameOf = (id: unknown) => JSON.stringify(id);
 
 /** Maximum bytes of one message. Arguments are ids and filters, so no real call comes near it. */
 const maxMessage = 10 * 1024 * 1024;
@@ -242,8 +244,9 @@ function messageIn(line: string | undefined): { message: JSONRPCMessage } | Omit
   if (line === undefined) return refused(-32_700, `A message may hold ${maxMessage / 1024 / 1024} MB at most.`);
   if (value === undefined) return refused(-32_700, 'Parse error: a line is one JSON value.');
   const { jsonrpc, id, method, ...rest }: Record<string, unknown> = Object(value);
-  if (jsonrpc === '2.0' && (typeof method === 'string' || 'result' in rest || 'error' in rest))
-    return { message: value as JSONRPCMessage };
-  const known = typeof id === 'string' || typeof id === 'number' ? id : null;
-  return refused(-32_600, 'Invalid request: a line is one JSON-RPC 2.0 message.', known);
+  const known = isId(id) ? id : null;
+  if (jsonrpc !== '2.0' || (typeof method !== 'string' && !('result' in rest) && !('error' in rest)))
+    return refused(-32_600, 'Invalid request: a line is one JSON-RPC 2.0 message.', known);
+  if (id !== undefined && known === null) return refused(-32_600, 'Invalid request: an id is a string or a number.');
+  return { message: value as JSONRPCMessage };
 }

@@ -28,6 +28,7 @@ export const labelAds = defineTool({
   }),
   operations: [],
   keepsRecords: true,
+  isHeavy: true,
   input: z.strictObject({
     labels: z
       .array(
@@ -43,9 +44,10 @@ export const labelAds = defineTool({
   }),
   output: z.looseObject({ labelled: z.number(), unknown: z.array(z.string()), note: z.string().optional() }),
   async run({ labels, remove = false }, { dataset, now }) {
-    const { own, contents } = await dataset();
-    const { ads } = await contents();
-    const known = new Set(ads.map(({ id }) => idKey(id)));
+    const { own, item } = await dataset();
+    const ids = [...new Set(labels.map(({ adId }) => adId))];
+    const found = await Promise.all(ids.map(async (id) => ((await item('ads', id)) ? [idKey(id)] : [])));
+    const known = new Set(found.flat());
     const wanted = new Map(labels.map((one) => [labelId(one.adId, one.label), one]));
     const { labelled, changed } = await own.update('label', (kept) => {
       const chosen = [...wanted].filter(([id, { adId }]) => (remove ? kept.has(id) : known.has(idKey(adId))));
@@ -60,7 +62,7 @@ export const labelAds = defineTool({
     return {
       labelled,
       ads: changed.size,
-      unknown: [...new Set(labels.map(({ adId }) => adId).filter(isUnknown))],
+      unknown: ids.filter(isUnknown),
       ...(!own.isLasting && !remove && { note: endsWithProcess }),
     };
   },

@@ -63,6 +63,8 @@ export interface ToolDescription {
   keepsRecords?: true;
   /** The tool reports progress to clients that ask for it. */
   reportsProgress?: true;
+  /** A call takes the thread that serves everybody more than a few milliseconds: each caller has one at a time. */
+  isHeavy?: true;
   /** Hosts that can draw views show its results on the board. */
   showsBoard?: true;
   /** Only the board calls the tool: the result holds its data in `_meta` alone. */

@@ -46,6 +46,7 @@ export const writeReport = defineListTool({
     ],
   }),
   operations: [],
+  isHeavy: true,
   input: z.strictObject({
     title: z.string().min(1).max(200),
     sections: z.array(Section).min(1).max(20),

@@ -75,8 +75,8 @@ export function writtenRequest(body: object, headers = goodHeaders()): string {
 }
 
 /** A bare socket, for requests that no client would send. */
-export function bareSocket(port: number) {
-  const socket: Socket = connect(port, '127.0.0.1');
+export function bareSocket(port: number, localAddress?: string) {
+  const socket: Socket = connect({ port, host: '127.0.0.1', ...(localAddress && { localAddress }) });
   socket.on('error', () => {});
   let received = '';
   socket.setEncoding('utf8').on('data', (text: string) => {

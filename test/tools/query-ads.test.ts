@@ -60,4 +60,14 @@ describe('query_ads', () => {
     expect(row).not.toContain('](http');
     expect(data.columns).toHaveLength(1);
   });
+
+  upstreamTest('out of time is a timeout, and busy for a statement that only waited', async ({ start }) => {
+    const server = await start({ timeoutMs: 1000 });
+    // One step of the engine that cannot be interrupted.
+    const sql = "SELECT instr(zeroblob(900000), cast(zeroblob(450000) || x'01' AS blob))";
+    const both = await Promise.all([1, 2].map(() => server.call('query_ads', { sql })));
+    expect(both.map(({ error }) => error?.kind)).toEqual(['timeout', 'busy']);
+    for (const { text } of both) expect(text).toContain('Nothing was sent, nothing was charged.');
+    expect(server.logged.join()).not.toContain('a tool failed');
+  });
 });

@@ -1,5 +1,6 @@
 import { AdLibraryError, invalidRequest } from '../../api/errors.ts';
-import { type PooledWorker, TenantTurns, WorkerDied, WorkerLate, WorkerPool } from '../../workers/pool.ts';
+import { type PooledWorker, WorkerDied, WorkerLate, WorkerPool } from '../../workers/pool.ts';
+import { Semaphore } from '../../workers/semaphore.ts';
 import { type Cell, columnsOf, type Row, type TableName } from '../tables.ts';
 import {
   type Batch,
@@ -41,10 +42,8 @@ export interface SqlExport {
 }
 
 export interface SqlPoolOptions {
-  /** Workers for statements, each with the tables of one tenant, and as many again for exports; this many compute at once. */
+  /** Workers for statements, each with the tables of one tenant, and half as many for exports; this many compute at once. */
   maxWorkers?: number;
-  /** Statements that may wait for one. */
-  maxWaiting?: number;
   limits?: Partial<StatementLimits>;
   /** How long after its time a statement that cannot be interrupted is left before its worker is ended. */
   graceMs?: number;
@@ -75,14 +74,14 @@ export class SqlPool {
   readonly #graceMs: number;
   readonly #workers: WorkerPool<SqlCall, Reply, Tables>;
   /** Exports in progress, each with a worker of its own. */
-  readonly #exports: TenantTurns;
+  readonly #exports: Semaphore;
 
-  constructor({ maxWorkers = 2, maxWaiting = 16, limits, graceMs = 400, idleMs = 120_000 }: SqlPoolOptions = {}) {
+  constructor({ maxWorkers = 4, limits, graceMs = 400, idleMs = 120_000 }: SqlPoolOptions = {}) {
     this.#limits = { ...statementLimits, ...limits };
     this.#graceMs = graceMs;
     const workerData = { limits: this.#limits };
-    this.#workers = new WorkerPool({ worker, workerData, maxWorkers, maxWaiting, of: 'statements', idleMs });
-    this.#exports = new TenantTurns({ maxRunning: maxWorkers, perTenant: 1, maxWaiting, of: 'exports' });
+    this.#workers = new WorkerPool({ worker, workerData, maxWorkers, of: 'statements', idleMs });
+    this.#exports = new Semaphore({ atOnce: Math.ceil(maxWorkers / 2), perKey: 1, of: 'exports' });
   }
 
   /** @throws AdLibraryError that says what was wrong and what to do; the signal's reason when that aborts. */

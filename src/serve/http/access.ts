@@ -63,6 +63,12 @@ export function validateHost(names: Names, { addresses = false } = {}): Middlewa
   };
 }
 
+/** What only operators may ask for is not there under the name that people reach this server by. */
+export const notUnder =
+  (publicHost: string | undefined): MiddlewareHandler =>
+  async ({ req, notFound }, next) =>
+    publicHost !== undefined && validateHostHeader(req.header('host'), [publicHost]).ok ? notFound() : next();
+
 /** The same for a handler without middleware: requests must be addressed to one of these names, or to loopback. */
 export function onlyForHosts(names: readonly string[], fetch: (request: Request) => Promise<Response>) {
   const hosts = [...names, ...localhostAllowedHostnames()];
@@ -91,18 +97,27 @@ interface Network {
   family: 'ipv4' | 'ipv6';
 }
 
-/**
- * @param proxy that is believed: the last entry of its `X-Forwarded-For` is the address of the caller
- */
-export function createAddressOf(proxy: Network | undefined): AddressOf {
+/** The address of a connection as it is counted; undefined for the proxy, behind which anybody may be. */
+export function createPeerOf(proxy: Network | undefined): (remote: string | undefined) => string | undefined {
   const proxies = new BlockList();
   if (proxy) proxies.addSubnet(proxy.address, proxy.prefix, proxy.family);
   const isProxy = (address: string) =>
     proxy !== undefined && address !== '' && proxies.check(address, isIP(address) === 4 ? 'ipv4' : 'ipv6');
+  return (remote) => {
+    const address = plainAddress(remote);
+    return isProxy(address) ? undefined : networkOf(address);
+  };
+}
+
+/**
+ * @param proxy that is believed: the last entry of its `X-Forwarded-For` is the address of the caller
+ */
+export function createAddressOf(proxy: Network | undefined): AddressOf {
+  const peerOf = createPeerOf(proxy);
   return (context) => {
-    const remote = plainAddress(getConnInfo(context).remote.address);
-    if (!isProxy(remote)) return networkOf(remote);
-    return networkOf(plainAddress(context.req.header('x-forwarded-for')?.split(',').at(-1)) || remote);
+    const { address } = getConnInfo(context).remote;
+    const forwarded = () => plainAddress(context.req.header('x-forwarded-for')?.split(',').at(-1));
+    return peerOf(address) ?? networkOf(forwarded() || plainAddress(address));
   };
 }
 
@@ -318,7 +333,7 @@ async function signedIn(given: string, tokens: AccessTokens | undefined) {
 /** Whether a key stands in the address of a request. */
 export function hasKeyIn({ req }: Context): boolean {
   const query = Object.entries(req.query()).flat();
-  return query.some((part) => part === 'access_token' || /svc_[a-z]+_/i.test(part));
+  return query.some((part) => ['access_token', 'api_key'].includes(part) || /svc_[a-z]+_/i.test(part));
 }
 
 function unauthorized(context: Context, tokens: AccessTokens | undefined) {

@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { HttpBindings } from '@hono/node-server';
 import { isJsonContentType, readRequestBody } from '@modelcontextprotocol/server';
@@ -8,13 +7,15 @@ import { endOfString, parseJson } from '../../api/json.ts';
 import type { Log, OnCall } from '../../log/log.ts';
 import { isMessage, isWork, withoutNulls } from '../../mcp/protocol.ts';
 import type { Catalog } from '../../mcp/served.ts';
-import { type AnswerMemory, limitWork, Places, type WorkLimits } from '../limits.ts';
+import { Semaphore } from '../../workers/semaphore.ts';
+import { limitWork, type WorkLimits } from '../limits.ts';
 import {
   type AddressOf,
   type AllowedNames,
   type Authenticated,
   type CallerKeys,
   corsFor,
+  notUnder,
   originsOf,
   refuse,
   requireApiKey,
@@ -24,7 +25,6 @@ import {
 } from './access.ts';
 import { serveAllRevisions } from './mcp.ts';
 import type { Metrics } from './metrics.ts';
-import { createAnswers, maxAnswerBytes } from './server.ts';
 import type { SignIn } from './sign-in/sign-in.ts';
 
 export interface HttpOptions {
@@ -59,8 +59,6 @@ interface Replicas {
 }
 
 interface HttpApp {
-  /** The memory that answers take. */
-  answers: AnswerMemory<ServerResponse>;
   fetch: Hono<Authenticated>['fetch'];
   /** Refuses new requests; resolves when no call is running or waiting. */
   drain(): Promise<void>;
@@ -74,14 +72,12 @@ export function createHttpApp(options: HttpOptions): HttpApp {
   const { catalog, log, metrics, callers, pictures, replicas } = options;
   const signIn = 'keys' in callers ? callers.signIn : undefined;
   const allowed = { ...options.allowed, publicHost: signIn?.host };
-  // In a demo all callers are one.
-  const maxPerKey = 'demo' in callers ? maxAnswerBytes : (3 * maxAnswerBytes) / 4;
-  const answers = createAnswers(maxAnswerBytes, maxPerKey);
-  // Half of the room is left for unread answers and for files, however many calls are allowed at once.
-  const { atOnce, perKey } = options.limits;
-  const resultBytes = Math.min(maxResultBytes, maxAnswerBytes / atOnce / 2, maxPerKey / perKey / 2);
-  const lists = new Places(listsAtOnce);
-  const calls = limitWork(catalog, { ...options, answers, resultBytes });
+  // Those who wait are as many as there are connections.
+  const waiting = { maxWaiting: Number.POSITIVE_INFINITY };
+  // Requests that need no work are answered for any key, and a small one may ask for a long answer.
+  const lists = new Semaphore({ atOnce: 8, of: 'lists', ...waiting });
+  const largeBodies = new Semaphore({ atOnce: 8, perKey: 2, of: 'requests', ...waiting });
+  const calls = limitWork(catalog, options);
   const serve = serveAllRevisions(calls.catalog, (error) => log.debug('refused', { error: error.message }));
   let isDraining = false;
   const refuseWhenDraining: MiddlewareHandler = async (context, next) => {
@@ -103,7 +99,7 @@ export function createHttpApp(options: HttpOptions): HttpApp {
   if (metrics) {
     metrics.show(() => calls.counts());
     if (replicas) metrics.showState(replicas.isUp);
-    app.get('/metrics', validate, metrics.page);
+    app.get('/metrics', notUnder(signIn?.host), validate, metrics.page);
     app.use('/mcp', metrics.answers);
   }
   if (pictures) app.get('/media/*', validate, refuseWhenDraining, ({ req }) => pictures(new Request(req.url)));
@@ -112,19 +108,21 @@ export function createHttpApp(options: HttpOptions): HttpApp {
   if (origins.length > 0) app.use('/mcp', corsFor(origins));
   if ('keys' in callers) app.post('/mcp', requireApiKey(callers.tenantIdOf, signIn));
   app.post('/mcp', async (context) => {
-    const body = await readJson(context);
+    const admitted = await admit(context, callers);
+    if (admitted instanceof Response) return admitted;
+    const { credentials, address, isKnown } = admitted;
+    const whenFree = (read: () => Promise<string>) => largeBodies.run(credentials.tenantId, undefined, read);
+    const body = await readJson(context, isKnown ? whenFree : undefined);
     if (body instanceof Response) return body;
-    const credentials = 'demo' in callers ? callers.demo : context.get('credentials');
-    const answer = (context.env as HttpBindings).outgoing;
-    const answered = () => serve({ request: context.req.raw, body: body.value, credentials, answer });
-    if (!isMessage(body.value) || !isWork(body.value)) return lists.with(undefined, () => nextTurn().then(answered));
-    const refused = 'demo' in callers ? undefined : await tooManyKeys(context, callers);
-    return refused ?? answered();
+    const { outgoing } = context.env as HttpBindings;
+    const sent = new Promise<void>((resolve) => outgoing.once('close', resolve));
+    const answered = () => serve({ request: context.req.raw, body: body.value, credentials, sent });
+    if (isMessage(body.value) && isWork(body.value)) return answered();
+    return lists.run(address, undefined, () => nextTurn().then(answered));
   });
   if (signIn) app.use('*', validateHost(allowed), refuseWhenDraining).route('/', signIn.routes);
   answerErrors(app, log);
   return {
-    answers,
     fetch: app.fetch,
     drain: () => {
       isDraining = true;
@@ -133,21 +131,22 @@ export function createHttpApp(options: HttpOptions): HttpApp {
   };
 }
 
-/**
- * Requests that need no work are answered for any key, so they take turns: a small request may ask for a long answer.
- */
-const listsAtOnce = 8;
+interface Admitted {
+  credentials: Credentials;
+  address: string;
+  /** The service accepted the key lately. */
+  isKnown: boolean;
+}
 
-/** Results take less, except for some of the board's. */
-const maxResultBytes = 256 * 1024;
-
-/** An invented key must not get work for free: each new key counts until the service accepts it. */
-async function tooManyKeys(context: Context<Authenticated>, callers: Callers): Promise<Response | undefined> {
-  const { tenantId, connection } = context.get('credentials');
+/** An invented key must not get anything for free: each new key counts until the service accepts it. */
+async function admit(context: Context<Authenticated>, callers: HttpOptions['callers']): Promise<Admitted | Response> {
+  if ('demo' in callers) return { credentials: callers.demo, address: '', isKnown: true };
+  const credentials = context.get('credentials');
+  const address = callers.addressOf(context);
   // The key of a connection was accepted before.
-  if (connection || (await callers.keys.isKnown(tenantId))) return undefined;
-  const seconds = await callers.keys.admit(tenantId, callers.addressOf(context));
-  if (seconds === undefined) return undefined;
+  const isKnown = credentials.connection !== undefined || (await callers.keys.isKnown(credentials.tenantId));
+  const seconds = isKnown ? undefined : await callers.keys.admit(credentials.tenantId, address);
+  if (seconds === undefined) return { credentials, address, isKnown };
   context.header('Retry-After', String(seconds));
   return refuse(context, 429, 'Too many unknown keys came from this address.');
 }
@@ -164,22 +163,29 @@ function answerErrors(app: Hono<Authenticated>, log: Log): void {
   });
 }
 
-/** Arguments of a call are ids and filters: no real call needs a larger body. */
-const maxBytes = 1024 * 1024;
+/** Bytes of a body, and of one whose key was not accepted yet or whose length is not stated. */
+const [maxBytes, maxSmallBytes] = [1024 * 1024, 64 * 1024];
 /** Maximum nesting of arrays and objects: code that parses or prints them may be recursive. */
 const maxDepth = 64;
 
-/** Reads a request's JSON once, within bounds. If something is wrong with the JSON, answers that. */
-async function readJson(context: Context): Promise<{ value: unknown } | Response> {
+/** Reads a large body when there is room for it. */
+type ReadLarge = (read: () => Promise<string>) => Promise<string>;
+
+/**
+ * Reads a request's JSON once, within bounds. If something is wrong with the JSON, answers that.
+ * @param readLarge undefined if the body has to be small
+ */
+async function readJson(context: Context, readLarge: ReadLarge | undefined): Promise<{ value: unknown } | Response> {
   const { req } = context;
   if (!isJsonContentType(req.header('content-type') ?? null)) {
     return refuse(context, 415, 'The body must be application/json.');
   }
-  const text = await readText(req.raw).catch(() => '');
+  const text = await readText(req.raw, readLarge).catch(() => '');
   if (text === undefined) {
     // The rest of the body is still on its way: only closing the connection stops it.
     context.header('Connection', 'close');
-    return refuse(context, 413, `A request may hold ${maxBytes / 1024} KB at most.`);
+    const small = `${maxSmallBytes / 1024} KB if its length is not stated or its key not known yet`;
+    return refuse(context, 413, `A request may hold ${maxBytes / 1024} KB at most, ${small}.`);
   }
   if (nestsDeeper(text, maxDepth)) return refuse(context, 400, `JSON may nest ${maxDepth} levels at most.`, -32_600);
   const body = parseJson(text);
@@ -189,13 +195,16 @@ async function readJson(context: Context): Promise<{ value: unknown } | Response
   return { value: withoutNulls(body) };
 }
 
-async function readText(request: Request): Promise<string | undefined> {
+async function readText(request: Request, readLarge: ReadLarge | undefined): Promise<string | undefined> {
   const { headers } = request;
+  if (headers.has('transfer-encoding')) {
+    const read = await readRequestBody(request, maxSmallBytes);
+    return read.tooLarge ? undefined : read.text;
+  }
   // The HTTP parser enforces a stated length, so such a body is read without a stream in between.
-  const stated = headers.has('transfer-encoding') ? undefined : Number(headers.get('content-length') ?? 0);
-  if (stated !== undefined) return stated > maxBytes ? undefined : request.text();
-  const read = await readRequestBody(request, maxBytes);
-  return read.tooLarge ? undefined : read.text;
+  const stated = Number(headers.get('content-length') ?? 0);
+  if (stated <= maxSmallBytes) return request.text();
+  return stated > maxBytes ? undefined : readLarge?.(() => request.text());
 }
 
 function nestsDeeper(text: string, max: number): boolean {

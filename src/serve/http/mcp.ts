@@ -4,6 +4,7 @@ import type { Credentials } from '../../api/client.ts';
 import {
   checkRequest,
   isCancelNotice,
+  isId,
   isLatestRevision,
   isMessage,
   isToolCall,
@@ -20,8 +21,8 @@ interface HttpCall {
   /** The request's JSON. */
   body: unknown;
   credentials: Credentials;
-  /** The response to the request. */
-  answer: unknown;
+  /** Resolves when the answer has left the process. */
+  sent: Promise<void>;
 }
 
 type Serve = (call: HttpCall) => Promise<Response>;
@@ -42,17 +43,17 @@ function latestRevision(catalog: Catalog, onerror: (error: Error) => void): Serv
   const { fetch } = createMcpHandler(
     ({ authInfo }) => {
       const { extra } = authInfo ?? {};
-      const { credentials, answer } = extra as Pick<HttpCall, 'credentials' | 'answer'>;
-      return bindV2(catalog, { answerOf: () => answer, ...credentials });
+      const { credentials, sent } = extra as Pick<HttpCall, 'credentials' | 'sent'>;
+      return bindV2(catalog, { sentOf: () => sent, ...credentials });
     },
     { legacy: 'reject', onerror },
   );
-  return async ({ request, body, credentials, answer }) => {
+  return async ({ request, body, credentials, sent }) => {
     const message = requestIn(body);
     const error = message && checkRequest(requestsV2, message);
     if (error?.code === invalidParams) return errorAnswer(message, error);
     const { apiKey: token = '', tenantId: clientId } = credentials;
-    const authInfo = { token, clientId, scopes: [], extra: { credentials, answer } };
+    const authInfo = { token, clientId, scopes: [], extra: { credentials, sent } };
     return fetch(request, { parsedBody: body, authInfo });
   };
 }
@@ -67,7 +68,7 @@ const invalidParams = -32_602;
 function earlierRevisions(catalog: Catalog): Serve {
   const notices = createCancelNotices();
   return async (call) => {
-    const { request, body, credentials, answer: leaving } = call;
+    const { request, body, credentials, sent } = call;
     if (isMessage(body) && isCancelNotice(body)) notices.arrived(credentials.tenantId, body.params?.requestId);
     const message = requestIn(body);
     const error = message && checkRequest(requestsV1, message);
@@ -76,7 +77,7 @@ function earlierRevisions(catalog: Catalog): Serve {
     const isStream = message !== undefined && asksForProgress(message, catalog);
     // A stream begins before the call has ended.
     const callTool: Catalog['callTool'] = (toolCall) => catalog.callTool(toolCall).finally(forget);
-    const server = bindV1(isStream ? { ...catalog, callTool } : catalog, { answerOf: () => leaving, ...credentials });
+    const server = bindV1(isStream ? { ...catalog, callTool } : catalog, { sentOf: () => sent, ...credentials });
     const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: !isStream });
     await server.connect(transport);
     const answered = transport.handleRequest(request, { parsedBody: body });
@@ -156,5 +157,5 @@ function createCancelNotices(): CancelNotices {
   };
 }
 
-const errorAnswer = ({ id = null }: Partial<Message> = {}, error: RequestError): Response =>
-  Response.json({ jsonrpc: '2.0', id, error });
+const errorAnswer = ({ id }: Partial<Message> = {}, error: RequestError): Response =>
+  Response.json({ jsonrpc: '2.0', id: isId(id) ? id : null, error });

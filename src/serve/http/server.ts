@@ -1,7 +1,6 @@
 import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
-import { AnswerMemory } from '../limits.ts';
 
 export interface Listener {
   /** `http://HOST:PORT` as this machine reaches it; the system chooses the port if 0 was asked for. */
@@ -22,16 +21,15 @@ export interface ListenOptions {
   /** Passes answers as strings instead of streams, for the whole process; faster for many answers. */
   fastAnswers?: boolean;
   bounds?: Partial<ConnectionBounds>;
-  /** The memory that answers take, where it is also reserved before they are made. */
-  answers?: AnswerMemory<ServerResponse>;
+  /** Names the address that has a quarter of the connections at most; undefined for one that may have all. */
+  addressOf?: ((remote: string | undefined) => string | undefined) | undefined;
 }
 
 type Handler = (request: Request, environment: object) => Response | Promise<Response>;
 
 const defaultBounds: ConnectionBounds = {
-  maxConnections: 10_000,
-  maxPipelined: 16,
-  unreadMs: 30_000,
+  maxConnections: 1024,
+  unreadMs: 60_000,
 };
 
 /** How long the head of a request may take to arrive, and how long a connection may rest between requests. */
@@ -45,8 +43,7 @@ export const hostInAddress = (host: string): string =>
 
 /** Listens on a host and port with a fetch-shaped handler. Rejects if the address is not available. */
 export async function listen(fetch: Handler, options: ListenOptions): Promise<Listener> {
-  const { host, port, requestMs = 20_000, idleMs = 0, fastAnswers = false, bounds } = options;
-  const { answers = createAnswers() } = options;
+  const { host, port, requestMs = 20_000, idleMs = 0, fastAnswers = false, bounds, addressOf } = options;
   const server = createServer({
     ServerResponse: BytesResponse,
     maxHeaderSize,
@@ -57,7 +54,7 @@ export async function listen(fetch: Handler, options: ListenOptions): Promise<Li
   });
   server.setTimeout(idleMs);
   const answer = getRequestListener(fetch, { overrideGlobalObjects: fastAnswers });
-  const closeResting = serveConnections(server, answer, { ...defaultBounds, ...bounds, answers });
+  const closeResting = serveConnections(server, answer, { ...defaultBounds, ...bounds, addressOf });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, resolve);
@@ -82,111 +79,78 @@ export async function listen(fetch: Handler, options: ListenOptions): Promise<Li
 }
 
 interface ConnectionBounds {
-  /**
-   * Open connections. To make room for another connection, the server closes the one that has not sent a whole request
-   * for the longest time.
-   */
   maxConnections: number;
-  /** Unanswered requests of one connection: one is served, the others wait. One more closes the connection. */
-  maxPipelined: number;
-  /** How long an answer may stay unread without any progress, in milliseconds. */
+  /** How long an answer may take to be read, in milliseconds. */
   unreadMs: number;
+}
+
+interface Connection {
+  /** The address that the connection counts for; undefined where that is not limited. */
+  address: string | undefined;
+  /** Requests that are not answered. */
+  unanswered: number;
+  lastAnswer: Promise<void>;
 }
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => unknown;
 
 /**
- * Makes a server answer the requests of a connection one at a time, each after the last answer has left the process. By
- * itself, Node answers pipelined requests all at once, and buffers what the client does not read.
+ * Bounds what connections hold: how many there are, of which one address has a quarter at most, and one request of each
+ * at a time, whose answer has to be read. By itself, Node answers pipelined requests all at once, and buffers what the
+ * client does not read.
  * @returns a function that closes idle connections, now and later. Node would wait for connections that have sent
  * nothing yet
  */
 function serveConnections(
   server: Server,
   answer: Answer,
-  { answers, ...bounds }: ConnectionBounds & { answers: AnswerMemory<ServerResponse> },
+  { maxConnections, unreadMs, addressOf }: ConnectionBounds & Pick<ListenOptions, 'addressOf'>,
 ): () => void {
-  const { note, closeResting } = boundConnections(server, bounds.maxConnections);
-  const pipelines = new WeakMap<Socket, { unanswered: number; last: Promise<void> }>();
+  const open = new Map<Socket, Connection>();
+  let isClosing = false;
+
+  server.on('connection', (socket) => {
+    const address = addressOf?.(socket.remoteAddress);
+    const all = [...open];
+    const ofAddress = address === undefined ? [] : all.filter(([, other]) => other.address === address);
+    const others = ofAddress.length >= maxConnections / 4 ? ofAddress : all.length >= maxConnections ? all : [];
+    if (others.length > 0) {
+      const [idle] = others.find(([, { unanswered }]) => unanswered === 0) ?? [];
+      if (idle === undefined) return void socket.destroy();
+      idle.destroy();
+      open.delete(idle);
+    }
+    open.set(socket, { address, unanswered: 0, lastAnswer: Promise.resolve() });
+    socket.once('close', () => open.delete(socket));
+  });
 
   server.on('request', async (request, response) => {
     const { socket } = request;
-    const pipeline = pipelines.get(socket) ?? { unanswered: 0, last: Promise.resolve() };
-    if (pipeline.unanswered >= bounds.maxPipelined) {
-      socket.destroy();
-      return;
-    }
-    const { last } = pipeline;
-    pipelines.set(socket, pipeline);
-    pipeline.unanswered++;
-    note(socket, request);
-    pipeline.last = new Promise((resolve) => {
+    const connection = open.get(socket);
+    // One more may come in just before this process knows that the answer before it has left.
+    if (connection === undefined || connection.unanswered > 1) return void socket.destroy();
+    const { lastAnswer } = connection;
+    connection.unanswered++;
+    connection.lastAnswer = new Promise((resolve) => {
       response.once('close', () => {
-        answers.left(response);
-        pipeline.unanswered--;
-        if (pipeline.unanswered === 0) note(socket);
+        connection.unanswered--;
+        if (isClosing && connection.unanswered === 0) socket.destroy();
         resolve();
       });
     });
-    await last;
+    await lastAnswer;
     if (socket.destroyed) return;
     await answer(request, response);
     if (response.closed) return;
-    answers.made(response, response.writableLength);
-    if (response.writableLength > 0) socket.setTimeout(bounds.unreadMs);
+    const late = setTimeout(() => socket.destroy(), unreadMs);
+    response.once('close', () => clearTimeout(late));
   });
-  return closeResting;
-}
 
-/**
- * Limits open connections. `note` is to be called when a connection has begun a request, and when all its requests are
- * answered.
- */
-function boundConnections(server: Server, maxConnections: number) {
-  /**
-   * Open connections, each with its last request if that is not answered, in the order in which the requests came or
-   * were answered.
-   */
-  const open = new Map<Socket, IncomingMessage | undefined>();
-  const nextToClose = () => {
-    for (const [socket, request] of open) if (!request?.complete) return socket;
-    return undefined;
-  };
-  let isClosing = false;
-  const note = (socket: Socket, request?: IncomingMessage) => {
-    open.delete(socket);
-    if (isClosing && request === undefined) socket.destroy();
-    if (!socket.destroyed) open.set(socket, request);
-  };
-  server.on('connection', (socket) => {
-    if (open.size >= maxConnections) {
-      const closed = nextToClose() ?? socket;
-      closed.destroy();
-      open.delete(closed);
-    }
-    note(socket);
-    socket.once('close', () => open.delete(socket));
-  });
-  return {
-    note,
-    closeResting: () => {
-      isClosing = true;
-      for (const [socket, request] of open) if (request === undefined) socket.destroy();
-    },
+  return () => {
+    isClosing = true;
+    for (const [socket, { unanswered }] of open) if (unanswered === 0) socket.destroy();
   };
 }
-
-/** Bytes of answers that are being made or are not read yet, of all connections together. */
-export const maxAnswerBytes = 128 * 1024 * 1024;
-
-/** The memory that answers of a server take. */
-export const createAnswers = (maxBytes = maxAnswerBytes, maxPerTenant = maxBytes): AnswerMemory<ServerResponse> =>
-  new AnswerMemory({
-    maxBytes,
-    maxPerTenant,
-    end: ({ socket }) => void socket?.destroy(),
-    hasEnded: ({ closed }) => closed,
-  });
 
 /** Sends texts as bytes: an unread text would be held twice, at five bytes a character. */
 class BytesResponse extends ServerResponse {

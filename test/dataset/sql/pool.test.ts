@@ -97,7 +97,7 @@ test.each([
 });
 
 test('while a statement hangs, another tenant goes on, and its own statements have a new worker afterwards', async () => {
-  const patient = openPool({ maxWaiting: 80, limits: { statementMs: 60_000 } });
+  const patient = openPool({ limits: { statementMs: 60_000 } });
   const leave = new AbortController();
   const hanging = patient.query(snapshotOf('one', someAds(2)), { sql: uninterruptible, signal: leave.signal });
   const countOf = (tenantId: string, count: number) =>
@@ -161,7 +161,7 @@ test('exports that end with their worker leave room for others', async () => {
 });
 
 test('more exports than there are workers shut out no statement of another tenant', async () => {
-  const patient = openPool({ maxWorkers: 2 });
+  const patient = openPool({ maxWorkers: 4 });
   const leave = new AbortController();
   const begun = [gateOf(), gateOf()];
   let batches = 0;

@@ -106,3 +106,11 @@ test('unread lists of made-up keys leave a server with little memory alive', asy
   leave();
   await close();
 });
+
+test('a table of line breaks is exported by a server with little memory', async ({ service, smallest }) => {
+  const { call, close } = keepAlive(smallest.origin);
+  const sql = "SELECT replace(printf('%.*c', 1990000, 'a'), 'a', char(10)) AS t FROM (VALUES (1), (2), (3), (4), (5))";
+  const { json } = await call('export_ads', { sql }, service.createKey());
+  expect(json.result.structuredContent).toMatchObject({ rows: 5, bytes: 5 * 1_990_005 + 6 });
+  await close();
+});

@@ -4,7 +4,7 @@ import { createCallerKeys } from '../../../src/serve/http/access.ts';
 import { memoryKeys } from '../../../src/state/keys.ts';
 import { type Behaviour, documented, json, refusal } from '../../support/faulty-upstream.ts';
 import { httpTest as test } from '../../support/fixtures.ts';
-import { callOf, goodHeaders, keepAlive, until } from '../../support/http.ts';
+import { bareSocket, callOf, goodHeaders, keepAlive, until, writtenRequest } from '../../support/http.ts';
 import { uuidOf } from '../../support/uuid-of.ts';
 
 /** For the server, no time passes: each count is that of one moment. */
@@ -48,16 +48,26 @@ test('keys that the service refused are counted, and accepted keys always pass',
   for (const key of good) expect((await post(key)).status).toBe(200);
 });
 
-test('requests without a key or a call are not counted', async ({ serve }) => {
-  const { server, post } = await serve(documented, { refusalsPerMinute: 1 }, still);
+test('a try is counted before its body comes, whatever it asks for, and a request without a key is none', async ({
+  serve,
+}) => {
+  const { server, post } = await serve(documented, { refusalsPerMinute: 2 }, still);
   const { send, close } = keepAlive(server.origin);
   const body = JSON.stringify(callOf('whoami'));
   for (let time = 0; time < 10; time++) {
     expect((await send({ headers: { 'content-type': 'application/json' }, body })).status).toBe(401);
     expect((await post('wrong')).status).toBe(401);
-    expect((await post(`svc_live_lists.${time}`, { jsonrpc: '2.0', id: 1, method: 'tools/list' })).status).toBe(200);
+    expect((await post('svc_live_lists', { jsonrpc: '2.0', id: 1, method: 'tools/list' })).status).toBe(200);
   }
-  expect((await post('svc_live_new')).status).toBe(200);
+  const half = (key: string) => {
+    const { socket, received } = bareSocket(server.port);
+    socket.write(writtenRequest(callOf('whoami'), goodHeaders(key)).slice(0, -9));
+    return { socket, received };
+  };
+  const first = half('svc_live_half.1');
+  const halves = [1, 2, 3].map((number) => half(`svc_live_half.${number}`));
+  await until(() => halves.filter(({ received }) => received().startsWith('HTTP/1.1 429')).length === 2);
+  for (const { socket } of [first, ...halves]) socket.destroy();
   await close();
 });
 

@@ -32,6 +32,7 @@ describe('messages', () => {
     ['42', -32_600, null],
     ['{"jsonrpc":"1.0","id":7,"method":"ping"}', -32_600, 7],
     ['{"jsonrpc":"2.0","id":"a"}', -32_600, 'a'],
+    ['{"jsonrpc":"2.0","id":[[7]],"method":"ping"}', -32_600, null],
     ['[{"jsonrpc":"2.0","id":7,"method":"ping"}]', -32_600, null],
   ])('that are none, such as %s, are answered and logged, and the session goes on', async (line, code, id) => {
     const { stdin, lines, logged, ended } = await openSession();

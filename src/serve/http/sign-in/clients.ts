@@ -6,7 +6,7 @@ import { parseJson } from '../../../api/json.ts';
 import { type GuardedAgent, openGuardedAgent, resolveInDns } from '../../../pictures/fetch-picture.ts';
 import { sanitizeLine } from '../../../present/safe-text.ts';
 import { createSeal, sealedIn } from '../../../state/store/seal.ts';
-import { Places } from '../../limits.ts';
+import { Semaphore } from '../../../workers/semaphore.ts';
 
 /** A program that asks for a connection. Only its host is verified, not its name. */
 export interface Client {
@@ -55,9 +55,14 @@ const maxUriLength = 500;
 /** Of all redirect addresses of a registration, because its id is part of every address and request. */
 const maxUris = 2000;
 
-/** Of metadata documents: bytes, milliseconds, how many at once and how long others wait, how many in a minute for all and for one address. */
-const limits = { bytes: 5 * 1024, ms: 5000, atOnce: 4, waitMs: 15_000, perMinute: 60, perAddress: 40 };
-const cacheMs = 600_000;
+/**
+ * Of metadata documents: bytes, milliseconds, how many at once and how long others wait, how many in a minute. Of both
+ * numbers, one address has a part that leaves room for others.
+ */
+const limits = { bytes: 5 * 1024, ms: 5000, waitMs: 15_000, perMinute: 240, perMinuteOfAddress: 20 };
+const [fetchesAtOnce, fetchesOfAddress] = [4, 2];
+/** How long a document is used without a look at its address, and how long at all. */
+const [freshMs, cacheMs] = [600_000, 86_400_000];
 const maxCached = 1000;
 /**
  * The time after which names that do not exist and names inside the network are answered, so that nobody learns which
@@ -79,9 +84,14 @@ const MetadataDocument = Metadata.extend({
 export function createClients(options: ClientsOptions): Clients {
   const { secret, now, fetches } = options;
   const seal = createSeal({ secret, use: 'sign-in' });
-  const documents = new LRUCache<string, Client>({ max: maxCached, ttl: cacheMs, ttlResolution: 0, perf: { now } });
+  const documents = new LRUCache<string, { client: Client; at: number }>({
+    max: maxCached,
+    ttl: cacheMs,
+    ttlResolution: 0,
+    perf: { now },
+  });
   const inFlight = new Map<string, ReturnType<Clients['find']>>();
-  const slots = new Places(limits.atOnce);
+  const slots = new Semaphore({ atOnce: fetchesAtOnce, perKey: fetchesOfAddress, of: 'apps' });
   const openAgent = options.openAgent ?? openPublicAgent;
   let agent: Promise<GuardedAgent> | undefined;
 
@@ -93,14 +103,15 @@ export function createClients(options: ClientsOptions): Clients {
     return { id, name, host: undefined, redirectUris };
   };
 
-  const fetched = async (url: URL): ReturnType<Clients['find']> => {
+  const fetched = async (url: URL, address: string): ReturnType<Clients['find']> => {
     agent ??= openAgent();
     try {
       const opened = await agent;
       const request = () => documentAt(url, opened, options.userAgent);
-      const text = await slots.with(() => AbortSignal.timeout(limits.waitMs), request);
+      const text = await slots.run(address, AbortSignal.timeout(limits.waitMs), request);
       const client = clientIn(text, url);
-      if (!('problem' in client)) documents.set(url.href, client);
+      if ('problem' in client) documents.delete(url.href);
+      else documents.set(url.href, { client, at: now() });
       return client;
     } catch {
       return { problem: `Its description at ${url.host} could not be read.` };
@@ -111,6 +122,18 @@ export function createClients(options: ClientsOptions): Clients {
   const tooMany = async (name: string, max: number): Promise<number | undefined> => {
     const { tried, msLeft } = await fetches.add(name, 1);
     return tried > max ? msLeft : undefined;
+  };
+
+  const fetchCounted = async (url: URL, address: string): ReturnType<Clients['find']> => {
+    const msLeft =
+      (await tooMany(`of ${address}`, limits.perMinuteOfAddress)) ?? (await tooMany('in all', limits.perMinute));
+    if (msLeft !== undefined) {
+      const retryAfter = Math.max(1, Math.ceil(msLeft / 1000));
+      return { problem: 'Too many apps that are new to this server have asked just now.', retryAfter };
+    }
+    const finding = inFlight.get(url.href) ?? fetched(url, address).finally(() => inFlight.delete(url.href));
+    inFlight.set(url.href, finding);
+    return finding;
   };
 
   return {
@@ -139,19 +162,10 @@ export function createClients(options: ClientsOptions): Clients {
     async find(id, address) {
       const url = documentUrl(id);
       if (url === undefined) return registeredClient(id) ?? { problem: 'This server does not know the app that asks.' };
-      const known = () => documents.get(url.href) ?? inFlight.get(url.href);
-      const before = known();
-      if (before) return before;
-      const msLeft = (await tooMany(`of ${address}`, limits.perAddress)) ?? (await tooMany('in all', limits.perMinute));
-      if (msLeft !== undefined) {
-        const retryAfter = Math.max(1, Math.ceil(msLeft / 1000));
-        return { problem: 'Too many apps that are new to this server have asked just now.', retryAfter };
-      }
-      const meanwhile = known();
-      if (meanwhile) return meanwhile;
-      const finding = fetched(url).finally(() => inFlight.delete(url.href));
-      inFlight.set(url.href, finding);
-      return finding;
+      const cached = documents.get(url.href);
+      if (cached && now() - cached.at < freshMs) return cached.client;
+      const found = inFlight.get(url.href) ?? fetchCounted(url, address);
+      return cached?.client ?? found;
     },
     isPossible: (id) => documentUrl(id) !== undefined || registeredClient(id) !== undefined,
     close: async () => void (await agent)?.destroy(),

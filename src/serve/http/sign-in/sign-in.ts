@@ -6,7 +6,7 @@ import type { Caller, Credentials } from '../../../api/client.ts';
 import { AdLibraryError } from '../../../api/errors.ts';
 import { parseJson } from '../../../api/json.ts';
 import type { Log, OnCall } from '../../../log/log.ts';
-import { Places } from '../../limits.ts';
+import { Semaphore } from '../../../workers/semaphore.ts';
 import { type AddressOf, type CallerKeys, hasKeyIn, isKey } from '../access.ts';
 import { type ClientsOptions, createClients, mayRedirectTo } from './clients.ts';
 import { type FormProblem, hostOf, pageHeaders, problemPage, signInPage } from './page.tsx';
@@ -55,9 +55,11 @@ export function createSignIn(options: SignInOptions): SignIn {
   const resource = `${publicUrl}/mcp`;
   const tokens = createTokens({ ...options, resource });
   const clients = createClients({ ...options, now: elapsed });
-  const checks = new Places(checksAtOnce);
-  const checksOf = new Map<string, Places>();
+  const checks = new Semaphore({ atOnce: checksAtOnce, perKey: checksPerAddress, of: 'keys' });
   const routes = new Hono();
+  routes.use(async (context, next) =>
+    hasKeyIn(context) ? problem(context, { text: 'A key must not be in an address.' }) : next(),
+  );
 
   const ofResource = { resource, authorization_servers: [publicUrl], bearer_methods_supported: ['header'] };
   const ofServer = {
@@ -92,7 +94,6 @@ export function createSignIn(options: SignInOptions): SignIn {
   });
 
   routes.get('/authorize', async (context) => {
-    if (hasKeyIn(context)) return problem(context, { text: 'A key must not be in an address.' });
     const authorization = await authorizationIn(new URL(context.req.url).searchParams, addressOf(context));
     return 'text' in authorization
       ? problem(context, authorization)
@@ -240,9 +241,9 @@ export function createSignIn(options: SignInOptions): SignIn {
     const started = elapsed();
     const event = () => ({ tool: 'sign_in', tenantId, ms: elapsed() - started });
     try {
-      const signals = [context.req.raw.signal];
-      const check = (signal: AbortSignal) => options.checkKey({ apiKey, tenantId, signal });
-      await whenFree(address, context.req.raw.signal, () => withDeadline({ signals, ms: checkMs }, check));
+      const within = { signals: [context.req.raw.signal], ms: checkMs };
+      const end = await withDeadline(within, (signal) => checks.take(address, signal));
+      await withDeadline(within, (signal) => options.checkKey({ apiKey, tenantId, signal })).finally(end);
       options.onCall({ ...event(), cached: false });
       return undefined;
     } catch (error) {
@@ -258,24 +259,6 @@ export function createSignIn(options: SignInOptions): SignIn {
         text: 'The key could not be checked, because the service did not answer as it should. Try again.',
         status: 503,
       };
-    }
-  }
-
-  /**
-   * Checks a key once there is a free place. A caller who sends many keys waits for a place of their own address first.
-   */
-  async function whenFree(address: string, left: AbortSignal, check: () => Promise<void>): Promise<void> {
-    const own = checksOf.get(address) ?? new Places(checksPerAddress);
-    checksOf.set(address, own);
-    const tooLate = AbortSignal.timeout(checkMs);
-    const signal = AbortSignal.any([tooLate, left]);
-    const waiting = () => signal;
-    try {
-      await own.with(waiting, () => checks.with(waiting, check));
-    } catch (error) {
-      throw error === tooLate.reason ? new AdLibraryError({ kind: 'busy' }) : error;
-    } finally {
-      if (own.taken === 0) checksOf.delete(address);
     }
   }
 

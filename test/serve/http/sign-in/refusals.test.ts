@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
-import { expect } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { refusal } from '../../../support/faulty-upstream.ts';
+import { keepAlive, until } from '../../../support/http.ts';
 import {
   codeGrant,
   codeIn,
@@ -273,6 +274,19 @@ test('the key is in no page, address, log, error or token as it is, in whatever 
     expect(whole).not.toContain(secret);
 });
 
+test('a key in the address is refused wherever it is sent, and metrics are not for the public', async ({
+  upstream: { baseUrl },
+}) => {
+  const server = await startSignIn({ baseUrl, metrics: true });
+  for (const path of ['/authorize', '/token', '/register', '/revoke', '/mcp'])
+    for (const query of [`a=${goodKey}`, 'api_key=x'])
+      expect([path, (await server.send(`${path}?${query}`, { method: 'POST' })).status]).toEqual([path, 400]);
+  const { send, close } = keepAlive(server.origin);
+  const statusAt = async (host: string) => (await send({ method: 'GET', path: '/metrics', headers: { host } })).status;
+  expect([await statusAt(new URL(server.origin).host), await statusAt('localhost')]).toEqual([404, 200]);
+  close();
+});
+
 test('what an app calls itself is text, on one line, and no longer than that', async ({ server }) => {
   const name = `<img src=x onerror=alert(1)> ”Claude“ \u202e\u200b\n${'verified '.repeat(40)}`;
   const { request } = requestOf(await server.register(redirectUri, { client_name: name }));
@@ -353,37 +367,53 @@ test('what is no plain https address is no address of a metadata document', asyn
   expect(requests).toEqual([]);
 });
 
-test('metadata documents are fetched four at once and forty a minute for one address, each once in ten minutes', async ({
+test('metadata documents are fetched two at once and twenty a minute for one address, which holds up no other', async ({
   upstream: { baseUrl },
 }) => {
-  let [most, requests] = [0, 0];
-  const open: (() => void)[] = [];
+  const open: { url: string; end(): void }[] = [];
+  const begun: string[] = [];
   const web = await startWeb(({ url = '' }, response) => {
-    requests++;
-    most = Math.max(
-      most,
-      open.push(() => response.end(describedAt(url))),
-    );
-    // One more at once would come in between.
-    const answerAll = () => {
-      for (const answerOne of open.splice(0)) answerOne();
-    };
-    if (open.length === 4) setTimeout(answerAll, 50);
+    begun.push(url);
+    open.push({ url, end: () => response.end(describedAt(url)) });
   });
-  const server = await startSignIn({ baseUrl }, web);
-  const ask = (number: number) => page(server, requestOf(`${chat}/${number}`).request);
-  const statusesOf = async (numbers: number[]) =>
-    new Set((await Promise.all(numbers.map(ask))).map(({ status }) => status));
-  expect([await statusesOf([...Array(10).fill(0), 1, 2, 3]), requests]).toEqual([new Set([200]), 4]);
-  expect([await statusesOf(Array.from({ length: 36 }, (_, index) => index + 4)), requests]).toEqual([
-    new Set([200]),
-    40,
+  const clock = { now: 1_000_000 };
+  const trustedProxy = { address: '127.0.0.0', prefix: 8, family: 'ipv4' } as const;
+  const server = await startSignIn({ baseUrl, trustedProxy }, { ...web, elapsed: () => clock.now });
+  const ask = (name: string, address = 'a') => {
+    const search = new URLSearchParams(requestOf(`${chat}/${name}`).request);
+    const forwarded = { a: '203.0.113.1', b: '203.0.113.2', c: '203.0.113.3' }[address] ?? '';
+    return server.send(`/authorize?${search}`, { headers: { 'x-forwarded-for': forwarded } });
+  };
+  const answerAll = () => {
+    for (const { end } of open.splice(0)) end();
+  };
+  // Two addresses ask for forty slow descriptions each.
+  const slow = ['a', 'b'].flatMap((address) =>
+    Array.from({ length: 40 }, (_, index) => ask(`${address}-${index}`, address)),
+  );
+  await until(() => open.length === 4);
+  expect(new Set(begun.map((url) => url.slice(0, 2)))).toEqual(new Set(['/a', '/b']));
+  const other = ask('other', 'c');
+  const answering = setInterval(answerAll, 20);
+  onTestFinished(() => clearInterval(answering));
+  expect((await other).status).toBe(200);
+  // It had a turn before those who came first had all of theirs.
+  expect(begun.indexOf('/other')).toBeLessThan(30);
+  const statuses = (await Promise.all(slow)).map(({ status }) => status);
+  expect([statuses.filter((status) => status === 200), statuses.filter((status) => status === 429)]).toEqual([
+    Array(40).fill(200),
+    Array(40).fill(429),
   ]);
-  expect(most).toBe(4);
-  const refused = await ask(40);
-  expect(refused.status).toBe(429);
-  expect(refused.headers.get('retry-after')).toMatch(/^[1-9]/);
-  expect((await ask(0)).status).toBe(200);
+  expect((await ask('a-40')).headers.get('retry-after')).toMatch(/^[1-9]/);
+  expect((await ask('a-0')).status).toBe(200);
+  expect(begun).toHaveLength(41);
+  // What is older than ten minutes is used while it is fetched again.
+  clearInterval(answering);
+  clock.now += 11 * 60_000;
+  for (const _ of [1, 2]) expect((await ask('other', 'c')).status).toBe(200);
+  await until(() => open.length === 1);
+  expect(begun).toHaveLength(42);
+  answerAll();
 });
 
 test('registrations take nothing, and each goes on being good', async ({ server }) => {

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { TenantTurns } from '../../src/workers/pool.ts';
+import { Semaphore } from '../../src/workers/semaphore.ts';
 
-const limits = { maxRunning: 4, perTenant: 3, maxWaiting: 10, of: 'pictures' };
+const limits = { atOnce: 4, perKey: 3, maxWaiting: 10, of: 'pictures' };
 
 /** Takes a turn, and tells in which order turns began. */
-function taker(turns: TenantTurns) {
+function taker(turns: Semaphore) {
   const began: string[] = [];
   const ends = new Map<string, () => void>();
   const take = async (name: string, signal?: AbortSignal) => {
@@ -20,7 +20,7 @@ function taker(turns: TenantTurns) {
 }
 
 test('a tenant that asks for much leaves room for others, and who has fewer turns comes first', async () => {
-  const { began, take, end } = taker(new TenantTurns(limits));
+  const { began, take, end } = taker(new Semaphore(limits));
   const names = ['busy 1', 'busy 2', 'busy 3', 'busy 4', 'busy 5', 'late 1', 'late 2', 'other 1'];
   const all = Promise.all(names.map((name) => take(name)));
   await new Promise(setImmediate);
@@ -34,21 +34,21 @@ test('a tenant that asks for much leaves room for others, and who has fewer turn
   expect(began.slice(-2)).toEqual(['busy 4', 'busy 5']);
 });
 
-test.for([1, 2])('%i at once: long queues of some tenants hold up nobody who asks for little', async (maxRunning) => {
-  const { began, take, end } = taker(new TenantTurns({ ...limits, maxRunning, perTenant: 1, maxWaiting: 200 }));
+test.for([1, 2])('%i at once: long queues of some tenants hold up nobody who asks for little', async (atOnce) => {
+  const { began, take, end } = taker(new Semaphore({ ...limits, atOnce, perKey: 1, maxWaiting: 200 }));
   const names = ['one', 'two'].flatMap((tenant) => Array.from({ length: 60 }, (_, index) => `${tenant} ${index}`));
   for (const name of names) void take(name);
   for (let asked = 0; asked < 10; asked++) {
     void take(`third ${asked}`);
     for (let ended = 0; !began.includes(`third ${asked}`); ended++) {
       expect(ended).toBeLessThan(3);
-      await end(began.at(-maxRunning) ?? '');
+      await end(began.at(-atOnce) ?? '');
     }
   }
 });
 
 test('equally many turns are running: the tenant whose last turn began longest ago comes first', async () => {
-  const { began, take, end } = taker(new TenantTurns({ ...limits, maxRunning: 1 }));
+  const { began, take, end } = taker(new Semaphore({ ...limits, atOnce: 1 }));
   for (const name of ['a 1', 'a 2', 'a 3', 'b 1', 'b 2', 'c 1']) void take(name);
   await new Promise(setImmediate);
   for (let turn = 0; turn < 5; turn++) await end(began.at(-1) ?? '');
@@ -56,7 +56,7 @@ test('equally many turns are running: the tenant whose last turn began longest a
 });
 
 test('whoever stops waiting takes no turn', async () => {
-  const { began, take, end } = taker(new TenantTurns({ ...limits, maxRunning: 1 }));
+  const { began, take, end } = taker(new Semaphore({ ...limits, atOnce: 1 }));
   await take('first');
   const leaving = new AbortController();
   const left = take('left', leaving.signal);
@@ -69,13 +69,35 @@ test('whoever stops waiting takes no turn', async () => {
   await expect(take('aborted', AbortSignal.abort(new Error('before')))).rejects.toThrow('before');
 });
 
-test('one tenant may hold half of the queue, all together the whole', async () => {
-  const turns = new TenantTurns({ ...limits, maxRunning: 1 });
-  await turns.take('first');
-  const waiting = (tenant: string, count: number) =>
-    Array.from({ length: count }, () => turns.take(tenant).catch(() => {}));
-  waiting('greedy', 5);
-  await expect(turns.take('greedy')).rejects.toMatchObject({ failure: { kind: 'busy' } });
-  waiting('other', 5);
-  await expect(turns.take('third')).rejects.toThrow('Too many pictures are waiting');
+test('where too many wait, the newest of the key with most waiting is refused, and never the first of a key', async () => {
+  const { began, take, end } = taker(new Semaphore({ ...limits, atOnce: 1 }));
+  const refused: string[] = [];
+  const ask = (name: string) =>
+    take(name).catch(({ failure }) => {
+      expect(failure).toMatchObject({ kind: 'busy', details: { retryAfterSeconds: expect.any(Number) } });
+      refused.push(name);
+    });
+  await take('first');
+  const names = Array.from({ length: 12 }, (_, index) => `greedy ${index}`);
+  const asked = [...names, 'a 1', 'b 1', 'a 2', 'c 1'].map(ask);
+  await new Promise(setImmediate);
+  expect(refused.toSorted()).toEqual([...names.slice(6)].toSorted());
+  await end('first');
+  for (let turn = 0; turn < 9; turn++) await end(began.at(-1) ?? '');
+  await Promise.all(asked);
+  expect(began).toEqual(['first', 'greedy 0', 'a 1', 'b 1', 'c 1', 'greedy 1', 'a 2', ...names.slice(2, 6)]);
+});
+
+test('a place stays with the first of each key, however many there are', async () => {
+  const { take } = taker(new Semaphore({ ...limits, atOnce: 1 }));
+  await take('first');
+  for (let key = 0; key < 10; key++) void take(`key${key} 1`).catch(() => expect.unreachable());
+  await expect(take('late 1')).rejects.toMatchObject({ failure: { kind: 'busy' } });
+  await expect(take('key0 2')).rejects.toMatchObject({ failure: { kind: 'busy' } });
+});
+
+test('whoever waited for all its time is told that there was no room', async () => {
+  const { take } = taker(new Semaphore({ ...limits, atOnce: 1 }));
+  await take('first');
+  await expect(take('late', AbortSignal.timeout(1))).rejects.toMatchObject({ failure: { kind: 'busy', sent: false } });
 });
