@@ -167,7 +167,7 @@ export function openAnswers(meter: Pick<Meter, 'send' | 'stated' | 'lost'>, opti
   /** Later callers must see a write, so they neither join reads of its collection that began before it, nor use cached ones. */
   async function write(call: Call): Promise<Answer> {
     leaveItemsAlone(call);
-    const written: Send = async (one) => {
+    const send: Send = async (one) => {
       const forget = () => cache.forgetGroup(one.tenantId, itemsGroup(one));
       const answer = await meter.send(one).catch(async (error) => {
         // It may have been carried out.
@@ -177,15 +177,15 @@ export function openAnswers(meter: Pick<Meter, 'send' | 'stated' | 'lost'>, opti
       await forget();
       return answer;
     };
-    const started = inFlight.start(call, written);
+    const started = inFlight.start(call, send);
     void started.settled.then(() => leaveItemsAlone(call));
     return started.join(call.signal);
   }
 
-  function leaveItemsAlone(written: Call): void {
-    const items = itemsGroup(written);
+  function leaveItemsAlone(write: Call): void {
+    const items = itemsGroup(write);
     for (const [name, { call }] of shared)
-      if (call.tenantId === written.tenantId && answerNameOf(call).group === items) shared.delete(name);
+      if (call.tenantId === write.tenantId && answerNameOf(call).group === items) shared.delete(name);
   }
 
   return {

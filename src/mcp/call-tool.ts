@@ -111,7 +111,7 @@ export interface CallingContext extends ServerContext, OpenCalls {
 export async function callTool(server: CallingContext, call: ToolCall, form: ResultForm): Promise<ToolResult> {
   const started = server.elapsed();
   const receipts = new Receipts();
-  const { result, facts } = await answered(server, call, { receipts, form }).catch((thrown) =>
+  const { result, facts } = await runCall(server, call, { receipts, form }).catch((thrown) =>
     failed(server, call, { thrown, receipts }),
   );
   const ms = server.elapsed() - started;
@@ -130,7 +130,7 @@ interface Answering {
   form: ResultForm;
 }
 
-async function answered(server: CallingContext, call: ToolCall, { receipts, form }: Answering): Promise<Outcome> {
+async function runCall(server: CallingContext, call: ToolCall, { receipts, form }: Answering): Promise<Outcome> {
   const tool = server.tools.has(call.name) && toolsByName.get(call.name);
   if (!tool) throw unknownTool(call.name, toolsForModels(server));
   const input = readArguments(tool.input, call.arguments);

@@ -65,23 +65,23 @@ export interface CursorState {
   /** The service's cursor, if it is too long to be part of this server's cursor. */
   serviceCursor?: string | undefined;
 } /**
- * What processes share, as small as it can be: documents that are replaced whole if nobody was faster, and collections
- * of items in the order of their last change. Names and bodies are opaque, everything expires, and all times are by the
+ * What processes share, as small as it can be: documents that are replaced whole by compare-and-swap, and collections of
+ * items in the order of their last change. Names and bodies are opaque, everything expires, and all times are by the
  * clock of the store. A call that fails may still have been carried out.
  */
 export interface Store {
-  /** Makes what the store needs, and rejects if it cannot be reached. Other calls come after it. */
+  /** Creates missing tables. Call once, before any other method. Rejects if the store cannot be reached. */
   connect(): Promise<void>;
   /** @param known a version whose body is not needed */
   read(key: string, known?: string): Promise<Seen>;
   /**
-   * Replaces or removes a document whose version is still that one (`''` for none). Otherwise returns the document that
-   * is there.
+   * Replaces or removes a document only if its version is still the expected one (`''` for none): compare-and-swap.
+   * Otherwise returns the document that is there.
    */
   swap(key: string, expected: string, next: NextDocument): Promise<Swapped>;
   /** The items of these ids that exist. */
   items(name: string, ids: readonly string[]): Promise<Map<string, Item>>;
-  /** Writes each item that is still as it was read. Returns the ids of the others, for which somebody was faster. */
+  /** Writes each item whose number is still the one that was read. Returns the ids of the others. */
   putItems(name: string, changes: readonly ItemChange[], limits: ItemLimits): Promise<Set<string>>;
   /** Items that changed after `after`, in the order in which they changed: some at a time, at least one. */
   itemsSince(name: string, after: number): Promise<ItemsPart | undefined>;

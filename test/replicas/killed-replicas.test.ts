@@ -134,7 +134,7 @@ const stories: Record<string, Story> = {
     const service = new AdService(20);
     upstream.does(service.behaviour);
     for (const q of ['a', 'b']) await one.call('watch_ads', { name: q, filters: { q }, maxCredits: 20 });
-    const check = { maxCredits: 50 };
+    const check = { maxCredits: 50, fresh: true };
     expect((await other.call('check_watches', check)).data.watches).toMatchObject([{ new: null }, { new: null }]);
     const [gone, ...others] = service.ads;
     service.ads = [adOf(500), ...others];

@@ -40,17 +40,17 @@ export interface DocumentsOptions {
   wait(ms: number): Promise<void>;
 }
 
-/** How often one looks whether another process has changed a document that is waited for, in milliseconds. */
+/** How often a document that is waited for is read again, in milliseconds. */
 const lookMs = 100;
-/** How long one waits for a change before one looks whether whoever should make it is alive, in milliseconds. */
+/** How long to wait for a change before checking that the process that should make it is alive, in milliseconds. */
 const patienceMs = 1000;
 /** Bytes of documents that this process remembers: what a sealed byte takes once it is parsed, and the overhead of each. */
 const maxRemembered = 256 * 1024 * 1024;
 const bytesOf = (sealed = 0) => 6 * sealed + 1000;
 
 /**
- * Sealed documents. A change is made here, and written if nobody was faster; otherwise it is made again. Changes of one
- * document take turns in this process, so that only other processes can be faster.
+ * Sealed documents. A change is made here, and written by compare-and-swap; if that fails, it is made again. Changes of
+ * one document take turns in this process, so that only another process can make one fail.
  */
 export class Documents {
   readonly #options: DocumentsOptions;

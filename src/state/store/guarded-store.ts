@@ -39,7 +39,7 @@ export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
   onUp = () => {};
   #isUp = false;
   #isClosed = false;
-  #isTight = false;
+  #isNearlyFull = false;
   #reaching: Promise<void> | undefined;
   /** When it last answered. */
   #answeredAt = 0;
@@ -60,8 +60,8 @@ export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
 
   isTight(): boolean {
     const isTight = this.#store?.isTight() ?? false;
-    if (isTight && !this.#isTight) this.#log.warn('the shared state is nearly full: less is kept of each key');
-    this.#isTight = isTight;
+    if (isTight && !this.#isNearlyFull) this.#log.warn('the shared state is nearly full: less is kept of each key');
+    this.#isNearlyFull = isTight;
     return isTight;
   }
 
@@ -108,17 +108,17 @@ export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
     const store = this.#store;
     if (!this.#isUp || store === undefined) throw stateUnavailable();
     try {
-      return await this.#answered(ask(store));
+      return await this.#withPatience(ask(store));
     } catch (error) {
       // An error of the store itself concerns one call, unless the store says that it takes no calls now.
       if (store.refuses(error)) this.#report('warn', 'the shared state refused a call', error);
-      else this.#fall(error);
+      else this.#markDown(error);
       throw stateUnavailable(error);
     }
   }
 
   /** Rejects if nobody gets an answer for a while. If others get answers, the store is only busy. */
-  #answered<Reply>(reply: Promise<Reply>): Promise<Reply> {
+  #withPatience<Reply>(reply: Promise<Reply>): Promise<Reply> {
     const began = performance.now();
     return new Promise((resolve, reject) => {
       let stop = () => {};
@@ -131,15 +131,15 @@ export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
         });
       };
       look(silentMs);
-      const answered = (value: Reply) => {
+      const settle = (value: Reply) => {
         this.#answeredAt = performance.now();
         resolve(value);
       };
-      void reply.then(answered, reject).finally(() => stop());
+      void reply.then(settle, reject).finally(() => stop());
     });
   }
 
-  #fall(error: unknown): void {
+  #markDown(error: unknown): void {
     if (this.#isClosed) return;
     if (this.#isUp) this.#problems.clear();
     this.#report(this.#isUp ? 'warn' : 'info', 'the shared state cannot be reached', error);
@@ -170,8 +170,8 @@ export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
 
   async #attempt(): Promise<void> {
     const store = this.#store ?? this.#openStore();
-    await this.#answered(store.connect());
-    await this.#answered(store.swap(probeKey, '', probe));
+    await this.#withPatience(store.connect());
+    await this.#withPatience(store.swap(probeKey, '', probe));
     if (this.#isClosed) return;
     this.#problems.clear();
     this.#isUp = true;
@@ -181,7 +181,7 @@ export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
 
   #openStore(): Store {
     const store = this.#driver.open((error) => {
-      if (this.#store === store) this.#fall(error);
+      if (this.#store === store) this.#markDown(error);
     });
     this.#store = store;
     return store;

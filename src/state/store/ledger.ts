@@ -97,8 +97,8 @@ export function storeLedger(options: StoreLedgerOptions): CreditLedger {
   };
 
   /**
-   * A lease that is not there is written, too: then the account was as it was read, and a reservation or a settlement
-   * that is still in progress finds another version, so that it is in vain.
+   * Writes even if the lease is missing: the new version makes a reservation or settlement that is still in flight fail
+   * its compare-and-swap.
    */
   const settleOnce = (tenantId: string, id: string, settlement: Settlement, hasLease: boolean) => {
     const giveUp = (error: unknown) => {

@@ -3,7 +3,7 @@ import { AdLibraryError } from '../../api/errors.ts';
 import type { Documents } from './documents.ts';
 import type { StateLog } from './guarded-store.ts';
 
-/** How often a process says that it is alive, and after how long without that it has died, in milliseconds. */
+/** How often a process writes a heartbeat, and after how long without one it counts as dead, in milliseconds. */
 export const beatMs = 2000;
 const deadMs = 7500;
 /**
@@ -17,17 +17,17 @@ const historyTtlMs = 500 * 86_400_000;
 const rememberedMs = 600_000;
 const maxReplaced = 20;
 
-/** The signs of life of all processes, and what shows them that the store lost something. */
+/** The heartbeats of all processes, and what shows them that the store lost something. */
 export interface History {
   /** Differs if another store took the place of this one. */
   epoch: string;
-  /** Counts up with each sign of life. */
+  /** Counts up with each heartbeat. */
   beats: number;
   /** When the epoch began, by the clock of the store. */
   since: number;
   /** Epochs that this one replaced, as noticed by processes that knew them. */
   replaced: string[];
-  /** When each process said last that it is alive, and which of the beats that was. */
+  /** The time and the number of the last heartbeat of each process. */
   processes: Record<string, { at: number; beat: number }>;
   /** A suspected loss, until somebody accepts it. */
   doubt?: Doubt;
@@ -67,11 +67,11 @@ export class Presence {
   readonly #key: string;
   readonly #log: StateLog;
   #seen: History | undefined;
-  /** The last sign of life: its number, and its time by the clock of the store. */
+  /** The last heartbeat: its number, and its time by the clock of the store. */
   #beat = { beat: 0, at: Number.NEGATIVE_INFINITY };
   #beating: Promise<void> | undefined;
   #hasLost = false;
-  /** Since when this process has given its own signs of life without a gap. */
+  /** Since when this process has written its own heartbeats without a gap. */
   #regularSince = 0;
 
   constructor(documents: Documents, key: string, log: StateLog) {
@@ -89,7 +89,7 @@ export class Presence {
   }
 
   async #beatOnce(): Promise<void> {
-    // What is noticed while this beat is on its way is for the next one.
+    // A loss that is noticed during this write is reported with the next one.
     let hasLost = false;
     const { now, history } = await this.#documents.update<History, { now: number; history: History }>(
       this.#key,
@@ -154,7 +154,7 @@ export class Presence {
     return this.#beatAgain();
   }
 
-  /** Writes a sign of life: only a write shows the present state, because a read may be old. */
+  /** Writes a heartbeat: only a write shows the present state, because a read may be old. */
   async #beatAgain(): Promise<void> {
     await this.#beating?.catch(() => {});
     await this.beat();
@@ -183,7 +183,7 @@ export class Presence {
 
   /**
    * Whether a process has died that was alive at that time, by the clock of the store. While this process could not
-   * write its own signs of life, others may not have been able to either.
+   * write its own heartbeats, others may not have been able to either.
    */
   isDead(owner: string, aliveAt: number): boolean {
     const { at } = this.#beat;

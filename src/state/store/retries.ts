@@ -33,7 +33,7 @@ interface Waiting {
 interface RetryOptions {
   /** Bytes of memory that it takes while it waits. */
   bytes?: number;
-  /** Runs if trying again is in vain, or if there is no room for waiting. */
+  /** Runs if a later attempt cannot succeed, or if there is no room to wait for one. */
   giveUp?(error: unknown): void;
 }
 
