@@ -111,6 +111,8 @@ function checkTool(name: string, { files, demo }: Config): void {
 
 /** Runs before anything is spent. */
 async function checkFile(out: string, { tool, force }: { tool: string; force: boolean | undefined }): Promise<void> {
+  if (out === '-')
+    throw new SettingsError(['--out: name a file; standard output has the text (./- is a file named -)']);
   const described = describedTools.find(({ name }) => name === tool);
   if (described && isGated(described))
     throw new SettingsError([`--out: the result of ${tool} holds no picture and no file`]);

@@ -120,6 +120,7 @@ describe('a call from a shell', () => {
     [['watch_ads', '--files', folder], 'demo data is not kept'],
     [['search_ads', '--out', join(folder, 'x')], '--out: the result of search_ads holds no picture and no file'],
     [['query_ads', '--out', folder], 'is a folder'],
+    [['query_ads', '--out', '-'], '--out: name a file; standard output has the text'],
     [['query_ads', '--out', join(folder, 'none', 'x')], 'is no folder that can be written to'],
   ])('%j is wrong use', async (words, problem) => {
     expect(await demo(...words)).toEqual({ code: 2, stdout: '', stderr: expect.stringContaining(problem) });

@@ -149,7 +149,7 @@ async function postgresServer(options?: { isDurable?: boolean }): Promise<StateS
     );
   const clear = () =>
     void server.sql(`DO $$ BEGIN
-      IF to_regclass('ad_library.versions') IS NOT NULL THEN
+      IF to_regclass('ad_library.format') IS NOT NULL THEN
         TRUNCATE ad_library.documents, ad_library.collections, ad_library.items;
       END IF;
     END $$`);

@@ -18,12 +18,10 @@ const readAtOnce = 100;
 /** How many bytes the collections of all keys may take together before each collection gets less. */
 const enough = 4 * 1024 ** 3;
 
-/**
- * The steps that create the tables: a server runs the missing steps, and a server of an earlier version continues with
- * the result, so no step may change existing tables. Values are encrypted, so compressing them would be in vain.
- */
-const steps = [
-  `CREATE TABLE ad_library.documents (
+/** The format of the tables. Values are encrypted, so compressing them would be in vain. */
+const format = 1;
+const tables = `
+  CREATE TABLE ad_library.documents (
     key text PRIMARY KEY, version text NOT NULL, body bytea NOT NULL, ends timestamptz NOT NULL);
   ALTER TABLE ad_library.documents ALTER body SET STORAGE EXTERNAL;
   CREATE INDEX documents_ends ON ad_library.documents (ends);
@@ -79,8 +77,10 @@ const steps = [
     UPDATE ad_library.collections AS c SET seq = about.seq, bytes = about.bytes, floor = about.floor, gone = about.gone
       WHERE c.name = collection;
     RETURN refused;
-  END $$`,
-];
+  END $$;
+
+  CREATE TABLE ad_library.format (number int PRIMARY KEY);
+  INSERT INTO ad_library.format VALUES (${format})`;
 
 const now = `extract(epoch FROM clock_timestamp())::float8 * 1000 AS now`;
 const afterMs = (parameter: string) => `clock_timestamp() + ${parameter}::float8 * interval '1 millisecond'`;
@@ -123,21 +123,26 @@ export function postgresStore(
   }).on('error', onError);
   const query = async (text: string, values: unknown[]) => (await pool.query(text, values)).rows;
   let isTight = false;
-  const sweep = setInterval(() => {
-    const ended = (table: string, key: string) =>
-      query(
+  const deleteEnded = async (table: string, key: string) => {
+    for (let deleted: number | null = sweptAtOnce; deleted === sweptAtOnce; )
+      ({ rowCount: deleted } = await pool.query(
         `DELETE FROM ad_library.${table} WHERE ${key} IN (SELECT ${key} FROM ad_library.${table}
-          WHERE ends <= clock_timestamp() LIMIT $1 FOR UPDATE SKIP LOCKED)`,
+          WHERE ends <= now() LIMIT $1 FOR UPDATE SKIP LOCKED)`,
         [sweptAtOnce],
-      ).catch(() => {});
-    void ended('documents', 'key');
-    void ended('collections', 'name');
-    void query('SELECT sum(bytes)::float8 > $1 AS is FROM ad_library.collections', [maxBytes]).then(
-      ([row]) => {
-        isTight = row?.is === true;
-      },
-      () => {},
-    );
+      ));
+  };
+  const sweep = async () => {
+    await deleteEnded('documents', 'key');
+    await deleteEnded('collections', 'name');
+    const [row] = await query('SELECT sum(bytes)::float8 > $1 AS is FROM ad_library.collections', [maxBytes]);
+    isTight = row?.is === true;
+  };
+  let isSweeping = false;
+  const sweeps = setInterval(async () => {
+    if (isSweeping) return;
+    isSweeping = true;
+    await sweep().catch(() => {});
+    isSweeping = false;
   }, sweepEvery).unref();
 
   let batch: ReadBatch | undefined;
@@ -233,27 +238,24 @@ export function postgresStore(
     // But not if a connection is gone or unavailable, or if it is read-only.
     refuses: (error) => error instanceof pg.DatabaseError && !/^(?:08|25006|28|53300|57|58)/.test(error.code ?? '08'),
     close: async () => {
-      clearInterval(sweep);
+      clearInterval(sweeps);
       await pool.end();
     },
   };
 }
 
-/** Creates the tables that are missing. If none is missing, the server's user needs no right to create any. */
+/** Creates the tables, if there are none. Then the server's user needs no right to create any. */
 async function makeTables(pool: pg.Pool): Promise<void> {
-  const made = await pool.query<{ is: boolean }>(`SELECT to_regclass('ad_library.versions') IS NOT NULL AS is`);
-  const newest = made.rows[0]?.is && (await pool.query('SELECT max(number) AS number FROM ad_library.versions'));
-  if (newest && newest.rows[0].number >= steps.length) return;
-  const missing = steps.map(
-    (step, at) => `IF NOT EXISTS (SELECT FROM ad_library.versions WHERE number = ${at + 1}) THEN
-      ${step};
-      INSERT INTO ad_library.versions VALUES (${at + 1}); END IF;`,
-  );
+  const isMade = `to_regclass('ad_library.format') IS NOT NULL`;
+  const made = await pool.query<{ is: boolean }>(`SELECT ${isMade} AS is`);
   // One transaction, in which replicas that start together take turns.
-  await pool.query(`DO $do$ BEGIN
-    PERFORM pg_advisory_xact_lock(hashtext('ad_library'));
-    CREATE SCHEMA IF NOT EXISTS ad_library;
-    CREATE TABLE IF NOT EXISTS ad_library.versions (number int PRIMARY KEY);
-    ${missing.join('\n')}
-  END $do$`);
+  if (!made.rows[0]?.is)
+    await pool.query(`DO $do$ BEGIN
+      PERFORM pg_advisory_xact_lock(hashtext('ad_library'));
+      CREATE SCHEMA IF NOT EXISTS ad_library;
+      IF NOT (${isMade}) THEN ${tables}; END IF;
+    END $do$`);
+  const { rows } = await pool.query<{ number: number }>('SELECT number FROM ad_library.format');
+  if (rows[0]?.number !== format)
+    throw new Error('another version of this program made the schema ad_library: remove that schema');
 }

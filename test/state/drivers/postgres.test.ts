@@ -22,7 +22,7 @@ describeWithPostgres('the tables in PostgreSQL', () => {
   test('are made once by replicas that start together, and used by one that may make none', async () => {
     const stores = Array.from({ length: 8 }, () => open());
     await Promise.all(stores.map((store) => store.connect()));
-    expect(server.sql('SELECT count(*) FROM ad_library.versions')).toBe('1');
+    expect(server.sql('SELECT number FROM ad_library.format')).toBe('1');
     server.sql(`CREATE ROLE guest LOGIN PASSWORD 'guest';
       GRANT USAGE ON SCHEMA ad_library TO guest;
       GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ad_library TO guest`);
@@ -31,18 +31,24 @@ describeWithPostgres('the tables in PostgreSQL', () => {
     expect(await guest.swap('guest', '', next('1'))).toMatchObject({ isDone: true });
     await guest.putItems('guest', [{ id: 'a', seq: 0, body: Buffer.of(1) }], { ttlMs: 60_000, maxBytes: 10 });
     expect((await guest.itemsSince('guest', 0))?.items).toHaveLength(1);
+    server.sql('UPDATE ad_library.format SET number = 2');
+    await expect(open().connect()).rejects.toThrow('another version of this program');
+    server.sql('UPDATE ad_library.format SET number = 1');
   });
 
-  test('lose the rows that have ended', async () => {
-    const store = open({}, { sweepEvery: 100 });
+  test('lose all rows that have ended, however many', async () => {
+    const store = open({}, { sweepEvery: 2500 });
     await store.connect();
+    server.sql(
+      `INSERT INTO ad_library.documents SELECT 'many ' || i, '1', '', now() FROM generate_series(1, 30000) AS i`,
+    );
     await store.swap('ends', '', next('1', 150));
     await store.swap('stays', '', next('1'));
     const items = [{ id: 'a', seq: 0, body: Buffer.of(1) }];
     await store.putItems('ends', items, { ttlMs: 150, maxBytes: 10 });
     await store.putItems('stays', items, { ttlMs: 60_000, maxBytes: 10 });
     const left = () =>
-      server.sql(`SELECT key FROM ad_library.documents WHERE key IN ('ends', 'stays')
+      server.sql(`SELECT key FROM ad_library.documents WHERE key IN ('ends', 'stays') OR key LIKE 'many %'
         UNION ALL SELECT name FROM ad_library.items WHERE name IN ('ends', 'stays')`);
     await expect.poll(left).toBe('stays\nstays');
   });
