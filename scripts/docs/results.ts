@@ -1,92 +1,61 @@
 import { AdLibraryError, type ErrorKind, errorKinds } from '../../src/api/errors.ts';
+import { describedTools } from '../../src/mcp/described-tools.ts';
 import { explainError } from '../../src/mcp/explain-error.ts';
-import { adFields, adMeanings, pageFields, pageMeanings, type SentField } from '../../src/present/fields.ts';
-import { tools } from '../../src/tools/catalog.ts';
-import type { FieldMeanings } from '../../src/tools/tool.ts';
 import { replaceMarked } from './marked.ts';
-import { addedToAds, addedToPages, always, objects, paging } from './result-fields.ts';
 
-const types: Record<SentField['is'], string> = {
-  text: 'string',
-  date: 'string',
-  number: 'number',
-  flag: 'boolean',
-  words: 'string[]',
-  id: 'string',
-};
-
-interface Described {
-  resultFields?: FieldMeanings;
-  resultObjects?: Record<string, FieldMeanings>;
+/** A schema as the list of tools holds it. An object with a title has a table of its own. */
+interface Schema {
+  type?: string | string[];
+  title?: string;
+  description?: string;
+  properties?: Record<string, Schema>;
+  required?: string[];
+  items?: Schema;
 }
 
-/** What the files of the tools say of their results. */
-const described = await Promise.all(
-  tools.map(async ({ name }): Promise<Described> => {
-    const file = new URL(`../../src/tools/${name.replaceAll('_', '-')}.ts`, import.meta.url);
-    return (await import(file.href)) as Described;
-  }),
-);
-
-/** Every object of a result, ads and pages among them, which hold what the API sends and what the server adds. */
-export const allObjects: Record<string, FieldMeanings> = {
-  Ad: { ...addedToAds, ...sentFields(adFields, adMeanings) },
-  Page: { ...addedToPages, ...sentFields(pageFields, pageMeanings) },
-  ...objects,
-  ...Object.assign({}, ...described.map(({ resultObjects }) => resultObjects)),
-};
-
-function sentFields(fields: Record<string, SentField>, meanings: Record<string, string>): FieldMeanings {
-  const described = Object.entries(fields).map(([name, { is, brief, standard }]) => {
-    const shown = brief ? '' : standard ? '; not in lists' : '; with `detail: "full"` alone';
-    return [`${name}?`, `${types[is]}: ${meanings[name]}${shown}`] as const;
-  });
-  return Object.fromEntries(described);
+function typeOf({ type = 'any', title, items }: Schema): string {
+  if (title !== undefined)
+    return title
+      .split(' or ')
+      .map((name) => `[${name}](#${name.toLowerCase()})`)
+      .join(' or ');
+  const names = [type].flat().map((name) => (name === 'array' ? `${typeOf(items ?? {})}\\[\\]` : name));
+  return names.join(' or ');
 }
 
-/** @throws Error naming a tool whose result nobody has described */
-export function fieldsOf(name: string): FieldMeanings {
-  const at = tools.findIndex((tool) => tool.name === name);
-  const fields = described[at]?.resultFields;
-  if (fields === undefined) throw new Error(`The file of ${name} must export resultFields: what its result holds.`);
-  return { ...fields, ...('hasMore' in (tools[at]?.output.shape ?? {}) && paging) };
-}
+const inCode = (text: string) => text.replaceAll('<', '\\<').replaceAll('|', '\\|');
 
-export const typeAndMeaning = (text: string): [string, string] => {
-  const end = text.indexOf(': ');
-  return [text.slice(0, end), text.slice(end + 2)];
-};
-
-const linked = (type: string) =>
-  type
-    .split(' | ')
-    .map((one) => one.replace(/^[A-Z]\w+/, (name) => `[${name}](#${name.toLowerCase()})`))
-    .join(' or ')
-    .replaceAll('[][]', '\\[\\]\\[\\]')
-    .replaceAll('[]', '\\[\\]');
-
-function table(fields: FieldMeanings): string {
-  const rows = Object.entries(fields).map(([name, text]) => {
-    const [type, meaning] = typeAndMeaning(text);
-    return `| \`${name.replace('?', '')}\`${name.endsWith('?') ? ' ?' : ''} | ${linked(type)} | ${meaning} |`;
-  });
+function table({ properties = {}, required = [] }: Schema, except: readonly string[] = []): string {
+  const rows = Object.entries(properties)
+    .filter(([name]) => !except.includes(name))
+    .map(([name, schema]) => {
+      const mark = required.includes(name) ? '' : ' ?';
+      return `| \`${name}\`${mark} | ${typeOf(schema)} | ${inCode(schema.description ?? '')} |`;
+    });
   return ['| field | type | meaning |', '|---|---|---|', ...rows].join('\n');
 }
 
-const resultTables = (): string =>
-  [
-    `### Every result\n\n${table(always)}`,
-    ...tools.map(({ name }) => `### ${name}\n\n${table(fieldsOf(name))}`),
-    ...Object.entries(allObjects)
-      .filter(([name]) => isUsed(name))
-      .map(([name, fields]) => `### ${name}\n\n${table(fields)}`),
-  ].join('\n\n');
+/** The objects with a title inside a schema, each before those inside it. */
+function titled(schema: Schema): Schema[] {
+  const inner = [...Object.values(schema.properties ?? {}), ...(schema.items ? [schema.items] : [])].flatMap(titled);
+  return schema.title === undefined ? inner : [schema, ...inner];
+}
 
-/** A list names the objects of all tools, also of those that are not there yet. */
-const isUsed = (object: string): boolean =>
-  [always, ...tools.map(({ name }) => fieldsOf(name)), ...Object.values(allObjects)]
-    .flatMap(Object.values)
-    .some((text) => new RegExp(`\\b${object}\\b`).test(typeAndMeaning(text)[0])) || ['Ad', 'Page'].includes(object);
+function resultTables(): string {
+  const tools = describedTools.filter(({ onlyForBoard }) => !onlyForBoard);
+  const schemas = tools.map(({ outputSchema }) => outputSchema as Schema);
+  const objects = new Map(schemas.flatMap(titled).map((schema) => [schema.title ?? '', schema]));
+  const everyResult = ['receipt', 'notice'];
+  const [{ properties = {} } = {}] = schemas;
+  const inEach = Object.fromEntries(everyResult.map((name) => [name, properties[name] ?? {}]));
+  return [
+    `### Every result\n\n${table({ properties: inEach, required: ['receipt'] })}`,
+    ...tools.map(({ name, outputSchema }) => `### ${name}\n\n${table(outputSchema as Schema, everyResult)}`),
+    ...[...objects]
+      .filter(([title]) => !title.includes(' or '))
+      .map(([title, schema]) => `### ${title}\n\n${table(schema)}`),
+  ].join('\n\n');
+}
 
 /** Where an error comes from. */
 const causes: Record<ErrorKind, string> = {

@@ -17,7 +17,7 @@ import { add, type Fields } from '../present/view.ts';
 import { type Dataset, type DatasetContents, idKey } from '../state/dataset.ts';
 import { objectOf, type StoredItem } from '../state/item-versions.ts';
 import { tools } from '../tools/catalog.ts';
-import { defineTool, readOnly, type Tool } from '../tools/tool.ts';
+import { defineListTool, readOnly, type Tool } from '../tools/tool.ts';
 import { readPage } from './board-resource.ts';
 import type { BoardAd, BoardAds, BoardCard, BoardGathering, BoardPicture, BoardPictures } from './payload.ts';
 
@@ -39,7 +39,7 @@ const viewTools = ['search_ads', 'list_collections', 'add_collection_item'];
  * the whole result.
  */
 const page = z.string().max(100).optional();
-const onlyBoard = 'This tool answers only the board, which shows ads to the person.';
+const notForModels = { data: {}, text: 'This tool answers only the board, which shows ads to the person.' };
 
 /** What a browser can filter at once, and what one call may ask for. */
 const maxAds = 10_000;
@@ -47,7 +47,7 @@ const maxIds = 2000;
 /** Ids of ads are UUIDs. Unknown ids are sent back in the result, so their length is bounded. */
 const maxAdIdLength = 200;
 
-const boardAds = defineTool({
+const boardAds = defineListTool({
   name: 'board_ads',
   title: 'Ads for the board',
   description: 'Only the board calls it.',
@@ -62,8 +62,8 @@ const boardAds = defineTool({
     page,
   }),
   output: z.looseObject({}),
-  async run({ gathering: id, ids = [], detail = 'brief', page }, context): Promise<Partial<BoardAds>> {
-    if (!(await isOfPage(page))) return {};
+  async run({ gathering: id, ids = [], detail = 'brief', page }, context) {
+    if (!(await isOfPage(page))) return notForModels;
     const { now, offers, adRows, tenantId } = context;
     const dataset = await context.dataset();
     const contents = await dataset.contents();
@@ -71,15 +71,14 @@ const boardAds = defineTool({
     const known = await adRows.knownAds(tenantId, contents);
     const gathering = id === undefined ? undefined : gatheringOf(id, contents);
     const wanted = gathering === undefined ? ids.map(idKey) : [...gathering.adIds];
-    return {
+    const data: BoardAds = {
       asOf: isoTime(now),
       offered: viewTools.filter(offers),
       ...(gathering && { gathering: viewGathering(gathering) }),
       ...(await adsThatFit([...new Set(wanted)].slice(0, maxAds), { detail, isNew, known }, contents)),
     };
+    return { data, text: `${count(data.ads.length, 'ad')} for the board, ${data.left.length} more to come.` };
   },
-  render: ({ ads, left = [] }) =>
-    ads ? `${count(ads.length, 'ad')} for the board, ${left.length} more to come.` : onlyBoard,
 });
 
 function gatheringOf(id: string, contents: DatasetContents): WholeGathering {
@@ -222,7 +221,7 @@ function httpsAddress(address: string | null | undefined): string | undefined {
 const side = 400;
 const maxPictures = 24;
 
-const boardPictures = defineTool({
+const boardPictures = defineListTool({
   name: 'board_pictures',
   title: 'Pictures for the board',
   description: 'Only the board calls it.',
@@ -239,18 +238,17 @@ const boardPictures = defineTool({
     page,
   }),
   output: z.looseObject({}),
-  async run({ ids, page }, { now, signal, deadline, clock, ...context }): Promise<Partial<BoardPictures>> {
-    if (!(await isOfPage(page))) return {};
+  async run({ ids, page }, { now, signal, deadline, clock, ...context }) {
+    if (!(await isOfPage(page))) return notForModels;
     const [dataset, pictures] = [await context.dataset(), await context.pictures()];
     // One slow picture must not take all others of the call with it.
     const ms = (deadline - clock()) / 2;
     const all = await withDeadline({ signals: [signal], ms }, (timeUp) =>
       Promise.all([...new Set(ids)].map((id) => boardPicture(id, { dataset, pictures, now, signal, timeUp }))),
     );
-    return picturesThatFit(all);
+    const data = picturesThatFit(all);
+    return { data, text: `${count(data.pictures.length, 'picture')} for the board, ${data.left.length} more to come.` };
   },
-  render: ({ pictures, left = [] }) =>
-    pictures ? `${count(pictures.length, 'picture')} for the board, ${left.length} more to come.` : onlyBoard,
 });
 
 interface PictureSource {

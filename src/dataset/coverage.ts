@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { dayOf } from '../present/dates.ts';
+import type { DataOf } from '../present/fields.ts';
 import { count } from '../present/lists.ts';
 import { quote, sanitizeLine } from '../present/safe-text.ts';
 import { truncate, untrustedId } from '../present/tokens.ts';
@@ -9,38 +10,47 @@ import { countOutside, newestGatherings, questionJson, type WholeGathering, whol
 import { cellText } from './sql/statement.ts';
 
 /** How much of all matching ads an answer from the dataset rests on. */
-export const CoverageView = z.looseObject({
-  ads: z.number(),
-  gatherings: z.number(),
-  partial: z.array(z.looseObject({ gathering: z.string(), read: z.number() })).optional(),
-});
-export type CoverageView = {
-  ads: number;
-  gatherings: number;
-  /** Ads that the newest gatherings of all questions did not read. */
-  outsideAds?: number;
-  /** Gatherings that are not complete, the newest first. */
-  partial?: PartialView[];
-  /** How many more partial gatherings there are. */
-  morePartial?: number;
-  /** Advertisers of the answer with ads that no complete gathering read, most of them first. */
-  uncovered?: UncoveredView[];
-  moreUncovered?: number;
-  /** The advertisers are those of the whole dataset, because it is not known which of them the answer counts. */
-  uncoveredIn?: 'dataset';
-  /** Ads that the service counts for complete gatherings, and did not list while they were read. */
-  unlisted?: number;
-  /** Ads that were removed to make room. */
-  removedAds?: number;
-};
+const PartialView = z
+  .looseObject({
+    gathering: z.string(),
+    about: z.string().describe('its question'),
+    found: z.number().nullable(),
+    foundInParts: z.string().optional().describe('in words, where only some parts are known'),
+    read: z.number(),
+    removed: z.number().optional().describe('read, then removed to make room'),
+    gatheredAt: z.string(),
+  })
+  .meta({ title: 'Partial' });
+type PartialView = DataOf<typeof PartialView>;
 
-interface UncoveredView {
-  pageId?: string;
-  pageName?: string;
-  /** Ads of the dataset, and those of them that no complete gathering read. */
-  ads: number;
-  outside: number;
-}
+const UncoveredView = z
+  .looseObject({
+    pageId: z.string().optional().describe('the advertiser'),
+    pageName: z.string().optional(),
+    ads: z.number().describe('in the dataset'),
+    outside: z.number().describe('those that no complete gathering read'),
+  })
+  .meta({ title: 'Uncovered' });
+type UncoveredView = DataOf<typeof UncoveredView>;
+
+export const CoverageView = z
+  .looseObject({
+    ads: z.number().describe('in the dataset'),
+    gatherings: z.number().describe('in the dataset'),
+    outsideAds: z.number().optional().describe('ads of searches alone'),
+    partial: z.array(PartialView).optional().describe('gatherings that are not complete, newest first'),
+    morePartial: z.number().optional(),
+    uncovered: z
+      .array(UncoveredView)
+      .optional()
+      .describe('advertisers of the answer that no complete gathering covers'),
+    moreUncovered: z.number().optional(),
+    uncoveredIn: z.string().optional().describe('dataset, where it is not known which advertisers the answer reads'),
+    unlisted: z.number().optional().describe('counted for complete gatherings, and not listed when read'),
+    removedAds: z.number().optional().describe('to make room'),
+  })
+  .meta({ title: 'Coverage' });
+export type CoverageView = DataOf<typeof CoverageView>;
 
 /** The dataset that an answer rests on, and the answer. */
 export interface Answered {
@@ -52,19 +62,6 @@ export interface Answered {
   rows?: readonly (readonly unknown[])[];
   /** Characters of a cell. */
   cell?: number;
-}
-
-interface PartialView {
-  gathering: string;
-  /** The question of the gathering, as JSON. */
-  about: string;
-  found: number | null;
-  /** The total in words, where it is not known of all parts. */
-  foundInParts?: string;
-  read: number;
-  /** Ads that were read and removed to make room. */
-  removed?: number;
-  gatheredAt: string;
 }
 
 const maxPartial = 5;
@@ -91,7 +88,7 @@ export function viewCoverage(answered: Answered): CoverageView {
     ...(partial.length > maxPartial && { morePartial: partial.length - maxPartial }),
     ...(uncovered.length > 0 && { uncovered: uncovered.slice(0, maxAdvertisers).map(viewUncovered) }),
     ...(uncovered.length > maxAdvertisers && { moreUncovered: uncovered.length - maxAdvertisers }),
-    ...(uncovered.length > 0 && isOfAll && { uncoveredIn: 'dataset' as const }),
+    ...(uncovered.length > 0 && isOfAll && { uncoveredIn: 'dataset' }),
     ...(unlisted > 0 && { unlisted }),
     ...(evicted.ads > 0 && { removedAds: evicted.ads }),
   };

@@ -507,19 +507,20 @@ const pagesRepeat = () =>
   });
 
 /** Why a tool that makes several calls of the API made no more of them. */
-export type StopReason =
-  | 'end'
-  | 'maxAds'
-  | 'maxCredits'
-  | 'budget'
-  | 'usage_limit'
-  | 'deadline'
-  | 'estimate'
-  | 'error'
-  | 'shutdown';
+export const stopReasons = [
+  'end',
+  'maxAds',
+  'maxCredits',
+  'budget',
+  'usage_limit',
+  'deadline',
+  'estimate',
+  'error',
+  'shutdown',
+] as const;
 
 export interface Stop {
-  reason: StopReason;
+  reason: (typeof stopReasons)[number];
   /** What was thrown. */
   error?: AdLibraryError;
   /** The cause will not go away, so continuing brings nothing: the pages repeat, or the service rejects the request. */

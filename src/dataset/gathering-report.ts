@@ -1,34 +1,59 @@
+import * as z from 'zod';
 import { priceText } from '../credits/credit-text.ts';
 import { seenDays, seenText } from '../present/dates.ts';
+import type { DataOf } from '../present/fields.ts';
 import { count } from '../present/lists.ts';
 import { constant, quote, sanitizeLine, word } from '../present/safe-text.ts';
 import { estimateTokens, truncate } from '../present/tokens.ts';
 import { type DatasetContents, type Gathering, idKey } from '../state/dataset.ts';
 import type { AdRowReader } from './ad-rows.ts';
-import type { StopReason } from './gather.ts';
+import { type Stop, stopReasons } from './gather.ts';
 import { type Differences, differences, lastComplete, wholeOf } from './gatherings.ts';
 import type { AdRow, Row } from './tables.ts';
 
-/** How a gathering stands, as data. */
-interface GatheringResult {
-  gathering: string;
-  found: number | null;
-  /** The total in words, where it is not known of all parts. */
-  foundInParts?: string;
-  read: number;
-  added: number;
-  updated: number;
-  gone: string[] | null;
-  complete: boolean;
-  gatheredAt: string;
-  /** Ads that were read and that the dataset no longer has. */
-  missing?: number;
-  /** Ads that the service counts and did not list while they were read. */
-  unlisted?: number;
-  /** What differs from the last complete gathering of the same question. */
-  sinceLast?: { gatheredAt: string; fresh: number; updated: number; gone: number };
-  summary: string;
-}
+const SinceLast = z
+  .looseObject({
+    gatheredAt: z.string().describe('of the last complete gathering of this question'),
+    fresh: z.number(),
+    updated: z.number(),
+    gone: z.number().describe('no longer found'),
+  })
+  .meta({ title: 'SinceLast' });
+
+export const EstimateView = z
+  .looseObject({
+    ads: z.number().nullable().describe('those that are read included'),
+    pages: z.number().nullable().describe('calls'),
+    credits: z.number().nullable().describe('their price; null: not known'),
+    atLeast: z.number(),
+    atMost: z.number().optional().describe('missing: no charge tells it'),
+  })
+  .meta({ title: 'Estimate' });
+export type EstimateView = DataOf<typeof EstimateView>;
+
+/** What a call of `gather_ads` gives. */
+export const GatherOutput = z.looseObject({
+  gathering: z.string().nullable().describe('its id, in gatherings of SQL; null of an estimate'),
+  gatheredAt: z.string().optional().describe('when its oldest part was read'),
+  found: z.number().nullable().describe('ads that match; the sum of parts that overlap'),
+  foundInParts: z.string().optional().describe('in words, where only some parts are known'),
+  read: z.number().describe('ads, by this call and those before'),
+  added: z.number().describe('to the dataset'),
+  updated: z.number().describe('ads that changed, not counting appUrl, lastSeenAt and the ends of media addresses'),
+  gone: z.array(z.string()).nullable().describe('ids that the last gathering had; null unless both are complete'),
+  missing: z.number().optional().describe('ads that were read and then removed'),
+  unlisted: z.number().optional().describe('ads that the service counts and did not list while they were read'),
+  sinceLast: SinceLast.optional(),
+  complete: z.boolean().describe('all ads that match are read'),
+  stopped: z.string().describe(`why it ended: ${stopReasons.join(', ')}`),
+  error: z.string().optional().describe('kind'),
+  problem: z.string().optional(),
+  next: z.string().optional().describe('how to continue'),
+  note: z.string().optional().describe('what became of an earlier gathering'),
+  estimate: EstimateView.optional().describe('of the rest; with maxCredits: 0'),
+  summary: z.string(),
+});
+export type GatherOutput = DataOf<typeof GatherOutput>;
 
 interface ResultOptions {
   contents: DatasetContents;
@@ -42,7 +67,7 @@ interface ResultOptions {
 /** Ids that are listed; the others are counted. */
 const maxGone = 40;
 
-export async function resultOf(gathering: Gathering, options: ResultOptions): Promise<GatheringResult> {
+export async function resultOf(gathering: Gathering, options: ResultOptions) {
   const { contents, before, brought } = options;
   const { adIds: ids, found, foundInParts, complete, unlisted } = wholeOf(gathering, contents);
   const read = contents.ads.filter(({ id }) => brought.has(idKey(id)));
@@ -93,37 +118,11 @@ export const cleanId = (id: string) => truncate(sanitizeLine(id.slice(0, 200)), 
 
 const isoDate = (at: number) => new Date(at).toISOString();
 
-/** What a call of `gather_ads` gives, as data. */
-export interface GatherOutput extends Omit<GatheringResult, 'gathering' | 'gatheredAt'> {
-  gathering: string | null;
-  gatheredAt?: string;
-  stopped: StopReason;
-  /** The kind of the error that stopped it, and what it says. */
-  error?: string;
-  problem?: string;
-  /** How to continue. */
-  next?: string;
-  /** What became of an earlier gathering. */
-  note?: string;
-  /** What reading the rest costs. */
-  estimate?: Estimate;
-}
-
-/** What reading ads costs, in credits; `credits` is null while no charge tells it, and then within the bounds. */
-interface Estimate {
-  /** All ads, those that are read included. */
-  ads: number | null;
-  pages: number | null;
-  credits: number | null;
-  atLeast: number;
-  atMost?: number;
-}
-
 /**
  * `267 ads in 3 pages, between 3 and 267 credits; the first page tells.`
  * @param read how many of the ads are read
  */
-export function estimateText({ ads, pages, credits, atLeast, atMost }: Estimate, read: number): string {
+export function estimateText({ ads, pages, credits, atLeast, atMost }: EstimateView, read: number): string {
   const all = read === 0 ? count(ads ?? 0, 'ad') : `${Math.max(0, (ads ?? 0) - read)} of ${count(ads ?? 0, 'ad')}`;
   if (pages === 0) return `${count(ads ?? 0, 'ad')}: free, since nothing is left to read.`;
   const price = atMost === undefined ? 'at a price that no charge tells yet' : priceText({ atLeast, atMost });
@@ -195,7 +194,7 @@ export const noRoom = (maxAds: number, isInParts: boolean) =>
   `There is no room for more than ${maxAds} ads of one gathering${isInParts ? ', counted in each of its parts' : ''}. Narrow the filters to read others.`;
 
 /** How to continue after each way to stop. */
-export const nextSteps: Record<StopReason, string | undefined> = {
+export const nextSteps: Record<Stop['reason'], string | undefined> = {
   end: undefined,
   estimate: undefined,
   maxAds: 'To continue, call again with a larger maxAds. What was read is not charged again.',

@@ -1,6 +1,6 @@
 import { timeOf } from '../present/dates.ts';
 import { adFields, type NamesWith, pageFields, type SentField } from '../present/fields.ts';
-import { isLongNumber, isNumber } from '../present/view.ts';
+import { numberOf } from '../present/view.ts';
 
 type SentColumns<Fields> = {
   [Name in NamesWith<Fields, { column: true }>]: Fields[Name] extends { is: 'number' | 'flag' } ? 'numeric' : 'text';
@@ -118,10 +118,7 @@ const maxJson = 500_000;
 export const idCell = (value: unknown): string | null =>
   typeof value === 'number' && Number.isFinite(value) ? String(value) : textCell(value);
 
-export const numberCell = (value: unknown): number | null => {
-  const number = isLongNumber(value) ? Number(value) : value;
-  return isNumber(number) ? number : null;
-};
+export const numberCell = (value: unknown): number | null => numberOf(value) ?? null;
 
 export const flagCell = (value: unknown): number | null => (typeof value === 'boolean' ? Number(value) : null);
 

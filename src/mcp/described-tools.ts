@@ -1,16 +1,25 @@
 import * as z from 'zod';
 import { isGated } from '../api/operations.ts';
 import { allTools } from '../board/board.ts';
+import type { DataOf } from '../present/fields.ts';
 import type { Tool, ToolDescription } from '../tools/tool.ts';
 
-/** `receipt` of every successful result. Null where the service sent no header. */
-const ReceiptView = z.looseObject({
-  charged: z.number().nullable(),
-  remaining: z.number().nullable(),
-  cached: z.boolean(),
-  requestId: z.string().nullable(),
-});
-export type ReceiptView = z.infer<typeof ReceiptView>;
+const ReceiptView = z
+  .looseObject({
+    charged: z.number().nullable().describe('credits; null: not stated'),
+    remaining: z.number().nullable(),
+    cached: z.boolean(),
+    requestId: z.string().nullable(),
+    calls: z.number().optional(),
+  })
+  .meta({ title: 'Receipt' });
+export type ReceiptView = DataOf<typeof ReceiptView>;
+
+/** What every successful result holds besides the tool's own data. */
+const everyResult = {
+  receipt: ReceiptView,
+  notice: z.string().optional(),
+};
 
 export type ObjectSchema = { type: 'object' } & Record<string, unknown>;
 
@@ -33,7 +42,7 @@ export function describeTool({
     ...tool,
     description: describe(tool),
     inputSchema: { ...jsonSchema(input), additionalProperties: false },
-    outputSchema: jsonSchema(output.extend({ receipt: ReceiptView })),
+    outputSchema: jsonSchema(output.extend(everyResult)),
   };
 }
 

@@ -1,23 +1,80 @@
 import * as z from 'zod';
 import { dayOf } from './dates.ts';
-import type { SentField, ShownWith } from './fields.ts';
-import { fullView } from './full-view.ts';
+import { type DataOf, type SentField, shapeOf } from './fields.ts';
+import { asDescribed, fullView, otherTypes } from './full-view.ts';
 import { count, framed, type ListFrame } from './lists.ts';
 import { joined, quote, word } from './safe-text.ts';
 import { type Fields, idOf, isNumber, isObject, keep, viewTable } from './view.ts';
 
+/** In demo mode a result has a notice of this server: one of the service must be a text, too. */
+const besides = { otherTypes, notice: z.string().optional() };
+
 /** Account, credits and identity show the API's fields as they are, without nulls. */
-export const AccountView = z.looseObject({});
-export const IdentityView = z.looseObject({});
+export const AccountView = z.looseObject({
+  userId: z.string().optional(),
+  billingUserId: z.string().optional().describe('who pays'),
+  planId: z.string().optional(),
+  isTeamMember: z.boolean().optional(),
+  subscriptionStatus: z.string().optional(),
+  ...besides,
+});
+
+export const IdentityView = z.looseObject({
+  authenticated: z.boolean().optional(),
+  authSource: z.string().optional(),
+  user: z
+    .looseObject({
+      ...AccountView.shape,
+      name: z.string().optional(),
+      emailAddress: z.string().optional(),
+    })
+    .meta({ title: 'User' })
+    .optional(),
+  apiKey: z
+    .looseObject({
+      id: z.string().optional(),
+      name: z.string().optional(),
+      keyPrefix: z.string().optional().describe('how it begins'),
+    })
+    .meta({ title: 'Key' })
+    .optional(),
+  oauthClientId: z.string().optional(),
+  ...besides,
+});
+
+export const CreditsView = z.looseObject({
+  credits: z.number().optional().describe('left in this period'),
+  creditsMax: z.number().optional(),
+  periodStart: z.number().optional().describe('seconds since 1970'),
+  periodEnd: z.number().optional().describe('seconds since 1970'),
+  periodStartsOn: z.string().optional().describe('a day'),
+  periodEndsOn: z.string().optional().describe('a day'),
+  usageLimit: z
+    .looseObject({
+      isLimitReached: z.boolean().optional(),
+      limitType: z.string().optional(),
+      hourlyCredits: z.number().optional(),
+      hourlyLimit: z.number().optional(),
+      dailyCredits: z.number().optional(),
+      dailyLimit: z.number().optional(),
+    })
+    .meta({ title: 'UsageLimit' })
+    .optional(),
+  hourlyLeft: z.number().optional().describe('credits'),
+  dailyLeft: z.number().optional().describe('credits'),
+  planId: z.string().optional(),
+  billingUserId: z.string().optional().describe('who pays'),
+  ...besides,
+});
 
 const tokens = 1500;
 
-export const viewAccount = (account: unknown): Fields => fullView(account, tokens);
-export const viewIdentity = (identity: unknown): Fields => fullView(identity, tokens);
+export const viewAccount = (account: unknown): Fields => asDescribed(fullView(account, tokens), AccountView);
+export const viewIdentity = (identity: unknown): Fields => asDescribed(fullView(identity, tokens), IdentityView);
 
 /** Adds the days of the period, and what is left in each window, to the API's fields. */
 export function viewCredits(status: unknown): Fields {
-  const view = fullView(status, tokens);
+  const view = asDescribed(fullView(status, tokens), CreditsView);
   const ends = dayOf(seconds(view.periodEnd));
   const starts = dayOf(seconds(view.periodStart));
   const usage = isObject(view.usageLimit) ? view.usageLimit : {};
@@ -46,6 +103,7 @@ export function accountText(account: Fields): string {
     labelled('plan', account.planId, 'none'),
     labelled('subscription', account.subscriptionStatus, 'none'),
     member(account.isTeamMember),
+    othersText(account),
   ]);
 }
 
@@ -64,6 +122,7 @@ export function creditsText(credits: Fields): string {
     usage.isLimitReached === false ? 'usage limit not reached' : '',
     labelled('plan', credits.planId, 'none'),
     labelled('billed to user', credits.billingUserId),
+    othersText(credits),
   ]);
 }
 
@@ -85,6 +144,7 @@ export function identityText(identity: Fields): string {
     labelled('key id', key.id),
     labelled('key starts with', key.keyPrefix),
     labelled('OAuth client', identity.oauthClientId),
+    othersText(identity),
   ]);
 }
 
@@ -92,6 +152,8 @@ const lines = (parts: string[]) => parts.filter(Boolean).join('\n');
 
 const labelled = (label: string, value: unknown, otherwise?: string): string =>
   value === undefined ? (otherwise === undefined ? '' : `${label}: ${otherwise}`) : `${label}: ${valueText(value)}`;
+
+const othersText = ({ otherTypes }: Fields) => labelled('of other types', otherTypes);
 
 const member = (value: unknown) =>
   value === true ? 'a member of a team' : value === false ? 'not a member of a team' : '';
@@ -101,20 +163,21 @@ function valueText(value: unknown): string {
   return typeof value === 'string' ? word(value) : quote(JSON.stringify(value) ?? '');
 }
 
-export const CollectionView = z.looseObject({ id: z.string() });
-
 const collectionFields = {
   name: { is: 'text', brief: 40 },
   type: { is: 'text', brief: 12 },
-  isDefault: { is: 'flag', brief: true },
-  defaultType: { is: 'text', brief: 12 },
-  isOwner: { is: 'flag', brief: true },
+  isDefault: { is: 'flag', brief: true, means: 'the service made it' },
+  defaultType: { is: 'text', brief: 12, means: 'which of those' },
+  isOwner: { is: 'flag', brief: true, means: 'it is yours' },
   adCount: { is: 'number', brief: true },
   pageCount: { is: 'number', brief: true },
 } as const satisfies Record<string, SentField>;
 const shownFields = viewTable(collectionFields, 'brief');
 
-export type CollectionView = ShownWith<typeof collectionFields, { brief: unknown }> & { id: string };
+export const CollectionView = z
+  .looseObject({ id: z.string(), ...shapeOf(collectionFields) })
+  .meta({ title: 'Collection' });
+export type CollectionView = DataOf<typeof CollectionView>;
 
 export function viewCollection(collection: object): CollectionView {
   const source = collection as Fields;
@@ -145,7 +208,7 @@ export const collectionListText = ({ items, ...frame }: ListFrame & { items: rea
   });
 
 export function addedText(result: {
-  collection?: CollectionView;
+  collection?: CollectionView | undefined;
   itemType: string;
   itemId: string;
   added: boolean;

@@ -1,5 +1,7 @@
+import * as z from 'zod';
 import { addressOf, cleanAddress, expiryOf } from './addresses.ts';
 import { dayOf } from './dates.ts';
+import type { DataOf } from './fields.ts';
 import { count } from './lists.ts';
 import { estimateTokens } from './tokens.ts';
 import { add, type Fields, isNumber, isObject, isVisible, objects, textOf } from './view.ts';
@@ -117,20 +119,31 @@ function lengths(videos: Fields[]): string {
   return min === max ? ` ${max} s` : ` ${min}–${max} s`;
 }
 
-/** One card, in the order the service sent them. */
-export interface CardView {
-  card: number;
-  title?: string;
-  body?: string;
-  linkDescription?: string;
-  ctaType?: string;
-  landingUrl?: string;
-  /** Fields that repeat an earlier card, by its number, or the ad itself. */
-  sameAs?: SameAs;
-  media?: MediaLink[];
-}
+export const MediaLink = z
+  .looseObject({
+    type: z.string(),
+    url: z.string().optional().describe('missing once it has expired'),
+    expired: z.string().optional().describe('a day'),
+    expires: z.string().optional().describe('a day'),
+  })
+  .meta({ title: 'Media' });
+export type MediaLink = DataOf<typeof MediaLink>;
 
-export type SameAs = Partial<Record<CardField, number | 'ad'>>;
+/** One card, in the order the service sent them. */
+export const CardView = z
+  .looseObject({
+    card: z.number().describe('from 1'),
+    title: z.string().optional(),
+    body: z.string().optional(),
+    linkDescription: z.string().optional(),
+    ctaType: z.string().optional(),
+    landingUrl: z.string().optional(),
+    sameAs: z.looseObject({}).optional().describe('by field: the number of the card that it repeats, or ad'),
+    media: z.array(MediaLink).optional(),
+  })
+  .meta({ title: 'Card' });
+export type CardView = DataOf<typeof CardView>;
+
 export type CardField = 'title' | 'body' | 'linkDescription' | 'ctaType' | 'landingUrl';
 
 /** Cards are free-form: these are the spellings seen, and those that similar services use. */
@@ -254,14 +267,6 @@ export function cardField(card: Fields | undefined, field: keyof typeof cardFiel
     const value = card?.[name];
     if (typeof value === 'string' && value.trim() !== '') return value;
   }
-}
-
-export interface MediaLink {
-  type: string;
-  url?: string;
-  /** The day on which a signed address stopped working; `url` is left out then. */
-  expired?: string;
-  expires?: string;
 }
 
 /** Writes the addresses of one ad after another, as long as there is room. */

@@ -1,21 +1,20 @@
 import * as z from 'zod';
 import {
   type CardField,
-  type CardView,
+  CardView,
   creativeOf,
   firstCard,
   isTemplate,
   linkOf,
   linkWriter,
-  type MediaLink,
+  MediaLink,
   mediaOf,
-  type SameAs,
   viewCards,
 } from './ad-media.ts';
 import { cleanAddress, domainOf } from './addresses.ts';
-import { dayOf, daysBetween, type Run, runOf } from './dates.ts';
-import { adFields, type ShownWith } from './fields.ts';
-import { type Detail, fullBlocks, fullItem, fullText, fullTokens } from './full-view.ts';
+import { dayOf, daysBetween, RunView, runOf } from './dates.ts';
+import { adFields, type DataOf, shapeOf } from './fields.ts';
+import { asDescribed, type Detail, fullBlocks, fullItem, fullText, fullTokens, otherTypes } from './full-view.ts';
 import { copies, count, countryPattern, framed, groupBy, type ListFrame } from './lists.ts';
 import { codes, constant, hashOf, joined, listed, quote, quoteLines, word } from './safe-text.ts';
 import { estimateTokens, truncated } from './tokens.ts';
@@ -24,6 +23,7 @@ import {
   type Fields,
   idOf,
   idTokens,
+  isNumber,
   isObject,
   isVisible,
   keep,
@@ -33,41 +33,40 @@ import {
   viewTable,
 } from './view.ts';
 
-/**
- * The schema of an ad that clients see. More would cost every conversation tokens, and clients would reject a paid
- * answer as soon as the service changed the type of a field.
- */
-export const AdView = z.looseObject({ id: z.string() });
+/** An ad of a list. API fields keep their names and values, with texts shortened; the other fields are derived. */
+export const ListedAd = z
+  .looseObject({
+    id: z.string(),
+    pageId: z.string().optional().describe('the advertiser'),
+    pageName: z.string().optional(),
+    ...RunView.shape,
+    lastSeen: z.string().optional().describe('the day of lastSeenAt; lists only'),
+    languages: z.array(z.string()).optional().describe('full only'),
+    bodyHash: z.number().optional().describe('the same for the same copy, where body is cut'),
+    firstCard: z.string().optional().describe('copy of its first card, where its own is missing or a template'),
+    creative: z.string().optional().describe('its media in words, where displayFormat does not say it'),
+    landingDomain: z.string().optional().describe('the host that its link opens'),
+    displayUrl: z.string().optional().describe('the address that it shows, where it leads elsewhere'),
+    otherTypes,
+    ...shapeOf(adFields),
+    headline: z.string().optional(),
+    body: z.string().optional().describe('shortened in lists'),
+  })
+  .meta({ title: 'Ad' });
+
+export const AdView = ListedAd.extend({
+  adsAmount: z.number().optional().describe('ads of the advertiser that the service has; not in lists'),
+  cardViews: z.array(CardView).optional().describe('not in lists'),
+  moreCards: z.number().optional().describe('cards that did not fit'),
+  mediaLinks: z.array(MediaLink).optional().describe('media of no card; not in lists'),
+  moreMedia: z.number().optional().describe('media that did not fit'),
+  landingUrl: z.string().optional().describe('the page that its link opens, without tracking; not in lists'),
+  onlyInFull: z.array(z.string()).optional().describe('fields that only detail full shows'),
+}).meta({ title: 'Ad' });
+export type AdView = DataOf<typeof AdView>;
 
 const briefFields = viewTable(adFields, 'brief');
 const standardFields = viewTable(adFields, 'standard');
-
-/** API fields keep their names and values, with texts shortened; the other fields are derived. */
-export type AdView = ShownWith<typeof adFields, { brief: unknown } | { standard: unknown }> & {
-  id: string;
-  pageName?: string;
-  pageId?: string;
-  adsAmount?: number;
-  /** Copy of the first card, if headline or body is missing or an unfilled template. */
-  firstCard?: string;
-  /** A number that is the same for equal bodies; present if the body is cut. */
-  bodyHash?: number;
-  cardViews?: CardView[];
-  moreCards?: number;
-  /** The pictures, videos and cards, as far as `displayFormat` does not name them. */
-  creative?: string;
-  /** Media that do not belong to a card. */
-  mediaLinks?: MediaLink[];
-  /** Pictures and videos whose addresses did not fit. */
-  moreMedia?: number;
-  landingDomain?: string;
-  landingUrl?: string;
-  displayUrl?: string;
-  /** The day of `lastSeenAt`, in brief views: the time is not worth ten tokens for each ad. */
-  lastSeen?: string;
-  /** Names of the fields that only `full` shows. */
-  onlyInFull?: string[];
-} & Run;
 
 interface AdOptions {
   detail: Detail;
@@ -139,7 +138,9 @@ function fullAd(ad: Fields, now: number, budget: number): AdView {
   const view: AdView = { id };
   add(view, { creative: creativeOf(ad), ...runOf(ad, now) });
   addLanding(view, ad);
-  return { ...view, ...fullItem(ad, budget - derivedTokens), id };
+  const sent = fullItem(ad, budget - derivedTokens);
+  const pageId = isNumber(sent.pageId) ? { pageId: String(sent.pageId) } : {};
+  return asDescribed({ ...view, ...sent, ...pageId, id }, AdView);
 }
 
 const pageOf = (ad: Fields): Fields => (isObject(ad.page) ? ad.page : {});
@@ -308,7 +309,7 @@ function cardLine({ card, title, body, linkDescription, ctaType, landingUrl, sam
 }
 
 /** `title, text and link as card 1`. */
-function repeats(sameAs: SameAs): string[] {
+function repeats(sameAs: Fields): string[] {
   const sources = groupBy(Object.entries(sameAs) as [CardField, number | 'ad'][], ([, source]) => source);
   return [...sources].map(([source, fields]) => {
     const labels = fields.map(([field]) => cardLabels[field]);

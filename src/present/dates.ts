@@ -1,3 +1,6 @@
+import * as z from 'zod';
+import type { DataOf } from './fields.ts';
+
 /**
  * How long an ad has run and whether it is still running, as far as its three dates tell. Days are calendar days in
  * UTC, like the dates shown, so that readers who count get the same number.
@@ -8,11 +11,12 @@
  *   it is unknown, because the service only looks from time to time.
  * - `daysSinceSeen`: lets the reader judge.
  */
-export interface Run {
-  daysRunning?: number;
-  stillRunning?: boolean;
-  daysSinceSeen?: number;
-}
+export const RunView = z.looseObject({
+  daysRunning: z.number().optional().describe('from its start to its end or when it was last seen; same day: 0'),
+  stillRunning: z.boolean().optional().describe('missing: not known'),
+  daysSinceSeen: z.number().optional(),
+});
+export type Run = DataOf<typeof RunView>;
 
 export interface RunDates {
   startedAt?: unknown;

@@ -1,6 +1,9 @@
+import * as z from 'zod';
+
 /**
- * The fields of ads and pages that the API sends, each once: its type, and where a reader finds it. The views and their
- * texts, the columns of SQL and of exports, and the board follow from these records, in their order.
+ * The fields of ads and pages that the API sends, each once: its type, its meaning, and where a reader finds it. The
+ * views, their texts and schemas, the columns of SQL and of exports, and the board follow from these records, in their
+ * order.
  */
 export interface SentField {
   is: 'text' | 'date' | 'number' | 'flag' | 'words' | 'id';
@@ -14,6 +17,8 @@ export interface SentField {
   board?: 'brief' | 'full';
   /** The word before the number, where the word and the number say everything. */
   say?: string;
+  /** The meaning, where the name does not say it: for programs that read the field. */
+  means?: string;
 }
 
 export const adFields = {
@@ -22,101 +27,63 @@ export const adFields = {
   linkDescription: { is: 'text', standard: 300, column: true, board: 'full' },
   offerLink: { is: 'text', column: true },
   startedAt: { is: 'date', brief: true, column: true, board: 'brief' },
-  lastSeenAt: { is: 'date', standard: true, column: true, board: 'brief' },
-  endDate: { is: 'date', brief: true, column: true, board: 'brief' },
-  duplicates: { is: 'number', brief: true, column: true, board: 'brief' },
-  audienceReach: { is: 'number', brief: true, column: true, board: 'brief', say: 'reach' },
-  adSpendMin: { is: 'number', brief: true, column: true, board: 'full' },
-  adSpendMax: { is: 'number', brief: true, column: true, board: 'full' },
-  revenueMin: { is: 'number', brief: true, column: true },
-  revenueMax: { is: 'number', brief: true, column: true },
-  ctaType: { is: 'text', brief: 12, column: true, board: 'brief' },
-  displayFormat: { is: 'text', brief: 12, column: true, board: 'brief' },
+  lastSeenAt: { is: 'date', standard: true, column: true, board: 'brief', means: 'when the service last saw it' },
+  endDate: { is: 'date', brief: true, column: true, board: 'brief', means: 'when it ended or is to end' },
+  duplicates: { is: 'number', brief: true, column: true, board: 'brief', means: 'copies, itself included' },
+  audienceReach: {
+    is: 'number',
+    brief: true,
+    column: true,
+    board: 'brief',
+    say: 'reach',
+    means: 'people reached, as the service counts',
+  },
+  adSpendMin: { is: 'number', brief: true, column: true, board: 'full', means: 'of an estimated range' },
+  adSpendMax: { is: 'number', brief: true, column: true, board: 'full', means: 'of an estimated range' },
+  revenueMin: { is: 'number', brief: true, column: true, means: 'of an estimated range' },
+  revenueMax: { is: 'number', brief: true, column: true, means: 'of an estimated range' },
+  ctaType: { is: 'text', brief: 12, column: true, board: 'brief', means: 'the button: SHOP_NOW, LEARN_MORE …' },
+  displayFormat: { is: 'text', brief: 12, column: true, board: 'brief', means: 'IMAGE, VIDEO, CAROUSEL …' },
   productTitle: { is: 'text', brief: 16, standard: 60, column: true },
-  productPrice: { is: 'number', brief: true, column: true },
-  trendPublic: { is: 'number', brief: true, column: true, say: 'trend' },
-  performancePublic: { is: 'number', brief: true, column: true, say: 'performance' },
+  productPrice: { is: 'number', brief: true, column: true, means: 'in currency' },
+  trendPublic: { is: 'number', brief: true, column: true, say: 'trend', means: 'a score of the service' },
+  performancePublic: { is: 'number', brief: true, column: true, say: 'performance', means: 'a score of the service' },
   // SQL has tables of its own for these two.
-  publisherPlatform: { is: 'words', brief: true, board: 'full' },
-  countries: { is: 'words', brief: true, board: 'brief' },
+  publisherPlatform: { is: 'words', brief: true, board: 'full', means: 'FACEBOOK, INSTAGRAM …' },
+  countries: { is: 'words', brief: true, board: 'brief', means: 'ISO codes' },
   /** An extra key that imported ads have. */
-  currency: { is: 'text', brief: 8, board: 'full' },
-  productCreatedAt: { is: 'date', standard: true },
+  currency: { is: 'text', brief: 8, board: 'full', means: 'ISO code, for spend, revenue, price' },
+  productCreatedAt: { is: 'date', standard: true, means: 'when the product was listed' },
   isStorePlatformBestSeller: { is: 'flag', standard: true },
-  sourcePageExternalId: { is: 'id', standard: 40 },
-  appUrl: { is: 'text', standard: 100 },
+  sourcePageExternalId: { is: 'id', standard: 40, means: 'the advertiser on the ad platform' },
+  appUrl: { is: 'text', standard: 100, means: "in the service's app" },
 } as const satisfies Record<string, SentField>;
 
 export const pageFields = {
   pageName: { is: 'text', brief: 20, standard: 100, column: true },
-  sourcePageExternalId: { is: 'id', standard: 40, column: true },
+  sourcePageExternalId: { is: 'id', standard: 40, column: true, means: 'its id on the ad platform' },
   pageLikes: { is: 'number', brief: true, column: true },
-  pageIgFollowers: { is: 'number', brief: true, column: true },
-  adsAmount: { is: 'number', brief: true, column: true },
-  adsTotalDuplicates: { is: 'number', brief: true, column: true },
-  audienceReach: { is: 'number', brief: true, column: true, say: 'reach' },
-  averageDuplicates: { is: 'number', brief: true, column: true },
-  trend: { is: 'number', brief: true, column: true, say: 'trend' },
-  performance: { is: 'number', brief: true, column: true, say: 'performance' },
+  pageIgFollowers: { is: 'number', brief: true, column: true, means: 'followers on Instagram' },
+  adsAmount: { is: 'number', brief: true, column: true, means: 'ads that the service has' },
+  adsTotalDuplicates: { is: 'number', brief: true, column: true, means: 'copies of all its ads' },
+  audienceReach: {
+    is: 'number',
+    brief: true,
+    column: true,
+    say: 'reach',
+    means: 'people reached, as the service counts',
+  },
+  averageDuplicates: { is: 'number', brief: true, column: true, means: 'copies of an ad' },
+  trend: { is: 'number', brief: true, column: true, say: 'trend', means: 'a score of the service' },
+  performance: { is: 'number', brief: true, column: true, say: 'performance', means: 'a score of the service' },
   pageCreatedAt: { is: 'date', brief: true, column: true },
-  createdAt: { is: 'date', standard: true, column: true },
-  detailsEstimated: { is: 'flag', standard: true, column: true },
-  technologySlugs: { is: 'words', standard: true, column: true },
-  countries: { is: 'words', brief: true, column: true },
-  languages: { is: 'words', brief: true, column: true },
-  appUrl: { is: 'text', standard: 100 },
+  createdAt: { is: 'date', standard: true, column: true, means: 'when the service first saw it' },
+  detailsEstimated: { is: 'flag', standard: true, column: true, means: 'whether its numbers are estimates' },
+  technologySlugs: { is: 'words', standard: true, column: true, means: 'what the shop is built with' },
+  countries: { is: 'words', brief: true, column: true, means: 'ISO codes, of its ads' },
+  languages: { is: 'words', brief: true, column: true, means: 'ISO codes, of its ads' },
+  appUrl: { is: 'text', standard: 100, means: "in the service's app" },
 } as const satisfies Record<string, SentField>;
-
-/** What each field means, for docs alone: only scripts read this, so that no bundle holds it. */
-export const adMeanings: Record<keyof typeof adFields, string> = {
-  headline: 'as data',
-  body: 'as data; shortened in lists',
-  linkDescription: 'the line beside the link',
-  offerLink: 'the landing page, as the service sent it',
-  startedAt: 'when it started',
-  lastSeenAt: 'when the service last saw it',
-  endDate: 'when it ended or is to end',
-  duplicates: 'copies, the ad itself included',
-  audienceReach: 'people reached, by the service’s count',
-  adSpendMin: 'estimated spend, at least',
-  adSpendMax: 'estimated spend, at most',
-  revenueMin: 'estimated revenue, at least',
-  revenueMax: 'estimated revenue, at most',
-  ctaType: 'the button: SHOP_NOW, LEARN_MORE and others',
-  displayFormat: 'IMAGE, VIDEO, CAROUSEL and others',
-  productTitle: 'the product',
-  productPrice: 'its price, in `currency`',
-  trendPublic: 'a score of the service',
-  performancePublic: 'a score of the service',
-  publisherPlatform: 'where it is shown: FACEBOOK, INSTAGRAM and others',
-  countries: 'ISO codes of countries in which it is shown',
-  currency: 'ISO code, for spend, revenue and price',
-  productCreatedAt: 'when the product was listed',
-  isStorePlatformBestSeller: 'whether the shop calls it a best seller',
-  sourcePageExternalId: 'the advertiser’s id on the ad platform',
-  appUrl: 'its address in the service’s app',
-};
-
-/** As `adMeanings`. */
-export const pageMeanings: Record<keyof typeof pageFields, string> = {
-  pageName: 'as data',
-  sourcePageExternalId: 'its id on the ad platform',
-  pageLikes: 'likes',
-  pageIgFollowers: 'followers on Instagram',
-  adsAmount: 'ads that the service holds',
-  adsTotalDuplicates: 'copies of all its ads',
-  audienceReach: 'people reached, by the service’s count',
-  averageDuplicates: 'copies of an ad on average',
-  trend: 'a score of the service',
-  performance: 'a score of the service',
-  pageCreatedAt: 'when the page was made',
-  createdAt: 'when the service first saw it',
-  detailsEstimated: 'whether the service estimated the numbers',
-  technologySlugs: 'what the shop is built with',
-  countries: 'ISO codes of countries of its ads',
-  languages: 'ISO codes of languages of its ads',
-  appUrl: 'its address in the service’s app',
-};
 
 /** The names of the fields that have a property, such as `column`. */
 export type NamesWith<Fields, Property> = {
@@ -136,3 +103,28 @@ export type Shown<Field> = Field extends { is: 'number' }
 export type ShownWith<Fields, Property> = {
   -readonly [Name in NamesWith<Fields, Property>]?: Shown<Fields[Name]>;
 };
+
+const schemas: Record<SentField['is'], () => z.ZodType> = {
+  text: z.string,
+  date: z.string,
+  number: z.number,
+  flag: z.boolean,
+  words: () => z.array(z.string()),
+  id: z.string,
+};
+
+/** The schema of each field. Any of them may be missing. */
+export const shapeOf = <Fields extends Record<string, SentField>>(fields: Fields) =>
+  Object.fromEntries(
+    Object.entries(fields).map(([name, { is, means, brief, standard }]) => {
+      const where = brief ? undefined : standard ? 'not in lists' : 'full only';
+      const meaning = [means, where].filter(Boolean).join('; ');
+      const schema = schemas[is]().optional();
+      return [name, meaning === '' ? schema : schema.describe(meaning)];
+    }),
+  ) as { -readonly [Name in keyof Fields]: z.ZodOptional<z.ZodType<Shown<Fields[Name]>>> };
+
+/** Data that fits a schema, without the fields that may come besides. */
+export type DataOf<Schema extends z.ZodObject> = keyof Schema['shape'] extends never
+  ? object
+  : z.output<z.ZodObject<Schema['shape']>>;

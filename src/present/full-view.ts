@@ -1,3 +1,5 @@
+import * as z from 'zod';
+import type { DataOf } from './fields.ts';
 import { defuse, quote, sanitize, sanitizeLine } from './safe-text.ts';
 import { estimateTokens, fitsWithin, truncate } from './tokens.ts';
 import { type Fields, isNumber, isObject } from './view.ts';
@@ -23,6 +25,20 @@ export function fullView(raw: unknown, tokens: number, toGetAll?: string): Field
 
 /** An ad or a page as data, which may be larger than its text. */
 export const fullItem = (raw: unknown, tokens: number): Fields => fullView(raw, dataPerText * tokens, howToGetAll);
+
+/** A client that checks the schema would reject a paid answer for one value of another type. */
+export const otherTypes = z.looseObject({}).optional().describe('values of another type than described here');
+
+/** Moves values that do not fit the schema of a full view into `otherTypes`. */
+export function asDescribed<Schema extends z.ZodObject>(view: Fields, { shape }: Schema): DataOf<Schema> {
+  const fits = ([name, value]: [string, unknown]) =>
+    !Object.hasOwn(shape, name) || z.safeParse(shape[name] as z.ZodType, value).success;
+  const entries = Object.entries(view);
+  const others = entries.filter((entry) => !fits(entry));
+  if (others.length === 0) return view as DataOf<Schema>;
+  const { otherTypes: earlier, ...fitting } = Object.fromEntries(entries.filter(fits));
+  return { ...fitting, otherTypes: { ...(earlier as object), ...Object.fromEntries(others) } } as DataOf<Schema>;
+}
 
 const howToGetAll = 'Cut to fit: raise AD_LIBRARY_RESULT_TOKENS for the rest';
 

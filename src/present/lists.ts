@@ -105,7 +105,7 @@ export function serviceNotes(raw: unknown): { notes?: string[] } {
 }
 
 /** The notes as lines before the list, because they explain its numbers. */
-export const notesText = ({ notes = [] }: { notes?: readonly string[] }): string[] =>
+export const notesText = ({ notes = [] }: { notes?: readonly string[] | undefined }): string[] =>
   notes.map((note) => `The service notes: ${quote(note)}`);
 
 /** As `Map.groupBy`, which Node 20 lacks. */

@@ -1,22 +1,23 @@
 import * as z from 'zod';
 import { dayOf } from './dates.ts';
-import { pageFields, type ShownWith } from './fields.ts';
-import { type Detail, fullBlocks, fullItem, fullText, fullTokens } from './full-view.ts';
+import { type DataOf, pageFields, shapeOf } from './fields.ts';
+import { asDescribed, type Detail, fullBlocks, fullItem, fullText, fullTokens, otherTypes } from './full-view.ts';
 import { copies, count, countryPattern, framed, type ListFrame } from './lists.ts';
 import { codes, joined, quote, word } from './safe-text.ts';
 import { add, type Fields, idOf, keep, objects, simpleFacts, viewTable } from './view.ts';
 
-/** The schema of a page that clients see; see `AdView`. */
-export const PageView = z.looseObject({ pageId: z.string() });
+export const PageView = z
+  .looseObject({
+    pageId: z.string(),
+    thumbnailKinds: z.string().optional().describe('what its newest ads show: 4 videos, 1 image'),
+    otherTypes,
+    ...shapeOf(pageFields),
+  })
+  .meta({ title: 'Page' });
+export type PageView = DataOf<typeof PageView>;
 
 const briefFields = viewTable(pageFields, 'brief');
 const standardFields = viewTable(pageFields, 'standard');
-
-export type PageView = ShownWith<typeof pageFields, { brief: unknown } | { standard: unknown }> & {
-  pageId: string;
-  /** The kinds of the thumbnails: `4 videos, 1 image`. */
-  thumbnailKinds?: string;
-};
 
 export interface PageOptions {
   detail: Detail;
@@ -27,7 +28,7 @@ export interface PageOptions {
 export function viewPage(page: object, { detail, budget = fullTokens }: PageOptions): PageView {
   const source = page as Fields;
   const pageId = idOf(source.pageId);
-  if (detail === 'full') return { ...fullItem(source, budget), pageId };
+  if (detail === 'full') return asDescribed({ ...fullItem(source, budget), pageId }, PageView);
   const view: PageView = { pageId };
   keep(view, source, detail === 'brief' ? briefFields : standardFields);
   add(view, { thumbnailKinds: kindsOf(source.thumbnails) });

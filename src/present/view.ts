@@ -14,7 +14,7 @@ export const isObject = (value: unknown): value is Fields =>
 export const isNumber = (value: unknown): value is number => Number.isFinite(value);
 
 /** A whole number that JavaScript cannot read exactly came as a text. */
-export const isLongNumber = (value: unknown): value is string => typeof value === 'string' && longNumber.test(value);
+const isLongNumber = (value: unknown): value is string => typeof value === 'string' && longNumber.test(value);
 
 const longNumber = /^-?\d{16,400}$/;
 
@@ -96,9 +96,15 @@ export function add(view: object, fields: object): void {
 }
 
 function keepValue(value: unknown, type: FieldType | undefined): unknown {
-  if (type === 'number') return isNumber(value) || isLongNumber(value) ? value : undefined;
+  if (type === 'number') return numberOf(value);
   if (type === 'flag') return typeof value === 'boolean' ? value : undefined;
   return type === 'words' ? wordsOf(value) : textOf(value, type ?? 0);
+}
+
+/** A whole number of more digits than JavaScript can hold is rounded. */
+export function numberOf(value: unknown): number | undefined {
+  const number = isLongNumber(value) ? Number(value) : value;
+  return isNumber(number) ? number : undefined;
 }
 
 function wordsOf(value: unknown): string[] | undefined {

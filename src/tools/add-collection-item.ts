@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { addedText, CollectionView, viewCollection } from '../present/account.ts';
 import { isUuid, word } from '../present/safe-text.ts';
 import { collectionId, isShort, itemType, mustBeAdId, mustBeShort } from './arguments.ts';
-import { defineTool, type FieldMeanings } from './tool.ts';
+import { defineTool } from './tool.ts';
 
 /** After a repeat, `added: false` no longer proves that the item was there before (document, *Endpoints*, rule 1). */
 const unknownIfAdded =
@@ -25,9 +25,9 @@ export const addCollectionItem = defineTool({
     .refine(({ itemType, itemId }) => itemType === 'pages' || isUuid(itemId), { path: ['itemId'], error: mustBeAdId }),
   output: z.looseObject({
     collection: CollectionView.optional(),
-    itemType: z.string(),
+    itemType: z.string().describe('ads or pages'),
     itemId: z.string(),
-    added: z.boolean(),
+    added: z.boolean().describe('false where it was there already'),
     note: z.string().optional(),
   }),
   async run({ collectionId, itemType, itemId: id }, { api }) {
@@ -47,12 +47,3 @@ export const addCollectionItem = defineTool({
     return note ? `${itemType === 'ads' ? 'Ad' : 'Page'} ${word(itemId)}: ${note}` : addedText(output);
   },
 });
-
-/** For docs alone: see `FieldMeanings`. */
-export const resultFields = {
-  collection: 'Collection: the collection',
-  itemType: 'string: `ads` or `pages`',
-  itemId: 'string: the id of the ad or page',
-  added: 'boolean: false where it was there already',
-  'note?': 'string: what else to know, in words',
-} satisfies FieldMeanings;

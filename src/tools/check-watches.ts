@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { AdLibraryError } from '../api/errors.ts';
 import { type Gathered, gatherInTurn, isAbandoned, type Stop, stopOf } from '../dataset/gather.ts';
-import { beginsAnew, changedLines, cleanId, estimateText, minute } from '../dataset/gathering-report.ts';
+import { beginsAnew, changedLines, cleanId, EstimateView, estimateText, minute } from '../dataset/gathering-report.ts';
 import { type GatheringQuestion, gatheringsOf, openGathering, questionKey, wholeOf } from '../dataset/gatherings.ts';
 import { isoTime } from '../dataset/tables.ts';
 import {
@@ -13,16 +13,37 @@ import {
   type Watch,
   watchesIn,
 } from '../dataset/watches.ts';
+import type { DataOf } from '../present/fields.ts';
 import { count } from '../present/lists.ts';
 import { quote } from '../present/safe-text.ts';
 import { clampLines, estimateTokens, fit } from '../present/tokens.ts';
 import { type DatasetContents, type Gathering, idKey } from '../state/dataset.ts';
 import { objectOf } from '../state/item-versions.ts';
 import { fresh } from './arguments.ts';
-import { type Estimate, partsOf, priceOfRest, requireFree, roomText, stopData } from './gather-ads.ts';
+import { partsOf, priceOfRest, requireFree, roomText, stopData } from './gather-ads.ts';
 import { adViews } from './pager.ts';
-import { defineListTool, type FieldMeanings, readOnly, type ToolContext } from './tool.ts';
+import { defineListTool, readOnly, type ToolContext } from './tool.ts';
 import { namedWatches } from './watch-ads.ts';
+
+const CheckView = z
+  .looseObject({
+    name: z.string().describe('the watch'),
+    new: z.array(z.string()).nullable().describe('ids; null at a first check'),
+    changed: z.array(z.string()).nullable().describe('ids; null at a first check'),
+    gone: z.array(z.string()).nullable().describe('ids; null unless both checks are complete'),
+    more: z.looseObject({}).optional().describe('of lists that are cut: how many more ids'),
+    found: z.number().nullable().describe('ads that match'),
+    read: z.number().describe('ads that were read'),
+    complete: z.boolean().describe('all were read'),
+    stopped: z.string().describe('why it ended, as in gather_ads'),
+    error: z.string().optional().describe('kind'),
+    problem: z.string().optional(),
+    since: z.string().nullable().describe('the check that this one is compared with'),
+    gathering: z.string().optional().describe('id'),
+    note: z.string().optional().describe('when it was read, if nothing was asked now'),
+  })
+  .meta({ title: 'Check' });
+type CheckView = DataOf<typeof CheckView>;
 
 export const checkWatches = defineListTool({
   name: 'check_watches',
@@ -36,7 +57,7 @@ export const checkWatches = defineListTool({
   keepsRecords: true,
   showsBoard: true,
   forBoard: (data) => {
-    const { watches } = data as { watches: ReturnType<typeof viewCheck>['data'][] };
+    const { watches } = data as { watches: CheckView[] };
     const ids = watches.flatMap((watch) => [...(watch.new ?? []), ...(watch.changed ?? [])]);
     return ids.length > 0
       ? { ids: [...new Set(ids)] }
@@ -48,7 +69,12 @@ export const checkWatches = defineListTool({
     maxCredits: z.number().min(0).optional().describe('in all; 0: estimate'),
     fresh: fresh.describe('true: read again what was read minutes ago'),
   }),
-  output: z.looseObject({ watches: z.array(z.looseObject({ name: z.string() })), stopped: z.string().optional() }),
+  output: z.looseObject({
+    watches: z.array(CheckView),
+    stopped: z.string().optional().describe('why, as in gather_ads'),
+    estimate: EstimateView.partial({ ads: true }).optional().describe('with maxCredits: 0'),
+    note: z.string().optional(),
+  }),
   async run({ names, maxCredits, fresh = false }, context) {
     const { own } = await context.dataset();
     const all = watchesIn(await own.read('watch'));
@@ -140,7 +166,7 @@ function recentReading(
 /** What a check would cost, by all that is known: nothing is sent. */
 async function estimateChecks(chosen: readonly Watch[], fresh: boolean, context: ToolContext) {
   const contents = await (await context.dataset()).contents();
-  const prices = new Map<string, Estimate | undefined>();
+  const prices = new Map<string, EstimateView | undefined>();
   for (const watch of chosen) {
     const question = questionOf(watch);
     if (!fresh && recentReading(question, contents, context)) continue;
@@ -149,7 +175,7 @@ async function estimateChecks(chosen: readonly Watch[], fresh: boolean, context:
     prices.set(questionKey(question), await priceOfRest(question, all, context));
   }
   const known = [...prices.values()].filter((price) => price !== undefined);
-  const sum = (of: (price: Estimate) => number | null | undefined) =>
+  const sum = (of: (price: EstimateView) => number | null | undefined) =>
     known.length < prices.size || known.some((price) => of(price) == null)
       ? null
       : known.reduce((total, price) => total + (of(price) ?? 0), 0);
@@ -316,31 +342,3 @@ function newAdsText(
     `New: ${views.text({ ...views.shared?.(ads), items: leading })}${left(leading.length)}`;
   return render(items.slice(0, fit({ items, budget: tokens, render })));
 }
-
-/** For docs alone: see `FieldMeanings`. */
-export const resultFields = {
-  watches: 'Check[]: what was found',
-  'stopped?': 'string: why not all were checked',
-  'estimate?':
-    'Estimate: with `maxCredits: 0`, what a check would cost: `pages`, `credits` or null, `atLeast`, `atMost`',
-  'note?': 'string: what else to know, in words',
-} satisfies FieldMeanings;
-
-export const resultObjects = {
-  Check: {
-    name: 'string: the watch',
-    new: 'string[] | null: ids of new ads; null at a first check',
-    changed: 'string[] | null: ids of ads that changed',
-    gone: 'string[] | null: ids that are no longer found; null unless both checks are complete',
-    found: 'number | null: ads that match',
-    read: 'number: ads that were read',
-    complete: 'boolean: whether all were read',
-    'more?': 'object: how many more ids there are, for lists that are cut: `new`, `changed`, `gone`',
-    stopped: 'string: why it ended, as in gather_ads',
-    'error?': 'string: the kind of error that stopped it',
-    'problem?': 'string: what that error says',
-    'gathering?': 'string: its id, in `gatherings` of SQL',
-    'note?': 'string: when it was read, if nothing was asked now',
-    since: 'string | null: when the check was made that this one is compared with',
-  },
-} satisfies Record<string, FieldMeanings>;

@@ -6,33 +6,38 @@ import type { CallBudget } from '../credits/meter.ts';
 import { type AdCount, type Counting, countBy, countOf, isGathered, leftOf } from '../dataset/counts.ts';
 import { type Stop, stopOf } from '../dataset/gather.ts';
 import { seenText } from '../present/dates.ts';
+import type { DataOf } from '../present/fields.ts';
 import { count, notesText } from '../present/lists.ts';
 import { quote, sanitizeLine } from '../present/safe-text.ts';
 import { adFilters, checkQuestion, fresh, split } from './arguments.ts';
 import { countableKey, type Filters, oppositeOf, partsOf, withMissing } from './filter-values.ts';
-import { defineTool, type FieldMeanings, readOnly, type ToolContext } from './tool.ts';
+import { defineTool, readOnly, type ToolContext } from './tool.ts';
 
-/** One part of a count, as results show it. */
-interface Count extends Pick<AdCount, 'total' | 'gatheredAt' | 'notes'> {
-  filters: Filters;
-  /** The value of ads of which nobody knows whether they run. */
-  value?: 'unknown';
-  note?: string;
-}
+const Counted = z.looseObject({
+  total: z.number().nullable().describe('ads that match; null: not known'),
+  gatheredAt: z.string().optional().describe('of a gathering that answered'),
+  note: z.string().optional(),
+  notes: z.array(z.string()).optional().describe('of the service'),
+});
 
-interface CountOutput extends Omit<Count, 'filters' | 'value'> {
-  counts: Count[];
-  none?: number;
-  rest?: number;
-  /** Whether ads without a value are among the rest. */
-  restHoldsNone?: true;
-  /** With `maxCredits: 0`. */
-  estimate?: { calls: number; credits: number | null; atLeast: number; atMost?: number };
-  stopped?: string;
-  error?: string;
-  problem?: string;
-  next?: string;
-}
+const Count = z
+  .looseObject({
+    filters: z.looseObject({}).describe('laid over filters of the call'),
+    value: z.string().optional().describe('unknown: whether they run is not known'),
+    ...Counted.shape,
+  })
+  .meta({ title: 'Count' });
+type Count = DataOf<typeof Count>;
+
+const CountEstimate = z
+  .looseObject({
+    calls: z.number(),
+    credits: z.number().nullable().describe('null: not known'),
+    atLeast: z.number(),
+    atMost: z.number().optional(),
+  })
+  .meta({ title: 'CountEstimate' });
+type CountEstimate = DataOf<typeof CountEstimate>;
 
 export const countAds = defineTool({
   name: 'count_ads',
@@ -54,13 +59,18 @@ export const countAds = defineTool({
     fresh: fresh.describe('true: pay again'),
   }),
   output: z.looseObject({
-    total: z.number().nullable(),
-    counts: z.array(z.looseObject({ total: z.number().nullable() })),
-    none: z.number().optional(),
-    rest: z.number().optional(),
-    stopped: z.string().optional(),
+    ...Counted.shape,
+    counts: z.array(Count).describe('in the order asked; with by, the values that exist'),
+    none: z.number().optional().describe('with by: ads without a value'),
+    rest: z.number().optional().describe('with by: ads with other values'),
+    restHoldsNone: z.boolean().optional().describe('rest includes ads without a value'),
+    estimate: CountEstimate.optional().describe('with maxCredits: 0'),
+    stopped: z.string().optional().describe('why, as in gather_ads'),
+    error: z.string().optional().describe('kind'),
+    problem: z.string().optional(),
+    next: z.string().optional().describe('how to continue'),
   }),
-  async run({ filters = {}, split = [], by, maxCredits = 50, fresh = false }, context): Promise<CountOutput> {
+  async run({ filters = {}, split = [], by, maxCredits = 50, fresh = false }, context) {
     checkQuestion([filters, ...split], { split: split[0], by });
     const key = by === undefined ? undefined : countableKey(by, context.adFilters, filters);
     const { api, now } = context;
@@ -108,7 +118,7 @@ async function estimate(
   { filters, split }: { filters: Filters; split: readonly Filters[] },
   counting: Counting & { callBudget: CallBudget },
   { isCached, adFilters }: ToolContext,
-): Promise<CountOutput> {
+): Promise<{ total: null; counts: Count[]; stopped: string; estimate: CountEstimate }> {
   const none = key && withMissing(filters, key.key, adFilters);
   const values = key && !key.counted ? [...partsOf(key), ...(none ? [none] : [])] : [];
   const all = [filters, ...[...split, ...values].map((part) => ({ ...filters, ...part }))];
@@ -130,7 +140,7 @@ async function estimate(
   };
 }
 
-function estimateText({ calls, atLeast, atMost }: NonNullable<CountOutput['estimate']>): string {
+function estimateText({ calls, atLeast, atMost }: CountEstimate): string {
   const price = atMost === undefined ? 'at a price that no search has shown yet' : priceText({ atLeast, atMost });
   return `Estimate: ${count(calls, 'search', 'searches')} of one ad each, ${price}. Nothing was sent.`;
 }
@@ -282,32 +292,3 @@ function filtersText(filters: Filters): string {
 }
 
 const maxFiltersText = 300;
-
-/** For docs alone: see `FieldMeanings`. */
-export const resultFields = {
-  total: 'number | null: ads that match `filters`; null where the service does not say',
-  counts: 'Count[]: the parts, in the order asked; with `by`, the values that exist',
-  'none?': 'number: with `by`, ads that have no value',
-  'rest?': 'number: with `by`, ads that have other values',
-  'restHoldsNone?': 'boolean: whether `rest` includes ads without a value',
-  'estimate?':
-    'object: with `maxCredits: 0`, what counting would cost: `calls`, `credits` or null, `atLeast`, `atMost`',
-  'stopped?': 'string: why not all was counted, as in gather_ads',
-  'error?': 'string: the kind of error that stopped it',
-  'problem?': 'string: what that error says',
-  'next?': 'string: how to continue',
-  'gatheredAt?': 'string: when a gathering that answered was made',
-  'note?': 'string: what else to know, in words',
-  'notes?': 'string[]: what the service says about the total',
-} satisfies FieldMeanings;
-
-export const resultObjects = {
-  Count: {
-    filters: 'object: what was counted, laid over `filters` of the call',
-    total: 'number | null: ads that match; null where it was not counted',
-    'value?': 'string: "unknown", for ads of which nobody knows whether they run',
-    'gatheredAt?': 'string: when a gathering that answered was made',
-    'note?': 'string: what else to know, in words',
-    'notes?': 'string[]: what the service says about this part',
-  },
-} satisfies Record<string, FieldMeanings>;

@@ -14,7 +14,7 @@ import { word } from '../present/safe-text.ts';
 import { idKey } from '../state/dataset.ts';
 import type { ExportedFile } from '../state/exports.ts';
 import { fileName } from './arguments.ts';
-import { defineListTool, type FieldMeanings, linkTo, locationText } from './tool.ts';
+import { defineListTool, linkTo, locationText } from './tool.ts';
 
 /** As registered at IANA. */
 const mimeTypes: Record<ExportFormat, string> = {
@@ -40,7 +40,14 @@ export const exportAds = defineListTool({
     format: z.enum(['csv', 'jsonl', 'xlsx', 'parquet']).optional().describe('default csv'),
     name: fileName,
   }),
-  output: z.looseObject({ uri: z.string(), file: z.string().optional(), rows: z.number(), bytes: z.number() }),
+  output: z.looseObject({
+    uri: z.string().describe('the file as a resource, for an hour'),
+    file: z.string().optional().describe('its path, where AD_LIBRARY_FILES names a folder'),
+    rows: z.number(),
+    bytes: z.number(),
+    methods: z.string().describe('the note beside it, as a resource: how the ads were gathered'),
+    cut: z.number().optional().describe('cells that Excel could not hold in full'),
+  }),
   async run({ sql = everyAdSql, format = 'csv', name: chosen }, context) {
     const { signal, now, version } = context;
     const contents = await (await context.dataset()).contents();
@@ -85,13 +92,3 @@ export const exportAds = defineListTool({
 
 const exportText = (file: ExportedFile, note: ExportedFile, rows: number): string =>
   `${word(file.name)}: ${count(rows, 'row')}, ${file.bytes} bytes. ${locationText(file, note)}, and how the ads were gathered as ${note.uri}.\n`;
-
-/** For docs alone: see `FieldMeanings`. */
-export const resultFields = {
-  uri: 'string: the file as a resource, for an hour',
-  'file?': 'string: its path, where `AD_LIBRARY_FILES` names a folder',
-  rows: 'number: rows in it',
-  bytes: 'number: its size',
-  methods: 'string: the note beside it, as a resource: how the ads were gathered',
-  'cut?': 'number: cells that Excel could not hold in full',
-} satisfies FieldMeanings;

@@ -15,8 +15,9 @@ import {
 } from '../dataset/gather.ts';
 import {
   beginsAnew,
+  type EstimateView,
   estimateText,
-  type GatherOutput,
+  GatherOutput,
   gatheringText,
   minute,
   nextSteps,
@@ -28,7 +29,7 @@ import {
 import { type GatheringQuestion, openGathering, withoutRepeats } from '../dataset/gatherings.ts';
 import { count } from '../present/lists.ts';
 import { adFilters, checkQuestion, collectionId, fresh, split } from './arguments.ts';
-import { defineTool, type FieldMeanings, type FieldsOf, readOnly, type ToolContext } from './tool.ts';
+import { defineTool, readOnly, type ToolContext } from './tool.ts';
 
 export const gatherAds = defineTool({
   name: 'gather_ads',
@@ -55,14 +56,7 @@ export const gatherAds = defineTool({
     maxCredits: z.number().min(0).optional().describe('0: estimate, by one search at most for each part'),
     fresh: fresh.describe('true: read again and report changes'),
   }),
-  output: z.looseObject({
-    gathering: z.string().nullable(),
-    found: z.number().nullable(),
-    read: z.number(),
-    complete: z.boolean(),
-    stopped: z.string(),
-    summary: z.string(),
-  }),
+  output: GatherOutput,
   run({ filters, split, collectionId, maxAds = 1000, maxCredits, fresh = false }, context) {
     checkQuestion([filters, ...(split ?? [])], { collectionId, split });
     checkQuestion([], { collectionId, filters });
@@ -181,8 +175,6 @@ async function estimate(question: GatheringQuestion, opened: Opened, context: To
   };
 }
 
-export type Estimate = NonNullable<GatherOutput['estimate']>;
-
 const noTotal = 'The service does not say how many ads there are.';
 const howToGoOn =
   'gather_ads with the same question, and as maxCredits what the user accepts, reads as many ads as surely fit, and then says what the rest costs.';
@@ -192,7 +184,7 @@ export async function priceOfRest(
   question: GatheringQuestion,
   parts: readonly Part[],
   context: ToolContext,
-): Promise<Estimate | undefined> {
+): Promise<EstimateView | undefined> {
   if (parts.some(({ total }) => total === undefined)) return undefined;
   const size = maxPageSize(question, context.adFilters);
   const operation = listOf(question);
@@ -255,43 +247,3 @@ async function countItems(collectionId: string, { api }: ToolContext): Promise<n
 
 const noCollection = () =>
   new AdLibraryError({ kind: 'not_found', problem: 'There is no collection with this id in the list of collections.' });
-
-/** For docs alone: see `FieldMeanings`. */
-export const resultFields = {
-  gathering: 'string | null: its id, in `gatherings` of SQL; null of an estimate',
-  'gatheredAt?': 'string: when its oldest part was read',
-  found: 'number | null: ads that match; with parts that overlap, the sum of the parts',
-  'foundInParts?': 'string: the same in words, where only some parts are known',
-  read: 'number: ads that are read, by this call and those before',
-  added: 'number: ads that are new in the dataset',
-  updated: 'number: ads that changed; `appUrl`, `lastSeenAt` and the ends of media addresses do not count',
-  gone: 'string[] | null: ids of the last gathering that are no longer found; null unless both are complete',
-  'missing?': 'number: ads that were read and that the dataset no longer has',
-  'unlisted?': 'number: ads that the service counts and did not list while they were read',
-  'sinceLast?': 'SinceLast: what changed since the last complete gathering of the same question',
-  complete: 'boolean: whether all ads that match are read',
-  stopped:
-    'string: why it ended: `end`, `maxAds`, `maxCredits`, `budget`, `usage_limit`, `deadline`, `estimate`, `error`, `shutdown`',
-  'error?': 'string: the kind of error that stopped it',
-  'problem?': 'string: what that error says',
-  'next?': 'string: how to continue',
-  'note?': 'string: what else to know, in words',
-  'estimate?': 'Estimate: what reading the rest costs; always there with `maxCredits: 0`',
-  summary: 'string: what was read, in words and numbers',
-} satisfies FieldsOf<GatherOutput>;
-
-export const resultObjects = {
-  Estimate: {
-    ads: 'number | null: ads that match',
-    pages: 'number | null: calls that reading them takes',
-    credits: 'number | null: their price; null where it is not known yet',
-    atLeast: 'number: the least that they can cost',
-    'atMost?': 'number: the most that they can cost, where that is known',
-  },
-  SinceLast: {
-    gatheredAt: 'string: when the last complete gathering of the same question was made',
-    fresh: 'number: ads that are new since then',
-    updated: 'number: ads that changed since then',
-    gone: 'number: ads that are no longer found',
-  },
-} satisfies Record<string, FieldMeanings>;

@@ -1,6 +1,6 @@
 import { AccountView, accountText, viewAccount } from '../present/account.ts';
 import { noArguments } from './arguments.ts';
-import { defineTool, type FieldMeanings, readOnly } from './tool.ts';
+import { defineTool, readOnly } from './tool.ts';
 
 export const getAccount = defineTool({
   name: 'get_account',
@@ -17,12 +17,3 @@ export const getAccount = defineTool({
   },
   render: accountText,
 });
-
-/** For docs alone: see `FieldMeanings`. */
-export const resultFields = {
-  userId: 'string: id of the user',
-  billingUserId: 'string: who pays',
-  'planId?': 'string: plan',
-  isTeamMember: 'boolean: whether the user belongs to a team',
-  'subscriptionStatus?': 'string: state of the subscription',
-} satisfies FieldMeanings;

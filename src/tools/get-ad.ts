@@ -3,7 +3,7 @@ import { AdView, adText, viewAd } from '../present/ad.ts';
 import type { Detail } from '../present/full-view.ts';
 import { adId, detail, fresh, seen } from './arguments.ts';
 import { itemTokens } from './pager.ts';
-import { defineTool, type FieldMeanings, readOnly } from './tool.ts';
+import { defineTool, readOnly } from './tool.ts';
 
 export const getAd = defineTool({
   name: 'get_ad',
@@ -15,7 +15,7 @@ export const getAd = defineTool({
   input: z.strictObject({ adId, detail, fresh, seen }),
   output: z.looseObject({
     ad: AdView,
-    seenIn: z.string().optional(),
+    seenIn: z.string().optional().describe('the list that this copy is from, with seen: true; it may be shorter'),
   }),
   async run({ adId, detail = 'standard' as Detail, fresh, seen }, { api, now, resultTokens, toolName }) {
     const { raw, seenIn } = await api.getAd({ path: { adId }, fresh, seen });
@@ -27,9 +27,3 @@ export const getAd = defineTool({
     return seenIn ? `Copy from ${seenIn}; get_ad without seen may show more.\n${text}` : text;
   },
 });
-
-/** For docs alone: see `FieldMeanings`. */
-export const resultFields = {
-  ad: 'Ad: the ad',
-  'seenIn?': 'string: the list that this copy is from, with `seen: true`; it may be shorter',
-} satisfies FieldMeanings;

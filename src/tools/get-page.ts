@@ -3,7 +3,7 @@ import type { Detail } from '../present/full-view.ts';
 import { PageView, pageText, viewPage } from '../present/page.ts';
 import { detail, fresh } from './arguments.ts';
 import { itemTokens } from './pager.ts';
-import { defineTool, type FieldMeanings, readOnly } from './tool.ts';
+import { defineTool, readOnly } from './tool.ts';
 
 export const getPage = defineTool({
   name: 'get_page',
@@ -20,6 +20,3 @@ export const getPage = defineTool({
   },
   render: ({ page }, { detail }, { resultTokens }) => pageText(page, detail, itemTokens(resultTokens)),
 });
-
-/** For docs alone: see `FieldMeanings`. */
-export const resultFields = { page: 'Page: the advertiser' } satisfies FieldMeanings;

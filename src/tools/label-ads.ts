@@ -4,7 +4,7 @@ import { count } from '../present/lists.ts';
 import { listed, word } from '../present/safe-text.ts';
 import { idKey } from '../state/dataset.ts';
 import { isShort, mustBeShort } from './arguments.ts';
-import { defineTool, type FieldMeanings } from './tool.ts';
+import { defineTool } from './tool.ts';
 
 /** A text of one line that is cleaned before it is measured. */
 const cleanText = (max: number, least: number) =>
@@ -42,7 +42,12 @@ export const labelAds = defineTool({
       .max(200),
     remove: z.boolean().optional(),
   }),
-  output: z.looseObject({ labelled: z.number(), unknown: z.array(z.string()), note: z.string().optional() }),
+  output: z.looseObject({
+    labelled: z.number().describe('labels that were written, or removed'),
+    ads: z.number().describe('ads whose labels changed'),
+    unknown: z.array(z.string()).describe('ids that are not in the dataset'),
+    note: z.string().optional(),
+  }),
   async run({ labels, remove = false }, { dataset, now }) {
     const { own, item } = await dataset();
     const ids = [...new Set(labels.map(({ adId }) => adId))];
@@ -77,11 +82,3 @@ export const labelAds = defineTool({
 });
 
 const endsWithProcess = 'Labels are in memory: they end with the process of this server.';
-
-/** For docs alone: see `FieldMeanings`. */
-export const resultFields = {
-  labelled: 'number: labels that were written, or removed with `remove`',
-  unknown: 'string[]: ids that are not in the dataset',
-  ads: 'number: ads whose labels changed',
-  'note?': 'string: what else to know, in words',
-} satisfies FieldMeanings;

@@ -1,10 +1,24 @@
 import * as z from 'zod';
 import { CollectionView, collectionText, viewCollection } from '../present/account.ts';
-import type { AdView } from '../present/ad.ts';
-import type { PageView } from '../present/page.ts';
+import { type AdView, ListedAd } from '../present/ad.ts';
+import { asDescribed } from '../present/full-view.ts';
+import { PageView } from '../present/page.ts';
 import { collectionId, cursor, detail, fresh, itemsLimit, itemType } from './arguments.ts';
-import { adViews, listForBoard, pageViews, paginate, paging } from './pager.ts';
-import { defineListTool, type FieldMeanings, readOnly } from './tool.ts';
+import { adViews, type ItemViews, listForBoard, pageViews, paginate, paging } from './pager.ts';
+import { defineListTool, readOnly, type ToolContext } from './tool.ts';
+
+/** What the fields mean, search_ads and search_pages say. */
+const fieldsOfBoth = Object.entries(ListedAd.extend(PageView.shape).partial().shape);
+const AdOrPage = z
+  .looseObject(
+    Object.fromEntries(fieldsOfBoth.map(([name, schema]) => [name, schema.meta({ description: undefined })])),
+  )
+  .meta({ title: 'Ad or Page' }) as unknown as z.ZodObject<Partial<typeof AdView.shape & typeof PageView.shape>>;
+
+function viewsOf(itemType: string, detail: 'brief' | 'full', context: ToolContext): ItemViews<AdView | PageView> {
+  const views = itemType === 'ads' ? adViews(detail, context) : pageViews(detail, context);
+  return detail === 'full' ? { ...views, view: (item) => asDescribed(views.view(item), AdOrPage) as AdView } : views;
+}
 
 export const listCollectionItems = defineListTool({
   name: 'list_collection_items',
@@ -18,18 +32,18 @@ export const listCollectionItems = defineListTool({
   input: z.strictObject({ collectionId, itemType, limit: itemsLimit, cursor, detail, fresh }),
   output: z.looseObject({
     collection: CollectionView.optional(),
-    itemType: z.string(),
-    items: z.array(z.looseObject({})),
+    itemType: z.string().describe('ads or pages'),
+    items: z.array(AdOrPage).describe('as in search_ads or search_pages'),
     ...paging,
   }),
   run: ({ collectionId, itemType, limit, cursor, detail = 'brief', fresh }, context) =>
-    paginate<AdView | PageView>(
+    paginate<AdView | PageView, { itemType: string; collection?: CollectionView }>(
       {
         list: 'listCollectionItems',
         searchParams: { collectionId, itemType },
         limit,
         cursor,
-        views: itemType === 'ads' ? adViews(detail, context) : pageViews(detail, context),
+        views: viewsOf(itemType, detail, context),
         fetch: async ({ limit, cursor }, size) => {
           const query = { itemType, ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) };
           const answer = await context.api.listCollectionItems({ path: { collectionId }, query, fresh, ...size });
@@ -44,10 +58,3 @@ export const listCollectionItems = defineListTool({
       context,
     ),
 });
-
-/** For docs alone: see `FieldMeanings`. */
-export const resultFields = {
-  collection: 'Collection: the collection',
-  itemType: 'string: `ads` or `pages`',
-  items: 'object[]: [ads](#ad) or [pages](#page)',
-} satisfies FieldMeanings;

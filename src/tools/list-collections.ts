@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { CollectionView, collectionListText, viewCollection } from '../present/account.ts';
 import { cursor } from './arguments.ts';
 import { cursorMismatch, type ItemViews, paginate, paging } from './pager.ts';
-import { defineListTool, type FieldMeanings, readOnly } from './tool.ts';
+import { defineListTool, readOnly } from './tool.ts';
 
 const views: ItemViews<CollectionView> = {
   view: viewCollection,
@@ -47,6 +47,3 @@ export const listCollections = defineListTool({
       context,
     ),
 });
-
-/** For docs alone: see `FieldMeanings`. */
-export const resultFields = { items: 'Collection[]: the collections' } satisfies FieldMeanings;

@@ -15,17 +15,20 @@ import type { Cursors, Rendered, ToolContext } from './tool.ts';
 
 type PageParams = SearchParams & { limit?: number; cursor?: string };
 
-interface PagerRequest<View> extends ListRequest {
+interface PagerRequest<View, Heading> extends ListRequest {
   views: ItemViews<View>;
   /** Fetches a page of the service. */
-  fetch(params: PageParams, size: { usualSize: boolean }): Promise<ListAnswer>;
+  fetch(params: PageParams, size: { usualSize: boolean }): Promise<ListAnswer<Heading>>;
 }
 
 /**
  * A page of a list, as data and as text that fits. Its cursor continues with the next item: on the same page of the
  * service, which is cached and not charged again, or on the next one.
  */
-export async function paginate<View>(request: PagerRequest<View>, context: ToolContext): Promise<ListPage & Rendered> {
+export async function paginate<View, Heading = object>(
+  request: PagerRequest<View, Heading>,
+  context: ToolContext,
+): Promise<ListPage<View, Heading> & Rendered> {
   const { views } = request;
   const { cursors } = context;
   const listing = await readCursor(request, cursors);
@@ -65,36 +68,49 @@ export function listForBoard(data: object, { price }: Pick<Rendered, 'price'>): 
   };
 }
 
-/** What every list result holds besides its items. `shown` is present if the service's page was cut to fit. */
-export const paging = {
-  cursor: z.string().nullable(),
-  hasMore: z.boolean(),
-  totalHits: z.number().optional(),
-  shown: z.looseObject({ from: z.number(), to: z.number(), of: z.number() }).optional(),
-  asOf: z.string().optional(),
-  appUrlPattern: z.string().optional(),
-  notes: z.array(z.string()).optional(),
-};
-
-/** `nextPage`, which explains itself, is not listed: a schema costs every conversation tokens. */
-type Paging = z.infer<z.ZodObject<typeof paging>> & { nextPage?: PriceData };
-
 /** A price in the form of gather_ads' estimates. */
-type PriceData = { credits: number } | ({ credits: null } & PriceBounds);
+const PriceView = z
+  .looseObject({
+    credits: z.number().nullable().describe('null: not known'),
+    atLeast: z.number().optional(),
+    atMost: z.number().optional(),
+  })
+  .meta({ title: 'Price' });
 
-const priceData = (price: PriceBounds): PriceData =>
+const priceData = (price: PriceBounds): z.infer<typeof PriceView> =>
   price.atLeast === price.atMost ? { credits: price.atMost } : { credits: null, ...price };
 
+/** What every list result holds besides its items. */
+export const paging = {
+  cursor: z.string().nullable().describe('for the next page, with the same filters; null: the end'),
+  hasMore: z.boolean(),
+  totalHits: z.number().optional().describe('how many match in all'),
+  shown: z
+    .looseObject({
+      from: z.number(),
+      to: z.number(),
+      of: z.number(),
+    })
+    .meta({ title: 'Shown' })
+    .optional()
+    .describe('the items of the page that stand here, where it was cut'),
+  nextPage: PriceView.optional().describe('missing: free or not known'),
+  asOf: z.string().optional().describe('the day of this answer'),
+  appUrlPattern: z.string().optional().describe("an item's address in the service's app, with <id>"),
+  notes: z.array(z.string()).optional().describe('what the service says about this answer'),
+};
+type Paging = z.infer<z.ZodObject<typeof paging>>;
+
 /** As much of a list as fits into a result, as data and as text. */
-interface ListPage {
-  data: Paging & { items: readonly unknown[] };
+interface ListPage<View, Heading> {
+  data: Paging & { items: View[] } & Heading;
   text: string;
   /** Where the cursor of the page continues. */
   next: PageListing | undefined;
 }
 
-interface FitOptions<View> {
-  answer: ListAnswer;
+interface FitOptions<View, Heading> {
+  answer: ListAnswer<Heading>;
   listing: PageListing;
   /** The price of the next page. */
   price: PriceBounds | undefined;
@@ -102,10 +118,10 @@ interface FitOptions<View> {
 }
 
 /** Shows as many items as fit. The text is written to measure it, and then used as it is. */
-function fitPage<View>(
-  { answer, listing, price, views }: FitOptions<View>,
+function fitPage<View, Heading>(
+  { answer, listing, price, views }: FitOptions<View, Heading>,
   { cursors, resultTokens }: { cursors: Cursors; resultTokens: number },
-): ListPage {
+): ListPage<View, Heading> {
   const { cursor, hasMore, totalHits } = answer.value;
   const { position } = listing;
   const sent = sentItems(answer);
@@ -162,21 +178,21 @@ function fitPage<View>(
   }
   const shown = items.slice(0, fitting);
   const { paging, next, text } = write(shown);
-  return { data: { ...answer.heading?.data, items: shown, ...paging }, text, next };
+  return { data: { ...(answer.heading?.data as Heading), items: shown, ...paging }, text, next };
 }
 
 /** A page of a list as the service sent it. */
-interface ListAnswer {
+interface ListAnswer<Heading> {
   value: { cursor: string | null; hasMore: boolean; totalHits?: number | undefined };
   /** The body as it was received: items are shown with whatever fields they have. */
   raw: unknown;
   /** Present if the answer is cached. */
   cacheId?: string | undefined;
   /** What comes before the items, in the data and in the text. */
-  heading?: { data: object; text: string | undefined };
+  heading?: { data: Heading; text: string | undefined };
 }
 
-const sentItems = ({ raw }: ListAnswer): readonly object[] => (raw as { items: object[] }).items;
+const sentItems = ({ raw }: { raw: unknown }): readonly object[] => (raw as { items: object[] }).items;
 
 /** What all items of a list share: the day of the answer, and the form of their links. */
 interface SharedFacts {

@@ -5,7 +5,7 @@ import { describedColumns } from '../dataset/tables.ts';
 import { dataPerText } from '../present/full-view.ts';
 import { isWord, quote, word } from '../present/safe-text.ts';
 import { fit } from '../present/tokens.ts';
-import { defineListTool, type FieldMeanings, jpegContent, readOnly } from './tool.ts';
+import { defineListTool, jpegContent, readOnly } from './tool.ts';
 
 const ownColumns = describedColumns()
   .map(({ name, meaning }) => (meaning === undefined ? name : `${name} (${meaning})`))
@@ -29,10 +29,11 @@ export const queryAds = defineListTool({
   }),
   output: z.looseObject({
     columns: z.array(z.string()),
-    rows: z.array(z.array(z.unknown())),
-    rowCount: z.number().nullable(),
-    truncated: z.boolean(),
-    coverage: CoverageView.optional(),
+    rows: z.array(z.array(z.unknown())).describe('each in the order of columns'),
+    rowCount: z.number().nullable().describe('rows of the whole result; null above 100,000'),
+    truncated: z.boolean().describe('whether rows are left out'),
+    coverage: CoverageView.optional().describe('what the answer rests on'),
+    chart: z.string().optional().describe('what the chart shows, or why there is none'),
   }),
   async run(
     { sql, limit = 50, cell = 160, chart },
@@ -93,13 +94,3 @@ const quotedCell = (cell: unknown, quoted: boolean): string =>
 
 /** Also for the text `null`, to tell it from a missing value. */
 const needsQuotes = (cell: unknown): boolean => typeof cell === 'string' && (cell === 'null' || !isWord(cell));
-
-/** For docs alone: see `FieldMeanings`. */
-export const resultFields = {
-  columns: 'string[]: names of the columns',
-  rows: 'any[][]: the rows, in the order of the columns',
-  rowCount: 'number | null: rows of the whole result; null above 100,000',
-  truncated: 'boolean: whether rows are left out',
-  'coverage?': 'Coverage: what the answer rests on',
-  'chart?': 'string: why there is no chart, or what it shows',
-} satisfies FieldMeanings;

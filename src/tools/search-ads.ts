@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import { AdView } from '../present/ad.ts';
+import { ListedAd } from '../present/ad.ts';
 import { cursor, detail, filters, fresh, searchLimit } from './arguments.ts';
 import { adViews, listForBoard, paginate, paging } from './pager.ts';
-import { defineListTool, type FieldMeanings, readOnly } from './tool.ts';
+import { defineListTool, readOnly } from './tool.ts';
 
 export const searchAds = defineListTool({
   name: 'search_ads',
@@ -18,7 +18,7 @@ export const searchAds = defineListTool({
   showsBoard: true,
   forBoard: listForBoard,
   input: z.strictObject({ filters, limit: searchLimit, cursor, detail, fresh }),
-  output: z.looseObject({ items: z.array(AdView), ...paging }),
+  output: z.looseObject({ items: z.array(ListedAd), ...paging }),
   run: ({ filters: searchParams = {}, limit, cursor, detail = 'brief', fresh }, context) =>
     paginate(
       {
@@ -32,6 +32,3 @@ export const searchAds = defineListTool({
       context,
     ),
 });
-
-/** For docs alone: see `FieldMeanings`. */
-export const resultFields = { items: 'Ad[]: the ads' } satisfies FieldMeanings;

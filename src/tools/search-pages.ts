@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { PageView } from '../present/page.ts';
 import { cursor, detail, filters, fresh, searchLimit } from './arguments.ts';
 import { pageViews, paginate, paging } from './pager.ts';
-import { defineListTool, type FieldMeanings, readOnly } from './tool.ts';
+import { defineListTool, readOnly } from './tool.ts';
 
 export const searchPages = defineListTool({
   name: 'search_pages',
@@ -26,6 +26,3 @@ export const searchPages = defineListTool({
       context,
     ),
 });
-
-/** For docs alone: see `FieldMeanings`. */
-export const resultFields = { items: 'Page[]: the advertisers' } satisfies FieldMeanings;

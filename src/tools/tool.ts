@@ -10,23 +10,11 @@ import type { AdRowReader } from '../dataset/ad-rows.ts';
 import type { CountedAds, IsCached } from '../dataset/gather.ts';
 import type { DatasetSql } from '../dataset/snapshot.ts';
 import type { Pictures } from '../pictures/pictures.ts';
+import type { DataOf } from '../present/fields.ts';
 import { quote, word } from '../present/safe-text.ts';
 import type { Dataset } from '../state/dataset.ts';
 import type { ExportedFile, Exports } from '../state/exports.ts';
 import type { CursorMemory } from '../state/ports.ts';
-
-/**
- * What each field of a result means: its type, a colon, and its meaning; `?` after a name marks a field that may be
- * missing. A type with a capital letter is an object of its own, in `resultObjects` or, where several tools share it, in
- * `scripts/docs/result-fields.ts`. Each tool's file exports these as `resultFields`, beside the tool and not in it: only
- * docs read them. In the schemas that the server lists, every conversation would pay for them.
- */
-export type FieldMeanings = Record<string, string>;
-
-/** The fields of a type, with their marks: what is added to the type or taken from it shows here. */
-export type FieldsOf<Type> = {
-  [Name in keyof Type & string as undefined extends Type[Name] ? `${Name}?` : Name]-?: string;
-};
 
 /** All four tool annotations of MCP (specification, *Tools*). */
 interface Annotations {
@@ -79,31 +67,34 @@ interface Found {
 }
 
 /** What every tool declares. */
-interface ToolDeclaration<Input extends z.ZodObject> extends ToolDescription {
+interface ToolDeclaration<Input extends z.ZodObject, Output extends z.ZodObject> extends ToolDescription {
   /** A call on demo data, for docs and tests. Calls come in the order of the catalogue. */
   example(found: Found): Record<string, unknown>;
   /** What the board needs of a result whose data a host may drop. */
   forBoard?(data: object, rendered: Rendered): object;
   input: Input;
-  /** The schema that clients see. Loose at every level, so that a new key of the service breaks no client. */
-  output: z.ZodObject;
+  /**
+   * What the result holds, each field described: the schema that clients see, the types of the code, and the docs.
+   * Loose at every level, so that a new key of the service breaks no client.
+   */
+  output: Output;
 }
 
 /**
  * A tool: its name, what it takes, what it returns, how it runs and how its result reads. It knows nothing of MCP or of
  * credits, and throws its errors: its caller adds the receipt and explains what went wrong.
  */
-export interface ItemTool<Input extends z.ZodObject = z.ZodObject, Data extends object = object>
-  extends ToolDeclaration<Input> {
-  /** Returns data that fits `output`. */
-  run(input: z.output<Input>, context: ToolContext): Promise<Data>;
+export interface ItemTool<Input extends z.ZodObject = z.ZodObject, Output extends z.ZodObject = z.ZodObject>
+  extends ToolDeclaration<Input, Output> {
+  run(input: z.output<Input>, context: ToolContext): Promise<DataOf<Output>>;
   /** Turns the data into a text that is complete on its own. */
-  render(data: Data, input: z.output<Input>, context: ToolContext): string;
+  render(data: DataOf<Output>, input: z.output<Input>, context: ToolContext): string;
 }
 
 /** A tool that returns a list. Cutting the list to fit means writing its text, so `run` returns both. */
-export interface ListTool<Input extends z.ZodObject = z.ZodObject> extends ToolDeclaration<Input> {
-  run(input: z.output<Input>, context: ToolContext): Promise<Rendered>;
+export interface ListTool<Input extends z.ZodObject = z.ZodObject, Output extends z.ZodObject = z.ZodObject>
+  extends ToolDeclaration<Input, Output> {
+  run(input: z.output<Input>, context: ToolContext): Promise<Rendered & { data: DataOf<Output> }>;
   render?: never;
 }
 
@@ -158,9 +149,11 @@ export function locationText({ uri, path }: ExportedFile, beside?: ExportedFile)
 
 export type Tool = ItemTool | ListTool;
 
-export const defineTool = <Input extends z.ZodObject, Data extends object>(tool: ItemTool<Input, Data>) => tool;
+export const defineTool = <Input extends z.ZodObject, Output extends z.ZodObject>(tool: ItemTool<Input, Output>) =>
+  tool;
 
-export const defineListTool = <Input extends z.ZodObject>(tool: ListTool<Input>) => tool;
+export const defineListTool = <Input extends z.ZodObject, Output extends z.ZodObject>(tool: ListTool<Input, Output>) =>
+  tool;
 
 /** What belongs to one caller, for one call. */
 export interface CallerContext {

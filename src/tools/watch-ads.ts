@@ -6,17 +6,34 @@ import { questionText, withoutRepeats } from '../dataset/gatherings.ts';
 import { cleanLabel } from '../dataset/labels.ts';
 import { isoTime } from '../dataset/tables.ts';
 import { questionOf, storeWatch, type Watch, watchesIn } from '../dataset/watches.ts';
+import type { DataOf } from '../present/fields.ts';
 import { dataPerText } from '../present/full-view.ts';
 import { count } from '../present/lists.ts';
 import { quote, sanitizeLine } from '../present/safe-text.ts';
 import { estimateTokens, truncate } from '../present/tokens.ts';
 import type { OwnRecords } from '../state/own-records.ts';
 import { adFilters, checkQuestion, collectionId, split } from './arguments.ts';
-import { defineTool, type FieldMeanings } from './tool.ts';
+import { defineTool } from './tool.ts';
 
 const maxName = 80;
 /** The most characters of filters and split together, as JSON. */
 const maxQuestion = 20_000;
+
+const WatchView = z
+  .looseObject({
+    name: z.string(),
+    filters: z.looseObject({}).optional(),
+    split: z.array(z.looseObject({})).optional().describe('each laid over filters'),
+    shortened: z.boolean().optional().describe('its question is left out, for want of room'),
+    collectionId: z.string().optional(),
+    maxAds: z.number().optional().describe('of a check'),
+    maxCredits: z.number().describe('of a check'),
+    checkedAt: z.string().nullable().describe('when it was last checked'),
+    ads: z.number().nullable().describe('read by that check'),
+    complete: z.boolean().nullable().describe('it read all'),
+  })
+  .meta({ title: 'Watch' });
+type WatchView = DataOf<typeof WatchView>;
 
 export const watchAds = defineTool({
   name: 'watch_ads',
@@ -39,7 +56,12 @@ export const watchAds = defineTool({
     maxCredits: z.number().min(0).optional().describe('for each check'),
     remove: z.boolean().optional(),
   }),
-  output: z.looseObject({ watches: z.array(z.looseObject({ name: z.string() })) }),
+  output: z.looseObject({
+    watches: z.array(WatchView).describe('all watches'),
+    stored: z.string().optional().describe('the watch that was stored'),
+    ended: z.string().optional().describe('the watch that was ended'),
+    note: z.string().optional(),
+  }),
   async run({ name: given, maxAds, maxCredits, remove = false, ...question }, { dataset, resultTokens }) {
     const { filters, split, collectionId } = question;
     const { own } = await dataset();
@@ -100,7 +122,7 @@ export function namedWatches(watches: readonly Watch[], names: readonly string[]
 }
 
 /** Filters are left out where all of them take more than so many tokens. */
-function viewsOf(watches: readonly Watch[], tokens: number) {
+function viewsOf(watches: readonly Watch[], tokens: number): WatchView[] {
   let left = tokens;
   return watches.map(({ name, filters, split, collectionId, maxAds, maxCredits, last }) => {
     const question = { ...(filters && { filters }), ...(split && { split }) };
@@ -119,7 +141,7 @@ function viewsOf(watches: readonly Watch[], tokens: number) {
   });
 }
 
-function watchText(watch: ReturnType<typeof viewsOf>[number]): string {
+function watchText(watch: WatchView): string {
   const { name, checkedAt, ads, complete, maxAds, maxCredits, shortened, ...about } = watch;
   const { filters = {}, split, collectionId = null } = about;
   const parts = split ? `; split: ${JSON.stringify(split)}` : '';
@@ -133,26 +155,3 @@ function watchText(watch: ReturnType<typeof viewsOf>[number]): string {
       : `checked ${minute(checkedAt)}: ${count(ads ?? 0, 'ad')}, ${complete ? 'complete' : 'not complete'}`;
   return `${quote(name)}: ${asks}; at most ${count(maxCredits, 'credit')}${room} a check; ${last}.`;
 }
-
-/** For docs alone: see `FieldMeanings`. */
-export const resultFields = {
-  watches: 'Watch[]: all watches',
-  'stored?': 'string: the watch that was stored',
-  'ended?': 'string: the watch that was ended',
-  'note?': 'string: what else to know, in words',
-} satisfies FieldMeanings;
-
-export const resultObjects = {
-  Watch: {
-    name: 'string: its name',
-    'filters?': 'object: its question',
-    'split?': 'object[]: its parts',
-    'shortened?': 'boolean: whether its question is left out, for want of room',
-    'collectionId?': 'string: the collection it reads',
-    'maxAds?': 'number: most ads of a check',
-    maxCredits: 'number: most credits of a check',
-    checkedAt: 'string | null: when it was last checked',
-    ads: 'number | null: how many ads that check read',
-    complete: 'boolean | null: whether it read all',
-  },
-} satisfies Record<string, FieldMeanings>;

@@ -1,6 +1,6 @@
 import { IdentityView, identityText, viewIdentity } from '../present/account.ts';
 import { noArguments } from './arguments.ts';
-import { defineTool, type FieldMeanings, readOnly } from './tool.ts';
+import { defineTool, readOnly } from './tool.ts';
 
 export const whoami = defineTool({
   name: 'whoami',
@@ -17,25 +17,3 @@ export const whoami = defineTool({
   },
   render: identityText,
 });
-
-/** For docs alone: see `FieldMeanings`. */
-export const resultFields = {
-  authenticated: 'boolean: whether the key is accepted',
-  authSource: 'string: `api_key`',
-  user: 'User: whose key it is',
-  'apiKey?': 'Key: the key, without its secret part',
-  'oauthClientId?': 'string: the client, where the service uses OAuth',
-} satisfies FieldMeanings;
-
-export const resultObjects = {
-  User: {
-    userId: 'string: id of the user',
-    billingUserId: 'string: who pays',
-    'name?': 'string: name',
-    'emailAddress?': 'string: address',
-    planId: 'string: plan',
-    isTeamMember: 'boolean: whether the user belongs to a team',
-    subscriptionStatus: 'string: state of the subscription',
-  },
-  Key: { id: 'string: id of the key', name: 'string: its name', keyPrefix: 'string: how it begins' },
-} satisfies Record<string, FieldMeanings>;

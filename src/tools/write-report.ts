@@ -16,7 +16,7 @@ import type { ReportSection } from '../reports/report.tsx';
 import { type DatasetContents, idKey } from '../state/dataset.ts';
 import { objectOf, type StoredItem } from '../state/item-versions.ts';
 import { fileName } from './arguments.ts';
-import { defineListTool, type FieldMeanings, linkTo, locationText, type ToolContext } from './tool.ts';
+import { defineListTool, linkTo, locationText, type ToolContext } from './tool.ts';
 
 const Section = z.strictObject({
   heading: z.string().min(1).max(200),
@@ -53,16 +53,18 @@ export const writeReport = defineListTool({
     name: fileName,
   }),
   output: z.looseObject({
-    uri: z.string(),
-    file: z.string().optional(),
+    uri: z.string().describe('the file as a resource, for an hour'),
+    file: z.string().optional().describe('its path, where AD_LIBRARY_FILES names a folder'),
     bytes: z.number(),
     sections: z.array(
-      z.looseObject({
-        heading: z.string(),
-        rows: z.number().nullable().optional(),
-        ads: z.number().optional(),
-        problem: z.string().optional(),
-      }),
+      z
+        .looseObject({
+          heading: z.string(),
+          rows: z.number().nullable().optional().describe('rows of its table; null above 100,000'),
+          ads: z.number().optional().describe('ads shown'),
+          problem: z.string().optional().describe('why a part of it is missing'),
+        })
+        .meta({ title: 'Section' }),
     ),
   }),
   async run({ title, sections: wanted, name: chosen }, context) {
@@ -230,20 +232,3 @@ async function methodOf(sections: readonly SectionInput[], contents: DatasetCont
     statements,
   };
 }
-
-/** For docs alone: see `FieldMeanings`. */
-export const resultFields = {
-  uri: 'string: the file as a resource, for an hour',
-  'file?': 'string: its path, where `AD_LIBRARY_FILES` names a folder',
-  bytes: 'number: its size',
-  sections: 'Section[]: what became of each section',
-} satisfies FieldMeanings;
-
-export const resultObjects = {
-  Section: {
-    heading: 'string: as you wrote it',
-    'rows?': 'number | null: rows of its table',
-    'ads?': 'number: ads shown',
-    'problem?': 'string: why a part of it is missing',
-  },
-} satisfies Record<string, FieldMeanings>;
