@@ -62,6 +62,7 @@ const lacks: Record<string, (ad: Model) => boolean> = {
   countries: (ad) => !ad.countries?.length,
   ctaType: (ad) => ad.ctaType == null,
   startedAt: (ad) => ad.startedAt == null,
+  daysRunning: (ad) => daysRunning(ad) === undefined,
   duplicates: (ad) => ad.duplicates == null,
   adSpend: (ad) => (ad.adSpendMin ?? ad.adSpendMax) === undefined,
 };
@@ -214,6 +215,8 @@ describe('what filters find', () => {
       body: '따뜻한 차 한 잔으로 하루를 시작하세요. 오늘만 무료배송',
       startedAt: '2026-02-05T00:00:00Z',
       page: { pageName: 'Leaf & Co Korea' },
+      // It was never seen, so it has not run for any days yet.
+      endDate: '2099-01-01T00:00:00Z',
       audienceSizeMin: 1000,
     },
   ];
@@ -237,6 +240,8 @@ describe('what filters find', () => {
     [{ impressionsTo: 99 }, []],
     [{ audienceSizeFrom: 1000, audienceSizeTo: 1000 }, [3]],
     [{ missing: ['STARTEDAT'] }, [2]],
+    [{ missing: ['daysRunning'] }, [1, 2, 3]],
+    [{ not: { missing: ['daysRunning'] } }, []],
     [{ countries: 'de', order: 'ASC' }, [1]],
     [{ startedAtTo: '2026-01-05T12:00+01:00' }, [1]],
     [{ startedAtTo: '2026-01-05T00:30+01:00' }, []],

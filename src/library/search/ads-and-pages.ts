@@ -83,12 +83,14 @@ const flag = (key: string, about: string): Tag<Record<string, unknown>> => ({
 function withMissing<Item>(
   { tags, measures, ...type }: RecordType<Item>,
   others: Record<string, (item: Item) => unknown> = {},
-  timed: readonly string[] = [],
+  withoutIndex: readonly string[] = [],
 ): RecordType<Item> {
+  const indexed = measures.filter(({ sql }) => sql === undefined);
+  const timed = [...measures.filter(({ sql }) => sql).map(({ key }) => key), ...withoutIndex];
   const has = new Map<string, (item: Item) => boolean>([
     ...Object.entries(others).map(([key, of]) => [key, (item: Item) => isFilled(of(item))] as const),
     ...tags.map(({ key, of }) => [key, (item: Item) => of(item).some(isFilled)] as const),
-    ...measures.map(({ key, value, low }) => [key, (item: Item) => (value(item) ?? low?.(item)) != null] as const),
+    ...indexed.map(({ key, value, low }) => [key, (item: Item) => (value(item) ?? low?.(item)) != null] as const),
   ]);
   const missing: Tag<Item> = {
     key: 'missing',

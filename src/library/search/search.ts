@@ -98,8 +98,12 @@ function invertedConditions(search: Search, not: FilterValues[string] | undefine
 }
 
 function columnConditions(search: Search): Condition[] {
-  const ranges = search.recordType.measures.flatMap((measure) => rangeConditions(measure, search));
-  return [...ranges, ...activeConditions(search)];
+  const { recordType, filters, asOf } = search;
+  const ranges = recordType.measures.flatMap((measure) => rangeConditions(measure, search));
+  const lacking = recordType.measures
+    .filter(({ key, sql }) => sql && [filters.missing].flat().includes(key))
+    .map((measure) => ({ sql: `(${columnOf(recordType, measure, asOf)} IS NULL)`, values: [] }));
+  return [...ranges, ...lacking, ...activeConditions(search)];
 }
 
 const day = 86_400_000;
