@@ -204,13 +204,14 @@ function storedText({ database, ads, pages }: NonNullable<ServedLibrary['stored'
   return `${database} holds ${amountOf(ads, 'ad')} and ${amountOf(pages, 'page')}`;
 }
 
-export function importText({ name, notes, ...report }: ImportedFile): string {
+export function importText({ name, notes, columns, ...report }: ImportedFile): string {
   const { ads, pages, updated, fromPublicArchive, skipped, problems, reasons } = report;
   const mapped = fromPublicArchive ? ` (${fromPublicArchive} from the public ad library’s format)` : '';
   const replaced = updated ? `, ${updated} of them updated an earlier record` : '';
   const unlisted = skipped - problems.length;
   return [
     `${name}: ${amountOf(ads, 'ad')}${mapped} and ${amountOf(pages, 'page')}${replaced}${skipped ? `, ${skipped} skipped:` : ''}`,
+    ...(columns ? [`  columns: ${columns}`] : []),
     ...problems.map((problem) => `  ${problemText(problem)}`),
     ...(unlisted > 0 ? [`  and ${unlisted} more:`] : []),
     ...Object.entries(reasons).map(([reason, amount]) => `    ${amount} × ${reason}`),

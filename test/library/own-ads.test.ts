@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { expect } from 'vitest';
+import { importText } from '../../src/cli/library.ts';
 import { freshLibraryTest as test } from './support/fixtures.ts';
 import type { ServedLibrary } from './support/served-library.ts';
 
@@ -44,18 +45,63 @@ test('the same rows are the same ads, a changed text is another, and an id of an
 
 test('a row that cannot be read is named with its line, and the others are stored', async ({ served }) => {
   const report = await served.load(
-    'headline,start,copies\nGood,2026-01-05,2\nDay,31/12/2025,1\nMany,2026-01-05,lots\n,2026-01-05,1\nAlso good,,\nFebruary,2026-02-30,1\n',
+    'headline,start,copies\nGood,2026-01-05,2\nDay,31. Dezember,1\nMany,2026-01-05,lots\n,2026-01-05,1\nAlso good,,\nFebruary,2026-02-30,1\n',
   );
   expect(report).toMatchObject({
     ads: 2,
     skipped: 4,
     problems: [
-      { line: 3, problem: 'startedAt: "31/12/2025" is no date such as 2026-01-31' },
+      { line: 3, problem: 'startedAt: "31. Dezember" is no date such as 2026-01-31' },
       { line: 4, problem: 'duplicates: "lots" is no number such as 1200 or 0.5' },
       { line: 5, problem: 'neither headline nor body; an ad has words' },
       { line: 7, problem: 'startedAt: "2026-02-30" is no date such as 2026-01-31' },
     ],
   });
+});
+
+test.for<[written: string[], days: string[] | RegExp]>([
+  [
+    ['31.03.2026', '1.2.2026'],
+    ['2026-03-31', '2026-02-01'],
+  ],
+  [
+    ['01/02/2026', '31/03/2026', '2026-05-06'],
+    ['2026-02-01', '2026-03-31', '2026-05-06'],
+  ],
+  [
+    ['01/02/2026', '03/31/2026'],
+    ['2026-01-02', '2026-03-31'],
+  ],
+  [
+    ['01/02/2026', '03/04/2026'],
+    /^the column "First seen" has days such as 01\/02\/2026, which may be a day or a month/,
+  ],
+  [['31/03/2026', '03/31/2026'], /^the column "First seen" has days such as 31\/03\/2026/],
+])('days %j are read where their column is clear, or nothing is imported', async ([written, days], { served }) => {
+  const report = await served.load(
+    ['Ad headline,First seen', ...written.map((day, at) => `Ad ${at},${day}`)].join('\n'),
+  );
+  if (days instanceof RegExp) {
+    expect(report).toMatchObject({ ads: 0, problems: [{ problem: expect.stringMatching(days) }] });
+    return;
+  }
+  expect(report).toMatchObject({ ads: days.length, skipped: 0 });
+  const found = (await served.found({ sort: 'duplicates', order: 'asc' })).items;
+  expect(found.map(({ startedAt }) => startedAt.slice(0, 10))).toEqual(days);
+});
+
+test('it is said how columns are understood; countries may be named', async ({ served }) => {
+  const report = await served.load(
+    'Ad headline,Headline,Brand name,Country,My note\nTea,x,Leaf,"Germany, UK; United Kingdom; Deutschland; USA; at",n\nTea,x,Leaf,Atlantis,\n',
+  );
+  expect(importText({ name: 'file', ...report }).split('\n')).toEqual([
+    'file: 1 ad and 0 pages, 1 skipped:',
+    '  columns: headline ← Ad headline, pageName ← Brand name, countries ← Country; not used: Headline, My note',
+    '  line 3: countries: "Atlantis" is no country such as DE or Germany; use its code of two letters',
+  ]);
+  expect(await adsOf(served)).toMatchObject([
+    { headline: 'Tea', countries: ['DE', 'GB', 'US', 'AT'], 'My note': 'n' },
+  ]);
 });
 
 test('whatever cells hold, each row is stored or named', async ({ served }) => {

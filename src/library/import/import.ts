@@ -22,6 +22,8 @@ export type ImportReport = {
   /** Ads that came in a format of the public ad library. */
   fromPublicArchive: number;
   skipped: number;
+  /** How the columns of a CSV of one's own ads were understood, for people. */
+  columns?: string;
   /** The first records that were skipped, each with the reason. `path` is the place in a document, empty for a line. */
   problems: { line: number; path: string; problem: string }[];
   /** How many further records were skipped, by reason. */
@@ -44,6 +46,10 @@ export async function importRecords(
   const report: ImportReport = { ...counts, problems: [], reasons: {}, notes: [] };
   const withLanguage = await loadAdLanguage();
   let position = { line: 1, path: '' };
+  const heard = {
+    note: (message: string) => void report.notes.push(message),
+    columns: (text: string) => void Object.assign(report, { columns: text }),
+  };
 
   function put(piece: Piece): void {
     position = piece;
@@ -62,7 +68,7 @@ export async function importRecords(
   }
 
   try {
-    for await (const pieces of piecesOf(source, (note) => report.notes.push(note))) {
+    for await (const pieces of piecesOf(source, heard)) {
       for (let next = 0; next < pieces.length; await nextTurn()) {
         const end = performance.now() + sliceMs;
         database.unsynced(() => {

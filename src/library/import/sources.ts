@@ -2,7 +2,7 @@ import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import type { CsvError } from 'csv-parse';
 import { isObject } from '../../present/view.ts';
-import { adOfRow, ownFields } from './own-ads.ts';
+import { adReader, areOwnAds, columnsText } from './own-ads.ts';
 import { archiveKeys } from './public-archive.ts';
 
 /** What the source has in the place of a record. */
@@ -16,6 +16,14 @@ export type Piece = {
   /** @throws Error that says what is wrong with it */
   read(): unknown;
 };
+
+/** Hears what people should know of a source. */
+interface Heard {
+  /** What may have been lost. */
+  note(message: string): void;
+  /** How the columns of a CSV are understood. */
+  columns(text: string): void;
+}
 
 /** Characters of one record. */
 export const maxRecordLength = 1024 * 1024;
@@ -35,21 +43,17 @@ const failed = (problem: string) => (): never => {
 /**
  * The records of a source, whose format is found by content: JSON Lines, JSON of another layout, or CSV, compressed or
  * not. Lines are read one by one, in bounded memory; another document is read whole.
- * @param warn receives what may have been lost
  * @throws UnreadableSource
  */
-export async function* piecesOf(
-  source: AsyncIterable<string | Uint8Array>,
-  warn: (message: string) => void,
-): AsyncGenerator<Piece[]> {
-  const text = textOf(source, warn);
+export async function* piecesOf(source: AsyncIterable<string | Uint8Array>, heard: Heard): AsyncGenerator<Piece[]> {
+  const text = textOf(source, heard.note);
   const { value: head = '' } = await text.next();
   async function* all() {
     yield head;
     yield* text;
   }
   const delimiter = csvDelimiter(head);
-  if (delimiter !== undefined) yield* csvPieces(all(), delimiter);
+  if (delimiter !== undefined) yield* csvPieces(all(), delimiter, heard);
   else yield* isByLine(head) ? linePieces(all()) : documentPieces(all());
 }
 
@@ -241,7 +245,7 @@ function csvDelimiter(text: string): string | undefined {
 type Row = { cells: string[]; line: number };
 
 /** The rows of a CSV: ads of the public archive, or ads that somebody wrote down. */
-async function* csvPieces(text: AsyncIterable<string>, delimiter: string): AsyncGenerator<Piece[]> {
+async function* csvPieces(text: AsyncIterable<string>, delimiter: string, heard: Heard): AsyncGenerator<Piece[]> {
   // Loaded on demand: most imports are JSON.
   const { parse } = await import('csv-parse');
   const rows: Row[] = [];
@@ -261,19 +265,32 @@ async function* csvPieces(text: AsyncIterable<string>, delimiter: string): Async
     },
   });
   parser.on('error', () => {}).resume();
+  let columns: string[] | undefined;
   let read: ((cells: string[]) => unknown) | undefined;
-  const pieces = (): Piece[] => {
-    read ??= rows[0] && readerOf(rows.shift()?.cells ?? []);
+  let length = 0;
+  /** Dates of one's own ads are understood by all rows of their column. */
+  const pieces = (isEnd = false): Piece[] => {
+    if (columns === undefined && rows[0]) {
+      columns = rows.shift()?.cells.map((cell) => cell.trim()) ?? [];
+      if (isArchive(columns)) read = archiveReader(columns);
+      else if (areOwnAds(columns)) heard.columns(columnsText(columns));
+      else throw new UnreadableSource(unknownColumns);
+    }
+    if (columns === undefined || (read === undefined && !isEnd)) return [];
+    read ??= ownReader(columns, rows);
     return rows.splice(0).map(({ cells, line }) => ({ line, path: '', read: () => read?.(cells) }));
   };
   const ended = (error: unknown): Piece[] => [{ line, path: '', read: failed(explain(error)) }];
   for await (const chunk of text) {
+    length += chunk.length;
+    if (read === undefined && length > maxDocumentLength)
+      throw new UnreadableSource('a CSV of your own ads has 256 MB at most; import it in parts');
     const error = await new Promise<unknown>((resolve) => parser.write(chunk, resolve));
-    yield pieces();
+    yield pieces(Boolean(error));
     if (error) return yield ended(error);
   }
   const error = await new Promise<unknown>((resolve) => parser.on('error', resolve).end(resolve));
-  yield pieces();
+  yield pieces(true);
   if (error) yield ended(error);
 }
 
@@ -284,22 +301,38 @@ function explain(error: unknown): string {
   return `not CSV: ${message}. Nothing after it was read`;
 }
 
-/** @throws UnreadableSource when the columns are neither those of the archive nor of ads that somebody wrote down */
-function readerOf(head: string[]): (cells: string[]) => unknown {
-  const columns = head.map((cell) => cell.trim());
-  const isArchive =
-    columns.some((name) => name.toLowerCase() === 'ad_archive_id') ||
-    (columns.includes('id') && columns.some((name) => name.startsWith('ad_')));
-  const own = isArchive ? undefined : ownFields(columns);
-  if (!isArchive && own === undefined)
-    throw new UnreadableSource(
-      'neither JSON nor a CSV of ads: its first line names no column "headline" or "body" (ads of your own) or "ad_archive_id" (ads of the public ad library)',
+const unknownColumns =
+  'neither JSON nor a CSV of ads: its first line names no column "headline" or "body" (ads of your own) or "ad_archive_id" (ads of the public ad library)';
+
+const isArchive = (columns: readonly string[]) =>
+  columns.some((name) => name.toLowerCase() === 'ad_archive_id') ||
+  (columns.includes('id') && columns.some((name) => /^ad_(?:creat|delivery|snapshot)/.test(name)));
+
+function checkAmount(cells: readonly string[], columns: readonly string[]): void {
+  const [amount, wanted] = [cells.length, columns.length];
+  if (amount !== wanted)
+    throw new Error(`${amount} cells where the first line has ${wanted}; is a quotation mark missing?`);
+}
+
+/** @throws UnreadableSource where a column cannot be understood */
+function ownReader(columns: string[], rows: readonly Row[]): (cells: string[]) => unknown {
+  try {
+    const read = adReader(
+      columns,
+      rows.map(({ cells }) => cells),
     );
+    return (cells) => {
+      checkAmount(cells, columns);
+      return read(cells);
+    };
+  } catch (error) {
+    throw new UnreadableSource((error as Error).message);
+  }
+}
+
+function archiveReader(columns: string[]): (cells: string[]) => unknown {
   return (cells) => {
-    const [amount, wanted] = [cells.length, columns.length];
-    if (amount !== wanted)
-      throw new Error(`${amount} cells where the first line has ${wanted}; is a quotation mark missing?`);
-    if (own) return adOfRow(own, cells);
+    checkAmount(cells, columns);
     const filled = columns.flatMap((name, at) => {
       const cell = cells[at] ?? '';
       return cell.trim() === '' ? [] : [[name, cellValue(name, cell)]];
