@@ -135,7 +135,7 @@ async function pictures(
       fetch: opened.fetch,
       makeFolder,
       onProgress(progress) {
-        if (!isPlanned) say(`${picturesPlan(progress.of, limits)}\n`);
+        if (!isPlanned) say(`${picturesPlan(progress, limits)}\n`);
         else onProgress(picturesProgress(progress));
         isPlanned = true;
       },
@@ -227,11 +227,16 @@ function problemText({ line, path, problem }: ImportedFile['problems'][number]):
 
 const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`;
 
-/** Says which pictures will be fetched, and how much room they may take. */
-const picturesPlan = (of: number, { folder, maxBytes }: Pick<KeepOptions, 'folder' | 'maxBytes'>): string =>
-  of === 0
-    ? 'pictures: none is missing'
-    : `pictures: at most ${of} to fetch into ${folder}, which may hold ${megabytes(maxBytes)}`;
+/** Says which pictures will be fetched, how much room they may take, and which are gone. */
+function picturesPlan(
+  { of, expired }: PicturesReport,
+  { folder, maxBytes }: Pick<KeepOptions, 'folder' | 'maxBytes'>,
+): string {
+  const addresses = expired === 1 ? '1 address has' : `${expired.toLocaleString('en-US')} addresses have`;
+  const gone = expired > 0 ? `${addresses} expired, and what was there cannot be fetched any more; ` : '';
+  if (of === 0) return `pictures: ${gone}${expired > 0 ? 'no other' : 'none'} is missing`;
+  return `pictures: ${gone}at most ${of} to fetch into ${folder}, which may hold ${megabytes(maxBytes)}`;
+}
 
 const picturesProgress = ({ fetched, failed, bytes, of }: PicturesReport) =>
   `pictures  ${fetched + failed} of ${of}, ${megabytes(bytes)}`;

@@ -316,7 +316,8 @@ function mediaLink(asset: Fields, now: number): MediaLink | undefined {
 
 /** The address of the picture that stands for an ad, or why there is none. */
 export type AdPicture = { address: string; shows: 'picture' | 'still' | 'portrait' | { card: number } } | Reason;
-type Reason = { reason: string };
+/** `expired`: the address that has expired. */
+type Reason = { reason: string; expired?: string };
 
 export interface PictureChoice {
   /** The card to show, counted from 1; without it the ad's own picture, or its first card. */
@@ -358,8 +359,9 @@ function firstWorking(assets: readonly Fields[], now: number): Found | Reason | 
   ];
   const working = found.find((address) => !(Number(expiryOf(address)) <= now));
   if (working !== undefined) return { address: working, shows: hasVideo ? 'still' : 'picture' };
-  const expired = dayOf(expiryOf(found[0] ?? ''));
-  if (expired !== undefined) return { reason: `its address expired on ${expired}` };
+  const [first = ''] = found;
+  const expired = dayOf(expiryOf(first));
+  if (expired !== undefined) return { reason: `its address expired on ${expired}`, expired: first };
   return hasVideo ? { reason: 'the video has no still' } : undefined;
 }
 

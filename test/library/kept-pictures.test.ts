@@ -97,6 +97,17 @@ test('what is no picture is not kept, and the reasons are counted', async ({ pic
   expect((await run(['pictures', ...mediaHosts])).err).toContain('at most 5 to fetch');
 });
 
+test('addresses that have expired are counted, and are no pictures to fetch', async ({ run }) => {
+  // Signed addresses hold the second at which they expire, in hexadecimal digits.
+  const expired = Array.from({ length: 1200 }, (_, at) => `https://scontent.example/${at}.jpg?oe=60000000`);
+  const media = (url: string) => [{ type: 'IMAGE', url }];
+  const ads = expired.map((url, at) => ({ id: uuidOf(`ad ${at}`), media: media(url) }));
+  await run(['import', '-'], ads.map((ad) => JSON.stringify(ad)).join('\n'));
+  expect((await run(['pictures', ...mediaHosts])).err).toMatch(
+    /^pictures: 1,200 addresses have expired, and what was there cannot be fetched any more; no other is missing\n/,
+  );
+});
+
 test('a process that is killed loses nothing that it had, and the next goes on, also through a library that is served', async ({
   database,
   pictures,

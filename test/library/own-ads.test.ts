@@ -99,9 +99,7 @@ test('it is said how columns are understood; countries may be named', async ({ s
     '  columns: headline ← Ad headline, pageName ← Brand name, countries ← Country; not used: Headline, My note',
     '  line 3: countries: "Atlantis" is no country such as DE or Germany; use its code of two letters',
   ]);
-  expect(await adsOf(served)).toMatchObject([
-    { headline: 'Tea', countries: ['DE', 'GB', 'US', 'AT'], 'My note': 'n' },
-  ]);
+  expect(await adsOf(served)).toMatchObject([{ headline: 'Tea', countries: ['DE', 'GB', 'US', 'AT'], 'My note': 'n' }]);
 });
 
 test('whatever cells hold, each row is stored or named', async ({ served }) => {

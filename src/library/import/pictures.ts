@@ -10,8 +10,11 @@ import type { Database } from '../database/database.ts';
 /** A picture that was fetched: the file that holds it and its size in bytes, or why there is none. */
 export type FetchedPicture = { address: string } & ({ file: string; bytes: number } | { problem: string });
 
-/** The pictures to fetch of the next ads. `last` is the number of the last of these ads; null at the end. */
-export type MissingPictures = { addresses: string[]; last: number | null; storedBytes: number };
+/**
+ * The pictures to fetch of the next ads, and how many cannot be fetched any more, because their addresses have expired.
+ * `last` is the number of the last of these ads; null at the end.
+ */
+export type MissingPictures = { addresses: string[]; expired: number; last: number | null; storedBytes: number };
 
 export type StoredPictures = ReturnType<typeof picturesIn>;
 export type Picture = { bytes: Uint8Array; type: string };
@@ -38,7 +41,10 @@ export function picturesIn(database: Database, now: () => number) {
         'SELECT number, json FROM ads_json WHERE number > ? ORDER BY number LIMIT ?',
         [after, adsAtATime],
       );
-      const wanted = new Set(ads.flatMap(({ json }) => addressesIn(JSON.parse(Buffer.from(json).toString()), now())));
+      const found = ads.flatMap(({ json }) => picturesOf(JSON.parse(Buffer.from(json).toString()), now()));
+      const wanted = new Set(found.flatMap((picture) => ('address' in picture ? picture.address : [])));
+      const expired = new Set(found.flatMap((picture) => ('reason' in picture ? (picture.expired ?? []) : [])));
+      for (const { address, file } of known(expired)) if (file !== null) expired.delete(address);
       const folder = folderOf() ?? '';
       for (const { address, file } of known(wanted))
         if (!isAgain || (file !== null && existsSync(join(folder, file)))) wanted.delete(address);
@@ -46,7 +52,7 @@ export function picturesIn(database: Database, now: () => number) {
         database.get<{ bytes: number }>(
           'SELECT coalesce(sum(bytes), 0) AS bytes FROM (SELECT DISTINCT file, bytes FROM pictures)',
         ) ?? {};
-      return { addresses: [...wanted], last: ads.at(-1)?.number ?? null, storedBytes: bytes };
+      return { addresses: [...wanted], expired: expired.size, last: ads.at(-1)?.number ?? null, storedBytes: bytes };
     },
     /** Records that pictures were written to the folder. */
     keep(folder: string, fetched: readonly FetchedPicture[]) {
@@ -87,11 +93,10 @@ const addressInJson = /"https?:(?:[^"\\]|\\.){1,8000}"/g;
 
 const maxCards = 20;
 
-/** The addresses of the pictures that sheets and boards show of an ad: its own and those of its cards. */
-function addressesIn(ad: Fields, now: number): string[] {
+/** The pictures that sheets and boards show of an ad: its own and those of its cards. */
+function picturesOf(ad: Fields, now: number) {
   const cards = Array.from({ length: Math.min(mediaOfCards(ad).length, maxCards) }, (_, index) => index + 1);
-  const pictures = [undefined, ...cards].map((card) => pictureOf(ad, { card, now }));
-  return pictures.flatMap((picture) => ('address' in picture ? picture.address : []));
+  return [undefined, ...cards].map((card) => pictureOf(ad, { card, now }));
 }
 
 /** How far the fetching of pictures is. */
@@ -101,6 +106,8 @@ export type PicturesReport = {
   bytes: number;
   /** The most pictures that there are to fetch. */
   of: number;
+  /** How many addresses have expired. */
+  expired: number;
   /** How many pictures could not be fetched, by reason. */
   reasons: Record<string, number>;
   /** Not all were fetched: the folder holds as much as it may. */
@@ -132,11 +139,12 @@ const atOnce = 6;
  */
 export async function keepPictures(pictures: Noted, options: KeepOptions): Promise<PicturesReport> {
   const { folder, maxBytes, isAgain, fetch, makeFolder, onProgress } = options;
-  const report: PicturesReport = { fetched: 0, failed: 0, bytes: 0, of: 0, reasons: {}, isFull: false };
+  const report: PicturesReport = { fetched: 0, failed: 0, bytes: 0, of: 0, expired: 0, reasons: {}, isFull: false };
   for (let after: number | null = 0; after !== null; ) {
-    const { addresses, last } = await pictures.missing(after, isAgain);
-    report.of += addresses.length;
-    after = last;
+    const missing: MissingPictures = await pictures.missing(after, isAgain);
+    report.of += missing.addresses.length;
+    report.expired += missing.expired;
+    after = missing.last;
   }
   onProgress(report);
   if (report.of > 0) await makeFolder(folder);
