@@ -31,6 +31,7 @@ import { libraryFilters, searchLimit } from '../src/library/search/filters.ts';
 import { describedTools } from '../src/mcp/described-tools.ts';
 import { skill, skillTools } from '../src/mcp/skill.ts';
 import { packagedFiles } from '../src/raster/codecs.ts';
+import { fontFiles } from '../src/raster/text.ts';
 import { buildOptions } from './bundle.ts';
 import { billOfMaterials, licences } from './third-parties.ts';
 
@@ -122,7 +123,7 @@ for (const folder of [pieces, made]) writeFileSync(new URL('board.html', folder)
 
 // What is read while the program runs is looked for beside the piece that reads it.
 const engines = ['node-sqlite3-wasm/dist/node-sqlite3-wasm.wasm', '@sqlite.org/sqlite-wasm/sqlite3.wasm'];
-const beside = [...engines, ...Object.values(packagedFiles)];
+const beside = [...engines, ...Object.values(packagedFiles), ...fontFiles];
 for (const file of beside) copyFileSync(resolve(file), new URL(basename(file), pieces));
 const demo = new URL('src/library/demo/', root);
 copyFileSync(new URL('market.jsonl.br', demo), new URL('market.jsonl.br', pieces));

@@ -1,8 +1,9 @@
 import { parentPort } from 'node:worker_threads';
 import type { Chart, ChartColour, ChartText, Point } from '../charts/chart.ts';
 import { lightColour } from '../looks/palette.ts';
-import { Canvas, type Colour, canDraw, drawText, linesOf, type Rect, stroke, textWidth } from '../raster/canvas.ts';
+import { Canvas, type Colour, type Rect, stroke } from '../raster/canvas.ts';
 import { decodeJpeg, decodePng, decodeWebp, encodeJpeg, type Raster } from '../raster/codecs.ts';
+import { canDraw, drawText, linesOf, textWidth } from '../raster/text.ts';
 import type { PictureFormat } from './fetch-picture.ts';
 import type { Drawing, DrawnTile, DrawReply, DrawRequest, Grid } from './pictures.ts';
 

@@ -1,6 +1,4 @@
-import { readFileSync } from 'node:fs';
-import { type Font, type Glyph, parse } from 'opentype.js/dist/opentype.mjs';
-import { packagedFile, type Raster } from './codecs.ts';
+import type { Raster } from './codecs.ts';
 
 interface Size {
   width: number;
@@ -142,7 +140,7 @@ export function stroke(line: readonly Point[], width: number): Path {
 }
 
 /** Made larger or smaller from the origin, then moved. */
-const moved = (path: Path, { x, y, scaleX, scaleY }: Record<'x' | 'y' | 'scaleX' | 'scaleY', number>): Path =>
+export const moved = (path: Path, { x, y, scaleX, scaleY }: Record<'x' | 'y' | 'scaleX' | 'scaleY', number>): Path =>
   path.map((outline) => outline.map(([px, py]): Point => [px * scaleX + x, py * scaleY + y]));
 
 /** How much of each pixel of a rectangle a path covers, from 0 to 1, row by row. */
@@ -290,99 +288,4 @@ function sharesOf(length: number, count: number): Share[] {
     const sum = weights.reduce((total, weight) => total + weight, 0);
     return { from, weights: weights.map((weight) => weight / sum) };
   });
-}
-
-interface Lettering {
-  /** Height of the font, in pixels. */
-  size: number;
-  bold?: boolean;
-}
-
-interface TextPosition extends Lettering {
-  x: number;
-  /** The line on which the letters stand. */
-  y: number;
-  colour: Colour;
-  /** Text that is wider ends in an ellipsis. */
-  maxWidth?: number;
-}
-
-const fonts: Partial<Record<'regularFont' | 'boldFont', Font>> = {};
-
-function fontOf(bold = false): Font {
-  const name = bold ? 'boldFont' : 'regularFont';
-  fonts[name] ??= parse(new Uint8Array(readFileSync(packagedFile(name))).buffer);
-  return fonts[name];
-}
-
-/** The outlines of letters that were read, at most as many as the font has. */
-const outlines = new WeakMap<Glyph, Path>();
-
-function outlineOf(glyph: Glyph): Path {
-  const outline = outlines.get(glyph) ?? pathOf(glyph.path.commands);
-  outlines.set(glyph, outline);
-  return outline;
-}
-
-/** The letters of a text, each accent as one letter with its base, because the font has no accents alone. */
-const lettersOf = (text: string) => text.normalize('NFC');
-
-export const textWidth = (text: string, lettering: Lettering): number =>
-  cut(text, lettering, Number.POSITIVE_INFINITY).width;
-
-/** Whether the font has every letter of the text. */
-export const canDraw = (text: string): boolean =>
-  [...lettersOf(text)].every((letter) => fontOf().charToGlyphIndex(letter) > 0);
-
-/** Draws one line; a letter that the font lacks becomes a box. */
-export function drawText(canvas: Canvas, text: string, position: TextPosition): void {
-  const { size, bold, maxWidth = Number.POSITIVE_INFINITY, colour } = position;
-  const font = fontOf(bold);
-  const scale = size / font.unitsPerEm;
-  let { x } = position;
-  for (const letter of shortened(text, position, maxWidth)) {
-    const glyph = font.charToGlyph(letter);
-    canvas.fillPath(moved(outlineOf(glyph), { x, y: position.y, scaleX: scale, scaleY: -scale }), colour);
-    x += glyph.advanceWidth * scale;
-  }
-}
-
-interface Lines extends Lettering {
-  maxWidth: number;
-  maxLines: number;
-}
-
-/** Breaks a text at its spaces; the last line ends in an ellipsis if something is left out. */
-export function linesOf(text: string, { maxWidth, maxLines, ...lettering }: Lines): string[] {
-  const lines: string[] = [];
-  let rest = lettersOf(text).trim();
-  while (rest !== '' && lines.length < maxLines) {
-    const { kept } = cut(rest, lettering, maxWidth);
-    const space = kept === rest ? kept.length : kept.lastIndexOf(' ');
-    const isLast = lines.length === maxLines - 1;
-    const line = isLast ? shortened(rest, lettering, maxWidth) : rest.slice(0, space > 0 ? space : kept.length || 1);
-    lines.push(line);
-    rest = isLast ? '' : rest.slice(line.length).trimStart();
-  }
-  return lines;
-}
-
-function shortened(text: string, lettering: Lettering, maxWidth: number): string {
-  const { kept, isWhole } = cut(text, lettering, maxWidth);
-  if (isWhole) return kept;
-  return `${cut(text, lettering, maxWidth - textWidth('…', lettering)).kept.trimEnd()}…`;
-}
-
-/** As many letters as fit, and their width. */
-function cut(text: string, { size, bold }: Lettering, maxWidth: number) {
-  const font = fontOf(bold);
-  const scale = size / font.unitsPerEm;
-  let [kept, width] = ['', 0];
-  for (const letter of lettersOf(text)) {
-    const wider = width + font.charToGlyph(letter).advanceWidth * scale;
-    if (wider > maxWidth) return { kept, width, isWhole: false };
-    kept += letter;
-    width = wider;
-  }
-  return { kept, width, isWhole: true };
 }

@@ -15,12 +15,9 @@ export const packagedFiles = {
   jpegEncoder: '@jsquash/jpeg/codec/enc/mozjpeg_enc.wasm',
   pngDecoder: '@jsquash/png/codec/pkg/squoosh_png_bg.wasm',
   webpDecoder: '@jsquash/webp/codec/dec/webp_dec.wasm',
-  regularFont: '@fontsource/inter/files/inter-latin-400-normal.woff',
-  boldFont: '@fontsource/inter/files/inter-latin-700-normal.woff',
 } as const;
 
-export function packagedFile(name: keyof typeof packagedFiles): string | URL {
-  const path = packagedFiles[name];
+export function packagedFile(path: string): string | URL {
   const fromSources = import.meta.url.endsWith('.ts');
   return fromSources ? createRequire(import.meta.url).resolve(path) : new URL(basename(path), import.meta.url);
 }
@@ -32,7 +29,7 @@ type Decode = (bytes: ArrayBuffer) => Promise<Raster>;
  * protocol.
  */
 const moduleOf = async (name: keyof typeof packagedFiles) => ({
-  wasmBinary: await readFile(packagedFile(name)),
+  wasmBinary: await readFile(packagedFile(packagedFiles[name])),
   print: () => {},
   printErr: () => {},
 });
@@ -61,7 +58,7 @@ export const decodeJpeg = decoder(async () => {
 
 export const decodePng = decoder(async () => {
   const { decode, init } = await import('@jsquash/png/decode.js');
-  await init(await readFile(packagedFile('pngDecoder')));
+  await init(await readFile(packagedFile(packagedFiles.pngDecoder)));
   return decode;
 });
 

@@ -60,7 +60,7 @@ export const queryAds = defineListTool({
   },
 });
 
-const numbered = '; names in scripts that it cannot write stand there as row 1, row 2 …, in this order';
+const numbered = '; names that it has no letters for stand there as row 1, row 2 …, in this order';
 
 interface ResultRows {
   columns: readonly string[];

@@ -89,7 +89,7 @@ describe('a chart', () => {
     expect(texts.filter((text) => /^2025-/.test(text)).length).toBeLessThan(9);
   });
 
-  test('cuts long names in the middle, and names the row of one it has no letters for', () => {
+  test('cuts long names in the middle, and knows the row of one that it may have no letters for', () => {
     const chart = drawn('bar', {
       columns: ['page', 'ads'],
       rows: [[`The beginning ${'of a name '.repeat(9)}and the end`, 1]],
@@ -350,12 +350,13 @@ describe('query_ads with a chart', () => {
 
   serviceTest('says whether the picture can write all names, and where there is none why', async ({ server }) => {
     for (const [name, isNumbered] of [
-      ['広告主', true],
-      ['Ελληνικά', true],
+      ['🔥🎁', true],
+      ['🔥 広告主', false],
+      ['Ελληνικά', false],
       ['Müller – “Bücher” …', false],
     ] as const) {
       const { text } = await server.call('query_ads', { sql: `SELECT '${name}' AS page, -3 AS ads`, chart: 'bar' });
-      expect(text.includes('stand there as row 1, row 2')).toBe(isNumbered);
+      expect(text.includes('stand there as row 1, row 2'), name).toBe(isNumbered);
     }
     await server.call('search_ads', { limit: 5 });
     const sql = 'SELECT id, headline FROM ads';

@@ -20,7 +20,8 @@ import { adListText, adText, viewAd } from '../../src/present/ad.ts';
 import { mediaCounts, pictureOf } from '../../src/present/ad-media.ts';
 import { appUrlPattern, notesText, serviceNotes } from '../../src/present/lists.ts';
 import { pageListText, pageText, viewPage } from '../../src/present/page.ts';
-import { Canvas, drawText, linesOf } from '../../src/raster/canvas.ts';
+import { Canvas } from '../../src/raster/canvas.ts';
+import { drawText, linesOf } from '../../src/raster/text.ts';
 import { cardOf } from '../../src/reports/card.ts';
 import { writeReportPage } from '../../src/reports/report.tsx';
 import type { DatasetContents } from '../../src/state/dataset.ts';
@@ -161,7 +162,7 @@ const shown: Record<string, Run> = {
     chartOf('bar', { columns: [text, text], rows: [[text, 1]] });
     chartOf('line', { columns: [text, text, text], rows: [[text, 1, 2]] });
   },
-  'raster/canvas.ts': (text) => {
+  'raster/text.ts': (text) => {
     linesOf(text, { size: 20, maxWidth: 300, maxLines: 3 });
     drawText(canvas, text, { size: 20, maxWidth: 300, x: 0, y: 0, colour: [0, 0, 0] });
   },

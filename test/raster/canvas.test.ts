@@ -1,16 +1,10 @@
+import { statSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import {
-  Canvas,
-  drawText,
-  linesOf,
-  type Path,
-  type Point,
-  pathOf,
-  stroke,
-  textWidth,
-} from '../../src/raster/canvas.ts';
+import { Canvas, type Path, type Point, pathOf, stroke } from '../../src/raster/canvas.ts';
 import type { Raster } from '../../src/raster/codecs.ts';
+import { canDraw, drawText, fontFiles, inDrawingOrder, linesOf, textWidth } from '../../src/raster/text.ts';
 
 const white = [255, 255, 255] as const;
 const black = [0, 0, 0] as const;
@@ -195,4 +189,42 @@ test('lines keep every word, fit, and end in an ellipsis only if something is le
   const lines = linesOf(`${long} ${long}`, { size: 20, maxWidth: 160, maxLines: 99 });
   expect(lines.length).toBeGreaterThan(4);
   expect(lines.join('')).toBe(long + long);
+});
+
+test('names are written in the scripts that charts promise, and without what no font has', () => {
+  const names = [
+    'Łódź',
+    'Ελληνικά',
+    'Київ',
+    '兒童英語',
+    '广告主',
+    '広告カタカナひらがな',
+    '광고주',
+    'ร้านกาแฟ',
+    'מבצע',
+    'بيت النخيلات',
+    'فروشگاه',
+  ];
+  for (const name of names) {
+    expect(canDraw(name)).toBe(true);
+    expect(textWidth(name, { size: 20 }), name).toBeGreaterThan(20);
+  }
+  expect([canDraw('🔥🎁'), canDraw('🔥 Sale')]).toEqual([false, true]);
+  expect(textWidth('🔥Sale', { size: 20 })).toBe(textWidth('Sale', { size: 20 }));
+  const bytes = fontFiles.reduce((sum, file) => sum + statSync(createRequire(import.meta.url).resolve(file)).size, 0);
+  expect(bytes).toBeLessThan(1_300_000);
+});
+
+test.each([
+  ['שלום', 'םולש'],
+  ['abc (שלום) 12', 'abc (םולש) 12'],
+  ['שלום abc', 'abc םולש'],
+  // Letters that join on both sides, one that joins only what is before it, a ligature, and two words.
+  ['بيت', '\ufe96\ufef4\ufe91'],
+  ['دار', '\ufead\ufe8d\ufea9'],
+  ['سلام', '\ufee1\ufefc\ufeb3'],
+  ['یک کتاب', '\ufe8f\ufe8e\ufe98\ufb90 \ufb8f\ufbfe'],
+  ['بِت', '\ufe96\ufe91'],
+])('%s is drawn from left to right as %s', (text, drawn) => {
+  expect(inDrawingOrder(text).join('')).toBe(drawn);
 });

@@ -39,7 +39,7 @@ function startedByHost(entered: Record<string, string>) {
 
 test('the bundle is small, holds what it needs, and is the same whenever it is packed', () => {
   expect(name).toMatch(/^ad-library-mcp-\d+\.\d+\.\d+\.mcpb$/);
-  expect(bytes.length).toBeLessThan(4 * 1024 * 1024);
+  expect(bytes.length).toBeLessThan(5.5 * 1024 * 1024);
   expect(Object.keys(files)).toEqual(
     expect.arrayContaining([
       'manifest.json',

@@ -4,6 +4,7 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { packagedFiles } from '../../src/raster/codecs.ts';
+import { fontFiles } from '../../src/raster/text.ts';
 import { workers } from './start-bundled-worker.ts';
 
 const { resolve } = createRequire(import.meta.url);
@@ -18,6 +19,6 @@ export async function setup(): Promise<void> {
   const commonJs = `import { createRequire as requireFrom } from 'node:module';
     const require = requireFrom(import.meta.url), __filename = import.meta.filename, __dirname = import.meta.dirname;`;
   for (const file of Object.keys(metafile.outputs)) writeFileSync(file, `${commonJs}\n${readFileSync(file, 'utf8')}`);
-  for (const file of ['@sqlite.org/sqlite-wasm/sqlite3.wasm', ...Object.values(packagedFiles)])
+  for (const file of ['@sqlite.org/sqlite-wasm/sqlite3.wasm', ...Object.values(packagedFiles), ...fontFiles])
     copyFileSync(resolve(file), join(workers, basename(file)));
 }

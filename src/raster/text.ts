@@ -1,0 +1,216 @@
+import { readFileSync } from 'node:fs';
+import { type Font, type Glyph, parse } from 'opentype.js/dist/opentype.mjs';
+import { type Canvas, type Colour, moved, type Path, pathOf } from './canvas.ts';
+import { packagedFile } from './codecs.ts';
+
+interface Lettering {
+  /** Height of the font, in pixels. */
+  size: number;
+  bold?: boolean;
+}
+
+interface TextPosition extends Lettering {
+  x: number;
+  /** The line on which the letters stand. */
+  y: number;
+  colour: Colour;
+  /** Text that is wider ends in an ellipsis. */
+  maxWidth?: number;
+}
+
+const inter = (part: string, weight = 400) => `@fontsource/inter/files/inter-${part}-${weight}-normal.woff`;
+const noto = (name: string, part: string | number) =>
+  `@fontsource/noto-sans-${name}/files/noto-sans-${name}-${part}-400-normal.woff`;
+/** The commonest letters of a large font: it comes in slices by frequency, of which the last is the commonest. */
+const slices = (name: string, first: number, last = 119) =>
+  Array.from({ length: last - first + 1 }, (_, index) => noto(name, last - index));
+
+const latin = { regular: inter('latin'), bold: inter('latin', 700) };
+const chinese = slices('sc', 108);
+const japanese = slices('jp', 104);
+/** The fonts that may have a letter, by its script. */
+const scripts: readonly [letters: RegExp, files: readonly string[]][] = [
+  [/[\p{Script=Hiragana}\p{Script=Katakana}ー]/u, japanese],
+  [/[\p{Script=Han}\u3000-\u303f\uff00-\uffef]/u, [...chinese, ...japanese]],
+  [/\p{Script=Hangul}/u, slices('kr', 102)],
+  [/\p{scx=Arabic}/u, [noto('arabic', 'arabic')]],
+  [/\p{Script=Hebrew}/u, [noto('hebrew', 'hebrew')]],
+  [/\p{Script=Thai}/u, [noto('thai', 'thai')]],
+  [
+    /[\p{Script=Greek}\p{Script=Cyrillic}\p{Script=Latin}₫]/u,
+    ['greek', 'cyrillic', 'latin-ext', 'vietnamese'].map((part) => inter(part)),
+  ],
+];
+
+export const fontFiles = [...new Set([...Object.values(latin), ...scripts.flatMap(([, files]) => files)])];
+
+const fonts = new Map<string, Font>();
+
+function fontOf(file: string): Font {
+  const font = fonts.get(file) ?? parse(new Uint8Array(readFileSync(packagedFile(file))).buffer);
+  fonts.set(file, font);
+  return font;
+}
+
+interface SizedGlyph {
+  glyph: Glyph;
+  unitsPerEm: number;
+}
+
+/** Letters that were looked for; undefined for one that no font has. Bounded by what Unicode has. */
+const known = new Map<string, SizedGlyph | undefined>();
+
+function glyphOf(letter: string, bold = false): SizedGlyph | undefined {
+  const key = bold ? `bold ${letter}` : letter;
+  if (!known.has(key)) {
+    const files = scripts.find(([letters]) => letters.test(letter))?.[1] ?? [];
+    const file = [bold ? latin.bold : latin.regular, ...files].find(
+      (file) => fontOf(file).charToGlyphIndex(letter) > 0,
+    );
+    const font = file === undefined ? undefined : fontOf(file);
+    known.set(key, font && { glyph: font.charToGlyph(letter), unitsPerEm: font.unitsPerEm });
+  }
+  return known.get(key);
+}
+
+/** The outlines of letters that were read, at most as many as the fonts have. */
+const outlines = new WeakMap<Glyph, Path>();
+
+function outlineOf(glyph: Glyph): Path {
+  const outline = outlines.get(glyph) ?? pathOf(glyph.path.commands);
+  outlines.set(glyph, outline);
+  return outline;
+}
+
+const widthOf = (letter: string, { size, bold }: Lettering): number => {
+  const found = glyphOf(letter, bold);
+  return found ? (found.glyph.advanceWidth * size) / found.unitsPerEm : 0;
+};
+
+/** The letters of a text, each accent as one letter with its base, because fonts have few accents alone. */
+const lettersOf = (text: string) => text.normalize('NFC');
+
+export const textWidth = (text: string, lettering: Lettering): number =>
+  inDrawingOrder(lettersOf(text)).reduce((width, letter) => width + widthOf(letter, lettering), 0);
+
+/** Whether a font has at least one letter of the text: the others are left out. */
+export const canDraw = (text: string): boolean =>
+  [...lettersOf(text)].some((letter) => letter.trim() !== '' && glyphOf(letter) !== undefined);
+
+/** Draws one line, without the letters that no font has. */
+export function drawText(canvas: Canvas, text: string, position: TextPosition): void {
+  const { size, bold, maxWidth = Number.POSITIVE_INFINITY, colour } = position;
+  let { x } = position;
+  for (const letter of inDrawingOrder(shortened(text, position, maxWidth))) {
+    const found = glyphOf(letter, bold);
+    if (found === undefined) continue;
+    const scale = size / found.unitsPerEm;
+    canvas.fillPath(moved(outlineOf(found.glyph), { x, y: position.y, scaleX: scale, scaleY: -scale }), colour);
+    x += found.glyph.advanceWidth * scale;
+  }
+}
+
+interface Lines extends Lettering {
+  maxWidth: number;
+  maxLines: number;
+}
+
+/** Breaks a text at its spaces; the last line ends in an ellipsis if something is left out. */
+export function linesOf(text: string, { maxWidth, maxLines, ...lettering }: Lines): string[] {
+  const lines: string[] = [];
+  let rest = lettersOf(text).trim();
+  while (rest !== '' && lines.length < maxLines) {
+    const { kept } = cut(rest, lettering, maxWidth);
+    const space = kept === rest ? kept.length : kept.lastIndexOf(' ');
+    const isLast = lines.length === maxLines - 1;
+    const line = isLast ? shortened(rest, lettering, maxWidth) : rest.slice(0, space > 0 ? space : kept.length || 1);
+    lines.push(line);
+    rest = isLast ? '' : rest.slice(line.length).trimStart();
+  }
+  return lines;
+}
+
+function shortened(text: string, lettering: Lettering, maxWidth: number): string {
+  const { kept, isWhole } = cut(text, lettering, maxWidth);
+  if (isWhole) return kept;
+  return `${cut(text, lettering, maxWidth - textWidth('…', lettering)).kept.trimEnd()}…`;
+}
+
+/** As many letters as fit. Letters that stand alone are as wide as joined ones at least. */
+function cut(text: string, lettering: Lettering, maxWidth: number) {
+  let [kept, width] = ['', 0];
+  for (const letter of lettersOf(text)) {
+    width += widthOf(letter, lettering);
+    if (width > maxWidth) return { kept, isWhole: false };
+    kept += letter;
+  }
+  return { kept, isWhole: true };
+}
+
+const rightToLeft = /[\p{Script=Hebrew}\p{Script=Arabic}]/u;
+const mirrored: Record<string, string> = { '(': ')', ')': '(', '[': ']', ']': '[', '«': '»', '»': '«' };
+
+/**
+ * Letters from left to right as they are drawn: what is written from right to left is turned around, with Arabic letters
+ * in the forms that join them, and without vowel signs. A text has the direction of its first letter.
+ */
+export function inDrawingOrder(text: string): string[] {
+  if (!rightToLeft.test(text)) return [...text];
+  const letters = joinArabic([...text].filter((letter) => !/\p{Mn}/u.test(letter)));
+  const sides = letters.map((letter) =>
+    rightToLeft.test(letter) ? 'right' : /[\p{L}\p{N}]/u.test(letter) ? 'left' : undefined,
+  );
+  const base = sides.find((side) => side !== undefined) ?? 'left';
+  // Spaces and signs go with the letters around them if these agree, and else with the text.
+  let before = base;
+  const after = [...sides];
+  for (let index = letters.length - 1, next = base; index >= 0; index--) {
+    next = sides[index] ?? next;
+    after[index] = next;
+  }
+  const runs: { side: 'left' | 'right'; letters: string[] }[] = [];
+  for (const [index, letter] of letters.entries()) {
+    const side = sides[index] ?? (before === after[index] ? before : base);
+    before = sides[index] ?? before;
+    if (runs.at(-1)?.side !== side) runs.push({ side, letters: [] });
+    runs.at(-1)?.letters.push(side === 'right' ? (mirrored[letter] ?? letter) : letter);
+  }
+  for (const run of runs) if (run.side === 'right') run.letters.reverse();
+  return (base === 'right' ? runs.reverse() : runs).flatMap((run) => run.letters);
+}
+
+/** The forms of each Arabic letter in the order of Unicode: alone, at an end, at a beginning, in between. */
+const arabicForms = new Map<string, string[]>();
+for (const [first, last] of [
+  [0xfb50, 0xfbb1],
+  [0xfbd3, 0xfbdc],
+  [0xfbde, 0xfbe7],
+  [0xfbfc, 0xfbff],
+  [0xfe80, 0xfefc],
+] as const)
+  for (let code = first; code <= last; code++) {
+    const form = String.fromCharCode(code);
+    const letter = form.normalize('NFKC');
+    if (letter !== form) arabicForms.set(letter, [...(arabicForms.get(letter) ?? []), form]);
+  }
+
+/** Letters in the forms in which they join: one with four forms joins on both sides, one with two only what is before it. */
+function joinArabic(letters: readonly string[]): string[] {
+  const pairs: string[] = [];
+  for (let index = 0; index < letters.length; index++) {
+    const pair = `${letters[index]}${letters[index + 1] ?? ''}`;
+    const isOne = pair.length > 1 && arabicForms.has(pair);
+    pairs.push(isOne ? pair : (letters[index] ?? ''));
+    if (isOne) index++;
+  }
+  const joinsNext = (letter: string | undefined) => letter === 'ـ' || (arabicForms.get(letter ?? '')?.length ?? 0) >= 4;
+  const joinsBefore = (letter: string | undefined) =>
+    letter === 'ـ' || (arabicForms.get(letter ?? '')?.length ?? 0) >= 2;
+  return pairs.map((letter, index) => {
+    const forms = arabicForms.get(letter);
+    if (forms === undefined) return letter;
+    const isAfter = joinsBefore(letter) && joinsNext(pairs[index - 1]);
+    const isBefore = joinsNext(letter) && joinsBefore(pairs[index + 1]);
+    return forms[(isAfter ? 1 : 0) + (isBefore ? 2 : 0)] ?? letter;
+  });
+}
