@@ -109,6 +109,8 @@ export interface Caller extends Credentials {
   onReceipt?: (receipt: Receipt) => void;
   /** Receives every failure: it may have cost something, too. */
   onFailure?: (failure: Failure) => void;
+  /** Runs where a dataset is read that the service did not confirm to be the caller's. */
+  onUnconfirmed?: () => void;
 }
 
 export function createApi(send: Send, baseUrl: string | undefined): (caller: Caller) => Api {

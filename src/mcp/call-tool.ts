@@ -138,6 +138,7 @@ async function runCall(server: CallingContext, call: ToolCall, { receipts, form 
   const ms = server.timeoutMs - (call.waitedMs ?? 0);
   const run = async (signal: AbortSignal): Promise<Outcome> => {
     const { apiKey, tenantId, connection, onProgress } = call;
+    let note: string | undefined;
     const context = server.callsOf({
       apiKey,
       tenantId,
@@ -145,6 +146,9 @@ async function runCall(server: CallingContext, call: ToolCall, { receipts, form 
       signal,
       onReceipt: receipts.add,
       onFailure: receipts.addFailure,
+      onUnconfirmed: () => {
+        note = unconfirmed;
+      },
     });
     const [now, began] = [server.now(), server.elapsed()];
     const work = async () =>
@@ -171,7 +175,7 @@ async function runCall(server: CallingContext, call: ToolCall, { receipts, form 
     const made = await (tool.isHeavy ? server.heavyTurn(tenantId, signal, work) : work());
     const rendered = form.links ? made : withoutLinks(made);
     const cost = receipts.costOf(tool);
-    const result = toolResult({ notice: server.notice, output: form.output }, { tool, rendered }, cost);
+    const result = toolResult({ notice: server.notice, note, output: form.output }, { tool, rendered }, cost);
     return { result, facts: cost.receipt };
   };
   return withDeadline({ signals, ms }, (signal) =>
@@ -181,6 +185,9 @@ async function runCall(server: CallingContext, call: ToolCall, { receipts, form 
     }),
   );
 }
+
+const unconfirmed =
+  'The service could not be reached to say whose key this is: this is what is stored for the account that it belonged to.';
 
 const withoutLinks = ({ attached = [], ...rendered }: Rendered): Rendered => ({
   attached: attached.filter(({ type }) => type !== 'resource_link'),
@@ -200,12 +207,12 @@ async function runTool(tool: Tool, input: Record<string, unknown>, context: Tool
  * board asks for more.
  */
 function toolResult(
-  { notice, output }: { notice: string | undefined; output: OutputForm },
+  { notice, note, output }: { notice: string | undefined; note: string | undefined; output: OutputForm },
   { tool, rendered }: { tool: Tool; rendered: Rendered },
   { receipt, line }: Cost,
 ): ToolResult {
   const { data, text, attached = [] } = rendered;
-  const about = { receipt, ...(notice && { notice }) };
+  const about = { receipt, ...(notice && { notice }), ...(note && { unconfirmed: note }) };
   const marked = notice && { isDemo: true };
   const withData = (structuredContent: Record<string, unknown>) => output !== 'text' && { structuredContent };
   if (tool.onlyForBoard)
@@ -214,7 +221,7 @@ function toolResult(
       ...withData(about),
       _meta: { [boardKey]: { ...data, ...marked } },
     };
-  const whole = [notice, text, line].filter(Boolean).join('\n');
+  const whole = [notice, text, note, line].filter(Boolean).join('\n');
   const shown = output === 'structured' ? 'The result is in structuredContent.' : whole;
   const forBoard = tool.forBoard && { tool: tool.name, ...tool.forBoard(data, rendered), receipt, ...marked };
   return {
@@ -304,7 +311,11 @@ export function openCallContexts(options: CallContextOptions): OpenCalls {
       const whoami = () => apiOf({ tenantId, apiKey, signal }).whoami();
       return {
         api: apiOf(caller),
-        dataset: async () => answers.dataset({ tenantId, apiKey: keyOf(caller, baseUrl) }, whoami),
+        dataset: async () => {
+          const dataset = await answers.dataset({ tenantId, apiKey: keyOf(caller, baseUrl) }, whoami);
+          if (dataset.isUnconfirmed) caller.onUnconfirmed?.();
+          return dataset;
+        },
         adRows,
         sql: () => sql.of(tenantId),
         version,

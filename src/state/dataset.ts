@@ -17,6 +17,8 @@ import type { OwnRecords, RecordsById } from './own-records.ts';
  * because it may be stored outside this process.
  */
 export interface Dataset {
+  /** The service could not be asked whose key it is: this is the dataset of the account that is remembered for it. */
+  isUnconfirmed?: boolean;
   /** The person's own records: labels and watches. */
   own: OwnRecords;
   addItems(batch: ItemBatch): Promise<void>;

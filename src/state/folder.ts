@@ -2,7 +2,7 @@ import { hash, randomUUID } from 'node:crypto';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { AdLibraryError } from '../api/errors.ts';
+import { AdLibraryError, type ErrorKind } from '../api/errors.ts';
 import type { CreditLedger } from '../credits/ledger.ts';
 import { hasEnded, thisProcess } from '../lock.ts';
 import { memoryCursors, sharedCursors } from './cursors.ts';
@@ -67,7 +67,7 @@ export function folderState(options: FolderOptions): Omit<State, 'ledger'> & {
     answers: sharedAnswers(shared, { ttl, now, sendsAgain: true }),
     windows: sharedWindows(shared, options.elapsed),
     cursorsOf: (tenantId) => sharedCursors(shared, tenantId, ownCursorsOf(tenantId)),
-    datasets: new FolderDatasets(options),
+    datasets: new FolderDatasets(options, shared),
     turns: turnsOver({ ...shared, keyOf: (name) => keyOf(name, 'turn') }),
     dailyLedger: () =>
       storeLedger({
@@ -127,14 +127,16 @@ function beginDay(account: Account, now: number, path: string): void {
 /** Datasets in files, one for each address and account, so that a new key of the same account finds it. */
 class FolderDatasets implements Datasets {
   readonly #options: FolderOptions;
+  readonly #ofKey: Shared;
   readonly #accounts = new Map<string, AccountFile>();
 
-  constructor(options: FolderOptions) {
+  constructor(options: FolderOptions, ofKey: Shared) {
     this.#options = options;
+    this.#ofKey = ofKey;
   }
 
   async of(caller: DatasetCaller, { toAdd } = { toAdd: false }): Promise<Dataset> {
-    const account = this.#accounts.get(caller.tenantId) ?? new AccountFile(this.#options, caller);
+    const account = this.#accounts.get(caller.tenantId) ?? new AccountFile(this.#options, this.#ofKey, caller);
     this.#accounts.set(caller.tenantId, account);
     return account.dataset(toAdd);
   }
@@ -145,21 +147,27 @@ class FolderDatasets implements Datasets {
 }
 
 /**
- * The file of the account that a key belongs to, which the service tells. Until it does, nothing is read, and what was
- * paid for waits in memory.
+ * The file of the account that a key belongs to, which the service tells. While the service cannot be reached, it is the
+ * account that is remembered for the key; without one, nothing is read, and what was paid for waits in memory.
  */
 class AccountFile {
   readonly #options: FolderOptions;
   readonly #caller: DatasetCaller;
+  /** What the folder has of the key. */
+  readonly #ofKey: Shared;
   readonly #shared: Shared;
   readonly #datasets: StoreDatasets;
   #store: Store | undefined;
+  #userId: string | undefined;
+  /** Whether the service has said in this process whose key it is. */
+  #isConfirmed = false;
   #asking: Promise<void> | undefined;
   #askAt = Number.NEGATIVE_INFINITY;
   #failure: AdLibraryError | undefined;
 
-  constructor(options: FolderOptions, caller: DatasetCaller) {
+  constructor(options: FolderOptions, ofKey: Shared, caller: DatasetCaller) {
     this.#options = options;
+    this.#ofKey = ofKey;
     this.#caller = caller;
     this.#shared = sharedIn(async () => {
       if (this.#store) return this.#store;
@@ -170,7 +178,8 @@ class AccountFile {
 
   /** After a failure, each read asks again whose key it is; an addition only after a while, because it takes time. */
   async dataset(toAdd: boolean): Promise<Dataset> {
-    if (this.#store === undefined && !(toAdd && this.#options.elapsed() < this.#askAt))
+    const isDue = this.#options.elapsed() >= this.#askAt || (this.#store === undefined && !toAdd);
+    if (!this.#isConfirmed && isDue)
       this.#asking ??= this.#ask().finally(() => {
         this.#asking = undefined;
       });
@@ -178,7 +187,7 @@ class AccountFile {
     if (!toAdd && this.#failure) throw this.#failure;
     // What could not be written before.
     await this.#shared.retries.run();
-    return this.#datasets.of({ tenantId: 'account' });
+    return { ...(await this.#datasets.of({ tenantId: 'account' })), isUnconfirmed: !this.#isConfirmed };
   }
 
   async close(): Promise<void> {
@@ -187,20 +196,42 @@ class AccountFile {
   }
 
   async #ask(): Promise<void> {
-    const { folder, baseUrl, now, elapsed, userIdOf, warn } = this.#options;
+    const { elapsed, userIdOf, warn } = this.#options;
+    const { documents, keyOf } = this.#ofKey;
+    const key = keyOf(this.#caller.tenantId, 'user');
     try {
       const userId = await userIdOf(this.#caller);
       if (userId === undefined) throw unknownAccount();
-      this.#store = new FileStore({ path: join(accountsFolder(folder), fileName(baseUrl, userId)), baseUrl, now });
-      this.#failure = undefined;
+      this.#open(userId);
+      this.#isConfirmed = true;
+      await documents.write(key, () => ({ userId }), rememberedMs).catch(() => {});
     } catch (error) {
-      const isRejected = error instanceof AdLibraryError && error.failure.kind === 'unauthorized';
-      if (!this.#failure) warn('the dataset cannot be kept in files: the service did not say whose key this is');
-      this.#failure = isRejected ? error : unknownAccount(error);
+      const kind = error instanceof AdLibraryError ? error.failure.kind : 'internal';
+      const read = async () => (await documents.read<{ userId: string }>(key)).doc;
+      const remembered = isAway.includes(kind) ? await read().catch(() => undefined) : undefined;
+      if (!this.#failure && !remembered)
+        warn('the dataset cannot be kept in files: the service did not say whose key this is');
+      if (remembered) this.#open(remembered.userId);
+      else {
+        this.#store = undefined;
+        this.#failure = kind === 'unauthorized' ? (error as AdLibraryError) : unknownAccount(error);
+      }
       this.#askAt = elapsed() + askAgainMs;
     }
   }
+
+  #open(userId: string): void {
+    const { folder, baseUrl, now } = this.#options;
+    const path = join(accountsFolder(folder), fileName(baseUrl, userId));
+    if (this.#userId !== userId || this.#store === undefined) this.#store = new FileStore({ path, baseUrl, now });
+    this.#userId = userId;
+    this.#failure = undefined;
+  }
 }
+
+/** How long the account of a key is remembered, in milliseconds, and why the service may not say whose key it is. */
+const rememberedMs = 400 * dayMs;
+const isAway: readonly ErrorKind[] = ['network', 'timeout', 'unavailable'];
 
 const unknownAccount = (cause?: unknown) => {
   const problem = 'The service did not say whose key this is (whoami), so what is kept in files cannot be read now.';

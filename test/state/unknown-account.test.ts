@@ -20,8 +20,13 @@ function forgetful(upstream: Upstream) {
 
 const question = { filters: { query: 'tea' }, maxCredits: 100 };
 const countAds = { sql: 'SELECT count(*) FROM ads' };
+const reads = [
+  ['query_ads', countAds],
+  ['export_ads', {}],
+  ['gather_ads', question],
+] as const;
 
-test('while the service cannot say whose key it is, nothing kept is paid for again or taken for nothing', async ({
+test('while the service cannot say whose key it is, what is stored for its account is served and says so, for no other key', async ({
   upstream,
   start,
 }) => {
@@ -33,19 +38,24 @@ test('while the service cannot say whose key it is, nothing kept is paid for aga
   const { charged } = service;
   const server = await start(config);
   state.knowsKeys = false;
-  for (const [tool, args] of [
-    ['query_ads', countAds],
-    ['export_ads', {}],
-    ['count_ads', { filters: question.filters }],
-    ['gather_ads', question],
-  ] as const)
-    expect((await server.call(tool, args)).error, tool).toMatchObject({ kind: 'unavailable', retryable: true });
+  for (const [tool, args] of reads) {
+    const { isError, text, data } = await server.call(tool, args);
+    expect([tool, isError]).toEqual([tool, false]);
+    for (const said of [text, data.unconfirmed])
+      expect(said).toContain('The service could not be reached to say whose key');
+  }
+  const other = await start({ ...config, apiKey: 'svc_live_other' });
+  for (const [tool, args] of reads)
+    expect((await other.call(tool, args)).error, tool).toMatchObject({ kind: 'unavailable', retryable: true });
   expect(service.charged).toBe(charged);
   service.ads = [adOf(500)];
   expect((await server.call('search_ads', { filters: { query: 'coffee' } })).isError).toBe(false);
   state.knowsKeys = true;
-  expect((await server.call('query_ads', countAds)).data.rows).toEqual([[21]]);
-  expect((await server.call('gather_ads', question)).data).toMatchObject({ complete: true, receipt: { charged: 0 } });
+  const after = await start(config);
+  const { data } = await after.call('query_ads', countAds);
+  expect(data.rows).toEqual([[21]]);
+  expect(data.unconfirmed).toBeUndefined();
+  expect((await after.call('gather_ads', question)).data).toMatchObject({ complete: true, receipt: { charged: 0 } });
 });
 
 test('what is only in memory is written when the server closes', async ({ upstream, start }) => {
