@@ -4,7 +4,7 @@ import type { DataOf } from '../present/fields.ts';
 import { count } from '../present/lists.ts';
 import { quote, sanitizeLine } from '../present/safe-text.ts';
 import { truncate, untrustedId } from '../present/tokens.ts';
-import { type DatasetContents, type Gathering, idKey } from '../state/dataset.ts';
+import { type DatasetContents, idKey } from '../state/dataset.ts';
 import type { KnownAd } from './ad-rows.ts';
 import { countOutside, newestGatherings, questionJson, type WholeGathering, wholeOf } from './gatherings.ts';
 import { cellText } from './sql/statement.ts';
@@ -40,12 +40,8 @@ export const CoverageView = z
     outsideAds: z.number().optional().describe('ads of searches alone'),
     partial: z.array(PartialView).optional().describe('gatherings that are not complete, newest first'),
     morePartial: z.number().optional(),
-    uncovered: z
-      .array(UncoveredView)
-      .optional()
-      .describe('advertisers of the answer that no complete gathering covers'),
-    moreUncovered: z.number().optional(),
-    uncoveredIn: z.string().optional().describe('dataset, where it is not known which advertisers the answer reads'),
+    uncovered: z.array(UncoveredView).optional().describe('advertisers of the rows that no complete gathering covers'),
+    moreUncovered: z.number().optional().describe('of all ads where no column names ads or advertisers'),
     unlisted: z.number().optional().describe('counted for complete gatherings, and not listed when read'),
     removedAds: z.number().optional().describe('to make room'),
   })
@@ -57,7 +53,7 @@ export interface Answered {
   contents: DatasetContents;
   /** All its ads by their ids. */
   known: ReadonlyMap<string, KnownAd>;
-  sql: string;
+  columns?: readonly string[];
   /** Rows, as they are shown. */
   rows?: readonly (readonly unknown[])[];
   /** Characters of a cell. */
@@ -79,16 +75,15 @@ export function viewCoverage(answered: Answered): CoverageView {
   const wholes = newest.filter(({ id }) => !parts.has(id)).map((gathering) => wholeOf(gathering, contents));
   const unlisted = wholes.reduce((sum, gathering) => sum + gathering.unlisted, 0);
   const partial = wholes.filter(({ complete }) => !complete).sort((left, right) => right.gatheredAt - left.gatheredAt);
-  const { uncovered, isOfAll } = uncoveredBy(answered);
+  const { named, others } = uncoveredBy(answered);
   return {
     ads: ads.length,
     gatherings: gatherings.length,
     ...(outsideAds > 0 && { outsideAds }),
     ...(partial.length > 0 && { partial: partial.slice(0, maxPartial).map(viewPartial) }),
     ...(partial.length > maxPartial && { morePartial: partial.length - maxPartial }),
-    ...(uncovered.length > 0 && { uncovered: uncovered.slice(0, maxAdvertisers).map(viewUncovered) }),
-    ...(uncovered.length > maxAdvertisers && { moreUncovered: uncovered.length - maxAdvertisers }),
-    ...(uncovered.length > 0 && isOfAll && { uncoveredIn: 'dataset' }),
+    ...(named.length > 0 && { uncovered: named.map(viewUncovered) }),
+    ...(others > 0 && { moreUncovered: others }),
     ...(unlisted > 0 && { unlisted }),
     ...(evicted.ads > 0 && { removedAds: evicted.ads }),
   };
@@ -114,12 +109,9 @@ interface Advertiser {
   outside: number;
 }
 
-/**
- * Advertisers whose numbers may be too low. Where a column of the answer holds nothing but advertisers or ads, those are
- * meant, or else those of the gatherings that the statement names; where neither tells, all of the dataset.
- */
-function uncoveredBy(answered: Answered): { uncovered: Advertiser[]; isOfAll: boolean } {
-  const { contents, known, sql } = answered;
+/** Advertisers whose numbers may be too low: those of the rows by name, where the rows tell whose they are. */
+function uncoveredBy(answered: Answered): { named: Advertiser[]; others: number } {
+  const { contents, known } = answered;
   const gatherings = contents.gatherings.map((gathering) => wholeOf(gathering, contents));
   const covered = new Set(gatherings.flatMap((one) => (one.complete ? [...one.adIds] : [])));
   const advertisers = new Map<string, Advertiser>();
@@ -133,48 +125,25 @@ function uncoveredBy(answered: Answered): { uncovered: Advertiser[]; isOfAll: bo
     if (!covered.has(key)) advertiser.outside++;
     byAd.set(key, advertiser);
   }
-  const shown = advertisersIn(answered, byAd, [...advertisers.values()]);
-  const isNamed = ({ id }: Gathering) => sql.includes(`'${id}'`) && !widens.test(sql);
-  const named = gatherings.filter(isNamed).flatMap(({ adIds }) => [...adIds]);
-  const inNamed = named.flatMap((id) => (covered.has(id) ? [] : (byAd.get(id) ?? [])));
-  const all = new Set(shown ?? (named.length > 0 ? inNamed : advertisers.values()));
-  const uncovered = [...all].filter(({ outside }) => outside > 0).sort((left, right) => right.outside - left.outside);
-  return { uncovered, isOfAll: shown === undefined && named.length === 0 && narrows.test(sql) };
+  const uncovered = [...advertisers.values()].filter(({ outside }) => outside > 0);
+  const isShown = advertisersIn(answered, byAd);
+  if (isShown === undefined) return { named: [], others: uncovered.length };
+  const shown = uncovered.filter(isShown).sort((left, right) => right.outside - left.outside);
+  return { named: shown.slice(0, maxAdvertisers), others: Math.max(0, shown.length - maxAdvertisers) };
 }
 
-/** A statement with these may read others than the gatherings that it names. */
-const widens = /\b(?:or|not|union|except|intersect|case|filter|iif)\b|<>|!=|\bselect\b.*\bselect\b/is;
-/** Only a statement without these is sure to read all of the dataset. */
-const narrows = /\b(?:where|join|having|limit|offset)\b/i;
-
-/** The advertisers of the first column in which every cell is one of them, or one of their ads. */
+/** Whether an advertiser is one of the rows'; undefined where no column names ads or advertisers. */
 function advertisersIn(
-  { rows = [], cell = 0 }: Answered,
+  { columns = [], rows = [], cell = 0 }: Answered,
   byAd: ReadonlyMap<string, Advertiser>,
-  all: readonly Advertiser[],
-): Advertiser[] | undefined {
-  const byCell = new Map<string, Advertiser[]>();
-  const add = (text: string | null, advertiser: Advertiser) => {
-    if (text === null) return;
-    const shown = cellText(text, cell);
-    const others = byCell.get(shown);
-    if (others) others.push(advertiser);
-    else byCell.set(shown, [advertiser]);
-  };
-  if (rows.length === 0) return;
-  for (const advertiser of all) {
-    add(advertiser.pageName, advertiser);
-    add(advertiser.pageId, advertiser);
-  }
-  const meant = (value: unknown): Advertiser[] => {
-    if (typeof value !== 'string') return [];
-    const ofAd = byAd.get(idKey(value));
-    return byCell.get(value) ?? (ofAd ? [ofAd] : []);
-  };
-  for (const column of rows[0]?.keys() ?? []) {
-    const cells = rows.flatMap((row) => (row[column] === null ? [] : [meant(row[column])]));
-    if (cells.length > 0 && cells.every(({ length }) => length > 0)) return [...new Set(cells.flat())];
-  }
+): ((advertiser: Advertiser) => boolean) | undefined {
+  const cellsOf = (...names: string[]): unknown[] =>
+    columns.flatMap((column, at) => (names.includes(column) ? rows.map((row) => row[at]) : []));
+  if (!columns.some((column) => ['id', 'adId', 'pageId', 'pageName'].includes(column))) return;
+  const texts = new Set(cellsOf('pageId', 'pageName'));
+  const ofAds = new Set(cellsOf('id', 'adId').map((id) => typeof id === 'string' && byAd.get(idKey(id))));
+  const isIn = (text: string | null) => text !== null && texts.has(cellText(text, cell));
+  return (advertiser) => ofAds.has(advertiser) || isIn(advertiser.pageId) || isIn(advertiser.pageName);
 }
 
 const viewUncovered = ({ pageId, pageName, ads, outside }: Advertiser): UncoveredView => ({
@@ -188,17 +157,16 @@ const viewUncovered = ({ pageId, pageName, ads, outside }: Advertiser): Uncovere
 export const coverageText = (coverage: CoverageView): string => `${gatheringsText(coverage)}${uncoveredText(coverage)}`;
 
 /** Which advertisers of an answer no complete gathering has read, as far as is known. */
-export function uncoveredText({ uncovered = [], moreUncovered = 0, uncoveredIn }: CoverageView): string {
-  if (uncovered.length === 0) return '';
+export function uncoveredText({ uncovered = [], moreUncovered = 0 }: CoverageView): string {
+  if (uncovered.length + moreUncovered === 0) return '';
   const names = uncovered.map(
     ({ pageName, pageId = '', ads, outside }) =>
       `${quote(pageName ?? pageId)} (${outside === ads ? count(ads, 'ad') : `${outside} of ${count(ads, 'ad')}`})`,
   );
+  if (names.length === 0)
+    return ` No complete gathering covers ${count(moreUncovered, 'advertiser')} of the dataset, so there may be more of their ads.`;
   const more = moreUncovered > 0 ? `, and ${moreUncovered} more` : '';
-  const these = uncoveredIn
-    ? 'these advertisers of the dataset, which the statement may have read'
-    : 'these advertisers';
-  return ` No complete gathering covers ${these}, so there may be more of their ads: ${names.join(', ')}${more}.`;
+  return ` No complete gathering covers these advertisers, so there may be more of their ads: ${names.join(', ')}${more}.`;
 }
 
 function gatheringsText(coverage: CoverageView): string {

@@ -65,7 +65,8 @@ export const exportAds = defineListTool({
     });
     const { rows, cut, ids } = counts;
     const known = await context.adRows.knownAds(context.tenantId, contents);
-    const coverage = viewCoverage({ contents, known, sql });
+    const listed = ids && { columns: ['id'], rows: [...ids].map((id) => [id]) };
+    const coverage = viewCoverage({ contents, known, ...listed });
     const adIds = ids && new Set([...ids].flatMap((id) => (typeof id === 'string' ? idKey(id) : [])));
     const noteText = methodsNote({ contents, coverage, sql, rows, adIds, now, version });
     const note = await exports

@@ -42,7 +42,7 @@ export const queryAds = defineListTool({
     const contents = await (await dataset()).contents();
     const { columns, rows, rowCount, truncated } = await engine().query(contents, { sql, limit, cell, signal });
     const known = await adRows.knownAds(tenantId, contents);
-    const coverage = viewCoverage({ contents, known, sql, rows, cell });
+    const coverage = viewCoverage({ contents, known, columns, rows, cell });
     const render = (shown: readonly unknown[][]) =>
       `${rowsText({ columns, rows: shown, rowCount, limit })}\n${coverageText(coverage)}`;
     const readable = rows.slice(0, fit({ items: rows, budget: resultTokens, render }));

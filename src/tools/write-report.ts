@@ -221,14 +221,13 @@ async function thumbnail(pictures: Pictures, address: string, options: Parameter
 async function methodOf(sections: readonly SectionInput[], contents: DatasetContents, context: ToolContext) {
   const statements = sections.flatMap(({ heading, sql }) => (sql === undefined ? [] : [{ heading, sql }]));
   const known = await context.adRows.knownAds(context.tenantId, contents);
-  const sql = statements.map((statement) => statement.sql).join('\n');
   const gatherings = paidGatherings(contents).slice(0, maxGatherings);
   const listed = new Set(gatherings.flatMap(({ id, parts }) => [id, ...parts]));
   return {
     ads: contents.ads.length,
     gatherings,
     more: contents.gatherings.filter(({ id }) => !listed.has(id)).length,
-    coverage: [coverageText(viewCoverage({ contents, known, sql }))],
+    coverage: [coverageText(viewCoverage({ contents, known }))],
     statements,
   };
 }

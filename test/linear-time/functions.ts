@@ -119,7 +119,13 @@ function contentsOf(text: string): DatasetContents {
 }
 function coverageOf(text: string) {
   const known = new Map([['x', { pageId: text, pageName: text, language: null, variant: null }]]);
-  return viewCoverage({ contents: contentsOf(text), known, sql: text, rows: rowsOf(text), cell: 160 });
+  return viewCoverage({
+    contents: contentsOf(text),
+    known,
+    columns: ['id', 'pageName'],
+    rows: rowsOf(text),
+    cell: 160,
+  });
 }
 const board = boardTools.find(({ name }) => name === 'board_ads');
 const page = /ad-library-page" content="(\w+)"/.exec(await readPage())?.[1];
