@@ -205,6 +205,8 @@ class Reading {
   #maxAds = 0;
   /** The largest page that the service gives, as far as is known. */
   #maxLimit: number;
+  /** The largest page that was read: where a page as large is refused, its size is not why. */
+  #largestRead = 0;
   /** Milliseconds of the slowest page so far. */
   #slowest = 0;
 
@@ -329,14 +331,16 @@ class Reading {
       const limit = await callBudget.pageSize({ operation, max: Math.min(room(), largest) });
       const began = context.clock();
       try {
-        return await this.#send(part, { limit, cursor });
+        await this.#send(part, { limit, cursor });
+        this.#largestRead = Math.max(this.#largestRead, limit);
+        return;
       } catch (error) {
-        if (!refusesLimit(error)) throw error;
+        if (!(error instanceof AdLibraryError) || error.failure.kind !== 'invalid_request') throw error;
         // A service may have a smallest page, too.
         const isFewest = limit === largest && limit < this.#maxLimit;
         const smaller = smallerLimits.find((one) => one < limit);
         if (isFewest) largest = Infinity;
-        else if (smaller === undefined) throw error;
+        else if (smaller === undefined || limit <= this.#largestRead) throw error;
         else this.#maxLimit = smaller;
       } finally {
         this.#slowest = Math.max(this.#slowest, context.clock() - began);
@@ -477,17 +481,8 @@ export function maxPageSize({ collectionId }: GatheringQuestion, filters: readon
   return Math.max(1, Math.min(documentedMax, Math.floor(described)));
 }
 
-/** Pages that a service is asked for in turn when it refuses a larger one. */
+/** Pages that a service is asked for in turn when it refuses a larger one, and none as large was read yet. A refusal costs nothing. */
 const smallerLimits = [50, 20, 10];
-
-/** Whether a failure is about the page size. */
-function refusesLimit(error: unknown): boolean {
-  if (!(error instanceof AdLibraryError) || error.failure.kind !== 'invalid_request') return false;
-  const { serviceMessage = '', details } = error.failure;
-  const text = `${serviceMessage} ${JSON.stringify(details ?? '')}`.slice(0, 2000);
-  // Not where `limit` is only one of the keys that a service lists.
-  return text.length < 100 ? /limit/i.test(text) : /limit[^.]{0,60}\d|\d[^.]{0,60}limit/i.test(text);
-}
 
 /** The service does not take what a page was asked with. */
 export const isRejected = ({ failure: { kind } }: AdLibraryError): boolean =>
