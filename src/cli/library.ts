@@ -221,8 +221,8 @@ export function importText({ name, notes, columns, ...report }: ImportedFile): s
 
 /** `line 12: id: …`, or `data[3].id: …` in a document. */
 function problemText({ line, path, problem }: ImportedFile['problems'][number]): string {
-  const place = [line > 0 ? `line ${line}` : '', path].filter((part) => part !== '').join(', ');
-  return `${place}${path !== '' && /^[\w.]+: /.test(problem) ? '.' : ': '}${problem}`;
+  const where = [line > 0 ? `line ${line}` : '', path].filter((part) => part !== '').join(', ');
+  return `${where}${path !== '' && /^[\w.]+: /.test(problem) ? '.' : ': '}${problem}`;
 }
 
 const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`;
