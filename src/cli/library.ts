@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { openPictureFetch } from '../app.ts';
@@ -57,7 +59,7 @@ export async function runLibrary(job: LibraryJob, options: LibraryCommandOptions
   const target: DatabaseOptions = { database: name, now };
   switch (job.name) {
     case 'library serve':
-      return serve(options, target);
+      return serve(options, target, job.options.open === true);
     case 'library import':
       return importAll(job, target, options);
     case 'library pictures':
@@ -157,6 +159,7 @@ function readable(error: NodeJS.ErrnoException): Error {
 async function serve(
   { config, log, say, now, stopRequested, drainDeadline }: LibraryCommandOptions,
   target: DatabaseOptions,
+  isOpened: boolean,
 ): Promise<number> {
   const { host, port, allowedHosts } = config;
   const stopped = stopRequested();
@@ -168,17 +171,28 @@ async function serve(
     bound = listener.bound;
     return { address, close: () => close(drainDeadline) };
   };
-  const hasPages = isLoopback(host);
+  // No path leads there but the one that the terminal prints: a proxy that says nothing of itself may stand before it.
+  const pagesPath = isLoopback(host) ? `/p/${randomBytes(12).toString('base64url')}` : undefined;
   const onError = (error: unknown) => log.error('the library failed', { error: String(error) });
   const served = await (config.demo
-    ? serveDemoLibrary({ listen, now, hasPages, onError })
-    : serveLibrary({ ...target, listen, hasPages, onError }));
+    ? serveDemoLibrary({ listen, now, pagesPath, onError })
+    : serveLibrary({ ...target, listen, pagesPath, onError }));
   if (served.apiKey) say(`ad-library-mcp: demo key ${served.apiKey}\n`);
   if (served.stored) say(`ad-library-mcp: ${storedText(served.stored)}\n`);
-  say(`ad-library-mcp: library on ${bound}\n`);
+  const pages = pagesPath && `${served.url}${pagesPath}/`;
+  say(`ad-library-mcp: library on ${bound}\n${pages ? `ad-library-mcp: pages at ${pages}\n` : ''}`);
+  if (pages && isOpened) openInBrowser(pages);
   await stopped;
   await served.close();
   return 0;
+}
+
+/** Where there is no browser, the address stands in the terminal. */
+function openInBrowser(address: string): void {
+  const command = { darwin: 'open', win32: 'explorer' }[process.platform as string] ?? 'xdg-open';
+  spawn(command, [address], { detached: true, stdio: 'ignore' })
+    .on('error', () => {})
+    .unref();
 }
 
 function checked(options: KeyOptions): KeyOptions {

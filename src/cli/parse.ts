@@ -130,6 +130,7 @@ const commands = {
   'library serve': {
     does: 'serve the local library over HTTP',
     settings: ['database', 'demo', 'host', 'port', 'allowedHosts', 'logLevel'],
+    options: [['--open', 'open its pages in a browser']],
     texts: { demo: 'Serve generated demo data from memory, and print a key for it' },
     examples: ['ad-library-mcp library serve --demo', 'ad-library-mcp library serve --database ads.db --port 4000'],
   },

@@ -100,9 +100,10 @@ test('a server says on which host it listens, a library also which file that is 
   /** What a server says once it is ready. */
   const served = async (words: string[], host: string) => {
     const serving = start([...words, '--allowed-hosts', 'a.example', '--host', host, '--port', '0']);
-    await serving.says(/ on http:\/\/\S+\n$/);
+    await serving.says(/ on http:\/\/\S+\n/);
     serving.child.kill();
-    return (await serving.ended).stderr.replace(/:\d+(\/mcp)?\n$/, ':PORT$1');
+    const said = (await serving.ended).stderr.replace(/ad-library-mcp: pages at http:\S+:\d+\/p\/[\w-]{16}\/\n$/, '');
+    return said.replace(/:\d+(\/mcp)?\n$/, ':PORT$1');
   };
   const library = ['library', 'serve', '--database', database];
   const isEmpty = `ad-library-mcp: ${database} is empty; "library import" loads ads and pages into it\n`;

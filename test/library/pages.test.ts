@@ -24,12 +24,14 @@ const ads = Array.from({ length: 30 }, (_, number) => ({
 const folder = temporaryFolder();
 
 async function serve(name: string, words: string[] = []) {
-  const { origin, close } = await serveDatabase(join(folder, name), words);
-  const get = async (path: string, headers: Record<string, string> = {}) => {
-    const { statusCode, body } = await request(origin + path, { headers });
+  const { origin, close, said } = await serveDatabase(join(folder, name), words);
+  /** Where the pages are: `/p/` and a word. */
+  const home = new URL(/(?<=pages at )\S+(?=\/\n)/.exec(said())?.[0] ?? origin).pathname.replace(/\/$/, '');
+  const get = async (path: string, { headers = {}, below = home } = {}) => {
+    const { statusCode, body } = await request(origin + below + path, { headers });
     return { status: statusCode, text: await body.text() };
   };
-  return { origin, get, close };
+  return { origin, home, get, close };
 }
 
 const input = ads.map((ad) => JSON.stringify(ad)).join('\n');
@@ -46,7 +48,7 @@ test('the addresses that lists name as those of the app show the ad, its adverti
   expect(text).toContain('Socks 3');
   // Its picture is elsewhere.
   expect(text).toContain('it is not kept in this library');
-  expect(text).toContain('href="/pages/shop%2F1%20%25%3F%23"');
+  expect(text).toContain(`href="${library.home}/pages/shop%2F1%20%25%3F%23"`);
   const advertiser = await library.get('/pages/shop%2F1%20%25%3F%23');
   expect(advertiser.text).toContain('30 ads');
   expect(advertiser.text).toContain('Next page');
@@ -69,21 +71,36 @@ test('a search that cannot be made and an id that is not there are told as pages
     expect(await library.get(path)).toMatchObject({ status: 404 });
 });
 
-test('pages are for a browser of this machine alone', async () => {
+test('pages are only where the terminal says, whoever asks, and lists lead there', async () => {
+  expect(library.home).toMatch(/^\/p\/[\w-]{16}$/);
+  for (const path of [
+    '/',
+    addressOf(ads[0]),
+    '/pages/shop%2F1%20%25%3F%23',
+    '/p/',
+    '/p/guess/',
+    `/p/guess${addressOf(ads[0])}`,
+  ])
+    for (const headers of [{}, { host: '127.0.0.1' }]) {
+      const { status, text } = await library.get(path, { headers, below: '' });
+      expect([path, status, text.includes('Socks')]).toEqual([path, 404, false]);
+    }
   const { port } = new URL(library.origin);
-  for (const headers of [
-    { 'x-forwarded-for': '192.0.2.1' },
-    { forwarded: 'for=192.0.2.1' },
-    { 'x-forwarded-host': 'localhost' },
-    { via: '1.1 proxy' },
-    { host: `library.example:${port}` },
-  ] as Record<string, string>[]) {
-    const { status, text } = await library.get('/', headers);
-    expect(status).toBeGreaterThanOrEqual(400);
-    expect(text).not.toContain('Socks');
-  }
+  expect((await library.get('/', { headers: { host: `library.example:${port}` } })).status).toBe(403);
+  const again = await serve('again.db');
+  expect(again.home).not.toBe(library.home);
+  await runLibraryCommand(['import', '-', '--database', join(folder, 'again.db')], { input });
+  const created = await runLibraryCommand(['key', 'create', '--unmetered', '--database', join(folder, 'again.db')]);
+  const { body } = await request(`${again.origin}/v1/ads/search`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${created.out.trim()}`, 'content-type': 'application/json' },
+    body: '{"limit":1}',
+  });
+  const { items } = (await body.json()) as { items: { appUrl: string }[] };
+  expect(items[0]?.appUrl).toMatch(`${again.origin}${again.home}/ads/`);
+  await again.close();
   const open = await serve('open.db', ['--host', '0.0.0.0', '--allowed-hosts', '127.0.0.1,0.0.0.0']);
-  expect(await open.get('/')).toMatchObject({ status: 404 });
+  expect([open.home, (await open.get('/')).status]).toEqual(['', 404]);
   await open.close();
 });
 
@@ -103,7 +120,7 @@ inChromium('in a browser', () => {
       const elsewhere: string[] = [];
       page.on('request', (asked) => asked.url().startsWith(library.origin) || elsewhere.push(asked.url()));
       for (const path of ['/', '/?type=pages', addressOf(ads[0]), addressOf(ads[29]), '/pages/shop%2F1%20%25%3F%23']) {
-        await page.goto(library.origin + path);
+        await page.goto(library.origin + library.home + path);
         expect(await page.evaluate("'broken' in window"), path).toBe(false);
         expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth'), path).toBe(0);
         expect(await violationsOn(page.locator('html')), path).toEqual([]);
@@ -116,7 +133,7 @@ inChromium('in a browser', () => {
 
   test('a search, an ad and its advertiser can be reached by keyboard', async () => {
     const page = await browser.newPage();
-    await page.goto(library.origin);
+    await page.goto(`${library.origin}${library.home}/`);
     await page.getByRole('searchbox').focus();
     await page.keyboard.type('socks 17');
     await page.keyboard.press('Enter');

@@ -27,7 +27,7 @@ type Listening = { address: string; close(): Promise<void> };
 type ServeOptions = DatabaseOptions & {
   /** Serves the library's HTTP API. @throws Error when the address cannot be taken */
   listen(fetch: Library['fetch']): Promise<Listening>;
-  hasPages?: boolean;
+  pagesPath?: LibraryOptions['pagesPath'];
   onError?: LibraryOptions['onError'];
 };
 
@@ -159,7 +159,7 @@ async function withLibrary<Result>(target: DatabaseOptions, work: (ask: Ask) => 
   }
 }
 
-type OpenOptions = DatabaseOptions & Pick<LibraryOptions, 'onError' | 'hasPages'>;
+type OpenOptions = DatabaseOptions & Pick<LibraryOptions, 'onError' | 'pagesPath'>;
 
 async function openOwned(options: OpenOptions): Promise<{ library: Library; lock: DatabaseLock; close(): void }> {
   const lock = await lockDatabase(options.database);

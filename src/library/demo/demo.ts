@@ -14,7 +14,7 @@ import { type Library, type LibraryOptions, openLibrary, type ServiceContext } f
 export type DemoOptions = {
   /** Unix milliseconds; dates in the data are relative to its day. */
   now: () => number;
-} & Pick<LibraryOptions, 'bases' | 'onError' | 'hasPages'>;
+} & Pick<LibraryOptions, 'bases' | 'onError' | 'pagesPath'>;
 
 /**
  * A library in memory with fictional data, and a key with 10,000 credits. The same day gives the same data and the same

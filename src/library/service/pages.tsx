@@ -19,6 +19,8 @@ export type PageContext = SearchContext & {
   read(kind: ItemType, numbers: number[]): Fields[];
   /** The address of the library's own pictures: a page loads pictures from no other host. */
   origin: string;
+  /** The path below which the pages are. */
+  pagesPath: string;
   isDemo: boolean;
 };
 
@@ -42,15 +44,15 @@ export function listPage(searchParams: URLSearchParams, context: PageContext): s
       {context.isDemo && demoNotice}
       <header>
         <nav class="tabs" aria-label="What is listed">
-          <Link to="/?type=ads" isCurrent={kind === 'ads'}>
+          <Link to={`${context.pagesPath}/?type=ads`} isCurrent={kind === 'ads'}>
             Ads
           </Link>
-          <Link to="/?type=pages" isCurrent={kind === 'pages'}>
+          <Link to={`${context.pagesPath}/?type=pages`} isCurrent={kind === 'pages'}>
             Advertisers
           </Link>
         </nav>
         <h1>{sanitizeLine(heading)}</h1>
-        <Form to="/">
+        <Form to={`${context.pagesPath}/`}>
           <input type="hidden" name="type" value={kind} />
           <label>
             Words <input type="search" name="query" maxLength={300} value={sanitizeLine(query)} />
@@ -105,7 +107,9 @@ function search(kind: ItemType, filters: object, { searchParams, kept, context }
         <h2>{countText(found.totalHits, kind === 'ads' ? 'ad' : 'advertiser')}</h2>
         {found.totalHits === 0 && <p class="soft">Nothing matches.</p>}
         <ul class="cards">
-          {items.map((item) => (kind === 'ads' ? <AdCard ad={adCard(item, context)} /> : <Advertiser page={item} />))}
+          {items.map((item) =>
+            kind === 'ads' ? <AdCard ad={adCard(item, context)} /> : <Advertiser page={item} context={context} />,
+          )}
         </ul>
         {found.cursor && (
           <p class="more">
@@ -127,18 +131,20 @@ function search(kind: ItemType, filters: object, { searchParams, kept, context }
 }
 
 /** An ad as a card of a list, whose picture is one of this library, or is named as missing. */
-function adCard(ad: Fields, { now, origin }: PageContext): CardAd {
+function adCard(ad: Fields, context: PageContext): CardAd {
+  const { now, origin } = context;
   const { card, address } = cardOf(ad, { id: String(ad.id), at: now(), now: now() });
-  const path = pathOf('ads', ad.id);
+  const path = pathOf('ads', ad.id, context);
   if (address === undefined) return { ...card, path };
   const isOwn = address.startsWith(`${origin}/`);
   const picture = isOwn ? { src: address.slice(origin.length) } : { reason: 'it is not kept in this library' };
   return { ...card, picture, path };
 }
 
-const pathOf = (kind: ItemType, id: unknown): string => `/${kind}/${encodeURIComponent(String(id))}`;
+const pathOf = (kind: ItemType, id: unknown, { pagesPath }: PageContext): string =>
+  `${pagesPath}/${kind}/${encodeURIComponent(String(id))}`;
 
-function Advertiser({ page }: { page: Fields }) {
+function Advertiser({ page, context }: { page: Fields; context: PageContext }) {
   const facts = [
     // The number is the record's own; the library may hold fewer ads.
     isNumber(page.adsAmount) && `${countText(page.adsAmount, 'ad')} by its record`,
@@ -148,7 +154,7 @@ function Advertiser({ page }: { page: Fields }) {
     <li class="card">
       <div class="facts">
         <h3 class="clamp" dir="auto">
-          <Link to={pathOf('pages', page.pageId)}>{textOf(page.pageName, 60) ?? 'Name unknown'}</Link>
+          <Link to={pathOf('pages', page.pageId, context)}>{textOf(page.pageName, 60) ?? 'Name unknown'}</Link>
         </h3>
         <p class="soft">{facts.filter(Boolean).join(' · ')}</p>
         <p class="id">{sanitizeLine(String(page.pageId))}</p>
@@ -168,8 +174,8 @@ export function adPage(ad: Fields, context: PageContext): string {
     name,
     <>
       <header>
-        {home}
-        <p dir="auto">{ad.pageId ? <Link to={pathOf('pages', ad.pageId)}>{advertiser}</Link> : advertiser}</p>
+        <Home {...context} />
+        <p dir="auto">{ad.pageId ? <Link to={pathOf('pages', ad.pageId, context)}>{advertiser}</Link> : advertiser}</p>
         <h1 dir="auto">{name}</h1>
         <Run ad={card} />
       </header>
@@ -215,7 +221,7 @@ export function advertiserPage(page: Fields, context: PageContext, searchParams:
     name,
     <>
       <header>
-        {home}
+        <Home {...context} />
         <h1 dir="auto">{sanitizeLine(name)}</h1>
       </header>
       {search('ads', { pageId: [String(page.pageId)] }, { searchParams, kept: {}, context })}
@@ -224,9 +230,9 @@ export function advertiserPage(page: Fields, context: PageContext, searchParams:
   );
 }
 
-const home = (
+const Home = ({ pagesPath }: PageContext) => (
   <nav aria-label="Back">
-    <Link to="/">Ad library</Link>
+    <Link to={`${pagesPath}/`}>Ad library</Link>
   </nav>
 );
 
@@ -310,11 +316,12 @@ tbody tr:first-child > * { border-top: 0 } th { border-top: 1px solid var(--line
 @media (max-width: 640px) { .ad { grid-template-columns: 1fr } }
 `;
 
-export const missingPage = document(
-  'Not in this library',
-  <header>
-    {home}
-    <h1>Not in this library</h1>
-    <p>No ad or advertiser has this id.</p>
-  </header>,
-);
+export const missingPage = (context: PageContext): string =>
+  document(
+    'Not in this library',
+    <header>
+      <Home {...context} />
+      <h1>Not in this library</h1>
+      <p>No ad or advertiser has this id.</p>
+    </header>,
+  );

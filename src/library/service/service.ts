@@ -37,8 +37,8 @@ export type LibraryOptions = {
   random?: Random;
   /** Throws when another process may have taken over the file. */
   checkLock?: () => void;
-  /** Whether people may look at the library in a browser: only where it listens on loopback. */
-  hasPages?: boolean | undefined;
+  /** Where people may look at the library in a browser, without a key: `/p/` and a word that nobody guesses. */
+  pagesPath?: string | undefined;
   /** Reads a picture of demo data by its name. Present if the library has demo data; then its pages say so. */
   demoPicture?: StoredPictures['read'];
   /** Receives errors that callers only see as a 500. */
@@ -134,8 +134,9 @@ function serviceOf(parts: ServiceParts): Hono {
         headers: { 'Content-Type': picture.type, ...sealed },
       });
     });
-  for (const path of parts.hasPages ? ['/', '/ads/:id', '/pages/:id'] : [])
-    app.get(path, (c) => (isLocal(c.req.raw) ? showPage(c.req.raw, c.req.param('id'), parts) : c.notFound()));
+  const { pagesPath } = parts;
+  for (const path of pagesPath === undefined ? [] : ['', '/ads/:id', '/pages/:id'])
+    app.get(`${pagesPath}${path}`, ({ req }) => showPage(req.raw, req.param('id'), parts));
   app.notFound(({ req }) => {
     const message = `Nothing is served at ${req.path.slice(0, 200)}.`;
     return errorResponse(new ApiError(404, 'no_such_path', message), parts);
@@ -145,13 +146,13 @@ function serviceOf(parts: ServiceParts): Hono {
 }
 
 async function answer(name: OperationName, request: Request, params: Record<string, string>, parts: ServiceParts) {
-  const { context, keys, bases } = parts;
+  const { context, keys } = parts;
   // First: a process that lost its database must not judge keys by stale data.
   context.database.checkLock();
   const caller = keys.authenticate(request.headers.get('authorization') ?? undefined);
   requireScope(caller, name);
   const { origin } = new URL(request.url);
-  const present = presenterFor(context, origin, bases);
+  const present = presenterFor(origin, parts);
   const run = await handlers[name]({ request, params, caller, present }, context);
   const { body, headers } = context.database.transaction(() => paid(name, run(), caller, context));
   return Response.json(body, { headers: { ...headers, 'X-Service-Request-Id': parts.requestId() } });
@@ -174,28 +175,24 @@ function paid(name: OperationName, { body, items }: OperationResult, caller: Cal
   return { body, headers: Object.fromEntries(tells.map((one) => [`X-Service-Credits-${one}`, String(amount[one]())])) };
 }
 
-/**
- * Whether a browser of this machine asks: the pages need no key. A host name from elsewhere may lead to this machine,
- * and the request may come through a proxy.
- */
-function isLocal({ url, headers }: Request): boolean {
-  const isForwarded = [...headers.keys()].some((name) => /^(?:x-)?forwarded\b|^via$/.test(name));
-  return !isForwarded && /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(new URL(url).hostname);
-}
-
-/** `/`, `/ads/<id>` and `/pages/<id>`. */
-async function showPage(request: Request, id: string | undefined, { context, bases, demoPicture }: ServiceParts) {
+/** `/`, `/ads/<id>` and `/pages/<id>` below the path of the pages. */
+async function showPage(request: Request, id: string | undefined, parts: ServiceParts) {
+  const { context, demoPicture, pagesPath = '' } = parts;
   context.database.checkLock();
   const { advertiserPage, adPage, listPage, missingPage, policy } = await import('./pages.tsx');
   const { origin, pathname, searchParams } = new URL(request.url);
-  const { read } = presenterFor(context, origin, bases);
-  const shown = { ...context, origin, read, isDemo: demoPicture !== undefined };
-  const kind = pathname.startsWith('/pages/') ? 'pages' : 'ads';
+  const { read } = presenterFor(origin, parts);
+  const shown = { ...context, origin, pagesPath, read, isDemo: demoPicture !== undefined };
+  const kind = pathname.startsWith(`${pagesPath}/pages/`) ? 'pages' : 'ads';
   const number = id === undefined ? undefined : context.records.find(kind, id);
   const [record] = number === undefined ? [] : read(kind, [number]);
   const pageOf = kind === 'ads' ? adPage : advertiserPage;
   const page =
-    id === undefined ? listPage(searchParams, shown) : record ? pageOf(record, shown, searchParams) : missingPage;
+    id === undefined
+      ? listPage(searchParams, shown)
+      : record
+        ? pageOf(record, shown, searchParams)
+        : missingPage(shown);
   const headers = {
     'Content-Type': 'text/html; charset=utf-8',
     'Content-Security-Policy': `${policy}; frame-ancestors 'none'`,
@@ -205,7 +202,7 @@ async function showPage(request: Request, id: string | undefined, { context, bas
     'Cross-Origin-Opener-Policy': 'same-origin',
     'Cache-Control': 'no-store',
   };
-  return new Response(page, { status: page === missingPage ? 404 : 200, headers });
+  return new Response(page, { status: id !== undefined && record === undefined ? 404 : 200, headers });
 }
 
 function errorResponse(error: unknown, { requestId, onError }: ServiceParts, headers: Record<string, string> = {}) {
@@ -315,8 +312,8 @@ type Presenter = ReturnType<typeof presenterFor>;
  * the document's placeholders `{app_url}` and `{media_url}` at the start of a text are replaced by addresses, and so
  * are the addresses of pictures that the library stores.
  */
-function presenterFor({ records, pictures }: ServiceContext, origin: string, bases: Bases | undefined) {
-  const { app, media } = { app: origin, media: `${origin}/media`, ...bases };
+function presenterFor(origin: string, { context: { records, pictures }, bases, pagesPath = '' }: ServiceParts) {
+  const { app, media } = { app: `${origin}${pagesPath}`, media: `${origin}/media`, ...bases };
   const inJson = (text: string) => JSON.stringify(text).slice(0, -1);
   const filled = (json: string) => json.replaceAll('"{media_url}', inJson(media)).replaceAll('"{app_url}', inJson(app));
   const read = (kind: ItemType, numbers: number[]) =>
