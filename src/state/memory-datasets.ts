@@ -7,7 +7,10 @@ import {
   type OrderedBatch,
   recordsOf,
 } from './dataset.ts';
-import { MemoryRecords } from './own-records.ts';
+import { MemoryStore } from './drivers/memory.ts';
+import { ownRecords, type RecordsSource, readRecords } from './own-records.ts';
+import { Documents } from './store/documents.ts';
+import { noSeal } from './store/seal.ts';
 
 export interface MemoryDatasetsOptions {
   /** For all tenants together. */
@@ -33,6 +36,18 @@ interface UnreadAnswer {
   size: number;
 }
 
+/** Bytes of the labels and watches of all tenants together: beyond that, no more are taken. */
+const maxRecordBytes = 64 * MB;
+
+function recordsInMemory(): RecordsSource {
+  const store = new MemoryStore(() => 0);
+  return {
+    documents: new Documents({ store, seal: noSeal, elapsed: () => 0, wait: async () => {} }),
+    store: { isTight: () => store.bytes > maxRecordBytes },
+    keyOf: (...parts) => parts.join(' '),
+  };
+}
+
 /** Whether an answer is equal to the one before it, character for character. */
 const saysTheSame = (before: OrderedBatch, batch: OrderedBatch): boolean =>
   batch.text !== undefined &&
@@ -48,7 +63,7 @@ const saysTheSame = (before: OrderedBatch, batch: OrderedBatch): boolean =>
  * too many answers are unread, those of the tenant that has not read for longest are parsed between other work.
  */
 export class MemoryDatasets implements Datasets {
-  readonly #own = new MemoryRecords();
+  readonly #own = recordsInMemory();
   readonly #datasets = new Map<string, MemoryDataset>();
   readonly #nothing: MemoryDataset;
   readonly #maxBytes: number;
@@ -75,7 +90,7 @@ export class MemoryDatasets implements Datasets {
   async of({ tenantId }: Pick<DatasetCaller, 'tenantId'>): Promise<Dataset> {
     const known = () => this.#datasetOf(tenantId) ?? this.#nothing;
     return {
-      own: this.#own.of(tenantId),
+      own: ownRecords(this.#own, tenantId, { isLasting: false }),
       addItems: async (batch) => this.#push(tenantId, { ...batch, order: batch.order ?? ++this.#order }),
       saveGathering: async (step) => {
         this.#datasetOf(tenantId);
@@ -84,8 +99,8 @@ export class MemoryDatasets implements Datasets {
       order: async () => ++this.#order,
       item: async (type, id) => known().item(type, id),
       contents: async () => {
-        const own = this.#own.table(tenantId);
-        return known().contents(new Map(own.of('label')), own.version);
+        const labels = await readRecords(this.#own, tenantId, 'label');
+        return known().contents(labels.records, labels.version);
       },
       maxAds: async () => known().maxAds(this.#roomOf(tenantId)),
     };

@@ -11,15 +11,7 @@ import {
   MemoryDataset,
   recordsOf,
 } from '../dataset.ts';
-import {
-  applyStep,
-  noRoom,
-  type OwnRecords,
-  type RecordChange,
-  type RecordKind,
-  type RecordsById,
-  recordStep,
-} from '../own-records.ts';
+import { ownRecords, readRecords } from '../own-records.ts';
 import type { Item, ItemChange, ItemsPart } from '../ports.ts';
 import { bytesOfLines, recordsOfLines } from '../record-lines.ts';
 import { roomIn, type Shared } from './retries.ts';
@@ -70,7 +62,7 @@ export class StoreDatasets implements Datasets {
     const synced = () => this.#synced(name);
     const order = () => this.#nextOrder(this.#shared.keyOf(tenantId, 'order'));
     return {
-      own: sharedRecords(this.#shared, tenantId),
+      own: ownRecords(this.#shared, tenantId),
       order,
       addItems: async (batch) => this.#add(name, recordsOf({ ...batch, order: batch.order ?? (await order()) })),
       saveGathering: (step) => this.#add(name, [{ ...step, kind: 'gathering' }]),
@@ -157,47 +149,6 @@ export class StoreDatasets implements Datasets {
     }
   }
 }
-
-/** How long a person's own records live after their last use, and how often their use is written down. */
-const ownTtlMs = 400 * 86_400_000;
-const touchMs = 86_400_000;
-
-/** All records of one kind. */
-interface WrittenRecords {
-  usedAt: number;
-  records: [id: string, value: unknown][];
-}
-
-export const ownKey = (keyOf: Shared['keyOf'], tenantId: string, kind: RecordKind) => keyOf(tenantId, 'own', kind);
-
-async function readRecords(shared: Shared, tenantId: string, kind: RecordKind) {
-  const key = ownKey(shared.keyOf, tenantId, kind);
-  const { doc, now, version } = await shared.documents.read<WrittenRecords>(key);
-  if (doc && now - doc.usedAt > touchMs)
-    shared.documents
-      .update<WrittenRecords, void>(key, (doc, now) => ({
-        ...(doc && { next: { ...doc, usedAt: now }, ttlMs: ownTtlMs }),
-        result: undefined,
-      }))
-      .catch(() => {});
-  return { records: new Map(doc?.records), version };
-}
-
-/** A document for each kind: the records are small, and one step must tell whether more fit. */
-const sharedRecords = (shared: Shared, tenantId: string): OwnRecords => ({
-  isLasting: true,
-  read: async (kind) => (await readRecords(shared, tenantId, kind)).records,
-  update: <Result>(kind: RecordKind, change: (records: RecordsById) => RecordChange<Result>) =>
-    shared.documents.update<WrittenRecords, Result>(ownKey(shared.keyOf, tenantId, kind), (doc, now) => {
-      const records = new Map(doc?.records);
-      const { result, ...changes } = change(records);
-      const step = recordStep(kind, records, changes);
-      if (step === undefined) return { result };
-      if (step.put.length > 0 && shared.store.isTight()) throw noRoom();
-      applyStep(records, step);
-      return { next: records.size > 0 ? { usedAt: now, records: [...records] } : null, ttlMs: ownTtlMs, result };
-    }),
-});
 
 const bytesOf = (records: readonly DatasetRecord[]): number =>
   records.reduce((sum, one) => sum + 1000 + (one.kind === 'gathering' ? 0 : one.json.length), 0);
