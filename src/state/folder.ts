@@ -97,8 +97,9 @@ function sharedIn(find: () => Promise<Store>, { now, warn }: Pick<FolderOptions,
       isDead: (owner, at) => hasEnded(owner) || Math.abs(now() - at) > maxLeaseMs,
     },
     retries: new Retries(maxWaiting),
+    // Where an id of a tenant is a key, it must not be in a file.
     keyOf: (tenantId, kind, ...parts) =>
-      [tenantId, kind, ...(parts.length > 0 ? [noSeal.name(...parts)] : [])].join(' '),
+      [noSeal.name(tenantId), kind, ...(parts.length > 0 ? [noSeal.name(...parts)] : [])].join(' '),
     warn,
   };
 }
