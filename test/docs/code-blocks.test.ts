@@ -212,13 +212,3 @@ test('README’s links add servers that answer', async () => {
 test.skipIf(process.platform === 'win32')('the configuration of this clone serves the demo', () =>
   runJson(readFileSync(join(root, '.mcp.json'), 'utf8')),
 );
-
-test('blocks are found with the reason before them, also inside lists', () => {
-  const text =
-    '# x\n\n<!-- not run: needs a key -->\n```sh\na\n```\n\n1. y\n   ```sql\n   SELECT 1\n   FROM z\n   ```\n\n```\nb\n```\n';
-  expect(codeBlocks({ file: 'x.md', text })).toEqual([
-    { title: 'x.md:4 sh', language: 'sh', text: 'a', notRun: 'needs a key' },
-    { title: 'x.md:9 sql', language: 'sql', text: 'SELECT 1\nFROM z', notRun: undefined },
-    { title: 'x.md:14 ', language: '', text: 'b', notRun: undefined },
-  ]);
-});

@@ -1,10 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { replaceMarked } from '../../scripts/docs/marked.ts';
 import { firstSentences } from '../../scripts/docs/reference.ts';
 import { generated } from '../../scripts/docs/write.ts';
-import { settings } from '../../src/config/settings.ts';
-import { tools } from '../../src/tools/catalog.ts';
 
 const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
 const readme = read('README.md');
@@ -17,13 +14,6 @@ test.each(Object.entries(generated))('%s is as the code has it (npm run docs wri
   // What is written is formatted afterwards.
   const unformatted = (text: string) => (file.endsWith('.json') ? JSON.parse(text) : text);
   expect(unformatted(await write(read(file), JSON.parse(read('package.json'))))).toEqual(unformatted(read(file)));
-});
-
-test('every tool and every setting is listed', () => {
-  const page = read('docs/tools.md');
-  for (const { name } of tools) for (const text of [readme, page]) expect(text).toContain(`| \`${name}\` |`);
-  for (const { name } of tools) expect(page).toContain(`<summary><code>${name}</code></summary>`);
-  for (const { variable } of Object.values(settings)) expect(read('docs/settings.md')).toContain(`| \`${variable}\` |`);
 });
 
 test('README has as many whole sentences of a description as fit', () => {
@@ -54,10 +44,4 @@ test('what troubleshooting quotes is what the server says', () => {
   const quoted = cells.flatMap((cell) => [...cell.matchAll(/"([^"…]+?) ?…?"/g)].map(([, text = '']) => text));
   expect(quoted.length).toBeGreaterThan(15);
   expect(quoted.filter((text) => !sources.includes(text))).toEqual([]);
-});
-
-test('a part that lost its place is missed', () => {
-  expect(replaceMarked('a\n<!-- x -->\nold\n<!-- /x -->\nb', 'x', 'new')).toBe('a\n<!-- x -->\nnew\n<!-- /x -->\nb');
-  for (const text of ['', '<!-- x -->', '<!-- /x --> <!-- x -->'])
-    expect(() => replaceMarked(text, 'x', '')).toThrow('<!-- x -->');
 });
