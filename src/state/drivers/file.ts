@@ -424,6 +424,7 @@ const reasons: Record<string, string> = {
 
 /** Why a file cannot be read or written, as a person reads it. */
 export const reasonOf = (error: unknown): string => {
-  const { code = '', message } = error as NodeJS.ErrnoException;
+  // A lock that cannot be made says so in words of its own.
+  const { code = '', message } = ((error as Error).cause ?? error) as NodeJS.ErrnoException;
   return reasons[code] ?? (message || code);
 };
