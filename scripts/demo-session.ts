@@ -121,7 +121,7 @@ async function main() {
   ]);
 
   const watch = { name: 'Germany', filters: gather.filters, maxCredits: 40 };
-  await call({ name: 'watch_ads', args: watch, shows: /^"/, fold: 1 });
+  await call({ name: 'watch_ads', args: watch, shows: /^Stored/, fold: 1 });
   tell('Tell me next week what is new.', [
     'The question is kept as Germany (beyond this session with AD_LIBRARY_FILES). Then check_watches names the ads that are new, changed or gone.',
   ]);

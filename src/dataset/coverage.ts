@@ -17,7 +17,7 @@ const PartialView = z
     found: z.number().nullable(),
     foundInParts: z.string().optional().describe('in words, where only some parts are known'),
     read: z.number(),
-    removed: z.number().optional().describe('read, then removed to make room'),
+    removed: z.number().optional().describe('to make room'),
     gatheredAt: z.string(),
   })
   .meta({ title: 'Partial' });
@@ -42,7 +42,7 @@ export const CoverageView = z
     morePartial: z.number().optional(),
     uncovered: z.array(UncoveredView).optional().describe('advertisers of the rows that no complete gathering covers'),
     moreUncovered: z.number().optional().describe('of all ads where no column names ads or advertisers'),
-    unlisted: z.number().optional().describe('counted for complete gatherings, and not listed when read'),
+    unlisted: z.number().optional().describe('counted by the service, not listed'),
     removedAds: z.number().optional().describe('to make room'),
   })
   .meta({ title: 'Coverage' });

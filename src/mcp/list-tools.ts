@@ -34,7 +34,8 @@ export function listTools(tools: Iterable<DescribedTool>, { withOutput, filters 
     title: tool.title,
     description: tool.description,
     inputSchema: withHints(tool.inputSchema, hints.get(tool.name), countable),
-    ...(withOutput && { outputSchema: tool.outputSchema }),
+    // The board reads its data elsewhere.
+    ...(withOutput && !tool.onlyForBoard && { outputSchema: tool.outputSchema }),
     annotations: { title: tool.title, ...tool.annotations },
     ...listedBoard(tool),
   }));

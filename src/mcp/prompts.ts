@@ -54,7 +54,7 @@ const findChanges: Prompt = {
   arguments: [{ name: 'topic', description: 'An advertiser, a product or a phrase', required: true }],
   write: ({ topic }) =>
     `Use the ad library to find out what is new about ${topic}.
-1. List the watches with watch_ads, which costs nothing.
+1. List the watches with list_watches, which costs nothing.
 2. If none fits, call gather_ads with suitable filters and maxCredits: 0, tell me what reading them costs, and store a watch with these filters and a little more than that as maxCredits.
 3. Call check_watches with the name of the watch. After a first check, tell me that changes show from the next time on.
 4. Use its lists of what is new, changed and gone, and query_ads (ad_versions), which costs nothing, for what changed in an ad.

@@ -42,11 +42,11 @@ export const ListedAd = z
     ...RunView.shape,
     lastSeen: z.string().optional().describe('the day of lastSeenAt; lists only'),
     languages: z.array(z.string()).optional().describe('full only'),
-    bodyHash: z.number().optional().describe('the same for the same copy, where body is cut'),
-    firstCard: z.string().optional().describe('copy of its first card, where its own is missing or a template'),
-    creative: z.string().optional().describe('its media in words, where displayFormat does not say it'),
-    landingDomain: z.string().optional().describe('the host that its link opens'),
-    displayUrl: z.string().optional().describe('the address that it shows, where it leads elsewhere'),
+    bodyHash: z.number().optional().describe('of a body that is cut'),
+    firstCard: z.string().optional().describe('copy, where its own is missing'),
+    creative: z.string().optional().describe('its media in words'),
+    landingDomain: z.string().optional().describe('that its link opens'),
+    displayUrl: z.string().optional().describe('where it leads elsewhere'),
     otherTypes,
     ...shapeOf(adFields),
     headline: z.string().optional(),
@@ -55,12 +55,12 @@ export const ListedAd = z
   .meta({ title: 'Ad' });
 
 export const AdView = ListedAd.extend({
-  adsAmount: z.number().optional().describe('ads of the advertiser that the service has; not in lists'),
+  adsAmount: z.number().optional().describe('of the advertiser; not in lists'),
   cardViews: z.array(CardView).optional().describe('not in lists'),
-  moreCards: z.number().optional().describe('cards that did not fit'),
+  moreCards: z.number().optional(),
   mediaLinks: z.array(MediaLink).optional().describe('media of no card; not in lists'),
-  moreMedia: z.number().optional().describe('media that did not fit'),
-  landingUrl: z.string().optional().describe('the page that its link opens, without tracking; not in lists'),
+  moreMedia: z.number().optional(),
+  landingUrl: z.string().optional().describe('without tracking; not in lists'),
   onlyInFull: z.array(z.string()).optional().describe('fields that only detail full shows'),
 }).meta({ title: 'Ad' });
 export type AdView = DataOf<typeof AdView>;

@@ -10,10 +10,12 @@ import { getPage } from './get-page.ts';
 import { labelAds } from './label-ads.ts';
 import { listCollectionItems } from './list-collection-items.ts';
 import { listCollections } from './list-collections.ts';
+import { listWatches } from './list-watches.ts';
 import { queryAds } from './query-ads.ts';
 import { searchAds } from './search-ads.ts';
 import { searchPages } from './search-pages.ts';
 import type { Tool } from './tool.ts';
+import { unwatchAds } from './unwatch-ads.ts';
 import { viewAds } from './view-ads.ts';
 import { watchAds } from './watch-ads.ts';
 import { whoami } from './whoami.ts';
@@ -34,6 +36,8 @@ export const tools: readonly Tool[] = [
   writeReport,
   watchAds,
   checkWatches,
+  listWatches,
+  unwatchAds,
   listCollections,
   listCollectionItems,
   addCollectionItem,

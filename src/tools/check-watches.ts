@@ -1,7 +1,14 @@
 import * as z from 'zod';
 import type { AdLibraryError } from '../api/errors.ts';
 import { type Gathered, gatherInTurn, isAbandoned, type Stop, stopOf } from '../dataset/gather.ts';
-import { beginsAnew, changedLines, cleanId, EstimateView, estimateText, minute } from '../dataset/gathering-report.ts';
+import {
+  beginsAnew,
+  changedLines,
+  cleanId,
+  type EstimateView,
+  estimateText,
+  minute,
+} from '../dataset/gathering-report.ts';
 import { type GatheringQuestion, gatheringsOf, openGathering, questionKey, wholeOf } from '../dataset/gatherings.ts';
 import { isoTime } from '../dataset/tables.ts';
 import {
@@ -21,9 +28,9 @@ import { type DatasetContents, type Gathering, idKey } from '../state/dataset.ts
 import { objectOf } from '../state/item-versions.ts';
 import { fresh } from './arguments.ts';
 import { partsOf, priceOfRest, requireFree, roomText, stopData } from './gather-ads.ts';
+import { namedWatches } from './list-watches.ts';
 import { adViews } from './pager.ts';
 import { defineListTool, readOnly, type ToolContext } from './tool.ts';
-import { namedWatches } from './watch-ads.ts';
 
 const CheckView = z
   .looseObject({
@@ -72,7 +79,7 @@ export const checkWatches = defineListTool({
   output: z.looseObject({
     watches: z.array(CheckView),
     stopped: z.string().optional().describe('why, as in gather_ads'),
-    estimate: EstimateView.partial({ ads: true }).optional().describe('with maxCredits: 0'),
+    estimate: z.looseObject({}).optional().describe('as in gather_ads; with maxCredits: 0'),
     note: z.string().optional(),
   }),
   async run({ names, maxCredits, fresh = false }, context) {

@@ -63,7 +63,7 @@ export const countAds = defineTool({
     counts: z.array(Count).describe('in the order asked; with by, the values that exist'),
     none: z.number().optional().describe('with by: ads without a value'),
     rest: z.number().optional().describe('with by: ads with other values'),
-    restHoldsNone: z.boolean().optional().describe('rest includes ads without a value'),
+    restHoldsNone: z.boolean().optional().describe('rest includes those'),
     estimate: CountEstimate.optional().describe('with maxCredits: 0'),
     stopped: z.string().optional().describe('why, as in gather_ads'),
     error: z.string().optional().describe('kind'),

@@ -8,11 +8,11 @@ import { adViews, type ItemViews, listForBoard, pageViews, paginate, paging } fr
 import { defineListTool, readOnly, type ToolContext } from './tool.ts';
 
 /** What the fields mean, search_ads and search_pages say. */
-const fieldsOfBoth = Object.entries(ListedAd.extend(PageView.shape).partial().shape);
+const fieldsOfBoth = Object.entries(ListedAd.extend(PageView.shape).partial().shape).map(
+  ([name, schema]) => [name, schema.meta({ description: undefined })] as const,
+);
 const AdOrPage = z
-  .looseObject(
-    Object.fromEntries(fieldsOfBoth.map(([name, schema]) => [name, schema.meta({ description: undefined })])),
-  )
+  .looseObject(Object.fromEntries(fieldsOfBoth))
   .meta({ title: 'Ad or Page' }) as unknown as z.ZodObject<Partial<typeof AdView.shape & typeof PageView.shape>>;
 
 function viewsOf(itemType: string, detail: 'brief' | 'full', context: ToolContext): ItemViews<AdView | PageView> {

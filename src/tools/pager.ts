@@ -93,10 +93,10 @@ export const paging = {
     })
     .meta({ title: 'Shown' })
     .optional()
-    .describe('the items of the page that stand here, where it was cut'),
+    .describe('where the page was cut'),
   nextPage: PriceView.optional().describe('missing: free or not known'),
   asOf: z.string().optional().describe('the day of this answer'),
-  appUrlPattern: z.string().optional().describe("an item's address in the service's app, with <id>"),
+  appUrlPattern: z.string().optional().describe("in the service's app, with <id>"),
   notes: z.array(z.string()).optional().describe('what the service says about this answer'),
 };
 type Paging = z.infer<z.ZodObject<typeof paging>>;

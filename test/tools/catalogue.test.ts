@@ -23,6 +23,7 @@ const test = upstreamTest({ config: { cacheSeconds: 0 } })
         listed.find((tool) => tool.name === name) as Listed,
   );
 
+const hosts = readFileSync(new URL('../../docs/hosts.md', import.meta.url), 'utf8');
 const names = allTools.map(({ name }) => name);
 
 /** What a host gets, committed. Here it is written anew, for a reader of the change; in CI it must be the same. */
@@ -68,6 +69,16 @@ describe.each(names)('%s', (name) => {
     const hint = expect.any(Boolean);
     const hints = { readOnlyHint: hint, destructiveHint: hint, idempotentHint: hint, openWorldHint: hint };
     expect(annotations).toEqual({ title, ...hints });
+    if (tools.some((one) => one.name === name)) {
+      const { readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = annotations ?? {};
+      const words = [
+        readOnlyHint ? 'read-only' : 'writes',
+        ...(destructiveHint ? ['destructive'] : []),
+        ...(idempotentHint ? ['idempotent'] : []),
+        openWorldHint ? 'open world' : 'closed',
+      ];
+      expect(hosts).toContain(`| \`${name}\` | ${words.join(', ')} |`);
+    }
     const { operations: called = [] } = allTools.find((one) => one.name === name) ?? {};
     const writes = called.some((operation) => operations[operation].writes);
     if (annotations?.readOnlyHint) expect([annotations.destructiveHint, writes]).toEqual([false, false]);
@@ -85,7 +96,8 @@ describe.each(names)('%s', (name) => {
       expect('enum' in schema || 'const' in schema, path).toBe(false);
       if (schema.type === 'object') expect([undefined, true], path).toContain(schema.additionalProperties);
     }
-    expect(outputSchema?.required).toContain('receipt');
+    if (outputSchema) expect(outputSchema.required).toContain('receipt');
+    else expect(tools.every((one) => one.name !== name)).toBe(true);
   });
 });
 

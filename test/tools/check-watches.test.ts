@@ -43,7 +43,7 @@ test('tells what came, changed and went since the last complete check, and lists
   const service = serveAds(upstream, 30);
   const offers = { name: 'Offers', filters: { q: 'a' }, maxCredits: 20 };
   const stored = await server.call('watch_ads', offers);
-  expect(stored.data.watches).toEqual([{ ...offers, checkedAt: null, ads: null, complete: null }]);
+  expect(stored.data.watch).toEqual({ ...offers, checkedAt: null, ads: null, complete: null });
   expect(stored.text).toContain('end with this server');
   expect(upstream.requests.filter(({ path }) => path.includes('search'))).toEqual([]);
 
@@ -65,7 +65,7 @@ test('tells what came, changed and went since the last complete check, and lists
   expect(second.text).toContain('1 new, 1 changed, 1 not seen any more since 2026-11-16 09:00 UTC');
   expect(second.text).toContain('Brand new');
 
-  const { data } = await server.call('watch_ads');
+  const { data } = await server.call('list_watches');
   const checkedAt = expect.stringMatching(/^2026-11-23/);
   expect(data.watches).toMatchObject([{ name: 'Offers', ads: 30, complete: true, checkedAt }]);
 });
@@ -109,8 +109,9 @@ test('what was read minutes ago serves as a check, and a check minutes ago is an
 test('a name is the same however its letters are written', async ({ server }) => {
   const args = { filters: { query: 'shoes' }, maxCredits: 10 };
   for (const name of ['caf\u00e9', 'cafe\u0301']) await server.call('watch_ads', { name, ...args });
-  expect((await server.call('watch_ads', {})).data.watches).toHaveLength(1);
-  expect((await server.call('watch_ads', { name: 'cafe\u0301', remove: true })).data.watches).toEqual([]);
+  expect((await server.call('list_watches')).data.watches).toHaveLength(1);
+  await server.call('unwatch_ads', { name: 'cafe\u0301' });
+  expect((await server.call('list_watches')).data.watches).toEqual([]);
 });
 
 test('a watch of other filters under the same name begins anew; of other limits it does not', async ({
@@ -127,7 +128,7 @@ test('a watch of other filters under the same name begins anew; of other limits 
   await server.call('watch_ads', { ...same, filters: { q: 'b' } });
   const [anew] = checksOf(await server.call('check_watches', calls));
   expect(anew).toMatchObject({ new: null, since: null, complete: true });
-  await server.call('watch_ads', { name: 'a', remove: true });
+  expect((await server.call('unwatch_ads', { name: 'a' })).data.removed).toBe(true);
   expect((await server.call('check_watches', calls)).data.watches).toEqual([]);
 });
 
@@ -231,7 +232,7 @@ test('watches several searches together, and a collection', async ({ upstream, s
     { new: [adOf(700).id], changed: [], gone: [gone?.id], complete: true },
     { new: [service.ads[4]?.id], changed: [], gone: [gone?.id], complete: true },
   ]);
-  expect((await server.call('watch_ads')).text).toContain(`"all ads; split: [{'part':0},{'part':1}]"`);
+  expect((await server.call('list_watches')).text).toContain(`"all ads; split: [{'part':0},{'part':1}]"`);
 });
 
 test('wrong use is named before anything is spent', async ({ upstream, server }) => {
@@ -239,9 +240,9 @@ test('wrong use is named before anything is spent', async ({ upstream, server })
   await server.call('watch_ads', { name: 'Lichtwerft', filters: {}, maxCredits: 5 });
   for (const [tool, args, problem] of [
     ['check_watches', { names: ['Lichtwarft'], ...calls }, 'Did you mean "Lichtwerft"?'],
-    ['watch_ads', { name: 'x', remove: true }, 'There is no watch "x". Watches: "Lichtwerft".'],
-    ['watch_ads', { name: 'x', filters: {} }, 'maxCredits is required'],
-    ['watch_ads', { filters: {}, maxCredits: 2 }, 'name is required'],
+    ['unwatch_ads', { name: 'x' }, 'There is no watch "x". Watches: "Lichtwerft".'],
+    ['watch_ads', { name: 'x', filters: {}, maxCredits: 0 }, 'maxCredits must be above 0'],
+    ['watch_ads', { filters: {}, maxCredits: 2 }, 'name'],
     ['watch_ads', { name: ' \u200b ', filters: {}, maxCredits: 2 }, 'name must have 1 to 80'],
     ['watch_ads', { name: 'x', filters: { limit: 3 }, maxCredits: 2 }, 'turns the pages itself'],
     ['watch_ads', { name: 'x', filters: { q: 'y'.repeat(30_000) }, maxCredits: 2 }, 'at most 20000 characters'],
