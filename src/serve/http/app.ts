@@ -115,7 +115,11 @@ export function createHttpApp(options: HttpOptions): HttpApp {
     const body = await readJson(context, isKnown ? whenFree : undefined);
     if (body instanceof Response) return body;
     const { outgoing } = context.env as HttpBindings;
-    const sent = new Promise<void>((resolve) => outgoing.once('close', resolve));
+    // A turn must end, too, for a caller who left before this.
+    const sent = new Promise<void>((resolve) => {
+      if (outgoing.closed) resolve();
+      else outgoing.once('close', resolve);
+    });
     const answered = () => serve({ request: context.req.raw, body: body.value, credentials, sent });
     if (isMessage(body.value) && isWork(body.value)) return answered();
     return lists.run(address, undefined, () => nextTurn().then(answered));
