@@ -28,6 +28,7 @@ import { basename, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild';
 import { libraryFilters, searchLimit } from '../src/library/search/filters.ts';
+import { paletteStyles } from '../src/looks/palette.ts';
 import { describedTools } from '../src/mcp/described-tools.ts';
 import { skill, skillTools } from '../src/mcp/skill.ts';
 import { packagedFiles } from '../src/raster/codecs.ts';
@@ -214,10 +215,18 @@ function contentName(folder: URL): string {
 
 /** The board as one page that needs nothing else: its markup with its script and its styles. */
 async function boardPage(): Promise<string> {
+  // The colours of a host, where it has them.
+  const hostColours = {
+    paper: '--color-background-primary',
+    panel: '--color-background-secondary',
+    ink: '--color-text-primary',
+    soft: '--color-text-secondary',
+    line: '--color-border-primary',
+  };
   const [script, styles] = await Promise.all([viewFile('main.ts', { target: 'es2022' }), viewFile('board.css')]);
   const page = readFileSync(new URL('board.html', view), 'utf8')
     .replace(/\n\s*/g, '\n')
-    .replace('/* styles */', () => styles)
+    .replace('/* styles */', () => paletteStyles(hostColours) + styles)
     .replace('/* script */', () => script);
   // The word by which the tools of the board know the page: the same for the same build, wherever it runs.
   return page.replace('/* word */', hash('sha256', page).slice(0, 16));

@@ -26,9 +26,11 @@ export interface CardAd {
 
 export const titleOf = ({ title, line }: CardAd): string => sanitizeLine(title ?? line ?? 'Ad without words');
 
+/** A card of a list; one without an id has a link that says the same. */
 export function AdCard({ ad }: { ad: CardAd }) {
-  const { id, pageName, title, line, domain, labels = [], path } = ad;
+  const { id, pageName, title, line, format, domain, labels = [], path } = ad;
   const name = titleOf(ad);
+  const about = [format, domain].filter(Boolean).join(' · ');
   return (
     <li class="card">
       <Frame ad={ad} />
@@ -52,29 +54,28 @@ export function AdCard({ ad }: { ad: CardAd }) {
           </p>
         )}
         <Run ad={ad} />
-        {domain && <p class="soft">{sanitizeLine(domain)}</p>}
-        <p class="id">{sanitizeLine(id)}</p>
+        {about && <p class="soft">{sanitizeLine(about)}</p>}
+        {path === undefined && <p class="id">{sanitizeLine(id)}</p>}
       </div>
     </li>
   );
 }
 
-/** The whole picture, or the first letter of the advertiser and why there is none. */
-function Frame({ ad: { id, pageName, format, picture } }: { ad: CardAd }) {
-  const name = sanitizeLine(pageName ?? '?');
+/** The whole picture, or the words of the ad and why there is none. */
+export function Frame({ ad }: { ad: CardAd }) {
+  const { id, pageName, picture } = ad;
   return (
     <div class={`frame hue${hueOf(pageName ?? id)}`}>
       {'src' in picture ? (
         <Picture from={picture.src} />
       ) : (
         <>
-          <span class="initial" aria-hidden="true">
-            {[...name][0] ?? '?'}
-          </span>
-          <span class="reason">{sanitizeLine(`No picture: ${picture.reason}`)}</span>
+          <p class="poster" dir="auto" aria-hidden="true">
+            {sanitizeLine(ad.line ?? titleOf(ad))}
+          </p>
+          <p class="reason">{sanitizeLine(`No picture: ${picture.reason}`)}</p>
         </>
       )}
-      {format && <span class="badge">{sanitizeLine(format)}</span>}
     </div>
   );
 }
@@ -82,7 +83,7 @@ function Frame({ ad: { id, pageName, format, picture } }: { ad: CardAd }) {
 /** `92 days, running · since 21 Aug 2026 · ×3`; for an ad whose state is not known, the day it was last seen. */
 export function Run({ ad: { daysRunning, active, startedAt, lastSeenAt, copies = 1 } }: { ad: CardAd }) {
   const state = active === undefined ? lastSeenAt && `last seen ${dayText(lastSeenAt)}` : active ? 'running' : 'ended';
-  const run = [daysRunning === undefined ? '' : count(daysRunning, 'day'), state].filter(Boolean).join(', ');
+  const run = [daysRunning ? count(daysRunning, 'day') : '', state].filter(Boolean).join(', ');
   const facts = [startedAt && `since ${dayText(startedAt)}`, copies > 1 && `×${shortNumber(copies)}`].filter(Boolean);
   return (
     <p class="run">
@@ -113,9 +114,8 @@ export const cardStyles = `
   background: linear-gradient(160deg, light-dark(hsl(var(--hue) 34% 91%), hsl(var(--hue) 16% 24%)), light-dark(hsl(var(--hue) 30% 84%), hsl(var(--hue) 18% 17%))) }
 ${hues}
 .frame img { position: absolute; inset: 0; width: 100%; height: 100%; object-fit: contain }
-.initial { font-size: 52px; font-weight: 700; color: light-dark(hsl(var(--hue) 25% 62%), hsl(var(--hue) 18% 45%)) }
-.reason { position: absolute; inset: auto 10px 10px; font-size: 11.5px; line-height: 1.35; overflow-wrap: anywhere; text-wrap: balance }
-.badge { position: absolute; inset-block-start: 8px; inset-inline-start: 8px; max-width: calc(100% - 16px); overflow: hidden; text-overflow: ellipsis; white-space: nowrap; background: rgb(20 18 16 / 0.78); color: #fff; font-size: 11.5px; font-weight: 600; border-radius: 6px; padding: 2px 7px }
+.poster { padding: 34px 14px 44px; font-weight: 600; font-size: 16px; line-height: 1.35; overflow: hidden; overflow-wrap: anywhere; display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 5; color: light-dark(hsl(var(--hue) 38% 24%), hsl(var(--hue) 22% 86%)) }
+.reason { position: absolute; inset: auto 10px 8px; font-size: 11.5px; line-height: 1.35; overflow-wrap: anywhere; text-wrap: balance }
 .facts { padding: 11px 13px 12px; display: grid; gap: 3px; font-size: 13px; line-height: 1.4; overflow-wrap: anywhere }
 .clamp { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 3; overflow: hidden }
 .labels { display: flex; flex-wrap: wrap; gap: 4px; margin-top: 3px }

@@ -59,7 +59,7 @@ test('words search, an order sorts, and the next page goes on to the end', async
   expect((await library.get('/?query=nothing+of+this')).text).toContain('Nothing matches.');
   const first = (await library.get('/?sort=daysRunning')).text;
   const next = /href="(\?[^"]*cursor[^"]*)"/.exec(first)?.[1]?.replaceAll('&amp;', '&') ?? '';
-  const idsIn = (text: string) => [...text.matchAll(/<p class="id">([^<]+)</g)].map(([, id]) => id);
+  const idsIn = (text: string) => [...text.matchAll(/href="[^"]*\/ads\/([^"]+)"/g)].map(([, id]) => id);
   const second = (await library.get(`/${next}`)).text;
   expect(new Set([...idsIn(first), ...idsIn(second)]).size).toBe(30);
 });

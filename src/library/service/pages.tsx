@@ -1,11 +1,12 @@
 import type { ItemType } from '../../api/schemas.ts';
-import { AdCard, type CardAd, cardStyles, Run, titleOf } from '../../looks/ad-card.tsx';
+import { AdCard, type CardAd, cardStyles, Frame, Run, titleOf } from '../../looks/ad-card.tsx';
 import { Form, Link } from '../../looks/addresses.tsx';
 import type { Content } from '../../looks/jsx.d.ts';
 import { countText, demoNotice, numberText, Page, renderPage } from '../../looks/page.tsx';
 import { Paragraphs, proseStyles } from '../../looks/prose.tsx';
-import { tableStyles } from '../../looks/table.tsx';
+import { cellText, tableStyles } from '../../looks/table.tsx';
 import { viewCards } from '../../present/ad-media.ts';
+import { columnTitle } from '../../present/column-title.ts';
 import { adFields, pageFields } from '../../present/fields.ts';
 import { sanitizeLine } from '../../present/safe-text.ts';
 import { type Fields, isNumber, textOf } from '../../present/view.ts';
@@ -145,23 +146,26 @@ const pathOf = (kind: ItemType, id: unknown, { pagesPath }: PageContext): string
   `${pagesPath}/${kind}/${encodeURIComponent(String(id))}`;
 
 function Advertiser({ page, context }: { page: Fields; context: PageContext }) {
-  const facts = [
-    // The number is the record's own; the library may hold fewer ads.
-    isNumber(page.adsAmount) && `${countText(page.adsAmount, 'ad')} by its record`,
-    isNumber(page.pageLikes) && `${numberText(page.pageLikes)} likes`,
-  ];
   return (
     <li class="card">
       <div class="facts">
         <h3 class="clamp" dir="auto">
           <Link to={pathOf('pages', page.pageId, context)}>{textOf(page.pageName, 60) ?? 'Name unknown'}</Link>
         </h3>
-        <p class="soft">{facts.filter(Boolean).join(' · ')}</p>
-        <p class="id">{sanitizeLine(String(page.pageId))}</p>
+        <p class="soft">{advertiserFacts(page)}</p>
       </div>
     </li>
   );
 }
+
+const advertiserFacts = (page: Fields): string =>
+  [
+    // The number is the record's own; the library may hold fewer ads.
+    isNumber(page.adsAmount) && `${countText(page.adsAmount, 'ad')} by its record`,
+    isNumber(page.pageLikes) && countText(page.pageLikes, 'like'),
+  ]
+    .filter(Boolean)
+    .join(' · ');
 
 /** `/ads/<id>` */
 export function adPage(ad: Fields, context: PageContext): string {
@@ -178,13 +182,12 @@ export function adPage(ad: Fields, context: PageContext): string {
         <p dir="auto">{ad.pageId ? <Link to={pathOf('pages', ad.pageId, context)}>{advertiser}</Link> : advertiser}</p>
         <h1 dir="auto">{name}</h1>
         <Run ad={card} />
+        <p class="id">{sanitizeLine(card.id)}</p>
       </header>
       <section>
         <h2>The ad</h2>
         <div class="ad">
-          <ul class="cards">
-            <AdCard ad={{ ...card, path: undefined }} />
-          </ul>
+          <Frame ad={card} />
           <div>
             {copy.map((text) => (
               <Paragraphs text={text} />
@@ -223,6 +226,7 @@ export function advertiserPage(page: Fields, context: PageContext, searchParams:
       <header>
         <Home {...context} />
         <h1 dir="auto">{sanitizeLine(name)}</h1>
+        <p class="soft">{advertiserFacts(page)}</p>
       </header>
       {search('ads', { pageId: [String(page.pageId)] }, { searchParams, kept: {}, context })}
       <RecordTable record={page} fields={pageFields} />
@@ -236,14 +240,14 @@ const Home = ({ pagesPath }: PageContext) => (
   </nav>
 );
 
-/** The fields of a record under the names of the API, and the whole record as it came. */
+/** The fields of a record as people read them, and the whole record as it came. */
 function RecordTable({ record, fields }: { record: Fields; fields: object }) {
   const rows = Object.keys(fields).flatMap((name) => {
     const value = record[name];
     if (value === null || value === undefined || (typeof value === 'object') !== Array.isArray(value)) return [];
-    const words = Array.isArray(value) ? value.filter((one) => typeof one === 'string').join(', ') : String(value);
-    const shown = textOf(words, 300);
-    return shown === undefined || long.includes(name) ? [] : [{ name, shown }];
+    const words = Array.isArray(value) ? value.filter((one) => typeof one === 'string').join(', ') : value;
+    const shown = isNumber(words) ? numberText(words) : textOf(String(words), 300);
+    return shown === undefined || long.includes(name) ? [] : [{ name, shown: cellText(shown) }];
   });
   const json = JSON.stringify(record, null, 1).replace(/[^\P{C}\n]/gu, asEscapes);
   return (
@@ -254,9 +258,9 @@ function RecordTable({ record, fields }: { record: Fields; fields: object }) {
           <tbody>
             {rows.map(({ name, shown }) => (
               <tr>
-                <th scope="row">{name}</th>
+                <th scope="row">{columnTitle(name)}</th>
                 <td>
-                  <bdi>{sanitizeLine(shown)}</bdi>
+                  <bdi>{shown}</bdi>
                 </td>
               </tr>
             ))}
@@ -307,8 +311,8 @@ input, select, button { font: inherit; font-size: 15px; color: var(--ink); backg
 button { background: var(--accent); border-color: var(--accent); color: var(--on-accent); font-weight: 650 }
 .card a { text-decoration: none } .card a:hover { text-decoration: underline }
 .ad { display: grid; grid-template-columns: minmax(200px, 320px) 1fr; gap: 28px }
-.ad .cards { grid-template-columns: 1fr }
-.ad > div { display: grid; gap: 14px; align-content: start }
+.ad .frame { border-radius: 12px }
+.ad > :last-child { display: grid; gap: 14px; align-content: start }
 .parts { display: grid; gap: 18px } .parts li { display: grid; gap: 4px }
 .more a { display: inline-block; padding: 10px 18px; border: 1px solid var(--line); border-radius: 99px; text-decoration: none }
 tbody th { vertical-align: top; font-weight: 500; width: 12em }
