@@ -8,7 +8,7 @@ import { wholeOf } from './gatherings.ts';
 import { labelRows } from './labels.ts';
 import type { Snapshot, SqlExport, SqlPool, SqlQuery, TableRows } from './sql/pool.ts';
 import type { SqlResult } from './sql/statement.ts';
-import { idCell, isoTime, jsonCell, type PageRow, type Row, sentCells } from './tables.ts';
+import { idCell, isoTime, jsonCell, monthRows, type PageRow, type Row, sentCells } from './tables.ts';
 
 /** SQL over a tenant's dataset, as it is at one moment. */
 export interface DatasetSql {
@@ -24,14 +24,17 @@ export interface DatasetSql {
 /** SQL over the datasets of all tenants. The engine is loaded with the first statement. */
 export class DatasetSqlEngine {
   readonly #rows: AdRowReader;
+  readonly #now: () => number;
   #pool: Promise<SqlPool> | undefined;
 
-  constructor(rows: AdRowReader) {
+  /** @param now milliseconds since the epoch */
+  constructor(rows: AdRowReader, now: () => number) {
     this.#rows = rows;
+    this.#now = now;
   }
 
   of(tenantId: string): DatasetSql {
-    const snapshot = (contents: DatasetContents) => snapshotOf(this.#rows, tenantId, contents);
+    const snapshot = (contents: DatasetContents) => snapshotOf(this.#rows, tenantId, contents, this.#now());
     return {
       query: async (contents, query) => (await this.#open()).query(snapshot(contents), query),
       export: async (contents, query, read) => (await this.#open()).export(snapshot(contents), query, read),
@@ -49,13 +52,19 @@ export class DatasetSqlEngine {
 }
 
 /** A dataset as SQL sees it. */
-export function snapshotOf(reader: AdRowReader, tenantId: string, contents: DatasetContents): Snapshot {
+export function snapshotOf(reader: AdRowReader, tenantId: string, contents: DatasetContents, now: number): Snapshot {
   return {
     tenantId,
-    version: `${contents.version} ${contents.labelsVersion}`,
+    version: `${contents.version} ${contents.labelsVersion} ${isoTime(now).slice(0, 7)}`,
     async *tables({ json }): AsyncGenerator<TableRows> {
-      for await (const part of reader.read(tenantId, contents, { json })) yield* adTables(part);
+      let earliest: string | undefined;
+      for await (const part of reader.read(tenantId, contents, { json })) {
+        for (const { ad } of part)
+          if (ad.startedAt !== null && ad.startedAt < (earliest ?? '~')) earliest = ad.startedAt;
+        yield* adTables(part);
+      }
       yield* otherTables(contents, json);
+      yield { table: 'months', rows: earliest === undefined ? [] : monthRows(earliest, now) };
     },
   };
 }

@@ -61,6 +61,7 @@ export const tables = {
   },
   gathered: { gatheringId: 'text', adId: 'text' },
   labels: { adId: 'text', label: 'text', value: 'text', labelledAt: 'text' },
+  months: { month: 'text', first: 'text', last: 'text', unfinished: 'numeric' },
 } as const satisfies Record<string, Record<string, ColumnType>>;
 
 /** What columns of `ads` hold where their name does not say it. */
@@ -130,6 +131,22 @@ export function dateCell(value: unknown): string | null {
 
 /** Milliseconds as ISO text. */
 export const isoTime = (time: number): string => new Date(time).toISOString();
+
+const maxMonths = 240;
+
+/** The months from one time to another, in UTC, each with its first and last millisecond: at most the last 240. */
+export function monthRows(from: string, now: number): Row<'months'>[] {
+  const [start = 0, end = 0] = [new Date(from), new Date(now)].map(
+    (date) => 12 * (date.getUTCFullYear() - 2000) + date.getUTCMonth(),
+  );
+  const rows: Row<'months'>[] = [];
+  for (let number = Math.max(start, end - maxMonths + 1); number <= end; number++) {
+    const first = isoTime(Date.UTC(2000, number));
+    const last = isoTime(Date.UTC(2000, number + 1) - 1);
+    rows.push({ month: first.slice(0, 7), first, last, unfinished: Number(number === end) });
+  }
+  return rows;
+}
 
 /** The distinct texts of a list. */
 export const textsOf = (value: unknown): string[] =>

@@ -302,7 +302,7 @@ export interface OpenCalls {
 export function openCallContexts(options: CallContextOptions): OpenCalls {
   const { apiOf, answers, keys, meter, state, baseUrl, version } = options;
   const adRows = new AdRowReader();
-  const sql = new DatasetSqlEngine(adRows);
+  const sql = new DatasetSqlEngine(adRows, options.now);
   const heavy = new Semaphore({ atOnce: 16, perKey: 1, of: 'reports and batches of labels' });
   return {
     callsOf(caller) {

@@ -354,7 +354,7 @@ async function runGatherings(schedule: GatheringSchedule, servers: GatheringServ
   const view = async (): Promise<DatasetView> => {
     const contents = await (await datasets.of({ tenantId: apiKey, apiKey })).contents();
     const tables: Record<string, object[]> = {};
-    for await (const { table, rows } of snapshotOf(adRows, apiKey, contents).tables({ json: true }))
+    for await (const { table, rows } of snapshotOf(adRows, apiKey, contents, 0).tables({ json: true }))
       tables[table] = [...(tables[table] ?? []), ...rows];
     return { ...(tables as unknown as DatasetView), evicted: contents.evicted };
   };

@@ -1,11 +1,13 @@
 import type { Sqlite3Static } from '@sqlite.org/sqlite-wasm';
 import openSqlite from '@sqlite.org/sqlite-wasm';
+import { RE2JS } from 're2js';
 import { sanitizeLine } from '../../present/safe-text.ts';
 import { type Cell, columnsOf, type TableName, tableNames, tables } from '../tables.ts';
 import {
   cellText,
   engineLimits,
   type QueryOptions,
+  regexpLimits,
   resultLimits,
   SqlFailure,
   type SqlResult,
@@ -49,8 +51,24 @@ export class SqlEngine {
     engine.#run(`PRAGMA hard_heap_limit = ${limits.tableBytes}`);
     engine.#run('PRAGMA journal_mode = OFF');
     for (const name of tableNames) engine.#run(tableSql(name));
+    engine.#addRegexp();
     engine.#run('BEGIN');
     return engine;
+  }
+
+  /** `text REGEXP pattern` calls `regexp(pattern, text)`. A pattern is compiled once while it stays the same. */
+  #addRegexp(): void {
+    let [compiled, regexp]: [string?, RE2JS?] = [];
+    const xFunc = (_: number, pattern: unknown, text: unknown): number | null => {
+      // The engine counts its own steps, and not those of a pattern.
+      this.#interrupted = this.#interruption();
+      if (this.#interrupted) throw new Error('interrupted');
+      if (pattern === null || text === null) return null;
+      if (regexp === undefined || compiled !== pattern)
+        [compiled, regexp] = [String(pattern), compile(String(pattern))];
+      return Number(regexp.matcher(String(text).slice(0, regexpLimits.textChars)).find());
+    };
+    this.#own.createFunction({ name: 'regexp', xFunc, arity: 2, deterministic: true, directOnly: true });
   }
 
   load(table: TableName, rows: readonly (readonly Cell[])[]): void {
@@ -154,7 +172,8 @@ export class SqlEngine {
     const code = capi.sqlite3_errcode(this.#db);
     const detail = capi.sqlite3_errmsg(this.#db);
     if (this.#denied) return new SqlFailure({ reason: this.#denied });
-    if (code === capi.SQLITE_INTERRUPT) return new SqlFailure({ reason: this.#interrupted ?? 'slow' });
+    if (code === capi.SQLITE_INTERRUPT || this.#interrupted)
+      return new SqlFailure({ reason: this.#interrupted ?? 'slow' });
     if (code === capi.SQLITE_NOMEM) return new SqlFailure({ reason: 'memory' });
     if (code === capi.SQLITE_TOOBIG) return new SqlFailure({ reason: 'long' });
     return new SqlFailure({ reason: 'wrong', detail });
@@ -168,6 +187,30 @@ export class SqlEngine {
     }
   }
 }
+
+/** Throws with what is wrong and what is allowed: SQLite hands its words on. */
+function compile(pattern: string): RE2JS {
+  const { patternChars, steps } = regexpLimits;
+  if (pattern.length > patternChars) throw patternError(`the pattern has more than ${patternChars} characters`);
+  let regexp: RE2JS;
+  try {
+    regexp = RE2JS.compile(pattern);
+  } catch (error) {
+    const [what] = unsupported.find(([, form]) => form.test(pattern)) ?? [];
+    throw patternError(what ?? (error instanceof Error ? error.message : String(error)));
+  }
+  if (regexp.programSize() > steps) throw patternError(`the pattern repeats too much: it has more than ${steps} steps`);
+  return regexp;
+}
+
+/** SQLite gives an error's text, which begins with its name. */
+const patternError = (message: string) => Object.assign(new Error(message), { name: '' });
+
+/** What a pattern in linear time cannot do. */
+const unsupported = [
+  ['look-around such as (?= or (?! is not supported: patterns are those of RE2', /\(\?<?[=!]/],
+  ['a back-reference such as \\1 is not supported: patterns are those of RE2', /\\[1-9]/],
+] as const;
 
 type Database = InstanceType<Sqlite3Static['oo1']['DB']>;
 type Statement = ReturnType<Database['prepare']>;

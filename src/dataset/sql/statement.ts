@@ -39,6 +39,9 @@ export const engineLimits = {
   SQLITE_LIMIT_WORKER_THREADS: 0,
 } as const;
 
+/** Of REGEXP: characters of a pattern and of the text that it is tried on, and steps of the compiled pattern. */
+export const regexpLimits = { patternChars: 500, textChars: 20_000, steps: 1000 } as const;
+
 export const resultLimits = {
   /** Characters of the statement, as the contract gives them. */
   sqlChars: 20_000,
@@ -148,12 +151,22 @@ const textsOf: Record<SqlProblem['reason'], (limits: StatementLimits) => string[
 };
 
 const maxDetail = 300;
-const unknownName = /no such (?:table|column)/;
-
 /** The engine's words may quote what an advertiser wrote. */
 const detailTexts = (detail: string): string[] => [
   `SQLite says: ${quote(cellText(sanitizeLine(detail), maxDetail))}.`,
-  unknownName.test(detail) ? tablesText() : 'Correct the SQL and call again.',
+  adviceOn.find(([message]) => message.test(detail))?.[1]() ?? 'Correct the SQL and call again.',
+];
+
+const adviceOn: readonly (readonly [message: RegExp, advice: () => string])[] = [
+  [/no such (?:table|column)/, () => tablesText()],
+  [
+    /no such function/,
+    () => 'Functions are those of SQLite, with median, percentile, JSON and dates, and text REGEXP pattern.',
+  ],
+  [
+    /ambiguous column name: json/,
+    () => 'json_each and json_tree have a column json of their own: write ads.json, or the name of the table.',
+  ],
 ];
 
 const tablesText = (): string =>

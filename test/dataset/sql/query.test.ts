@@ -13,6 +13,45 @@ const ads = [
 const snapshot = snapshotOf('tenant', ads);
 const query = (sql: string, options = {}) => pool.query(snapshot, { sql, ...options });
 
+describe('REGEXP', () => {
+  const value = async (sql: string) => (await query(`select ${sql}`)).rows[0]?.[0];
+
+  test('finds a pattern anywhere in a text, minds case, and gives null for null', async () => {
+    expect(await value("'Save 20% today' REGEXP '\\d+ ?%'")).toBe(1);
+    expect(await value("'SAVE' REGEXP 'save'")).toBe(0);
+    expect(await value("'SAVE' REGEXP '(?i)save'")).toBe(1);
+    expect(await value("null REGEXP 'a'")).toBeNull();
+    expect(await value(`(printf('%.20000c', 'x') || 'end') REGEXP 'end'`)).toBe(0);
+    expect((await query("select count(*) from ads where body REGEXP 'trail [135]$'")).rows).toEqual([[3]]);
+  });
+
+  test.for([
+    ["'a' REGEXP '(?<=b)a'", 'look-around such as (?= or (?! is not supported'],
+    [String.raw`'aa' REGEXP '(a)\1'`, 'a back-reference such as'],
+    ["'a' REGEXP '['", 'missing closing ]'],
+    ["'a' REGEXP printf('%.501c', 'a')", 'the pattern has more than 500 characters'],
+    ["'a' REGEXP '(a|b|ab){900}'", 'the pattern repeats too much'],
+  ] as const)('refuses %s by name', async ([sql, why]) => {
+    await expect(value(sql)).rejects.toThrow(why);
+  });
+
+  test('takes linear time, and is stopped with its statement', async () => {
+    const hasty = new SqlPool({ limits: { statementMs: 300 } });
+    const rows = 'with recursive n(x) as (select 1 union all select x + 1 from n) select count(*) from n where';
+    const sql = `${rows} (x || printf('%.19000c', 'a')) REGEXP '(a|b|ab){150}c|(x+x+)+y'`;
+    await expect(hasty.query(snapshot, { sql })).rejects.toThrow('was stopped after');
+    expect((await hasty.query(snapshot, { sql: 'select 1' })).rows).toEqual([[1]]);
+    await hasty.close();
+  });
+});
+
+test('an error names what to do', async () => {
+  await expect(query('select json from ads, json_each(ads.countries)')).rejects.toThrow(
+    /write ads\.json|no such column/,
+  );
+  await expect(query('select regexp_replace(1, 2, 3)')).rejects.toThrow('text REGEXP pattern');
+});
+
 describe('a result', () => {
   test('keeps types, missing is null, and what JSON cannot hold is text', async () => {
     const { rows } = await query('select id, headline, duplicates, productPrice, active from ads order by id');
@@ -96,7 +135,7 @@ test('an ad with texts beyond measure spoils no statement', async () => {
 
 test.each([
   ['select colour from ads', 'ads(id, pageId, '],
-  ['select id from adverts', 'labels(adId, label, value, labelledAt).'],
+  ['select id from adverts', 'labels(adId, label, value, labelledAt);'],
   ["select json_extract('{}', body) from ads where id = 'hidden'", 'SQLite says: "bad JSON path: \'free ship'],
 ])('%s: the error says %s', async (sql, said) => {
   await expect(query(sql)).rejects.toThrow(said);
