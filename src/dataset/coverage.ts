@@ -15,7 +15,7 @@ const PartialView = z
     gathering: z.string(),
     about: z.string().describe('its question'),
     found: z.number().nullable(),
-    foundInParts: z.string().optional().describe('in words, where only some parts are known'),
+    foundInParts: z.string().optional().describe('in words'),
     read: z.number(),
     removed: z.number().optional().describe('to make room'),
     gatheredAt: z.string(),

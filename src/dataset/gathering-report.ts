@@ -36,7 +36,7 @@ export const GatherOutput = z.looseObject({
   gathering: z.string().nullable().describe('its id, in gatherings of SQL; null of an estimate'),
   gatheredAt: z.string().optional().describe('when its oldest part was read'),
   found: z.number().nullable().describe('ads that match; the sum of parts that overlap'),
-  foundInParts: z.string().optional().describe('in words, where only some parts are known'),
+  foundInParts: z.string().optional().describe('in words'),
   read: z.number().describe('ads, by this call and those before'),
   added: z.number().describe('to the dataset'),
   updated: z.number().describe('ads that changed'),

@@ -27,7 +27,7 @@ export function fullView(raw: unknown, tokens: number, toGetAll?: string): Field
 export const fullItem = (raw: unknown, tokens: number): Fields => fullView(raw, dataPerText * tokens, howToGetAll);
 
 /** A client that checks the schema would reject a paid answer for one value of another type. */
-export const otherTypes = z.looseObject({}).optional().describe('of another type than here');
+export const otherTypes = z.looseObject({}).optional();
 
 /** Moves values that do not fit the schema of a full view into `otherTypes`. */
 export function asDescribed<Schema extends z.ZodObject>(view: Fields, { shape }: Schema): DataOf<Schema> {

@@ -11,7 +11,8 @@ const unknownIfAdded =
 export const addCollectionItem = defineTool({
   name: 'add_collection_item',
   title: 'Save to a collection',
-  description: 'Save an ad or page to a collection. Saving it again changes nothing.',
+  description:
+    'Bookmark an ad or page: save it to a collection, such as a swipe file. Saving it again changes nothing.',
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: true },
   example: ({ adIds: [itemId], collectionId }) => ({ collectionId, itemType: 'ads', itemId }),
   operations: ['addCollectionItem'],

@@ -55,7 +55,8 @@ type CheckView = DataOf<typeof CheckView>;
 export const checkWatches = defineListTool({
   name: 'check_watches',
   title: 'Check watches',
-  description: 'Check the questions of watch_ads: which ads are new, changed or gone since the last complete check.',
+  description:
+    'Check the questions of watch_ads: which ads are new, changed or gone since the last complete check. A schedule can call it.',
   guide: 'What is new since the last time: check_watches.',
   annotations: readOnly,
   example: () => ({ maxCredits: 20 }),

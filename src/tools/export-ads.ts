@@ -30,7 +30,7 @@ export const exportAds = defineListTool({
   name: 'export_ads',
   title: 'Export gathered ads',
   description:
-    'Write gathered ads, or the rows of any SELECT, to a file (CSV, JSON Lines, Excel, Parquet) with a note on how they were gathered: resources that the host can read for an hour, or files where AD_LIBRARY_FILES names a folder.',
+    'Write gathered ads, or the rows of any SELECT, to a spreadsheet or file (CSV, JSON Lines, Excel, Parquet) with a note on how they were gathered: resources that the host can read for an hour, or files where AD_LIBRARY_FILES names a folder.',
   guide: 'export_ads writes files for the user.',
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
   example: () => ({ name: 'ads' }),

@@ -8,7 +8,7 @@ import { defineTool, readOnly } from './tool.ts';
 export const getAd = defineTool({
   name: 'get_ad',
   title: 'One ad',
-  description: 'Get one ad with its full copy, cards, landing address and media.',
+  description: 'Get one ad (creative) with its full copy, cards, landing address, images and videos.',
   annotations: readOnly,
   example: ({ adIds: [adId] }) => ({ adId }),
   operations: ['getAd'],

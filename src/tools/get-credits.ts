@@ -7,7 +7,7 @@ export const getCredits = defineTool({
   name: 'get_credits',
   title: 'Credits left',
   description:
-    'Show credits left, billing period, hourly and daily usage windows, what this server spent, and what calls have cost.',
+    'Show credits left, billing period, hourly and daily usage limits, what this server spent, and what calls have cost.',
   annotations: readOnly,
   example: () => ({}),
   operations: ['getCredits'],

@@ -17,7 +17,8 @@ const cleanText = (max: number, least: number) =>
 export const labelAds = defineTool({
   name: 'label_ads',
   title: 'Label gathered ads',
-  description: 'Keep notes on ads (hook, offer …), never sent to the service. The same label again replaces its value.',
+  description:
+    'Classify ads: keep notes on them (hook, offer …), never sent to the service. The same label again replaces its value.',
   guide: 'label_ads keeps what you see in them, so that it can be counted.',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   example: ({ adIds }) => ({

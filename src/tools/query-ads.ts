@@ -22,7 +22,7 @@ export const queryAds = defineListTool({
   }),
   operations: [],
   input: z.strictObject({
-    sql: z.string(),
+    sql: z.string().describe('one SELECT'),
     limit: z.int().min(1).max(1000).optional().describe('Rows, default 50'),
     cell: z.int().min(1).max(20_000).optional().describe('Characters of a cell, default 160'),
     chart: z.enum(['bar', 'line']).optional().describe('draws the first column against the number columns after it'),

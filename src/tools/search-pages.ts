@@ -7,7 +7,8 @@ import { defineListTool, readOnly } from './tool.ts';
 export const searchPages = defineListTool({
   name: 'search_pages',
   title: 'Search advertiser pages',
-  description: 'Search advertiser pages. Shows name, number of ads, copies, likes, followers, countries and languages.',
+  description:
+    'Search advertiser pages: the page of a brand or a competitor. Shows name, number of ads, copies, likes, followers, countries and languages.',
   annotations: readOnly,
   example: () => ({ filters: { countries: ['US'] }, limit: 2 }),
   operations: ['searchPages'],

@@ -51,7 +51,7 @@ export const viewAds = defineListTool({
   name: 'view_ads',
   title: 'View ads',
   description:
-    'See up to 12 ads that were read before, as one sheet of numbered pictures: stills of videos, the first card of carousels.',
+    'See creatives: up to 12 ads that were read before, as one sheet of numbered images: stills of videos, the first card of carousels.',
   guide: 'view_ads shows what ads look like.',
   annotations: readOnly,
   example: ({ adIds }) => ({ adIds }),

@@ -19,7 +19,7 @@ export const watchAds = defineTool({
   name: 'watch_ads',
   title: 'Watch ads',
   description:
-    'Store a question under a name, so that check_watches can say what is new. Nothing is sent. The same name replaces it.',
+    'Monitor a competitor or track a topic: store a question under a name, so that check_watches can say what is new. Nothing is sent. The same name replaces it.',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   example: () => ({
     name: 'Videos in Germany',
