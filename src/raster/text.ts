@@ -26,7 +26,7 @@ const slices = (name: string, first: number, last = 119) =>
   Array.from({ length: last - first + 1 }, (_, index) => noto(name, last - index));
 
 const latin = { regular: inter('latin'), bold: inter('latin', 700) };
-const chinese = slices('sc', 108);
+const chinese = [...slices('sc', 108), ...slices('tc', 117, 118)];
 const japanese = slices('jp', 104);
 /** The fonts that may have a letter, by its script. */
 const scripts: readonly [letters: RegExp, files: readonly string[]][] = [
