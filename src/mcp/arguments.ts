@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import { AdLibraryError } from '../api/errors.ts';
 import { parseJson } from '../api/json.ts';
-import { count } from '../present/lists.ts';
 import { untrustedWord } from '../present/tokens.ts';
 import { isObject } from '../present/view.ts';
 
@@ -13,7 +12,7 @@ export function readArguments<Input extends z.ZodObject>(input: Input, given: un
   const read = isObject(given) ? normalized(input, given) : (given ?? {});
   const unsendable = Object.entries(read).flatMap(([name, value]) => unsendableIn(name, value));
   if (unsendable.length > 0) throw refused(unsendable.slice(0, 1));
-  const parsed = input.safeParse(read, { reportInput: true });
+  const parsed = input.safeParse(read);
   if (parsed.success) return parsed.data;
   throw refused(parsed.error.issues.map((issue) => problemOf(issue, Object.keys(input.shape))));
 }
@@ -65,30 +64,9 @@ function fromJson(field: unknown, text: string): unknown {
 }
 
 function problemOf(issue: z.core.$ZodIssue, known: string[]): string {
-  if (issue.code === 'unrecognized_keys' && issue.path.length === 0) {
-    const allowed = known.length === 0 ? 'This tool takes no arguments' : `It takes: ${known.join(', ')}`;
-    const unknown = issue.keys.slice(0, 5).map((key) => untrustedWord(key));
-    return `Unknown argument: ${unknown.join(', ')}. ${allowed}.`;
-  }
-  const name = issue.path.join('.');
-  if (name === '') return 'The arguments must be an object.';
-  return issue.input === undefined ? `${name} is required: it ${rule(issue)}.` : `${name}: ${rule(issue)}.`;
+  if (issue.code !== 'unrecognized_keys') return `${issue.path.join('.') || 'arguments'}: ${issue.message}.`;
+  // The message of zod would repeat the keys, which may be many, long, and hostile.
+  const unknown = issue.keys.slice(0, 5).map((key) => untrustedWord([...issue.path, key].join('.')));
+  const takes = known.length === 0 ? 'This tool takes no arguments' : `The tool takes: ${known.join(', ')}`;
+  return `Unknown argument: ${unknown.join(', ')}. ${takes}.`;
 }
-
-/** What an argument must be, in words. */
-function rule(issue: z.core.$ZodIssue): string {
-  if (issue.code === 'invalid_type') return `must be ${kinds[issue.expected] ?? issue.expected}`;
-  if (issue.code === 'invalid_value') return `must be one of ${issue.values.join(', ')}`;
-  if (issue.code === 'unrecognized_keys')
-    return `does not take ${issue.keys.slice(0, 5).map(untrustedWord).join(', ')}`;
-  if (issue.code !== 'too_small' && issue.code !== 'too_big') return issue.message;
-  const [bound, number] = issue.code === 'too_small' ? ['at least', issue.minimum] : ['at most', issue.maximum];
-  return issue.origin === 'array'
-    ? `must have ${bound} ${count(Number(number), 'item')}`
-    : `must be ${bound} ${number}`;
-}
-
-const kinds: Record<string, string> = {
-  ...{ int: 'a whole number', number: 'a number', boolean: 'true or false' },
-  ...{ string: 'a text', object: 'an object', array: 'a list' },
-};

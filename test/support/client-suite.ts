@@ -48,7 +48,7 @@ export function testClient(connect: () => Promise<TestClient>): void {
   test('is told of a wrong argument, an unknown argument and an unknown tool', async () => {
     expect((await client.call('search_ads', { limit: 'many' })).text).toContain('limit');
     expect((await client.call('search_ads', { contries: [] })).text).toContain(
-      'Unknown argument: contries. It takes: filters',
+      'Unknown argument: contries. The tool takes: filters',
     );
     expect((await client.call('get_ad')).text).toContain('adId is required');
     expect((await client.call('search_adverts')).text).toContain('search_ads');
