@@ -210,9 +210,8 @@ const isGroup = (name: string): boolean => name === '' || commandLines[name]?.se
  */
 export function readCommand(argv: readonly string[], version: string): Job | { exit: number } {
   let job: Job | undefined;
-  const all: Commands = new Map();
   const program = new Command('ad-library-mcp')
-    .configureOutput({ outputError: (text, write) => write(problemText(text, all)) })
+    .configureOutput({ outputError: (text, write) => write(problemText(text)) })
     // Commander drops the styles where the output is no terminal or NO_COLOR is set.
     .configureHelp({ styleTitle })
     .helpOption('-h, --help', 'print this help')
@@ -228,7 +227,6 @@ export function readCommand(argv: readonly string[], version: string): Job | { e
   };
   for (const [name, line] of Object.entries(commandLines)) {
     const command = addCommand(program, name, line).version(version, '-V, --version', 'print the version');
-    all.set(name, command);
     if (name !== '' && line.settings) command.action(() => runs(name, command));
   }
   const words = withHelpLast(argv);
@@ -308,34 +306,12 @@ function environmentHelp(command: Command): string[] {
   ];
 }
 
-/** By their words. */
-type Commands = Map<string, Command>;
-
 const prefix = 'ad-library-mcp: ';
 const maxProblem = 400;
-const maxOwners = 3;
 
 /** One line with our prefix, from `error: …\n(Did you mean …?)\n`. Words of the command line may hold anything. */
-function problemText(text: string, all: Commands): string {
-  const [given = '', similar] = text.trim().split(/\n(?=\(Did you mean [^\n]*\)$)/);
-  const problem = given.replace(/^error: /, '');
-  const known = knownElsewhere(problem, all);
-  const shown = known ?? [problem.slice(0, maxProblem), similar].filter(Boolean).join(' ');
+function problemText(text: string): string {
+  const [problem = '', similar] = text.trim().split(/\n(?=\(Did you mean [^\n]*\)$)/);
+  const shown = [problem.replace(/^error: /, '').slice(0, maxProblem), similar].filter(Boolean).join(' ');
   return `${prefix}${printable(shown.replaceAll('\n', ' '))}\n`;
-}
-
-/** The message for an unknown word or flag that other commands have, and for a switch that was given a value. */
-function knownElsewhere(problem: string, all: Commands): string | undefined {
-  const [, word, flag, value] = /^unknown (?:command '([\w-]+)'|option '(--[\w-]+)(=.*)?')$/s.exec(problem) ?? [];
-  const named = [...all.keys()].find((name) => name.split(' ').at(-1) === word);
-  if (named) return `${problem} (Did you mean ${named}?)`;
-  const owners = [...all].flatMap(([name, { options }]) => {
-    const option = options.find(({ long }) => long === flag);
-    return option ? [{ name, isSwitch: !option.required && !option.optional }] : [];
-  });
-  if (owners.length === 0) return undefined;
-  if (value !== undefined && owners.every(({ isSwitch }) => isSwitch)) return `${flag} takes no value`;
-  const names = owners.flatMap(({ name }) => name || []);
-  const others = names.length > maxOwners ? ', …' : '';
-  return `unknown option '${flag}' (it belongs to ${names.slice(0, maxOwners).join(', ')}${others})`;
 }

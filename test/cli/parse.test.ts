@@ -62,12 +62,9 @@ describe('a command line', () => {
   });
 
   test.each([
-    ['serve', "unknown command 'serve' (Did you mean library serve?)"],
-    ['library http', "unknown command 'http' (Did you mean http?)"],
-    ['--port 1', "unknown option '--port' (it belongs to http, library serve)"],
-    ['--database x', "unknown option '--database' (it belongs to library serve, library import, library pictures, …)"],
-    ['--demo=maybe', '--demo takes no value'],
-    ['--port=1', "unknown option '--port' (it belongs to http, library serve)"],
+    ['serve', "unknown command 'serve'"],
+    ['--port 1', "unknown option '--port'"],
+    ['--demo=maybe', "unknown option '--demo=maybe'"],
     ['htpp', "unknown command 'htpp' (Did you mean http?)"],
     ['library key creat --name x', "unknown command 'creat' (Did you mean create?)"],
     ['--bogus', "unknown option '--bogus'"],
