@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import * as z from 'zod';
 import { abortedError, raceAbort, timeIsUp } from '../api/abort.ts';
@@ -114,7 +113,7 @@ export function openAnswers(meter: Pick<Meter, 'send' | 'stated' | 'lost'>, opti
         const answer = {
           ...sent,
           ...(order !== undefined && { order }),
-          ...(isCacheable && { cacheId: randomUUID() }),
+          ...(isCacheable && { isCached: true as const }),
         };
         const items = text === undefined ? () => itemsIn(operation, sent.raw) : itemsInText(operation, text);
         const source = { at, order, listedBy: operation.name, requestId: sent.receipt.requestId };

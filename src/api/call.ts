@@ -81,8 +81,8 @@ export interface Answer {
   receipt: Receipt;
   /** The number of the answer. Later answers have higher numbers, whatever the clocks say. */
   order?: number;
-  /** Identifies an answer in the cache. */
-  cacheId?: string;
+  /** The rest of its page can be read without another call. */
+  isCached?: true;
   /** For an ad copied from a list: the operation of that list. */
   seenIn?: string;
   /** True if an earlier attempt may have been carried out, too. */

@@ -140,7 +140,7 @@ function fitPage<View, Heading>(
     const nextPosition = isCut ? { shown: to } : after;
     const next = nextPosition && { ...listing, position: { ...position, ...nextPosition } };
     // The rest of a cached page is free.
-    const nextPrice = next && (isCut && answer.cacheId !== undefined ? free : price);
+    const nextPrice = next && (isCut && answer.isCached ? free : price);
     const page = { cursor: next ? writeCursor(next, cursors) : null, hasMore: isCut || hasMore };
     const part = leading.length < of ? { from: position.shown + 1, of } : undefined;
     const costs = nextPrice && priceText(nextPrice);
@@ -186,8 +186,7 @@ interface ListAnswer<Heading> {
   value: { cursor: string | null; hasMore: boolean; totalHits?: number | undefined };
   /** The body as it was received: items are shown with whatever fields they have. */
   raw: unknown;
-  /** Present if the answer is cached. */
-  cacheId?: string | undefined;
+  isCached?: true | undefined;
   /** What comes before the items, in the data and in the text. */
   heading?: { data: Heading; text: string | undefined };
 }

@@ -8,7 +8,6 @@ const cachedAnswer = (headline: string, now: number): CachedAnswer => ({
     value: { id: '1' },
     raw: { id: '1', headline },
     receipt: { charged: 1, remaining: 99, cached: false, requestId: 'r' },
-    cacheId: headline,
   },
   at: now,
 });
