@@ -275,3 +275,24 @@ inChromium('the numbers of the board', () => {
     await fc.assert(fc.asyncProperty(someAds, check), { numRuns: 4, endOnFailure: true });
   });
 });
+
+inChromium('the timeline', () => {
+  const ago = (days: number) => new Date(now - days * 86_400_000).toISOString();
+  const boards = boardTest((mediaUrl) =>
+    someAds(44)(mediaUrl).map((ad, index) => {
+      const startedAt = ago([296, 116][index] ?? 7);
+      return { ...ad, startedAt, lastSeenAt: ago(0), endDate: null };
+    }),
+  );
+
+  test('draws the runs of a few old ads among many new ones as long as they were', async () => {
+    const shown = await boards.show({ tool: 'search_ads', args: { limit: 50 } });
+    await reads(shown, '44 ads');
+    await button(shown, 'Timeline').click();
+    await shown.board.getByLabel('Sort').selectOption('Days running');
+    const widths = await shown.board
+      .locator('.row .track i')
+      .evaluateAll((runs) => runs.slice(0, 2).map((run) => run.getBoundingClientRect().width));
+    expect((widths[0] ?? 0) / (widths[1] ?? 1)).toBeCloseTo(296 / 116, 1);
+  });
+});

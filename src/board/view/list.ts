@@ -220,9 +220,8 @@ function runFacts(ad: BoardAd, view: View): HTMLElement {
 export function runBar(ad: BoardAd, axis: TimeAxis): HTMLElement {
   const track = el('div', { class: `track ${stateOf(ad)}`, 'aria-hidden': 'true' });
   const bar = barOf(ad, axis);
-  track.classList.toggle('past', bar?.length === 0 && bar.isCut);
   if (bar === undefined) return track;
-  const run = el('i', { class: bar.isCut ? 'cut' : undefined });
+  const run = el('i');
   run.style.insetInlineStart = `${100 * bar.start}%`;
   run.style.width = `${100 * bar.length}%`;
   track.append(run);

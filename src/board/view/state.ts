@@ -284,8 +284,6 @@ export interface TimeAxis {
 export interface Bar {
   start: number;
   length: number;
-  /** The run began before the axis does. */
-  isCut: boolean;
 }
 
 const dayMs = 86_400_000;
@@ -295,21 +293,21 @@ const dayOf = (iso: string | undefined): number => Date.parse(iso?.slice(0, 10) 
 /** When an ad was last known to run. */
 const endOf = ({ endDate, lastSeenAt, active }: BoardAd): number => dayOf(active === false ? endDate : lastSeenAt);
 
-/**
- * The axis ends today at the latest, if the day is known. The axis begins with the first ad, or after the oldest twentieth
- * where a few old ads would squeeze all the others.
- */
+/** No ad is older; a wrong date must not squeeze all others. */
+const maxDays = 3653;
+
+/** The axis begins with the first ad, and ends today at the latest, if the day is known. */
 export function axisOf(ads: readonly BoardAd[], today: string): TimeAxis {
   const end = dayOf(today) || Number.POSITIVE_INFINITY;
   const isPast = (time: number) => time <= end;
   const starts = ads.map(({ startedAt }) => dayOf(startedAt)).filter(isPast);
-  const ends = ads.map(endOf).filter(isPast);
-  starts.sort((a, b) => a - b);
-  const to = ends.reduce((latest, time) => Math.max(latest, time), starts.at(-1) ?? 0);
-  const [first = to] = starts;
-  const most = starts[Math.floor(starts.length / 20)] ?? to;
-  const from = to - first > 2 * (to - most) ? most : first;
-  return { from: Math.min(from, to - 7 * dayMs), to };
+  const to = ads
+    .map(endOf)
+    .concat(starts)
+    .filter(isPast)
+    .reduce((latest, time) => Math.max(latest, time), 0);
+  const from = starts.reduce((first, time) => Math.min(first, time), to - 7 * dayMs);
+  return { from: Math.max(from, to - maxDays * dayMs), to };
 }
 
 export function barOf(ad: BoardAd, { from, to }: TimeAxis): Bar | undefined {
@@ -317,7 +315,7 @@ export function barOf(ad: BoardAd, { from, to }: TimeAxis): Bar | undefined {
   const end = Math.max(start, endOf(ad) || start);
   if (Number.isNaN(start) || start > to) return undefined;
   const at = (time: number) => Math.min(1, Math.max(0, (time - from) / (to - from)));
-  return { start: at(start), length: at(end) - at(start), isCut: start < from };
+  return { start: at(start), length: at(end) - at(start) };
 }
 
 /** The first days of months on the axis, at most as many as there is room for. */
