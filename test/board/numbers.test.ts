@@ -281,7 +281,8 @@ inChromium('the timeline', () => {
   const boards = boardTest((mediaUrl) =>
     someAds(44)(mediaUrl).map((ad, index) => {
       const startedAt = ago([296, 116][index] ?? 7);
-      return { ...ad, startedAt, lastSeenAt: ago(0), endDate: null };
+      const page = { pageName: index === 0 ? 'بيت النخيلات للتمور والهدايا الفاخرة' : ad.page.pageName };
+      return { ...ad, page, startedAt, lastSeenAt: ago(0), endDate: null };
     }),
   );
 
@@ -294,5 +295,13 @@ inChromium('the timeline', () => {
       .locator('.row .track i')
       .evaluateAll((runs) => runs.slice(0, 2).map((run) => run.getBoundingClientRect().width));
     expect((widths[0] ?? 0) / (widths[1] ?? 1)).toBeCloseTo(296 / 116, 1);
+  });
+
+  test('gives a name that is read from right to left a column of its own', async () => {
+    const shown = await boards.show({ tool: 'search_ads', args: { limit: 50 } });
+    await reads(shown, '44 ads');
+    const card = shown.board.locator('.card', { hasText: 'بيت' }).first();
+    const [name, pick] = [await card.locator('.page').boundingBox(), await card.locator('.pick').boundingBox()];
+    expect((name?.x ?? 0) + (name?.width ?? 0)).toBeLessThanOrEqual(pick?.x ?? 0);
   });
 });
