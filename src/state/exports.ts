@@ -5,9 +5,9 @@ import { basename, extname, join } from 'node:path';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
 import { makeFolder, reasonOf } from './drivers/file.ts';
-import { roomIn, type Shared } from './store/retries.ts';
+import { inMemory } from './drivers/memory.ts';
+import { type LocalShared, roomIn } from './store/retries.ts';
 import { sealedItems } from './store/seal.ts';
-import { TenantCache } from './tenant-cache.ts';
 
 export interface ExportedFile {
   /** The address under which a host reads it as a resource. */
@@ -52,74 +52,47 @@ export interface ExportStore {
 }
 
 const MB = 1024 * 1024;
-/** Files of all tenants together in memory, and one file in memory and in a folder. */
-const maxBytesInAll = 64 * MB;
+/** One file, in a store and in a folder. */
 export const maxExportBytes = 16 * MB;
 const maxFolderBytes = 1024 * MB;
 /** How long a file can be read, in milliseconds: an hour. */
 export const exportTtl = 3_600_000;
-/**
- * The bytes for which a file in a folder counts: so the last fifty can be read as resources. Older files stay in the
- * folder.
- */
-const listedBytes = Math.floor(maxBytesInAll / 2 / 51);
 /** Files of one name: `ads.csv`, `ads-2.csv` … */
 const maxOfOneName = 10_000;
-
-interface ProcessExportsOptions {
-  /** Where one person keeps files; undefined for memory. */
-  folder?: string;
-  /** In milliseconds since the epoch. */
-  now: () => number;
-}
 
 export const exportsFolder = (files: string): string => join(files, 'exports');
 
 /**
- * The files of this process: in memory, or in a folder that only its owner can read. In the folder, no file is
- * overwritten, and only a file that failed is removed.
+ * The files in a person's folder, which only its owner can read. No file is overwritten, and only a file that failed is
+ * removed. The last ones can be read as resources.
  */
-export function processExports({ folder, now }: ProcessExportsOptions): ExportStore {
-  const files = new TenantCache<ExportedFile>({ maxBytes: maxBytesInAll, ttl: exportTtl, now });
+export function folderExports(folder: string, now: () => number): ExportStore {
+  let files: ExportedFile[] = [];
   let count = 0;
-  return {
-    of: (tenantId) => ({
-      maxBytes: folder === undefined ? maxExportBytes : maxFolderBytes,
-      create: async ({ mimeType, ...newFile }) => {
-        const written = await (folder === undefined ? inMemory(newFile) : inFolder(folder, newFile));
-        const at = now();
-        const uri = `ad-library://exports/${at.toString(36)}-${++count}/${encodeURIComponent(written.name)}`;
-        const discard = async () => {
-          files.remove(tenantId, uri);
-          if (written.path !== undefined) await rm(written.path, { force: true });
-        };
-        const file = { uri, mimeType, at, ...written, discard };
-        files.set(tenantId, uri, { value: file, bytes: folder === undefined ? written.bytes : listedBytes });
-        return file;
-      },
-      list: async () => files.values(tenantId),
-      // In memory, what is used least goes first; in a folder the last files can be read.
-      find: async (uri) =>
-        folder === undefined ? files.get(tenantId, uri) : files.values(tenantId).find((file) => file.uri === uri),
-    }),
+  const list = async () => files.filter(({ at }) => Math.abs(now() - at) < exportTtl);
+  const exports: Exports = {
+    maxBytes: maxFolderBytes,
+    create: async ({ mimeType, ...newFile }) => {
+      const { path, bytes } = await writeNew(folder, newFile).catch((error) => {
+        throw cannotWrite(folder, error);
+      });
+      const [at, name] = [now(), basename(path)];
+      const discard = async () => {
+        files = files.filter((other) => other !== file);
+        await rm(path, { force: true });
+      };
+      const uri = uriOf(`${at.toString(36)}-${++count}`, name);
+      const file = { uri, name, mimeType, bytes, at, path, content: () => readWritten(path, bytes), discard };
+      files = [file, ...(await list())].slice(0, maxExports);
+      return file;
+    },
+    list,
+    find: async (uri) => (await list()).find((file) => file.uri === uri),
   };
+  return { of: () => exports };
 }
 
-type Written = Pick<ExportedFile, 'name' | 'bytes' | 'path' | 'content'>;
-
-async function inMemory({ name, write }: Omit<NewFile, 'mimeType'>): Promise<Written> {
-  const parts: Uint8Array[] = [];
-  await write(async (bytes) => void parts.push(bytes));
-  const whole = Buffer.concat(parts);
-  return { name, bytes: whole.length, content: async () => whole };
-}
-
-async function inFolder(folder: string, newFile: Omit<NewFile, 'mimeType'>): Promise<Written> {
-  const { path, bytes } = await writeNew(folder, newFile).catch((error) => {
-    throw cannotWrite(folder, error);
-  });
-  return { name: basename(path), bytes, path, content: () => readWritten(path, bytes) };
-}
+const uriOf = (id: string, name: string) => `ad-library://exports/${id}/${encodeURIComponent(name)}`;
 
 type Named = Pick<NewFile, 'name' | 'besideEnding'>;
 
@@ -194,7 +167,9 @@ function cannotWrite(folder: string, error: NodeJS.ErrnoException): Error {
   return invalidRequest(`No file can be written in ${folder}: ${reasonOf(error)}. Tell the user.`);
 }
 
-const exportLimits = { ttlMs: exportTtl, maxBytes: 64 * MB };
+/** Bytes of the files of one tenant, and of all tenants where they are in memory. */
+const maxBytesEach = 64 * MB;
+/** The files of one tenant that are listed. */
 const maxExports = 50;
 const exportPartBytes = 256 * 1024;
 
@@ -204,15 +179,28 @@ interface WrittenFile extends Pick<ExportedFile, 'uri' | 'name' | 'mimeType' | '
   ends: number;
 }
 
+/** Exported files of this process. One tenant has half of the room. */
+export function memoryExports(now: () => number): ExportStore {
+  let count = 0;
+  const source = inMemory(now, { maxBytes: maxBytesEach });
+  return exportsOver(source, now, { maxBytes: maxBytesEach / 2, newId: () => String(++count) });
+}
+
+const randomId = () => randomBytes(9).toString('base64url');
+
 /** Exported files, which every replica lists and reads, whichever replica made them. */
-export function sharedExports(shared: Shared, clock: () => number): ExportStore {
-  const { store, documents, keyOf } = shared;
+export function exportsOver(
+  source: LocalShared,
+  clock: () => number,
+  { maxBytes = maxBytesEach, newId = randomId } = {},
+): ExportStore {
+  const { store, documents, keyOf } = source;
   const gone = () =>
     new AdLibraryError({ kind: 'not_found', problem: 'This file is no longer stored. Export it again.', sent: false });
   return {
     of: (tenantId) => {
       const list = keyOf(tenantId, 'exports');
-      const items = sealedItems(shared, keyOf(tenantId, 'exported'));
+      const items = sealedItems(source, keyOf(tenantId, 'exported'));
       const partOf = (id: string, part: number) => `${id}:${part}`;
       const fileOf = ({ id, parts, ends: _, ...about }: WrittenFile): ExportedFile => ({
         ...about,
@@ -234,17 +222,17 @@ export function sharedExports(shared: Shared, clock: () => number): ExportStore 
         maxBytes: maxExportBytes,
         create: async ({ name: fileName, mimeType, write }) => {
           const at = clock();
-          const id = `${at.toString(36)}-${randomBytes(9).toString('base64url')}`;
+          const id = `${at.toString(36)}-${newId()}`;
           let [bytes, parts] = [0, 0];
           await write(async (some) => {
             for (let start = 0; start < some.length; start += exportPartBytes) {
               const partId = partOf(id, parts++);
               const body = items.close(partId, deflateRawSync(some.subarray(start, start + exportPartBytes)));
-              await items.put(partId, body, roomIn(store, exportLimits));
+              await items.put(partId, body, roomIn(store, { ttlMs: exportTtl, maxBytes }));
             }
             bytes += some.length;
           });
-          const uri = `ad-library://exports/${id}/${encodeURIComponent(fileName)}`;
+          const uri = uriOf(id, fileName);
           const about = { id, uri, name: fileName, mimeType, bytes, at, parts };
           return documents.update<WrittenFile[], ExportedFile>(list, (doc = [], now) => {
             const made = { ...about, ends: now + exportTtl };

@@ -5,7 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { AdLibraryError, type ErrorKind } from '../api/errors.ts';
 import type { CreditLedger } from '../credits/ledger.ts';
 import { hasEnded, thisProcess } from '../lock.ts';
-import { memoryCursors, sharedCursors } from './cursors.ts';
+import { cursorsOver } from './cursors.ts';
 import type { Dataset, DatasetCaller, Datasets } from './dataset.ts';
 import { baseUrlIn, FileStore, unless } from './drivers/file.ts';
 import type { State, Store } from './ports.ts';
@@ -61,12 +61,11 @@ export function folderState(options: FolderOptions): Omit<State, 'ledger'> & {
   const store = new FileStore({ path, baseUrl, now, maxBytes: maxAnswerBytes });
   const shared = sharedIn(async () => store, options);
   const { documents, presence, keyOf } = shared;
-  const ownCursorsOf = memoryCursors(now);
   return {
     // A person who runs a call again after it was killed wants its answer.
     answers: sharedAnswers(shared, { ttl, now, sendsAgain: true }),
     windows: sharedWindows(shared, options.elapsed),
-    cursorsOf: (tenantId) => sharedCursors(shared, tenantId, ownCursorsOf(tenantId)),
+    cursorsOf: cursorsOver(shared),
     datasets: new FolderDatasets(options, shared),
     turns: turnsOver({ ...shared, keyOf: (name) => keyOf(name, 'turn') }),
     dailyLedger: () =>

@@ -7,10 +7,8 @@ import {
   type OrderedBatch,
   recordsOf,
 } from './dataset.ts';
-import { MemoryStore } from './drivers/memory.ts';
+import { inMemory } from './drivers/memory.ts';
 import { ownRecords, type RecordsSource, readRecords } from './own-records.ts';
-import { Documents } from './store/documents.ts';
-import { noSeal } from './store/seal.ts';
 
 export interface MemoryDatasetsOptions {
   /** For all tenants together. */
@@ -40,12 +38,8 @@ interface UnreadAnswer {
 const maxRecordBytes = 64 * MB;
 
 function recordsInMemory(): RecordsSource {
-  const store = new MemoryStore(() => 0);
-  return {
-    documents: new Documents({ store, seal: noSeal, elapsed: () => 0, wait: async () => {} }),
-    store: { isTight: () => store.bytes > maxRecordBytes },
-    keyOf: (...parts) => parts.join(' '),
-  };
+  const { store, ...source } = inMemory(() => 0);
+  return { ...source, store: { isTight: () => store.bytes > maxRecordBytes } };
 }
 
 /** Whether an answer is equal to the one before it, character for character. */

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { DatasetCaller, Datasets } from './dataset.ts';
 import { memoryState, memoryTurns } from './drivers/memory.ts';
-import { type ExportStore, exportsFolder, processExports } from './exports.ts';
+import { type ExportStore, exportsFolder, folderExports, memoryExports } from './exports.ts';
 import { folderState } from './folder.ts';
 import { MemoryDatasets } from './memory-datasets.ts';
 import type { State } from './ports.ts';
@@ -49,9 +49,9 @@ export function openState(options: OpenStateOptions): OpenState {
     };
   const state = memoryState({ ttl, ...clocks });
   if (options.folder === undefined)
-    return { ...state, datasets: new MemoryDatasets(), exports: processExports({ now }), turns: memoryTurns() };
+    return { ...state, datasets: new MemoryDatasets(), exports: memoryExports(now), turns: memoryTurns() };
   const folder = resolve(options.folder);
-  const exports = processExports({ folder: exportsFolder(folder), now });
+  const exports = folderExports(exportsFolder(folder), now);
   if (baseUrl === undefined || apiKey === undefined)
     return { ...state, datasets: new MemoryDatasets(), exports, turns: memoryTurns() };
   const { dailyLedger, ...inFolder } = folderState({ ...options, folder, baseUrl, apiKey });

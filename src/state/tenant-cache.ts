@@ -48,12 +48,6 @@ export class TenantCache<Value> {
     return undefined;
   }
 
-  /** A tenant's values that have not expired, the most recently used first. */
-  values(tenantId: string): Value[] {
-    const entries = [...(this.#tenants.get(tenantId)?.values() ?? [])];
-    return entries.filter((entry) => this.#isAlive(entry)).map(({ value }) => value);
-  }
-
   /**
    * @param bytes the caller's estimate; a value larger than a tenant's share is not stored
    */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { clearFiles } from '../../src/cli/files.ts';
 import { readConfig } from '../../src/config/read-config.ts';
-import { exportsFolder, processExports } from '../../src/state/exports.ts';
+import { exportsFolder, folderExports } from '../../src/state/exports.ts';
 import { folderState } from '../../src/state/folder.ts';
 import { add } from '../state/add-items.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -70,7 +70,7 @@ test('empties the dataset of a server that is running, which goes on', async () 
 
 test('leaves exported files, and says where they are', async () => {
   const folder = newFolder();
-  const exports = processExports({ folder: exportsFolder(folder), now: Date.now }).of('a');
+  const exports = folderExports(exportsFolder(folder), Date.now).of('a');
   for (const name of ['ads.csv', 'ads-methods.md'])
     await exports.create({ name, mimeType: 'text/csv', write: (take) => take(Buffer.from('mine')) });
   const { code, printed } = await clear(folder);

@@ -13,7 +13,7 @@ import { createLog } from '../../src/log/log.ts';
 import { bindV1 } from '../../src/mcp/sdk-v1.ts';
 import type { Datasets } from '../../src/state/dataset.ts';
 import { memoryState, memoryTurns } from '../../src/state/drivers/memory.ts';
-import { processExports } from '../../src/state/exports.ts';
+import { memoryExports } from '../../src/state/exports.ts';
 import { folderState } from '../../src/state/folder.ts';
 import { MemoryDatasets } from '../../src/state/memory-datasets.ts';
 import type { State } from '../../src/state/ports.ts';
@@ -151,7 +151,7 @@ export class GatheringServers {
         this.#sharedState ??= memoryState({ ...limits, now: () => scene().service.time });
         return this.#sharedState;
       },
-      exports: (now) => processExports({ now }),
+      exports: (now) => memoryExports(now),
       turns: () => ({
         take: async (name, signal) => {
           const end = await this.#turns.take(name, signal);

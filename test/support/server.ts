@@ -10,7 +10,7 @@ import { bindV1 } from '../../src/mcp/sdk-v1.ts';
 import type { Resolve } from '../../src/pictures/fetch-picture.ts';
 import type { Datasets } from '../../src/state/dataset.ts';
 import { memoryState, memoryTurns } from '../../src/state/drivers/memory.ts';
-import { processExports } from '../../src/state/exports.ts';
+import { memoryExports } from '../../src/state/exports.ts';
 import type { ReplicaState } from '../../src/state/store/open-store.ts';
 
 /** A client of the real server, in this process, with the network behind it. */
@@ -78,7 +78,7 @@ export interface ServerOptions {
 const sharedBy = (datasets: Datasets, now: () => number): Partial<ReplicaState> => ({
   ...{ now, isUp: () => true, close: () => {} },
   ...{ datasets: () => datasets, state: memoryState, turns: memoryTurns },
-  exports: () => processExports({ now }),
+  exports: () => memoryExports(now),
 });
 
 export async function startServer({

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { raceAbort } from '../../api/abort.ts';
 import { AdLibraryError } from '../../api/errors.ts';
 import type { CreditLedger, FullWindow } from '../../credits/ledger.ts';
-import { memoryCursors } from '../cursors.ts';
+import { cursorsOver } from '../cursors.ts';
 import {
   type AnswerCache,
   type CachedAnswer,
@@ -15,8 +15,10 @@ import {
   type State,
   type Store,
 } from '../ports.ts';
-import type { DocumentChange, Documents, Known } from '../store/documents.ts';
+import { type DocumentChange, Documents, type Known } from '../store/documents.ts';
 import { storeLedger } from '../store/ledger.ts';
+import { atOnce, type LocalShared } from '../store/retries.ts';
+import { noSeal } from '../store/seal.ts';
 import { memoryOf, TenantCache, type TenantCacheOptions } from '../tenant-cache.ts';
 import { type Turns, turnsOver } from '../turns.ts';
 
@@ -129,6 +131,8 @@ export interface MemoryStateOptions {
 const maxAnswerBytes = 128 * 1024 * 1024;
 
 const maxWindows = 10_000;
+/** Bytes of the state of cursors, for all tenants together. */
+const maxCursorBytes = 16 * 1024 * 1024;
 
 export function memoryState({ ttl, now, elapsed }: MemoryStateOptions): State {
   const windows = new LRUCache<string, FullWindow>({ max: maxWindows });
@@ -139,7 +143,7 @@ export function memoryState({ ttl, now, elapsed }: MemoryStateOptions): State {
       get: async (tenantId) => windows.get(tenantId),
       set: async (tenantId, window) => void windows.set(tenantId, window),
     },
-    cursorsOf: memoryCursors(now),
+    cursorsOf: cursorsOver(inMemory(now, { maxBytes: maxCursorBytes })),
   };
 }
 
@@ -215,6 +219,16 @@ interface MemoryStoreOptions {
   /** The most bytes of all that ends: beyond that, what was written longest ago goes. By default there is no limit. */
   maxBytes?: number;
   onChange?: (record: StoreRecord) => void;
+}
+
+/** Documents that are remembered beside their text, so that labels are not parsed anew for every statement. */
+const maxRemembered = 32 * 1024 * 1024;
+
+/** What the domain needs of a store, where no other process shares it. @param now in milliseconds since the epoch */
+export function inMemory(now: () => number, options: MemoryStoreOptions = {}): LocalShared & { store: MemoryStore } {
+  const store = new MemoryStore(now, options);
+  const documents = new Documents({ store, seal: noSeal, elapsed: now, wait: async () => {}, maxRemembered });
+  return { store, seal: noSeal, documents, retries: atOnce, keyOf: (...parts) => parts.join(' ') };
 }
 
 /** The overhead of a document or a collection. */

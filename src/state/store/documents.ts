@@ -38,14 +38,14 @@ export interface DocumentsOptions {
   elapsed(): number;
   /** Resolves after so many milliseconds. */
   wait(ms: number): Promise<void>;
+  /** Bytes of documents that this process remembers: what a sealed byte takes once it is parsed, and the overhead of each. */
+  maxRemembered?: number;
 }
 
 /** How often a document that is waited for is read again, in milliseconds. */
 const lookMs = 100;
 /** How long to wait for a change before checking that the process that should make it is alive, in milliseconds. */
 const patienceMs = 1000;
-/** Bytes of documents that this process remembers: what a sealed byte takes once it is parsed, and the overhead of each. */
-const maxRemembered = 256 * 1024 * 1024;
 const bytesOf = (sealed = 0) => 6 * sealed + 1000;
 
 /**
@@ -54,16 +54,15 @@ const bytesOf = (sealed = 0) => 6 * sealed + 1000;
  */
 export class Documents {
   readonly #options: DocumentsOptions;
-  readonly #known = new LRUCache<string, Remembered<unknown>>({
-    maxSize: maxRemembered,
-    sizeCalculation: ({ bytes }) => bytes,
-  });
+  readonly #known: LRUCache<string, Remembered<unknown>>;
   readonly #turns = new Map<string, Promise<unknown>>();
   readonly #looks = new Map<string, { done: Promise<void>; wake(): void }>();
   #requests = 0;
 
   constructor(options: DocumentsOptions) {
     this.#options = options;
+    const { maxRemembered: maxSize = 256 * 1024 * 1024 } = options;
+    this.#known = new LRUCache({ maxSize, sizeCalculation: ({ bytes }) => bytes });
   }
 
   /** What this process knows of the document, if that is at most so many milliseconds old. */

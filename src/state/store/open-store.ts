@@ -1,8 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { memoryCursors, sharedCursors } from '../cursors.ts';
+import { cursorsOver } from '../cursors.ts';
 import type { Datasets } from '../dataset.ts';
 import type { MemoryStateOptions } from '../drivers/memory.ts';
-import { type ExportStore, sharedExports } from '../exports.ts';
+import { type ExportStore, exportsOver } from '../exports.ts';
 import { sharedKeys } from '../keys.ts';
 import type { State } from '../ports.ts';
 import { type Turns, turnsOver } from '../turns.ts';
@@ -69,7 +69,7 @@ export async function openStoreState({ driver, secret, baseUrl, log, now }: Stor
     problem: () => (store.isUp() ? presence.problem(store.now()) : 'state unavailable'),
     state: (options) => sharedState(shared, options),
     datasets: (limits) => new StoreDatasets(shared, limits),
-    exports: (clock) => sharedExports(shared, clock),
+    exports: (clock) => exportsOver(shared, clock),
     turns: () => turnsOver({ ...shared, keyOf: (name) => keyOf(name, 'turn') }),
     close: () => {
       clearInterval(ticks);
@@ -103,11 +103,10 @@ function reach({ driver, secret, log, now }: Omit<StoreStateOptions, 'baseUrl'>)
 }
 
 function sharedState(shared: Shared, options: MemoryStateOptions): State {
-  const ownCursorsOf = memoryCursors(options.now);
   return {
     ledger: storeLedger({ ...shared, keyOf: (tenantId) => shared.keyOf(tenantId, 'account') }),
     answers: sharedAnswers(shared, options),
     windows: sharedWindows(shared, options.elapsed),
-    cursorsOf: (tenantId) => sharedCursors(shared, tenantId, ownCursorsOf(tenantId)),
+    cursorsOf: cursorsOver(shared),
   };
 }

@@ -20,6 +20,12 @@ export interface Shared {
   warn(message: string, fields?: Record<string, unknown>): void;
 }
 
+/** As much of it as a store has that no other process shares. */
+export type LocalShared = Pick<Shared, 'seal' | 'documents' | 'keyOf'> & {
+  store: Pick<Shared['store'], 'items' | 'putItems' | 'isTight'>;
+  retries: Pick<Retries, 'do'>;
+};
+
 /** The room of each key when all keys together take nearly all the room: an eighth. */
 export const roomIn = (store: Pick<GuardedStore, 'isTight'>, limits: ItemLimits): ItemLimits =>
   store.isTight() ? { ...limits, maxBytes: limits.maxBytes / 8 } : limits;

@@ -120,8 +120,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
       });
       await one.during(what, async () => {
         await one.cursorsOf('t').remember('@1', cursorState);
-        expect(await one.cursorsOf('t').recall('@1')).toEqual(cursorState);
-        await expect(one.cursorsOf('t').recall('@2')).rejects.toMatchObject(unavailable);
+        await expect(one.cursorsOf('t').recall('@1')).rejects.toMatchObject(unavailable);
         await expect(one.turns().take('a', never())).rejects.toMatchObject(unavailable);
         await expect(one.exports.list()).rejects.toMatchObject(unavailable);
         await expect(exportFile(one.exports, 'y.csv', 'y')).rejects.toMatchObject(unavailable);
