@@ -87,7 +87,7 @@ function sharedIn(find: () => Promise<Store>, { now, warn }: Pick<FolderOptions,
     seal: noSeal,
     documents: new Documents({
       ...{ store, seal: noSeal },
-      elapsed: () => performance.now(),
+      elapsed: () => Math.round(performance.now()),
       wait: (ms) => wait(ms, undefined, { ref: false }),
     }),
     presence: {

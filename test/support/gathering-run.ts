@@ -276,7 +276,8 @@ async function runGatherings(schedule: GatheringSchedule, servers: GatheringServ
         const { isError, error, data } = made.result;
         const { cursor } = data;
         const isRefused = [error?.kind, data.error].includes('unauthorized');
-        if (isRefused && service.rejectedBy !== undefined)
+        // A gateway has not seen the key, so its refusal ends nothing that is stored.
+        if (isRefused && service.rejectedBy === 'service')
           for (const one of storedIn === 'replicas' ? [0, 1] : [number]) refusing.add(one);
         if (verdicts === verdictsBefore) books.checkVerdict({ name, isError, isRefused, wasRejected, isRefusing });
         if ('search' in call && cursor) searched = { filters: call.search, cursor };

@@ -169,7 +169,7 @@ export function memoryAnswers(options: TenantCacheOptions) {
     claim: async ({ tenantId }, name, { after = Number.NEGATIVE_INFINITY }) => {
       if (name === undefined) return unnamedClaim;
       const found = get(tenantId, name);
-      if (found && found.at > after) return { kind: 'found', found };
+      if (found && cameAfter(found, after, options.now())) return { kind: 'found', found };
       return {
         ...unnamedClaim,
         put: async (answer) => put(tenantId, name, answer),
@@ -183,6 +183,10 @@ export function memoryAnswers(options: TenantCacheOptions) {
   };
   return { ...port, put, forget };
 }
+
+/** Whether an answer came after a time; one from the future came before a clock was set back. */
+export const cameAfter = ({ at }: CachedAnswer, time: number, now: number): boolean =>
+  at > time && (at <= now || time === Number.NEGATIVE_INFINITY);
 
 /** Of a call whose answer is not cached. */
 const unnamedClaim: Extract<Claim, { kind: 'granted' }> = {

@@ -3,7 +3,7 @@ import { abortedError } from '../../api/abort.ts';
 import type { Answer, Call } from '../../api/call.ts';
 import { responseSchemas } from '../../api/client.ts';
 import type { OperationName } from '../../api/operations.ts';
-import { type MemoryStateOptions, memoryAnswers } from '../drivers/memory.ts';
+import { cameAfter, type MemoryStateOptions, memoryAnswers } from '../drivers/memory.ts';
 import type { AnswerCache, CachedAnswer, Claim, ClaimRequest } from '../ports.ts';
 import { markTtlMs, type Shared } from './retries.ts';
 
@@ -90,7 +90,7 @@ export function sharedAnswers(shared: Shared, { ttl, now, sendsAgain = false }: 
         const step = await documents.update<StoredCall, Step>(key, (doc, time, version) => {
           const { kept, running, lost } = doc ?? {};
           const found = answerIn(doc, time);
-          if (found && found.at > after) return { result: { kind: 'found', found } };
+          if (found && cameAfter(found, after, now())) return { result: { kind: 'found', found } };
           const isDead = running && running.id !== id && presence.isDead(running.owner, running.at);
           if (isDead && !sendsAgain)
             return { next: { kept, lost: running.id }, ttlMs: claimMs, result: { kind: 'lost', id: running.id } };

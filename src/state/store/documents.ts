@@ -34,7 +34,7 @@ interface Remembered<Doc> extends Known<Doc> {
 export interface DocumentsOptions {
   store: Pick<Store, 'read' | 'swap'>;
   seal: Pick<Seal, 'open' | 'close'>;
-  /** A monotonic clock of this process, in milliseconds. */
+  /** A monotonic clock of this process, in whole milliseconds: what is stored with another time counts as damaged. */
   elapsed(): number;
   /** Resolves after so many milliseconds. */
   wait(ms: number): Promise<void>;

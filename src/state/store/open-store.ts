@@ -94,7 +94,7 @@ function reach({ driver, secret, log, now }: Omit<StoreStateOptions, 'baseUrl'>)
   const store = new GuardedStore(driver, log, now);
   const documents = new Documents({
     ...{ store, seal },
-    elapsed: () => performance.now(),
+    elapsed: () => Math.round(performance.now()),
     wait: (ms) => wait(ms, undefined, { ref: false }),
   });
   // The store is the same for every service.
