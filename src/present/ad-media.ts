@@ -133,18 +133,17 @@ export type MediaLink = DataOf<typeof MediaLink>;
 export const CardView = z
   .looseObject({
     card: z.number().describe('from 1'),
-    title: z.string().optional(),
+    title: z.string().optional().describe('like the others, missing where the ad or an earlier card has the same'),
     body: z.string().optional(),
     linkDescription: z.string().optional(),
     ctaType: z.string().optional(),
     landingUrl: z.string().optional(),
-    sameAs: z.looseObject({}).optional().describe('by field: the number of the card that it repeats, or ad'),
     media: z.array(MediaLink).optional(),
   })
   .meta({ title: 'Card' });
 export type CardView = DataOf<typeof CardView>;
 
-export type CardField = 'title' | 'body' | 'linkDescription' | 'ctaType' | 'landingUrl';
+type CardField = 'title' | 'body' | 'linkDescription' | 'ctaType' | 'landingUrl';
 
 /** Cards are free-form: these are the spellings seen, and those that similar services use. */
 const cardFields = {
@@ -174,20 +173,21 @@ export function viewCards(ad: Fields): Cards {
   const shown = Math.min(ofCards.length, maxCards);
   const views = Array.from({ length: shown }, (_, index): CardView => ({ card: index + 1 }));
   const own = { ...ad, title: undefined, landingUrl: cleanAddress(ad.offerLink, linkTokens) } as Fields;
-  const first = new Map<string, CardText>();
-  const repeats: [view: CardView, field: CardField, source: number | 'ad'][] = [];
-  for (const [index, view] of views.entries())
-    for (const [field, text] of textsOf(objects(ad.cards)[index])) {
-      const known = first.get(`${field} ${text}`);
-      // The ad's facts name its call to action already.
-      if (text === own[field] && field === 'ctaType') continue;
-      if (text === own[field]) repeats.push([view, field, 'ad']);
-      else if (known) repeats.push([view, field, known.view.card]);
-      else first.set(`${field} ${text}`, { view, field, text });
-    }
-  const fitted = fittedCopy([...first.values()]);
-  for (const [known, text] of fitted) add(known.view, { [known.field]: text });
-  for (const [view, field, source] of repeats) view.sameAs = { ...view.sameAs, [field]: source };
+  const said = new Set<string>();
+  const texts = views.flatMap((view, index) =>
+    textsOf(objects(ad.cards)[index]).flatMap(([field, text]) => {
+      const name = `${field} ${text}`;
+      if (text === own[field] || said.has(name)) return [];
+      said.add(name);
+      return { view, field, text };
+    }),
+  );
+  const copy = texts.filter(({ field }) => field !== 'ctaType' && field !== 'landingUrl');
+  const share = Math.max(minTokens, copyTokens / copy.length);
+  for (const { view, field, text } of texts) {
+    const tokens = { ctaType: ctaTokens, landingUrl: linkTokens }[field as string] ?? share;
+    add(view, { [field]: textOf(text, tokens) });
+  }
   return { views, media: ofCards.slice(0, shown), more: ofCards.length - shown };
 }
 
@@ -195,12 +195,6 @@ export function viewCards(ad: Fields): Cards {
 export function mediaOfCards(ad: Fields): Fields[][] {
   const cards = objects(ad.cards);
   return mediaOf(ad).ofCards.map((assets, index) => (assets.length > 0 ? assets : mediaIn(cards[index])));
-}
-
-interface CardText {
-  view: CardView;
-  field: CardField;
-  text: string;
 }
 
 function textsOf(card: Fields | undefined): [CardField, string][] {
@@ -214,26 +208,10 @@ function textsOf(card: Fields | undefined): [CardField, string][] {
   return texts.filter((text): text is [CardField, string] => isVisible(text[1]));
 }
 
-/** All copy shares this budget: what short texts leave over goes to long ones. */
+/** The tokens that the copy of all cards shares, and the least for a text. */
 const copyTokens = 600;
 const minTokens = 14;
 const ctaTokens = 12;
-
-function fittedCopy(all: CardText[]): Map<CardText, string | undefined> {
-  const fitted = new Map<CardText, string | undefined>();
-  for (const known of all) fitted.set(known, known.field === 'ctaType' ? textOf(known.text, ctaTokens) : known.text);
-  const copy = all
-    .filter(({ field }) => field !== 'ctaType' && field !== 'landingUrl')
-    .map((known) => ({ known, cost: estimateTokens(known.text.slice(0, copyTokens * 8)) }))
-    .sort((a, b) => a.cost - b.cost);
-  let left = copyTokens;
-  for (const [index, { known, cost }] of copy.entries()) {
-    const share = Math.max(minTokens, left / (copy.length - index));
-    fitted.set(known, textOf(known.text, share));
-    left -= Math.min(cost, share);
-  }
-  return fitted;
-}
 
 /** The addresses in a card itself, for services that send them there. */
 function mediaIn(card: Fields | undefined): Fields[] {

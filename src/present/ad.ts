@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import {
-  type CardField,
   CardView,
   creativeOf,
   firstCard,
@@ -16,7 +15,7 @@ import { dayOf, daysBetween, RunView, runOf } from './dates.ts';
 import { adFields, type DataOf, shapeOf } from './fields.ts';
 import { asDescribed, type Detail, fullBlocks, fullItem, fullText, fullTokens, otherTypes } from './full-view.ts';
 import { copies, count, countryPattern, framed, groupBy, type ListFrame } from './lists.ts';
-import { codes, constant, hashOf, joined, listed, quote, quoteLines, word } from './safe-text.ts';
+import { codes, constant, hashOf, joined, quote, quoteLines, word } from './safe-text.ts';
 import { estimateTokens, truncated } from './tokens.ts';
 import {
   add,
@@ -290,12 +289,15 @@ function kindsText(links: readonly MediaLink[]): string {
 
 function cardLines({ cardViews = [], moreCards }: AdView): string[] {
   if (cardViews.length === 0) return [];
-  const lines = ['Cards:', ...cardViews.flatMap((card) => [cardLine(card), ...mediaLines(card.media ?? [], '   ')])];
+  const lines = [
+    'Cards, without what the ad or an earlier card says:',
+    ...cardViews.flatMap((card) => [cardLine(card), ...mediaLines(card.media ?? [], '   ')]),
+  ];
   if (moreCards !== undefined) lines.push(`and ${count(moreCards, 'more card')}, only with detail full`);
   return lines;
 }
 
-function cardLine({ card, title, body, linkDescription, ctaType, landingUrl, sameAs }: CardView): string {
+function cardLine({ card, title, body, linkDescription, ctaType, landingUrl }: CardView): string {
   const phrase = (label: string, text: string | undefined) => text !== undefined && `${label} ${quote(text)}`;
   const parts = [
     phrase('title', title),
@@ -303,27 +305,9 @@ function cardLine({ card, title, body, linkDescription, ctaType, landingUrl, sam
     phrase('description', linkDescription),
     ctaType !== undefined && constant(ctaType),
     phrase('link', landingUrl),
-    ...repeats(sameAs ?? {}),
   ];
-  return `${card}. ${joined(parts, '; ') || 'without text or link'}`;
+  return `${card}. ${joined(parts, '; ') || 'nothing of its own'}`;
 }
-
-/** `title, text and link as card 1`. */
-function repeats(sameAs: Fields): string[] {
-  const sources = groupBy(Object.entries(sameAs) as [CardField, number | 'ad'][], ([, source]) => source);
-  return [...sources].map(([source, fields]) => {
-    const labels = fields.map(([field]) => cardLabels[field]);
-    return `${listed(labels)} as ${source === 'ad' ? 'the ad' : `card ${source}`}`;
-  });
-}
-
-const cardLabels: Record<CardField, string> = {
-  title: 'title',
-  body: 'text',
-  linkDescription: 'description',
-  ctaType: 'call to action',
-  landingUrl: 'link',
-};
 
 interface ListedAds extends ListFrame {
   detail?: Detail;
