@@ -25,11 +25,13 @@ LABEL org.opencontainers.image.title="ad-library-mcp" \
 WORKDIR /app
 COPY package.json LICENSE ./
 COPY --from=build /app/dist dist
+# Nobody could open a file in the container's temporary folder, so its place is one that cannot be written.
 # Behind a name of its own the names it answers to must be set anew; these are those of a port published to this machine.
 ENV NODE_ENV=production \
     AD_LIBRARY_HOST=0.0.0.0 \
     AD_LIBRARY_PORT=3000 \
-    AD_LIBRARY_ALLOWED_HOSTS=localhost,127.0.0.1
+    AD_LIBRARY_ALLOWED_HOSTS=localhost,127.0.0.1 \
+    TMPDIR=/app
 # What outlives the container: a dataset and exports (AD_LIBRARY_FILES=/data/files), and the file of a local library.
 RUN mkdir /data && chown node:node /data
 VOLUME /data

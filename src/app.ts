@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import { resolve as absolute } from 'node:path';
 import about from '../package.json' with { type: 'json' };
 import type { Call, Connection } from './api/call.ts';
 import type { Caller, Credentials } from './api/client.ts';
@@ -15,6 +16,7 @@ import { type DescribedTool, describedTools } from './mcp/described-tools.ts';
 import { type Catalog, createCatalog } from './mcp/served.ts';
 import type { OwnPictures, Resolve } from './pictures/fetch-picture.ts';
 import type { OpenPictures, PictureOptions, Pictures } from './pictures/pictures.ts';
+import type { ExportTarget } from './state/exports.ts';
 import type { AcceptedKeys } from './state/ports.ts';
 import type { ReplicaState } from './state/store/open-store.ts';
 
@@ -82,6 +84,7 @@ export async function openApp({
   fetch,
   shared,
   countsDays,
+  exportTarget,
 }: AppOptions): Promise<App> {
   const upstream = await (config.demo ? openDemo({ now, log, mediaUrl }) : openService(config, fetch));
   const draining = new AbortController();
@@ -90,7 +93,19 @@ export async function openApp({
   setMaxListeners(0, closing.signal);
   let calls: Promise<OpenCalls> | undefined;
   const opened = () => {
-    calls ??= openCalls({ config, upstream, log, now, elapsed, random, resolve, keys, shared, countsDays });
+    calls ??= openCalls({
+      config,
+      upstream,
+      log,
+      now,
+      elapsed,
+      random,
+      resolve,
+      keys,
+      shared,
+      countsDays,
+      exportTarget,
+    });
     return calls;
   };
   const server = {
@@ -158,6 +173,8 @@ export interface CallsOptions {
   shared?: ReplicaState | undefined;
   /** Whether the folder counts spending by day, for all processes that use it. */
   countsDays?: boolean | undefined;
+  /** Where files are written if the settings name no folder; by default they are in memory. */
+  exportTarget?: ExportTarget | undefined;
 }
 
 /** How long to ask whose key it is, in milliseconds. A paid answer waits this long before it is written to files. */
@@ -166,6 +183,7 @@ const maxWhoamiMs = 5000;
 export async function openCalls(options: CallsOptions): Promise<OpenCalls> {
   const { config, upstream, log, now, elapsed, random, shared } = options;
   const { baseUrl } = upstream;
+  const files = config.files === undefined ? undefined : absolute(config.files);
   const { cacheSeconds, timeoutMs, creditBudget: budget, callsPerKey, callsAtOnce } = config;
   const [
     { httpService, undiciFetch },
@@ -174,6 +192,7 @@ export async function openCalls(options: CallsOptions): Promise<OpenCalls> {
     { learnKeys, openAnswers },
     { ownKeys },
     { openState },
+    { exportsFolder },
     { memoryCreditLedger },
     { openCallContexts },
   ] = await Promise.all([
@@ -183,14 +202,16 @@ export async function openCalls(options: CallsOptions): Promise<OpenCalls> {
     import('./answers/answers.ts'),
     import('./state/keys.ts'),
     import('./state/open.ts'),
+    import('./state/exports.ts'),
     import('./state/drivers/memory.ts'),
     import('./mcp/call-tool.ts'),
   ]);
   const state = openState({
     ttl: cacheSeconds * 1000,
     baseUrl,
-    // Data that the demo makes up are not stored.
-    folder: config.demo ? undefined : config.files,
+    // Data that the demo makes up are not stored. What a person asks to have written is.
+    folder: config.demo ? undefined : files,
+    exportTarget: files === undefined ? options.exportTarget : { folder: exportsFolder(files) },
     apiKey: upstream.key,
     countsDays: options.countsDays,
     shared,

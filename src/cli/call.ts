@@ -16,6 +16,8 @@ interface CallOptions {
   config: Config;
   log: Log;
   stdin: AsyncIterable<Uint8Array>;
+  /** Where files are written without a setting. */
+  folder: string;
   /** Writes to standard output, and resolves when it is there. */
   print(text: string): Promise<void>;
   /** Writes messages to standard error. */
@@ -46,6 +48,7 @@ export async function callOnce({ words, options }: CallJob, call: CallOptions): 
     elapsed,
     random: Math.random,
     countsDays: true,
+    exportTarget: out === undefined ? { folder: call.folder } : undefined,
   });
   const cancel = new AbortController();
   void call.stopRequested.then(() => {

@@ -68,7 +68,8 @@ Tools: ${toolNames.join(', ')}.
 
 The exit code is 0; 1 when the result is an error; 2 for wrong use. With
 AD_LIBRARY_FILES the dataset is kept between calls, and a credit budget is for
-all calls of one day (UTC).`;
+all calls of one day (UTC). Without it, an export or a report is written where
+you started the command.`;
 
 const commands = {
   stdio: {

@@ -1,3 +1,4 @@
+import { homedir, tmpdir } from 'node:os';
 import { elapsed, openApp, toolNames, version } from '../app.ts';
 import { missingSettings, readConfig, SettingsError, unknownVariables } from '../config/read-config.ts';
 import type { Config } from '../config/settings.ts';
@@ -98,7 +99,8 @@ function readForHost(read: () => Config): HostSettings {
 
 async function stdio({ config, problems }: HostSettings): Promise<number> {
   const log = createLog(config.logLevel, say);
-  const app = await openApp({ config, problems, log, now: Date.now, elapsed, random: Math.random });
+  const exportTarget = { home: homeFolder(), temporary: tmpdir() };
+  const app = await openApp({ config, problems, log, now: Date.now, elapsed, random: Math.random, exportTarget });
   const { stdin, stdout } = process;
   const missing = problems.length > 0 ? [] : missingSettings(config);
   if (missing.length > 0)
@@ -107,6 +109,9 @@ async function stdio({ config, problems }: HostSettings): Promise<number> {
     say(
       'ad-library-mcp: serving MCP over stdio. It is meant to be started by a host such as Claude Desktop; see --help.\n',
     );
+  void import('../state/exports.ts')
+    .then(({ removeOldExports }) => removeOldExports(exportTarget.temporary, Date.now()))
+    .catch(() => {});
   const { catalog, credentials } = app;
   const streams = { stdin, stdout, stopRequested: stopRequested(), drainMs: stdioDrain, onEnd: app.drain };
   await serveStdio({
@@ -122,6 +127,15 @@ async function stdio({ config, problems }: HostSettings): Promise<number> {
   process.exit(problems.length > 0 ? 2 : 0);
 }
 
+/** A user without an entry has none. */
+function homeFolder(): string | undefined {
+  try {
+    return homedir();
+  } catch {
+    return undefined;
+  }
+}
+
 async function call(job: CallJob, config: Config): Promise<number> {
   const { callOnce } = await import('./call.ts');
   const { stdin, stdout, stderr } = process;
@@ -130,6 +144,7 @@ async function call(job: CallJob, config: Config): Promise<number> {
     config,
     log: createLog(config.logLevel, say),
     stdin,
+    folder: process.cwd(),
     print: (text) => {
       if (progress !== '') say('\n');
       return new Promise((resolve) => stdout.write(text, () => resolve()));

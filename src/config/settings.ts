@@ -190,9 +190,10 @@ export const settings = named({
   files: {
     only: 'stdio',
     title: 'Folder for files',
-    read: optional(anyText),
+    // Some hosts pass on a default with names that they did not replace.
+    read: (text) => (text?.includes('${') ? undefined : optional(anyText)(text)),
     value: 'folder',
-    help: 'Folder that keeps the dataset between runs and receives exports (not for http; default: in memory)',
+    help: 'Folder that keeps the dataset between runs and receives exports (not for http; default: the dataset stays in memory, and exports go to Downloads/Ad Library or a temporary folder; call writes where it was started)',
   },
   mediaHosts: {
     title: 'Picture hosts',

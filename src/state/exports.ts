@@ -1,10 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { constants, existsSync } from 'node:fs';
-import { open, rename, rm } from 'node:fs/promises';
+import { lstat, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import { basename, extname, join } from 'node:path';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
-import { makeFolder, reasonOf } from './drivers/file.ts';
+import { checkOwnFolder, makeFolder, reasonOf, unless } from './drivers/file.ts';
 import { inMemory } from './drivers/memory.ts';
 import { type LocalShared, roomIn } from './store/retries.ts';
 import { sealedItems } from './store/seal.ts';
@@ -20,6 +20,10 @@ export interface ExportedFile {
   at: number;
   /** The path on this machine, if the file is in a folder. */
   path?: string | undefined;
+  /** How long it stays, as a person reads it. */
+  stays?: string;
+  /** Why the file is in no folder, where it should be in one. */
+  problem?: string | undefined;
   content(): Promise<Uint8Array>;
   /** Removes the file, for a caller that could not write the note beside it. */
   discard?(): Promise<void>;
@@ -33,14 +37,16 @@ interface NewFile {
    */
   besideEnding?: string;
   mimeType: string;
-  /** Writes the file in parts. Each part is taken before the next is made. */
-  write(take: (bytes: Uint8Array) => Promise<void>): Promise<unknown>;
+  /**
+   * Writes the file in parts. Each part is taken before the next is made. Where a folder cannot take the file, it is
+   * written again to the next.
+   * @param maxBytes a larger file must be refused
+   */
+  write(take: (bytes: Uint8Array) => Promise<void>, maxBytes: number): Promise<unknown>;
 }
 
 /** The files that one tenant exported, and that are not too old. */
 export interface Exports {
-  /** A larger file is refused. */
-  maxBytes: number;
   create(file: NewFile): Promise<ExportedFile>;
   /** The files, the newest first. */
   list(): Promise<ExportedFile[]>;
@@ -53,7 +59,7 @@ export interface ExportStore {
 
 const MB = 1024 * 1024;
 /** One file, in a store and in a folder. */
-export const maxExportBytes = 16 * MB;
+const maxExportBytes = 16 * MB;
 const maxFolderBytes = 1024 * MB;
 /** How long a file can be read, in milliseconds: an hour. */
 export const exportTtl = 3_600_000;
@@ -62,34 +68,127 @@ const maxOfOneName = 10_000;
 
 export const exportsFolder = (files: string): string => join(files, 'exports');
 
+/** Where a person finds files: in a folder that was chosen, or where people look for them. */
+export type ExportTarget = { folder: string } | { home: string | undefined; temporary: string };
+
+interface ExportFolder {
+  path: string;
+  /** How long its files stay, as a person reads it. */
+  stays: string;
+  /** Makes the folder, if it is safe to write there. Returns the most bytes of one file. */
+  open(): Promise<number>;
+}
+
+function foldersOf(target: ExportTarget): ExportFolder[] {
+  if ('folder' in target) return [lastingFolder(target.folder, () => makeFolder(target.folder))];
+  const downloads = target.home === undefined ? [] : [downloadsFolder(join(target.home, 'Downloads'))];
+  return [...downloads, temporaryFolder(target.temporary)];
+}
+
+const lastingFolder = (path: string, make: () => Promise<unknown>): ExportFolder => ({
+  path,
+  stays: 'until somebody deletes it',
+  open: async () => {
+    await make();
+    return maxFolderBytes;
+  },
+});
+
+/** Nothing above the folder is made: a home without downloads is of no person. */
+const downloadsFolder = (downloads: string): ExportFolder => {
+  const path = join(downloads, 'Ad Library');
+  return lastingFolder(path, () => makeOne(path));
+};
+
+/** Anybody may write beside it, so what was planted there under its name is refused. */
+function temporaryFolder(temporary: string): ExportFolder {
+  const path = ownTemporary(temporary);
+  return {
+    path,
+    stays: `for ${temporaryDays} days`,
+    open: async () => {
+      await makeOne(path);
+      await checkOwnFolder(path);
+      const bytes = (await filesIn(path)).reduce((sum, { size }) => sum + size, 0);
+      if (bytes + maxExportBytes > maxFolderBytes) throw new Error('it holds 1 GB');
+      return maxFolderBytes - bytes;
+    },
+  };
+}
+
+const temporaryDays = 7;
+const ownTemporary = (temporary: string) => join(temporary, `ad-library-${process.getuid?.() ?? 0}`);
+
+const makeOne = (path: string) => mkdir(path, { mode: 0o700 }).catch(unless('EEXIST'));
+
+/** Another process may remove old ones at the same time. */
+async function filesIn(folder: string) {
+  const paths = (await readdir(folder)).map((name) => join(folder, name));
+  const found = await Promise.all(
+    paths.map(async (path) => ({ path, stats: await lstat(path).catch(unless('ENOENT')) })),
+  );
+  return found.flatMap(({ path, stats }) =>
+    stats?.isFile() ? [{ path, size: stats.size, changedAt: stats.mtimeMs }] : [],
+  );
+}
+
+/** Removes what lies in the temporary folder for too long. */
+export async function removeOldExports(temporary: string, now: number): Promise<void> {
+  const folder = ownTemporary(temporary);
+  await checkOwnFolder(folder);
+  for (const { path, changedAt } of await filesIn(folder))
+    if (changedAt < now - temporaryDays * 86_400_000) await rm(path, { force: true });
+}
+
 /**
- * The files in a person's folder, which only its owner can read. No file is overwritten, and only a file that failed is
- * removed. The last ones can be read as resources.
+ * Files in folders of a person, which only their owner can read. No file is overwritten, and only a file that failed is
+ * removed. The last ones can be read as resources. What no folder takes is in memory, unless the folder was chosen.
  */
-export function folderExports(folder: string, now: () => number): ExportStore {
+export function folderExports(target: ExportTarget, now: () => number): ExportStore {
+  const folders = foldersOf(target);
+  const memory = memoryExports(now).of('own');
   let files: ExportedFile[] = [];
   let count = 0;
   const list = async () => files.filter(({ at }) => Math.abs(now() - at) < exportTtl);
   const exports: Exports = {
-    maxBytes: maxFolderBytes,
-    create: async ({ mimeType, ...newFile }) => {
-      const { path, bytes } = await writeNew(folder, newFile).catch((error) => {
-        throw cannotWrite(folder, error);
-      });
+    create: async (newFile) => {
+      const written = await writeToFirst(folders, newFile);
+      if ('problem' in written && 'folder' in target) throw invalidRequest(`${written.problem}. Tell the user.`);
+      if ('problem' in written) return { ...(await memory.create(newFile)), ...written };
+      const { path, bytes, stays } = written;
+      const { mimeType } = newFile;
       const [at, name] = [now(), basename(path)];
       const discard = async () => {
         files = files.filter((other) => other !== file);
         await rm(path, { force: true });
       };
       const uri = uriOf(`${at.toString(36)}-${++count}`, name);
-      const file = { uri, name, mimeType, bytes, at, path, content: () => readWritten(path, bytes), discard };
+      const file = { uri, name, mimeType, bytes, at, path, stays, content: () => readWritten(path, bytes), discard };
       files = [file, ...(await list())].slice(0, maxExports);
       return file;
     },
-    list,
-    find: async (uri) => (await list()).find((file) => file.uri === uri),
+    list: async () => [...(await list()), ...(await memory.list())],
+    find: async (uri) => (await list()).find((file) => file.uri === uri) ?? memory.find(uri),
   };
   return { of: () => exports };
+}
+
+/** Writes to the first folder that takes the file. */
+async function writeToFirst(folders: readonly ExportFolder[], newFile: NewFile) {
+  let problem = '';
+  for (const { path: folder, stays, open } of folders) {
+    let isOpen = false;
+    try {
+      const maxBytes = await open();
+      isOpen = true;
+      return { stays, ...(await writeNew(folder, newFile, maxBytes)) };
+    } catch (error) {
+      // An error that is not of the file system does not concern this folder.
+      if (isOpen && (error as NodeJS.ErrnoException).syscall === undefined) throw error;
+      problem = `No file can be written in ${folder}: ${reasonOf(error)}`;
+    }
+  }
+  return { problem };
 }
 
 const uriOf = (id: string, name: string) => `ad-library://exports/${id}/${encodeURIComponent(name)}`;
@@ -97,11 +196,10 @@ const uriOf = (id: string, name: string) => `ad-library://exports/${id}/${encode
 type Named = Pick<NewFile, 'name' | 'besideEnding'>;
 
 /** A file gets its name only when all of it is written. */
-async function writeNew(folder: string, { write, ...named }: Named & Pick<NewFile, 'write'>) {
-  await makeFolder(folder);
+async function writeNew(folder: string, { write, ...named }: NewFile, maxBytes: number) {
   const part = join(folder, `${named.name}.${randomUUID()}.part`);
   try {
-    const bytes = await writePart(part, write);
+    const bytes = await writePart(part, (take) => write(take, maxBytes));
     const path = await newName(folder, named);
     await rename(part, path).catch(async (error) => {
       await rm(path, { force: true });
@@ -114,7 +212,7 @@ async function writeNew(folder: string, { write, ...named }: Named & Pick<NewFil
   }
 }
 
-async function writePart(part: string, write: NewFile['write']): Promise<number> {
+async function writePart(part: string, write: (take: Parameters<NewFile['write']>[0]) => Promise<unknown>) {
   const handle = await open(part, 'wx', 0o600);
   let bytes = 0;
   try {
@@ -161,12 +259,6 @@ async function readWritten(path: string, bytes: number): Promise<Uint8Array> {
   throw new AdLibraryError({ kind: 'not_found', problem, sent: false });
 }
 
-/** An error that is not of the file system does not concern this folder. */
-function cannotWrite(folder: string, error: NodeJS.ErrnoException): Error {
-  if (error.syscall === undefined) return error;
-  return invalidRequest(`No file can be written in ${folder}: ${reasonOf(error)}. Tell the user.`);
-}
-
 /** Bytes of the files of one tenant, and of all tenants where they are in memory. */
 const maxBytesEach = 64 * MB;
 /** The files of one tenant that are listed. */
@@ -183,7 +275,11 @@ interface WrittenFile extends Pick<ExportedFile, 'uri' | 'name' | 'mimeType' | '
 export function memoryExports(now: () => number): ExportStore {
   let count = 0;
   const source = inMemory(now, { maxBytes: maxBytesEach });
-  return exportsOver(source, now, { maxBytes: maxBytesEach / 2, newId: () => String(++count) });
+  return exportsOver(source, now, {
+    maxBytes: maxBytesEach / 2,
+    newId: () => String(++count),
+    stays: 'while this server runs',
+  });
 }
 
 const randomId = () => randomBytes(9).toString('base64url');
@@ -192,7 +288,7 @@ const randomId = () => randomBytes(9).toString('base64url');
 export function exportsOver(
   source: LocalShared,
   clock: () => number,
-  { maxBytes = maxBytesEach, newId = randomId } = {},
+  { maxBytes = maxBytesEach, newId = randomId, stays }: { maxBytes?: number; newId?(): string; stays?: string } = {},
 ): ExportStore {
   const { store, documents, keyOf } = source;
   const gone = () =>
@@ -204,6 +300,7 @@ export function exportsOver(
       const partOf = (id: string, part: number) => `${id}:${part}`;
       const fileOf = ({ id, parts, ends: _, ...about }: WrittenFile): ExportedFile => ({
         ...about,
+        ...(stays && { stays }),
         content: async () => {
           const content: Buffer[] = [];
           for (let part = 0; part < parts; part++) {
@@ -219,7 +316,6 @@ export function exportsOver(
         return doc.filter(({ ends }) => ends > now);
       };
       return {
-        maxBytes: maxExportBytes,
         create: async ({ name: fileName, mimeType, write }) => {
           const at = clock();
           const id = `${at.toString(36)}-${newId()}`;
@@ -231,7 +327,7 @@ export function exportsOver(
               await items.put(partId, body, roomIn(store, { ttlMs: exportTtl, maxBytes }));
             }
             bytes += some.length;
-          });
+          }, maxExportBytes);
           const uri = uriOf(id, fileName);
           const about = { id, uri, name: fileName, mimeType, bytes, at, parts };
           return documents.update<WrittenFile[], ExportedFile>(list, (doc = [], now) => {

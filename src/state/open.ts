@@ -1,7 +1,6 @@
-import { resolve } from 'node:path';
 import type { DatasetCaller, Datasets } from './dataset.ts';
 import { memoryState, memoryTurns } from './drivers/memory.ts';
-import { type ExportStore, exportsFolder, folderExports, memoryExports } from './exports.ts';
+import { type ExportStore, type ExportTarget, folderExports, memoryExports } from './exports.ts';
 import { folderState } from './folder.ts';
 import { MemoryDatasets } from './memory-datasets.ts';
 import type { State } from './ports.ts';
@@ -20,8 +19,10 @@ export interface OpenStateOptions {
   ttl: number;
   /** The service whose answers are cached; undefined if there is none. */
   baseUrl: string | undefined;
-  /** The folder for the datasets and exports of one person; undefined for memory. */
+  /** The folder for the datasets of one person; undefined for memory. */
   folder: string | undefined;
+  /** Where files are written; undefined for memory. */
+  exportTarget: ExportTarget | undefined;
   /** The key whose answers the folder keeps. */
   apiKey?: string | undefined;
   /** Whether the folder counts spending by day, for all processes that use it. */
@@ -48,11 +49,9 @@ export function openState(options: OpenStateOptions): OpenState {
       turns: shared.turns(),
     };
   const state = memoryState({ ttl, ...clocks });
-  if (options.folder === undefined)
-    return { ...state, datasets: new MemoryDatasets(), exports: memoryExports(now), turns: memoryTurns() };
-  const folder = resolve(options.folder);
-  const exports = folderExports(exportsFolder(folder), now);
-  if (baseUrl === undefined || apiKey === undefined)
+  const { folder, exportTarget } = options;
+  const exports = exportTarget === undefined ? memoryExports(now) : folderExports(exportTarget, now);
+  if (folder === undefined || baseUrl === undefined || apiKey === undefined)
     return { ...state, datasets: new MemoryDatasets(), exports, turns: memoryTurns() };
   const { dailyLedger, ...inFolder } = folderState({ ...options, folder, baseUrl, apiKey });
   return { ...inFolder, exports, ledger: options.countsDays ? dailyLedger() : state.ledger };

@@ -30,7 +30,7 @@ export const exportAds = defineListTool({
   name: 'export_ads',
   title: 'Export gathered ads',
   description:
-    'Write gathered ads, or the rows of any SELECT, to a spreadsheet or file (CSV, JSON Lines, Excel, Parquet) with a note on how they were gathered: resources that the host can read for an hour, or files where AD_LIBRARY_FILES names a folder.',
+    'Write gathered ads, or the rows of any SELECT, to a spreadsheet or file (CSV, JSON Lines, Excel, Parquet) with a note on how they were gathered. The result says where it is and how long.',
   guide: 'export_ads writes files for the user.',
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
   example: () => ({ name: 'ads' }),
@@ -42,7 +42,7 @@ export const exportAds = defineListTool({
   }),
   output: z.looseObject({
     uri: z.string().describe('the file as a resource, for an hour'),
-    file: z.string().optional().describe('its path, where AD_LIBRARY_FILES names a folder'),
+    file: z.string().optional().describe('its path, where a person can open it'),
     rows: z.number(),
     bytes: z.number(),
     methods: z.string().describe('the note beside it, as a resource: how the ads were gathered'),
@@ -58,9 +58,9 @@ export const exportAds = defineListTool({
       name: `${name}.${format}`,
       besideEnding: noteEnding,
       mimeType: mimeTypes[format],
-      write: async (take) => {
+      write: async (take, maxBytes) => {
         const run: RunStatement = (read) => context.sql().export(contents, { sql, signal }, read);
-        counts = await writeExport(run, { format, write: take, maxBytes: exports.maxBytes });
+        counts = await writeExport(run, { format, write: take, maxBytes });
       },
     });
     const { rows, cut, ids } = counts;

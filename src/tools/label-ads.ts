@@ -18,7 +18,7 @@ export const labelAds = defineTool({
   name: 'label_ads',
   title: 'Label gathered ads',
   description:
-    'Classify ads: keep notes on them (hook, offer …), never sent to the service. The same label again replaces its value.',
+    'Classify ads: keep notes on them (hook, offer …), never sent to the service. The same label again replaces its value. In memory they end with the server; AD_LIBRARY_FILES or a shared state keeps them.',
   guide: 'label_ads keeps what you see in them, so that it can be counted.',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   example: ({ adIds }) => ({

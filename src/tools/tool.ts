@@ -140,11 +140,15 @@ export const linkTo = ({ uri, name, mimeType, bytes }: ExportedFile): ResourceLi
   size: bytes,
 });
 
-/** Links to a written file and to the note beside it. */
-export function locationText({ uri, path }: ExportedFile, beside?: ExportedFile): string {
+/** Where a written file is, with the note beside it, and for how long. */
+export function locationText({ uri, path, stays, problem }: ExportedFile, beside?: ExportedFile): string {
   const readable = `can be read for an hour as ${uri}`;
-  if (path === undefined) return `It ${readable}`;
-  return `It is in ${quote(path)}${beside ? `, with ${word(beside.name)} beside it` : ''}, and ${readable}`;
+  if (path === undefined) {
+    const how = problem ? `. ${problem}. To get a file, set AD_LIBRARY_FILES to a folder` : '';
+    return `It ${readable}${stays ? `, ${stays}` : ''}${how}`;
+  }
+  const note = beside?.path === undefined ? '' : `, with ${word(beside.name)} beside it`;
+  return `It is in ${quote(path)}${note}, ${stays}, and ${readable}`;
 }
 
 export type Tool = ItemTool | ListTool;

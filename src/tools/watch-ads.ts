@@ -19,7 +19,7 @@ export const watchAds = defineTool({
   name: 'watch_ads',
   title: 'Watch ads',
   description:
-    'Monitor a competitor or track a topic: store a question under a name, so that check_watches can say what is new. Nothing is sent. The same name replaces it.',
+    'Monitor a competitor or track a topic: store a question under a name, so that check_watches can say what is new. Nothing is sent. The same name replaces it. In memory it ends with the server; AD_LIBRARY_FILES or a shared state keeps it.',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   example: () => ({
     name: 'Videos in Germany',

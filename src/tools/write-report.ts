@@ -31,7 +31,7 @@ export const writeReport = defineListTool({
   name: 'write_report',
   title: 'Write a report',
   description:
-    'Write a report to share: one HTML file with your text, tables and charts of SELECTs, ads as cards, and how the ads were gathered.',
+    'Write a report to share: one HTML file with your text, tables and charts of SELECTs, ads as cards, and how the ads were gathered. The result says where it is and how long.',
   guide: 'write_report writes a report for others.',
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
   example: ({ adIds }) => ({
@@ -54,7 +54,7 @@ export const writeReport = defineListTool({
   }),
   output: z.looseObject({
     uri: z.string().describe('the file as a resource, for an hour'),
-    file: z.string().optional().describe('its path, where AD_LIBRARY_FILES names a folder'),
+    file: z.string().optional().describe('its path, where a person can open it'),
     bytes: z.number(),
     sections: z.array(
       z

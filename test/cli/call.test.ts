@@ -32,6 +32,7 @@ async function call(words: string[], env: Environment = {}) {
       config,
       log: createLog('silent', say),
       stdin: Readable.from([]),
+      folder,
       print: async (text) => {
         printed.stdout += text;
       },
@@ -145,6 +146,9 @@ describe('a call from a shell', () => {
     const kept = ['--files', newPath(), '--base-url', 'http://127.0.0.1:1'];
     expect((await demo(...exporting, '--force', ...kept)).code).toBe(0);
     expect(readFileSync(csv, 'utf8')).toContain('1,2');
+    const started = await demo('export_ads', JSON.stringify({ sql, name: 'beside me' }));
+    expect([started.code, started.stderr]).toEqual([0, '']);
+    expect(readFileSync(join(folder, 'beside me.csv'), 'utf8')).toContain('1,2');
     const chart = JSON.stringify({ sql: "SELECT 'a' AS name, 2 AS number", chart: 'bar' });
     expect((await demo('query_ads', chart, '--out', png)).code).toBe(0);
     expect(readFileSync(png).subarray(0, 3).toString('hex')).toMatch(/^(89504e|ffd8ff)$/);

@@ -70,7 +70,7 @@ test('empties the dataset of a server that is running, which goes on', async () 
 
 test('leaves exported files, and says where they are', async () => {
   const folder = newFolder();
-  const exports = folderExports(exportsFolder(folder), Date.now).of('a');
+  const exports = folderExports({ folder: exportsFolder(folder) }, Date.now).of('a');
   for (const name of ['ads.csv', 'ads-methods.md'])
     await exports.create({ name, mimeType: 'text/csv', write: (take) => take(Buffer.from('mine')) });
   const { code, printed } = await clear(folder);

@@ -258,6 +258,11 @@ const slips = [
   (name: string, at: number) => name.slice(0, at) + name.charAt(at + 1) + name.charAt(at) + name.slice(at + 2),
 ];
 
+test('a folder with a name in it that the host did not replace is none', () => {
+  for (const text of ['${DOCUMENTS}/Ad Library', '/home/x/${user_config.files}'])
+    expect(readConfig({ AD_LIBRARY_FILES: text }).files).toBeUndefined();
+});
+
 test('a variable with one slip in it is taken for the setting that was meant', () => {
   const variables = Object.values(settings).map(({ variable }) => variable);
   const prefix = 'AD_LIBRARY_';

@@ -52,7 +52,7 @@ describe('exported files', () => {
 
   const folder = temporaryFolder();
   test('are the last fifty of a folder, whichever of them were read', async () => {
-    const exports = folderExports(folder, () => 1).of('a');
+    const exports = folderExports({ folder }, () => 1).of('a');
     const written: string[] = [];
     for (let at = 0; at < 52; at++) {
       written.unshift((await exportFile(exports, 'x.csv')).uri);

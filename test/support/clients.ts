@@ -3,7 +3,7 @@ import { StdioClientTransport as ModernStdio } from '@modelcontextprotocol/clien
 import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as LegacyStdio } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport as LegacyHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { command, compiledOnce } from './process.ts';
+import { command, compiledOnce, noPlace } from './process.ts';
 import { type Result, readResult } from './server.ts';
 
 /** What the suites ask of a client, whichever SDK line it is of. */
@@ -71,7 +71,7 @@ export function connectCommand(
   kind: ClientKind,
   started: { command: string; args: string[]; env?: Record<string, string>; cwd?: string },
 ): Promise<TestClient> {
-  const env = { PATH: process.env.PATH ?? '', NODE_OPTIONS: compiledOnce.join(), ...started.env };
+  const env = { PATH: process.env.PATH ?? '', ...noPlace, NODE_OPTIONS: compiledOnce.join(), ...started.env };
   const parameters = { ...started, env, stderr: 'pipe' as const };
   return connected(kind, { legacy: () => new LegacyStdio(parameters), modern: () => new ModernStdio(parameters) });
 }

@@ -14,6 +14,9 @@ export const compiledOnce = process.env.VITEST
 /** The built command, as people run it: `node dist/main.js …`, with nothing of this process's settings. */
 export const command = (args: string[] = []) => ({ command: process.execPath, args: [...compiledOnce, main, ...args] });
 
+/** Without a place for files, exports of tests stay out of the home folder of the person who runs them. */
+export const noPlace = { HOME: '/nowhere', TMPDIR: '/nowhere' };
+
 export interface Ran {
   code: number | null;
   stdout: string;
@@ -39,7 +42,7 @@ export function start(args: string[] = [], env: Record<string, string> = {}, wit
   const { command: node, args: all } = command(args);
   const [file = '', ...words] = [...within, node, endsWithParent, ...all];
   const child = spawn(file, words, {
-    env: { PATH: process.env.PATH ?? '', ...env },
+    env: { PATH: process.env.PATH ?? '', ...noPlace, ...env },
     stdio: ['pipe', 'pipe', 'pipe', 'ipc'],
   });
   let stdout = '';

@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process';
 import {
-  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -76,12 +75,12 @@ describe('without a folder', () => {
     expect((await server.call('export_ads', { name: '' })).isError).toBe(false);
   });
 
-  test('of the demo there is no file, whatever folder is set', async ({ start }) => {
+  test('of the demo there is a file where a folder is set, but no dataset', async ({ start }) => {
     const files = join(root, 'demo');
     const server = await start({ files, demo: true });
     await server.call('search_ads', { limit: 1 });
-    expect((await server.call('export_ads', {})).data).not.toHaveProperty('file');
-    expect(existsSync(join(files, 'exports'))).toBe(false);
+    expect((await server.call('export_ads', { name: 'tea' })).data.file).toBe(join(files, 'exports', 'tea.csv'));
+    expect(readdirSync(files)).toEqual(['exports']);
   });
 });
 

@@ -377,6 +377,11 @@ async function closing<Result>(file: FileHandle, work: () => Promise<Result>): P
 /** A folder for its owner alone. */
 async function ownFolder(path: string): Promise<void> {
   await makeFolder(path);
+  await checkOwnFolder(path);
+}
+
+/** Rejects a link, and a folder of somebody else. Closes the folder for all others. */
+export async function checkOwnFolder(path: string): Promise<void> {
   const found = await lstat(path);
   if (!found.isDirectory()) throw new Error(`${path} is not a folder`);
   if (process.getuid && found.uid !== process.getuid()) throw new Error(`${path} belongs to another user`);
