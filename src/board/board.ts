@@ -63,9 +63,10 @@ const boardAds = defineListTool({
   }),
   output: z.looseObject({}),
   async run({ gathering: id, ids = [], detail = 'brief', page }, context) {
+    // Only for keys that the service accepts.
+    const dataset = await context.dataset();
     if (!(await isOfPage(page))) return notForModels;
     const { now, offers, adRows, tenantId } = context;
-    const dataset = await context.dataset();
     const contents = await dataset.contents();
     const isNew = newInWatches(watchesIn(await dataset.own.read('watch')), contents);
     const known = await adRows.knownAds(tenantId, contents);
@@ -239,8 +240,9 @@ const boardPictures = defineListTool({
   }),
   output: z.looseObject({}),
   async run({ ids, page }, { now, signal, deadline, clock, ...context }) {
+    const dataset = await context.dataset();
     if (!(await isOfPage(page))) return notForModels;
-    const [dataset, pictures] = [await context.dataset(), await context.pictures()];
+    const pictures = await context.pictures();
     // One slow picture must not take all others of the call with it.
     const ms = (deadline - clock()) / 2;
     const all = await withDeadline({ signals: [signal], ms }, (timeUp) =>
