@@ -2,8 +2,8 @@ import * as z from 'zod';
 import { dayOf } from '../present/dates.ts';
 import type { DataOf } from '../present/fields.ts';
 import { count } from '../present/lists.ts';
-import { quote, sanitizeLine } from '../present/safe-text.ts';
-import { truncate, untrustedId } from '../present/tokens.ts';
+import { quote } from '../present/safe-text.ts';
+import { lineWithin, untrustedId } from '../present/tokens.ts';
 import { type DatasetContents, idKey } from '../state/dataset.ts';
 import type { KnownAd } from './ad-rows.ts';
 import { countOutside, newestGatherings, questionJson, type WholeGathering, wholeOf } from './gatherings.ts';
@@ -93,7 +93,7 @@ function viewPartial(gathering: WholeGathering): PartialView {
   const { id, found, foundInParts, adIds, missing, gatheredAt } = gathering;
   return {
     gathering: id,
-    about: truncate(sanitizeLine(questionJson(gathering)), aboutTokens),
+    about: lineWithin(questionJson(gathering), aboutTokens),
     found,
     ...(foundInParts && { foundInParts }),
     read: adIds.size,
@@ -148,7 +148,7 @@ function advertisersIn(
 
 const viewUncovered = ({ pageId, pageName, ads, outside }: Advertiser): UncoveredView => ({
   ...(pageId !== null && { pageId: untrustedId(pageId) }),
-  ...(pageName !== null && { pageName: truncate(sanitizeLine(pageName), nameTokens) }),
+  ...(pageName !== null && { pageName: lineWithin(pageName, nameTokens) }),
   ads,
   outside,
 });

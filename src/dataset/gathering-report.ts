@@ -3,8 +3,8 @@ import { priceText } from '../credits/credit-text.ts';
 import { seenDays, seenText } from '../present/dates.ts';
 import type { DataOf } from '../present/fields.ts';
 import { count } from '../present/lists.ts';
-import { constant, quote, sanitizeLine, word } from '../present/safe-text.ts';
-import { estimateTokens, truncate } from '../present/tokens.ts';
+import { constant, quote, word } from '../present/safe-text.ts';
+import { estimateTokens, lineWithin, untrustedId } from '../present/tokens.ts';
 import { type DatasetContents, type Gathering, idKey } from '../state/dataset.ts';
 import type { AdRowReader } from './ad-rows.ts';
 import { type Stop, stopReasons } from './gather.ts';
@@ -83,7 +83,7 @@ export async function resultOf(gathering: Gathering, options: ResultOptions) {
     read: ids.size,
     added: read.filter(({ id }) => !earlier.has(idKey(id))).length,
     updated: read.filter(({ id, sinceOrder }) => sinceOrder !== (earlier.get(idKey(id)) ?? sinceOrder)).length,
-    gone: changes?.gone.slice(0, maxGone).map(cleanId) ?? null,
+    gone: changes?.gone.slice(0, maxGone).map(untrustedId) ?? null,
     complete,
     gatheredAt: isoDate(gathering.gatheredAt),
     ...(missing > 0 && { missing }),
@@ -113,8 +113,6 @@ async function gatheredRows(
     }
   return { ads, countries: places };
 }
-
-export const cleanId = (id: string) => truncate(sanitizeLine(id.slice(0, 200)), 60);
 
 const isoDate = (at: number) => new Date(at).toISOString();
 
@@ -172,7 +170,7 @@ const maxIdsInText = 12;
 
 function idsLine(label: string, ids: readonly string[] = []): string | undefined {
   if (ids.length === 0) return;
-  const shown = ids.slice(0, maxIdsInText).map((id) => word(cleanId(id)));
+  const shown = ids.slice(0, maxIdsInText).map((id) => word(untrustedId(id)));
   const rest = ids.length - shown.length;
   return `${label}: ${shown.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
 }
@@ -294,7 +292,7 @@ function counted(
     const others = sorted.slice(shown.length);
     const parts = [
       // Values are cut only now, because two values that differ behind the cut are different.
-      ...shown.map(([value, ads]) => `${show(shortened(value))} ${ads}`),
+      ...shown.map(([value, ads]) => `${show(lineWithin(value, valueTokens))} ${ads}`),
       ...(others.length > 0 ? [`${count(others.length, 'other')} ${sumOf(others)}`] : []),
       ...(none > 0 ? [`none ${none}`] : []),
     ];
@@ -306,11 +304,6 @@ const sumOf = (counts: readonly [value: string, ads: number][]): number =>
   counts.reduce((sum, [, ads]) => sum + ads, 0);
 
 const valueTokens = 24;
-/** The rest is not even read. */
-const maxChars = 400;
-
-const shortened = (value: string): string =>
-  truncate(sanitizeLine(value.slice(0, maxChars)), valueTokens, Math.max(0, value.length - maxChars));
 
 function daysText(values: readonly (number | null)[]): string {
   const known = values.filter((value) => value !== null).sort((left, right) => left - right);

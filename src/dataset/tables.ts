@@ -105,8 +105,14 @@ export const textCell = (value: unknown): string | null =>
 /** No copy is this long. A row larger than SQL reads at once would make every statement fail that meets it. */
 const maxText = 50_000;
 
-export const bounded = (text: string): string =>
-  text.length <= maxText ? text : `${text.slice(0, maxText)}… (+${text.length - maxText} chars)`;
+export const bounded = (text: string): string => clip(text, maxText);
+
+/** The first characters, none of them cut in two, and how many are missing, with those `beyond` that were not read. */
+export function clip(text: string, max: number, beyond = 0): string {
+  if (text.length <= max && beyond === 0) return text;
+  const kept = text.slice(0, max).replace(/[\ud800-\udbff]$/, '');
+  return `${kept}… (+${text.length - kept.length + beyond} chars)`;
+}
 
 /**
  * An object as it came; null where it is far larger than any that a service sends, because half of an object is

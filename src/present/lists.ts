@@ -1,5 +1,5 @@
-import { joined, quote, sanitizeLine } from './safe-text.ts';
-import { truncate } from './tokens.ts';
+import { joined, quote } from './safe-text.ts';
+import { lineWithin } from './tokens.ts';
 import type { Fields } from './view.ts';
 
 /** The frame of a list: what stands before and after its items. */
@@ -86,8 +86,6 @@ const plainAddress = /^https?:\/\/[\w.:/-]{1,100}$/;
 
 const maxNotes = 5;
 const noteTokens = 120;
-/** The most characters that are read of a note. */
-const maxNote = 2000;
 
 /**
  * What a service says about its list in `notes`, as the local library does. Third-party text, made safe and bounded. A
@@ -99,7 +97,7 @@ export function serviceNotes(raw: unknown): { notes?: string[] } {
   const read = notes
     .slice(0, maxNotes)
     .filter((note) => typeof note === 'string')
-    .map((note) => truncate(sanitizeLine(note.slice(0, maxNote)), noteTokens, Math.max(0, note.length - maxNote)))
+    .map((note) => lineWithin(note, noteTokens))
     .filter((note) => note !== '');
   return read.length > 0 ? { notes: read } : {};
 }

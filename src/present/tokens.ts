@@ -1,4 +1,4 @@
-import { quote, sanitize, sanitizeLine, word } from './safe-text.ts';
+import { quote, sanitizeLine, word } from './safe-text.ts';
 import tables from './token-tables.json' with { type: 'json' };
 
 /**
@@ -170,17 +170,20 @@ export function clampLines(text: string, budget: number): string {
 
 const noteTokens = 16;
 
-/** A service text for a message of this server: made safe, bounded, and quoted, so that it cannot pose as our words. */
-export const untrustedText = (text: string, tokens: number): string =>
-  quote(truncate(sanitize(text.slice(0, maxText)), tokens, Math.max(0, text.length - maxText)));
+/** The most characters of a token by our estimate: a text beyond that is not read. */
+export const charsPerToken = 8;
 
-/** The most characters that are read of a text. */
-const maxText = 20_000;
-const maxId = 200;
+/** A service text as one line of data, made safe and bounded. */
+export function lineWithin(text: string, tokens: number): string {
+  const read = charsPerToken * (tokens + charsPerToken);
+  return truncate(sanitizeLine(text.slice(0, read)), tokens, Math.max(0, text.length - read));
+}
+
+/** The same for a message of this server: quoted, so that it cannot pose as our words. */
+export const untrustedText = (text: string, tokens: number): string => quote(lineWithin(text, tokens));
 
 /** A service id or code as data. */
-export const untrustedId = (text: string): string =>
-  truncate(sanitizeLine(text.slice(0, maxId)), 60, Math.max(0, text.length - maxId));
+export const untrustedId = (text: string): string => lineWithin(text, 60);
 
 /** The same for a message of this server. */
 export const untrustedWord = (text: string): string => word(untrustedId(text));

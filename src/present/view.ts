@@ -1,6 +1,6 @@
 import type { SentField } from './fields.ts';
 import { sanitize } from './safe-text.ts';
-import { fitsWithin, truncate } from './tokens.ts';
+import { charsPerToken, fitsWithin, truncate } from './tokens.ts';
 
 /** The most tokens of an id: twice a UUID. */
 export const idTokens = 48;
@@ -44,8 +44,6 @@ export const isVisible = (value: unknown): boolean =>
 /** The output schemas promise clients that an id is always present and always text. */
 export const idOf = (value: unknown): string => textOf(isNumber(value) ? String(value) : value, idTokens) ?? '';
 
-/** The most characters of a token by our estimate: a text beyond that is not read. */
-const charsPerToken = 8;
 const maxWords = 12;
 const wordTokens = 12;
 

@@ -1,14 +1,7 @@
 import * as z from 'zod';
 import type { AdLibraryError } from '../api/errors.ts';
 import { type Gathered, gatherInTurn, isAbandoned, type Stop, stopOf } from '../dataset/gather.ts';
-import {
-  beginsAnew,
-  changedLines,
-  cleanId,
-  type EstimateView,
-  estimateText,
-  minute,
-} from '../dataset/gathering-report.ts';
+import { beginsAnew, changedLines, type EstimateView, estimateText, minute } from '../dataset/gathering-report.ts';
 import { type GatheringQuestion, gatheringsOf, openGathering, questionKey, wholeOf } from '../dataset/gatherings.ts';
 import { isoTime } from '../dataset/tables.ts';
 import {
@@ -23,7 +16,7 @@ import {
 import type { DataOf } from '../present/fields.ts';
 import { count } from '../present/lists.ts';
 import { quote } from '../present/safe-text.ts';
-import { clampLines, estimateTokens, fit } from '../present/tokens.ts';
+import { clampLines, estimateTokens, fit, untrustedId } from '../present/tokens.ts';
 import { type DatasetContents, type Gathering, idKey } from '../state/dataset.ts';
 import { objectOf } from '../state/item-versions.ts';
 import { fresh } from './arguments.ts';
@@ -272,7 +265,7 @@ function viewCheck(one: Checked, max: number, context: ToolContext) {
     gone: complete ? changes?.gone : undefined,
   };
   const more = Object.entries(ids).flatMap(([list, all = []]) => (all.length > max ? [[list, all.length - max]] : []));
-  const listed = (all: readonly string[] | undefined) => all?.slice(0, max).map(cleanId) ?? null;
+  const listed = (all: readonly string[] | undefined) => all?.slice(0, max).map(untrustedId) ?? null;
   const { next: _, problem, ...stopped } = stopData(stop, context);
   const found = gathering && gathered ? wholeOf(gathering, gathered.contents).found : null;
   const read = check?.ads ?? 0;

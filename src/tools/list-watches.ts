@@ -9,8 +9,8 @@ import { type Watch, watchesIn } from '../dataset/watches.ts';
 import type { DataOf } from '../present/fields.ts';
 import { dataPerText } from '../present/full-view.ts';
 import { count } from '../present/lists.ts';
-import { quote, sanitizeLine } from '../present/safe-text.ts';
-import { estimateTokens, truncate } from '../present/tokens.ts';
+import { quote } from '../present/safe-text.ts';
+import { estimateTokens, untrustedText } from '../present/tokens.ts';
 import { noArguments } from './arguments.ts';
 import { defineTool, readOnly } from './tool.ts';
 
@@ -66,7 +66,7 @@ export function namedWatches(watches: readonly Watch[], names: readonly string[]
     const hint = isNear(name, nearest)
       ? `Did you mean ${quote(nearest)}?`
       : `Watches: ${[...byName.keys()].slice(0, 20).map(quote).join(', ') || 'none'}.`;
-    throw invalidRequest(`There is no watch ${quote(truncate(name.slice(0, 200), 30))}. ${hint}`);
+    throw invalidRequest(`There is no watch ${untrustedText(name, 30)}. ${hint}`);
   });
 }
 
@@ -96,7 +96,7 @@ export function watchText(watch: WatchView): string {
   const parts = split ? `; split: ${JSON.stringify(split)}` : '';
   const asks = shortened
     ? 'its filters are too long to be shown here'
-    : quote(truncate(sanitizeLine(questionText({ filters, collectionId, parts: [] }) + parts), 60));
+    : untrustedText(questionText({ filters, collectionId, parts: [] }) + parts, 60);
   const room = maxAds === undefined ? '' : ` and ${count(maxAds, 'ad')}`;
   const last =
     checkedAt === null

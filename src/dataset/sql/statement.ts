@@ -1,6 +1,6 @@
 import { type AdLibraryError, invalidRequest } from '../../api/errors.ts';
 import { quote, sanitize, sanitizeLine } from '../../present/safe-text.ts';
-import { type Cell, columnsOf, tableNames } from '../tables.ts';
+import { type Cell, clip, columnsOf, tableNames } from '../tables.ts';
 
 /** What a statement may use. All of it is enforced by the engine, none of it by looking at the statement's text. */
 export interface StatementLimits {
@@ -104,19 +104,10 @@ export interface Batch {
 
 /** The cleaned text, at most `max` characters long, and how many characters are missing. */
 export function cellText(text: string, max: number): string {
-  const looked = text.slice(0, 2 * max + margin);
-  const clean = sanitize(looked);
-  if (looked.length === text.length && clean.length <= max) return clean;
-  const end = isHighSurrogate(clean.charCodeAt(max - 1)) ? max - 1 : max;
-  const kept = clean.slice(0, end);
-  const missing = text.length - looked.length + clean.length - kept.length;
-  return missing > 0 ? `${kept}… (+${missing} chars)` : kept;
+  // Invisible characters take room in a text, too.
+  const looked = text.slice(0, 2 * max + 200);
+  return clip(sanitize(looked), max, text.length - looked.length);
 }
-
-/** Invisible characters take room in a text, too. */
-const margin = 200;
-
-const isHighSurrogate = (code: number) => code >= 0xd800 && code < 0xdc00;
 
 /** What was wrong with a statement, what there is, and what to do. */
 export function explainProblem({ reason, detail }: SqlProblem, limits: StatementLimits): AdLibraryError {
