@@ -89,42 +89,18 @@ function csvCell(cell: Cell): string {
 
 /**
  * An apostrophe before what a spreadsheet would run as a formula. With another list separator than ours it sees no
- * quotes, and begins cells inside of a text, which go on to the end of the line and so into our next cells; there a line
- * `- of a list` that calls nothing stays as it is.
+ * quotes, and begins cells inside of a text, which go on into our next cells. In a row that calls nothing, a line
+ * `- of a list` is harmless, and stays as it is.
  */
 function withoutFormulas(row: readonly Cell[]): Cell[] {
-  let isCallBehind = false;
-  const safe = row.toReversed().map((cell) => {
-    if (typeof cell !== 'string') return cell;
-    const goesOn = isCallBehind;
-    isCallBehind ||= call.test(cell);
-    return withoutCells(cell.replace(formula, "'"), goesOn);
-  });
-  return safe.reverse();
-}
-
-/** @param goesOn behind the text, something is called */
-function withoutCells(text: string, goesOn: boolean): string {
-  let lineEnd = -1;
-  let lastCall = -1;
-  return text.replace(cellInside, (before, start: number) => {
-    const sign = start + before.length;
-    if (!'+-'.includes(text.charAt(sign)) || text.charAt(sign + 1) !== ' ') return `${before}'`;
-    // Once for each line, so that a text of one long line or of many short ones takes the same time.
-    if (sign > lineEnd) {
-      const length = text.slice(sign).search(/[\r\n]|$/);
-      const line = text.slice(sign, sign + length);
-      lineEnd = sign + length;
-      const isOpen = goesOn && lineEnd === text.length;
-      lastCall = isOpen ? lineEnd : sign + Math.max(line.lastIndexOf('|'), line.lastIndexOf('('));
-    }
-    return sign > lastCall ? before : `${before}'`;
-  });
+  const inside = row.some((cell) => typeof cell === 'string' && call.test(cell)) ? anySign : anySignButOfLists;
+  return row.map((cell) => (typeof cell === 'string' ? cell.replace(formula, "'").replace(inside, "$&'") : cell));
 }
 
 const call = /[|(]/;
 const formula = /^(?=[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])/;
-const cellInside = /[;|\t\r\n]"*(?=[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
+const anySign = /[;|\t\r\n]"*(?=[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
+const anySignButOfLists = /[;|\t\r\n]"*(?=[=@\uff1d\uff0b\uff0d\uff20]|[+-](?! ))/g;
 
 const jsonLinesOf = (rows: readonly (readonly Cell[])[], columns: readonly string[]): string =>
   rows
