@@ -173,12 +173,12 @@ export function viewCards(ad: Fields): Cards {
   const shown = Math.min(ofCards.length, maxCards);
   const views = Array.from({ length: shown }, (_, index): CardView => ({ card: index + 1 }));
   const own = { ...ad, title: undefined, landingUrl: cleanAddress(ad.offerLink, linkTokens) } as Fields;
-  const said = new Set<string>();
+  const earlier = new Set<string>();
   const texts = views.flatMap((view, index) =>
     textsOf(objects(ad.cards)[index]).flatMap(([field, text]) => {
       const name = `${field} ${text}`;
-      if (text === own[field] || said.has(name)) return [];
-      said.add(name);
+      if (text === own[field] || earlier.has(name)) return [];
+      earlier.add(name);
       return { view, field, text };
     }),
   );
