@@ -16,7 +16,7 @@ import { type DescribedTool, describedTools } from './mcp/described-tools.ts';
 import { type Catalog, createCatalog } from './mcp/served.ts';
 import type { OwnPictures, Resolve } from './pictures/fetch-picture.ts';
 import type { OpenPictures, PictureOptions, Pictures } from './pictures/pictures.ts';
-import type { ExportTarget } from './state/exports.ts';
+import type { ExportTarget, FileLinks } from './state/exports.ts';
 import type { AcceptedKeys } from './state/ports.ts';
 import type { ReplicaState } from './state/store/open-store.ts';
 
@@ -32,6 +32,8 @@ export interface App {
   checkKey(caller: Caller): Promise<void>;
   /** A connection was renewed: its spending counts for longer. */
   keepSpending(connection: Connection): Promise<void>;
+  /** Finds an exported file by its link. */
+  findLinked: FileLinks['find'];
   /** Answers requests for pictures of the demo. */
   pictures?: ((request: Request) => Promise<Response>) | undefined;
   /**
@@ -136,6 +138,7 @@ export async function openApp({
       if (value.authenticated === false) throw new AdLibraryError({ kind: 'unauthorized', status: 200 });
     },
     keepSpending: async (connection) => (await opened()).keepSpending(connection),
+    findLinked: async (link, name) => (await opened()).findLinked(link, name),
     pictures: upstream.pictures,
     drain: () => draining.abort(),
     close: async (drainMs = 0) => {
@@ -224,7 +227,14 @@ export async function openCalls(options: CallsOptions): Promise<OpenCalls> {
     warn: log.warn,
   });
   const { ledger, windows } = state;
-  const { keys = ownKeys() } = options;
+  const { keys: accepted = ownKeys() } = options;
+  const keys: AcceptedKeys = {
+    ...accepted,
+    remove: async (tenantId) => {
+      await accepted.remove(tenantId);
+      await state.exports.links?.end(tenantId);
+    },
+  };
   const openLedger = () => memoryCreditLedger({ now: elapsed, maxUnverified: 1 });
   const onLost = (call: Call) => void logLost(log, meter, call);
   const onError = (error: unknown) => {

@@ -4,6 +4,7 @@ import type { Config } from '../config/settings.ts';
 import { type CallEvent, createStructuredLog, logCalls, type OnCall } from '../log/log.ts';
 import { createAddressOf, createCallerKeys, createPeerOf, createTenantIds, triedHere } from '../serve/http/access.ts';
 import { createHttpApp, type HttpOptions } from '../serve/http/app.ts';
+import { linkOriginOf } from '../serve/http/files.ts';
 import { hostInAddress, type Listener, listen } from '../serve/http/server.ts';
 import type { SignIn, SignInOptions } from '../serve/http/sign-in/sign-in.ts';
 import { memoryKeys } from '../state/keys.ts';
@@ -19,7 +20,7 @@ export async function serveHttp(
   ways: Partial<Pick<SignInOptions, 'openAgent' | 'elapsed'>> = {},
 ): Promise<Listener> {
   const { openAgent, elapsed = elapsedHere } = ways;
-  const { host, port, allowedHosts, allowedOrigins, publicUrl, signInSecret } = config;
+  const { host, port, allowedHosts, allowedOrigins, publicUrl, signInSecret, fileLinks } = config;
   const log = createStructuredLog(config.logLevel, write, Date.now);
   const metrics = config.metrics ? (await import('../serve/http/metrics.ts')).createMetrics() : undefined;
   const shared = await openShared(config, log, Date.now);
@@ -66,9 +67,12 @@ export async function serveHttp(
     log,
     now: elapsed,
     onCall,
-    allowed: { host, allowedHosts, allowedOrigins },
+    allowed: { host, allowedHosts, allowedOrigins, publicHost: publicUrl && new URL(publicUrl).hostname },
     callers: config.demo ? { demo: app.credentials } : { keys, tenantIdOf, addressOf, signIn },
     pictures: app.pictures,
+    ...(fileLinks === 'on' && {
+      files: { find: app.findLinked, originOf: linkOriginOf(config.demo ? undefined : publicUrl) },
+    }),
     limits: limitsOf(config),
     metrics,
     replicas: shared,

@@ -86,10 +86,8 @@ function* combinedProblems(config: Config, options: ReadOptions): Generator<[Set
   if (oneUser && stateUrl) yield ['stateUrl', 'is only for http: a server over stdio keeps its state in its process'];
   const how = 'the same for all replicas, at least 32 characters; make one with: openssl rand -base64 32';
   if (http && stateUrl && stateSecret === undefined) yield ['stateSecret', `must be set with a state address: ${how}`];
-  if (http && publicUrl && signInSecret === undefined) yield ['signInSecret', `must be set with a public URL: ${how}`];
   if (http && signInSecret && publicUrl === undefined)
     yield ['publicUrl', '(or --public-url) must be set with a secret for sign-in'];
-  if (http && demo && publicUrl) yield ['publicUrl', 'is not for demo data, which needs no key to sign in with'];
   if (http && demo && signInSecret) yield ['signInSecret', 'is not for demo data, which needs no key to sign in with'];
 }
 

@@ -133,12 +133,18 @@ export const settings = named({
     only: 'http',
     read: optional(origin),
     value: 'url',
-    help: 'Origin under which people reach http from outside, such as https://ads.example.com; with AD_LIBRARY_SIGN_IN_SECRET it switches on sign-in (http only)',
+    help: 'Origin under which people reach http from outside, such as https://ads.example.com; links to exported files are under it, and with AD_LIBRARY_SIGN_IN_SECRET it switches on sign-in (http only)',
+  },
+  fileLinks: {
+    only: 'http',
+    read: withDefault(oneOf(['on', 'off'], 'must be on or off'), 'on'),
+    value: 'on|off',
+    help: 'off: results over HTTP hold no links to exported files (http only)',
   },
   signInSecret: {
     read: optional(sealSecret),
     secret: true,
-    help: 'Seals the tokens of sign-in; the same for all replicas, at least 32 characters; required with a public URL',
+    help: 'Seals the tokens of sign-in; the same for all replicas, at least 32 characters; needs a public URL',
   },
   creditBudget: {
     title: 'Credit budget',

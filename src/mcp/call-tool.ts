@@ -16,7 +16,7 @@ import { DatasetSqlEngine } from '../dataset/snapshot.ts';
 import { type CallEvent, keyMasker, type Log, type OnCall } from '../log/log.ts';
 import type { OpenPictures } from '../pictures/pictures.ts';
 import { clampLines, untrustedText } from '../present/tokens.ts';
-import type { Exports } from '../state/exports.ts';
+import type { Exports, FileLinks } from '../state/exports.ts';
 import type { OpenState } from '../state/open.ts';
 import type { AcceptedKeys } from '../state/ports.ts';
 import { toolName } from '../tools/catalog.ts';
@@ -87,6 +87,8 @@ export interface ToolCall extends Credentials {
   signal: AbortSignal;
   /** Resolves when the answer has left the process. */
   sent?: Promise<void> | undefined;
+  /** The origin under which the caller can open links to files, if there is one. */
+  linkOrigin?: string | undefined;
   /** How long the call has waited for its turn, in milliseconds: part of its whole time. */
   waitedMs?: number;
   /** Present if the client asked for progress. */
@@ -164,6 +166,7 @@ async function runCall(server: CallingContext, call: ToolCall, { receipts, form 
         adFilters: tool.severalCalls ? await server.adFilters() : [],
         resultTokens: form.resultTokens - receiptTokens,
         toolName,
+        linkOrigin: call.linkOrigin,
         offers: (name) => server.tools.has(name),
         explain: (thrown) => {
           const { text, error } = explainError(thrown, toolsForModels(server));
@@ -293,6 +296,7 @@ export interface OpenCalls {
   heavyTurn<Result>(tenantId: string, signal: AbortSignal, work: () => Promise<Result>): Promise<Result>;
   /** The files that a caller exported. */
   exportsOf(caller: Credentials): Exports;
+  findLinked: FileLinks['find'];
   /** A connection was renewed: its spending counts for longer. */
   keepSpending(connection: Connection): Promise<void>;
   /** Waits up to `ms` for paid calls that were sent, and aborts the rest. */
@@ -343,6 +347,7 @@ export function openCallContexts(options: CallContextOptions): OpenCalls {
         find: async (uri) => ((await isAccepted()) ? exports.find(uri) : undefined),
       };
     },
+    findLinked: async (link, name) => state.exports.links?.find(link, name),
     keepSpending: meter.keepSpending,
     close: () => sql.close(),
   };

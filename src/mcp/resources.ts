@@ -56,7 +56,7 @@ export async function findExport(
 ): Promise<FoundResource> {
   const file = await exports.find(uri);
   if (file === undefined) {
-    const problem = `There is no resource ${untrustedWord(uri)}. Exports can be read for an hour; export_ads makes a new one.`;
+    const problem = `There is no resource ${untrustedWord(uri)}. Exports can be read for an hour, reports for a day; making one again is free.`;
     throw notFound(problem);
   }
   const { name, mimeType, bytes, path } = file;

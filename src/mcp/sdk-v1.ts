@@ -20,7 +20,7 @@ import type { Catalog, Session } from './served.ts';
 /** Serves the catalogue to one client with the SDK that speaks revisions up to 2025-11-25. */
 export function bindV1(catalog: Catalog, session: Session): Server {
   const { serverInfo, capabilities, instructions } = catalog;
-  const { apiKey, tenantId, connection, sentOf } = session;
+  const { apiKey, tenantId, connection, sentOf, linkOrigin } = session;
   const server = new Server(serverInfo, { capabilities, instructions, jsonSchemaValidator: noValidator });
   server.setRequestHandler(ListToolsRequestSchema, async () => ({
     tools: await catalog.tools(server.getClientVersion()?.name),
@@ -32,7 +32,7 @@ export function bindV1(catalog: Catalog, session: Session): Server {
     const { name, arguments: args } = params;
     const sent = sentOf?.(requestId);
     const client = server.getClientVersion()?.name;
-    const caller = { apiKey, tenantId, connection, client, signal, sent, onProgress: reporter?.report };
+    const caller = { apiKey, tenantId, connection, client, signal, sent, linkOrigin, onProgress: reporter?.report };
     return catalog.callTool({ name, arguments: args, ...caller }).finally(() => reporter?.end());
   });
   server.setRequestHandler(ListPromptsRequestSchema, () => ({ prompts: catalog.prompts }));

@@ -65,6 +65,8 @@ export interface Catalog {
 export interface Session extends Credentials {
   /** Resolves when the answer to a request has left the process. */
   sentOf?(requestId: unknown): Promise<void>;
+  /** The origin under which its caller can open links to files. */
+  linkOrigin?: string | undefined;
 }
 
 export interface CatalogOptions {

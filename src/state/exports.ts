@@ -22,6 +22,10 @@ export interface ExportedFile {
   path?: string | undefined;
   /** How long it stays, as a person reads it. */
   stays?: string;
+  /** How long it can be read as a resource and by its link, in milliseconds. */
+  ttlMs: number;
+  /** The address of its link, without the origin. */
+  linkPath?: string;
   /** Why the file is in no folder, where it should be in one. */
   problem?: string | undefined;
   content(): Promise<Uint8Array>;
@@ -37,6 +41,8 @@ interface NewFile {
    */
   besideEnding?: string;
   mimeType: string;
+  /** By default an hour. */
+  ttlMs?: number;
   /**
    * Writes the file in parts. Each part is taken before the next is made. Where a folder cannot take the file, it is
    * written again to the next.
@@ -55,14 +61,26 @@ export interface Exports {
 
 export interface ExportStore {
   of(tenantId: string): Exports;
+  links?: FileLinks;
+}
+
+/** Files by their links, which need no key. */
+export interface FileLinks {
+  /** Undefined if there never was a file of that name. */
+  find(link: string, name: string): Promise<{ tenantId: string; file: ExportedFile } | 'ended' | undefined>;
+  /** Ends the links of a tenant whose key the service rejected. */
+  end(tenantId: string): Promise<void>;
 }
 
 const MB = 1024 * 1024;
 /** One file, in a store and in a folder. */
 const maxExportBytes = 16 * MB;
 const maxFolderBytes = 1024 * MB;
-/** How long a file can be read, in milliseconds: an hour. */
+/** How long a file can be read, in milliseconds: an hour, and a report a day. */
 export const exportTtl = 3_600_000;
+export const reportTtl = 24 * exportTtl;
+/** How long it is known that a link has ended, in milliseconds. */
+const linkTtl = 2 * reportTtl;
 /** Files of one name: `ads.csv`, `ads-2.csv` … */
 const maxOfOneName = 10_000;
 
@@ -149,21 +167,32 @@ export function folderExports(target: ExportTarget, now: () => number): ExportSt
   const memory = memoryExports(now).of('own');
   let files: ExportedFile[] = [];
   let count = 0;
-  const list = async () => files.filter(({ at }) => Math.abs(now() - at) < exportTtl);
+  const list = async () => files.filter(({ at, ttlMs }) => Math.abs(now() - at) < ttlMs);
   const exports: Exports = {
     create: async (newFile) => {
       const written = await writeToFirst(folders, newFile);
       if ('problem' in written && 'folder' in target) throw invalidRequest(`${written.problem}. Tell the user.`);
       if ('problem' in written) return { ...(await memory.create(newFile)), ...written };
       const { path, bytes, stays } = written;
-      const { mimeType } = newFile;
+      const { mimeType, ttlMs = exportTtl } = newFile;
       const [at, name] = [now(), basename(path)];
       const discard = async () => {
         files = files.filter((other) => other !== file);
         await rm(path, { force: true });
       };
       const uri = uriOf(`${at.toString(36)}-${++count}`, name);
-      const file = { uri, name, mimeType, bytes, at, path, stays, content: () => readWritten(path, bytes), discard };
+      const file = {
+        uri,
+        name,
+        mimeType,
+        bytes,
+        at,
+        path,
+        stays,
+        ttlMs,
+        content: () => readWritten(path, bytes),
+        discard,
+      };
       files = [file, ...(await list())].slice(0, maxExports);
       return file;
     },
@@ -265,10 +294,13 @@ const maxBytesEach = 64 * MB;
 const maxExports = 50;
 const exportPartBytes = 256 * 1024;
 
-interface WrittenFile extends Pick<ExportedFile, 'uri' | 'name' | 'mimeType' | 'bytes' | 'at'> {
+interface WrittenFile extends Pick<ExportedFile, 'uri' | 'name' | 'mimeType' | 'bytes' | 'at' | 'ttlMs'> {
   id: string;
   parts: number;
+  /** 0 for a file that gave way to others. */
   ends: number;
+  link: string;
+  isLinkEnded?: true;
 }
 
 /** Exported files of this process. One tenant has half of the room. */
@@ -290,55 +322,87 @@ export function exportsOver(
   clock: () => number,
   { maxBytes = maxBytesEach, newId = randomId, stays }: { maxBytes?: number; newId?(): string; stays?: string } = {},
 ): ExportStore {
-  const { store, documents, keyOf } = source;
+  const { store, documents, retries, keyOf } = source;
+  const linkKey = (link: string) => keyOf(`link ${link}`, 'link');
   const gone = () =>
     new AdLibraryError({ kind: 'not_found', problem: 'This file is no longer stored. Export it again.', sent: false });
-  return {
-    of: (tenantId) => {
-      const list = keyOf(tenantId, 'exports');
-      const items = sealedItems(source, keyOf(tenantId, 'exported'));
-      const partOf = (id: string, part: number) => `${id}:${part}`;
-      const fileOf = ({ id, parts, ends: _, ...about }: WrittenFile): ExportedFile => ({
-        ...about,
-        ...(stays && { stays }),
-        content: async () => {
-          const content: Buffer[] = [];
-          for (let part = 0; part < parts; part++) {
-            const opened = await items.get(partOf(id, part));
-            if (opened === undefined) throw gone();
-            content.push(inflateRawSync(opened, { maxOutputLength: exportPartBytes }));
+  const of = (tenantId: string) => {
+    const list = keyOf(tenantId, 'exports');
+    const items = sealedItems(source, keyOf(tenantId, 'exported'));
+    const partOf = (id: string, part: number) => `${id}:${part}`;
+    const fileOf = ({ id, parts, ends: _, link, isLinkEnded, ...about }: WrittenFile): ExportedFile => ({
+      ...about,
+      linkPath: `/files/${link}/${encodeURIComponent(about.name)}`,
+      ...(stays && { stays }),
+      content: async () => {
+        const content: Buffer[] = [];
+        for (let part = 0; part < parts; part++) {
+          const opened = await items.get(partOf(id, part));
+          if (opened === undefined) throw gone();
+          content.push(inflateRawSync(opened, { maxOutputLength: exportPartBytes }));
+        }
+        return Buffer.concat(content);
+      },
+    });
+    const files = async () => {
+      const { doc = [], now } = await documents.read<WrittenFile[]>(list);
+      return doc.filter(({ ends }) => ends > now);
+    };
+    return {
+      create: async ({ name: fileName, mimeType, ttlMs = exportTtl, write }: NewFile) => {
+        const at = clock();
+        const id = `${at.toString(36)}-${newId()}`;
+        let [bytes, parts] = [0, 0];
+        await write(async (some) => {
+          for (let start = 0; start < some.length; start += exportPartBytes) {
+            const partId = partOf(id, parts++);
+            const body = items.close(partId, deflateRawSync(some.subarray(start, start + exportPartBytes)));
+            await items.put(partId, body, roomIn(store, { ttlMs: reportTtl, maxBytes }));
           }
-          return Buffer.concat(content);
-        },
-      });
-      const files = async () => {
-        const { doc = [], now } = await documents.read<WrittenFile[]>(list);
-        return doc.filter(({ ends }) => ends > now);
-      };
-      return {
-        create: async ({ name: fileName, mimeType, write }) => {
-          const at = clock();
-          const id = `${at.toString(36)}-${newId()}`;
-          let [bytes, parts] = [0, 0];
-          await write(async (some) => {
-            for (let start = 0; start < some.length; start += exportPartBytes) {
-              const partId = partOf(id, parts++);
-              const body = items.close(partId, deflateRawSync(some.subarray(start, start + exportPartBytes)));
-              await items.put(partId, body, roomIn(store, { ttlMs: exportTtl, maxBytes }));
-            }
-            bytes += some.length;
-          }, maxExportBytes);
-          const uri = uriOf(id, fileName);
-          const about = { id, uri, name: fileName, mimeType, bytes, at, parts };
-          return documents.update<WrittenFile[], ExportedFile>(list, (doc = [], now) => {
-            const made = { ...about, ends: now + exportTtl };
-            const next = [made, ...doc.filter(({ ends }) => ends > now)].slice(0, maxExports);
-            return { next, ttlMs: exportTtl, result: fileOf(made) };
-          });
-        },
-        list: async () => (await files()).map(fileOf),
-        find: async (uri) => (await files()).filter((file) => file.uri === uri).map(fileOf)[0],
-      };
+          bytes += some.length;
+        }, maxExportBytes);
+        const uri = uriOf(id, fileName);
+        const link = randomBytes(16).toString('base64url');
+        await documents.write<Linked>(linkKey(link), () => ({ tenantId, name: fileName }), linkTtl);
+        const about = { id, uri, name: fileName, mimeType, bytes, at, parts, ttlMs, link };
+        const update = await documents.update(list, (doc: WrittenFile[] = [], now) => {
+          const made = { ...about, ends: now + ttlMs };
+          const all = [made, ...doc];
+          const alive = all.filter(({ ends }) => ends > now).slice(0, maxExports);
+          const ended = all.filter((file) => !alive.includes(file)).map((file) => ({ ...file, ends: 0 }));
+          const next = [...alive, ...ended.slice(0, maxExports)];
+          return { next, ttlMs: linkTtl, result: { file: fileOf(made), forgotten: ended.slice(maxExports) } };
+        });
+        for (const { link } of update.forgotten) await documents.write(linkKey(link), () => null);
+        return update.file;
+      },
+      list: async () => (await files()).map(fileOf),
+      find: async (uri: string) => (await files()).filter((file) => file.uri === uri).map(fileOf)[0],
+      linked: async (link: string) =>
+        (await files()).filter((file) => file.link === link && !file.isLinkEnded).map(fileOf)[0],
+      endLinks: () =>
+        documents.update(list, (doc?: WrittenFile[]) => ({
+          ...(doc && { next: doc.map((file): WrittenFile => ({ ...file, isLinkEnded: true })) }),
+          ...{ ttlMs: linkTtl, result: undefined },
+        })),
+    };
+  };
+  return {
+    of,
+    links: {
+      find: async (link, name) => {
+        const { doc } = await documents.read<Linked>(linkKey(link));
+        if (doc === undefined || doc.name !== name) return undefined;
+        const file = await of(doc.tenantId).linked(link);
+        return file ? { tenantId: doc.tenantId, file } : 'ended';
+      },
+      end: (tenantId) => retries.do(() => of(tenantId).endLinks()),
     },
   };
+}
+
+/** What a link leads to. */
+interface Linked {
+  tenantId: string;
+  name: string;
 }

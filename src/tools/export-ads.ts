@@ -14,7 +14,7 @@ import { word } from '../present/safe-text.ts';
 import { idKey } from '../state/dataset.ts';
 import type { ExportedFile } from '../state/exports.ts';
 import { fileName } from './arguments.ts';
-import { defineListTool, linkTo, locationText } from './tool.ts';
+import { addressesOf, defineListTool, linkTo, locationText, type ToolContext } from './tool.ts';
 
 /** As registered at IANA. */
 const mimeTypes: Record<ExportFormat, string> = {
@@ -43,6 +43,7 @@ export const exportAds = defineListTool({
   output: z.looseObject({
     uri: z.string().describe('the file as a resource, for an hour'),
     file: z.string().optional().describe('its path, where a person can open it'),
+    link: z.string().optional().describe('an address at which a person can open it, for an hour'),
     rows: z.number(),
     bytes: z.number(),
     methods: z.string().describe('the note beside it, as a resource: how the ads were gathered'),
@@ -79,17 +80,20 @@ export const exportAds = defineListTool({
         await file.discard?.();
         throw error;
       });
-    const path = file.path === undefined ? {} : { file: file.path };
-    const data = { uri: file.uri, ...path, rows, bytes: file.bytes, methods: note.uri, ...(cut > 0 && { cut }) };
+    const data = { ...addressesOf(file, context), rows, bytes: file.bytes, methods: note.uri, ...(cut > 0 && { cut }) };
     const cutText =
       cut === 0 ? '' : `${count(cut, 'cell')} had more than 32,767 characters, Excel's limit, and were cut.\n`;
     return {
       data,
-      text: exportText(file, note, rows) + cutText + coverageText(coverage),
+      text: exportText(file, note, { rows, context }) + cutText + coverageText(coverage),
       attached: [linkTo(file), linkTo(note)],
     };
   },
 });
 
-const exportText = (file: ExportedFile, note: ExportedFile, rows: number): string =>
-  `${word(file.name)}: ${count(rows, 'row')}, ${file.bytes} bytes. ${locationText(file, note)}, and how the ads were gathered as ${note.uri}.\n`;
+const exportText = (
+  file: ExportedFile,
+  note: ExportedFile,
+  { rows, context }: { rows: number; context: ToolContext },
+): string =>
+  `${word(file.name)}: ${count(rows, 'row')}, ${file.bytes} bytes. ${locationText(file, context, note)}, and how the ads were gathered as ${note.uri}.\n`;

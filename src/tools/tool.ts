@@ -13,7 +13,7 @@ import type { Pictures } from '../pictures/pictures.ts';
 import type { DataOf } from '../present/fields.ts';
 import { quote, word } from '../present/safe-text.ts';
 import type { Dataset } from '../state/dataset.ts';
-import type { ExportedFile, Exports } from '../state/exports.ts';
+import { type ExportedFile, type Exports, exportTtl } from '../state/exports.ts';
 import type { CursorMemory } from '../state/ports.ts';
 
 /** All four tool annotations of MCP (specification, *Tools*). */
@@ -140,9 +140,22 @@ export const linkTo = ({ uri, name, mimeType, bytes }: ExportedFile): ResourceLi
   size: bytes,
 });
 
+/** The addresses of a written file, for programs and for people. */
+export const addressesOf = (
+  { uri, path, linkPath }: ExportedFile,
+  { linkOrigin }: Pick<ToolContext, 'linkOrigin'>,
+): { uri: string; file?: string; link?: string } => ({
+  uri,
+  ...(path !== undefined && { file: path }),
+  ...(linkOrigin && linkPath && { link: `${linkOrigin}${linkPath}` }),
+});
+
 /** Where a written file is, with the note beside it, and for how long. */
-export function locationText({ uri, path, stays, problem }: ExportedFile, beside?: ExportedFile): string {
-  const readable = `can be read for an hour as ${uri}`;
+export function locationText(file: ExportedFile, context: Pick<ToolContext, 'linkOrigin'>, beside?: ExportedFile) {
+  const { path, stays, problem, ttlMs } = file;
+  const { uri, link } = addressesOf(file, context);
+  const readable = `can be read for ${ttlMs > exportTtl ? 'a day' : 'an hour'} as ${uri}`;
+  if (link) return `Open it at ${link}: it ${readable}, too${stays ? `, ${stays}` : ''}`;
   if (path === undefined) {
     const how = problem ? `. ${problem}. To get a file, set AD_LIBRARY_FILES to a folder` : '';
     return `It ${readable}${stays ? `, ${stays}` : ''}${how}`;
@@ -211,6 +224,8 @@ export interface ToolContext extends CallerContext {
   explain(thrown: unknown): { kind: ErrorKind; text: string };
   /** Maximum tokens of the tool's own text in a result. */
   resultTokens: number;
+  /** The origin under which the caller can open links to files, if there is one. */
+  linkOrigin?: string | undefined;
   /** The name of the tool that calls an operation. Models know operations by tool names only. */
   toolName(operation: string): string;
   /** Whether this server offers the tool of that name. */

@@ -14,9 +14,10 @@ import type { Fields } from '../present/view.ts';
 import { cardOf } from '../reports/card.ts';
 import type { ReportSection } from '../reports/report.tsx';
 import { type DatasetContents, idKey } from '../state/dataset.ts';
+import { reportTtl } from '../state/exports.ts';
 import { objectOf, type StoredItem } from '../state/item-versions.ts';
 import { fileName } from './arguments.ts';
-import { defineListTool, linkTo, locationText, type ToolContext } from './tool.ts';
+import { addressesOf, defineListTool, linkTo, locationText, type ToolContext } from './tool.ts';
 
 const Section = z.strictObject({
   heading: z.string().min(1).max(200),
@@ -53,8 +54,9 @@ export const writeReport = defineListTool({
     name: fileName,
   }),
   output: z.looseObject({
-    uri: z.string().describe('the file as a resource, for an hour'),
+    uri: z.string().describe('the file as a resource, for a day'),
     file: z.string().optional().describe('its path, where a person can open it'),
+    link: z.string().optional().describe('an address at which a person can open it, for a day'),
     bytes: z.number(),
     sections: z.array(
       z
@@ -95,6 +97,7 @@ export const writeReport = defineListTool({
     const file = await context.exports().create({
       name: `${chosen ?? `report-${dayOf(now)}`}.html`,
       mimeType: 'text/html',
+      ttlMs: reportTtl,
       write: (take) => take(bytes),
     });
     const shown = made.map(({ shown, rows, cards, problem }) => ({
@@ -103,10 +106,11 @@ export const writeReport = defineListTool({
       ...(cards.length > 0 && { ads: cards.length }),
       ...(problem && { problem }),
     }));
-    const path = file.path === undefined ? {} : { file: file.path };
     return {
-      data: { uri: file.uri, ...path, bytes: file.bytes, sections: shown },
-      text: [`${word(file.name)}: ${count(shown.length, 'section')}, ${file.bytes} bytes. ${locationText(file)}.`]
+      data: { ...addressesOf(file, context), bytes: file.bytes, sections: shown },
+      text: [
+        `${word(file.name)}: ${count(shown.length, 'section')}, ${file.bytes} bytes. ${locationText(file, context)}.`,
+      ]
         .concat(shown.flatMap(({ heading, problem }) => (problem ? `${quote(heading)}: ${problem}` : [])))
         .concat(missing > 0 ? `${count(missing, 'picture')} could not be shown; the report says why.` : [])
         .join('\n'),

@@ -35,10 +35,10 @@ describeEveryServer('any replica', (server) => {
     expect((await third.call('get_ad', { adId, seen: true })).data).toMatchObject({ ad: { id: adId } });
     const { data } = await other.call('export_ads', { format: 'csv' });
     expect(data).toMatchObject({ rows: 250 });
-    for (const replica of replicas) {
-      const text = await replica.read(String(data.uri));
-      expect(service.ads.filter(({ id }) => !text.includes(id))).toEqual([]);
-    }
+    const path = new URL(String(data.link)).pathname;
+    for (const replica of replicas)
+      for (const text of [await replica.read(String(data.uri)), (await replica.get(path)).text])
+        expect(service.ads.filter(({ id }) => !text.includes(id))).toEqual([]);
     expect(service.charged).toBe(charged);
   });
 

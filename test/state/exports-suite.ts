@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ExportStore, Exports } from '../../src/state/exports.ts';
+import type { ExportedFile, ExportStore, Exports } from '../../src/state/exports.ts';
 
 /** Writes a file in several parts. */
 export const exportFile = (exports: Exports, name: string, ...parts: readonly (string | Uint8Array)[]) =>
@@ -45,6 +45,29 @@ export function exportsSuite(name: string, open: () => Promise<ExportStore>): vo
       });
       await expect(failing).rejects.toThrow('the rows ended');
       expect(await exports.list()).toEqual([]);
+    });
+
+    test('have links, of which the last fifty lead to files until the key is rejected', async () => {
+      const { of, links } = await open();
+      const linkOf = ({ linkPath = '' }: ExportedFile) => linkPath.split('/')[2] ?? '';
+      const made: string[] = [];
+      for (let count = 0; count < 51; count++) made.unshift(linkOf(await exportFile(of('a'), 'x.csv', `${count}`)));
+      const [newest = '', oldest = ''] = [made[0], made.at(-1)];
+      const found = await links?.find(newest, 'x.csv');
+      if (found === undefined || found === 'ended') throw new Error('The link leads nowhere.');
+      expect([found.tenantId, String(await found.file.content())]).toEqual(['a', '50']);
+      expect(await links?.find(oldest, 'x.csv')).toBe('ended');
+      for (const [link, name] of [
+        [newest, 'y.csv'],
+        ['', 'x.csv'],
+        [`${newest}x`, 'x.csv'],
+      ] as const)
+        expect(await links?.find(link, name)).toBeUndefined();
+      await links?.end('b');
+      expect(await links?.find(newest, 'x.csv')).not.toBe('ended');
+      await links?.end('a');
+      expect(await links?.find(newest, 'x.csv')).toBe('ended');
+      expect(await of('a').list()).toHaveLength(50);
     });
 
     test('belong to one key', async () => {

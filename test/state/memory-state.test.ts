@@ -41,13 +41,15 @@ describe('exported files', () => {
 
   test('can be read for an hour', async () => {
     let now = 1;
-    const exports = memoryExports(() => now).of('a');
-    const { uri } = await exportFile(exports, 'x.csv', 'x');
+    const store = memoryExports(() => now);
+    const exports = store.of('a');
+    const { uri, linkPath = '' } = await exportFile(exports, 'x.csv', 'x');
     now += exportTtl - 1;
     expect(await exports.list()).toHaveLength(1);
     now += 1;
     expect(await exports.list()).toEqual([]);
     expect(await exports.find(uri)).toBeUndefined();
+    expect(await store.links?.find(linkPath.split('/')[2] ?? '', 'x.csv')).toBe('ended');
   });
 
   const folder = temporaryFolder();

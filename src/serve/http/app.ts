@@ -23,6 +23,7 @@ import {
   validateHost,
   validateHostAndOrigin,
 } from './access.ts';
+import { type ServedFiles, serveFiles } from './files.ts';
 import { serveAllRevisions } from './mcp.ts';
 import type { Metrics } from './metrics.ts';
 import type { SignIn } from './sign-in/sign-in.ts';
@@ -37,6 +38,8 @@ export interface HttpOptions {
   callers: Callers | { demo: Credentials };
   /** In demo mode, answers requests for the pictures of ads. */
   pictures?: ((request: Request) => Promise<Response>) | undefined;
+  /** Absent where there are no links to files. */
+  files?: ServedFiles | undefined;
   limits: WorkLimits;
   metrics?: Metrics | undefined;
   /** What all replicas share, if anything. */
@@ -69,9 +72,8 @@ interface HttpApp {
  * request. Only the answers that are cached for the key outlive it.
  */
 export function createHttpApp(options: HttpOptions): HttpApp {
-  const { catalog, log, metrics, callers, pictures, replicas } = options;
+  const { catalog, log, metrics, callers, pictures, files, replicas, allowed } = options;
   const signIn = 'keys' in callers ? callers.signIn : undefined;
-  const allowed = { ...options.allowed, publicHost: signIn?.host };
   // Those who wait are as many as there are connections.
   const waiting = { maxWaiting: Number.POSITIVE_INFINITY };
   // Requests that need no work are answered for any key, and a small one may ask for a long answer.
@@ -99,10 +101,11 @@ export function createHttpApp(options: HttpOptions): HttpApp {
   if (metrics) {
     metrics.show(() => calls.counts());
     if (replicas) metrics.showState(replicas.isUp);
-    app.get('/metrics', notUnder(signIn?.host), validate, metrics.page);
+    app.get('/metrics', notUnder(allowed.publicHost), validate, metrics.page);
     app.use('/mcp', metrics.answers);
   }
   if (pictures) app.get('/media/*', validate, refuseWhenDraining, ({ req }) => pictures(new Request(req.url)));
+  if (files) app.all('/files/:link/:name', validate, refuseWhenDraining, serveFiles(files));
   app.use('/mcp', validate, refuseWhenDraining);
   const origins = originsOf(allowed);
   if (origins.length > 0) app.use('/mcp', corsFor(origins));
@@ -120,7 +123,8 @@ export function createHttpApp(options: HttpOptions): HttpApp {
       if (outgoing.closed) resolve();
       else outgoing.once('close', resolve);
     });
-    const answered = () => serve({ request: context.req.raw, body: body.value, credentials, sent });
+    const linkOrigin = files?.originOf(context);
+    const answered = () => serve({ request: context.req.raw, body: body.value, credentials, sent, linkOrigin });
     if (isMessage(body.value) && isWork(body.value)) return answered();
     return lists.run(address, undefined, () => nextTurn().then(answered));
   });

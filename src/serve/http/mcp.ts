@@ -21,6 +21,8 @@ interface HttpCall {
   /** The request's JSON. */
   body: unknown;
   credentials: Credentials;
+  /** The origin under which the caller can open links to files. */
+  linkOrigin?: string | undefined;
   /** Resolves when the answer has left the process. */
   sent: Promise<void>;
 }
@@ -43,17 +45,17 @@ function latestRevision(catalog: Catalog, onerror: (error: Error) => void): Serv
   const { fetch } = createMcpHandler(
     ({ authInfo }) => {
       const { extra } = authInfo ?? {};
-      const { credentials, sent } = extra as Pick<HttpCall, 'credentials' | 'sent'>;
-      return bindV2(catalog, { sentOf: () => sent, ...credentials });
+      const { credentials, sent, linkOrigin } = extra as Omit<HttpCall, 'request' | 'body'>;
+      return bindV2(catalog, { sentOf: () => sent, linkOrigin, ...credentials });
     },
     { legacy: 'reject', onerror },
   );
-  return async ({ request, body, credentials, sent }) => {
+  return async ({ request, body, credentials, sent, linkOrigin }) => {
     const message = requestIn(body);
     const error = message && checkRequest(requestsV2, message);
     if (error?.code === invalidParams) return errorAnswer(message, error);
     const { apiKey: token = '', tenantId: clientId } = credentials;
-    const authInfo = { token, clientId, scopes: [], extra: { credentials, sent } };
+    const authInfo = { token, clientId, scopes: [], extra: { credentials, sent, linkOrigin } };
     return fetch(request, { parsedBody: body, authInfo });
   };
 }
@@ -68,7 +70,7 @@ const invalidParams = -32_602;
 function earlierRevisions(catalog: Catalog): Serve {
   const notices = createCancelNotices();
   return async (call) => {
-    const { request, body, credentials, sent } = call;
+    const { request, body, credentials, sent, linkOrigin } = call;
     if (isMessage(body) && isCancelNotice(body)) notices.arrived(credentials.tenantId, body.params?.requestId);
     const message = requestIn(body);
     const error = message && checkRequest(requestsV1, message);
@@ -77,7 +79,11 @@ function earlierRevisions(catalog: Catalog): Serve {
     const isStream = message !== undefined && asksForProgress(message, catalog);
     // A stream begins before the call has ended.
     const callTool: Catalog['callTool'] = (toolCall) => catalog.callTool(toolCall).finally(forget);
-    const server = bindV1(isStream ? { ...catalog, callTool } : catalog, { sentOf: () => sent, ...credentials });
+    const server = bindV1(isStream ? { ...catalog, callTool } : catalog, {
+      sentOf: () => sent,
+      linkOrigin,
+      ...credentials,
+    });
     const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: !isStream });
     await server.connect(transport);
     const answered = transport.handleRequest(request, { parsedBody: body });

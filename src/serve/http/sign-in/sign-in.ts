@@ -15,8 +15,6 @@ import { createTokens, type TokensOptions } from './tokens.ts';
 /** OAuth 2.1 in front of the API key, for hosts that send no key of their own. */
 export interface SignIn {
   routes: Hono;
-  /** The host that people reach this server by. */
-  host: string;
   /** The header that a 401 adds (RFC 9728, 5.1). */
   challenge: string;
   /**
@@ -264,7 +262,6 @@ export function createSignIn(options: SignInOptions): SignIn {
 
   return {
     routes,
-    host: new URL(publicUrl).hostname,
     challenge: `resource_metadata="${publicUrl}/.well-known/oauth-protected-resource/mcp"`,
     credentials: tokens.credentials,
     onCall: ({ kind, status, requestId, tenantId, connection }) => {

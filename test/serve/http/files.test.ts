@@ -1,0 +1,125 @@
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { documented, refusal, startUpstream, type Upstream } from '../../support/faulty-upstream.ts';
+import { callOf, goodHeaders, keepAlive, startHttp } from '../../support/http.ts';
+import { envelope, request } from '../stdio/session.ts';
+
+const key = 'svc_live_caller';
+const publicUrl = 'https://ads.example.com';
+let upstream: Upstream;
+beforeAll(async () => {
+  upstream = await startUpstream(documented);
+});
+afterAll(() => upstream.close());
+
+async function serve(config: Parameters<typeof startHttp>[0] = {}) {
+  const server = await startHttp({ baseUrl: upstream.baseUrl, ...config });
+  onTestFinished(() => server.close(0));
+  const { send, close } = keepAlive(server.origin);
+  onTestFinished(close);
+  const write = async (name: string, args: object, headers: object = {}) => {
+    const body = JSON.stringify(callOf(name, args));
+    const { json } = await send({ headers: { ...goodHeaders(key), ...headers }, body });
+    return { data: json.result.structuredContent, text: json.result.content[0].text as string };
+  };
+  const get = (path: string, more: object = {}) =>
+    send({ method: 'GET', path: path.replace(server.origin, ''), headers: {}, ...more });
+  return { ...server, send, write, get, tea: () => write('export_ads', { sql: "SELECT 'tea' AS t", name: 'my tea' }) };
+}
+
+test('a link opens the file for everybody who has it, as a download', async () => {
+  const { tea, get, origin, logged } = await serve();
+  const { data, text } = await tea();
+  expect(data.link).toMatch(new RegExp(`^${origin}/files/[\\w-]{22}/my%20tea\\.csv$`));
+  expect(text).toContain(`Open it at ${data.link}: it can be read for an hour as ad-library://`);
+  const opened = await get(data.link, { headers: { range: 'bytes=0-1' } });
+  expect([opened.status, opened.text]).toEqual([200, 't\r\ntea\r\n']);
+  expect(opened.headers).toMatchObject({
+    'content-type': 'text/csv; charset=utf-8',
+    'content-disposition': 'attachment; filename="my tea.csv"',
+    'x-content-type-options': 'nosniff',
+    'cache-control': 'no-store',
+    'referrer-policy': 'no-referrer',
+    'x-robots-tag': 'noindex',
+    'cross-origin-resource-policy': 'same-origin',
+  });
+  const head = await get(data.link, { method: 'HEAD' });
+  expect([head.status, head.text, head.headers['content-length']]).toEqual([200, '', String(data.bytes)]);
+  for (const method of ['POST', 'PUT', 'DELETE'] as const) {
+    const { status, headers } = await get(data.link, { method });
+    expect([status, headers.allow]).toEqual([405, 'GET, HEAD']);
+  }
+  expect(logged.join('')).not.toContain('/files/');
+});
+
+test('a report opens in a sandbox, for a day', async () => {
+  const { write, get } = await serve();
+  const { data, text } = await write('write_report', { title: 'Tea', sections: [{ heading: 'One' }] });
+  expect(text).toContain('can be read for a day');
+  const { status, headers } = await get(data.link);
+  expect([status, headers['content-disposition']]).toEqual([200, undefined]);
+  expect(headers['content-security-policy']).toBe(
+    "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'",
+  );
+});
+
+test('any other address is 404, and answers no foreign host or page', async () => {
+  const { tea, get, origin } = await serve();
+  const path = (await tea()).data.link.replace(origin, '') as string;
+  const [, , link = ''] = path.split('/');
+  const guessed = `${link.slice(0, -1)}${link.endsWith('A') ? 'Q' : 'A'}`;
+  const names = [
+    'my%20tea.CSV',
+    '..%2fmy%20tea.csv',
+    '%2e%2e',
+    'my%20tea.csv%00',
+    'my%20tea-methods.md',
+    'x/my%20tea.csv',
+  ];
+  const wrong = [`/files/${guessed}/my%20tea.csv`, `/files/${link}`, '/files//my%20tea.csv', '/files/__proto__/x'];
+  for (const address of [...wrong, ...names.map((name) => `/files/${link}/${name}`)])
+    expect([address, (await get(address)).status]).toEqual([address, 404]);
+  expect((await get(path, { headers: { host: 'evil.example' } })).status).toBe(403);
+  expect((await get(path, { headers: { origin: 'https://evil.example' } })).status).toBe(403);
+});
+
+test('the links of a key end when the service rejects it, and those of others do not', async () => {
+  const { tea, write, get } = await serve();
+  const { data } = await tea();
+  const other = 'svc_live_other';
+  const others = await write('export_ads', { sql: 'SELECT 1 AS n' }, { authorization: `Bearer ${other}` });
+  upstream.as(key, refusal(401));
+  await write('search_ads', {});
+  const { status, text } = await get(data.link);
+  expect([status, text]).toEqual([410, 'This link has ended. Ask for the file again: that is free.\n']);
+  expect((await get(others.data.link)).status).toBe(200);
+  upstream.as(key, documented);
+});
+
+test.each([
+  ['behind a proxy that is not named', {}, { 'x-forwarded-for': '10.0.0.1' }, undefined],
+  ['under a host of its own', { allowedHosts: ['ads.internal'] }, { host: 'ads.internal' }, undefined],
+  ['with links switched off', { fileLinks: 'off' }, {}, undefined],
+  ['with a public address', { publicUrl }, { 'x-forwarded-for': '10.0.0.1', host: 'ads.example.com' }, publicUrl],
+  ['with demo data under a public address', { publicUrl, demo: true }, { host: 'ads.example.com' }, undefined],
+] as const)('%s', async (_, config, headers, origin) => {
+  const { write, get } = await serve(config as Parameters<typeof serve>[0]);
+  const { data } = await write('export_ads', { sql: 'SELECT 1 AS n', name: 'n' }, headers);
+  if (origin === undefined) return expect(data).not.toHaveProperty('link');
+  expect(data.link).toMatch(/^https:\/\/ads\.example\.com\/files\/[\w-]{22}\/n\.csv$/);
+  expect((await get(new URL(data.link).pathname, { headers })).status).toBe(200);
+});
+
+test('in revision 2026-07-28 there are links, too', async () => {
+  const { send, origin } = await serve({ demo: true });
+  const call = { name: 'export_ads', arguments: { sql: 'SELECT 1 AS n' }, _meta: envelope };
+  const { json } = await send({
+    headers: {
+      ...goodHeaders(key),
+      'mcp-protocol-version': '2026-07-28',
+      'mcp-method': 'tools/call',
+      'mcp-name': 'export_ads',
+    },
+    body: JSON.stringify(request(1, 'tools/call', call)),
+  });
+  expect(json.result.structuredContent.link).toContain(`${origin}/files/`);
+});
