@@ -64,7 +64,9 @@ function fromJson(field: unknown, text: string): unknown {
 }
 
 function problemOf(issue: z.core.$ZodIssue, known: string[]): string {
-  if (issue.code !== 'unrecognized_keys') return `${issue.path.join('.') || 'arguments'}: ${issue.message}.`;
+  const name = issue.path.join('.') || 'arguments';
+  if (issue.message.endsWith('received undefined')) return `${name} is required.`;
+  if (issue.code !== 'unrecognized_keys') return `${name}: ${issue.message}.`;
   // The message of zod would repeat the keys, which may be many, long, and hostile.
   const unknown = issue.keys.slice(0, 5).map((key) => untrustedWord([...issue.path, key].join('.')));
   const takes = known.length === 0 ? 'This tool takes no arguments' : `The tool takes: ${known.join(', ')}`;

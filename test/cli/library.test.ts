@@ -142,7 +142,8 @@ test('a served demo says its key and its address, and ends when it is asked to',
   // macOS has one address of this kind only.
   const host = process.platform === 'darwin' ? '127.0.0.1' : '127.0.0.2';
   const { origin, said, close } = await serveDatabase(':memory:', ['--demo', '--host', host]);
-  const all = /^ad-library-mcp: demo key (svc_live_\w+)\nad-library-mcp: library on (http:\/\/[\d.]+:\d+)\n$/;
+  const all =
+    /^ad-library-mcp: demo key (svc_live_\w+)\nad-library-mcp: library on (http:\/\/[\d.]+:\d+)\nad-library-mcp: pages at \2\/p\/[\w-]+\/\n$/;
   const [, key = '', url = ''] = all.exec(said()) ?? [];
   expect([origin, new URL(url).hostname]).toEqual([url, host]);
   expect((await fetch(`${url}/v1/whoami`)).status).toBe(401);

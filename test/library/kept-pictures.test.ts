@@ -35,7 +35,8 @@ const test = databaseTest
   )
   /** Serves the database, and asks it for an ad. */
   .extend('serve', ({ database, run, undo }) => async () => {
-    const { origin, close } = await serveDatabase(database);
+    const { origin, said, close } = await serveDatabase(database);
+    const [, pages = ''] = /pages at (\S+)/.exec(said()) ?? [];
     undo.push(close);
     const key = (await run(['key', 'create', '--unmetered'])).out.trim();
     const ad = async (number: number) => {
@@ -43,7 +44,7 @@ const test = databaseTest
       const { body } = await request(`${origin}/v1/ads/${uuidOf(`ad ${number}`)}`, { headers });
       return body.json() as Promise<{ media: { url: string }[]; cards: { image_url: string }[] }>;
     };
-    return { origin, ad };
+    return { origin, ad, pages };
   });
 
 test('an import fetches pictures, and the library serves them where the ads name them', async ({
@@ -60,7 +61,7 @@ test('an import fetches pictures, and the library serves them where the ads name
   // The same picture is one file, whatever its address.
   const names = readdirSync(pictures).toSorted();
   expect(names).toEqual(Array(2).fill(expect.stringMatching(/^[\da-f]{64}\.(jpeg|png)$/)));
-  const { origin, ad } = await serve();
+  const { origin, ad, pages } = await serve();
   const { media, cards } = await ad(0);
   expect(media[0]?.url).toMatch(new RegExp(`^${origin}/media/kept/[\\da-f]{64}\\.jpeg$`));
   expect(cards[0]?.image_url).toBe(media[0]?.url);
@@ -71,7 +72,7 @@ test('an import fetches pictures, and the library serves them where the ads name
     'content-security-policy': "default-src 'none'; sandbox",
   });
   expect(Buffer.from(await body.arrayBuffer())).toEqual(Buffer.from(bytes));
-  const page = await request(`${origin}/ads/${uuidOf('ad 0')}`);
+  const page = await request(`${pages}ads/${uuidOf('ad 0')}`);
   expect(await page.body.text()).toContain('<img src="/media/kept/');
   for (const name of ['..%2fad-library.db', `${'0'.repeat(64)}.jpeg`, `${'0'.repeat(64)}.svg`])
     expect((await request(`${origin}/media/kept/${name}`)).statusCode).toBe(404);

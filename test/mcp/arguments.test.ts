@@ -101,7 +101,7 @@ describe('is refused before anything is sent, in words that name it:', () => {
     ['search_ads', { detail: 'everything' }, 'detail: Invalid option: expected one of "brief"|"full".'],
     ['search_ads', { cursor: 5 }, 'cursor'],
     ['get_ad', { adId: 5 }, 'adId'],
-    ['get_ad', {}, 'adId: Invalid input: expected string, received undefined.'],
+    ['get_ad', {}, 'adId is required'],
     ['view_ads', { adIds: [] }, 'adIds: Too small: expected array to have >=1 items.'],
     [
       'label_ads',

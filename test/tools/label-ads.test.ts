@@ -81,7 +81,7 @@ describe('label_ads', () => {
       [{ labels: Array(201).fill(one) }, 'labels:'],
       [{ labels: [] }, 'labels:'],
       [{ labels: [{ ...one, adId: 'x'.repeat(1000) }] }, 'labels.0.adId: must be'],
-      [{ labels: [{ ...one, note: 'x' }] }, 'labels.0:'],
+      [{ labels: [{ ...one, note: 'x' }] }, 'Unknown argument: labels.0.note.'],
     ] as const) {
       const { error, text } = await server.call('label_ads', args);
       expect(error, problem).toMatchObject({ kind: 'invalid_request' });
