@@ -59,7 +59,6 @@ export interface ServerContext {
   onCall: OnCall;
   resultTokens: number;
   timeoutMs: number;
-  /** Whether paid answers are cached. */
   /** How long answers are cached, in milliseconds. */
   cacheMs: number;
   output: OutputForm | 'auto';

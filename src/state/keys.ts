@@ -55,7 +55,9 @@ function acceptedKeys({ documents, retries, keyOf }: Shared, heard: AcceptedKeys
   };
 }
 
-interface TriedKeys {
+/** How many unknown keys came from each address. */
+export interface TriedKeys {
+  /** Adds to the count of an address, which ends a minute after its first key. */
   add(address: string, more: 1 | -1): Promise<{ tried: number; msLeft: number }>;
 }
 

@@ -1,10 +1,8 @@
 import { LRUCache } from 'lru-cache';
 
 export interface TenantCacheOptions {
-  /** Bytes for all tenants together. */
+  /** Bytes for all tenants together, of which one has half at most. */
   maxBytes: number;
-  /** Bytes for one tenant; by default half of `maxBytes`. */
-  maxBytesEach?: number;
   /** How long an entry lives, in milliseconds. */
   ttl: number;
   /** In milliseconds since the epoch. */
@@ -52,9 +50,9 @@ export class TenantCache<Value> {
    * @param bytes the caller's estimate; a value larger than a tenant's share is not stored
    */
   set(tenantId: string, name: string, { value, bytes }: { value: Value; bytes: number }): void {
-    const { maxBytes, maxBytesEach = maxBytes / 2, now } = this.#options;
+    const { maxBytes, now } = this.#options;
     const sizeCalculation = (entry: Entry<Value>) => entry.bytes;
-    const own = this.#tenants.get(tenantId) ?? new LRUCache({ maxSize: Math.floor(maxBytesEach), sizeCalculation });
+    const own = this.#tenants.get(tenantId) ?? new LRUCache({ maxSize: Math.floor(maxBytes / 2), sizeCalculation });
     own.set(name, { value, bytes: bytes + 2 * name.length + entryBytes, at: now() });
     this.#resized(tenantId, own);
   }

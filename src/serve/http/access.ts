@@ -8,6 +8,7 @@ import { LRUCache } from 'lru-cache';
 import type { Credentials } from '../../api/client.ts';
 import { AdLibraryError } from '../../api/errors.ts';
 import type { CallEvent } from '../../log/log.ts';
+import type { TriedKeys } from '../../state/keys.ts';
 import { hostInAddress } from './server.ts';
 
 type Status = 400 | 401 | 403 | 404 | 405 | 413 | 415 | 429 | 500 | 503;
@@ -178,11 +179,6 @@ export interface CallerKeys {
 }
 
 /** How many unknown keys addresses have tried, in this process or at all replicas. */
-interface TriedKeys {
-  /** Adds to the count of an address, which ends a minute after its first key. */
-  add(address: string, more: 1 | -1): Promise<{ tried: number; msLeft: number }>;
-}
-
 interface CallerKeysOptions {
   /** 0 for no limit. */
   perMinute: number;
