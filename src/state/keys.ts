@@ -55,7 +55,7 @@ function acceptedKeys({ documents, retries, keyOf }: Shared, heard: AcceptedKeys
   };
 }
 
-/** How many unknown keys came from each address. */
+/** How many unknown keys addresses have tried, in this process or at all replicas. */
 export interface TriedKeys {
   /** Adds to the count of an address, which ends a minute after its first key. */
   add(address: string, more: 1 | -1): Promise<{ tried: number; msLeft: number }>;

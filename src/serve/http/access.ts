@@ -178,7 +178,6 @@ export interface CallerKeys {
   onCall(event: CallEvent): void;
 }
 
-/** How many unknown keys addresses have tried, in this process or at all replicas. */
 interface CallerKeysOptions {
   /** 0 for no limit. */
   perMinute: number;
