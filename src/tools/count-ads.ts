@@ -10,7 +10,7 @@ import type { DataOf } from '../present/fields.ts';
 import { count, notesText } from '../present/lists.ts';
 import { quote, sanitizeLine } from '../present/safe-text.ts';
 import { adFilters, checkQuestion, fresh, split } from './arguments.ts';
-import { countableKey, type Filters, partsOf, withMissing } from './filter-values.ts';
+import { countableKey, type Filters, oppositeOf, partsOf, withMissing } from './filter-values.ts';
 import { defineTool, readOnly, type ToolContext } from './tool.ts';
 
 const Counted = z.looseObject({
@@ -204,7 +204,7 @@ interface CountedPart {
 }
 
 const atOnce = 4;
-const equal = 'equal to the total: either all have it, or the service ignored this filter';
+const equal = 'equal to the total';
 
 interface Question {
   filters: Filters;
@@ -236,9 +236,20 @@ async function countParts({ filters, total, parts }: Question, counting: Countin
   await Promise.all(Array.from({ length: atOnce }, countNext));
   for (const { shown: part } of counted) {
     if (part.total !== total.total || part.total === 0 || Object.keys(part.filters).length === 0) continue;
-    part.note = [equal, part.note].filter(Boolean).join('; ');
+    const isProven =
+      stop === undefined && (await finds(oppositeOf(part.filters, filters, context.adFilters), counting)) === 0;
+    part.note = [`${equal}; ${isProven ? 'verified' : 'not verified'}`, part.note].filter(Boolean).join('; ');
   }
   return { parts: counted, stop };
+}
+
+/** How many ads match; undefined where no filter can ask that. */
+async function finds(filters: Filters | undefined, counting: Counting): Promise<number | undefined> {
+  if (filters === undefined) return undefined;
+  return countOf(filters, counting).then(
+    ({ total }) => total ?? undefined,
+    () => undefined,
+  );
 }
 
 /** A count as a result shows it. */

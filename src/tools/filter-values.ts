@@ -44,3 +44,27 @@ export function withMissing(filters: Filters, key: string, described: readonly S
   if (missing === undefined) return undefined;
   return { missing: [...new Set([filters.missing ?? [], key].flat())] };
 }
+
+/**
+ * Filters that find nothing where a part of one key finds all of `filters`; undefined if no described filter can say
+ * that.
+ */
+export function oppositeOf(part: Filters, filters: Filters, described: readonly SearchFilter[]): Filters | undefined {
+  const [[key, value] = ['', undefined], ...others] = Object.entries(part);
+  if (others.length > 0) return undefined;
+  const not = described.find(({ type }) => type === 'filters')?.key;
+  if (not !== undefined && key === not) {
+    const { [not]: _, ...kept } = filters;
+    const [only, ...more] = Object.keys(value ?? {});
+    const isOne = only !== undefined && more.length === 0 && !Object.hasOwn(kept, only);
+    return isOne ? { ...kept, ...(value as Filters) } : undefined;
+  }
+  if (not !== undefined) {
+    const inner = (filters[not] ?? {}) as Filters;
+    return Object.hasOwn(inner, key) ? undefined : { ...filters, [not]: { ...inner, [key]: value } };
+  }
+  const filter = described.find((one) => one.key === key);
+  if (filter?.type === 'boolean') return { ...filters, [key]: !value };
+  const left = filter?.open ? [] : (filter?.values ?? []).filter((one) => ![value].flat().includes(one));
+  return filter?.type === 'strings' && left.length > 0 ? { ...filters, [key]: left } : undefined;
+}

@@ -89,6 +89,7 @@ test('the local library counts the values there are, those without one, and what
           const isSingle = by !== 'countries';
           expect([result.data.none, result.data.rest]).toEqual(isSingle ? [none, 0] : [undefined, undefined]);
           if (isSingle) expect(result.text).toContain(`\nnone: ${none}\nrest (other values): 0\n`);
+          expect(result.text).not.toContain('not verified');
         }
 
         const [running, ended, unknown] = [true, false, undefined].map((state) =>
@@ -156,7 +157,10 @@ describe('with another service', () => {
   const filtersOf = (keys: readonly Key[]) =>
     ({ ads: keys.map((key) => ({ key, ...described[key] })), pages: [] }) as never;
 
-  test('states what the service counts, and where its key may be ignored', async ({ upstream, start }) => {
+  test('states what the service counts, and calls no part verified whose key is ignored', async ({
+    upstream,
+    start,
+  }) => {
     await fc.assert(
       fc.asyncProperty(someAds, fc.subarray(keys), fc.subarray(['not', 'missing']), async (ads, knows, tells) => {
         const service = new FilteringService(0);
@@ -177,7 +181,8 @@ describe('with another service', () => {
           const truly = there.map((value) => [value, isKnown(by) ? all[value] : ads.length]);
           expect(totals(parts, by)).toEqual(Object.fromEntries(truly));
           for (const { total, note } of parts) {
-            expect(note).toEqual(total === ads.length ? expect.stringMatching(/^equal to the total: /) : undefined);
+            expect(note).toEqual(total === ads.length ? expect.stringMatching(/^equal to the total; /) : undefined);
+            if (!isKnown(by)) expect(note).toBe('equal to the total; not verified');
           }
           const asksMissing = tells.includes('missing') && by !== 'countries';
           const none = isKnown('missing') ? ads.filter((ad) => valuesOf[by]?.(ad).length === 0).length : ads.length;
@@ -201,6 +206,36 @@ describe('with another service', () => {
   });
 
   const video = { displayFormat: ['VIDEO'] };
+
+  test('proves a part equal to the total with one search of the opposite, within maxCredits', async ({
+    upstream,
+    start,
+  }) => {
+    const service = new FilteringService(7);
+    for (const ad of service.ads) ad.displayFormat = 'VIDEO';
+    upstream.does(service.behaviour);
+    const noImage = { not: { displayFormat: ['IMAGE'] } };
+    for (const [part, knows, maxCredits, opposite, isProved] of [
+      [video, ['displayFormat', 'not'], 3, { not: video }, true],
+      [video, ['not'], 3, { not: video }, false],
+      [video, ['displayFormat'], 3, { not: video }, false],
+      [video, ['displayFormat', 'not'], 2, undefined, false],
+      [noImage, ['displayFormat', 'not'], 3, noImage.not, true],
+      [{ ...video, ...noImage }, ['displayFormat', 'not'], 3, undefined, false],
+      [{ not: {} }, ['displayFormat', 'not'], 3, undefined, false],
+    ] as const) {
+      service.searches = [];
+      service.knows = new Set(knows);
+      const server = await start({ searchFilters: filtersOf(['not']) });
+      const { data, text } = await server.call('count_ads', { split: [part], maxCredits });
+      const note = `equal to the total; ${isProved ? '' : 'not '}verified`;
+      expect(data.counts).toEqual([{ filters: part, total: 7, note }]);
+      expect(data).not.toHaveProperty('stopped');
+      expect(text).toContain(`${JSON.stringify(part)}: 7 (${note})`);
+      expect(service.searches).toHaveLength(opposite ? 3 : 2);
+      if (opposite) expect(service.searches.at(-1)?.filters).toEqual(opposite);
+    }
+  });
 
   test('takes what was gathered, says when, and leaves the rest out where another part is of today', async ({
     upstream,
