@@ -99,8 +99,10 @@ interface ExportFolder {
 
 function foldersOf(target: ExportTarget): ExportFolder[] {
   if ('folder' in target) return [lastingFolder(target.folder, () => makeFolder(target.folder))];
-  const downloads = target.home === undefined ? [] : [downloadsFolder(join(target.home, 'Downloads'))];
-  return [...downloads, temporaryFolder(target.temporary)];
+  if (target.home === undefined) return [temporaryFolder(target.temporary)];
+  // Nothing above it is made: a home without downloads is of no person.
+  const own = join(target.home, 'Downloads', 'Ad Library');
+  return [lastingFolder(own, () => makeOne(own)), temporaryFolder(target.temporary)];
 }
 
 const lastingFolder = (path: string, make: () => Promise<unknown>): ExportFolder => ({
@@ -111,12 +113,6 @@ const lastingFolder = (path: string, make: () => Promise<unknown>): ExportFolder
     return maxFolderBytes;
   },
 });
-
-/** Nothing above the folder is made: a home without downloads is of no person. */
-const downloadsFolder = (downloads: string): ExportFolder => {
-  const path = join(downloads, 'Ad Library');
-  return lastingFolder(path, () => makeOne(path));
-};
 
 /** Anybody may write beside it, so what was planted there under its name is refused. */
 function temporaryFolder(temporary: string): ExportFolder {
@@ -173,7 +169,7 @@ export function folderExports(target: ExportTarget, now: () => number): ExportSt
       const written = await writeToFirst(folders, newFile);
       if ('problem' in written && 'folder' in target) throw invalidRequest(`${written.problem}. Tell the user.`);
       if ('problem' in written) return { ...(await memory.create(newFile)), ...written };
-      const { path, bytes, stays } = written;
+      const { path, bytes } = written;
       const { mimeType, ttlMs = exportTtl } = newFile;
       const [at, name] = [now(), basename(path)];
       const discard = async () => {
@@ -181,18 +177,8 @@ export function folderExports(target: ExportTarget, now: () => number): ExportSt
         await rm(path, { force: true });
       };
       const uri = uriOf(`${at.toString(36)}-${++count}`, name);
-      const file = {
-        uri,
-        name,
-        mimeType,
-        bytes,
-        at,
-        path,
-        stays,
-        ttlMs,
-        content: () => readWritten(path, bytes),
-        discard,
-      };
+      const about = { uri, name, mimeType, at, ttlMs };
+      const file = { ...written, ...about, content: () => readWritten(path, bytes), discard };
       files = [file, ...(await list())].slice(0, maxExports);
       return file;
     },

@@ -12,9 +12,8 @@ import { dayOf } from '../present/dates.ts';
 import { count } from '../present/lists.ts';
 import { word } from '../present/safe-text.ts';
 import { idKey } from '../state/dataset.ts';
-import type { ExportedFile } from '../state/exports.ts';
 import { fileName } from './arguments.ts';
-import { addressesOf, defineListTool, linkTo, locationText, type ToolContext } from './tool.ts';
+import { addressesOf, defineListTool, linkTo, locationText } from './tool.ts';
 
 /** As registered at IANA. */
 const mimeTypes: Record<ExportFormat, string> = {
@@ -85,15 +84,11 @@ export const exportAds = defineListTool({
       cut === 0 ? '' : `${count(cut, 'cell')} had more than 32,767 characters, Excel's limit, and were cut.\n`;
     return {
       data,
-      text: exportText(file, note, { rows, context }) + cutText + coverageText(coverage),
+      text:
+        `${word(file.name)}: ${count(rows, 'row')}, ${file.bytes} bytes. ${locationText(file, context, note)}, and how the ads were gathered as ${note.uri}.\n` +
+        cutText +
+        coverageText(coverage),
       attached: [linkTo(file), linkTo(note)],
     };
   },
 });
-
-const exportText = (
-  file: ExportedFile,
-  note: ExportedFile,
-  { rows, context }: { rows: number; context: ToolContext },
-): string =>
-  `${word(file.name)}: ${count(rows, 'row')}, ${file.bytes} bytes. ${locationText(file, context, note)}, and how the ads were gathered as ${note.uri}.\n`;

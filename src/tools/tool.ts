@@ -144,7 +144,7 @@ export const linkTo = ({ uri, name, mimeType, bytes }: ExportedFile): ResourceLi
 export const addressesOf = (
   { uri, path, linkPath }: ExportedFile,
   { linkOrigin }: Pick<ToolContext, 'linkOrigin'>,
-): { uri: string; file?: string; link?: string } => ({
+) => ({
   uri,
   ...(path !== undefined && { file: path }),
   ...(linkOrigin && linkPath && { link: `${linkOrigin}${linkPath}` }),

@@ -37,8 +37,6 @@ const headers = {
 /** A report is a page of our own, but its ads are by strangers. */
 const policy = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'";
 
-const html = 'text/html';
-
 /** Files that are read, or sent, at once: a file may have 16 MB. */
 const filesAtOnce = 4;
 
@@ -57,7 +55,7 @@ export function serveFiles({ find, originOf }: ServedFiles): Handler {
     const isText = file.mimeType.startsWith('text/');
     context.header('content-type', isText ? `${file.mimeType}; charset=utf-8` : file.mimeType);
     context.header('content-length', String(file.bytes));
-    if (file.mimeType === html) context.header('content-security-policy', policy);
+    if (file.mimeType === 'text/html') context.header('content-security-policy', policy);
     else context.header('content-disposition', `attachment; filename="${file.name}"`);
     if (method === 'HEAD') return context.body(null);
     const end = await turns.take(tenantId, raw.signal);
