@@ -203,6 +203,8 @@ export const commandLines: Readonly<Record<string, CommandLine>> = {
   ...commands,
 };
 
+const isGroup = (name: string): boolean => name === '' || commandLines[name]?.settings === undefined;
+
 /**
  * Reads a command line. Prints help and the version to standard output, and what is wrong to standard error. Returns
  * the job to do, or the exit code if there is none: 0, or 2 for wrong use.
@@ -228,10 +230,11 @@ export function readCommand(argv: readonly string[], version: string): Job | { e
     const command = addCommand(program, name, line).version(version, '-V, --version', 'print the version');
     if (name !== '' && line.settings) command.action(() => runs(name, command));
   }
+  const words = withHelpLast(argv);
   try {
     // With an action of its own, a program takes an unknown word for an argument too many, and suggests nothing.
-    if (program.parseOptions([...argv]).operands.length === 0) program.action(() => runs('', program));
-    program.parse(argv, { from: 'user' });
+    if (program.parseOptions([...words]).operands.length === 0) program.action(() => runs('', program));
+    program.parse(words, { from: 'user' });
   } catch (error) {
     if (error instanceof CommanderError) return { exit: error.exitCode === 0 ? 0 : 2 };
     throw error;
@@ -240,6 +243,19 @@ export function readCommand(argv: readonly string[], version: string): Job | { e
 }
 
 const styleTitle = (title: string) => styleText('bold', title);
+
+/**
+ * `help X` and `X help` as `X --help`. A wrong X stays as it is: commander would print other help, and would not say
+ * that X is wrong.
+ */
+function withHelpLast(argv: readonly string[]): readonly string[] {
+  const at = argv.indexOf('help');
+  const words = argv.filter((_, index) => index !== at);
+  const [before, others] = [argv.slice(0, at).join(' '), words.join(' ')];
+  if (at < 0 || !Object.hasOwn(commandLines, before)) return argv;
+  if (Object.hasOwn(commandLines, others)) return [...words, '--help'];
+  return isGroup(before) ? words : argv;
+}
 
 function addCommand(program: Command, name: string, line: CommandLine): Command {
   const path = name.split(' ');

@@ -75,6 +75,8 @@ describe('a command line', () => {
     ['--base-url', "option '--base-url <url>' argument missing"],
     ['library key revoke', "missing required argument 'key'"],
     ['library', 'library needs a command'],
+    ['help htpp', "unknown command 'htpp' (Did you mean http?)"],
+    ['help library kez', "unknown command 'kez' (Did you mean key?)"],
   ])('"%s" is wrong use: explained on standard error, exit 2', (line, problem) => {
     expect(read(line)).toEqual({ exit: 2 });
     expect(written.stderr).toContain(`ad-library-mcp: ${problem}\n`);
@@ -110,7 +112,7 @@ const forget = () => {
 };
 
 test.each(commands)('"%s" has help with examples that are understood, no line of it longer than 80 columns', (line) => {
-  for (const word of ['--help', '-h']) {
+  for (const word of ['--help', '-h', 'help']) {
     forget();
     expect(read(`${line} ${word}`)).toEqual({ exit: 0 });
     expect(written.stdout).toContain(`Usage: ad-library-mcp ${line}`.trim());
