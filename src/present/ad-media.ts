@@ -133,7 +133,7 @@ export type MediaLink = DataOf<typeof MediaLink>;
 export const CardView = z
   .looseObject({
     card: z.number().describe('from 1'),
-    title: z.string().optional().describe('like the others, missing where the ad or an earlier card has the same'),
+    title: z.string().optional().describe('left out where said before, as all copy'),
     body: z.string().optional(),
     linkDescription: z.string().optional(),
     ctaType: z.string().optional(),
