@@ -41,8 +41,8 @@ export const exportAds = defineListTool({
   }),
   output: z.looseObject({
     uri: z.string().describe('the file as a resource, for an hour'),
-    file: z.string().optional().describe('its path, where a person can open it'),
-    link: z.string().optional().describe('an address at which a person can open it, for an hour'),
+    file: z.string().optional().describe('path to open'),
+    link: z.string().optional().describe('address to open, for an hour'),
     rows: z.number(),
     bytes: z.number(),
     methods: z.string().describe('the note beside it, as a resource: how the ads were gathered'),

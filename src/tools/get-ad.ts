@@ -15,7 +15,7 @@ export const getAd = defineTool({
   input: z.strictObject({ adId, detail, fresh, seen }),
   output: z.looseObject({
     ad: AdView,
-    seenIn: z.string().optional().describe('the list that this copy is from, with seen: true; it may be shorter'),
+    seenIn: z.string().optional().describe('with seen: true, the list that this copy is from'),
   }),
   async run({ adId, detail = 'standard' as Detail, fresh, seen }, { api, now, resultTokens, toolName }) {
     const { raw, seenIn } = await api.getAd({ path: { adId }, fresh, seen });

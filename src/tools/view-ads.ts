@@ -36,10 +36,7 @@ const AdTile = z
     shown: z.boolean().describe('whether its picture is there'),
     reason: z.string().optional().describe('why not'),
     ...Facts.shape,
-    picture: z
-      .string()
-      .optional()
-      .describe('what is shown, where it is not simply the ad: a still, a card, a portrait'),
+    picture: z.string().optional().describe('if not the ad itself: a still, a card, a portrait'),
   })
   .meta({ title: 'Tile' });
 type AdTile = DataOf<typeof AdTile>;

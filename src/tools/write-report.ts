@@ -55,8 +55,8 @@ export const writeReport = defineListTool({
   }),
   output: z.looseObject({
     uri: z.string().describe('the file as a resource, for a day'),
-    file: z.string().optional().describe('its path, where a person can open it'),
-    link: z.string().optional().describe('an address at which a person can open it, for a day'),
+    file: z.string().optional().describe('path to open'),
+    link: z.string().optional().describe('address to open, for a day'),
     bytes: z.number(),
     sections: z.array(
       z
