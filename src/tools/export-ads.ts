@@ -45,7 +45,7 @@ export const exportAds = defineListTool({
     link: z.string().optional().describe('address to open, for an hour'),
     rows: z.number(),
     bytes: z.number(),
-    methods: z.string().describe('the note beside it, as a resource: how the ads were gathered'),
+    methods: z.string().describe('a resource: how the ads were gathered'),
     cut: z.number().optional().describe('cells that Excel could not hold in full'),
   }),
   async run({ sql = everyAdSql, format = 'csv', name: chosen }, context) {
