@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { beforeAll, expect, test } from 'vitest';
@@ -10,7 +11,9 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 let lines: string[];
 beforeAll(async () => {
   const command = ['--import', 'tsx', 'scripts/demo-session.ts'];
-  lines = (await promisify(execFile)(process.execPath, command, { cwd: root })).stdout.split('\n');
+  // Other tests remove files from the folder that all of this user's processes share.
+  const env = { ...process.env, TMPDIR: mkdtempSync(join(tmpdir(), 'demo-')) };
+  lines = (await promisify(execFile)(process.execPath, command, { cwd: root, env })).stdout.split('\n');
 });
 
 test('the demo answers its questions on a few screens of 80 columns, and ends on what was found and what it cost', () => {
