@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process';
-import { existsSync, mkdtempSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { beforeAll, expect, test } from 'vitest';
@@ -11,9 +10,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 let lines: string[];
 beforeAll(async () => {
   const command = ['--import', 'tsx', 'scripts/demo-session.ts'];
-  // Other tests remove files from the folder that all of this user's processes share.
-  const env = { ...process.env, TMPDIR: mkdtempSync(join(tmpdir(), 'demo-')) };
-  lines = (await promisify(execFile)(process.execPath, command, { cwd: root, env })).stdout.split('\n');
+  lines = (await promisify(execFile)(process.execPath, command, { cwd: root })).stdout.split('\n');
 });
 
 test('the demo answers its questions on a few screens of 80 columns, and ends on what was found and what it cost', () => {
