@@ -63,7 +63,9 @@ async function main() {
   paragraph(
     'This is demo data: the ads are invented, and no real credits are spent. Each question (Q) is followed by its answer (A), the tool calls behind it (→) and what they returned (│).',
   );
-  await client.connect(new StdioClientTransport({ ...command(['--demo', '--files', join(folder, 'files')]), stderr: 'inherit' }));
+  await client.connect(
+    new StdioClientTransport({ ...command(['--demo', '--files', join(folder, 'files')]), stderr: 'inherit' }),
+  );
 
   const filters = { query: '"free shipping"', countries: ['US'], active: true, sort: 'daysRunning' };
   const search = { name: 'search_ads', args: { filters, limit: 3 }, shows: /^("|\d+\. )/, fold: 1 };
