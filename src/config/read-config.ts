@@ -99,7 +99,7 @@ function present(text: string | undefined): string | undefined {
 
 const prefix = 'AD_LIBRARY_';
 
-/** What is wrong with variables that look like settings and are none: whoever set them expects an effect. */
+/** What is wrong with variables that look like settings but are not: the person who set them expects an effect. */
 export function unknownVariables(environment: NodeJS.ProcessEnv): string[] {
   const known = Object.values(settings).map(({ variable }) => variable.slice(prefix.length));
   const names = Object.keys(environment).flatMap((name) =>

@@ -13,8 +13,9 @@ import {
   pricesSeen,
 } from './prices.ts';
 
-/** `free`, `10 credits`, `between 3 and 267 credits`. */
-export function priceText({ atLeast, atMost }: PriceBounds): string {
+/** `free`, `10 credits`, `between 3 and 267 credits`; that nothing is known where there is no upper bound. */
+export function priceText({ atLeast, atMost }: { atLeast: number; atMost?: number | undefined }): string {
+  if (atMost === undefined) return 'at a price that no charge tells yet';
   if (atMost === 0) return 'free';
   const most = `${rounded(atMost)} ${atMost === 1 ? 'credit' : 'credits'}`;
   if (atLeast === atMost) return most;

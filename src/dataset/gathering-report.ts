@@ -123,7 +123,7 @@ const isoDate = (at: number) => new Date(at).toISOString();
 export function estimateText({ ads, pages, credits, atLeast, atMost }: EstimateView, read: number): string {
   const all = read === 0 ? count(ads ?? 0, 'ad') : `${Math.max(0, (ads ?? 0) - read)} of ${count(ads ?? 0, 'ad')}`;
   if (pages === 0) return `${count(ads ?? 0, 'ad')}: free, since nothing is left to read.`;
-  const price = atMost === undefined ? 'at a price that no charge tells yet' : priceText({ atLeast, atMost });
+  const price = priceText({ atLeast, atMost });
   return `${all} in ${count(pages ?? 0, 'page')}, ${price}${credits === null ? '; the first page tells' : ''}.`;
 }
 

@@ -141,7 +141,7 @@ async function estimate(
 }
 
 function estimateText({ calls, atLeast, atMost }: CountEstimate): string {
-  const price = atMost === undefined ? 'at a price that no search has shown yet' : priceText({ atLeast, atMost });
+  const price = priceText({ atLeast, atMost });
   return `Estimate: ${count(calls, 'search', 'searches')} of one ad each, ${price}. Nothing was sent.`;
 }
 

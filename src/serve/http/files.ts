@@ -40,7 +40,7 @@ const policy = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-in
 /** Files that are read, or sent, at once: a file may have 16 MB. */
 const filesAtOnce = 4;
 
-/** Answers `GET` and `HEAD` of `/files/:link/:name`. Whoever has the address may read the file. */
+/** Answers `GET` and `HEAD` of `/files/:link/:name`. The address is the permission: nothing else is asked for. */
 export function serveFiles({ find, originOf }: ServedFiles): Handler {
   const turns = new Semaphore({ atOnce: filesAtOnce, perKey: 1, of: 'files' });
   const answer: Handler = async (context) => {

@@ -36,7 +36,7 @@ export interface Clients {
 export interface ClientsOptions {
   secret: string;
   userAgent: string;
-  /** A clock that only goes on. */
+  /** A monotonic clock, in milliseconds. */
   now: () => number;
   /** Counts requests for documents, for a minute each. */
   fetches: { add(name: string, more: 1 | -1): Promise<{ tried: number; msLeft: number }> };

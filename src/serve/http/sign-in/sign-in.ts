@@ -31,7 +31,7 @@ export interface SignInOptions extends Omit<TokensOptions, 'resource'>, Pick<Cli
   /** The host whose keys the page asks for. */
   service: string;
   userAgent: string;
-  /** A clock that only goes on. */
+  /** A monotonic clock, in milliseconds. */
   elapsed: () => number;
   keys: CallerKeys;
   addressOf: AddressOf;
