@@ -3,15 +3,7 @@ import type { Call } from '../api/call.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import { type OperationName, operations } from '../api/operations.ts';
 import { type CreditAccount, fits, used } from './ledger.ts';
-import {
-  type ExpectedPrice,
-  expectedPrice,
-  isList,
-  isPaid,
-  minPriceOf,
-  type PriceBounds,
-  pricesSeen,
-} from './prices.ts';
+import { type ExpectedPrice, expectedPrice, isList, isPaid, minPriceOf, pricesSeen } from './prices.ts';
 
 /** `free`, `10 credits`, `between 3 and 267 credits`; that nothing is known where there is no upper bound. */
 export function priceText({ atLeast, atMost }: { atLeast: number; atMost?: number | undefined }): string {
