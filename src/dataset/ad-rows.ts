@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
-import { landingDomainOf } from '../present/ad.ts';
 import { cardField, isTemplate, linkOf, mediaCounts } from '../present/ad-media.ts';
 import { runOf } from '../present/dates.ts';
 import { adFields } from '../present/fields.ts';
+import { landingDomainOf, landingOf } from '../present/landing.ts';
 import { type DetectLanguage, loadLanguageDetector } from '../present/language.ts';
 import { type Fields, isObject, objects } from '../present/view.ts';
 import { type DatasetContents, idKey } from '../state/dataset.ts';
@@ -243,8 +243,11 @@ function pageNameOf(ad: Fields): string | null {
 function derivedFields(ad: Fields, copy: AdCopy, facts: AdFacts) {
   const { gatheredAt, firstGatheredAt = gatheredAt, language = null, variant = null } = facts;
   const { daysRunning, stillRunning } = runOf(ad, gatheredAt);
+  const { page, utm } = landingOf(ad);
   return {
     landingDomain: landingDomainOf(ad) ?? null,
+    landing: textCell(page),
+    utm: utm && JSON.stringify(utm),
     daysRunning: daysRunning ?? null,
     active: flagCell(stillRunning),
     firstLine: firstLineOf(copy),

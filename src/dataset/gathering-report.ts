@@ -240,6 +240,7 @@ function linesOf({ ads, countries }: GatheredRows): Line[] {
   const nowhere = ids.size - new Set(placed.map(({ id }) => id)).size;
   const places = [...placed.map(({ country }) => country), ...Array.from({ length: nowhere }, () => null)];
   const variants = ads.flatMap(({ variant }) => variant ?? []);
+  const lengths = ads.flatMap(({ videoSeconds, videoCount }) => ((videoSeconds ?? videoCount) ? [videoSeconds] : []));
   const known = (of: (ad: AdRow) => number | null) => ads.filter((ad) => of(ad) !== null).length;
   const active = (state: number | null) => ads.filter((ad) => ad.active === state);
   const lastSeen = seenDays(active(null));
@@ -254,9 +255,14 @@ function linesOf({ ads, countries }: GatheredRows): Line[] {
     of('Calls to action', 'ctaType', 8, constant),
     of('Months started, newest first', 'startedMonth', 18, word, newestFirst),
     of('Landing domains', 'landingDomain', 10, word),
+    ...(ads.some(({ landing }) => landing !== null) ? [of('Landing pages', 'landing', 6, word)] : []),
     counted('Countries (an ad may count for several)', places, { max: 12, show: word }),
     of('Languages of the copy', 'language', 12, word),
-    daysText(ads.map(({ daysRunning }) => daysRunning)),
+    numbersText(
+      'Days running',
+      ads.map(({ daysRunning }) => daysRunning),
+    ),
+    ...(lengths.some((seconds) => seconds !== null) ? [numbersText('Seconds of video', lengths)] : []),
     `Known of so many ads: reach ${known(({ audienceReach }) => audienceReach)}, spend ${known(({ adSpendMin, adSpendMax }) => adSpendMin ?? adSpendMax)}, revenue ${known(({ revenueMin, revenueMax }) => revenueMin ?? revenueMax)}`,
     `Variants (copy of a page nearly the same): ${new Set(variants).size}; ads without copy: ${ads.length - variants.length}`,
     of('First lines', 'firstLine', 6, quote),
@@ -305,12 +311,12 @@ const sumOf = (counts: readonly [value: string, ads: number][]): number =>
 
 const valueTokens = 24;
 
-function daysText(values: readonly (number | null)[]): string {
+function numbersText(label: string, values: readonly (number | null)[]): string {
   const known = values.filter((value) => value !== null).sort((left, right) => left - right);
   const unknown = count(values.length - known.length, 'ad');
-  if (known.length === 0) return `Days running: unknown of ${unknown}`;
+  if (known.length === 0) return `${label}: unknown of ${unknown}`;
   const at = (index: number) => known[index] ?? 0;
   const middle = (known.length - 1) / 2;
   const median = (at(Math.floor(middle)) + at(Math.ceil(middle))) / 2;
-  return `Days running: min ${at(0)}, median ${median}, 90th percentile ${at(Math.ceil(0.9 * known.length) - 1)}, max ${at(known.length - 1)}; unknown of ${unknown}`;
+  return `${label}: min ${at(0)}, median ${median}, 90th percentile ${at(Math.ceil(0.9 * known.length) - 1)}, max ${at(known.length - 1)}; unknown of ${unknown}`;
 }

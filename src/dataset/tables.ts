@@ -24,6 +24,8 @@ export const tables = {
     pageName: 'text',
     ...sentColumns(adFields),
     landingDomain: 'text',
+    landing: 'text',
+    utm: 'text',
     daysRunning: 'numeric',
     active: 'numeric',
     firstLine: 'text',
@@ -34,6 +36,7 @@ export const tables = {
     cardCount: 'numeric',
     videoCount: 'numeric',
     imageCount: 'numeric',
+    videoSeconds: 'numeric',
     firstGatheredAt: 'text',
     gatheredAt: 'text',
     json: 'text',
@@ -66,6 +69,8 @@ export const tables = {
 
 /** What columns of `ads` hold where their name does not say it. */
 const meanings: { [Name in keyof typeof tables.ads]?: string } = {
+  landing: 'page without tracking parameters',
+  utm: 'JSON: source, campaign …',
   daysRunning: 'startedAt to endDate if past, else to lastSeenAt; same day: 0',
   active: '1, 0, null: unknown',
   firstLine: 'of body, else of a card',
@@ -73,6 +78,7 @@ const meanings: { [Name in keyof typeof tables.ads]?: string } = {
   language: 'null: unsure',
   variant: 'same for nearly the same copy of a page',
   videoCount: 'null: no media came',
+  videoSeconds: 'of the longest',
 };
 
 type ColumnType = 'text' | 'numeric';

@@ -65,18 +65,20 @@ function assetsOf(ad: Fields, media = objects(ad.media)): Assets {
 }
 
 /**
- * How many cards, videos and pictures `creativeOf` would find. The still of a card's video is not counted either. Null
- * where the answer brought none of the ad's media.
+ * How many cards, videos and pictures `creativeOf` would find, and the seconds of the longest video. The still of a
+ * card's video is not counted either. Null where the answer brought none of the ad's media, or no length.
  */
 export function mediaCounts(ad: Fields) {
   const media = objects(ad.media).filter(({ type }) => typeof type === 'string');
   const { video, picture, cardVideo, cardPicture, cards: cardCount } = assetsOf(ad, media);
+  const lengths = secondsOf([...video, ...cardVideo]);
+  const videoSeconds = lengths.length > 0 ? Math.max(...lengths) : null;
   if (video.length + picture.length + cardVideo.length + cardPicture.length === 0)
-    return { cardCount, videoCount: null, imageCount: null };
+    return { cardCount, videoCount: null, imageCount: null, videoSeconds };
   const withVideo = new Set(cardVideo.map(positionOf));
   const cardImages = cardPicture.filter((asset) => !withVideo.has(positionOf(asset)));
   const stills = video.length > 0 || cardCount > 0 ? 0 : picture.length;
-  return { cardCount, videoCount: video.length + withVideo.size, imageCount: stills + cardImages.length };
+  return { cardCount, videoCount: video.length + withVideo.size, imageCount: stills + cardImages.length, videoSeconds };
 }
 
 /** The pictures and videos of an ad, without the advertiser's portrait: its own, and those of each card in order. */
@@ -111,11 +113,13 @@ const positionOf = (asset: Fields) => asset.nr ?? asset.filename ?? asset.url;
 
 const counted = (count: number, noun: string) => (count === 1 ? noun : `${count} ${noun}s`);
 
+const secondsOf = (videos: Fields[]): number[] =>
+  videos.flatMap(({ durationSeconds: seconds }) => (isNumber(seconds) && seconds > 0 ? seconds : []));
+
 function lengths(videos: Fields[]): string {
-  const seconds = videos.flatMap(({ durationSeconds: s }) => (isNumber(s) && s > 0 ? Math.round(s) : []));
+  const seconds = secondsOf(videos).map(Math.round);
   if (seconds.length === 0) return '';
-  const min = seconds.reduce((a, b) => Math.min(a, b));
-  const max = seconds.reduce((a, b) => Math.max(a, b));
+  const [min, max] = [Math.min(...seconds), Math.max(...seconds)];
   return min === max ? ` ${max} s` : ` ${min}–${max} s`;
 }
 

@@ -14,6 +14,7 @@ import { cleanAddress, domainOf } from './addresses.ts';
 import { dayOf, daysBetween, RunView, runOf } from './dates.ts';
 import { adFields, type DataOf, shapeOf } from './fields.ts';
 import { asDescribed, type Detail, fullBlocks, fullItem, fullText, fullTokens, otherTypes } from './full-view.ts';
+import { landingDomainOf } from './landing.ts';
 import { copies, count, countryPattern, framed, groupBy, type ListFrame } from './lists.ts';
 import { codes, constant, hashOf, joined, quote, quoteLines, word } from './safe-text.ts';
 import { estimateTokens, truncated } from './tokens.ts';
@@ -178,15 +179,6 @@ function isTruncated(view: string | undefined, text: unknown): boolean {
 
 /** The least tokens of an item: enough for a few words of the body, even if every letter costs three tokens. */
 const minTokensOf = (text: unknown) => (typeof text === 'string' ? estimateTokens(text.slice(0, openingChars)) + 9 : 0);
-
-/**
- * The page that an ad leads to. Only where the ad has no link, the address that it displays, which the advertiser
- * chooses freely.
- */
-export function landingDomainOf({ website, offerLink, cards, displayUrl }: Fields): string | undefined {
-  const site = isObject(website) ? domainOf(website.siteDomain) : undefined;
-  return site ?? domainOf([offerLink, linkOf(objects(cards)[0]), displayUrl].find(isVisible));
-}
 
 /** The address that the ad displays is only shown if the ad leads elsewhere. */
 function addLanding(view: AdView, ad: Fields): void {

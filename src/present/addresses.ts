@@ -31,9 +31,16 @@ const plainHost = /^(?:https?:\/\/)?((?:(?!xn--)[a-z\d-]{1,63}\.){1,4}[a-z]{2,20
 /** The host of an address, without `www.`; undefined if it has none. */
 export function domainOf(address: unknown): string | undefined {
   const [, plain] = (typeof address === 'string' && plainHost.exec(address)) || [];
-  const host = (plain ?? addressOf(address)?.hostname)?.replace(/^www\.(?=[^.]+\.)|\.$/g, '');
+  return plain === undefined ? hostOf(addressOf(address)) : withoutWww(plain);
+}
+
+/** The host of an address, without `www.`; undefined for one that is longer than DNS allows. */
+export function hostOf(url: URL | undefined): string | undefined {
+  const host = url && withoutWww(url.hostname);
   return host !== undefined && host.length <= maxName ? host : undefined;
 }
+
+const withoutWww = (host: string): string => host.replace(/^www\.(?=[^.]+\.)|\.$/g, '');
 
 /**
  * An address as a person would share it: without tracking parameters, unfilled macros (`{{ad.name}}`) and user names,
@@ -76,12 +83,42 @@ const webPattern = /^https?:$/;
 const maxName = 253;
 const maxAddress = 4000;
 
-const trackingPattern =
-  /^(?:utm_|af_|hsa_|mtm_|pk_|matomo_|fb_|ad_|adset|campaign|nt_|tracking|site_?source|placement|sub_id|is_retargeting|is_reengagement|advertising_id|idfa$|og_tag|yg_type|routing_short|[gf]bclid|gclid|dclid|gbraid|wbraid|msclkid|ttclid|twclid|igsh|li_fat_id|mc_[ce]id|_hs|ref_src|srsltid|yclid|scid$|epik$)/i;
+/**
+ * The names of parameters that say where a visitor comes from, and not which page opens. Sources: the documents of
+ * Google (campaign URLs, click ids), Meta (URL parameters), TikTok, Microsoft, Naver, Yandex, AppsFlyer, Airbridge,
+ * Adjust, Matomo and HubSpot for their own, and the list of the browser Brave (brave-core,
+ * `components/query_filter/utils.cc`).
+ */
+const tracking = new RegExp(
+  `^(?:${[
+    ...['utm_', 'gad_', 'af_', 'adj_', 'hsa_', '_hs', '__hs', 'mtm_', 'matomo_', 'pk_', 'fb_', 'nt_', 'oft_', 'bsft_'],
+    ...['oly_', 'vero_', '_branch_', 'guce_referrer', 'ml_subscriber', 'sub_id', 'ad_', 'adset', 'adgroup', 'campaign'],
+    ...['tracking', 'site_?source', 'placement', 'routing_short', 'is_retargeting', 'is_reengagement', 'og_tag'],
+    ...[
+      'n_(?:media|query|rank|ad|keyword|campaign)',
+      'napm=',
+      'yg_type',
+      'advertising_id',
+      'igsh',
+      'ref_src',
+      'at_recipient_',
+      'sc_(?:customer|eh|uid)',
+    ],
+    `(?:${[
+      ...['gclid', 'gclsrc', 'dclid', 'gbraid', 'wbraid', 'srsltid', '_gl', '_ga', 'fbclid', 'msclkid', 'ttclid'],
+      ...['twclid', 'li_fat_id', 'epik', 'sccid', 'scid', 'yclid', 'ysclid', 'ymclid', '_openstat', 'idfa', 'gps_adid'],
+      ...['mc_[ce]id', 'mkt_tok', 's_cid', '__s', '_kx', '_bhlid', 'rb_clickid', 'irclickid', 'cjevent', 'wickedid'],
+      ...['ss_email_id', 'ck_subscriber_id', 'unicorn_click_id', 'et_rid', 'vgo_ee', 'bbeml'],
+    ].join('|')})(?:=|$)`,
+  ].join('|')})`,
+  'i',
+);
 const macro = /\{\{|%7b%7b|__[A-Z_]+__/i;
 
-const isWorthKeeping = (parameter: string) =>
-  parameter !== '' && !trackingPattern.test(parameter) && !macro.test(parameter);
+/** @param parameter `name=value` */
+export const isTracking = (parameter: string): boolean => tracking.test(parameter);
+
+const isWorthKeeping = (parameter: string) => parameter !== '' && !isTracking(parameter) && !macro.test(parameter);
 
 function readable(href: string): string {
   if (href.length > maxAddress) return href;

@@ -56,7 +56,13 @@ describe('a summary', () => {
         ...ran(3),
       },
       { id: 'b', page: { pageName: ' Trail "House" ' }, displayFormat: 'none', body: 'Walk more.', countries: ['AT'] },
-      { id: 'c', countries: ['DE', 'AT'], startedAt: '2026-04-03' },
+      {
+        id: 'c',
+        countries: ['DE', 'AT'],
+        startedAt: '2026-04-03',
+        offerLink: 'https://trail.example/sale?utm_source=x',
+        media: [{ type: 'VID', url: 'x', durationSeconds: 15 }],
+      },
     ];
     expect(summaryText(rowsOf(ads, { language: 'en', variant: 'a' }))).toBe(
       [
@@ -65,10 +71,12 @@ describe('a summary', () => {
         'Formats (2): VIDEO 1, "none" 1, none 1',
         'Calls to action (0): none 3',
         'Months started, newest first (2): 2026-04 1, 2026-01 1, none 1',
-        'Landing domains (0): none 3',
+        'Landing domains (1): trail.example 1, none 2',
+        'Landing pages (1): "trail.example/sale" 1, none 2',
         'Countries (an ad may count for several) (2): AT 2, DE 1, none 1',
         'Languages of the copy (1): en 3',
         'Days running: min 3, median 3, 90th percentile 3, max 3; unknown of 2 ads',
+        'Seconds of video: min 15, median 15, 90th percentile 15, max 15; unknown of 0 ads',
         'Known of so many ads: reach 0, spend 0, revenue 0',
         'Variants (copy of a page nearly the same): 1; ads without copy: 0',
         'First lines (1): "Walk more." 2, none 1',
@@ -91,7 +99,7 @@ describe('a summary', () => {
     for (const most of [700, 300]) {
       const text = summaryText(rowsOf(ads, { language: 'en', variant: 'v' }), most);
       expect(estimateTokens(text)).toBeLessThanOrEqual(most);
-      expect(text.split('\n')).toHaveLength(12);
+      expect(text.split('\n')).toHaveLength(13);
       expect(text).toMatch(/Advertisers \(600\): .* \d+ others \d+/);
     }
   });

@@ -34,7 +34,7 @@ const ad = {
   ],
   media: [
     { type: 'CARD_THUMB', nr: 0, url: 'a' },
-    { type: 'CARD_VID', nr: 1, url: 'b' },
+    { type: 'CARD_VID', nr: 1, url: 'b', durationSeconds: 14.6 },
     { type: 'CARD_THUMB', nr: 1, url: 'c' },
     { type: 'PA_PP', nr: null, url: 'd' },
   ],
@@ -64,6 +64,8 @@ freshUpstreamTest({ config: { cacheSeconds: 0 } })(
       lastSeenAt: '2026-11-19T05:00:00.000Z',
       endDate: null,
       landingDomain: 'trail-house.example',
+      landing: 'trail-house.example/boots',
+      utm: '{"source":"x"}',
       daysRunning: 49,
       active: 1,
       firstLine: english.split('\n')[0],
@@ -74,6 +76,7 @@ freshUpstreamTest({ config: { cacheSeconds: 0 } })(
       cardCount: 2,
       videoCount: 1,
       imageCount: 1,
+      videoSeconds: 14.6,
       firstGatheredAt: '2026-11-20T12:00:00.000Z',
       gatheredAt: '2026-11-20T12:00:00.000Z',
     });

@@ -242,7 +242,7 @@ const tables = `
   CREATE INDEX collection_items_order ON collection_items (collection, itemType, number);`;
 
 /** Raise it where texts, tags, measures or tokens are read from records in another way. */
-const reading = 4;
+const reading = 5;
 /** The number of the format, in `PRAGMA user_version`: another one with other tables, tags or `reading`. */
 const format = Number.parseInt(
   hash(

@@ -1,6 +1,6 @@
 import type { Ad, ItemType, Page } from '../../api/schemas.ts';
-import { landingDomainOf } from '../../present/ad.ts';
 import { runOf, timeOf } from '../../present/dates.ts';
+import { landingDomainOf } from '../../present/landing.ts';
 
 /**
  * What the two types of record are, and how each can be searched.

@@ -1,0 +1,120 @@
+import { linkOf } from './ad-media.ts';
+import { addressOf, domainOf, hostOf, isTracking } from './addresses.ts';
+import { type Fields, isObject, isVisible, objects } from './view.ts';
+
+/** Where an ad leads: the page, and the `utm_` parameters of its link without that prefix. */
+interface Landing {
+  /** `shop.example/boots?colour=red`; null without a link that leads to the web. */
+  page: string | null;
+  utm: Record<string, string> | null;
+}
+
+/**
+ * The domain that an ad leads to. Only where the ad has no link, that of the address that it displays, which the
+ * advertiser chooses freely.
+ */
+export function landingDomainOf({ website, offerLink, cards, displayUrl }: Fields): string | undefined {
+  const site = isObject(website) ? domainOf(website.siteDomain) : undefined;
+  if (site !== undefined) return site;
+  const link = [offerLink, linkOf(objects(cards)[0]), displayUrl].find(isVisible);
+  const domain = domainOf(link);
+  return domain !== undefined && wrapperParameters(domain) ? hostOf(targetOf(link)) : domain;
+}
+
+/**
+ * The page of an ad in one spelling, so that ads with the same page can be grouped: without tracking parameters, with
+ * the others sorted, and with readable letters in place of percent codes. Nothing is fetched.
+ */
+export function landingOf({ offerLink, cards }: Fields): Landing {
+  const url = targetOf([offerLink, linkOf(objects(cards)[0])].find(isVisible));
+  const host = hostOf(url);
+  if (url === undefined || host === undefined) return { page: null, utm: null };
+  const query = url.search.slice(1).replaceAll('+', '%20').split('&').map(decoded);
+  const kept = query.filter((parameter) => parameter !== '' && !isTracking(parameter)).sort();
+  const path = decoded(url.pathname);
+  let end = path.length;
+  while (path[end - 1] === '/') end--;
+  const page = [host, url.port && `:${url.port}`, path.slice(0, end), kept.length > 0 && `?${kept.join('&')}`];
+  return { page: page.filter(Boolean).join(''), utm: utmOf(url) };
+}
+
+const maxUtm = 20;
+const maxUtmValue = 500;
+
+function utmOf({ searchParams }: URL): Record<string, string> | null {
+  const found = new Map<string, string>();
+  for (const [name, value] of searchParams) {
+    const [, key] = /^utm_(.{1,50})$/i.exec(name) ?? [];
+    if (key === undefined || value === '' || found.size === maxUtm) continue;
+    if (!found.has(key.toLowerCase())) found.set(key.toLowerCase(), value.slice(0, maxUtmValue));
+  }
+  return found.size > 0 ? Object.fromEntries(found) : null;
+}
+
+/** A wrapper may hold the address of another one. */
+const maxWrappers = 5;
+
+/** The address behind wrappers, read from their text. */
+function targetOf(link: unknown): URL | undefined {
+  let url = addressOf(link);
+  for (let depth = 0; url !== undefined && depth < maxWrappers; depth++) {
+    const inner = innerAddress(url);
+    if (inner === undefined) break;
+    url = inner;
+  }
+  return url;
+}
+
+function innerAddress(url: URL): URL | undefined {
+  const names = wrapperParameters(hostOf(url) ?? '');
+  const values = names?.map((name) => url.searchParams.get(name)) ?? [];
+  if (names) values.push(decoded(url.search.slice(1)));
+  return addressOf(values.find((value) => value && /^https?:\/\//i.test(value)));
+}
+
+/**
+ * Hosts that send a visitor on, and their parameters with the address: link shims of networks, clicks of advertising
+ * systems, affiliate networks. They hold for subdomains of one more label, too.
+ */
+const wrappers = new Map(
+  (
+    [
+      ['l.facebook.com lm.facebook.com l.instagram.com l.messenger.com l.threads.net l.threads.com l.wl.co', 'u'],
+      ['google.com', 'q url adurl'],
+      ['googleadservices.com googleads.g.doubleclick.net adclick.g.doubleclick.net', 'adurl'],
+      ['ad.doubleclick.net clickserve.dartsearch.net', 'ds_dest_url adurl'],
+      ['youtube.com', 'q'],
+      ['vk.com away.vk.com', 'to'],
+      ['t.umblr.com', 'z'],
+      ['duckduckgo.com', 'uddg'],
+      ['link.zhihu.com', 'target'],
+      ['out.reddit.com linkedin.com slack-redir.net steamcommunity.com safelinks.protection.outlook.com', 'url'],
+      ['onelink.me app.appsflyer.com', 'af_web_dp af_r'],
+      ['app.adjust.com adj.st', 'redirect fallback'],
+      ['app.link', '$fallback_url $desktop_url'],
+      ['awin1.com', 'ued p'],
+      ['click.linksynergy.com', 'murl'],
+      ['shareasale.com', 'urllink'],
+      ['track.webgains.com', 'wgtarget'],
+      ['go.redirectingat.com go.skimresources.com', 'url'],
+      ['redirect.viglink.com pxf.io sjv.io', 'u'],
+    ] as const
+  ).flatMap(([hosts, names]) => hosts.split(' ').map((host) => [host, names.split(' ')] as const)),
+);
+
+function wrapperParameters(host: string): readonly string[] | undefined {
+  const parent = host.slice(host.indexOf('.') + 1);
+  return wrappers.get(host) ?? wrappers.get(parent) ?? (googles.test(host) ? wrappers.get('google.com') : undefined);
+}
+
+const googles = /^google\.(?:com?\.)?[a-z]{2}$/;
+
+/** Percent codes as letters where it stays the same address, and the others in capitals. */
+const decoded = (text: string): string =>
+  text.replace(/(?:%[\da-f]{2})+/gi, (codes) => {
+    try {
+      return decodeURIComponent(codes).replace(/[\s\p{C}%/?#&=+;,:@$\\]/gu, encodeURIComponent);
+    } catch {
+      return codes.toUpperCase();
+    }
+  });
