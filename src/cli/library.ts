@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { openPictureFetch } from '../app.ts';
 import { SettingsError } from '../config/read-config.ts';
@@ -80,17 +79,14 @@ export async function runLibrary(job: LibraryJob, options: LibraryCommandOptions
 }
 
 async function importAll(
-  { words: files, options: { pictures: chosen, maxMb } }: Extract<LibraryJob, { name: 'library import' }>,
+  { words: files, options: { pictures: withPictures, folder, maxMb } }: Extract<LibraryJob, { name: 'library import' }>,
   target: DatabaseOptions,
   options: LibraryCommandOptions,
 ) {
   const { stdin, say, isTerminal } = options;
   const onProgress = progressLines(options);
-  // A user who writes --pictures before the files does not name a folder.
-  const isFile = typeof chosen === 'string' && statSync(chosen, { throwIfNoEntry: false })?.isFile() === true;
-  const named = isFile ? [chosen, ...files] : [...files];
-  if (named.length === 0) throw new SettingsError(['name the files to load; - stands for standard input']);
-  const reports = await importFiles(target, named, {
+  if (files.length === 0) throw new SettingsError(['name the files to load; - stands for standard input']);
+  const reports = await importFiles(target, files, {
     stdin,
     onProgress: (progress: ImportProgress) => onProgress(progressLine(progress)),
   }).catch((error) => {
@@ -98,8 +94,7 @@ async function importAll(
   });
   for (const report of reports) say(`${isTerminal ? '\n' : ''}${importText(report)}\n`);
   const exitCode = reports.some(({ skipped }) => skipped > 0) ? 1 : 0;
-  if (chosen === undefined) return exitCode;
-  const folder = isFile || chosen === true ? undefined : chosen;
+  if (!withPictures) return exitCode;
   return Math.max(exitCode, await pictures({ folder, maxMb, isAgain: false }, target, options));
 }
 
@@ -210,26 +205,25 @@ function progressLine({ name, bytes, of }: ImportProgress): string {
   return `${name}  ${share}${(bytes / 2 ** 20).toFixed(1)} MB`;
 }
 
-const amountOf = (amount: number, what: string) => `${amount} ${what}${amount === 1 ? '' : 's'}`;
+const countText = (count: number, noun: string) => `${count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`;
 
 /** Names the file that is served and what it holds: a file in a wrong folder shows as new and empty. */
 function storedText({ database, ads, pages }: NonNullable<ServedLibrary['stored']>): string {
   if (ads + pages === 0) return `${database} is empty; "library import" loads ads and pages into it`;
-  return `${database} holds ${amountOf(ads, 'ad')} and ${amountOf(pages, 'page')}`;
+  return `${database} holds ${countText(ads, 'ad')} and ${countText(pages, 'page')}`;
 }
 
-export function importText({ name, notes, columns, ...report }: ImportedFile): string {
+export function importText({ name, columns, ...report }: ImportedFile): string {
   const { ads, pages, updated, fromPublicArchive, skipped, problems, reasons } = report;
   const mapped = fromPublicArchive ? ` (${fromPublicArchive} from the public ad library’s format)` : '';
   const replaced = updated ? `, ${updated} of them updated an earlier record` : '';
   const unlisted = skipped - problems.length;
   return [
-    `${name}: ${amountOf(ads, 'ad')}${mapped} and ${amountOf(pages, 'page')}${replaced}${skipped ? `, ${skipped} skipped:` : ''}`,
+    `${name}: ${countText(ads, 'ad')}${mapped} and ${countText(pages, 'page')}${replaced}${skipped ? `, ${skipped} skipped:` : ''}`,
     ...(columns ? [`  columns: ${columns}`] : []),
     ...problems.map((problem) => `  ${problemText(problem)}`),
-    ...(unlisted > 0 ? [`  and ${unlisted} more:`] : []),
+    ...(unlisted > 0 ? [`  and ${unlisted.toLocaleString('en-US')} more:`] : []),
     ...Object.entries(reasons).map(([reason, amount]) => `    ${amount} × ${reason}`),
-    ...notes.map((note) => `  note: ${note}`),
   ].join('\n');
 }
 
@@ -249,7 +243,7 @@ function picturesPlan(
   const addresses = expired === 1 ? '1 address has' : `${expired.toLocaleString('en-US')} addresses have`;
   const gone = expired > 0 ? `${addresses} expired, and what was there cannot be fetched any more; ` : '';
   if (of === 0) return `pictures: ${gone}${expired > 0 ? 'no other' : 'none'} is missing`;
-  return `pictures: ${gone}at most ${of} to fetch into ${folder}, which may hold ${megabytes(maxBytes)}`;
+  return `pictures: ${gone}at most ${of.toLocaleString('en-US')} to fetch into ${folder}, which may hold ${megabytes(maxBytes)}`;
 }
 
 const picturesProgress = ({ fetched, failed, bytes, of }: PicturesReport) =>
@@ -257,7 +251,7 @@ const picturesProgress = ({ fetched, failed, bytes, of }: PicturesReport) =>
 
 function picturesText({ fetched, failed, bytes, reasons, isFull }: PicturesReport): string {
   return [
-    `pictures: ${amountOf(fetched, 'picture')} kept, ${megabytes(bytes)}${failed > 0 ? `; ${failed} could not be:` : ''}`,
+    `pictures: ${countText(fetched, 'picture')} kept, ${megabytes(bytes)}${failed > 0 ? `; ${failed} could not be:` : ''}`,
     ...Object.entries(reasons).map(([reason, amount]) => `    ${amount} × ${reason}`),
     ...(isFull ? ['  the folder is full; --max-mb allows it more, and the same command goes on'] : []),
   ].join('\n');

@@ -47,7 +47,10 @@ const ofPictures = {
   settings: ['database', 'mediaHosts', 'logLevel'],
   texts: { ...ofDatabase.texts, mediaHosts: 'Where pictures may be fetched from: public, none, or hosts' },
 } as const;
-const maxMb = ['--max-mb <number>', 'how large the folder may become, in megabytes (default: 2000)', Number] as const;
+const pictureFolder = [
+  ['--folder <folder>', 'where pictures are kept (default: the database with .pictures at its end)'],
+  ['--max-mb <number>', 'how large the folder may become, in megabytes (default: 2000)', Number],
+] as const;
 
 const namesIn = (text: string): string[] => text.split(',').map((name) => name.trim());
 
@@ -138,7 +141,7 @@ const commands = {
   'library import': {
     does: 'load ads and pages into the database',
     ...ofPictures,
-    options: [['--pictures [folder]', 'then fetch the pictures of ads that have none yet'], maxMb],
+    options: [['--pictures', 'then fetch the pictures of ads that have none yet'], ...pictureFolder],
     words: [['[files...]', 'files to load; - for standard input']],
     after: importHelp,
     examples: [
@@ -150,7 +153,7 @@ const commands = {
   'library pictures': {
     does: 'fetch the pictures of ads that are in the database, also those that could not be fetched before',
     ...ofPictures,
-    options: [['--folder <folder>', 'where they are kept (default: the database with .pictures at its end)'], maxMb],
+    options: pictureFolder,
     examples: ['ad-library-mcp library pictures', 'ad-library-mcp library pictures --folder pictures --max-mb 500'],
   },
   'library filters': {

@@ -17,9 +17,7 @@ const hits = async ({ search }: ServedLibrary, body: object) => (await search(bo
 
 const layouts: Record<string, (ads: unknown[], indent: number) => string> = {
   lines: (ads) => ads.map(json).join('\n'),
-  'lines with a comma': (ads) => `${ads.map(json).join(',\n')},\n`,
   'lines with several': ([first, ...others]) => `${json(first)}\n${others.map(json).join(',')}\n`,
-  'one after another': (ads, indent) => ads.map((one) => JSON.stringify(one, null, indent)).join('\n'),
   'a list': (ads, indent) => JSON.stringify(ads, null, indent),
   'a list with a record on each line': (ads) => `[\n${ads.map(json).join(',\n')}\n]\n`,
   data: (data, indent) => JSON.stringify({ took: '"[', data, paging: { next: ']' } }, null, indent),
@@ -58,13 +56,13 @@ test('records are read back as they were, extra keys and all, from any layout of
         const at = [0, ...cuts.sort((left, right) => left - right), bytes.length];
         const chunks = at.slice(1).map((end, index) => bytes.subarray(at[index], end));
         const report = await served.library.import(chunksOf(chunks));
-        expect(report).toMatchObject({ ads: ads.length, skipped: 0, problems: [], notes: [] });
+        expect(report).toMatchObject({ ads: ads.length, skipped: 0, problems: [] });
         for (const one of ads) expect((await served.get(`/v1/ads/${one.id.toUpperCase()}`)).body).toEqual(one);
         const { items } = await served.found({ pageId, sort: 'duplicates', order: 'asc' });
         expect(items).toEqual(ads);
       },
     ),
-    { numRuns: 120 },
+    { numRuns: 60 },
   );
 });
 
@@ -104,24 +102,15 @@ const utf16 = (given: string) => Buffer.from(given, 'utf16le');
 test.for([
   ['UTF-8 with a byte order mark', Buffer.from(`\uFEFF${text}`)],
   ['UTF-16', utf16(`\uFEFF${text}`)],
-  ['UTF-16 without a mark', utf16(text)],
   ['UTF-16, big end first', utf16(`\uFEFF${text}`).swap16()],
-  ['UTF-16, big end first, without a mark', utf16(text).swap16()],
   ['gzip', gzipSync(text)],
   ['gzip in two parts', Buffer.concat([gzipSync(text.slice(0, 30)), gzipSync(text.slice(30))])],
   ['UTF-16 in gzip', gzipSync(utf16(`\uFEFF${text}`))],
 ] as const)('%s is found by content', async ([_, bytes], { served }) => {
   for (const chunks of [[bytes], Array.from(bytes, (byte) => Buffer.of(byte))]) {
-    expect(await served.library.import(chunksOf(chunks))).toMatchObject({ ads: 2, skipped: 0, notes: [] });
+    expect(await served.library.import(chunksOf(chunks))).toMatchObject({ ads: 2, skipped: 0 });
     expect((await served.found({ sort: 'duplicates', order: 'asc' })).items).toEqual(encoded);
   }
-});
-
-test('bytes of another encoding are kept as they can be, and noted', async ({ served }) => {
-  const bytes = Buffer.from(`{"id":"${uuid(1)}","headline":"Crème"}`, 'latin1');
-  const report = await served.library.import(chunksOf([bytes]));
-  expect(report).toMatchObject({ ads: 1, skipped: 0 });
-  expect(report.notes).toEqual([expect.stringMatching(/^bytes that are not UTF-8 .* save the file as UTF-8/)]);
 });
 
 const whole = gzipSync(pretty([ad(1), ad(2)]));
@@ -157,13 +146,7 @@ test.for<[name: string, source: string | Uint8Array, ads: number, ...problems: (
     0,
     `line 1: ${notJson}`,
   ],
-  [
-    'a value that is cut off, of several one after another',
-    `${pretty(ad(1))}\n${pretty({ data: [ad(2), { id: 'x' }] })}\n${pretty(ad(3)).slice(0, -9)}`,
-    2,
-    'line 5, data[1].id: an ad\'s id is a UUID; got "x"',
-    `line 16: ${notJson}`,
-  ],
+  ['several values one after another', `${pretty(ad(1))}\n${pretty(ad(2))}`, 0, `line 1: ${notJson}`],
   [
     'a bracket that is not closed on a line',
     [`{"id":"${uuid(1)}","n":`, json(ad(2)), `{"id":"${uuid(3)}","a":[{"b":1}`, json(ad(4)), json(ad(5))].join('\n'),
@@ -180,7 +163,12 @@ test.for<[name: string, source: string | Uint8Array, ads: number, ...problems: (
   ['a hundred thousand brackets', `${'['.repeat(1e5)}${']'.repeat(1e5)}\n${json(ad(1))}\n`, 1, /not a JSON object/],
   ['gzip that is cut off', whole.subarray(0, -10), 0, /the compressed data is cut off; import a whole copy$/],
   ['damaged gzip', Buffer.from(whole).fill(0xff, 20, 24), 0, /the compressed data is damaged; import a whole copy$/],
-  ['gzip in gzip', gzipSync(whole), 0, /compressed twice; unpack the file once and import the result$/],
+  [
+    'another encoding',
+    Buffer.from(json({ ...ad(1), body: 'Crème' }), 'latin1'),
+    0,
+    /bytes that are not UTF-8; save the/,
+  ],
   ['a ZIP archive', 'PK\x03\x04…', 0, /a ZIP archive or a workbook; unpack it/],
   [
     'an ad of a page that nobody can ask for',

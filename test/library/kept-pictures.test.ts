@@ -54,7 +54,7 @@ test('an import fetches pictures, and the library serves them where the ads name
 }) => {
   const bytes = await jpegOf();
   const input = linesOf([host.serve(bytes), host.serve(bytes), host.serve(pngOf())]);
-  const imported = await run(['import', '-', '--pictures', pictures, ...mediaHosts], input);
+  const imported = await run(['import', '-', '--pictures', '--folder', pictures, ...mediaHosts], input);
   expect(imported).toMatchObject({ code: 0 });
   expect(imported.err).toContain(`at most 6 to fetch into ${pictures}, which may hold 2000 MB`);
   expect(imported.err).toMatch(/pictures: 6 pictures kept/);
@@ -82,7 +82,7 @@ test('what is no picture is not kept, and the reasons are counted', async ({ pic
   const page = host.serve(Buffer.from('<html>'));
   const gone = host.serve((response) => response.writeHead(410).end());
   const input = linesOf([page, gone, 'http://127.0.0.1:9/inside.jpg']);
-  const { code, err } = await run(['import', '--pictures', pictures, '-', ...mediaHosts], input);
+  const { code, err } = await run(['import', '--pictures', '--folder', pictures, '-', ...mediaHosts], input);
   expect(code).toBe(0);
   for (const said of [
     '0 pictures kept, 0.0 MB; 5 could not be:',
@@ -93,7 +93,7 @@ test('what is no picture is not kept, and the reasons are counted', async ({ pic
     expect(err).toContain(said);
   expect(readdirSync(pictures)).toEqual([]);
   // An import does not try them again; the command does.
-  const again = await run(['import', '-', '--pictures', pictures, ...mediaHosts], input);
+  const again = await run(['import', '-', '--pictures', '--folder', pictures, ...mediaHosts], input);
   expect(again.err).toContain('none is missing');
   expect((await run(['pictures', ...mediaHosts])).err).toContain('at most 5 to fetch');
 });
@@ -147,7 +147,7 @@ test('a folder takes no more than it may', async ({ pictures, run }) => {
   const all = await Promise.all(
     Array.from({ length: 20 }, async (_, number) => host.serve(await jpegOf({ width: 400 + number, height: 400 }))),
   );
-  const bounded = ['import', '-', '--pictures', pictures, '--max-mb', '0.02', ...mediaHosts];
+  const bounded = ['import', '-', '--pictures', '--folder', pictures, '--max-mb', '0.02', ...mediaHosts];
   const { code, err } = await run(bounded, linesOf(all));
   expect(code).toBe(1);
   expect(err).toContain('the folder is full; --max-mb allows it more');

@@ -10,26 +10,23 @@ test('a key looks as documented, and only a hash of it is kept', ({ served: { li
   expect(JSON.stringify(kept)).not.toContain(key.slice('svc_live_'.length));
 });
 
-test('a key can be revoked by itself, its id, its prefix or part of it, and stops working at once', async ({
+test('a key can be revoked by itself, its id or its prefix, and stops working at once', async ({
   served: { library, get, clock },
 }) => {
-  for (const name of ['key', 'id', 'keyPrefix', 'part'] as const) {
+  for (const name of ['key', 'id', 'keyPrefix'] as const) {
     const made = library.keys.create();
     expect((await get('/v1/whoami', made.key)).status).toBe(200);
-    const { revokedAt } = library.keys.revoke(name === 'part' ? made.keyPrefix.slice(0, -1) : made[name]);
+    const { revokedAt } = library.keys.revoke(made[name]);
     expect(revokedAt).toBe(clock.now++);
     expect((await get('/v1/whoami', made.key)).status).toBe(401);
     expect(library.keys.revoke(made.id).revokedAt).toBe(revokedAt);
   }
 });
 
-test('a name that no key has, or several have, revokes nothing', ({ served: { library } }) => {
-  // One digit more than the part that all share: of 17 keys, two have the same.
-  const prefixes = Array.from({ length: 17 }, () => library.keys.create().keyPrefix.slice(0, 10));
-  const shared = prefixes.find((prefix, at) => prefixes.indexOf(prefix) !== at) ?? '';
+test('a name that no key has revokes nothing', ({ served: { library } }) => {
+  const { keyPrefix } = library.keys.create();
   const before = library.keys.list();
-  expect(() => library.keys.revoke(shared)).toThrow(/keys begin with/);
-  for (const name of ['svc_live_', `svc_live_${'0'.repeat(40)}`, 'svc_live_zzz', ''])
+  for (const name of ['svc_live_', keyPrefix.slice(0, -1), `svc_live_${'0'.repeat(40)}`, 'svc_live_zzz', ''])
     expect(() => library.keys.revoke(name)).toThrow(/^No key has that id or prefix\. "library key list" shows them\.$/);
   expect(library.keys.list()).toEqual(before);
 });

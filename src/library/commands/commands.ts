@@ -87,7 +87,7 @@ export type ImportProgress = { name: string; bytes: number; of: number | undefin
  */
 export async function importFiles(
   target: DatabaseOptions,
-  files: string[],
+  files: readonly string[],
   {
     stdin,
     onProgress = () => {},

@@ -19,10 +19,6 @@ export type Database = {
   run(sql: string, values?: Value[]): { changes: number; rowid: number };
   /** Runs `work` whole or not at all, and returns when it is on disk. Nested calls join the outer transaction. */
   transaction<Result>(work: () => Result): Result;
-  /** A transaction that does not wait for the disk: a power cut may undo it until `sync` or the next transaction. */
-  unsynced(work: () => void): void;
-  /** Returns when everything is on disk. */
-  sync(): void;
   /** @throws ApiError when the file belongs to another process by now, or is gone */
   checkLock(): void;
   close(): void;
@@ -137,8 +133,6 @@ function wrap(connection: Connection, checkLock: () => void): Database {
     try {
       const result = work();
       connection.exec('COMMIT');
-      // Checked again: if this process was suspended meanwhile, it has written to a file that nobody reads any more.
-      checkLock();
       return result;
     } catch (error) {
       if (connection.inTransaction) connection.exec('ROLLBACK');
@@ -156,15 +150,6 @@ function wrap(connection: Connection, checkLock: () => void): Database {
         return { changes, rowid: Number(lastInsertRowid) };
       }),
     transaction,
-    unsynced(work) {
-      connection.exec('PRAGMA synchronous = NORMAL');
-      try {
-        transaction(work);
-      } finally {
-        connection.exec('PRAGMA synchronous = FULL');
-      }
-    },
-    sync: () => connection.exec('PRAGMA wal_checkpoint'),
     checkLock,
     close() {
       const lost = thrownBy(checkLock);

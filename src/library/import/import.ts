@@ -28,8 +28,6 @@ export type ImportReport = {
   problems: { line: number; path: string; problem: string }[];
   /** How many further records were skipped, by reason. */
   reasons: Record<string, number>;
-  /** Records that were stored but changed. */
-  notes: string[];
 };
 
 /**
@@ -43,13 +41,10 @@ export async function importRecords(
   source: AsyncIterable<string | Uint8Array>,
 ): Promise<ImportReport> {
   const counts = { ads: 0, pages: 0, updated: 0, fromPublicArchive: 0, skipped: 0 };
-  const report: ImportReport = { ...counts, problems: [], reasons: {}, notes: [] };
+  const report: ImportReport = { ...counts, problems: [], reasons: {} };
   const withLanguage = await loadAdLanguage();
   let position = { line: 1, path: '' };
-  const heard = {
-    note: (message: string) => void report.notes.push(message),
-    columns: (text: string) => void Object.assign(report, { columns: text }),
-  };
+  const onColumns = (columns: string) => void Object.assign(report, { columns });
 
   function put(piece: Piece): void {
     position = piece;
@@ -68,11 +63,12 @@ export async function importRecords(
   }
 
   try {
-    for await (const pieces of piecesOf(source, heard)) {
-      for (let next = 0; next < pieces.length; await nextTurn()) {
+    for await (const some of piecesOf(source, onColumns)) {
+      const pieces = some[Symbol.iterator]();
+      for (let next = pieces.next(); !next.done; await nextTurn()) {
         const end = performance.now() + sliceMs;
-        database.unsynced(() => {
-          for (; next < pieces.length && performance.now() < end; next++) put(pieces[next] as Piece);
+        database.transaction(() => {
+          for (; !next.done && performance.now() < end; next = pieces.next()) put(next.value);
         });
       }
     }
@@ -80,7 +76,6 @@ export async function importRecords(
     if (!(error instanceof UnreadableSource)) throw error;
     addProblem(report, position, error);
   }
-  database.sync();
   return report;
 }
 

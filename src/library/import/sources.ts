@@ -17,14 +17,6 @@ export type Piece = {
   read(): unknown;
 };
 
-/** Hears what people should know of a source. */
-interface Heard {
-  /** What may have been lost. */
-  note(message: string): void;
-  /** How the columns of a CSV are understood. */
-  columns(text: string): void;
-}
-
 /** Characters of one record. */
 export const maxRecordLength = 1024 * 1024;
 export const tooLong = `a record of more than ${maxRecordLength} characters; a list of records goes into [ ], alone or under "data" or "items"`;
@@ -43,44 +35,42 @@ const failed = (problem: string) => (): never => {
 /**
  * The records of a source, whose format is found by content: JSON Lines, JSON of another layout, or CSV, compressed or
  * not. Lines are read one by one, in bounded memory; another document is read whole.
+ * @param onColumns receives how the columns of a CSV are understood
  * @throws UnreadableSource
  */
-export async function* piecesOf(source: AsyncIterable<string | Uint8Array>, heard: Heard): AsyncGenerator<Piece[]> {
-  const text = textOf(source, heard.note);
+export async function* piecesOf(
+  source: AsyncIterable<string | Uint8Array>,
+  onColumns: (text: string) => void,
+): AsyncGenerator<Iterable<Piece>> {
+  const text = textOf(source);
   const { value: head = '' } = await text.next();
   async function* all() {
     yield head;
     yield* text;
   }
   const delimiter = csvDelimiter(head);
-  if (delimiter !== undefined) yield* csvPieces(all(), delimiter, heard);
+  if (delimiter !== undefined) yield* csvPieces(all(), delimiter, onColumns);
   else yield* isByLine(head) ? linePieces(all()) : documentPieces(all());
 }
 
-/** Characters that are handed on at once. */
+/** Characters of a source that are read at once. */
 const batchLength = 256 * 1024;
 
-/** UTF-8 or UTF-16, compressed by gzip or not, as the first bytes say. */
-async function* textOf(source: AsyncIterable<string | Uint8Array>, warn: (message: string) => void) {
+/** UTF-8, or UTF-16 with its byte order mark; compressed by gzip or not. */
+async function* textOf(source: AsyncIterable<string | Uint8Array>) {
   let { head, bytes } = await withHead(source);
   if (isGzip(head)) ({ head, bytes } = await withHead(unpacked(bytes)));
-  if (isGzip(head)) throw new UnreadableSource('compressed twice; unpack the file once and import the result');
   if (head.toString('latin1') === 'PK\x03\x04')
     throw new UnreadableSource('a ZIP archive or a workbook; unpack it, or save it as CSV, and import the file inside');
   const charset = charsetOf(head);
-  const decoder = new TextDecoder(charset);
-  // A file may hold a � of its own: only the decoder knows.
-  const strict = new TextDecoder(charset, { fatal: true });
-  let hasLoss = false;
+  const decoder = new TextDecoder(charset, { fatal: true });
   const decode = (chunk?: Buffer) => {
-    const options = { stream: chunk !== undefined };
     try {
-      if (!hasLoss) strict.decode(chunk, options);
+      return decoder.decode(chunk, { stream: chunk !== undefined });
     } catch {
-      hasLoss = true;
-      warn(`bytes that are not ${charset.toUpperCase()} are stored as �; save the file as UTF-8 and import it again`);
+      const problem = `bytes that are not ${charset.toUpperCase()}; save the file as UTF-8 and import it again`;
+      throw new UnreadableSource(problem);
     }
-    return decoder.decode(chunk, options);
   };
   let batch = '';
   for await (const chunk of bytes) {
@@ -94,13 +84,12 @@ async function* textOf(source: AsyncIterable<string | Uint8Array>, warn: (messag
 
 const isGzip = (head: Buffer) => head[0] === 0x1f && head[1] === 0x8b;
 
-/** JSON and CSV begin with an ASCII character, so a zero byte beside it gives UTF-16 away. */
 function charsetOf([one, two]: Buffer): string {
-  if ((one === 0xff && two === 0xfe) || (one !== 0 && two === 0)) return 'utf-16le';
-  return (one === 0xfe && two === 0xff) || (one === 0 && two !== undefined && two !== 0) ? 'utf-16be' : 'utf-8';
+  if (one === 0xff && two === 0xfe) return 'utf-16le';
+  return one === 0xfe && two === 0xff ? 'utf-16be' : 'utf-8';
 }
 
-/** The first bytes, four if there are so many, and all of them. */
+/** The first bytes, four if there are as many, and all of them. */
 async function withHead(source: AsyncIterable<string | Uint8Array>) {
   const chunks = source[Symbol.asyncIterator]();
   let read = Buffer.alloc(0);
@@ -134,74 +123,50 @@ function isByLine(head: string): boolean {
   const [first = '', ...lines] = head.trimStart().split('\n', 20);
   const filled = lines.filter((line) => line.trim() !== '');
   const alone = filled.filter((line) => jsonOf(line) !== undefined);
-  return lines.length > 0 && (jsonOf(withoutComma(first)) !== undefined || 2 * alone.length > filled.length);
+  return lines.length > 0 && (jsonOf(first) !== undefined || 2 * alone.length > filled.length);
 }
 
-/** Lines of a list whose brackets were left out. */
-const withoutComma = (line: string) => line.trim().replace(/,$/, '');
-
-async function* linePieces(text: AsyncIterable<string>): AsyncGenerator<Piece[]> {
+async function* linePieces(text: AsyncIterable<string>): AsyncGenerator<Iterable<Piece>> {
   let line = 0;
   let last = '';
-  const read = (written: string): Piece[] => {
-    const piece = { line: ++line, path: '' };
-    const text = withoutComma(written);
-    if (text === '') return [];
-    if (text.length > maxLineLength) return [{ ...piece, read: failed(tooLong) }];
-    const value = jsonOf(text);
-    if (value === undefined) return [{ ...piece, read: failed(notJson) }];
-    if (isRecord(value)) return [{ ...piece, text, read: () => value }];
-    return [...recordsIn(value, line)];
-  };
+  function* read(lines: readonly string[]): Generator<Piece> {
+    for (const written of lines) {
+      const piece = { line: ++line, path: '' };
+      const text = written.trim();
+      if (text === '') continue;
+      const value = text.length > maxLineLength ? undefined : jsonOf(text);
+      if (value === undefined) yield { ...piece, read: failed(text.length > maxLineLength ? tooLong : notJson) };
+      else if (isRecord(value)) yield { ...piece, text, read: () => value };
+      else yield* recordsIn(value, line);
+    }
+  }
   for await (const chunk of text) {
     // A line that is too long is held only as far as needed to see that it is too long.
     const from = last.length > maxLineLength ? chunk.indexOf('\n') : 0;
     if (from < 0) continue;
     const lines = (last + chunk.slice(from)).split('\n');
     last = lines.pop() ?? '';
-    yield lines.flatMap(read);
+    yield read(lines);
   }
-  yield read(last);
+  yield read([last]);
 }
 
-/** JSON of any layout, or several values one after another, each of which begins on a line. */
-async function* documentPieces(text: AsyncIterable<string>): AsyncGenerator<Piece[]> {
-  const chunks: string[] = [];
-  let length = 0;
+/** JSON of any layout. */
+async function* documentPieces(text: AsyncIterable<string>): AsyncGenerator<Iterable<Piece>> {
+  let whole = '';
   for await (const chunk of text) {
-    length += chunk.length;
-    if (length > maxDocumentLength)
+    whole += chunk;
+    if (whole.length > maxDocumentLength)
       throw new UnreadableSource(
         'a document of more than 256 MB; write each record on a line of its own (JSON Lines), which may be of any length',
       );
-    chunks.push(chunk);
   }
-  const whole = chunks.join('');
   const value = jsonOf(whole);
-  if (value !== undefined) {
-    yield* inBatches(recordsIn(value, 0));
-    return;
-  }
-  let line = 1;
-  for (const part of whole.split(/\n(?=[{[])/)) {
-    const single = jsonOf(part);
-    if (single !== undefined) yield* inBatches(recordsIn(single, line));
-    else if (part.trim() !== '') yield [{ line, path: '', read: failed(notJson) }];
-    line += part.split('\n').length;
-  }
+  if (value !== undefined) yield recordsIn(value, 0);
+  else if (whole.trim() !== '') yield [{ line: 1, path: '', read: failed(notJson) }];
 }
 
 const notJson = 'not JSON, or cut off; "library import --help" names the formats';
-
-function* inBatches(pieces: Iterable<Piece>): Generator<Piece[]> {
-  let batch: Piece[] = [];
-  for (const piece of pieces) {
-    if (batch.push(piece) < batchSize) continue;
-    yield batch;
-    batch = [];
-  }
-  yield batch;
-}
 
 /** The keys by which an object is a record, and none around a list of records. */
 const recordKeys = [...archiveKeys, 'id', 'pageId'];
@@ -209,8 +174,6 @@ const recordKeys = [...archiveKeys, 'id', 'pageId'];
 const lists = ['data', 'items'];
 /** Lists and objects around a record. */
 const maxAround = 16;
-/** Records that are handed on at once. */
-const batchSize = 1000;
 
 const isNamed = (value: object) => recordKeys.some((key) => Object.hasOwn(value, key));
 
@@ -243,9 +206,15 @@ function csvDelimiter(text: string): string | undefined {
 }
 
 type Row = { cells: string[]; line: number };
+/** What a row becomes. */
+type ReadCells = (cells: string[]) => unknown;
 
 /** The rows of a CSV: ads of the public archive, or ads that somebody wrote down. */
-async function* csvPieces(text: AsyncIterable<string>, delimiter: string, heard: Heard): AsyncGenerator<Piece[]> {
+async function* csvPieces(
+  text: AsyncIterable<string>,
+  delimiter: string,
+  onColumns: (text: string) => void,
+): AsyncGenerator<Piece[]> {
   // Loaded on demand: most imports are JSON.
   const { parse } = await import('csv-parse');
   const rows: Row[] = [];
@@ -266,19 +235,20 @@ async function* csvPieces(text: AsyncIterable<string>, delimiter: string, heard:
   });
   parser.on('error', () => {}).resume();
   let columns: string[] | undefined;
-  let read: ((cells: string[]) => unknown) | undefined;
+  let read: ReadCells | undefined;
   let length = 0;
   /** Dates of one's own ads are understood by all rows of their column. */
   const pieces = (isEnd = false): Piece[] => {
     if (columns === undefined && rows[0]) {
       columns = rows.shift()?.cells.map((cell) => cell.trim()) ?? [];
       if (isArchive(columns)) read = archiveReader(columns);
-      else if (areOwnAds(columns)) heard.columns(columnsText(columns));
+      else if (areOwnAds(columns)) onColumns(columnsText(columns));
       else throw new UnreadableSource(unknownColumns);
     }
     if (columns === undefined || (read === undefined && !isEnd)) return [];
     read ??= ownReader(columns, rows);
-    return rows.splice(0).map(({ cells, line }) => ({ line, path: '', read: () => read?.(cells) }));
+    const readRow = withAmount(columns.length, read);
+    return rows.splice(0).map(({ cells, line }) => ({ line, path: '', read: () => readRow(cells) }));
   };
   const ended = (error: unknown): Piece[] => [{ line, path: '', read: failed(explain(error)) }];
   for await (const chunk of text) {
@@ -308,39 +278,34 @@ const isArchive = (columns: readonly string[]) =>
   columns.some((name) => name.toLowerCase() === 'ad_archive_id') ||
   (columns.includes('id') && columns.some((name) => /^ad_(?:creat|delivery|snapshot)/.test(name)));
 
-function checkAmount(cells: readonly string[], columns: readonly string[]): void {
-  const [amount, wanted] = [cells.length, columns.length];
-  if (amount !== wanted)
-    throw new Error(`${amount} cells where the first line has ${wanted}; is a quotation mark missing?`);
-}
+const withAmount =
+  (wanted: number, read: ReadCells): ReadCells =>
+  (cells) => {
+    if (cells.length === wanted) return read(cells);
+    throw new Error(`${cells.length} cells where the first line has ${wanted}; is a quotation mark missing?`);
+  };
 
 /** @throws UnreadableSource where a column cannot be understood */
-function ownReader(columns: string[], rows: readonly Row[]): (cells: string[]) => unknown {
+function ownReader(columns: string[], rows: readonly Row[]): ReadCells {
   try {
-    const read = adReader(
+    return adReader(
       columns,
       rows.map(({ cells }) => cells),
     );
-    return (cells) => {
-      checkAmount(cells, columns);
-      return read(cells);
-    };
   } catch (error) {
     throw new UnreadableSource((error as Error).message);
   }
 }
 
-function archiveReader(columns: string[]): (cells: string[]) => unknown {
-  return (cells) => {
-    checkAmount(cells, columns);
-    const filled = columns.flatMap((name, at) => {
-      const cell = cells[at] ?? '';
-      return cell.trim() === '' ? [] : [[name, cellValue(name, cell)]];
-    });
-    // The key makes it an ad of the archive also where the column is called `id`.
-    return { ad_archive_id: undefined, ...Object.fromEntries(filled) };
-  };
-}
+/** The key `ad_archive_id` makes it an ad of the archive also where the column is called `id`. */
+const archiveReader =
+  (columns: string[]): ReadCells =>
+  (cells) => ({
+    ad_archive_id: undefined,
+    ...Object.fromEntries(
+      columns.flatMap((name, at) => (cells[at]?.trim() ? [[name, cellValue(name, cells[at])]] : [])),
+    ),
+  });
 
 const copies = /^ad_creative_/;
 const names = /^(publisher_platforms?|languages|targeted_or_reached_countries)$/;

@@ -109,17 +109,13 @@ export function keysIn(parts: KeyParts) {
   const columns = 'id, keyPrefix, name, scopes, userId, unmetered, createdAt, revokedAt';
   const list = () => database.all<KeyRow>(`SELECT ${columns} FROM keys ORDER BY createdAt, rowid`).map(toKeyInfo);
 
-  /** Finds a key by the key, its id, its prefix or a part of the prefix. */
+  /** Finds a key by itself, its id or its prefix. */
   function one(text: string): KeyInfo {
-    const { id: exact } = database.get<{ id: string }>('SELECT id FROM keys WHERE hash = ?', [hashOf(text)]) ?? {};
-    const fits = list().filter(
-      ({ id, keyPrefix }) => id === (exact ?? text) || (text.length > fixedPrefix.length && keyPrefix.startsWith(text)),
-    );
-    const [key] = fits;
+    const sql = `SELECT ${columns} FROM keys WHERE id = ? OR keyPrefix = ? OR hash = ?`;
+    const [row, ...others] = database.all<KeyRow>(sql, [text, text, hashOf(text)]);
     // The message does not repeat the text: it may be a secret that works elsewhere.
-    if (!key) throw new Error('No key has that id or prefix. "library key list" shows them.');
-    if (fits.length > 1) throw new Error(`${fits.length} keys begin with that: give more of it, or the id.`);
-    return key;
+    if (!row || others.length > 0) throw new Error('No key has that id or prefix. "library key list" shows them.');
+    return toKeyInfo(row);
   }
 
   /** Returns the secret, once. @throws Error naming the option that is wrong */
@@ -144,7 +140,7 @@ export function keysIn(parts: KeyParts) {
   return {
     create,
     list,
-    /** Revokes at once; revoking twice changes nothing. @throws Error when no key or more than one matches */
+    /** Revokes at once; revoking twice changes nothing. @throws Error where not exactly one key has that id or prefix */
     revoke: (keyIdOrPrefix: string): KeyInfo =>
       database.transaction(() => {
         const { id } = one(keyIdOrPrefix);
