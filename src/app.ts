@@ -72,22 +72,8 @@ interface UpstreamService extends Upstream {
   close?(): Promise<void>;
 }
 
-export async function openApp({
-  config,
-  problems = [],
-  log,
-  onCall = logCalls(log),
-  keys,
-  now,
-  elapsed,
-  random,
-  resolve,
-  mediaUrl,
-  fetch,
-  shared,
-  countsDays,
-  exportTarget,
-}: AppOptions): Promise<App> {
+export async function openApp(options: AppOptions): Promise<App> {
+  const { config, problems = [], log, onCall = logCalls(log), now, elapsed, mediaUrl, fetch } = options;
   const upstream = await (config.demo ? openDemo({ now, log, mediaUrl }) : openService(config, fetch));
   const draining = new AbortController();
   const closing = new AbortController();
@@ -95,19 +81,7 @@ export async function openApp({
   setMaxListeners(0, closing.signal);
   let calls: Promise<OpenCalls> | undefined;
   const opened = () => {
-    calls ??= openCalls({
-      config,
-      upstream,
-      log,
-      now,
-      elapsed,
-      random,
-      resolve,
-      keys,
-      shared,
-      countsDays,
-      exportTarget,
-    });
+    calls ??= openCalls({ ...options, upstream });
     return calls;
   };
   const server = {

@@ -77,12 +77,6 @@ export interface CatalogOptions {
   askForFilters?: (() => Promise<SearchFilters | undefined>) | undefined;
 }
 
-/**
- * How long a service that did not state its filters is not asked again, in milliseconds: it may start later than this
- * server.
- */
-const filtersPauseMs = 5000;
-
 export function createCatalog({ server, version, openCalls, askForFilters }: CatalogOptions): Catalog {
   const names = describedTools.map(({ name }) => name);
   const prompts = promptsWith((tool) => server.tools.has(tool), names);
@@ -106,14 +100,10 @@ export function createCatalog({ server, version, openCalls, askForFilters }: Cat
     return opening;
   };
   let filters: Promise<SearchFilters | undefined> | undefined;
-  let askAgainAt = Number.POSITIVE_INFINITY;
   const searchFilters = () => {
-    if (server.elapsed() >= askAgainAt) {
-      filters = undefined;
-      askAgainAt = Number.POSITIVE_INFINITY;
-    }
     filters ??= (askForFilters?.() ?? Promise.resolve(undefined)).catch(() => {
-      askAgainAt = server.elapsed() + filtersPauseMs;
+      // The service may start later than this server, so the next list asks again.
+      filters = undefined;
       return undefined;
     });
     return filters;

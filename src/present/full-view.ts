@@ -75,32 +75,20 @@ function clean(value: unknown, depth: number): unknown {
   if (typeof value !== 'object' || value === null) return value ?? undefined;
   if (depth === 0) return '… (nested deeper)';
   if (Array.isArray(value)) return value.map((item) => clean(item, depth - 1)).filter((item) => item !== undefined);
-  const nameOf = namesIn(value);
   const kept: [string, unknown][] = [];
   for (const [name, item] of Object.entries(value)) {
-    const safe = clean(item, depth - 1);
-    if (safe !== undefined) kept.push([nameOf(name), safe]);
+    const [shown, safe] = [safeName(name), clean(item, depth - 1)];
+    const isTaken = shown !== name && Object.hasOwn(value, shown);
+    if (safe !== undefined && !isTaken) kept.push([shown, safe]);
   }
   return Object.fromEntries(kept);
 }
 
-/** Makes names safe. A safe name stays as it is; another one that becomes equal to it gets a number. */
-function namesIn(object: object): (name: string) => string {
-  if (Object.keys(object).every((name) => plainName.test(name))) return (name) => name;
-  const taken = new Set([missingName]);
-  for (const name of Object.keys(object)) if (name !== missingName && sanitizeLine(name) === name) taken.add(name);
-  const next = new Map<string, number>();
-  return (name) => {
-    const safe = sanitizeLine(name);
-    if (safe === name && name !== missingName) return name;
-    let free = safe;
-    for (let number = next.get(safe) ?? 2; taken.has(free); number++) {
-      free = `${safe} (${number})`;
-      next.set(safe, number + 1);
-    }
-    taken.add(free);
-    return free;
-  };
+/** A name that reads like the note of what is missing stands in quotes. */
+function safeName(name: string): string {
+  if (plainName.test(name)) return name;
+  const safe = sanitizeLine(name);
+  return safe === missingName ? quote(safe) : safe;
 }
 
 /** How the API writes names. */

@@ -1,12 +1,7 @@
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { adText, viewAd } from '../../src/present/ad.ts';
 import { fullView } from '../../src/present/full-view.ts';
-import { sanitizeLine } from '../../src/present/safe-text.ts';
 import { estimateTokens } from '../../src/present/tokens.ts';
-
-const part = fc.constantFrom('id', 'body', '\u200b', '\u202e', ' ', '\n', '…', ' (2)');
-const name = fc.array(part, { maxLength: 3 }).map((parts) => parts.join(''));
 
 describe('a full view too large', () => {
   const ad = { id: 'a', body: 'Walk more. ', media: Array.from({ length: 60 }, (_, nr) => ({ nr, url: `m/${nr}` })) };
@@ -40,22 +35,9 @@ describe('a full view too large', () => {
   });
 });
 
-describe('names in a full view', () => {
-  test('that are safe keep their own field, whatever else would read the same', () => {
-    expect(
-      fullView({ 'endDate\u200b': 'never', body: 'ours', 'body\u200b': 'theirs', '\u200bbody': 'x' }, 500),
-    ).toEqual({ endDate: 'never', body: 'ours', 'body (2)': 'theirs', 'body (3)': 'x' });
-    fc.assert(
-      fc.property(fc.dictionary(name, fc.oneof(fc.integer(), fc.constant(null))), (sent) => {
-        for (const view of [fullView(sent, 5000), fullView({ sent }, 5000).sent as Record<string, unknown>]) {
-          const kept = Object.entries(sent).filter(([, value]) => value !== null);
-          expect(Object.values(view).sort()).toEqual(kept.map(([, value]) => value).sort());
-          for (const [own, value] of Object.entries(sent)) {
-            if (own === '…' || sanitizeLine(own) !== own) continue;
-            expect(view[own]).toBe(value ?? undefined);
-          }
-        }
-      }),
-    );
-  });
+test('in a full view, a name that reads like another gives way, and none poses as a note of this server', () => {
+  const sent = { 'endDate\u200b': 'never', 'body\u200b': 'theirs', body: 'ours', '\u200bbody': 'x', '…': 'note' };
+  const shown = { endDate: 'never', body: 'ours', '"…"': 'note' };
+  expect(fullView(sent, 500)).toEqual(shown);
+  expect(fullView({ sent }, 500)).toEqual({ sent: shown });
 });

@@ -190,41 +190,22 @@ interface CallerKeysOptions {
 
 const minute = 60_000;
 const maxAddresses = 10_000;
-/** Keys that wait for their first answer; until it comes, or for a minute, they are not counted again. */
+/** Keys that wait for their first answer: until it comes, or for a minute, they are not counted again. */
 const maxPending = 10_000;
-/** Keys that the service rejected lately. They have no turn. */
-const [maxRejected, rejectedMs] = [10_000, 10 * 60_000];
-/** Parts of the minute in which an address is counted. The first is nobody's turn, each of the others that of some keys. */
-const parts = 12;
-const partMs = minute / parts;
 
-/**
- * An address may try `perMinute` keys a minute. So that nobody who shares it can keep a correct key out, each key also
- * has a turn in one part of that minute, in which a twelfth of `perMinute` are admitted although the count is full. The
- * turn follows from the tenant id, which is made with a secret: so nobody can choose keys for a turn without trying
- * them, all replicas agree, and no memory is needed that others could fill.
- */
-export function createCallerKeys(options: CallerKeysOptions): CallerKeys {
-  const { perMinute, now, isKnown, tried = triedHere(now) } = options;
-  const pending = new LRUCache<string, { address: string; isCounted: boolean }>({ max: maxPending, ...expiring(now) });
-  const rejected = new LRUCache<string, true>({ max: maxRejected, ...expiring(now, rejectedMs) });
-  const inTurn = triedHere(now, partMs);
+/** An address may try `perMinute` keys a minute. A key counts when it arrives, until the service accepts it. */
+export function createCallerKeys({ perMinute, now, isKnown, tried = triedHere(now) }: CallerKeysOptions): CallerKeys {
+  const addresses = new LRUCache<string, string>({ max: maxPending, ...expiring(now) });
   const deciding = new Map<string, Promise<number | undefined>>();
 
   const decide = async (tenantId: string, address: string): Promise<number | undefined> => {
-    if (perMinute === 0 || pending.get(tenantId) || (await isKnown(tenantId))) return undefined;
+    if (perMinute === 0 || addresses.has(tenantId) || (await isKnown(tenantId))) return undefined;
     const count = await tried.add(address, 1);
-    const isCounted = count.tried <= perMinute;
-    if (!isCounted) {
+    if (count.tried > perMinute) {
       await tried.add(address, -1);
-      const passed = minute - count.msLeft;
-      const turn = rejected.get(tenantId) ? undefined : turnOf(tenantId);
-      const isTurn = turn !== undefined && turn === Math.floor(passed / partMs);
-      const isAdmitted = isTurn && (await inTurn.add(`${turn} ${address}`, 1)).tried <= Math.ceil(perMinute / parts);
-      const msToTurn = (turn ?? 0) * partMs - passed;
-      if (!isAdmitted) return Math.max(1, Math.ceil((msToTurn > 0 ? msToTurn : count.msLeft) / 1000));
+      return Math.max(1, Math.ceil(count.msLeft / 1000));
     }
-    pending.set(tenantId, { address, isCounted });
+    addresses.set(tenantId, address);
     return undefined;
   };
 
@@ -232,35 +213,22 @@ export function createCallerKeys(options: CallerKeysOptions): CallerKeys {
     isKnown,
     admit(tenantId, address) {
       // Concurrent calls with one key count once.
-      const before = deciding.get(tenantId);
-      if (before) return before;
-      const decision = decide(tenantId, address).finally(() => deciding.delete(tenantId));
+      const decision = deciding.get(tenantId) ?? decide(tenantId, address).finally(() => deciding.delete(tenantId));
       deciding.set(tenantId, decision);
       return decision;
     },
     onCall(event) {
-      const { tenantId, status, requestId } = event;
-      if (isRefused(event) && status === 401 && requestId) rejected.set(tenantId, true);
-      const waiting = pending.get(tenantId);
-      if (waiting === undefined || !tellsOfKey(event)) return;
-      const { address, isCounted } = waiting;
-      // A key that was admitted and got no answer of the service is admitted again.
-      if (noAnswer.includes(event.kind ?? '')) pending.set(tenantId, { address, isCounted: false });
-      else pending.delete(tenantId);
-      if (isRefused(event) !== isCounted) void tried.add(address, isCounted ? -1 : 1);
+      const address = addresses.get(event.tenantId);
+      if (address === undefined || !showsKey(event)) return;
+      addresses.delete(event.tenantId);
+      if (event.kind !== 'unauthorized') void tried.add(address, -1);
     },
   };
 }
 
-const noAnswer = ['network', 'timeout', 'unavailable', 'unexpected_response'];
-
-/** The part of the minute in which a key has its turn. */
-const turnOf = (tenantId: string): number =>
-  1 + (Number.parseInt(hash('sha256', tenantId).slice(0, 8), 16) % (parts - 1));
-
 /** The count of this process. */
-export function triedHere(now: () => number, ms = minute): TriedKeys {
-  const counts = new LRUCache<string, number>({ max: maxAddresses, ...expiring(now, ms) });
+export function triedHere(now: () => number): TriedKeys {
+  const counts = new LRUCache<string, number>({ max: maxAddresses, ...expiring(now) });
   return {
     add: async (address, more) => {
       const tried = Math.max(0, (counts.get(address) ?? 0) + more);
@@ -270,12 +238,10 @@ export function triedHere(now: () => number, ms = minute): TriedKeys {
   };
 }
 
-const expiring = (now: () => number, ttl = minute) => ({ ttl, ttlResolution: 0, noUpdateTTL: true, perf: { now } });
+const expiring = (now: () => number) => ({ ttl: minute, ttlResolution: 0, noUpdateTTL: true, perf: { now } });
 
-const isRefused = ({ kind }: CallEvent): boolean => kind === 'unauthorized';
-
-/** Whether a call shows if its key is valid: not if it never reached the service, or if its caller left. */
-const tellsOfKey = ({ kind = '', status }: CallEvent): boolean =>
+/** Whether a call shows if its key is valid: not if it never reached the service, or if its caller disconnected. */
+const showsKey = ({ kind = '', status }: CallEvent): boolean =>
   status !== undefined || !['busy', 'cancelled', 'credit_budget', 'internal', 'invalid_request'].includes(kind);
 
 /** What a key must look like before it is sent anywhere: the live prefix, then RFC 6750's characters (document, *Authentication* 2). */

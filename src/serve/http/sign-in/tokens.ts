@@ -28,7 +28,7 @@ export interface TokensOptions {
   /** In milliseconds since the epoch, by a clock that does not jump. */
   now: () => number;
   tenantIdOf(apiKey: string): string;
-  /** A connection was renewed: its spending counts for longer. */
+  /** Called before a connection is renewed: its spending counts for longer. */
   onRenewed?(connection: Connection): Promise<void>;
 }
 
@@ -108,13 +108,6 @@ const hashOf = (text: string) => createHash('sha256').update(text).digest('base6
 export function createTokens(options: TokensOptions): Tokens {
   const { secret, resource, connections = connectionsHere(), now, tenantIdOf } = options;
   const seal = createSeal({ secret, use: 'sign-in' });
-  /** Connections that have to end, which the store does not know yet. */
-  const ending = new LRUCache<string, true>({ max: maxKeys });
-  /**
-   * Renewals for which nobody knows whether they were stored: how often the connection had been renewed, and when this
-   * renewal was first tried. That time tells a stored renewal from one by another process.
-   */
-  const unanswered = new LRUCache<string, { renewed: number; at: number }>({ max: maxKeys });
   const write = (kind: Kind, content: Omit<Content, 'a' | 'e'>, at: number) => {
     const whole: Content = { ...content, a: resource, e: at + lifetimes[kind] };
     return seal.close(kind, JSON.stringify(whole)).toString('base64url');
@@ -131,15 +124,11 @@ export function createTokens(options: TokensOptions): Tokens {
     connection: { id: f, budget: b },
   });
 
-  /** If the store cannot be reached, the next request with a token of the connection tries again. */
-  const remove = async (tenantId: string, id: string) => {
-    ending.set(id, true);
-    await connections.update(tenantId, (all = {}) => {
+  const remove = (tenantId: string, id: string) =>
+    connections.update(tenantId, (all = {}) => {
       const { [id]: found, ...next } = all;
       return { ...(found && { next }), result: undefined };
     });
-    ending.delete(id);
-  };
 
   /**
    * Renews a connection with a token that was renewed as often as the connection. A token that comes a second time ends
@@ -147,27 +136,16 @@ export function createTokens(options: TokensOptions): Tokens {
    */
   const renew = async (content: Content): Renewed => {
     const at = now();
-    const credentials = credentialsIn(content);
-    if (ending.has(content.f)) await remove(credentials.tenantId, content.f);
-    const tried = unanswered.get(content.f);
-    const again = tried?.renewed === content.n ? tried : undefined;
-    const renewed = { renewed: content.n + 1, at: again?.at ?? at };
-    try {
-      const isRenewed = await connections.update(credentials.tenantId, (all = {}) => {
-        const { [content.f]: found, ...others } = all;
-        if (found === undefined) return { result: false };
-        const wasStored = again && found.renewed === renewed.renewed && found.at === renewed.at;
-        if (found.renewed !== content.n && !wasStored) return { next: others, result: false };
-        if (content.e <= at) return { result: false };
-        return { next: { ...others, [content.f]: renewed }, result: true };
-      });
-      if (!isRenewed) return undefined;
-      await options.onRenewed?.(credentials.connection);
-    } catch (error) {
-      unanswered.set(content.f, { renewed: content.n, at: renewed.at });
-      throw error;
-    }
-    unanswered.delete(content.f);
+    const { tenantId, connection } = credentialsIn(content);
+    await options.onRenewed?.(connection);
+    const isRenewed = await connections.update(tenantId, (all = {}) => {
+      const { [content.f]: found, ...others } = all;
+      if (found === undefined) return { result: false };
+      if (found.renewed !== content.n) return { next: others, result: false };
+      if (content.e <= at) return { result: false };
+      return { next: { ...others, [content.f]: { renewed: content.n + 1, at } }, result: true };
+    });
+    if (!isRenewed) return undefined;
     const { k, b, f, c } = content;
     const next = { k, b, f, n: content.n + 1, c };
     return {
@@ -205,7 +183,6 @@ export function createTokens(options: TokensOptions): Tokens {
       const content = read('access', token);
       if (content === undefined || content.e <= now()) return undefined;
       const credentials = credentialsIn(content);
-      if (ending.has(content.f)) await remove(credentials.tenantId, content.f);
       const all = await connections.read(credentials.tenantId);
       return all?.[content.f] && credentials;
     },

@@ -10,28 +10,25 @@ const redirectUri = 'https://host.example.com/callback';
 const minute = 60_000;
 const day = 24 * 60 * minute;
 
-function open(options: Partial<TokensOptions> = {}) {
+function open() {
   const clock = { now: Date.UTC(2026, 0, 1) };
   const kept = new Map<string, never>();
-  const away = { now: false, later: false };
   /** What replicas share. */
   const connections: NonNullable<TokensOptions['connections']> = {
     read: async (tenantId) => kept.get(tenantId),
     update: async (tenantId, change) => {
-      if (away.now) throw new Error('away');
       const { next, result } = change(kept.get(tenantId));
       if (next) kept.set(tenantId, next as never);
-      if (away.later) throw new Error('away');
       return result;
     },
   };
   const shared = { secret, resource, connections, now: () => clock.now, tenantIdOf: (key: string) => `of ${key}` };
-  const replica = (more: Partial<TokensOptions> = {}) => createTokens({ ...shared, ...options, ...more });
+  const replica = (more: Partial<TokensOptions> = {}) => createTokens({ ...shared, ...more });
   const tokens = replica();
   const grant = { apiKey: 'svc_live_key', budget: 7, clientId: 'client', redirectUri, challenge };
   const redeem = (code: string, by = tokens) => by.redeem(code, { clientId: 'client', redirectUri, verifier });
   const connect = async () => (await redeem(await tokens.open(grant))) ?? { access_token: '', refresh_token: '' };
-  return { clock, kept, away, replica, tokens, grant, redeem, connect };
+  return { clock, kept, replica, tokens, grant, redeem, connect };
 }
 
 test('a code lives for a minute, an access token for an hour, a refresh token for thirty days, each renewed', async () => {
@@ -126,45 +123,4 @@ test('a clock that jumps makes no token good that has ended for good, and no key
   clock.now += 2 * minute;
   await connect();
   expect(Object.keys(kept.get('of svc_live_key') ?? {}).length).toBeLessThanOrEqual(64);
-});
-
-test('a connection whose end could not be kept ends with the next token that comes', async () => {
-  const { replica, tokens, connect, away } = open();
-  const connections = [await connect(), await connect()];
-  for (const { access_token: access, refresh_token: refresh } of connections) {
-    const { tenantId, connection } = (await tokens.credentials(access)) ?? { tenantId: '' };
-    away.now = true;
-    await expect(tokens.end({ tenantId, connection })).rejects.toThrow('away');
-    away.now = false;
-    if (refresh === connections[0]?.refresh_token) expect(await tokens.refresh(refresh, 'client')).toBeUndefined();
-    else expect(await tokens.credentials(access)).toBeUndefined();
-    expect(await replica().credentials(access)).toBeUndefined();
-  }
-});
-
-test('a renewal that was kept though nobody was told can be tried again until it is answered', async () => {
-  for (const failing of ['the store', 'the spending'] as const) {
-    let fails = false;
-    const { clock, replica, tokens, connect, away } = open({
-      onRenewed: async () => {
-        if (fails && failing === 'the spending') throw new Error('away');
-      },
-    });
-    const { refresh_token: refresh } = await connect();
-    fails = true;
-    away.later = failing === 'the store';
-    for (let time = 0; time < 3; time++) {
-      clock.now += 1000;
-      await expect(tokens.refresh(refresh, 'client')).rejects.toThrow('away');
-    }
-    fails = away.later = false;
-    clock.now += 5000;
-    const renewed = await tokens.refresh(refresh, 'client');
-    expect(await replica().credentials(renewed?.access_token ?? '')).toBeDefined();
-    const next = await tokens.refresh(renewed?.refresh_token ?? '', 'client');
-    expect(await tokens.credentials(next?.access_token ?? '')).toBeDefined();
-    // It was answered by now, so this is a second use.
-    expect(await tokens.refresh(renewed?.refresh_token ?? '', 'client')).toBeUndefined();
-    expect(await tokens.credentials(next?.access_token ?? '')).toBeUndefined();
-  }
 });
