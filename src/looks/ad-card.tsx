@@ -1,7 +1,7 @@
-import { count } from '../present/lists.ts';
 import { sanitizeLine } from '../present/safe-text.ts';
 import { Link, Picture } from './addresses.tsx';
-import { dayText } from './page.tsx';
+import { countText, dayText, shortNumber } from './formats.ts';
+import type { Content } from './jsx.d.ts';
 
 /** An ad as a card shows it. */
 export interface CardAd {
@@ -24,79 +24,107 @@ export interface CardAd {
   picture: { src: string } | { reason: string };
 }
 
-export const titleOf = ({ title, line }: CardAd): string => sanitizeLine(title ?? line ?? 'Ad without words');
+/** The headline of an ad, or what takes its place; no template such as `{{product.name}}`. */
+export const titleOf = ({ title, line }: Pick<CardAd, 'title' | 'line'>): string =>
+  sanitizeLine([title, line].find((text) => text && !text.includes('{{')) ?? 'Ad without words');
+
+interface AdCardProps {
+  ad: CardAd;
+  class?: string;
+  /** In place of the picture and of the name. */
+  frame?: Content;
+  name?: Content;
+  /** Beside the advertiser, in a column of its own. */
+  corner?: Content;
+  /** Between the picture and the words, and below all else. */
+  bar?: Content;
+  children?: Content;
+}
 
 /** A card of a list; one without an id has a link that says the same. */
-export function AdCard({ ad }: { ad: CardAd }) {
+export function AdCard({ ad, class: kind, frame, name = <AdName ad={ad} />, corner, bar, children }: AdCardProps) {
   const { id, pageName, title, line, format, domain, labels = [], path } = ad;
-  const name = titleOf(ad);
   const about = [format, domain].filter(Boolean).join(' · ');
   return (
-    <li class="card">
-      <Frame ad={ad} />
+    <li class={kind ? `card ${kind}` : 'card'}>
+      {frame ?? <Frame ad={ad} />}
+      {bar}
       <div class="facts">
-        <p class="soft" dir="auto">
-          {sanitizeLine(pageName ?? 'Advertiser unknown')}
-        </p>
+        <div class="top">
+          <p class="page" dir="auto">
+            {sanitizeLine(pageName ?? 'Advertiser unknown')}
+          </p>
+          {corner}
+        </div>
         <h3 class="clamp" dir="auto">
-          {path === undefined ? name : <Link to={path}>{name}</Link>}
+          {name}
         </h3>
         {line !== undefined && line !== title && title !== undefined && (
-          <p class="soft clamp" dir="auto">
+          <p class="line clamp" dir="auto">
             {sanitizeLine(line)}
           </p>
         )}
-        {labels.length > 0 && (
-          <p class="labels">
-            {labels.map((label) => (
-              <span dir="auto">{sanitizeLine(label)}</span>
-            ))}
-          </p>
-        )}
+        <Labels labels={labels} />
         <Run ad={ad} />
-        {about && <p class="soft">{sanitizeLine(about)}</p>}
-        {path === undefined && <p class="id">{sanitizeLine(id)}</p>}
+        {about && <p class="about">{sanitizeLine(about)}</p>}
+        {path === undefined && children === undefined && <p class="id">{sanitizeLine(id)}</p>}
       </div>
+      {children}
     </li>
   );
 }
 
-/** The whole picture, or the words of the ad and why there is none. */
-export function Frame({ ad }: { ad: CardAd }) {
+const AdName = ({ ad }: { ad: CardAd }) =>
+  ad.path === undefined ? titleOf(ad) : <Link to={ad.path}>{titleOf(ad)}</Link>;
+
+export const Labels = ({ labels }: { labels: readonly string[] }) =>
+  labels.length === 0 ? null : (
+    <p class="labels">
+      {labels.map((label) => (
+        <span dir="auto">{sanitizeLine(label)}</span>
+      ))}
+    </p>
+  );
+
+/** The whole picture, or the headline of the ad and why there is none; neither as long as the picture may come. */
+export function Frame({ ad }: { ad: Omit<CardAd, 'picture'> & Partial<Pick<CardAd, 'picture'>> }) {
   const { id, pageName, picture } = ad;
   return (
     <div class={`frame hue${hueOf(pageName ?? id)}`}>
-      {'src' in picture ? (
-        <Picture from={picture.src} />
-      ) : (
+      {picture !== undefined && 'src' in picture && <Picture from={picture.src} />}
+      {picture !== undefined && 'reason' in picture && (
         <>
           <p class="poster" dir="auto" aria-hidden="true">
-            {sanitizeLine(ad.line ?? titleOf(ad))}
+            {titleOf(ad)}
           </p>
-          <p class="reason">{sanitizeLine(`No picture: ${picture.reason}`)}</p>
+          <p class="reason">{reasonText(picture.reason)}</p>
         </>
       )}
     </div>
   );
 }
 
-/** `92 days, running · since 21 Aug 2026 · ×3`; for an ad whose state is not known, the day it was last seen. */
-export function Run({ ad: { daysRunning, active, startedAt, lastSeenAt, copies = 1 } }: { ad: CardAd }) {
+const reasonText = (reason: string): string =>
+  reason === 'the ad has no picture'
+    ? 'No picture'
+    : `No picture: ${sanitizeLine(reason).replace(/\b\d{4}-\d\d-\d\d\b/, (day) => dayText(day) || day)}`;
+
+/** `92 days, running · since 21 Aug 2026 · 3 copies`; for an ad whose state is not known, the day it was last seen. */
+export function Run({ ad: { daysRunning, active, startedAt, lastSeenAt, copies = 1 } }: { ad: RunFacts }) {
   const state = active === undefined ? lastSeenAt && `last seen ${dayText(lastSeenAt)}` : active ? 'running' : 'ended';
-  const run = [daysRunning ? count(daysRunning, 'day') : '', state].filter(Boolean).join(', ');
-  const facts = [startedAt && `since ${dayText(startedAt)}`, copies > 1 && `×${shortNumber(copies)}`].filter(Boolean);
+  const run = [daysRunning ? countText(daysRunning, 'day') : '', state].filter(Boolean).join(', ');
+  const since = startedAt && dayText(startedAt);
+  const facts = [since && `since ${since}`, copies > 1 && `${shortNumber(copies)} copies`].filter(Boolean);
   return (
     <p class="run">
-      {run && <b class={active ? 'running' : undefined}>{sanitizeLine(run)}</b>}
+      {run && <b class={active ? 'running' : undefined}>{run}</b>}
       {run && facts.length > 0 && ' · '}
       {facts.join(' · ')}
     </p>
   );
 }
 
-/** `2.5M`: no number is too long for a card. */
-const shortFormat = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 3 });
-const shortNumber = (number: number): string => (number < 1e15 ? shortFormat.format(number) : 'very many');
+export type RunFacts = Pick<CardAd, 'daysRunning' | 'active' | 'startedAt' | 'lastSeenAt' | 'copies'>;
 
 /** One of twelve colours, the same for the same advertiser. */
 function hueOf(name: string): number {
@@ -108,20 +136,24 @@ function hueOf(name: string): number {
 const hues = Array.from({ length: 12 }, (_, hue) => `.hue${hue} { --hue: ${hue * 30 + 15} }`).join('\n');
 
 export const cardStyles = `
-.cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(210px, 46%), 1fr)); gap: 16px }
-.card { border: 1px solid var(--line); border-radius: 12px; overflow: hidden; display: flex; flex-direction: column; min-width: 0 }
-.frame { position: relative; aspect-ratio: 1; display: grid; place-items: center; text-align: center; overflow: hidden;
+.cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(198px, 46%), 1fr)); gap: 14px }
+.card { position: relative; border: 1px solid var(--line); border-radius: 12px; overflow: hidden; display: flex; flex-direction: column; min-width: 0; background: var(--paper) }
+.frame { position: relative; aspect-ratio: 1; overflow: hidden;
   background: linear-gradient(160deg, light-dark(hsl(var(--hue) 34% 91%), hsl(var(--hue) 16% 24%)), light-dark(hsl(var(--hue) 30% 84%), hsl(var(--hue) 18% 17%))) }
 ${hues}
+.frame:has(.reason) { display: flex; flex-direction: column; justify-content: space-between; gap: 8px; padding: 16px 14px 10px; color: light-dark(hsl(var(--hue) 38% 24%), hsl(var(--hue) 22% 86%)) }
 .frame img { position: absolute; inset: 0; width: 100%; height: 100%; object-fit: contain }
-.poster { padding: 34px 14px 44px; font-weight: 600; font-size: 16px; line-height: 1.35; overflow: hidden; overflow-wrap: anywhere; display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 5; color: light-dark(hsl(var(--hue) 38% 24%), hsl(var(--hue) 22% 86%)) }
-.reason { position: absolute; inset: auto 10px 8px; font-size: 11.5px; line-height: 1.35; overflow-wrap: anywhere; text-wrap: balance }
-.facts { padding: 11px 13px 12px; display: grid; gap: 3px; font-size: 13px; line-height: 1.4; overflow-wrap: anywhere }
-.clamp { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 3; overflow: hidden }
+.poster { font-weight: 600; font-size: 16px; line-height: 1.3; overflow: hidden; overflow-wrap: anywhere; display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 4; min-height: 0 }
+.reason { font-size: 11.5px; line-height: 1.35; overflow-wrap: anywhere }
+.facts { flex: 1; padding: 9px 12px 11px; display: flex; flex-direction: column; gap: 3px; font-size: 13px; line-height: 1.4; overflow-wrap: anywhere }
+.top { display: grid; grid-template-columns: minmax(0, 1fr) auto; align-items: center }
+.page { color: var(--soft); overflow: hidden; text-overflow: ellipsis; white-space: nowrap }
+.line, .about { color: var(--soft) }
+.clamp { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: hidden }
 .labels { display: flex; flex-wrap: wrap; gap: 4px; margin-top: 3px }
-.labels span { background: var(--panel); border: 1px solid var(--line); border-radius: 6px; padding: 0 6px; font-size: 11.5px; max-width: 100% }
-.run { color: var(--soft); margin-top: 3px }
+.labels span { background: var(--panel); border: 1px solid var(--line); border-radius: 6px; padding: 0 6px; font-size: 11.5px; max-width: 100%; overflow: hidden; text-overflow: ellipsis }
+.run { color: var(--soft); margin-top: auto; padding-top: 3px }
 .run b { color: var(--ink); font-weight: 600 } .run .running { color: var(--run) }
 .id { color: var(--soft); font: 11px / 1.4 ui-monospace, Menlo, Consolas, monospace; overflow-wrap: anywhere }
-@media (max-width: 560px) { .cards { gap: 10px } .facts { padding: 9px 10px 10px } }
+@media (max-width: 560px) { .cards { gap: 10px } .facts { padding: 8px 10px 10px } }
 `;

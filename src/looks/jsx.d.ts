@@ -15,6 +15,7 @@ export type Address = string & { readonly isChecked: true };
 
 interface Attributes {
   [name: `aria-${string}`]: string | boolean | undefined;
+  [name: `data-${string}`]: string | undefined;
   [name: `stroke-${string}`]: string | number | undefined;
   children?: Content;
   class?: string | undefined;
@@ -23,6 +24,8 @@ interface Attributes {
   id?: string;
   role?: string | undefined;
   tabIndex?: 0;
+  /** Only a page with a script of its own has one; what is written as text leaves it out. */
+  onClick?: (() => void) | undefined;
   href?: Address;
   src?: Address;
   action?: Address;
@@ -72,13 +75,14 @@ type Plain = Record<
       | 'b'
     )
   | ('h1' | 'h2' | 'h3' | 'ul' | 'li' | 'dl' | 'dt' | 'dd' | 'bdi' | 'pre' | 'code' | 'img' | 'details' | 'summary')
+  | ('figure' | 'figcaption')
   | ('table' | 'thead' | 'tbody' | 'tr' | 'td'),
   Attributes
 >;
 
 export namespace JSX {
   export type Element = VNode;
-  export type ElementType = keyof IntrinsicElements | ((props: never) => Element | null);
+  export type ElementType = keyof IntrinsicElements | ((props: never) => Content);
   export interface ElementChildrenAttribute {
     children: object;
   }
@@ -93,10 +97,16 @@ export namespace JSX {
     form: Attributes & { method?: 'post' | undefined };
     label: Attributes & { for?: string };
     input: InputAttributes;
-    button: Attributes & { type?: 'submit'; name?: string; value?: string; formnovalidate?: boolean };
+    button: Attributes & {
+      type: 'button' | 'submit';
+      title?: string;
+      name?: string;
+      value?: string;
+      formnovalidate?: boolean;
+    };
     select: Attributes & { name: string };
     option: Attributes & { value: string; selected?: boolean };
-    svg: Attributes & { viewBox: string };
+    svg: Attributes & { viewBox: string; preserveAspectRatio?: 'none' };
     rect: ShapeAttributes;
     polyline: ShapeAttributes;
     text: ShapeAttributes;

@@ -40,16 +40,6 @@ function withoutMarkup(styles: string): string {
 
 export const demoNotice = <p class="notice">Demo data: every advertiser and ad is generated and fictional.</p>;
 
-const numberFormat = new Intl.NumberFormat('en');
-export const numberText = (number: number): string => numberFormat.format(number);
-
-/** `1 ad`, `1,234 ads`. */
-export const countText = (number: number, noun: string): string =>
-  `${numberText(number)} ${number === 1 ? noun : `${noun}s`}`;
-
-const dayFormat = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' });
-export const dayText = (time: number | string): string => dayFormat.format(new Date(time));
-
 /** The type and surfaces of all pages, on screens of 360 pixels and more. */
 export const pageStyles = `${paletteStyles()}
 :root { font: 15px / 1.55 ui-sans-serif, system-ui, -apple-system, 'Segoe UI', 'Noto Sans', sans-serif }

@@ -1,8 +1,9 @@
 import type { ItemType } from '../../api/schemas.ts';
 import { AdCard, type CardAd, cardStyles, Frame, Run, titleOf } from '../../looks/ad-card.tsx';
 import { Form, Link } from '../../looks/addresses.tsx';
+import { countText, numberText } from '../../looks/formats.ts';
 import type { Content } from '../../looks/jsx.d.ts';
-import { countText, demoNotice, numberText, Page, renderPage } from '../../looks/page.tsx';
+import { demoNotice, Page, renderPage } from '../../looks/page.tsx';
 import { Paragraphs, proseStyles } from '../../looks/prose.tsx';
 import { cellText, tableStyles } from '../../looks/table.tsx';
 import { viewCards } from '../../present/ad-media.ts';
