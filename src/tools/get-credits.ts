@@ -5,9 +5,9 @@ import { defineTool, readOnly } from './tool.ts';
 
 export const getCredits = defineTool({
   name: 'get_credits',
-  title: 'Credit balance and usage limits',
+  title: 'Credits left',
   description:
-    'Check the credit balance: credits left, billing period, hourly and daily usage limits, what this server spent, and what calls have cost.',
+    'Show credits left, billing period, hourly and daily usage limits, what this server spent, and what calls have cost.',
   annotations: readOnly,
   example: () => ({}),
   operations: ['getCredits'],

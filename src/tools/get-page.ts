@@ -8,8 +8,7 @@ import { defineTool, readOnly } from './tool.ts';
 export const getPage = defineTool({
   name: 'get_page',
   title: 'One advertiser page',
-  description:
-    'Get one advertiser page, the profile of a brand: number of ads, likes, followers, reach, countries, languages.',
+  description: 'Get one advertiser page: counts, reach, countries, languages.',
   annotations: readOnly,
   example: ({ pageId }) => ({ pageId }),
   operations: ['getPage'],
