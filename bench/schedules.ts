@@ -15,8 +15,7 @@ import type { Store } from '../src/state/ports.ts';
 import { type AccountSchedule, accountSchedules, assertOneLedger } from '../test/support/account-schedule.ts';
 import { keepsItsPromise, refusesNothingThatFits } from '../test/support/budget-promise.ts';
 import { schedules } from '../test/support/credit-schedule.ts';
-import { assertGatherings, GatheringServers } from '../test/support/gathering-run.ts';
-import { gatheringSchedules } from '../test/support/gathering-schedule.ts';
+import { assertGatherings, GatheringServers, gatheringSchedules } from '../test/support/gathering-schedule.ts';
 import { realStores } from '../test/support/stores.ts';
 
 const { values, positionals } = parseArgs({

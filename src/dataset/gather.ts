@@ -134,19 +134,19 @@ async function readWithin(
 ): Promise<Gathered> {
   const dataset = await context.dataset();
   const callBudget = await context.callBudget(request.maxCredits);
-  const reading = new Reading({ request, context, dataset, callBudget, reopen }, opened);
-  const stop = await reading.readAll();
+  const run = new GatherRun({ request, context, dataset, callBudget, reopen }, opened);
+  const stop = await run.readAll();
   const contents = await dataset.contents();
-  const { whole, parts } = reading.open;
+  const { whole, parts } = run.open;
   const ids = new Set([whole.id, ...parts.map(({ state }) => state.id)]);
   return {
     stop,
     gathering: contents.gatherings.find(({ id }) => id === whole.id),
     contents,
-    read: reading.read.size,
-    brought: reading.brought,
+    read: run.read.size,
+    brought: run.brought,
     spent: await callBudget.used(),
-    startedOver: opened.isTooOld && reading.brought.size > 0,
+    startedOver: opened.isTooOld && run.brought.size > 0,
     async markReturned() {
       if (isAbandoned(context.signal)) return;
       for (const gathering of contents.gatherings)
@@ -156,15 +156,15 @@ async function readWithin(
   };
 }
 
-/** The first pages may be looked at as lists, too. Of a large gathering, two copies would take too much memory. */
+/** Of a larger gathering, a second copy in the cache would take too much memory. */
 const maxCachedAds = 1000;
-/** Ids of one gathering that are surely not evicted while the gathering is read. */
+/** The dataset never evicts ids of one gathering while it is read, up to this number, counted in each part. */
 const maxInParts = 100_000;
-/** So many pages without a new ad lead nowhere. */
+/** After so many pages without a new ad, the pages repeat. */
 const maxIdlePages = 3;
-/** A page that is requested should be back in time, even if it is slower than all pages before. */
+/** The next page may take so many times as long as the slowest page before it. */
 const slack = 1.5;
-/** The time that the summary takes, in milliseconds, and that of each ad in it. */
+/** The time that the summary takes, in milliseconds: in all, and for each ad. */
 const summaryMs = { all: 300, each: 0.6 };
 
 interface Work {
@@ -181,19 +181,22 @@ interface PagePosition {
 }
 
 /** A part while its pages are read. */
-interface PartReading extends GatheringPart {
+interface PartRun extends GatheringPart {
   /** Requests pages again whose answers are cached. */
   fresh: boolean;
-  /** Called with each request that may be charged. The promise settles when the request has ended. */
-  onRequest(request: Promise<unknown>): void;
-  /** Called once with each page, even if the caller has left: it was paid for. */
-  take(answer: ListAnswer): Promise<void>;
+  /** Ids of the part, and those that this call's pages list: to this call, ads that an earlier call read are new. */
+  ids: Set<string>;
+  seen: Set<string>;
+  /** How many of the last pages brought no new ad. */
+  idle: number;
+  /** Each request that may be charged. It settles when the request has ended, even if the caller has left. */
+  requests: Promise<unknown>[];
 }
 
 type ListAnswer = ApiAnswer<'searchAds'> | ApiAnswer<'listCollectionItems'>;
 
-/** Reads the parts of a gathering page by page, from where they stand, until there is nothing more or a limit is reached. */
-class Reading {
+/** Reads the parts of a gathering page by page, from where they stand, until nothing is left or a limit is reached. */
+class GatherRun {
   open: Opened;
   /** Ids of the ads that were read, in all parts, and of those that this call has read, as `idKey` writes them. */
   readonly read = new Set<string>();
@@ -201,31 +204,26 @@ class Reading {
   readonly #work: Work;
   /** How many ads are read, counted in each part. */
   #listed = 0;
-  /** As many ads as there is room for, which changes with their size. */
+  /** How many ads the call may read: what the dataset has room for changes with the size of the ads. */
   #maxAds = 0;
-  /** The largest page that the service gives, as far as is known. */
-  #maxLimit: number;
-  /** The largest page that was read: where a page as large is refused, its size is not why. */
-  #largestRead = 0;
+  /** The largest page that the service gives, as far as is known, and the largest that it gave. */
+  #pageSize: { max: number; given: number };
   /** Milliseconds of the slowest page so far. */
   #slowest = 0;
 
   constructor(work: Work, opened: Opened) {
     this.#work = work;
-    this.#maxLimit = maxPageSize(work.request.question, work.context.adFilters);
+    this.#pageSize = { max: maxPageSize(work.request.question, work.context.adFilters), given: 0 };
     this.open = opened;
-    this.#turnTo(opened);
+    this.#continueFrom(opened);
   }
 
   async readAll(): Promise<Stop> {
-    await this.#askMaxAds();
-    const tried = new Set<string>();
+    await this.#updateRoom();
     let stuck: Stop | undefined;
-    for (;;) {
-      const next = this.open.parts.find(({ state }) => !state.ended && !tried.has(state.question));
-      if (next === undefined) break;
-      tried.add(next.state.question);
-      const stop = this.#limit() ?? (await this.#readInTurn(next.state.question));
+    for (const { state } of this.open.parts) {
+      if (this.#partOf(state.question)?.state.ended !== false) continue;
+      const stop = this.#limit() ?? (await this.#readInTurn(state.question));
       if (stop.leadsNowhere === 'repeats') stuck ??= stop;
       else if (stop.reason !== 'end') return stop;
     }
@@ -234,140 +232,118 @@ class Reading {
     return { reason: 'end' };
   }
 
-  /** Two calls that read the same part go one after the other. */
+  #partOf(question: string): GatheringPart | undefined {
+    return this.open.parts.find(({ state }) => state.question === question);
+  }
+
+  /** Calls that read the same part take turns. */
   async #readInTurn(question: string): Promise<Stop> {
-    const { context, reopen } = this.#work;
-    const turn = await context.takeTurn(`pages of ${question}`).catch((error) => stopOf(error, context));
-    if (typeof turn !== 'function') return turn;
+    const { context, request, reopen } = this.#work;
+    const endTurn = await context.takeTurn(`pages of ${question}`).catch((error) => stopOf(error, context));
+    if (typeof endTurn !== 'function') return endTurn;
     const requests: Promise<unknown>[] = [];
     try {
       // The dataset now also holds what other calls have read.
-      this.#turnTo(await reopen());
-      const part = this.open.parts.find(({ state }) => state.question === question);
+      this.#continueFrom(await reopen());
+      const part = this.#partOf(question);
       if (part === undefined || part.state.ended) return { reason: 'end' };
-      const stop = await this.#readPart(part, (request) => requests.push(request.catch(() => {})));
+      const ids = new Set(adIdsIn(this.open, part));
+      const fresh = request.fresh || part.state.fresh;
+      const stop = await this.#readPart({ ...part, fresh, ids, seen: new Set(), idle: 0, requests });
       if (stop.leadsNowhere) await this.#saveWhole({ fresh: false });
       return stop;
     } finally {
-      // The next call waits for pages that nobody else waits for any more, and continues after them.
-      void Promise.all(requests).then(turn);
+      // The next call waits for pages whose caller has left, and continues after them.
+      void Promise.all(requests).then(endTurn);
     }
   }
 
-  async #readPart(part: GatheringPart, onRequest: PartReading['onRequest']): Promise<Stop> {
-    const { context, request, dataset } = this.#work;
+  async #readPart(part: PartRun): Promise<Stop> {
+    const { context, dataset } = this.#work;
     if (part.state.stuck) return { reason: 'error', error: pagesRepeat(), leadsNowhere: 'repeats' };
-    const fresh = request.fresh || part.state.fresh;
-    const known = part.state.found === null && (await knownTotal(part.question, this.open.contents, context));
-    let { state } = part;
-    const own = new Set(adIdsIn(this.open, part));
-    // The last page is asked for as many as are left, since a service may charge for what it is asked.
-    let isFoundTrue = true;
-    // Pages of ads that an earlier call has read bring this call something new.
-    const seen = new Set<string>();
-    let idle = 0;
-    const used = new Set([state.cursor]);
-    const take = async (answer: ListAnswer) => {
-      const { ids, found } = await contentOf(part.question, answer);
-      const { cursor, hasMore } = answer.value;
-      const { charged } = answer.receipt;
-      const [before, seenBefore] = [own.size, seen.size];
-      for (const id of ids.map(idKey)) for (const all of [own, seen, this.read, this.brought]) all.add(id);
-      this.#listed += own.size - before;
-      idle = seen.size > seenBefore ? 0 : idle + 1;
-      isFoundTrue &&= own.size > before;
-      state = {
-        ...state,
-        found: found ?? state.found,
-        // Nobody knows whether an ad that was forgotten since then is listed again.
-        listed: Math.max(state.listed, before) + own.size - before,
-        ...(request.question.split === undefined && { charged: plus(state.charged, charged) }),
-        ended: !hasMore,
-        cursor: hasMore ? (cursor ?? state.cursor) : null,
-        step: state.step + 1,
-        answerOrder: Math.max(state.answerOrder, answer.order ?? 0),
-        gatheredAt: context.clock(),
-      };
-      await this.#saveWhole({ charged: plus(this.open.whole.charged, charged) });
-      await dataset.saveGathering({ ...state, adIds: ids });
-    };
-    const deadEnd = async (error: AdLibraryError, stuck = false): Promise<Stop> => {
-      // A later call with `fresh` then starts over.
+    /** Continuing brings nothing, so a later call with `fresh` starts over. */
+    const deadEnd = async (error: AdLibraryError, leadsNowhere: 'repeats' | 'rejected'): Promise<Stop> => {
+      const { state } = part;
+      const stuck = leadsNowhere === 'repeats';
       if ((state.fresh || stuck) && state.step > 0)
         await dataset.saveGathering({ ...state, fresh: false, stuck, step: state.step + 1, adIds: [] });
-      return { reason: 'error', error, leadsNowhere: stuck ? 'repeats' : 'rejected' };
+      return { reason: 'error', error, leadsNowhere };
     };
+    const total = part.state.found === null ? await knownTotal(part.question, this.open.contents, context) : undefined;
+    const cursors = new Set([part.state.cursor]);
+    let isTotalTrue = true;
     for (;;) {
       const limit = this.#limit();
       if (limit) return limit;
-      const found = state.found ?? (known ? known.ads : undefined);
-      const left = isFoundTrue && found !== undefined ? Math.max(1, found - state.listed) : Infinity;
+      const found = part.state.found ?? total?.ads;
+      // A service may charge for what it is asked for, so the last page asks for as many as are left.
+      const left = isTotalTrue && found !== undefined ? Math.max(1, found - part.state.listed) : Infinity;
       try {
-        await this.#readPage({ ...part, state, fresh, onRequest, take }, left);
+        await this.#readPage(part, left);
       } catch (error) {
         const stop = stopOf(error, context);
-        return stop.error && isRejected(stop.error) ? deadEnd(stop.error) : stop;
+        return stop.error && isRejected(stop.error) ? deadEnd(stop.error, 'rejected') : stop;
       }
-      await this.#askMaxAds();
-      this.#report(state.found);
+      await this.#updateRoom();
+      this.#reportProgress(part.state.found);
       // A service inside this process leaves no time in between for anything else.
       await nextTurn();
+      const { state } = part;
       if (state.ended) return { reason: 'end' };
-      isFoundTrue &&= found === undefined || state.listed < found;
-      if (used.has(state.cursor) || idle >= maxIdlePages) return deadEnd(pagesRepeat(), true);
-      used.add(state.cursor);
+      isTotalTrue &&= found === undefined || state.listed < found;
+      if (cursors.has(state.cursor) || part.idle >= maxIdlePages) return deadEnd(pagesRepeat(), 'repeats');
+      cursors.add(state.cursor);
     }
   }
 
   /** @param left how many ads are left, as far as is known */
-  async #readPage(part: PartReading, left: number): Promise<void> {
+  async #readPage(part: PartRun, left: number): Promise<void> {
     const { context, callBudget } = this.#work;
     const { cursor } = part.state;
     const operation = listOf(part.question);
-    const room = () => Math.min(this.#maxLimit, this.#maxAds - this.read.size);
+    const room = () => Math.min(this.#pageSize.max, this.#maxAds - this.read.size);
     const full = { operation: operations[operation], ...requestOf(part.question, { limit: room(), cursor }) };
-    let largest = left < room() && !part.fresh && (await context.isCached(full)) ? room() : left;
+    let max = left < room() && !part.fresh && (await context.isCached(full)) ? room() : left;
     for (;;) {
-      const limit = await callBudget.pageSize({ operation, max: Math.min(room(), largest) });
+      const limit = await callBudget.pageSize({ operation, max: Math.min(room(), max) });
       const began = context.clock();
       try {
         await this.#send(part, { limit, cursor });
-        this.#largestRead = Math.max(this.#largestRead, limit);
+        this.#pageSize.given = Math.max(this.#pageSize.given, limit);
         return;
       } catch (error) {
         if (!(error instanceof AdLibraryError) || error.failure.kind !== 'invalid_request') throw error;
+        const smaller = smallerPageSizes.find((size) => size < limit);
         // A service may have a smallest page, too.
-        const isFewest = limit === largest && limit < this.#maxLimit;
-        const smaller = smallerLimits.find((one) => one < limit);
-        if (isFewest) largest = Infinity;
-        else if (smaller === undefined || limit <= this.#largestRead) throw error;
-        else this.#maxLimit = smaller;
+        if (limit === max && limit < this.#pageSize.max) max = Infinity;
+        else if (smaller === undefined || limit <= this.#pageSize.given) throw error;
+        else this.#pageSize.max = smaller;
       } finally {
         this.#slowest = Math.max(this.#slowest, context.clock() - began);
       }
     }
   }
 
-  async #send({ question, fresh, onRequest, take }: PartReading, position: PagePosition): Promise<void> {
+  async #send(part: PartRun, position: PagePosition): Promise<void> {
     const { context, callBudget, dataset } = this.#work;
-    let taken: Promise<void> | undefined;
-    const takeOnce = (answer: ListAnswer) => {
-      taken ??= take(answer);
-      return taken;
+    let added: Promise<void> | undefined;
+    const addOnce = (answer: ListAnswer) => {
+      added ??= this.#addPage(part, answer);
+      return added;
     };
-    // Taken as soon as the service has sent it. What goes wrong with the page is for whoever waits for it.
+    // A page was paid for when the service has sent it, even if the caller has left.
     const around: Call['around'] = (send) => {
       const request = send().then(async (answer) => {
-        await takeOnce(answer as ListAnswer).catch(() => {});
+        // The caller reads an error of this below.
+        await addOnce(answer as ListAnswer).catch(() => {});
         return answer;
       });
-      onRequest(request);
+      part.requests.push(request.catch(() => {}));
       return request;
     };
-    const listedBy = listOf(question);
-    const uncached = this.read.size >= maxCachedAds;
-    const settings = { fresh, uncached, callBudget, around };
-    const answer = await context.api[listedBy]({ ...requestOf(question, position), ...settings });
+    const listedBy = listOf(part.question);
+    const settings = { fresh: part.fresh, uncached: this.read.size >= maxCachedAds, callBudget, around };
+    const answer = await context.api[listedBy]({ ...requestOf(part.question, position), ...settings });
     const { order, receipt, raw } = answer;
     // The dataset may have evicted the ads of a cached answer.
     if (receipt.age !== undefined) {
@@ -376,7 +352,36 @@ class Reading {
       const at = context.clock() - receipt.age;
       await dataset.addItems({ type: 'ads', items: () => items, at, order, requestId, listedBy });
     }
-    await takeOnce(answer);
+    await addOnce(answer);
+  }
+
+  /** Adds a page to the part, and saves where the part continues. */
+  async #addPage(part: PartRun, answer: ListAnswer): Promise<void> {
+    const { context, request, dataset } = this.#work;
+    const { state, seen } = part;
+    const { ids, found } = await contentOf(part.question, answer);
+    const { cursor, hasMore } = answer.value;
+    const { charged } = answer.receipt;
+    const [before, seenBefore] = [part.ids.size, seen.size];
+    for (const id of ids.map(idKey)) for (const all of [part.ids, seen, this.read, this.brought]) all.add(id);
+    const added = part.ids.size - before;
+    this.#listed += added;
+    part.idle = seen.size > seenBefore ? 0 : part.idle + 1;
+    part.state = {
+      ...state,
+      found: found ?? state.found,
+      // An evicted ad may be listed again, or not.
+      listed: Math.max(state.listed, before) + added,
+      ...(request.question.split === undefined && { charged: plus(state.charged, charged) }),
+      ended: !hasMore,
+      cursor: hasMore ? (cursor ?? state.cursor) : null,
+      step: state.step + 1,
+      answerOrder: Math.max(state.answerOrder, answer.order ?? 0),
+      gatheredAt: context.clock(),
+    };
+    const { state: saved } = part;
+    await this.#saveWhole({ charged: plus(this.open.whole.charged, charged) });
+    await dataset.saveGathering({ ...saved, adIds: ids });
   }
 
   #limit(): Stop | undefined {
@@ -388,18 +393,21 @@ class Reading {
     return left < slack * this.#slowest ? { reason: 'deadline' } : undefined;
   }
 
-  async #askMaxAds(): Promise<void> {
+  async #updateRoom(): Promise<void> {
     this.#maxAds = Math.min(this.#work.request.maxAds, await this.#work.dataset.maxAds());
   }
 
-  #turnTo(open: Opened): void {
+  #continueFrom(open: Opened): void {
     this.open = open;
-    const ids = open.parts.map((part) => adIdsIn(open, part));
-    this.#listed = ids.reduce((sum, { size }) => sum + size, 0);
-    for (const some of ids) for (const id of some) this.read.add(id);
+    this.#listed = 0;
+    for (const part of open.parts) {
+      const ids = adIdsIn(open, part);
+      this.#listed += ids.size;
+      for (const id of ids) this.read.add(id);
+    }
   }
 
-  #report(found: number | null): void {
+  #reportProgress(found: number | null): void {
     const { size } = this.read;
     const isWhole = found !== null && this.open.parts.length === 1;
     const message = `${size} ads read${isWhole && found >= size ? ` of ${found}` : ''}`;
@@ -408,8 +416,8 @@ class Reading {
   }
 
   /**
-   * Saves how a gathering of several parts stands, from its first page on: one that reads nothing does not replace an
-   * earlier one. A gathering of one part is saved with its part.
+   * Saves a gathering of several parts, from its first page on: one that reads nothing does not replace an earlier one. A
+   * gathering of one part is saved with its part.
    */
   async #saveWhole(change: Partial<GatheringState>): Promise<void> {
     const { request, dataset } = this.#work;
@@ -481,8 +489,8 @@ export function maxPageSize({ collectionId }: GatheringQuestion, filters: readon
   return Math.max(1, Math.min(documentedMax, Math.floor(described)));
 }
 
-/** Pages that a service is asked for in turn when it refuses a larger one, and none as large was read yet. A refusal costs nothing. */
-const smallerLimits = [50, 20, 10];
+/** What a service that refuses a page size is asked for instead, in turn. A refusal costs nothing. */
+const smallerPageSizes = [50, 20, 10];
 
 /** The service does not take what a page was asked with. */
 export const isRejected = ({ failure: { kind } }: AdLibraryError): boolean =>

@@ -4,18 +4,12 @@ import { fileURLToPath } from 'node:url';
 // biome-ignore lint/suspicious/noDeprecatedImports: its replacement is a package of its own.
 import { parseAst } from 'vitest/node';
 import { everyFact, somePage } from '../present/sample-ads.ts';
-import { json, startUpstream } from '../support/faulty-upstream.ts';
+import { json, refusal, startUpstream } from '../support/faulty-upstream.ts';
 
-/**
- * Times the patterns of `src`, its exported functions, or the tools, with hostile texts; prints a line for each of them
- * that takes more than linear time.
- */
+/** Times the patterns of `src`, its functions, or the tools, with hostile texts; prints a line for each that is too slow. */
 
 type Run = (text: string) => unknown;
-interface HostileText {
-  name: string;
-  ofLength(length: number): string;
-}
+type Texts = { name: string; ofLength(length: number): string }[];
 
 /** Characters that some pattern of ours treats as special, or that cleaning a text removes, keeps or looks beside. */
 const characters = [
@@ -27,58 +21,53 @@ const characters = [
   'aaa ',
 ];
 
-const hostileText = (start: string, piece: string, end: string): HostileText => ({
-  name: `${JSON.stringify(start)}, then ${JSON.stringify(piece)} over and over, then ${JSON.stringify(end)}`,
-  ofLength: (length) => start + piece.repeat(Math.ceil(length / piece.length)) + end,
+const repeated = (piece: string, start = '', end = 'ก\u202e!') => ({
+  name: [start, `${piece} …`, end].map((part) => JSON.stringify(part)).join(' '),
+  ofLength: (length: number) => start + piece.repeat(Math.ceil(length / piece.length)) + end,
 });
 
-/** Each character, and what a source names, by itself, behind another and behind two, over and over: a group for each. */
-function textsOf(named: readonly string[], reach: number): HostileText[][] {
-  const end = 'ก\u202e!';
-  const repeat = (pieces: string[]) => pieces.map((piece) => hostileText('', piece, end));
-  const common = characters.flatMap((piece) => [hostileText('', piece, end), hostileText('', piece, '"x')]);
-  const groups = [common, named.flatMap((first) => named.map((second) => hostileText(first + second, second, end)))];
-  for (let pieces = [''], count = 0; count < reach; count++) {
+/** Each character, and what a source names, alone, behind another and behind two, over and over: a group for each. */
+function textsOf(named: readonly string[], reach: number): Texts[] {
+  const groups = [characters.flatMap((piece) => [repeated(piece), repeated(piece, '', '"x')])];
+  groups.push(named.flatMap((first) => named.map((second) => repeated(second, first + second))));
+  for (let pieces = ['']; groups.length < reach + 2; ) {
     pieces = pieces.flatMap((piece) => named.map((one) => piece + one));
-    groups.push(repeat(pieces));
+    groups.push(pieces.map((piece) => repeated(piece)));
   }
   return groups.filter((texts) => texts.length > 0);
 }
 
 const classes: Record<string, string> = { d: '0', w: 'a', s: ' ', n: '\n', r: '\r', t: '\t' };
 
-/** The words and characters that a pattern names, and what no pattern has to name to take it. */
+/** The words and characters that a pattern names, and some that it takes without a name. */
 function namedIn({ source }: RegExp): string[] {
-  const characterOf = (code: string) => String.fromCodePoint(Number.parseInt(code, 16));
   const plain = source
-    .replace(/\\u\{?([\da-f]{4,6})\}?|\\x([\da-f]{2})/gi, (_, four, two) => characterOf(four ?? two))
+    .replace(/\\u\{?([\da-f]{4,6})\}?|\\x([\da-f]{2})/gi, (_, four, two) =>
+      String.fromCodePoint(Number.parseInt(four ?? two, 16)),
+    )
     .replace(/\\([dwsnrt])/gi, (_, name) => classes[name.toLowerCase()] ?? '');
   return [...new Set([...(plain.match(/[a-z_]{2,}|[^\\]/gisu) ?? []), ' ', '0', 'a', '.'])];
 }
 
 const root = fileURLToPath(new URL('../../src', import.meta.url));
-const isSign = /^(?=.*\W).{1,3}$/s;
 
-/** The patterns that a file has, how many more it puts together, and short texts with a sign, at which it may cut a text. */
-function read(file: string) {
-  const path = join(root, file);
-  const literals: RegExp[] = [];
-  const signs: string[] = [];
-  let constructed = 0;
-  // biome-ignore lint/suspicious/noExplicitAny: a node of any kind
-  const look = (_: string, node: any): unknown => {
-    if (node?.regex) literals.push(new RegExp(node.regex.pattern, node.regex.flags));
-    if (node?.callee?.name === 'RegExp') constructed++;
-    if (typeof node?.value === 'string' && isSign.test(node.value)) signs.push(node.value);
-    return typeof node === 'bigint' ? undefined : node;
-  };
-  JSON.stringify(parseAst(readFileSync(path, 'utf8'), { lang: file.endsWith('x') ? 'tsx' : 'ts' }), look);
-  return { file, path, literals, constructed, signs };
-}
+/** The patterns of a file, how many more it constructs, and its short texts with a sign, at which it may cut a text. */
+const sources = readdirSync(root, { recursive: true, encoding: 'utf8' })
+  .filter((file) => /\.tsx?$/.test(file))
+  .map((file) => {
+    const source = { file, path: join(root, file), literals: [] as RegExp[], signs: [] as string[], constructed: 0 };
+    // biome-ignore lint/suspicious/noExplicitAny: a node of any kind
+    const look = (_: string, node: any): unknown => {
+      if (node?.regex) source.literals.push(new RegExp(node.regex.pattern, node.regex.flags));
+      if (node?.callee?.name === 'RegExp') source.constructed++;
+      if (typeof node?.value === 'string' && /^(?=.*\W).{1,3}$/s.test(node.value)) source.signs.push(node.value);
+      return typeof node === 'bigint' ? undefined : node;
+    };
+    JSON.stringify(parseAst(readFileSync(source.path, 'utf8'), { lang: file.endsWith('x') ? 'tsx' : 'ts' }), look);
+    return source;
+  });
 
-const report = (problem: string): void => void writeSync(1, `${problem}\n`);
-
-/** Of the processor, in milliseconds: what other processes take of it does not count. To refuse a text is a result, too. */
+/** Milliseconds of the processor: what other processes take does not count. To refuse a text is a result, too. */
 async function timeOf(run: Run, text: string): Promise<number> {
   const start = process.cpuUsage();
   await new Promise((resolve) => resolve(run(text))).catch(() => {});
@@ -86,40 +75,37 @@ async function timeOf(run: Run, text: string): Promise<number> {
   return (user + system) / 1000;
 }
 
-/** What takes less for so long a text is no burden, whatever it grows with: most runs end here. */
+/** A run of so many characters that takes less is no burden, whatever it grows with: most end here. */
 const glance = { length: 4000, ms: 0.8 };
 
-/** Whether the time a run takes grows clearly faster than its text. A pause for other work of this process is not repeated. */
-async function growsTooFast(run: Run, { ofLength }: HostileText): Promise<boolean> {
-  const timeFor = async (length: number, times: number) => {
+/** Whether four times the length takes clearly more than four times as long: with the square, it takes 16 times. */
+async function growsTooFast(run: Run, { ofLength }: Texts[number]): Promise<boolean> {
+  const least = async (length: number, times: number) => {
     const all: number[] = [];
-    for (let time = 0; time < times; time++) all.push(await timeOf(run, ofLength(length)));
+    while (all.length < times) all.push(await timeOf(run, ofLength(length)));
     return Math.min(...all);
   };
-  // Four times the length takes four times as long, or 16 times where the time grows with the square.
-  const first = await timeFor(glance.length, 1);
-  if (first < glance.ms || first < 7 * (await timeFor(glance.length / 4, 1))) return false;
-  for (const length of [4000, 8000])
-    if ((await timeFor(4 * length, 3)) < 10 * (await timeFor(length, 3)) + 2) return false;
+  const first = await least(glance.length, 1);
+  if (first < glance.ms || first < 7 * (await least(glance.length / 4, 1))) return false;
+  for (const length of [4000, 8000]) if ((await least(4 * length, 3)) < 10 * (await least(length, 3)) + 2) return false;
   return true;
 }
 
-/** Reports what is too slow, and on standard error what is timed next: that is the culprit when it never ends. */
-async function time(name: string, run: Run, groups: readonly HostileText[][], ms = 30): Promise<void> {
+/** Prints what is too slow, and on standard error what is timed next: the culprit if it never ends. */
+async function time(name: string, run: Run, groups: readonly Texts[], ms = 30): Promise<void> {
   writeSync(2, `${name}\n`);
   for (const texts of groups) {
-    const all: number[] = [];
-    for (const text of texts.slice(0, 5)) all.push(await timeOf(run, text.ofLength(glance.length)));
-    // Every so many of the group, where all would take longer than this.
-    const each = Math.max(1, Math.ceil(((all.sort((one, other) => one - other)[2] ?? 0) * texts.length) / ms));
-    for (const text of texts.filter((_, at) => at % each === 0))
-      if (await growsTooFast(run, text)) return report(`${name} takes too long: ${text.name}`);
+    const samples: number[] = [];
+    for (const text of texts.slice(0, 5)) samples.push(await timeOf(run, text.ofLength(glance.length)));
+    // Every n-th text of the group, where all would take longer than `ms`.
+    const median = samples.sort((one, other) => one - other)[2] ?? 0;
+    const step = Math.max(1, Math.ceil((median * texts.length) / ms));
+    for (let at = 0; at < texts.length; at += step) {
+      const text = texts[at] as Texts[number];
+      if (await growsTooFast(run, text)) return void writeSync(1, `${name} takes too long: ${text.name}\n`);
+    }
   }
 }
-
-const sources = readdirSync(root, { recursive: true, encoding: 'utf8' })
-  .filter((file) => /\.tsx?$/.test(file))
-  .map(read);
 
 async function timePatterns(): Promise<void> {
   const made: { pattern: RegExp; stack: string }[] = [];
@@ -130,37 +116,33 @@ async function timePatterns(): Promise<void> {
       return pattern;
     },
   });
-  // The first begins to serve when it is loaded, and holds no pattern; the others read our own phrases.
+  // main.ts serves when it is loaded; the demo's patterns read our own phrases.
   for (const { file, path, literals, constructed } of sources.filter(
     ({ file }) => !/^(?:main\.ts|library\/demo\/)/.test(file),
   )) {
-    if (constructed > 0) {
-      const { keyMasker } = (await import(path)) as Partial<typeof import('../../src/log/log.ts')>;
-      // The one pattern that is not a constant: it looks for the spellings of a key.
-      keyMasker?.('svc_live_CANARY01')('a text to look at');
-    }
+    const { keyMasker }: Partial<typeof import('../../src/log/log.ts')> = constructed > 0 ? await import(path) : {};
+    // The one pattern that is not a constant: it looks for the spellings of a key.
+    keyMasker?.('svc_live_CANARY01')('a text to look at');
     const constants = made.filter(({ stack }) => stack.includes(path)).map(({ pattern }) => pattern);
-    if (constants.length < constructed) report(`${file} puts a pattern together in a function: make it a constant`);
+    if (constants.length < constructed)
+      writeSync(1, `${file} constructs a pattern in a function: make it a constant\n`);
     for (const pattern of [...literals, ...constants]) {
-      // All of its matches are looked for, so that it starts at every character.
+      // All matches are looked for, so that the pattern starts at every character.
       const everywhere = new RegExp(pattern, [...new Set(`${pattern.flags}g`)].join(''));
-      await time(
-        `${file} ${pattern}`,
-        (text) => text.replace(everywhere, ''),
-        textsOf(namedIn(pattern).slice(0, 40), 3),
-      );
+      const run: Run = (text) => text.replace(everywhere, '');
+      await time(`${file} ${pattern}`, run, textsOf(namedIn(pattern).slice(0, 40), 3));
     }
   }
 }
 
 /** The rest opens files and databases by name, fetches, or draws in a browser. */
 const ofTexts =
-  /^(?:present|mcp|api|prompts|log|raster|charts|dataset|looks|reports|tools|serve\/http)\/|^library\/(?:search\/tokens|service\/request|import\/(?:public-archive|own-ads))\.ts|^board\/view\/words\.ts|fetch-picture\.ts/;
+  /^(?:present|mcp|api|prompts|log|raster|charts|dataset|looks|reports|tools|serve\/http)\/(?!.*worker\.ts)|^library\/(?:search\/tokens|service\/request|import\/(?:public-archive|own-ads))\.ts|^board\/view\/words\.ts|fetch-picture\.ts/;
 
-type Call = (...given: unknown[]) => unknown;
+type Function = (...given: unknown[]) => unknown;
 
-/** A function with a text, a list of them and an object of them in its first place, and whatever it takes in the others. */
-function runsOf(call: Call): Run[] {
+/** The ways to call a function with a text, a list or an object of texts first that it takes, whatever its other arguments. */
+function runsOf(call: Function): Run[] {
   const firsts: Run[] = [
     (text) => text,
     (text) => [text, text],
@@ -185,33 +167,28 @@ function runsOf(call: Call): Run[] {
 }
 
 async function timeFunctions(): Promise<void> {
-  // What takes no text may also fail later, as nobody waits for it.
+  // A function that takes no text may also fail later, when nothing waits for it.
   process.on('unhandledRejection', () => {});
   for (const { file, path, literals, signs } of sources.filter(({ file }) => ofTexts.test(file))) {
-    const module: Record<string, unknown> = /worker\.ts$/.test(file) ? {} : await import(path);
     const texts = textsOf([...new Set([...signs, ...literals.flatMap(namedIn)])], 2);
-    for (const [name, call] of Object.entries(module)) {
+    for (const [name, call] of Object.entries((await import(path)) as Record<string, unknown>)) {
       if (typeof call !== 'function' || call.constructor.name !== 'Function' || `${call}`.startsWith('class')) continue;
-      for (const run of runsOf(call as Call)) await time(`${file} ${name}`, run, texts);
+      for (const run of runsOf(call as Function)) await time(`${file} ${name}`, run, texts);
     }
   }
 }
 
 /** The same with the text in place of every text. */
-function filled<Value>(model: Value, text: string): Value {
-  if (typeof model === 'string') return text as Value;
-  if (Array.isArray(model)) return model.map((item) => filled(item, text)) as Value;
-  if (typeof model !== 'object' || model === null) return model;
-  return Object.fromEntries(Object.entries(model).map(([name, value]) => [name, filled(value, text)])) as Value;
-}
+const filled = <Value>(model: Value, text: string): Value =>
+  JSON.parse(JSON.stringify(model), (_, value) => (typeof value === 'string' ? text : value));
 
-/** Times every tool: asked with the text, in front of a service that has it in every field, and of one that refuses with it. */
+/** Times every tool: called with the text, before a service that has it in every field, and before one that refuses with it. */
 async function timeTools(): Promise<void> {
-  // Loaded here: who makes a pattern is seen where its file is loaded first.
+  // Loaded here: timePatterns sees who constructs a pattern where the file is loaded first.
   const { tools } = await import('../../src/tools/catalog.ts');
   const { startServer } = await import('../support/server.ts');
   const { id, pageId } = { ...everyFact, ...somePage };
-  const whole = {
+  const required = {
     id,
     pageId,
     itemId: id,
@@ -233,41 +210,30 @@ async function timeTools(): Promise<void> {
   };
   const model = { ...everyFact, ...somePage, ...account, cards: [card, card] };
   const upstream = await startUpstream();
-  const server = await startServer({
-    config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_CANARY01', cacheSeconds: 0 },
-  });
+  const config = { baseUrl: upstream.baseUrl, apiKey: 'svc_live_CANARY01', cacheSeconds: 0 };
+  const server = await startServer({ config });
   for (const { name, example, input } of tools) {
     const detail = 'detail' in input.shape && { detail: 'full' };
     const args = { ...example({ adIds: [id], pageId, collectionId: id }), ...detail };
-    await time(
-      name,
-      async (text) => {
-        const record = {
-          ...filled(model, text),
-          [text]: text,
-          media: [{ type: 'THUMB', nr: 0, url: `https://${text}` }],
-          ...whole,
-        };
-        upstream.does(json({ ...record, collection: record, items: [record] }));
-        await server.call('search_ads');
-        await server.call('label_ads', { labels: [{ adId: id, label: text.slice(0, 40), value: text.slice(0, 200) }] });
-        await server.call(name, args);
-        await server.call(name, { ...args, ...filled(args, text), [text]: text });
-        upstream.does(
-          json({ error: filled({ code: '', message: '', details: { deep: [''] } }, text) }, { status: 422 }),
-        );
-        await server.call(name, args);
-      },
-      textsOf([], 0),
-      300,
-    );
+    const run = async (text: string) => {
+      const media = [{ type: 'THUMB', nr: 0, url: `https://${text}` }];
+      const record = { ...filled(model, text), [text]: text, media, ...required };
+      upstream.does(json({ ...record, collection: record, items: [record] }));
+      await server.call('search_ads');
+      await server.call('label_ads', { labels: [{ adId: id, label: text.slice(0, 40), value: text.slice(0, 200) }] });
+      await server.call(name, args);
+      await server.call(name, { ...args, ...filled(args, text), [text]: text });
+      upstream.does(refusal(422, filled({ code: '', message: '', details: { deep: [''] } }, text)));
+      await server.call(name, args);
+    };
+    await time(name, run, textsOf([], 0), 300);
   }
 }
 
-const work: Record<string, () => Promise<void>> = {
+const subjects: Record<string, () => Promise<void>> = {
   patterns: timePatterns,
   functions: timeFunctions,
   tools: timeTools,
 };
-await work[process.argv[2] ?? '']?.();
+await subjects[process.argv[2] ?? '']?.();
 process.exit();

@@ -1,5 +1,26 @@
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
 import fc from 'fast-check';
-import { collectionId, dayMs, type ServiceRule, type Totals } from './gathering-service.ts';
+import { type App, openApp } from '../../src/app.ts';
+import { readConfig } from '../../src/config/read-config.ts';
+import { AdRowReader } from '../../src/dataset/ad-rows.ts';
+import { snapshotOf } from '../../src/dataset/snapshot.ts';
+import { createLog } from '../../src/log/log.ts';
+import { bindV1 } from '../../src/mcp/sdk-v1.ts';
+import type { Datasets } from '../../src/state/dataset.ts';
+import { memoryState, memoryTurns } from '../../src/state/drivers/memory.ts';
+import { memoryExports } from '../../src/state/exports.ts';
+import { folderState } from '../../src/state/folder.ts';
+import { MemoryDatasets } from '../../src/state/memory-datasets.ts';
+import type { State } from '../../src/state/ports.ts';
+import type { ReplicaState } from '../../src/state/store/open-store.ts';
+import { cacheSeconds, type DatasetView, GatheringOracle, isEstimate, type MadeCall } from './gathering-oracle.ts';
+import { adId, collectionId, dayMs, GatheringService, never, type ServiceRule } from './gathering-service.ts';
+import { readResult } from './server.ts';
 
 type Filters = Record<string, unknown>;
 
@@ -13,52 +34,34 @@ export interface Question {
 export type Call =
   | { gather: Question; fresh: boolean; maxAds: number; maxCredits: number }
   | { search: Filters; limit: number; fresh: boolean; isNext: boolean }
-  | { ad: number; fresh: boolean }
-  | { count: Filters; split: Filters[] | undefined; fresh: boolean };
+  | { ad: number; fresh: boolean };
 
 /** What changes without a call. */
-export type Change =
+type Change =
   | { ad: number; version: number }
   | { gone: number }
   | { passMs: number }
   | { clockOf: 0 | 1; jumpMs: number }
   /** Time passes, and the clock of a process stands still. */
   | { stoppedClockOf: 0 | 1; passMs: number }
-  | { expireCursors: true }
-  /** The key is refused from then on, or accepted again. */
-  | { rejectedBy: 'service' | 'gateway' | undefined }
-  /** Gatherings of other questions are made, until there is room for so many more; unless in files. */
-  | { roomLeft: number };
+  | { expireCursors: true };
 
-/** What happens while a page is in flight. */
-type Interruption =
-  | 'cancel'
-  | 'kill'
-  | 'stop'
-  | 'break off'
-  | { change: Change }
-  /** Another call by the same process. */
-  | { call: Call };
+/** What happens while a page is in flight; a call is one to the same process. */
+type Interruption = 'cancel' | 'kill' | 'stop' | 'break off' | { change: Change } | { call: Call };
 
 /** One thing after the other. `by` is the process that is called. */
-export type Step =
+type Step =
   | { call: Call; by: 0 | 1; during?: { page: number; happens: Interruption } | undefined }
   | { change: Change }
   | { restart: 0 | 1 };
 
-/** A service, where the server keeps what it brings, and what happens in which order. */
-export interface GatheringSchedule {
-  rule: Omit<ServiceRule, 'padding'>;
+/** A service, where the server keeps its state, and what happens in which order. */
+interface GatheringSchedule {
+  rule: ServiceRule;
   /** Ads at the beginning. */
   ads: number;
   storedIn: 'memory' | 'files' | 'replicas';
   hasCache: boolean;
-  /** What one process may spend, or all replicas together. */
-  budget: number | undefined;
-  /** Bytes that the dataset may have, unless in files. */
-  room: number | undefined;
-  /** Whether the dataset is read by SQL at the end, which takes long. */
-  asksSql: boolean;
   steps: Step[];
 }
 
@@ -70,8 +73,6 @@ const german = { countries: ['DE'] };
 const weighted = <One>(...all: [weight: number, arbitrary: fc.Arbitrary<One>][]): fc.Arbitrary<One> =>
   fc.oneof(...all.map(([weight, arbitrary]) => ({ weight, arbitrary })));
 const rarely = (times: number) => weighted([times, fc.constant(false)], [1, fc.constant(true)]);
-const usually = (most: number, times: number, ...others: number[]) =>
-  weighted([times, fc.constant(most)], [1, fc.constantFrom(...others)]);
 
 const question = weighted<Question>(
   [3, fc.constantFrom<Filters>({}, image, video, german, { ...german, ...video }).map((filters) => ({ filters }))],
@@ -89,79 +90,58 @@ const question = weighted<Question>(
   [1, fc.constant({ collectionId })],
 );
 
-const most = 12;
-const ad = fc.nat(most - 1);
-const maxAds = usually(1000, 2, 1, 3, 4, 7);
-const maxCredits = usually(1000, 3, 0, 2, 5);
-
-/** The filters of a question and of its parts. */
-const filtersOf = ({ filters = {}, split = [] }: Question): Filters[] => [
-  filters,
-  ...split.map((part) => ({ ...filters, ...part })),
-];
-
-/** Calls that are about a few questions, so that they meet. */
-const callsAbout = (questions: Question[]): fc.Arbitrary<Call> => {
-  const gather = fc.constantFrom(...questions);
-  const some = fc.constantFrom<Filters>(...questions.flatMap(filtersOf));
-  const split = fc.constantFrom<Filters[] | undefined>(undefined, [image, video]);
-  const fresh = fc.boolean();
-  return weighted<Call>(
-    [6, fc.record({ gather, fresh, maxAds, maxCredits })],
-    [2, fc.record({ search: some, limit: fc.constantFrom(2, 100), fresh, isNext: rarely(3) })],
-    [1, fc.record({ ad, fresh })],
-    [1, fc.record({ count: some, split, fresh: rarely(3) })],
-  );
+const maxAdsThere = 12;
+const ad = fc.nat(maxAdsThere - 1);
+const fresh = fc.boolean();
+const limits = {
+  maxAds: weighted([2, fc.constant(1000)], [1, fc.constantFrom(1, 3, 4, 7)]),
+  maxCredits: weighted([3, fc.constant(1000)], [1, fc.constantFrom(0, 2, 5)]),
 };
 
-const hourMs = 3_600_000;
-const times = [20, 60_000, hourMs, 20 * hourMs, 3 * dayMs, 40 * dayMs];
-const jumps = [...times.flatMap((ms) => [ms, -ms]), 40 * dayMs, 40 * dayMs];
+const times = [20, 60_000, dayMs / 24, (20 * dayMs) / 24, 3 * dayMs, 40 * dayMs];
+const jumpMs = fc.constantFrom(...times.flatMap((ms) => [ms, -ms]), 40 * dayMs, 40 * dayMs);
 const by = fc.constantFrom<0 | 1>(0, 1);
 const passMs = fc.constantFrom(...times);
-const verdicts = ['service', 'gateway', undefined, undefined] as const;
 
 const change = weighted<Change>(
   [4, fc.record({ ad, version: fc.nat(3) })],
   [2, fc.record({ gone: ad })],
   [3, fc.record({ passMs })],
-  [3, fc.record({ clockOf: by, jumpMs: fc.constantFrom(...jumps) })],
+  [3, fc.record({ clockOf: by, jumpMs })],
   [2, fc.record({ stoppedClockOf: by, passMs })],
   [1, fc.constant({ expireCursors: true })],
-  [3, fc.record({ rejectedBy: fc.constantFrom(...verdicts) })],
 );
-/** With -1, the one that was read longest ago has to go. */
-const others = fc.record({ change: fc.record({ roomLeft: fc.constantFrom(-1, -1, 0, 1) }) });
 
-const stepsAbout = ([questions, isCrowded]: [Question[], boolean]): fc.Arbitrary<Step[]> => {
-  const call = callsAbout(questions);
+/** Steps about a few questions, so that calls meet. Some calls are the same as the one before. */
+function stepsAbout(questions: Question[]): fc.Arbitrary<Step[]> {
+  const filters = questions.flatMap(({ filters = {}, split = [] }) => [
+    filters,
+    ...split.map((part) => ({ ...filters, ...part })),
+  ]);
+  const call = weighted<Call>(
+    [6, fc.record({ gather: fc.constantFrom(...questions), fresh, ...limits })],
+    [2, fc.record({ search: fc.constantFrom(...filters), limit: fc.constantFrom(2, 100), fresh, isNext: rarely(3) })],
+    [1, fc.record({ ad, fresh })],
+  );
   const happens = weighted<Interruption>(
     [3, fc.constant('cancel')],
     [2, fc.constantFrom('kill', 'stop', 'break off')],
     [2, fc.record({ change })],
-    [isCrowded ? 12 : 0, fc.constant({ change: { roomLeft: -1 } })],
     [3, fc.record({ call })],
   );
-  const during = fc.oneof(
-    fc.constant(undefined),
-    fc.option(fc.record({ page: fc.nat(4), happens }), { nil: undefined }),
-  );
+  const during = fc.option(fc.record({ page: fc.nat(4), happens }), { nil: undefined, freq: 2 });
   const step = weighted<Step & { isAgain?: boolean }>(
     [8, fc.record({ call, by, during, isAgain: rarely(3) })],
     [5, fc.record({ change })],
     [1, fc.record({ restart: by })],
-    [isCrowded ? 3 : 0, others],
   );
-  return fc.array(step, { maxLength: 14, size: 'max' }).map(withRepetitions);
-};
-
-/** Some calls are the same as the one before. */
-function withRepetitions(steps: (Step & { isAgain?: boolean })[]): Step[] {
-  let last: Call | undefined;
-  return steps.map(({ isAgain, ...step }) => {
-    if (!('call' in step)) return step;
-    last = (isAgain && last) || step.call;
-    return { ...step, call: last };
+  return fc.array(step, { maxLength: 14, size: 'max' }).map((steps) => {
+    let last: Call | undefined;
+    return steps.map(({ isAgain, ...step }) => {
+      if (!('call' in step)) return step;
+      last = (isAgain && last) || step.call;
+      return { ...step, call: last };
+    });
   });
 }
 
@@ -170,13 +150,280 @@ export const gatheringSchedules: fc.Arbitrary<GatheringSchedule> = fc.record({
     pageSize: fc.constantFrom(1, 2, 3, 5, 100),
     perCall: fc.constantFrom(1, 0),
     perAd: fc.constantFrom(0, 1),
-    totals: fc.constantFrom<Totals>('right', 'right', 'right', 'none', 'none at the end', 'zero', 'low', 'high'),
+    statesTotals: rarely(1),
   }),
-  ads: fc.nat(most),
+  ads: fc.nat(maxAdsThere),
   storedIn: fc.constantFrom('memory', 'files', 'replicas'),
   hasCache: fc.boolean(),
-  budget: weighted<number | undefined>([3, fc.constant(undefined)], [1, fc.constantFrom(3, 12)]),
-  room: weighted<number | undefined>([8, fc.constant(undefined)], [1, fc.constantFrom(60_000, 90_000)]),
-  asksSql: rarely(1000),
-  steps: fc.tuple(fc.array(question, { minLength: 1, maxLength: 2 }), rarely(4)).chain(stepsAbout),
+  steps: fc.array(question, { minLength: 1, maxLength: 2 }).chain(stepsAbout),
 });
+
+const baseUrl = 'https://service.invalid';
+
+/** What belongs to one schedule. */
+interface Scene {
+  apiKey: string;
+  service: GatheringService;
+  /** By how much the clock of each process is fast, in milliseconds. */
+  clocks: [number, number];
+  /** The datasets of all processes, as another process reads them. */
+  datasets: Datasets;
+}
+
+/** A server that every schedule calls by a key of its own. */
+interface Server {
+  app: App;
+  isDead: boolean;
+  isKilled: boolean;
+  /** Ends the turns that it has taken. */
+  endTurns: (() => void)[];
+}
+
+/** The servers of all schedules, which run one after the other. */
+export class GatheringServers {
+  /** In memory where the machine has such a folder, because every write is synced. */
+  readonly #files = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'ad-library-'));
+  readonly #servers = new Map<string, Server>();
+  readonly #turns = memoryTurns();
+  #sharedState: State | undefined;
+  #scene: Scene | undefined;
+  #scenes = 0;
+
+  begin({ rule, ads, storedIn }: GatheringSchedule): Scene {
+    const time = (this.#scene?.service.time ?? Date.parse('2026-11-20T10:00:00Z')) + dayMs;
+    const apiKey = `svc_live_${++this.#scenes}`;
+    const service = new GatheringService(rule, { apiKey, ads, time });
+    const now = () => service.time;
+    const folder = { folder: this.#files, baseUrl, apiKey, ttl: 0, now, elapsed: now };
+    const userIdOf = async () => service.userId;
+    const datasets =
+      storedIn === 'files' ? folderState({ ...folder, userIdOf, warn: () => {} }).datasets : new MemoryDatasets();
+    this.#scene = { apiKey, service, clocks: [0, 0], datasets };
+    return this.#scene;
+  }
+
+  async server({ storedIn, hasCache }: GatheringSchedule, number: number): Promise<Server> {
+    const name = `${storedIn} ${hasCache} ${number}`;
+    const known = this.#servers.get(name);
+    if (known && !known.isDead) return known;
+    const scene = () => this.#scene as Scene;
+    const time = () => scene().service.time;
+    const about = { isDead: false, isKilled: false, endTurns: [] };
+    const config = { ...readConfig({}), baseUrl, cacheSeconds: hasCache ? cacheSeconds : 0 };
+    const app = await openApp({
+      config: storedIn === 'files' ? { ...config, apiKey: 'svc_live_own', files: this.#files } : config,
+      log: createLog('silent', () => {}),
+      now: () => time() + (scene().clocks[number] ?? 0),
+      elapsed: time,
+      random: () => 0,
+      fetch: (url, request) => (server.isKilled ? never(request) : scene().service.fetch(url, request)),
+      ...(storedIn !== 'files' && { shared: this.#shared(storedIn, scene, about) }),
+    });
+    const server: Server = Object.assign(about, { app });
+    this.#servers.set(name, server);
+    return server;
+  }
+
+  /** What replicas share, in the memory of this process; a server in memory shares it with nobody. */
+  #shared(storedIn: 'memory' | 'replicas', scene: () => Scene, server: Omit<Server, 'app'>): ReplicaState {
+    const shared: Partial<ReplicaState> = {
+      now: () => scene().service.time,
+      isUp: () => true,
+      datasets: () => ({ of: (...args) => scene().datasets.of(...args), close: async () => {} }),
+      state: (limits) => {
+        if (storedIn === 'memory') return memoryState(limits);
+        // A shared store has a clock of its own, which is right.
+        this.#sharedState ??= memoryState({ ...limits, now: () => scene().service.time });
+        return this.#sharedState;
+      },
+      exports: (now) => memoryExports(now),
+      turns: () => ({
+        take: async (name, signal) => {
+          const end = await this.#turns.take(name, signal);
+          if (server.isKilled) end();
+          else server.endTurns.push(end);
+          return end;
+        },
+      }),
+      close: () => {},
+    };
+    return shared as ReplicaState;
+  }
+
+  async close(): Promise<void> {
+    for (const { app } of this.#servers.values()) await app.close();
+    rmSync(this.#files, { recursive: true });
+  }
+}
+
+/** An estimate asks for one ad, and a small gathering may, too: the service cannot tell their pages apart. */
+const areToldApart = (first: Call, other: Call): boolean =>
+  ![
+    [first, other],
+    [other, first],
+  ].some(
+    ([one, two]) =>
+      one && two && isEstimate(one) && 'gather' in two && Math.min(two.maxAds, two.maxCredits || 1000) < 1000,
+  );
+
+/** Runs a schedule on real servers, with a real client for each process. @throws Error with all broken promises */
+export async function assertGatherings(schedule: GatheringSchedule, servers: GatheringServers): Promise<void> {
+  const { storedIn, steps } = schedule;
+  const { service, clocks, datasets, apiKey } = servers.begin(schedule);
+  const oracle = new GatheringOracle(service);
+  const adRows = new AdRowReader();
+  const closing: (() => Promise<void>)[] = [() => datasets.close()];
+  const processes: { server: Server; client: Client }[] = [];
+  const numberOf = (by: 0 | 1) => (storedIn === 'memory' ? 0 : by);
+
+  const start = async (number: number) => {
+    const server = await servers.server(schedule, number);
+    const [ours, theirs] = InMemoryTransport.createLinkedPair();
+    await bindV1(server.app.catalog, { apiKey, tenantId: apiKey }).connect(ours);
+    const client = new Client({ name: 'schedule', version: '1' });
+    await client.connect(theirs);
+    closing.unshift(() => client.close());
+    processes[number] = { server, client };
+  };
+  const end = (server: Server) => {
+    server.isDead = true;
+    closing.push(() => server.app.close());
+  };
+
+  const apply = (change: Change) => {
+    service.time++;
+    if ('passMs' in change) service.time += change.passMs;
+    if ('stoppedClockOf' in change) clocks[numberOf(change.stoppedClockOf)] -= change.passMs;
+    else if ('clockOf' in change) clocks[numberOf(change.clockOf)] += change.jumpMs;
+    else if ('ad' in change) service.ads.set(change.ad, change.version);
+    else if ('gone' in change) service.ads.delete(change.gone);
+    else if ('expireCursors' in change) service.expireCursors();
+    oracle.clocksJumped ||= 'stoppedClockOf' in change || 'clockOf' in change;
+  };
+
+  /** The next page of the last search. */
+  let nextPage: { filters: Filters; cursor: string } | undefined;
+  const paramsOf = (call: Call): { name: string; arguments: Record<string, unknown> } => {
+    if ('gather' in call) {
+      const { gather, ...rest } = call;
+      return { name: 'gather_ads', arguments: { ...gather, ...rest } };
+    }
+    if ('ad' in call) return { name: 'get_ad', arguments: { adId: adId(call.ad), fresh: call.fresh } };
+    const { search, limit, fresh, isNext } = call;
+    const position = isNext && nextPage ? nextPage : { filters: search, fresh };
+    return { name: 'search_ads', arguments: { ...position, limit } };
+  };
+
+  const make = (number: number, call: Call, signal?: AbortSignal): MadeCall => {
+    const made: MadeCall = { call, from: service.arrived, at: ++service.time };
+    const options = { timeout: 600_000, ...(signal && { signal }) };
+    const { client } = processes[number] as (typeof processes)[number];
+    made.ended = client.callTool(paramsOf(call), undefined, options).then(
+      (raw) => {
+        made.result = readResult(raw);
+        const { cursor } = made.result.data;
+        if ('search' in call && cursor) nextPage = { filters: call.search, cursor };
+      },
+      () => {},
+    );
+    return made;
+  };
+
+  const runCall = async ({ call, by, during }: Extract<Step, { call: Call }>) => {
+    const number = numberOf(by);
+    const { server } = processes[number] as (typeof processes)[number];
+    const [leaving, killed] = [new AbortController(), new AbortController()];
+    const dead = new Promise((resolve) => killed.signal.addEventListener('abort', resolve));
+    let page = 0;
+    let askers: MadeCall[] = [];
+    let isBroken = false;
+    service.inFlight = async (served) => {
+      oracle.addRequest(served, askers, calls);
+      if (page++ !== during?.page) return 'sent';
+      const { happens } = during;
+      if (typeof happens === 'object') {
+        if ('change' in happens) apply(happens.change);
+        else if (areToldApart(call, happens.call)) {
+          const other = make(number, happens.call);
+          const before = askers;
+          askers = [other];
+          calls.push(other);
+          await quiet();
+          askers = 'gather' in happens.call ? [...before, other] : before;
+        }
+        return 'sent';
+      }
+      isBroken = true;
+      if (happens === 'break off') return 'broken off';
+      if (happens === 'cancel') {
+        leaving.abort();
+        await quiet();
+      } else if (storedIn !== 'memory') {
+        end(server);
+        if (happens === 'stop') server.app.drain();
+        else {
+          // Nothing that it does reaches anybody, and its turns are free, as those of a process that ended.
+          server.isKilled = true;
+          for (const endTurn of server.endTurns) endTurn();
+          killed.abort();
+          return 'lost';
+        }
+      }
+      return 'sent';
+    };
+    const first = make(number, call, leaving.signal);
+    const calls = [first];
+    askers = [first];
+    await Promise.race([first.ended, dead]);
+    await quiet();
+    for (const other of calls.slice(1)) {
+      askers = [other];
+      await Promise.race([other.ended, dead]);
+    }
+    await quiet();
+    if (leaving.signal.aborted) {
+      // What goes on without its caller loads a module, which tsx does in a thread: one thing after the other.
+      await import('../../src/api/client.ts');
+      await quiet();
+    }
+    if (server.isDead) {
+      if (!killed.signal.aborted) await server.app.close(1000);
+      await start(number);
+    }
+    oracle.check({ calls, isBroken, after: await view() });
+  };
+
+  /** The tables that SQL sees. */
+  const view = async (): Promise<DatasetView> => {
+    const contents = await (await datasets.of({ tenantId: apiKey, apiKey })).contents();
+    const tables: Record<string, object[]> = { ads: [] };
+    for await (const { table, rows } of snapshotOf(adRows, apiKey, contents, 0).tables({ json: true }))
+      tables[table] = [...(tables[table] ?? []), ...rows];
+    return tables as unknown as DatasetView;
+  };
+
+  try {
+    for (let number = 0; number < (storedIn === 'memory' ? 1 : 2); number++) await start(number);
+    for (const step of steps) {
+      if ('call' in step) await runCall(step);
+      else if ('change' in step) apply(step.change);
+      else if (storedIn !== 'memory') {
+        const { server } = processes[step.restart] as (typeof processes)[number];
+        end(server);
+        await server.app.close();
+        await start(step.restart);
+      }
+      if (oracle.problems.length > 0) throw new Error(oracle.problems.join('\n'));
+    }
+  } finally {
+    for (const close of closing) await close();
+  }
+}
+
+/** Until everything that was begun waits for the service or for a caller. */
+async function quiet(): Promise<void> {
+  for (let turns = 0; turns < 6; turns++) {
+    await nextTurn();
+    if (process.getActiveResourcesInfo().some((name) => /^(FSReq|CloseReq)/.test(name))) turns = 0;
+  }
+}

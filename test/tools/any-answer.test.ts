@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { estimateTokens } from '../../src/present/tokens.ts';
+import { everyFact, somePage } from '../present/sample-ads.ts';
 import { everyTool } from '../support/every-tool.ts';
-import { ad, bytes, json, page } from '../support/faulty-upstream.ts';
+import { ad, bytes, creditStatus, json, page, refusal, usage } from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
 import type { Result, TestServer } from '../support/server.ts';
 import { uuidOf } from '../support/uuid-of.ts';
@@ -30,7 +31,20 @@ function expectSound(server: TestServer, { isError, raw, text, error }: Result):
     expect(error?.kind).toBe('unexpected_response');
     expect(raw.structuredContent).toBeUndefined();
   } else expect(raw.structuredContent).toHaveProperty('receipt');
+  expectFinite({ text, raw });
   expect(server.logged.splice(0).join('')).not.toContain('a tool failed');
+}
+
+function expectFinite({ text, raw }: Pick<Result, 'text' | 'raw'>): void {
+  expect(text).not.toMatch(/Infinity|NaN/);
+  expect(wrongNumbers(raw)).toEqual([]);
+}
+
+/** Where a value holds infinite numbers; null is what JSON would make of them. */
+function wrongNumbers(value: unknown, path = ''): string[] {
+  if (typeof value === 'number') return Number.isFinite(value) ? [] : [path];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, inner]) => wrongNumbers(inner, `${path}.${name}`));
 }
 
 test('any bytes as an answer give a sound result, and the next call works', async ({ upstream, server }) => {
@@ -96,27 +110,48 @@ test('an answer with its required fields is a result, whatever else it holds', a
   );
 });
 
+test('numbers that are too large to be read are left out, in every tool, in a difference and in an error', async ({
+  upstream,
+  server,
+}) => {
+  const collection = { id: 'c', name: 'Saved', adCount: 1, pageCount: 1 };
+  const account = { ...creditStatus(), userId: 'u', authenticated: true, added: true, collection };
+  const item = { ...somePage, ...everyFact, ...account, more: { deep: [1, 'kept', 2] } };
+  for (const huge of ['1e309', '-1e309']) {
+    const inJson = (value: object) =>
+      bytes(
+        JSON.stringify(value, (_, part) => (typeof part === 'number' ? '<huge>' : part)).replaceAll('"<huge>"', huge),
+      );
+    for (const called of everyTool)
+      for (const detail of ['brief', 'full']) {
+        const items = [called.tool === 'list_collections' ? collection : item];
+        const isList = /^(?:search|list)/.test(called.tool);
+        upstream.does(inJson(isList ? { ...item, items, totalHits: 7, cursor: null, hasMore: false } : item));
+        const result = await callIn(server, detail, called);
+        expect(result.isError).toBe(false);
+        expect(result.text).not.toContain('null');
+        expectSound(server, result);
+      }
+    upstream.does(refusal(429, { details: { limit: 1, left: [2] } }));
+    upstream.credits = inJson(creditStatus());
+    expectFinite(await server.call('search_ads'));
+    upstream.credits = undefined;
+  }
+  upstream.does(json(creditStatus({ ...usage(1), hourlyCredits: -1.7e308, hourlyLimit: 1.7e308 })));
+  expectSound(server, await server.call('get_credits'));
+});
+
 test('a hundred ads with huge texts in every field fit the result', async ({ upstream, server, start }) => {
   const book = 'All work and no play makes Jack a dull boy. '.repeat(60);
+  const texts = 'headline body linkDescription productTitle offerLink displayUrl ctaType'.split(' ');
+  const many = Array.from({ length: 100 }, () => book.slice(0, 60));
   const hostile = {
-    ...Object.fromEntries(
-      ['headline', 'body', 'linkDescription', 'productTitle', 'offerLink', 'displayUrl', 'ctaType'].map((name) => [
-        name,
-        book,
-      ]),
-    ),
-    countries: Array.from({ length: 100 }, () => book.slice(0, 60)),
-    publisherPlatform: Array.from({ length: 100 }, () => book.slice(0, 60)),
-    page: { pageName: book },
+    ...Object.fromEntries(texts.map((name) => [name, book])),
+    ...{ countries: many, publisherPlatform: many, page: { pageName: book } },
     cards: Array.from({ length: 20 }, () => ({ title: book.slice(0, 500), body: book.slice(0, 500) })),
   };
-  upstream.does(
-    json({
-      items: Array.from({ length: 100 }, (_, index) => ({ ...hostile, id: `ad-${index}` })),
-      cursor: null,
-      hasMore: false,
-    }),
-  );
+  const items = many.map((_, index) => ({ ...hostile, id: `ad-${index}` }));
+  upstream.does(json({ items, cursor: null, hasMore: false }));
   for (const detail of ['brief', 'full']) {
     const { text, data, isError } = await server.call('search_ads', { limit: 100, detail });
     expect(isError).toBe(false);

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, test } from 'vitest';
-import { assertGatherings, GatheringServers } from '../../support/gathering-run.ts';
-import { gatheringSchedules } from '../../support/gathering-schedule.ts';
+import { assertGatherings, GatheringServers, gatheringSchedules } from '../../support/gathering-schedule.ts';
 
 const servers = new GatheringServers();
 afterAll(() => servers.close());
