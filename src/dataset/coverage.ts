@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { dayOf } from '../present/dates.ts';
 import type { DataOf } from '../present/fields.ts';
-import { count } from '../present/lists.ts';
+import { count, grouped } from '../present/lists.ts';
 import { quote } from '../present/safe-text.ts';
 import { lineWithin, untrustedId } from '../present/tokens.ts';
 import { type DatasetContents, idKey } from '../state/dataset.ts';
@@ -109,41 +109,34 @@ interface Advertiser {
   outside: number;
 }
 
-/** Advertisers whose numbers may be too low: those of the rows by name, where the rows tell whose they are. */
-function uncoveredBy(answered: Answered): { named: Advertiser[]; others: number } {
-  const { contents, known } = answered;
+/** Advertisers with ads that no complete gathering read: those of the rows by name, where the rows name ads or advertisers. */
+function uncoveredBy({ contents, known, columns = [], rows = [], cell = 0 }: Answered) {
   const gatherings = contents.gatherings.map((gathering) => wholeOf(gathering, contents));
   const covered = new Set(gatherings.flatMap((one) => (one.complete ? [...one.adIds] : [])));
-  const advertisers = new Map<string, Advertiser>();
-  const byAd = new Map<string, Advertiser>();
+  const cellsOf = (...names: string[]): unknown[] =>
+    columns.flatMap((column, at) => (names.includes(column) ? rows.map((row) => row[at]) : []));
+  const names = new Set(cellsOf('pageId', 'pageName'));
+  const ids = new Set(cellsOf('id', 'adId').map((id) => idKey(String(id))));
+  const isNamed = (text: string | null) => text !== null && names.has(cellText(text, cell));
+  const advertisers = new Map<string, Advertiser & { isInRows: boolean }>();
   for (const [key, { pageId, pageName }] of known) {
     if (pageId === null && pageName === null) continue;
     const name = JSON.stringify([pageId, pageName]);
-    const advertiser = advertisers.get(name) ?? { pageId, pageName, ads: 0, outside: 0 };
-    advertisers.set(name, advertiser);
-    advertiser.ads++;
-    if (!covered.has(key)) advertiser.outside++;
-    byAd.set(key, advertiser);
+    const before = advertisers.get(name) ?? { ads: 0, outside: 0, isInRows: isNamed(pageId) || isNamed(pageName) };
+    const outside = before.outside + (covered.has(key) ? 0 : 1);
+    advertisers.set(name, {
+      pageId,
+      pageName,
+      ads: before.ads + 1,
+      outside,
+      isInRows: before.isInRows || ids.has(key),
+    });
   }
   const uncovered = [...advertisers.values()].filter(({ outside }) => outside > 0);
-  const isShown = advertisersIn(answered, byAd);
-  if (isShown === undefined) return { named: [], others: uncovered.length };
-  const shown = uncovered.filter(isShown).sort((left, right) => right.outside - left.outside);
+  if (!columns.some((column) => ['id', 'adId', 'pageId', 'pageName'].includes(column)))
+    return { named: [], others: uncovered.length };
+  const shown = uncovered.filter(({ isInRows }) => isInRows).sort((left, right) => right.outside - left.outside);
   return { named: shown.slice(0, maxAdvertisers), others: Math.max(0, shown.length - maxAdvertisers) };
-}
-
-/** Whether an advertiser is one of the rows'; undefined where no column names ads or advertisers. */
-function advertisersIn(
-  { columns = [], rows = [], cell = 0 }: Answered,
-  byAd: ReadonlyMap<string, Advertiser>,
-): ((advertiser: Advertiser) => boolean) | undefined {
-  const cellsOf = (...names: string[]): unknown[] =>
-    columns.flatMap((column, at) => (names.includes(column) ? rows.map((row) => row[at]) : []));
-  if (!columns.some((column) => ['id', 'adId', 'pageId', 'pageName'].includes(column))) return;
-  const texts = new Set(cellsOf('pageId', 'pageName'));
-  const ofAds = new Set(cellsOf('id', 'adId').map((id) => typeof id === 'string' && byAd.get(idKey(id))));
-  const isIn = (text: string | null) => text !== null && texts.has(cellText(text, cell));
-  return (advertiser) => ofAds.has(advertiser) || isIn(advertiser.pageId) || isIn(advertiser.pageName);
 }
 
 const viewUncovered = ({ pageId, pageName, ads, outside }: Advertiser): UncoveredView => ({
@@ -161,11 +154,11 @@ export function uncoveredText({ uncovered = [], moreUncovered = 0 }: CoverageVie
   if (uncovered.length + moreUncovered === 0) return '';
   const names = uncovered.map(
     ({ pageName, pageId = '', ads, outside }) =>
-      `${quote(pageName ?? pageId)} (${outside === ads ? count(ads, 'ad') : `${outside} of ${count(ads, 'ad')}`})`,
+      `${quote(pageName ?? pageId)} (${outside === ads ? '' : `${grouped(outside)} of `}${count(ads, 'ad')})`,
   );
   if (names.length === 0)
     return ` No complete gathering covers ${count(moreUncovered, 'advertiser')} of the dataset, so there may be more of their ads.`;
-  const more = moreUncovered > 0 ? `, and ${moreUncovered} more` : '';
+  const more = moreUncovered > 0 ? `, and ${grouped(moreUncovered)} more` : '';
   return ` No complete gathering covers these advertisers, so there may be more of their ads: ${names.join(', ')}${more}.`;
 }
 
@@ -183,11 +176,11 @@ function gatheringsText(coverage: CoverageView): string {
 }
 
 const outsideText = (ads: number) =>
-  `${ads} of them only from searches or earlier gatherings (to leave them out, join gathered on a gatheringId)`;
+  `${grouped(ads)} of them only from searches or earlier gatherings (to leave them out, join gathered on a gatheringId)`;
 
 function partialText({ gathering, about, found, foundInParts, read, removed, gatheredAt }: PartialView): string {
-  const total = found ?? foundInParts;
-  const part = total === undefined ? `${count(read, 'ad')} of an unknown number` : `${read} of ${total}`;
-  const without = removed === undefined ? '' : `, ${removed} of them removed`;
+  const total = found === null ? foundInParts : grouped(found);
+  const part = total === undefined ? `${count(read, 'ad')} of an unknown number` : `${grouped(read)} of ${total}`;
+  const without = removed === undefined ? '' : `, ${grouped(removed)} of them removed`;
   return `${gathering} ${quote(about)} (gathered ${part}${without}, ${gatheredAt})`;
 }

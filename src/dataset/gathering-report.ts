@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { priceText } from '../credits/credit-text.ts';
 import { seenDays, seenText } from '../present/dates.ts';
 import type { DataOf } from '../present/fields.ts';
-import { count } from '../present/lists.ts';
+import { count, grouped } from '../present/lists.ts';
 import { constant, quote, word } from '../present/safe-text.ts';
 import { estimateTokens, lineWithin, untrustedId } from '../present/tokens.ts';
 import { type DatasetContents, type Gathering, idKey } from '../state/dataset.ts';
@@ -121,8 +121,9 @@ const isoDate = (at: number) => new Date(at).toISOString();
  * @param read how many of the ads are read
  */
 export function estimateText({ ads, pages, credits, atLeast, atMost }: EstimateView, read: number): string {
-  const all = read === 0 ? count(ads ?? 0, 'ad') : `${Math.max(0, (ads ?? 0) - read)} of ${count(ads ?? 0, 'ad')}`;
-  if (pages === 0) return `${count(ads ?? 0, 'ad')}: free, since nothing is left to read.`;
+  if (pages === 0) return '0 credits, because nothing is left to read.';
+  const total = count(ads ?? 0, 'ad');
+  const all = read === 0 ? total : `${grouped(Math.max(0, (ads ?? 0) - read))} of ${total}`;
   const price = priceText({ atLeast, atMost });
   return `${all} in ${count(pages ?? 0, 'page')}, ${price}${credits === null ? '; the first page tells' : ''}.`;
 }
@@ -136,7 +137,7 @@ export function gatheringText(output: GatherOutput): string {
     note,
     problem,
     next,
-    `This call added ${count(added, 'ad')} to the dataset and updated ${updated}.`,
+    `This call added ${count(added, 'ad')} to the dataset and updated ${grouped(updated)}.`,
     summary,
   ]
     .filter(Boolean)
@@ -145,25 +146,25 @@ export function gatheringText(output: GatherOutput): string {
 
 function headline(output: GatherOutput): string {
   const { gathering, read, found, foundInParts, complete, stopped, gatheredAt = '', missing, unlisted } = output;
-  const total = found === null ? foundInParts : `${found} found`;
+  const total = found === null ? foundInParts : `${grouped(found)} found`;
   const of = total === undefined ? 'total not stated' : `of ${total}`;
   const state = complete ? `complete, last read ${minute(gatheredAt)}` : `not complete, stopped: ${stopped}`;
-  const lost = missing ? ` ${missing} of them are no longer in the dataset.` : '';
-  return `Gathering ${gathering}: ${read} ads read, ${of}; ${state}.${lost}${unlisted ? ` ${unlistedText(unlisted)}` : ''}`;
+  const lost = missing ? ` ${grouped(missing)} of them are no longer in the dataset.` : '';
+  return `Gathering ${gathering}: ${count(read, 'ad')} read, ${of}; ${state}.${lost}${unlisted ? ` ${unlistedText(unlisted)}` : ''}`;
 }
 
 function changesText(at: number, { fresh, updated, gone }: Differences): string {
-  const counts = `${fresh.length} new, ${updated.length} changed, ${gone.length} not seen any more`;
+  const counts = `${grouped(fresh.length)} new, ${grouped(updated.length)} changed, ${grouped(gone.length)} no longer listed`;
   const lines = [idsLine('New', fresh), ...changedLines({ updated, gone })];
   return [`Since the last complete gathering of ${minute(isoDate(at))}: ${counts}.`, ...lines]
     .filter(Boolean)
     .join('\n');
 }
 
-/** The ids of ads that changed, and of those that were not seen any more. */
+/** The ids of ads that changed, and of those that are no longer listed. */
 export const changedLines = ({ updated, gone }: Partial<Differences>): (string | undefined)[] => [
   idsLine('Changed', updated),
-  idsLine('Not seen any more (which does not mean that they ended)', gone),
+  idsLine('No longer listed (they may still be running)', gone),
 ];
 
 const maxIdsInText = 12;
@@ -172,13 +173,13 @@ function idsLine(label: string, ids: readonly string[] = []): string | undefined
   if (ids.length === 0) return;
   const shown = ids.slice(0, maxIdsInText).map((id) => word(untrustedId(id)));
   const rest = ids.length - shown.length;
-  return `${label}: ${shown.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
+  return `${label}: ${shown.join(', ')}${rest > 0 ? ` and ${grouped(rest)} more` : ''}`;
 }
 
 export const minute = (iso: string) => `${iso.slice(0, 16).replace('T', ' ')} UTC`;
 
 const unlistedText = (ads: number) =>
-  `The service counts ${count(ads, 'ad')} more, which it did not list while they were read: fresh: true reads all again, and is charged again.`;
+  `The service counts ${count(ads, 'ad')} more, which it did not list: fresh: true reads all again, and is charged again.`;
 
 /** What to do where continuing brings nothing. */
 export const startOver = 'To read the rest, start over with fresh: true, which is charged again.';
@@ -186,18 +187,19 @@ export const startOver = 'To read the rest, start over with fresh: true, which i
 export const beginsAnew =
   'The last one with fresh: true was stopped and is more than a day old, so this one started over.';
 
-export const readAgain = 'To have them again, call with fresh: true, which is charged again.';
+export const readAgain = 'To read them again, call with fresh: true, which is charged again.';
 
 export const noRoom = (maxAds: number, isInParts: boolean) =>
-  `There is no room for more than ${maxAds} ads of one gathering${isInParts ? ', counted in each of its parts' : ''}. Narrow the filters to read others.`;
+  `The dataset has room for ${count(maxAds, 'ad')} of this gathering${isInParts ? ', counting each part' : ''}. Narrow the filters to read others.`;
 
 /** How to continue after each way to stop. */
 export const nextSteps: Record<Stop['reason'], string | undefined> = {
   end: undefined,
   estimate: undefined,
   maxAds: 'To continue, call again with a larger maxAds. What was read is not charged again.',
-  maxCredits: 'The next page may not fit into maxCredits. To continue, call again with the same question.',
-  budget: "The next page does not fit into this server's budget. To continue later, call again with the same question.",
+  maxCredits: 'The next page may cost more than is left of maxCredits. To continue, call again with the same question.',
+  budget:
+    "The next page may cost more than is left of this server's budget. To continue later, call again with the same question.",
   usage_limit: 'To continue when the usage window has room, call again with the same question.',
   deadline: 'Time was short. To continue, call again with the same question. What was read is not charged again.',
   error: 'To continue, call again with the same question. What was read is not charged again.',
@@ -213,9 +215,8 @@ interface GatheredRows {
 }
 
 /**
- * What a gathering brought, for a reader, within so many tokens: one line a label, every value with its number of ads,
- * and the number of what is left out. Values that do not fit are left out evenly, and counted too. Values are third
- * parties' texts, cleaned and bounded.
+ * The ads of a gathering in counts, within so many tokens: a line for each label, each value with its number of ads, and
+ * the number of values that are left out. Values are texts of third parties, cleaned and bounded.
  */
 export function summaryText(rows: GatheredRows, maxTokens = 700): string {
   const lines = linesOf(rows);
@@ -229,65 +230,50 @@ export function summaryText(rows: GatheredRows, maxTokens = 700): string {
 type Line = string | ((share: number) => string);
 
 function linesOf({ ads, countries }: GatheredRows): Line[] {
-  const of = (label: string, column: keyof AdRow, max: number, show: Show, order?: Order): Line =>
-    counted(
-      label,
-      ads.map((ad) => ad[column] as string | null),
-      { max, show, ...(order && { order }) },
-    );
+  const column = (name: keyof AdRow) => ads.map((ad) => ad[name] as string | null);
   const ids = new Set(ads.map(({ id }) => id));
   const placed = countries.filter(({ id }) => id !== null && ids.has(id));
   const nowhere = ids.size - new Set(placed.map(({ id }) => id)).size;
   const places = [...placed.map(({ country }) => country), ...Array.from({ length: nowhere }, () => null)];
   const variants = ads.flatMap(({ variant }) => variant ?? []);
   const lengths = ads.flatMap(({ videoSeconds, videoCount }) => ((videoSeconds ?? videoCount) ? [videoSeconds] : []));
-  const known = (of: (ad: AdRow) => number | null) => ads.filter((ad) => of(ad) !== null).length;
+  const known = (of: (ad: AdRow) => number | null) => grouped(ads.filter((ad) => of(ad) !== null).length);
   const active = (state: number | null) => ads.filter((ad) => ad.active === state);
+  const [running, ended, unknown] = [active(1).length, active(0).length, active(null).length];
   const lastSeen = seenDays(active(null));
+  const advertisers = ads.map(({ pageName, pageId }) => pageName ?? pageId);
+  const days = ads.map(({ daysRunning }) => daysRunning);
   return [
-    `${count(ads.length, 'ad')}: ${active(1).length} still running, ${active(0).length} ended, ${active(null).length} unknown${lastSeen ? `, ${seenText(lastSeen)}` : ''}.`,
-    counted(
-      'Advertisers',
-      ads.map(({ pageName, pageId }) => pageName ?? pageId),
-      { max: 10, show: quote },
-    ),
-    of('Formats', 'displayFormat', 8, constant),
-    of('Calls to action', 'ctaType', 8, constant),
-    of('Months started, newest first', 'startedMonth', 18, word, newestFirst),
-    of('Landing domains', 'landingDomain', 10, word),
-    ...(ads.some(({ landing }) => landing !== null) ? [of('Landing pages', 'landing', 6, word)] : []),
-    counted('Countries (an ad may count for several)', places, { max: 12, show: word }),
-    of('Languages of the copy', 'language', 12, word),
-    numbersText(
-      'Days running',
-      ads.map(({ daysRunning }) => daysRunning),
-    ),
+    `${count(ads.length, 'ad')}: ${grouped(running)} still running, ${grouped(ended)} ended, ${grouped(unknown)} unknown${lastSeen ? `, ${seenText(lastSeen)}` : ''}.`,
+    counted('Advertisers', advertisers, 10, quote),
+    counted('Formats', column('displayFormat'), 8, constant),
+    counted('Calls to action', column('ctaType'), 8, constant),
+    counted('Months started, newest first', column('startedMonth'), 18, word, newestFirst),
+    counted('Landing domains', column('landingDomain'), 10, word),
+    ...(ads.some(({ landing }) => landing !== null) ? [counted('Landing pages', column('landing'), 6, word)] : []),
+    counted('Countries (an ad may count for several)', places, 12, word),
+    counted('Languages of the copy', column('language'), 12, word),
+    numbersText('Days running', days),
     ...(lengths.some((seconds) => seconds !== null) ? [numbersText('Seconds of video', lengths)] : []),
-    `Known of so many ads: reach ${known(({ audienceReach }) => audienceReach)}, spend ${known(({ adSpendMin, adSpendMax }) => adSpendMin ?? adSpendMax)}, revenue ${known(({ revenueMin, revenueMax }) => revenueMin ?? revenueMax)}`,
-    `Variants (copy of a page nearly the same): ${new Set(variants).size}; ads without copy: ${ads.length - variants.length}`,
-    of('First lines', 'firstLine', 6, quote),
+    `Ads with data: reach ${known(({ audienceReach }) => audienceReach)}, spend ${known(({ adSpendMin, adSpendMax }) => adSpendMin ?? adSpendMax)}, revenue ${known(({ revenueMin, revenueMax }) => revenueMin ?? revenueMax)}`,
+    `Groups of near-identical copy: ${grouped(new Set(variants).size)}; ads without copy: ${grouped(ads.length - variants.length)}`,
+    counted('First lines', column('firstLine'), 6, quote),
   ];
 }
 
-type Show = (value: string) => string;
 type Order = (left: [value: string, ads: number], right: [value: string, ads: number]) => number;
 
 const byName: Order = ([left], [right]) => (left < right ? -1 : 1);
 const commonestFirst: Order = (left, right) => right[1] - left[1] || byName(left, right);
 const newestFirst: Order = (left, right) => byName(right, left);
 
-interface CountOptions {
-  /** Values that are shown at most. */
-  max: number;
-  show: Show;
-  order?: Order;
-}
-
-/** The values of a column, each ad counted under its own. */
+/** The values of a column with the number of ads of each: at most `max`, then how many others. */
 function counted(
   label: string,
   values: readonly (string | null)[],
-  { max, show, order = commonestFirst }: CountOptions,
+  max: number,
+  show: (value: string) => string,
+  order = commonestFirst,
 ): Line {
   const numbers = new Map<string, number>();
   for (const value of values) if (value !== null) numbers.set(value, (numbers.get(value) ?? 0) + 1);
@@ -298,11 +284,11 @@ function counted(
     const others = sorted.slice(shown.length);
     const parts = [
       // Values are cut only now, because two values that differ behind the cut are different.
-      ...shown.map(([value, ads]) => `${show(lineWithin(value, valueTokens))} ${ads}`),
-      ...(others.length > 0 ? [`${count(others.length, 'other')} ${sumOf(others)}`] : []),
-      ...(none > 0 ? [`none ${none}`] : []),
+      ...shown.map(([value, ads]) => `${show(lineWithin(value, valueTokens))} ${grouped(ads)}`),
+      ...(others.length > 0 ? [`${count(others.length, 'other')} ${grouped(sumOf(others))}`] : []),
+      ...(none > 0 ? [`none ${grouped(none)}`] : []),
     ];
-    return `${label} (${sorted.length}): ${parts.join(', ') || 'none'}`;
+    return `${label} (${grouped(sorted.length)}): ${parts.join(', ') || 'none'}`;
   };
 }
 
@@ -313,10 +299,12 @@ const valueTokens = 24;
 
 function numbersText(label: string, values: readonly (number | null)[]): string {
   const known = values.filter((value) => value !== null).sort((left, right) => left - right);
-  const unknown = count(values.length - known.length, 'ad');
-  if (known.length === 0) return `${label}: unknown of ${unknown}`;
+  const unknown = values.length - known.length;
+  const without = `unknown for ${count(unknown, 'ad')}`;
+  if (known.length === 0) return `${label}: ${without}`;
   const at = (index: number) => known[index] ?? 0;
   const middle = (known.length - 1) / 2;
   const median = (at(Math.floor(middle)) + at(Math.ceil(middle))) / 2;
-  return `${label}: min ${at(0)}, median ${median}, 90th percentile ${at(Math.ceil(0.9 * known.length) - 1)}, max ${at(known.length - 1)}; unknown of ${unknown}`;
+  const highest = `90th percentile ${at(Math.ceil(0.9 * known.length) - 1)}, max ${at(known.length - 1)}`;
+  return `${label}: min ${at(0)}, median ${median}, ${highest}${unknown > 0 ? `; ${without}` : ''}`;
 }

@@ -34,7 +34,7 @@ export function framed({ noun, shown, notes = [], body, ...frame }: FramedList):
   const end = footer(frame, of !== undefined && from + shown <= of);
   if (shown === 0) return `No ${noun}s${hasMore ? ' on this page' : ' found'}.${end}`;
   const cutShort = of !== undefined && of > shown ? positionText({ noun, from, shown, of }) : count(shown, noun);
-  const head = [total === undefined ? cutShort : `${cutShort}, ${total} found in all`, ...notes];
+  const head = [total === undefined ? cutShort : `${cutShort}, ${grouped(total)} found in all`, ...notes];
   if (appUrlPattern) head.push(`In the app: "${appUrlPattern}"`);
   return `${joined(head, '. ')}.\n${body}${end}`;
 }
@@ -48,9 +48,12 @@ function positionText({ noun, from, shown, of }: { noun: string; from: number; s
 /** `DE`: the form of a country for `codes`. */
 export const countryPattern = /^[A-Z]{2}$/;
 
-/** `1 ad`, `2 ads`. */
+/** `1,821` */
+export const grouped = (number: number): string => (number < 1000 ? `${number}` : number.toLocaleString('en-US'));
+
+/** `1 ad`, `1,821 ads`. */
 export const count = (number: number, noun: string, nouns = `${noun}s`): string =>
-  `${number} ${number === 1 ? noun : nouns}`;
+  `${grouped(number)} ${number === 1 ? noun : nouns}`;
 
 /** The text of `duplicates`, which counts the ad itself, too. */
 export const copies = (number: number): string => count(number, 'copy', 'copies');

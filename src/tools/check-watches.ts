@@ -282,7 +282,7 @@ function viewCheck(one: Checked, max: number, context: ToolContext) {
   const counts = since && [
     `${ids.new?.length} new`,
     `${ids.changed?.length} changed`,
-    ...(ids.gone ? [`${ids.gone.length} not seen any more`] : []),
+    ...(ids.gone ? [`${ids.gone.length} no longer listed`] : []),
   ];
   const news = counts ? `${counts.join(', ')} since ${minute(isoTime(since.at))}; ` : '';
   const size = `${count(read, 'ad')} read${found === null ? '' : ` of ${found} found`}`;

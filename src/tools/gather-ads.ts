@@ -65,13 +65,13 @@ export const gatherAds = defineTool({
   render: gatheringText,
 });
 
-/** Gathers within all limits, and returns how the gathering stands. */
 async function gather(request: GatherRequest, context: ToolContext): Promise<GatherOutput> {
+  const { question, maxCredits } = request;
   const before = await (await context.dataset()).contents();
   return gatherInTurn(request, before, context, async (opened, read) => {
     const hasEnded = opened.parts.every(({ state }) => state.ended);
-    if (request.maxCredits === 0 && !hasEnded) return estimate(request.question, opened, context);
-    if (request.maxCredits === undefined && !hasEnded) await requireFree(request.question, context);
+    if (maxCredits === 0 && !hasEnded) return estimate(request, opened, context);
+    if (maxCredits === undefined && !hasEnded) await requireFree(question, context);
     const gathered = await read();
     const { gathering, stop, brought, contents } = gathered;
     if (gathering === undefined || (stop.error && gathered.read === 0)) throw stop.error ?? nothingRead();
@@ -79,14 +79,14 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
     const result = await resultOf(gathering, { contents, before: opened.contents, brought, adRows, tenantId });
     const next = roomText(stop, request) ?? (hasEnded && !result.complete ? readAgain : undefined);
     await gathered.markReturned();
-    const parts = openGathering(withoutRepeats(request.question), contents, { fresh: false, now: context.now });
-    const rest = await priceOfRest(request.question, await partsOf({ ...parts, contents }, context), context);
+    const { parts } = openGathering(withoutRepeats(question), contents, { fresh: false, now: context.now });
+    const rest = await priceOfRest(question, await partsOf({ parts, contents }, context), context);
     return {
       ...result,
       ...stopData(stop, context),
       ...(next && { next }),
       ...(gathered.startedOver && { note: beginsAnew }),
-      ...(rest && (request.maxCredits === 0 || rest.pages !== 0) && !stop.leadsNowhere && { estimate: rest }),
+      ...(rest && (maxCredits === 0 || rest.pages !== 0) && !stop.leadsNowhere && { estimate: rest }),
     };
   });
 }
@@ -126,9 +126,8 @@ const datedAge = 86_400_000;
 
 interface Part {
   question: GatheringQuestion;
-  /** Ads that are read already. */
+  /** Ads that are held, and ads that were read, those that were evicted since included. */
   read: number;
-  /** Ads that were read, including ads that were evicted since. */
   listed: number;
   ended: boolean;
   /** Undefined where nothing tells how many ads there are. */
@@ -137,11 +136,12 @@ interface Part {
   isTotalKnown: boolean;
 }
 
-/**
- * What reading the rest costs. One search is made for each part whose total nothing tells; for a collection, the list of
- * collections is read.
- */
-async function estimate(question: GatheringQuestion, opened: Opened, context: ToolContext): Promise<GatherOutput> {
+/** What reading the rest costs, after one search for each part whose total nothing tells; for a collection, one list. */
+async function estimate(
+  { question, maxAds }: GatherRequest,
+  opened: Opened,
+  context: ToolContext,
+): Promise<GatherOutput> {
   const parts = await partsOf(opened, context);
   const open = parts.filter(({ total }) => total === undefined);
   for (const part of open) {
@@ -151,33 +151,27 @@ async function estimate(question: GatheringQuestion, opened: Opened, context: To
     // A service that does not tell one total tells none.
     if (part.total === undefined) break;
   }
-  const took =
-    open.length > 0 && question.collectionId === undefined && `It took ${count(open.length, 'search', 'searches')}.`;
-  const found = await priceOfRest(question, parts, context);
-  const rest = found ?? { ads: null, pages: null, credits: null, atLeast: 0 };
+  const price = await priceOfRest(question, parts, context);
+  const rest = price ?? { ads: null, pages: null, credits: null, atLeast: 0 };
   const oldest = Math.min(...parts.map(({ total }) => total?.at ?? context.now));
+  const read = sumOf(parts.map((part) => part.read));
   const summary = [
-    found ? `Estimate: ${estimateText(found, sumOf(parts.map(({ read }) => read)))}` : noTotal,
-    found && found.credits === null && howToGoOn,
+    price ? `Estimate: ${estimateText(price, read)}` : 'The service does not say how many ads there are.',
+    price?.credits === null && howToGoOn,
+    (price?.ads ?? 0) > maxAds && `With maxAds: ${maxAds}, it stops after ${count(maxAds, 'ad')}.`,
     context.now - oldest > datedAge && `The number of ads is of ${minute(new Date(oldest).toISOString())}.`,
-    took,
+    open.length > 0 &&
+      question.collectionId === undefined &&
+      `This estimate took ${count(open.length, 'search', 'searches')}.`,
   ];
   return {
-    ...{
-      gathering: null,
-      found: rest.ads,
-      read: sumOf(parts.map(({ read }) => read)),
-      added: 0,
-      updated: 0,
-      gone: null,
-    },
-    ...{ complete: false, stopped: 'estimate', estimate: rest, summary: summary.filter(Boolean).join(' ') },
+    ...{ gathering: null, found: rest.ads, read, added: 0, updated: 0, gone: null, complete: false },
+    ...{ stopped: 'estimate', estimate: rest, summary: summary.filter(Boolean).join(' ') },
   };
 }
 
-const noTotal = 'The service does not say how many ads there are.';
 const howToGoOn =
-  'gather_ads with the same question, and as maxCredits what the user accepts, reads as many ads as surely fit, and then says what the rest costs.';
+  'Call again with the same question and, as maxCredits, what the user accepts: it reads as many ads as surely fit, and says what the rest costs.';
 
 /** What reading the rest costs; undefined where the total of a part is not known. */
 export async function priceOfRest(

@@ -117,7 +117,7 @@ interface FitOptions<View, Heading> {
   views: ItemViews<View>;
 }
 
-/** Shows as many items as fit. The text is written to measure it, and then used as it is. */
+/** Shows as many items as fit. The text that was measured is the one that is shown. */
 function fitPage<View, Heading>(
   { answer, listing, price, views }: FitOptions<View, Heading>,
   { cursors, resultTokens }: { cursors: Cursors; resultTokens: number },
@@ -125,60 +125,56 @@ function fitPage<View, Heading>(
   const { cursor, hasMore, totalHits } = answer.value;
   const { position } = listing;
   const sent = sentItems(answer);
-  const of = sent.length;
+  const rest = sent.slice(position.shown);
   const shared = views.shared?.(sent);
   const notes = position.shown === 0 ? serviceNotes(answer.raw) : {};
-  const left = sent.slice(position.shown);
-  const { atATime = left.length } = views;
-  const items: View[] = [];
 
-  /** A result with these items, and where the list continues. */
-  const endAfter = (leading: readonly View[]) => {
-    const to = position.shown + leading.length;
-    const isCut = to < of;
+  /** A result with these items. */
+  const pageOf = (items: View[]): ListPage<View, Heading> => {
+    const of = sent.length;
+    const to = position.shown + items.length;
     const after = hasMore && cursor ? { serviceCursor: cursor, shown: 0 } : undefined;
-    const nextPosition = isCut ? { shown: to } : after;
+    const nextPosition = to < of ? { shown: to } : after;
     const next = nextPosition && { ...listing, position: { ...position, ...nextPosition } };
     // The rest of a cached page is free.
-    const nextPrice = next && (isCut && answer.isCached ? free : price);
-    const page = { cursor: next ? writeCursor(next, cursors) : null, hasMore: isCut || hasMore };
-    const part = leading.length < of ? { from: position.shown + 1, of } : undefined;
+    const nextPrice = next && (to < of && answer.isCached ? free : price);
+    const page = { cursor: next ? writeCursor(next, cursors) : null, hasMore: to < of || hasMore };
+    const part = items.length < of ? { from: position.shown + 1, of } : undefined;
     const costs = nextPrice && priceText(nextPrice);
-    const list = views.text({ total: totalHits, price: costs, items: leading, ...page, ...part, ...shared });
-    const paging: Paging = {
-      cursor: page.cursor,
-      hasMore: page.hasMore,
-      ...(totalHits !== undefined && { totalHits }),
-      ...(nextPrice && { nextPage: priceData(nextPrice) }),
-      ...(part && { shown: { from: part.from, to, of } }),
-      ...shared,
-      ...notes,
+    const list = views.text({ total: totalHits, price: costs, items, ...page, ...part, ...shared });
+    return {
+      next,
+      text: [answer.heading?.text, ...notesText(notes), list].filter(Boolean).join('\n'),
+      data: {
+        ...(answer.heading?.data as Heading),
+        ...{ items, ...page },
+        ...(totalHits !== undefined && { totalHits }),
+        ...(nextPrice && { nextPage: priceData(nextPrice) }),
+        ...(part && { shown: { from: part.from, to, of } }),
+        ...shared,
+        ...notes,
+      },
     };
-    return { next, paging, text: [answer.heading?.text, ...notesText(notes), list].filter((line) => line).join('\n') };
   };
-  const written = new Map<number, ReturnType<typeof endAfter>>();
+  let last: ListPage<View, Heading> | undefined;
   const write = (leading: readonly View[]) => {
-    const end = written.get(leading.length) ?? endAfter(leading);
-    written.set(leading.length, end);
-    return end;
+    const page = last?.data.items.length === leading.length ? last : pageOf([...leading]);
+    last = page;
+    return page;
   };
 
-  const render = (leading: readonly View[]) => write(leading).text;
+  const items: View[] = [];
+  const { atATime = rest.length } = views;
   let fitting = 0;
   // A few at a time: of a page of full objects, only the first ones fit.
-  while (fitting === items.length && fitting < left.length) {
-    const more = left.slice(fitting, fitting + Math.max(atATime, fitting));
+  while (fitting === items.length && fitting < rest.length) {
+    const more = rest.slice(fitting, fitting + Math.max(atATime, fitting));
     items.push(...more.map((item) => views.view(item)));
-    const readable = items.slice(0, fit({ items, budget: resultTokens, render }));
-    fitting = fit({
-      items: readable,
-      budget: dataPerText * resultTokens,
-      render: (leading) => JSON.stringify(leading),
-    });
+    const readable = items.slice(0, fit({ items, budget: resultTokens, render: (leading) => write(leading).text }));
+    const budget = dataPerText * resultTokens;
+    fitting = fit({ items: readable, budget, render: (leading) => JSON.stringify(leading) });
   }
-  const shown = items.slice(0, fitting);
-  const { paging, next, text } = write(shown);
-  return { data: { ...(answer.heading?.data as Heading), items: shown, ...paging }, text, next };
+  return write(items.slice(0, fitting));
 }
 
 /** A page of a list as the service sent it. */
@@ -317,39 +313,29 @@ interface ListRequest extends Listing {
 }
 
 /**
- * Finds where a list continues, and with which filters. A cursor of the service is passed on; one of this server must
- * be the cursor that these arguments would give. Throws before anything is sent.
+ * Finds where a list continues, and with which filters. A cursor of the service is passed on; one of this server must be
+ * the cursor that these arguments would give. Throws before anything is sent. The memory of cursors may be outside this
+ * process, so it is asked only for what the cursor and these arguments lack.
  */
-async function readCursor(request: ListRequest, cursors: Cursors): Promise<PageListing> {
-  const { list, cursor, limit, searchParams } = request;
-  if (!cursor?.startsWith(marker)) {
-    return { list, searchParams, position: { serviceCursor: cursor, limit, shown: 0 } };
-  }
-  const listing = await listingOf(cursor, request, cursors);
-  const { position } = listing;
-  // The page size may change before the first item of a page is shown.
-  return position.shown === 0 && limit !== undefined ? { ...listing, position: { ...position, limit } } : listing;
-}
-
-/**
- * Reads the memory of cursors only for what the cursor and these arguments lack, because that memory may be outside
- * this process.
- */
-async function listingOf(cursor: string, { list, searchParams }: ListRequest, cursors: Cursors): Promise<PageListing> {
-  const isOf = (listing: PageListing) => writeCursor(listing, cursors) === cursor;
+async function readCursor({ list, cursor, limit, searchParams }: ListRequest, cursors: Cursors): Promise<PageListing> {
+  if (!cursor?.startsWith(marker)) return { list, searchParams, position: { serviceCursor: cursor, limit, shown: 0 } };
   const { isLong, ...position } = positionIn(cursor);
-  const written = { list, searchParams, position };
-  if (!isLong && isOf(written)) return written;
-  const leftOut = Object.keys(searchParams).length === 0;
-  const state = isLong || leftOut ? await cursors.recall(cursor) : undefined;
-  if (isLong && state === undefined) throw forgottenCursor();
-  const { serviceCursor = position.serviceCursor } = state ?? {};
-  const candidates = state && leftOut ? [searchParams, state.searchParams] : [searchParams];
-  const remembered = candidates
-    .map((params) => ({ list, searchParams: params, position: { ...position, serviceCursor } }))
-    .find(isOf);
-  if (remembered === undefined) throw cursorMismatch();
-  return remembered;
+  const leavesOut = Object.keys(searchParams).length === 0;
+  const candidates = isLong ? [] : [{ list, searchParams, position }];
+  const isOfCursor = (listing: PageListing) => writeCursor(listing, cursors) === cursor;
+  if (isLong || (leavesOut && !candidates.some(isOfCursor))) {
+    const state = await cursors.recall(cursor);
+    if (isLong && state === undefined) throw forgottenCursor();
+    const { serviceCursor = position.serviceCursor } = state ?? {};
+    for (const params of state && leavesOut ? [searchParams, state.searchParams] : [searchParams])
+      candidates.push({ list, searchParams: params, position: { ...position, serviceCursor } });
+  }
+  const listing = candidates.find(isOfCursor);
+  if (listing === undefined) throw cursorMismatch();
+  // The page size may change before the first item of a page is shown.
+  return position.shown === 0 && limit !== undefined
+    ? { ...listing, position: { ...listing.position, limit } }
+    : listing;
 }
 
 const cursorForm = /^@(\d{1,16})?(?:\+(\d{1,6}))?\.[\w-]{11}(?:=(.+)|(~))?$/;

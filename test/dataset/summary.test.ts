@@ -35,9 +35,9 @@ describe('a summary', () => {
   test('spreads the days that ads ran', () => {
     const known = [1, 2, 3, 4, 5, 6, 7, 8, 9, 100].map((days) => ({ id: `${days}`, ...ran(days) }));
     const rows = rowsOf([...known, { id: 'x' }]);
-    expect(lineOf('Days', rows)).toBe('Days running: min 1, median 5.5, 90th percentile 9, max 100; unknown of 1 ad');
+    expect(lineOf('Days', rows)).toBe('Days running: min 1, median 5.5, 90th percentile 9, max 100; unknown for 1 ad');
     expect(lineOf('11 ads', rows)).toBe('11 ads: 0 still running, 10 ended, 1 unknown.');
-    expect(lineOf('Days', rowsOf([]))).toBe('Days running: unknown of 0 ads');
+    expect(lineOf('Days', rowsOf([]))).toBe('Days running: unknown for 0 ads');
   });
 
   test('tells values apart that are shown alike', () => {
@@ -75,10 +75,10 @@ describe('a summary', () => {
         'Landing pages (1): "trail.example/sale" 1, none 2',
         'Countries (an ad may count for several) (2): AT 2, DE 1, none 1',
         'Languages of the copy (1): en 3',
-        'Days running: min 3, median 3, 90th percentile 3, max 3; unknown of 2 ads',
-        'Seconds of video: min 15, median 15, 90th percentile 15, max 15; unknown of 0 ads',
-        'Known of so many ads: reach 0, spend 0, revenue 0',
-        'Variants (copy of a page nearly the same): 1; ads without copy: 0',
+        'Days running: min 3, median 3, 90th percentile 3, max 3; unknown for 2 ads',
+        'Seconds of video: min 15, median 15, 90th percentile 15, max 15',
+        'Ads with data: reach 0, spend 0, revenue 0',
+        'Groups of near-identical copy: 1; ads without copy: 0',
         'First lines (1): "Walk more." 2, none 1',
       ].join('\n'),
     );

@@ -101,7 +101,7 @@ serverTest(
         const { gathering, summary } = await gather([0, 1, 2, 6, 7]);
         const gathered = `FROM ads JOIN gathered ON adId = id WHERE gatheringId = '${gathering}'`;
         const [[count] = []] = await rowsOf(server, `SELECT count(DISTINCT variant) ${gathered}`);
-        expect(summary).toContain(`Variants (copy of a page nearly the same): ${count};`);
+        expect(summary).toContain(`Groups of near-identical copy: ${count};`);
         const groups = 'SELECT id, variant FROM ads ORDER BY id';
         const found = await rowsOf(server, groups);
         await server.stop();

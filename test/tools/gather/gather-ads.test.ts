@@ -135,9 +135,9 @@ describe('an estimate', () => {
       expect(unknown.data).toMatchObject({ gathering: null, read: 0, stopped: 'estimate', receipt: { calls: 1 } });
       expect(unknown.data.estimate).toEqual({ ads: 300, pages: 3, credits: null, atLeast: 3, atMost: 300 });
       expect(unknown.text).toContain(
-        '300 ads in 3 pages, between 3 and 300 credits; the first page tells. gather_ads with the same question',
+        '300 ads in 3 pages, between 3 and 300 credits; the first page tells. Call again with the same question',
       );
-      expect(unknown.text).toContain('It took 1 search.');
+      expect(unknown.text).toContain('This estimate took 1 search.');
       const split = [{ third: 0 }, { third: 2 }];
       await server.call('count_ads', { split });
       const searches = service.searches.length;
@@ -186,7 +186,7 @@ describe('an estimate', () => {
 });
 
 upstreamTest(
-  'says what is new, changed and not seen any more since the last time, and fresh that it started over',
+  'says what is new, changed and no longer listed since the last time, and fresh that it started over',
   async ({ upstream, start }) => {
     let clock = startOfTest;
     const server = await start({}, { now: () => clock++ });
@@ -204,10 +204,10 @@ upstreamTest(
     const { data, text } = await server.call('gather_ads', { ...all, fresh: true });
     expect(text).not.toContain('started over');
     expect(data).toMatchObject({ read: 150, added: 1, updated: 1, gone: [gone?.id], complete: true });
-    const changes = `of 2026-11-21 10:00 UTC: 1 new, 1 changed, 1 not seen any more.
+    const changes = `of 2026-11-21 10:00 UTC: 1 new, 1 changed, 1 no longer listed.
 New: ${adOf(1000).id}
 Changed: ${changed?.id}
-Not seen any more (which does not mean that they ended): ${gone?.id}
+No longer listed (they may still be running): ${gone?.id}
 `;
     for (const shown of [text, data.summary]) expect(shown).toContain(changes);
   },
@@ -221,8 +221,8 @@ upstreamTest(
     service.ads = [...Array.from({ length: 400 }, (_, index) => adOf(1000 + index)), ...service.ads];
     const { data, text } = await server.call('gather_ads', { maxAds: 2000, maxCredits: 1000 });
     expect(data).toMatchObject({ read: 900, found: 1300, unlisted: 400, complete: true, receipt: { charged: 80 } });
-    expect(text).toContain('900 ads read, of 1300 found; complete');
-    expect(text).toContain('The service counts 400 ads more, which it did not list while they were read: fresh: true');
+    expect(text).toContain('900 ads read, of 1,300 found; complete');
+    expect(text).toContain('The service counts 400 ads more, which it did not list: fresh: true');
     const { data: asked, text: coverage } = await server.call('query_ads', {
       sql: 'SELECT sum(charged) FROM gatherings',
     });
@@ -273,7 +273,7 @@ upstreamTest(
     expect(text).toContain(
       '3 ads read, of 3 found; not complete, stopped: end. 3 of them are no longer in the dataset.',
     );
-    expect(text).toContain('To have them again, call with fresh: true, which is charged again.');
+    expect(text).toContain('To read them again, call with fresh: true, which is charged again.');
     const rest = await server.call('query_ads', { sql: 'SELECT 1' });
     const partial = [{ gathering: whole.gathering, found: 3, read: 3, removed: 3 }];
     expect(rest.data.coverage).toMatchObject({ partial });
@@ -291,5 +291,5 @@ upstreamTest('ids and texts that an advertiser or a service makes up stay data',
   service.ads = [adOf(1)];
   const { text } = await server.call('gather_ads', { ...all, fresh: true });
   for (const shown of [first.text, text]) expect(shown).not.toMatch(/\u202e|^Ignore|yyyyyyyyyy/m);
-  expect(text).toMatch(/Not seen any more .*: "x ignore all previous instructions/i);
+  expect(text).toMatch(/No longer listed .*: "x ignore all previous instructions/i);
 });

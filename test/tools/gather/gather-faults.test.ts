@@ -231,7 +231,7 @@ test('ads too large, and parts that list the same ones, are read as far as there
   const large = await server.call('gather_ads', { maxCredits: 1000 });
   expect(large.data).toMatchObject({ stopped: 'maxAds', complete: false });
   expect(large.data).not.toHaveProperty('missing');
-  expect(large.text).toMatch(/There is no room for more than 2\d\d ads of one gathering/);
+  expect(large.text).toMatch(/The dataset has room for 2\d\d ads of this gathering/);
   const kept = await server.call('query_ads', { sql: "SELECT count(*), count(json ->> 'unlisted') FROM ads" });
   expect(kept.data.rows).toEqual([[large.data.read, large.data.read]]);
 
@@ -249,7 +249,7 @@ test('ads too large, and parts that list the same ones, are read as far as there
   const { served: before } = service;
   const { data, text } = await another.call('gather_ads', request);
   expect(data).toMatchObject({ read: 9900, complete: false, stopped: 'maxAds' });
-  expect(text).toContain('There is no room for more than 100000 ads of one gathering, counted in each of its parts.');
+  expect(text).toContain('The dataset has room for 100,000 ads of this gathering, counting each part.');
   const served = service.served - before;
   await another.call('gather_ads', request);
   expect(service.served - before).toBe(served);
