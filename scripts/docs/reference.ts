@@ -53,8 +53,20 @@ function shown(fallback: unknown): string {
 
 export const withSettings = (page: string): string => replaceMarked(page, 'settings', settingsTable());
 
-/** The key is each caller's own; files and the local library are not for http; the image fixes host and port. */
-const notPassed: SettingName[] = ['apiKey', 'files', 'database', 'searchFilters', 'host', 'port'];
+/**
+ * The key is each caller's own; files and the local library are not for http; the image fixes host and port; replicas
+ * read their state's address and secret from files.
+ */
+const notPassed: SettingName[] = [
+  'apiKey',
+  'files',
+  'database',
+  'searchFilters',
+  'host',
+  'port',
+  'stateUrl',
+  'stateSecret',
+];
 
 /** compose.yaml, with a line for each setting that http takes. Defaults that stand there stay. */
 export function withPassedSettings(compose: string): string {

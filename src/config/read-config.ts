@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { isNear, nearestFirst } from '../api/nearest.ts';
 import { isLoopback } from './setting-values.ts';
 import { type Config, type Flags, type Setting, type SettingName, settings } from './settings.ts';
@@ -38,13 +39,13 @@ export function readConfig(environment: NodeJS.ProcessEnv, flags: Flags = {}, op
     if (isFlag(name)) problems.set(name, `${flag} ${problem}`);
     else problems.set(name, `${variable} ${problem}${options.listens ? '' : inTheForm(title)}`);
   };
-  const values = Object.entries(settings).map(([key, { variable, read }]: [string, Setting]) => {
+  const values = Object.entries(settings).map(([key, setting]: [string, Setting]) => {
     const name = key as SettingName;
     try {
-      return [name, read(present(flags[name]) ?? present(environment[variable]))];
+      return [name, setting.read(present(flags[name]) ?? textOf(setting, environment))];
     } catch (error) {
       report(name, (error as Error).message);
-      return [name, read(undefined)];
+      return [name, setting.read(undefined)];
     }
   });
   const config = Object.fromEntries(values) as Config;
@@ -91,6 +92,25 @@ function* combinedProblems(config: Config, options: ReadOptions): Generator<[Set
   if (http && demo && signInSecret) yield ['signInSecret', 'is not for demo data, which needs no key to sign in with'];
 }
 
+const fileSuffix = '_FILE';
+
+/** The text of a variable, or of the file that another variable names. */
+function textOf({ variable, inFile }: Setting, environment: NodeJS.ProcessEnv): string | undefined {
+  const text = present(environment[variable]);
+  const file = inFile && present(environment[variable + fileSuffix]);
+  if (!file) return text;
+  if (text !== undefined) throw new Error(`must be left out where ${variable}${fileSuffix} is set`);
+  const where = `${file}, the file of ${variable}${fileSuffix}`;
+  let content: string;
+  try {
+    content = readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new Error(`cannot be read from ${where}: ${(error as NodeJS.ErrnoException).code}`);
+  }
+  if (content.trim() === '') throw new Error(`is empty in ${where}`);
+  return content.trim();
+}
+
 /** Hosts pass a field that the user left empty as '' or as the placeholder itself: both mean absent. */
 function present(text: string | undefined): string | undefined {
   const trimmed = text?.trim();
@@ -101,7 +121,10 @@ const prefix = 'AD_LIBRARY_';
 
 /** What is wrong with variables that look like settings but are not: the person who set them expects an effect. */
 export function unknownVariables(environment: NodeJS.ProcessEnv): string[] {
-  const known = Object.values(settings).map(({ variable }) => variable.slice(prefix.length));
+  const known = Object.values<Setting>(settings).flatMap(({ variable, inFile }) => {
+    const name = variable.slice(prefix.length);
+    return inFile ? [name, name + fileSuffix] : [name];
+  });
   const names = Object.keys(environment).flatMap((name) =>
     name.startsWith(prefix) ? [name.slice(prefix.length)] : [],
   );

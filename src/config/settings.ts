@@ -23,6 +23,8 @@ interface SettingRecord {
   /** Reads the value from the text of the variable or flag, or from undefined. */
   read(text: string | undefined): unknown;
   secret?: true;
+  /** The value may be in a file that the variable with `_FILE` at its end names, as containers pass secrets. */
+  inFile?: true;
   /** The name of the value in help, `--base-url <url>`. Without it, the flag is a switch. */
   value?: string;
   /**
@@ -57,6 +59,7 @@ export const settings = named({
     title: 'API key',
     read: optional(apiKey),
     secret: true,
+    inFile: true,
     help: 'Your API key (stdio only; over HTTP, every request carries its own)',
   },
   baseUrl: {
@@ -144,6 +147,7 @@ export const settings = named({
   signInSecret: {
     read: optional(sealSecret),
     secret: true,
+    inFile: true,
     help: 'Seals the tokens of sign-in; the same for all replicas, at least 32 characters; needs a public URL',
   },
   creditBudget: {
@@ -209,6 +213,7 @@ export const settings = named({
   },
   stateUrl: {
     only: 'http',
+    inFile: true,
     read: optional(stateAddress),
     value: 'url',
     help: 'Store that all replicas share: Redis 7 or Valkey at redis:// or rediss://, or PostgreSQL from 15 on at postgres:// or postgresql:// (http only; default: state is kept in the process)',
@@ -216,6 +221,7 @@ export const settings = named({
   stateSecret: {
     read: optional(sealSecret),
     secret: true,
+    inFile: true,
     help: 'Seals what is kept in the shared state; the same for all replicas, at least 32 characters; required with a state address',
   },
   searchFilters: {

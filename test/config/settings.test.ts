@@ -1,7 +1,10 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { readConfig, SettingsError, unknownVariables } from '../../src/config/read-config.ts';
 import { type Flags, type SettingName, settings } from '../../src/config/settings.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 /** What a server that listens says of its settings. */
 function problemsOf(environment: NodeJS.ProcessEnv, flags: Flags = {}, options: object = {}): readonly string[] {
@@ -46,6 +49,24 @@ test('a flag overrides its variable, and secrets have none', () => {
   expect(readConfig({ AD_LIBRARY_PORT: '1000' }, { port: '' }).port).toBe(1000);
   for (const name of ['apiKey', 'signInSecret', 'stateSecret'] as const)
     expect(settings[name]).not.toHaveProperty('flag');
+});
+
+test('a secret may be in a file that its variable with _FILE names', () => {
+  const folder = temporaryFolder();
+  const file = join(folder, 'secret');
+  for (const name of ['apiKey', 'signInSecret', 'stateSecret'] as const) {
+    const variable = `${settings[name].variable}_FILE`;
+    writeFileSync(file, `${secret.replaceAll(' ', '-')}\n`);
+    expect(readConfig({ [variable]: file })[name]).toBe(secret.replaceAll(' ', '-'));
+    expect(unknownVariables({ [variable]: file })).toEqual([]);
+    expect(problemsOf({ [variable]: file, [settings[name].variable]: 'other' })).toEqual([
+      expect.stringContaining(`must be left out where ${variable} is set`),
+    ]);
+    writeFileSync(file, ' \n');
+    expect(problemsOf({ [variable]: file })).toEqual([expect.stringContaining(`is empty in ${file}`)]);
+    expect(problemsOf({ [variable]: folder })).toEqual([expect.stringContaining(`cannot be read from ${folder}`)]);
+  }
+  expect(unknownVariables({ AD_LIBRARY_PORT_FILE: file })).toHaveLength(1);
 });
 
 const redis = { engine: 'redis', tls: false, host: 'redis', port: 6379 };

@@ -140,6 +140,10 @@ test('server.json is as the registry wants it', () => {
   expect(schema.safeParse(registryFile).error?.issues ?? []).toEqual([]);
 });
 
+test('Compose runs the image of this version', () => {
+  expect(read('compose.yaml')).toContain(`image: ad-library-mcp:${present.version}\n`);
+});
+
 test('the image has the same base in both stages, pinned by digest', () => {
   const bases = [...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, base]) => base);
   expect(bases).toEqual([bases[1], expect.stringMatching(/^node:\d+-alpine@sha256:[0-9a-f]{64}$/)]);
