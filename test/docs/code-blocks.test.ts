@@ -1,5 +1,5 @@
-import { execFile, spawn } from 'node:child_process';
-import { chmodSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { execFile, spawn, spawnSync } from 'node:child_process';
+import { chmodSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
@@ -47,7 +47,7 @@ function layOut(): void {
     file(name, script);
     chmodSync(join(folder, name), 0o755);
   };
-  symlinkSync(join(root, 'dist'), join(folder, 'dist'));
+  for (const name of ['dist', 'node_modules']) symlinkSync(join(root, name), join(folder, name));
   // Not Claude Code, which nobody has to install for this: it keeps the words it gets from the shell.
   const keepWords = `require('node:fs').writeFileSync(${JSON.stringify(claudeFile)}, JSON.stringify(process.argv.slice(2)))`;
   program('claude', `#!${process.execPath}\n${keepWords}\n`);
@@ -78,11 +78,28 @@ const runners: Record<string, (text: string) => Promise<void>> = {
     expect(data.rows).not.toEqual([]);
   },
   ts: async (text) => {
+    if (text.includes('new Client(')) return runClient('client.mjs', text, process.execPath);
     const program = `${text}\nawait server.close();\nprocess.stdout.write('closed');`;
     const args = ['--input-type=module', '-e', program];
     expect((await promisify(execFile)(process.execPath, args, { cwd: root })).stdout).toBe('closed');
   },
+  // CI has the client.
+  python: async (text) => {
+    if (spawnSync('python3', ['-c', 'from mcp import Client']).status === 0)
+      await runClient('client.py', text, 'python3');
+  },
 };
+
+/** Runs a program that leaves a table and a picture. */
+async function runClient(name: string, text: string, program: string): Promise<void> {
+  // Below the folder, so that Node finds its modules.
+  const own = mkdtempSync(join(folder, 'client-'));
+  const at = (file: string) => join(own, file);
+  writeFileSync(at(name), fill(text));
+  await promisify(execFile)(program, [at(name)], { cwd: own });
+  expect(readFileSync(at('ads.csv'), 'utf8')).toContain('pageName');
+  expect(readFileSync(at('ads.jpg')).subarray(0, 2).toString('hex')).toBe('ffd8');
+}
 
 /** Pages repeat blocks, and hosts write the same server in different forms: each is run once. */
 const runs = new Map<string, Promise<void> | undefined>();
@@ -190,6 +207,13 @@ function readFilters(text: string): void {
 // The blocks are written for the shells of Unix.
 describe.skipIf(process.platform === 'win32').each(pages)('$file', (page) => {
   const blocks = codeBlocks(page).filter(({ notRun }) => !notRun);
+
+  test('a block that another test runs is in its file', () => {
+    for (const { text, notRun = '' } of codeBlocks(page)) {
+      const [file] = /^bench\/\S+/.exec(notRun) ?? [];
+      if (file) expect(readFileSync(join(root, file), 'utf8').trim()).toBe(text);
+    }
+  });
 
   test('every block is run, or says why not', () => {
     expect(blocks.filter(({ language }) => !(language in runners)).map(({ title }) => title)).toEqual([]);
