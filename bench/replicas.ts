@@ -14,7 +14,8 @@ import { MemoryStore } from '../src/state/drivers/memory.ts';
 import type { Store } from '../src/state/ports.ts';
 import { openStoreState } from '../src/state/store/open-store.ts';
 import { beatMs, newMs } from '../src/state/store/presence.ts';
-import { documented, startUpstream } from '../test/support/faulty-upstream.ts';
+import { AdService } from '../test/support/ad-service.ts';
+import { startUpstream } from '../test/support/faulty-upstream.ts';
 import { callOf, goodHeaders } from '../test/support/http.ts';
 import { type Served, serveHttp } from '../test/support/process.ts';
 import { type StateServer, stateServers } from '../test/support/stores.ts';
@@ -64,8 +65,8 @@ async function startReplica({ baseUrl, stateUrl }: { baseUrl: string; stateUrl?:
 
 /** What a paid search under a budget asks of the store, whatever the store is. */
 async function countStoreCalls(): Promise<void> {
-  // It has one ad: where there is a next page, its cursor is one write more.
-  const { baseUrl, close } = await startUpstream(documented);
+  const service = new AdService(50);
+  const { baseUrl, close } = await startUpstream(service.behaviour);
   const log = createLog('silent', say);
   let calls: { name: string; key: string }[] = [];
   const store = new Proxy<Store>(new MemoryStore(Date.now), {
@@ -100,7 +101,7 @@ async function countStoreCalls(): Promise<void> {
   const first = await search('first');
   const later = await search('later');
   say(
-    `a paid search under a budget: ${later.all} calls of the store, ${later.writes} of them writes; the first of a key ${first.all} and ${first.writes}`,
+    `a paid search with a next page, under a budget: ${later.all} calls of the store, ${later.writes} of them writes; the first of a key ${first.all} and ${first.writes}`,
   );
   addBoundedRow('calls of the store for a paid search under a budget', later.all, 11, 'calls');
   addBoundedRow('writes among them', later.writes, 6, 'calls');

@@ -201,8 +201,8 @@ function toolList(): void {
     tokens(JSON.stringify(some.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }))));
   say(`\ntools/list: ${tools.length} tools; tokens of the whole list`);
   const ofOperations = list(true).filter(({ name }) => !forResearch.has(name));
-  limit('name, description, inputSchema', read(false), 3600);
-  limit('the same in demo mode, with filters', read(true), 3600);
+  limit('name, description, inputSchema', read(false), 3700);
+  limit('the same in demo mode, with filters', read(true), 3700);
   limit('of those, the tools of the ten operations', read(true, ofOperations), 2000);
   say(`  all that is listed, output schemas too: ${tokens(JSON.stringify(list(false)))}`);
   say(`  the same in demo mode: ${tokens(JSON.stringify(list(true)))}`);

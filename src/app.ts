@@ -209,7 +209,7 @@ export async function openCalls(options: CallsOptions): Promise<OpenCalls> {
       await state.exports.links?.end(tenantId);
     },
   };
-  const openLedger = () => memoryCreditLedger({ now: elapsed, maxUnverified: 1 });
+  const openLedger = () => memoryCreditLedger({ now: elapsed });
   const onLost = (call: Call) => void logLost(log, meter, call);
   const onError = (error: unknown) => {
     // It is added once the store is back, and the log has that it is away.

@@ -1,20 +1,27 @@
 import { hash, randomUUID } from 'node:crypto';
-import { closeSync, lstatSync, openSync, readFileSync, readlinkSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { hostname } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
 import { AdLibraryError } from './api/errors.ts';
 import { parseJson } from './api/json.ts';
 
 /**
- * Locks between processes: a file while it lasts, whose note names the process that holds it. A lock is never taken
- * from a process that lives, however long it is suspended, because it could finish a write at any time; so nothing has
- * to renew a lock. A process of another machine or container cannot be seen from here, and counts as living. That of a
- * process that has ended is taken over by its successor.
+ * Locks between processes: a file while it lasts, whose note names the process that holds it. A lock is never taken from
+ * a process that lives, however long it is suspended, because it could finish a write at any time; so nothing has to
+ * renew a lock. A process of another machine or container cannot be seen from here, and counts as living.
  *
- * Two processes never succeed the same one: a successor is whoever creates the file named after the id of the lock that
- * was left behind, which the file system lets one process do. If that one dies too, its successor does the same, so the
- * locks left behind form a chain, and the last one of it holds. The first one is removed before the others when the
- * lock ends: whoever becomes a successor and then still finds the chain as it was knows that nobody else did.
+ * The lock of a process that has ended is removed by a process that holds the lock of removals meanwhile, a second file:
+ * so nobody removes a lock that another process has just taken. A process that is killed within those microseconds
+ * leaves the second file behind, which a person has to delete.
  */
 export interface HeldLock {
   /** Whether the file is still there; it is not, if a person deleted it. */
@@ -78,22 +85,16 @@ export async function withLock<Result>(path: string, work: () => Promise<Result>
 export async function holdLock(path: string, signal = AbortSignal.timeout(maxWaitMs)): Promise<HeldLock> {
   const note: Note = { id: randomUUID(), process: thisProcess(), host: hostname() };
   for (;;) {
-    const chain = chainFrom(path);
-    const last = chain.at(-1);
-    if (last === undefined || hasEnded(last.note?.process ?? '')) {
-      const end = last === undefined ? path : `${path}.${last.note?.id}`;
-      if (!create(end, note)) continue;
-      const own = { path: end, note };
-      if (last === undefined || chainFrom(path).at(-1)?.note?.id === note.id) return held(own, [...chain, own]);
-      rmSync(end, { force: true });
-    } else if (signal.aborted || last.note?.address) throw new LockHeld(last.path, last.note);
-    else await wait(lookMs, undefined, { signal }).catch(() => {});
+    if (create(path, note)) return lockOf(path, note);
+    const held = removeEnded(path);
+    if (held === undefined) continue;
+    if (signal.aborted || held.note?.address) throw new LockHeld(held.path, held.note);
+    await wait(lookMs, undefined, { signal }).catch(() => {});
   }
 }
 
-/** @param chain the lock and those that were left behind before it */
-function held({ path, note }: Own, chain: Link[]): HeldLock {
-  const isHeld = () => chain.every((one) => readNote(one.path)?.id === one.note?.id);
+function lockOf(path: string, note: Note): HeldLock {
+  const isHeld = () => readNote(path)?.id === note.id;
   return {
     isHeld,
     announce(address) {
@@ -103,29 +104,21 @@ function held({ path, note }: Own, chain: Link[]): HeldLock {
       renameSync(part, path);
     },
     release() {
-      // The first one before the others.
-      if (isHeld()) for (const one of chain) rmSync(one.path, { force: true });
+      if (isHeld()) rmSync(path, { force: true });
     },
   };
 }
 
-interface Link {
-  path: string;
-  /** Undefined where it cannot be read. */
-  note: Note | undefined;
-}
-type Own = Link & { note: Note };
-
-/** A lock, and those whose processes succeeded ended ones. Empty if nobody holds the lock. */
-function chainFrom(path: string): Link[] {
-  const chain: Link[] = [];
-  for (let at = path; lstatSync(at, { throwIfNoEntry: false }); ) {
-    const note = readNote(at);
-    chain.push({ path: at, note });
-    if (!hasEnded(note?.process ?? '')) break;
-    at = `${path}.${note?.id}`;
-  }
-  return chain;
+/** Removes a lock whose process has ended. Returns the lock to wait for, if there is one. */
+function removeEnded(path: string): { path: string; note: Note | undefined } | undefined {
+  const note = readNote(path);
+  if (!hasEnded(note?.process ?? '')) return existsSync(path) ? { path, note } : undefined;
+  const removal = `${path}.removal`;
+  if (!create(removal, { id: randomUUID(), process: thisProcess(), host: hostname() }))
+    return { path: removal, note: readNote(removal) };
+  if (readNote(path)?.id === note?.id) rmSync(path, { force: true });
+  rmSync(removal, { force: true });
+  return undefined;
 }
 
 function readNote(path: string): Note | undefined {

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { buildSync } from 'esbuild';
@@ -30,17 +30,14 @@ test('a process has ended if its number is free or was given anew, or its machin
   expect(hasEnded(named({ 2: 'a container' }))).toBe(false);
 });
 
-test('a lock that was left behind is taken by one at a time, however many find it, also if its successor died, too', async () => {
+test('a lock that was left behind is taken by one at a time, however many find it', async () => {
   const folder = join(root, 'lost');
   const program = join(root, 'taking-child.mjs');
   const { pathname } = new URL('support/taking-child.ts', import.meta.url);
   buildSync({ entryPoints: [pathname], outfile: program, bundle: true, platform: 'node', format: 'esm' });
   await mkdir(folder);
   const paths = Array.from({ length: 10 }, (_, index) => join(folder, `${index}.lock`));
-  for (const [index, path] of paths.entries()) {
-    await writeFile(path, noteOf('first', named({ 0: endedPid })));
-    if (index % 2) await writeFile(`${path}.first`, noteOf('second', named({ 0: endedPid })));
-  }
+  for (const path of paths) await writeFile(path, noteOf('first', named({ 0: endedPid })));
   const [shared, threads] = [new SharedArrayBuffer(12), 6];
   const workers = Array.from(
     { length: threads },
@@ -58,6 +55,9 @@ test('who waits gets busy with the process, the file and what to do; a lock that
   await writeFile(path, '');
   await expect(holdLock(path, soon())).rejects.toThrow(`${path} is held by another program.`);
   await writeFile(path, noteOf('first', named({ 0: endedPid })));
+  await writeFile(`${path}.removal`, '');
+  await expect(holdLock(path, soon())).rejects.toThrow(`${path}.removal is held by another program.`);
+  await rm(`${path}.removal`);
   const first = await holdLock(path);
   await expect(holdLock(path, soon())).rejects.toMatchObject({
     failure: {

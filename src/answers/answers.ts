@@ -108,7 +108,7 @@ export function openAnswers(meter: Pick<Meter, 'send' | 'stated' | 'lost'>, opti
         const at = now();
         const dataset = await datasets.of(call, { toAdd: true }).catch(report);
         // All answers are numbered in the order in which they came. This one has its number wherever it is stored.
-        const order = await dataset?.order().catch(report);
+        const order = sent.order ?? (await dataset?.order().catch(report));
         const isCacheable = isCached && !call.uncached;
         const answer = {
           ...sent,

@@ -25,8 +25,7 @@ export async function serveHttp(
   const metrics = config.metrics ? (await import('../serve/http/metrics.ts')).createMetrics() : undefined;
   const shared = await openShared(config, log, Date.now);
   const now = shared?.now ?? Date.now;
-  const here = triedHere(elapsed);
-  const tried = shared?.tried(here) ?? here;
+  const tried = triedHere(elapsed);
   const accepted = shared?.keys ?? memoryKeys(elapsed);
   const isKnown = shared?.isKnownKey ?? accepted.has;
   const keys = createCallerKeys({ perMinute: config.refusalsPerMinute, now: elapsed, isKnown, tried });
@@ -56,7 +55,7 @@ export async function serveHttp(
       connections: shared?.connections,
       // Tokens end when they should, whatever happens to the clock of one process.
       now: shared ? now : () => began + elapsed(),
-      fetches: here,
+      fetches: tried,
       userAgent: `ad-library-mcp/${version}`,
       checkKey: app.checkKey,
       onRenewed: app.keepSpending,

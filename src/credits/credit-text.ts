@@ -15,23 +15,20 @@ export function priceText({ atLeast, atMost }: { atLeast: number; atMost?: numbe
 }
 
 /** What this process spent and saved for one key, and the charges seen for each operation. */
-export const Spending = z
-  .looseObject({
-    charged: z.number().describe('credits'),
-    paidCalls: z.number(),
-    savedCalls: z.number().describe('answered without paying again'),
-    savedCredits: z.number().describe('their price'),
-    uncertain: z.number().optional().describe('credits that may have been charged besides'),
-    budget: z.number().optional(),
-    day: z.string().optional().describe('where a budget is for one day'),
-    connection: z
-      .looseObject({ budget: z.number(), charged: z.number(), uncertain: z.number().optional() })
-      .meta({ title: 'Connection' })
-      .optional()
-      .describe('your connection'),
-    prices: z.looseObject({}).describe('by tool: [{ items, charged }]'),
-  })
-  .meta({ title: 'Spent' });
+export const Spending = z.looseObject({
+  charged: z.number().describe('credits'),
+  paidCalls: z.number(),
+  savedCalls: z.number().describe('answered without paying again'),
+  savedCredits: z.number().describe('their price'),
+  uncertain: z.number().optional().describe('credits that may have been charged besides'),
+  budget: z.number().optional(),
+  day: z.string().optional().describe('where a budget is for one day'),
+  connection: z
+    .looseObject({ budget: z.number(), charged: z.number(), uncertain: z.number().optional() })
+    .optional()
+    .describe('your connection'),
+  prices: z.looseObject({}).describe('by tool: [{ items, charged }]'),
+});
 export type Spending = z.infer<typeof Spending> & { prices: Record<string, SizeCharge[]> };
 
 /** @param connection the account of the caller's connection, and its budget */

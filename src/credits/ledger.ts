@@ -113,9 +113,9 @@ export interface CreditLedger {
   changed(tenantId: string, version: string, signal: AbortSignal): Promise<void>;
   /**
    * Records how a call ended and returns its lease, in one step. Never rejects: a settlement that fails is made up for
-   * later.
+   * later. Resolves to the number of the settlement, where replicas number answers by it: higher than all before.
    */
-  settle(tenantId: string, settlement: Settlement, lease?: Lease): Promise<void>;
+  settle(tenantId: string, settlement: Settlement, lease?: Lease): Promise<number | undefined>;
   /** Records that the cache answered a call that would have cost so many credits. */
   saved(tenantId: string, credits: number): Promise<CreditAccount>;
   /**

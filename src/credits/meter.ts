@@ -147,7 +147,9 @@ export function openMeter(service: Send, options: MeterOptions): Meter {
       const own = { account: await ledger.read(accountOf(connection)), budget: connection.budget };
       return spendingOf(account, budget, own);
     },
-    keepSpending: (connection) => ledger.settle(accountOf(connection), { ...nothing, keeps: true }),
+    async keepSpending(connection) {
+      await ledger.settle(accountOf(connection), { ...nothing, keeps: true });
+    },
     async callBudget(caller, maxCredits) {
       const { tenantId } = caller;
       const own: Bounded = { ledger: openLedger(), account: tenantId, budget: maxCredits ?? 0, of: 'tool call' };
@@ -217,7 +219,10 @@ async function sendWithin(limits: readonly Limit[], call: Call, sending: Sending
       after ??= readBalance();
       return after;
     };
-    await Promise.all(holds.map((one) => settle(one, call, { outcome, balanceAfter })));
+    const orders = await Promise.all(holds.map((one) => settle(one, call, { outcome, balanceAfter })));
+    // The account of the server comes last.
+    const order = orders.at(-1);
+    if ('answer' in outcome && order !== undefined) outcome.answer.order = order;
   }
 }
 
@@ -297,8 +302,11 @@ interface Ended {
   balanceAfter(): Promise<number | undefined>;
 }
 
-/** Records what a call was charged, or what it may have been, and returns what was reserved for it. */
-async function settle({ limit, lease, paid, isMeasured }: Hold, call: Call, ended: Ended): Promise<void> {
+/**
+ * Records what a call was charged, or what it may have been, and returns what was reserved for it. Resolves to the number
+ * of the settlement, if it has one.
+ */
+async function settle({ limit, lease, paid, isMeasured }: Hold, call: Call, ended: Ended): Promise<number | undefined> {
   const { ledger, account } = limit;
   const { operation } = call;
   const answer = 'answer' in ended.outcome ? ended.outcome.answer : undefined;
@@ -308,7 +316,7 @@ async function settle({ limit, lease, paid, isMeasured }: Hold, call: Call, ende
   // Only a call whose outcome is unknown may still be charged.
   if (isStated && isMeasured) await ledger.readBalance(account, undefined);
   const balance = operation.name === 'getCredits' ? (answer?.value as CreditStatusAnswer | undefined)?.credits : null;
-  await ledger.settle(
+  return ledger.settle(
     account,
     {
       charged: isStated ? charged : 0,

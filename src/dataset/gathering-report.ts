@@ -11,14 +11,12 @@ import { type Stop, stopReasons } from './gather.ts';
 import { type Differences, differences, lastComplete, wholeOf } from './gatherings.ts';
 import type { AdRow, Row } from './tables.ts';
 
-const SinceLast = z
-  .looseObject({
-    gatheredAt: z.string().describe('of the last complete gathering of this question'),
-    fresh: z.number(),
-    updated: z.number(),
-    gone: z.number().describe('no longer found'),
-  })
-  .meta({ title: 'SinceLast' });
+const SinceLast = z.looseObject({
+  gatheredAt: z.string().describe('of the last complete gathering of this question'),
+  fresh: z.number(),
+  updated: z.number(),
+  gone: z.number().describe('no longer found'),
+});
 
 export const EstimateView = z
   .looseObject({

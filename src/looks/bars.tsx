@@ -1,5 +1,4 @@
 import { sanitizeLine } from '../present/safe-text.ts';
-import { Link } from './addresses.tsx';
 import { numberText } from './formats.ts';
 import type { Content } from './jsx.d.ts';
 
@@ -76,19 +75,17 @@ export function Columns({ columns, ends, kind }: ColumnsProps) {
 export interface Share {
   name: string;
   value: number;
-  /** The path of the page that shows it. */
-  path?: string | undefined;
   onClick?: (() => void) | undefined;
 }
 
 /** A row for each value: its name, its part of all as a bar, and its number. */
 export const Shares = ({ shares, of }: { shares: readonly Share[]; of: number }) => (
   <ul class="shares">
-    {shares.map(({ name, value, path, onClick }) => {
+    {shares.map(({ name, value, onClick }) => {
       const row = (
         <>
           <span class="name" dir="auto">
-            {path === undefined ? sanitizeLine(name) : <Link to={path}>{sanitizeLine(name)}</Link>}
+            {sanitizeLine(name)}
           </span>
           <svg viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
             <rect width={100} height={6} />

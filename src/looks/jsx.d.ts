@@ -39,11 +39,10 @@ interface InputAttributes extends Attributes {
   maxLength?: number;
   name: string;
   pattern?: string;
-  readOnly?: boolean;
   required?: boolean;
   spellcheck?: false;
   title?: string;
-  type?: 'date' | 'hidden' | 'password' | 'search' | 'text';
+  type?: 'hidden' | 'password' | 'search' | 'text';
   value?: string;
 }
 

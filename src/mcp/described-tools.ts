@@ -4,15 +4,13 @@ import { allTools } from '../board/board.ts';
 import type { DataOf } from '../present/fields.ts';
 import type { Tool, ToolDescription } from '../tools/tool.ts';
 
-const ReceiptView = z
-  .looseObject({
-    charged: z.number().nullable().describe('credits; null: not stated'),
-    remaining: z.number().nullable(),
-    cached: z.boolean(),
-    requestId: z.string().nullable(),
-    calls: z.number().optional(),
-  })
-  .meta({ title: 'Receipt' });
+const ReceiptView = z.looseObject({
+  charged: z.number().nullable().describe('credits'),
+  remaining: z.number().nullable(),
+  cached: z.boolean(),
+  requestId: z.string().nullable(),
+  calls: z.number().optional(),
+});
 export type ReceiptView = DataOf<typeof ReceiptView>;
 
 /** What every successful result holds besides the tool's own data. */
@@ -48,11 +46,11 @@ export function describeTool({
 
 /** What a tool does, and whether its calls cost credits. */
 export const describe = (tool: ToolDescription): string =>
-  `${tool.description} ${isGated(tool) ? 'Costs credits.' : 'Not gated by credits.'}`;
+  `${tool.description} ${isGated(tool) ? 'Costs credits.' : 'Free.'}`;
 
 /**
- * JSON Schema in the subset that every host accepts: no `$schema`, no union for a nullable value, no bound that is only
- * the limit of a JavaScript number, no empty `additionalProperties`.
+ * JSON Schema in the subset that every host accepts: no `$schema`, no union for a nullable value, no bound that goes
+ * without saying, no empty `additionalProperties`.
  */
 function jsonSchema(schema: z.ZodObject): ObjectSchema {
   const { $schema: _, ...listed } = z.toJSONSchema(schema, {
@@ -60,8 +58,10 @@ function jsonSchema(schema: z.ZodObject): ObjectSchema {
     override: ({ jsonSchema: json }) => {
       if (json.maximum === Number.MAX_SAFE_INTEGER) delete json.maximum;
       if (json.minimum === Number.MIN_SAFE_INTEGER) delete json.minimum;
-      // No model passes an empty list, and every conversation pays for saying so.
+      // No model passes less than nothing, and every conversation pays for saying so. Calls are checked all the same.
       if (json.minItems === 1) delete json.minItems;
+      if (json.minLength === 1) delete json.minLength;
+      if (json.minimum === 0 || json.minimum === 1) delete json.minimum;
       if (typeof json.additionalProperties === 'object') {
         delete json.additionalProperties;
         if (json.properties && Object.keys(json.properties).length === 0) {

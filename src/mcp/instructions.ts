@@ -47,5 +47,5 @@ function repeats(cachesAnswers: boolean, offered: readonly string[]): string {
 
 const costText = (gated: readonly ToolDescription[]): string =>
   gated.length === 0
-    ? 'no tool is gated by credits.'
-    : `${listed(namesIn(gated))} cost${gated.length === 1 ? 's' : ''} the user credits; the other tools are not gated by credits.`;
+    ? 'all tools are free.'
+    : `${listed(namesIn(gated))} cost${gated.length === 1 ? 's' : ''} the user credits; the other tools are free.`;

@@ -58,7 +58,6 @@ export const CreditsView = z.looseObject({
       dailyCredits: z.number().optional(),
       dailyLimit: z.number().optional(),
     })
-    .meta({ title: 'UsageLimit' })
     .optional(),
   hourlyLeft: z.number().optional().describe('credits'),
   dailyLeft: z.number().optional().describe('credits'),

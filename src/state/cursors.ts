@@ -15,7 +15,7 @@ export function cursorsOver(source: LocalShared): (tenantId: string) => CursorMe
       remember: async (cursor, state) => {
         const id = idOf(cursor);
         const body = items.close(id, JSON.stringify(state));
-        if (body.length > limits.maxBytes / 2 || store.isTight()) return;
+        if (body.length > limits.maxBytes / 2 || store.isNearlyFull()) return;
         await retries.do(() => items.put(id, body, limits), { bytes: body.length });
       },
       recall: async (cursor) => {

@@ -124,39 +124,18 @@ function beginDay(account: Account, now: number, path: string): void {
   account.day = day;
 }
 
-/** Datasets in files, one for each address and account, so that a new key of the same account finds it. */
+/**
+ * The dataset of the account that the key belongs to, which the service tells: a new key of the same account finds it.
+ * While the service cannot be reached, it is the account that is remembered for the key; without one, nothing is read,
+ * and what was paid for waits in memory.
+ */
 class FolderDatasets implements Datasets {
   readonly #options: FolderOptions;
-  readonly #ofKey: Shared;
-  readonly #accounts = new Map<string, AccountFile>();
-
-  constructor(options: FolderOptions, ofKey: Shared) {
-    this.#options = options;
-    this.#ofKey = ofKey;
-  }
-
-  async of(caller: DatasetCaller, { toAdd } = { toAdd: false }): Promise<Dataset> {
-    const account = this.#accounts.get(caller.tenantId) ?? new AccountFile(this.#options, this.#ofKey, caller);
-    this.#accounts.set(caller.tenantId, account);
-    return account.dataset(toAdd);
-  }
-
-  async close(): Promise<void> {
-    for (const account of this.#accounts.values()) await account.close();
-  }
-}
-
-/**
- * The file of the account that a key belongs to, which the service tells. While the service cannot be reached, it is the
- * account that is remembered for the key; without one, nothing is read, and what was paid for waits in memory.
- */
-class AccountFile {
-  readonly #options: FolderOptions;
-  readonly #caller: DatasetCaller;
   /** What the folder has of the key. */
   readonly #ofKey: Shared;
   readonly #shared: Shared;
   readonly #datasets: StoreDatasets;
+  #caller: DatasetCaller | undefined;
   #store: Store | undefined;
   #userId: string | undefined;
   /** Whether the service has said in this process whose key it is. */
@@ -165,10 +144,9 @@ class AccountFile {
   #askAt = Number.NEGATIVE_INFINITY;
   #failure: AdLibraryError | undefined;
 
-  constructor(options: FolderOptions, ofKey: Shared, caller: DatasetCaller) {
+  constructor(options: FolderOptions, ofKey: Shared) {
     this.#options = options;
     this.#ofKey = ofKey;
-    this.#caller = caller;
     this.#shared = sharedIn(async () => {
       if (this.#store) return this.#store;
       throw this.#failure ?? unknownAccount();
@@ -177,10 +155,11 @@ class AccountFile {
   }
 
   /** After a failure, each read asks again whose key it is; an addition only after a while, because it takes time. */
-  async dataset(toAdd: boolean): Promise<Dataset> {
+  async of(caller: DatasetCaller, { toAdd } = { toAdd: false }): Promise<Dataset> {
+    this.#caller = caller;
     const isDue = this.#options.elapsed() >= this.#askAt || (this.#store === undefined && !toAdd);
     if (!this.#isConfirmed && isDue)
-      this.#asking ??= this.#ask().finally(() => {
+      this.#asking ??= this.#ask(caller).finally(() => {
         this.#asking = undefined;
       });
     await this.#asking;
@@ -191,16 +170,16 @@ class AccountFile {
   }
 
   async close(): Promise<void> {
-    await this.dataset(false).catch(() => {});
+    if (this.#caller) await this.of(this.#caller).catch(() => {});
     await this.#datasets.close();
   }
 
-  async #ask(): Promise<void> {
+  async #ask(caller: DatasetCaller): Promise<void> {
     const { elapsed, userIdOf, warn } = this.#options;
     const { documents, keyOf } = this.#ofKey;
-    const key = keyOf(this.#caller.tenantId, 'user');
+    const key = keyOf(caller.tenantId, 'user');
     try {
-      const userId = await userIdOf(this.#caller);
+      const userId = await userIdOf(caller);
       if (userId === undefined) throw unknownAccount();
       this.#open(userId);
       this.#isConfirmed = true;
@@ -246,7 +225,7 @@ const storeOf = (find: () => Promise<Store>): Store => ({
   items: async (...args) => (await find()).items(...args),
   putItems: async (...args) => (await find()).putItems(...args),
   itemsSince: async (...args) => (await find()).itemsSince(...args),
-  isTight: () => false,
+  isNearlyFull: () => false,
   refuses: () => false,
   close: async () => {},
 });

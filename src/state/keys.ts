@@ -5,8 +5,6 @@ import { markTtlMs, type Shared } from './store/retries.ts';
 /** How long an accepted key counts as one, in milliseconds, and how many do in one process: the least used go first. */
 const acceptedMs = 15 * 60_000;
 const maxAccepted = 10_000;
-/** How long unknown keys are counted, in milliseconds. */
-const triedMs = 60_000;
 
 /** The keys of many callers, for one process. */
 export function memoryKeys(elapsed: () => number): AcceptedKeys {
@@ -55,12 +53,6 @@ function acceptedKeys({ documents, retries, keyOf }: Shared, heard: AcceptedKeys
   };
 }
 
-/** How many unknown keys addresses have tried, in this process or at all replicas. */
-export interface TriedKeys {
-  /** Adds to the count of an address, which ends a minute after its first key. */
-  add(address: string, more: 1 | -1): Promise<{ tried: number; msLeft: number }>;
-}
-
 export function sharedKeys(shared: Shared) {
   const { documents, keyOf, seal } = shared;
   const heard = memoryKeys(() => performance.now());
@@ -77,19 +69,5 @@ export function sharedKeys(shared: Shared) {
       update: <Doc, Result>(tenantId: string, change: (doc?: Doc) => { next?: Doc; result: Result }) =>
         documents.update<Doc, Result>(keyOf(tenantId, 'connections'), (doc) => ({ ...change(doc), ttlMs: markTtlMs })),
     },
-    /** Unknown keys that addresses tried. While the store is away, each replica counts its own. */
-    tried: (own: TriedKeys): TriedKeys => ({
-      add: (address, more) => {
-        type Tried = { tried: number; ends: number };
-        return documents
-          .update<Tried, { tried: number; msLeft: number }>(keyOf(`address ${address}`, 'tried'), (doc, now) => {
-            const before = doc && doc.ends > now ? doc : { tried: 0, ends: now + triedMs };
-            const next = { ...before, tried: Math.max(0, before.tried + more) };
-            const msLeft = next.ends - now;
-            return { next, ttlMs: msLeft, result: { tried: next.tried, msLeft } };
-          })
-          .catch(() => own.add(address, more));
-      },
-    }),
   };
 }

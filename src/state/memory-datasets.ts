@@ -8,7 +8,7 @@ import {
   recordsOf,
 } from './dataset.ts';
 import { inMemory } from './drivers/memory.ts';
-import { ownRecords, type RecordsSource, readRecords } from './own-records.ts';
+import { ownRecords, readRecords } from './own-records.ts';
 
 export interface MemoryDatasetsOptions {
   /** For all tenants together. */
@@ -37,11 +37,6 @@ interface UnreadAnswer {
 /** Bytes of the labels and watches of all tenants together: beyond that, no more are taken. */
 const maxRecordBytes = 64 * MB;
 
-function recordsInMemory(): RecordsSource {
-  const { store, ...source } = inMemory(() => 0);
-  return { ...source, store: { isTight: () => store.bytes > maxRecordBytes } };
-}
-
 /** Whether an answer is equal to the one before it, character for character. */
 const saysTheSame = (before: OrderedBatch, batch: OrderedBatch): boolean =>
   batch.text !== undefined &&
@@ -57,7 +52,7 @@ const saysTheSame = (before: OrderedBatch, batch: OrderedBatch): boolean =>
  * too many answers are unread, those of the tenant that has not read for longest are parsed between other work.
  */
 export class MemoryDatasets implements Datasets {
-  readonly #own = recordsInMemory();
+  readonly #own = inMemory(() => 0, { maxLastingBytes: maxRecordBytes });
   readonly #datasets = new Map<string, MemoryDataset>();
   readonly #nothing: MemoryDataset;
   readonly #maxBytes: number;

@@ -1,6 +1,5 @@
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
-import type { Store } from './ports.ts';
-import type { Documents } from './store/documents.ts';
+import type { LocalShared } from './store/retries.ts';
 
 /**
  * The kinds of a person's own records beside a dataset, and how many there may be of each kind. The records stay when
@@ -46,14 +45,7 @@ interface WrittenRecords {
   records: [id: string, value: unknown][];
 }
 
-/** Where the records of tenants are. */
-export interface RecordsSource {
-  documents: Pick<Documents, 'read' | 'update'>;
-  store: Pick<Store, 'isTight'>;
-  keyOf(tenantId: string, ...parts: [kind: string, of: RecordKind]): string;
-}
-
-export async function readRecords({ documents, keyOf }: RecordsSource, tenantId: string, kind: RecordKind) {
+export async function readRecords({ documents, keyOf }: LocalShared, tenantId: string, kind: RecordKind) {
   const key = keyOf(tenantId, 'own', kind);
   const { doc, now, version } = await documents.read<WrittenRecords>(key);
   if (doc && now - doc.usedAt > touchMs)
@@ -66,7 +58,7 @@ export async function readRecords({ documents, keyOf }: RecordsSource, tenantId:
   return { records: new Map(doc?.records), version };
 }
 
-export const ownRecords = (source: RecordsSource, tenantId: string, { isLasting = true } = {}): OwnRecords => ({
+export const ownRecords = (source: LocalShared, tenantId: string, { isLasting = true } = {}): OwnRecords => ({
   isLasting,
   read: async (kind) => (await readRecords(source, tenantId, kind)).records,
   update: <Result>(kind: RecordKind, change: (records: RecordsById) => RecordChange<Result>) =>
@@ -75,7 +67,7 @@ export const ownRecords = (source: RecordsSource, tenantId: string, { isLasting 
       const { result, put = [], removed = [] } = change(records);
       const [entries, ids] = [[...new Map(put)], [...removed].filter((id) => records.has(id))];
       if (entries.length + ids.length === 0) return { result };
-      if (entries.length > 0 && source.store.isTight()) throw noRoom();
+      if (entries.length > 0 && source.store.isNearlyFull()) throw noRoom();
       const before = records.size;
       for (const id of ids) records.delete(id);
       for (const [id, value] of entries) records.set(id, value);

@@ -86,7 +86,7 @@ export interface Store {
   /** Items that changed after `after`, in the order in which they changed: some at a time, at least one. */
   itemsSince(name: string, after: number): Promise<ItemsPart | undefined>;
   /** Whether the store is nearly full, so that only necessary things should be written. */
-  isTight(): boolean;
+  isNearlyFull(): boolean;
   /** Whether the store itself refused a call, for a reason that concerns no other call. */
   refuses(error: unknown): boolean;
   close(): Promise<void>;
@@ -113,7 +113,8 @@ export interface NextDocument {
 
 export interface Item {
   /**
-   * A number higher than that of every earlier change of the collection, even of a removed collection of the same name.
+   * Higher than the number of every earlier change of the collection, even of one that was removed, or that the store
+   * lost: at least the time of the store in microseconds.
    */
   seq: number;
   body: Buffer;

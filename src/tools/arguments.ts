@@ -14,14 +14,17 @@ export const adFilters = z.looseObject({}).optional().describe('as in search_ads
 export const split = z.array(z.looseObject({})).min(1).max(30).optional().describe('each laid over filters');
 export const fileName = z
   .string()
-  .regex(/^[A-Za-z0-9][\w -]{0,79}$/, 'must be 1 to 80 letters, digits, spaces, - or _, without an ending')
+  .refine(
+    (name) => /^[A-Za-z0-9][\w -]{0,79}$/.test(name),
+    'must be 1 to 80 letters, digits, spaces, - or _, without an ending',
+  )
   .optional()
   .describe('of the file, without its ending');
 /** The document states no bounds for searches, so the service decides. */
 export const searchLimit = z.int().min(1).optional().describe('Items per page');
 export const itemsLimit = z.int().min(1).max(100).optional().describe('Items per page, default 50');
-export const seen = z.boolean().optional().describe('true: accept the cached list copy, free; it may be incomplete');
-export const fresh = z.boolean().optional().describe('true: pay again instead of using a cached answer');
+export const seen = z.boolean().optional().describe('true: the copy that a list showed, free, maybe incomplete');
+export const fresh = z.boolean().optional().describe('true: pay again, not cached');
 
 const mustBeUuid = (source: string) => `must be a UUID (8-4-4-4-12 hexadecimal digits) from ${source}`;
 /**
@@ -33,7 +36,7 @@ const uuidFrom = (source: string) => z.string().refine(isUuid, mustBeUuid(source
 export const isShort = (id: string): boolean => id.length <= maxIdLength;
 export const mustBeShort = `must be 1 to ${maxIdLength} characters, copied from an earlier result`;
 
-export const adId = uuidFrom('a search or a collection').describe('id of an ad from a search or a collection');
+export const adId = uuidFrom('a search or a collection').describe('from a search or a collection');
 export const mustBeAdId = mustBeUuid('a search or a collection');
 export const collectionId = uuidFrom('list_collections').describe('id from list_collections');
 export const itemType = ItemType.describe('a collection may hold both');

@@ -47,9 +47,9 @@ type CheckView = DataOf<typeof CheckView>;
 
 export const checkWatches = defineListTool({
   name: 'check_watches',
-  title: 'Check watches',
+  title: 'Check what is new',
   description:
-    'Check the questions of watch_ads: which ads are new, changed or gone since the last complete check. A schedule can call it.',
+    'Check what watch_ads monitors: which ads (creatives) are new, changed or gone since the last complete check. Call it on a schedule, such as every week.',
   guide: 'What is new since the last time: check_watches.',
   annotations: readOnly,
   example: () => ({ maxCredits: 20 }),

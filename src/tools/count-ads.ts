@@ -42,7 +42,8 @@ type CountEstimate = DataOf<typeof CountEstimate>;
 export const countAds = defineTool({
   name: 'count_ads',
   title: 'Count ads',
-  description: 'Count the ads that match, in all and by a filter.',
+  description:
+    'Count how many ads match (of a brand, active, with a keyword …), in all and for each value of a filter, such as format: video, image …',
   guide: 'How many, or which share: count_ads.',
   annotations: readOnly,
   example: () => ({
@@ -54,7 +55,7 @@ export const countAds = defineTool({
   input: z.strictObject({
     filters: adFilters,
     split,
-    by: z.string().optional().describe('filter key: counts each of its values'),
+    by: z.string().optional().describe('filter key whose values are counted'),
     maxCredits: z.number().min(0).optional().describe('default 50; 0: estimate'),
     fresh: fresh.describe('true: pay again'),
   }),

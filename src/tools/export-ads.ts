@@ -27,9 +27,9 @@ const noteEnding = '-methods.md';
 
 export const exportAds = defineListTool({
   name: 'export_ads',
-  title: 'Export gathered ads',
+  title: 'Export a spreadsheet or file',
   description:
-    'Write gathered ads, or the rows of any SELECT, to a spreadsheet or file (CSV, JSON Lines, Excel, Parquet) with a note on how they were gathered. The result says where it is and how long.',
+    'Download gathered ads, or the rows of any SELECT, as a spreadsheet or file (CSV, JSON Lines, Excel, Parquet) with a note on how they were gathered. The result says where it is and how long.',
   guide: 'export_ads writes files for the user.',
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
   example: () => ({ name: 'ads' }),

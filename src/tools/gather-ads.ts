@@ -33,9 +33,9 @@ import { defineTool, readOnly, type ToolContext } from './tool.ts';
 
 export const gatherAds = defineTool({
   name: 'gather_ads',
-  title: 'Gather ads',
+  title: 'Gather all ads that match',
   description:
-    'Read all ads that match, or a collection, into the dataset and summarize them. Call it first with maxCredits: 0, which estimates the price; again to continue: nothing is paid twice.',
+    'Read all ads that match, or a collection, into the dataset and summarize them: to compare competitors, to analyze messaging. Call it first with maxCredits: 0, which estimates the price; again to continue: nothing is paid twice.',
   guide:
     'Anything else about many ads: gather_ads, first with maxCredits: 0, which estimates the price; say it to the user, and gather once.',
   annotations: readOnly,

@@ -7,8 +7,9 @@ import { defineTool, readOnly } from './tool.ts';
 
 export const getAd = defineTool({
   name: 'get_ad',
-  title: 'One ad',
-  description: 'Get one ad (creative) with its full copy, cards, landing address, images and videos.',
+  title: 'Details of one ad',
+  description:
+    'Get one ad (creative) in detail by its ad id: full copy, cards, landing page, countries, addresses of images and videos.',
   annotations: readOnly,
   example: ({ adIds: [adId] }) => ({ adId }),
   operations: ['getAd'],

@@ -5,9 +5,9 @@ import { defineTool, readOnly } from './tool.ts';
 
 export const getCredits = defineTool({
   name: 'get_credits',
-  title: 'Credits left',
+  title: 'Credit balance and usage limits',
   description:
-    'Show credits left, billing period, hourly and daily usage limits, what this server spent, and what calls have cost.',
+    'Check the credit balance: credits left, billing period, hourly and daily usage limits, what this server spent, and what calls have cost.',
   annotations: readOnly,
   example: () => ({}),
   operations: ['getCredits'],

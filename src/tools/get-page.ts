@@ -8,7 +8,8 @@ import { defineTool, readOnly } from './tool.ts';
 export const getPage = defineTool({
   name: 'get_page',
   title: 'One advertiser page',
-  description: 'Get one advertiser page: counts, reach, countries, languages.',
+  description:
+    'Get one advertiser page, the profile of a brand: number of ads, likes, followers, reach, countries, languages.',
   annotations: readOnly,
   example: ({ pageId }) => ({ pageId }),
   operations: ['getPage'],

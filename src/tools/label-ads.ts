@@ -16,9 +16,9 @@ const cleanText = (max: number, least: number) =>
 
 export const labelAds = defineTool({
   name: 'label_ads',
-  title: 'Label gathered ads',
+  title: 'Tag and classify ads',
   description:
-    'Classify ads: keep notes on them (hook, offer …), never sent to the service. The same label again replaces its value. In memory they end with the server; AD_LIBRARY_FILES or a shared state keeps them.',
+    'Classify or tag ads: your own notes on them (format, hook, angle …), never sent to the service. The same label again replaces its value. They end with the server unless AD_LIBRARY_FILES or a shared state keeps them.',
   guide: 'label_ads keeps what you see in them, so that it can be counted.',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   example: ({ adIds }) => ({
@@ -34,14 +34,15 @@ export const labelAds = defineTool({
     labels: z
       .array(
         z.strictObject({
-          adId: z.string().refine(isShort, mustBeShort),
-          label: cleanText(maxLabel, 1),
-          value: cleanText(maxValue, 0).optional(),
+          adId: z.string().refine(isShort, mustBeShort).describe('of a gathered ad'),
+          label: cleanText(maxLabel, 1).describe('what is noted: hook, format …'),
+          value: cleanText(maxValue, 0).optional().describe('such as question'),
         }),
       )
       .min(1)
-      .max(200),
-    remove: z.boolean().optional(),
+      .max(200)
+      .describe('one for each ad and label'),
+    remove: z.boolean().optional().describe('true: remove these labels'),
   }),
   output: z.looseObject({
     labelled: z.number().describe('labels that were written, or removed'),

@@ -23,7 +23,7 @@ function viewsOf(itemType: string, detail: 'brief' | 'full', context: ToolContex
 export const listCollectionItems = defineListTool({
   name: 'list_collection_items',
   title: 'Items of a collection',
-  description: 'List the ads or pages in a collection.',
+  description: 'List the ads or pages of a collection (swipe file).',
   annotations: readOnly,
   example: ({ collectionId }) => ({ collectionId, itemType: 'ads', limit: 2 }),
   operations: ['listCollectionItems'],

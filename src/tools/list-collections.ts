@@ -20,7 +20,7 @@ const takesAds = ({ type, defaultType, adCount, pageCount }: CollectionView): bo
 export const listCollections = defineListTool({
   name: 'list_collections',
   title: 'Collections',
-  description: 'List the collections (swipe files) of ads and pages, with ids and counts.',
+  description: 'List collections (boards, swipe files) of saved ads and pages, with ids and counts.',
   annotations: readOnly,
   example: () => ({}),
   operations: ['listCollections'],

@@ -34,8 +34,8 @@ export const inMemory = 'Watches are kept in memory, and end with this server.';
 
 export const listWatches = defineTool({
   name: 'list_watches',
-  title: 'Watches',
-  description: 'List the watches that watch_ads stored, with their questions and last checks.',
+  title: 'What is monitored',
+  description: 'List what is monitored: the watches of watch_ads, with their questions and last checks.',
   annotations: { ...readOnly, openWorldHint: false },
   example: () => ({}),
   operations: [],

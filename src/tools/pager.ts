@@ -69,20 +69,18 @@ export function listForBoard(data: object, { price }: Pick<Rendered, 'price'>): 
 }
 
 /** A price in the form of gather_ads' estimates. */
-const PriceView = z
-  .looseObject({
-    credits: z.number().nullable().describe('null: not known'),
-    atLeast: z.number().optional(),
-    atMost: z.number().optional(),
-  })
-  .meta({ title: 'Price' });
+const PriceView = z.looseObject({
+  credits: z.number().nullable().describe('null: not known'),
+  atLeast: z.number().optional(),
+  atMost: z.number().optional(),
+});
 
 const priceData = (price: PriceBounds): z.infer<typeof PriceView> =>
   price.atLeast === price.atMost ? { credits: price.atMost } : { credits: null, ...price };
 
 /** What every list result holds besides its items. */
 export const paging = {
-  cursor: z.string().nullable().describe('for the next page, with the same filters; null: the end'),
+  cursor: z.string().nullable().describe('of the next page; null: the end'),
   hasMore: z.boolean(),
   totalHits: z.number().optional().describe('how many match in all'),
   shown: z
@@ -91,13 +89,12 @@ export const paging = {
       to: z.number(),
       of: z.number(),
     })
-    .meta({ title: 'Shown' })
     .optional()
-    .describe('where the page was cut'),
+    .describe('if cut'),
   nextPage: PriceView.optional().describe('missing: free or not known'),
   asOf: z.string().optional().describe('the day of this answer'),
   appUrlPattern: z.string().optional().describe("in the service's app, with <id>"),
-  notes: z.array(z.string()).optional().describe('what the service says about this answer'),
+  notes: z.array(z.string()).optional().describe('of the service'),
 };
 type Paging = z.infer<z.ZodObject<typeof paging>>;
 

@@ -13,8 +13,8 @@ const ownColumns = describedColumns()
 
 export const queryAds = defineListTool({
   name: 'query_ads',
-  title: 'Query gathered ads',
-  description: `One SQLite SELECT over what was gathered (also median, percentile, JSON). ads: the fields of the API (pageName, headline, body, startedAt, lastSeenAt, endDate, ctaType, displayFormat, duplicates, audienceReach …) and ${ownColumns}. ad_countries(id, country), ad_platforms(id, platform), ad_cards(id, number, title, body, url), ad_versions, pages, gatherings, gathered(gatheringId, adId), labels(adId, label, value), months(month, first, last). text REGEXP 'pattern' works. Missing is null. A wrong name lists all columns.`,
+  title: 'Analyze gathered ads',
+  description: `Analyze gathered ads with one SQLite SELECT: compare brands, rank top ads, find patterns in hooks and messaging, distributions (also median, percentile, JSON). ads: the fields of the API (pageName, headline, body, startedAt, lastSeenAt, endDate, ctaType, displayFormat, duplicates, audienceReach …) and ${ownColumns}. ad_countries(id, country), ad_platforms(id, platform), ad_cards(id, number, title, body, url), ad_versions, pages, gatherings, gathered(gatheringId, adId), labels(adId, label, value), months(month, first, last). text REGEXP 'pattern' works. Missing is null. A wrong name lists all columns.`,
   guide: 'Then query_ads answers for free, as often as you like; say what it covers.',
   annotations: { ...readOnly, openWorldHint: false },
   example: () => ({

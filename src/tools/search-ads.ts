@@ -8,7 +8,7 @@ export const searchAds = defineListTool({
   name: 'search_ads',
   title: 'Search ads',
   description:
-    'Search ads of a brand, of competitors or on a topic. Shows advertiser, start of the copy, call to action, format, dates, days running, copies, reach and landing domain. To count use count_ads, for all that match gather_ads.',
+    'Search ads of a brand, of competitors or on a topic: advertiser, start of the copy, call to action, format, dates, days running, copies, reach, landing domain. To count use count_ads, for all that match gather_ads.',
   annotations: readOnly,
   example: () => ({
     filters: { query: '"free shipping"', countries: ['US'], active: true, sort: 'daysRunning' },

@@ -8,7 +8,7 @@ export const searchPages = defineListTool({
   name: 'search_pages',
   title: 'Search advertiser pages',
   description:
-    'Search advertiser pages: the page of a brand or a competitor. Shows name, number of ads, copies, likes, followers, countries and languages.',
+    'Search advertiser pages: find a brand, or competitors in an industry, with number of ads, copies, likes, followers, countries, languages.',
   annotations: readOnly,
   example: () => ({ filters: { countries: ['US'] }, limit: 2 }),
   operations: ['searchPages'],

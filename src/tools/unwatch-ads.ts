@@ -6,8 +6,8 @@ import { defineTool } from './tool.ts';
 
 export const unwatchAds = defineTool({
   name: 'unwatch_ads',
-  title: 'End a watch',
-  description: 'Remove a watch that watch_ads stored. Its ads stay in the dataset.',
+  title: 'Stop monitoring',
+  description: 'Stop monitoring: remove a watch of watch_ads. Its ads stay in the dataset.',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   example: () => ({ name: 'Videos in Germany' }),
   operations: [],

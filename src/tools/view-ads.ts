@@ -46,9 +46,9 @@ const drawingMs = 10_000;
 
 export const viewAds = defineListTool({
   name: 'view_ads',
-  title: 'View ads',
+  title: 'See creatives as images',
   description:
-    'See creatives: up to 12 ads that were read before, as one sheet of numbered images: stills of videos, the first card of carousels.',
+    'See creatives without screenshots: the images of up to 12 ads of earlier results on one numbered sheet; videos as stills, carousels as their first card.',
   guide: 'view_ads shows what ads look like.',
   annotations: readOnly,
   example: ({ adIds }) => ({ adIds }),
@@ -56,7 +56,7 @@ export const viewAds = defineListTool({
   showsBoard: true,
   forBoard: (data) => ({ ids: (data as { tiles: AdTile[] }).tiles.map(({ id }) => id) }),
   input: z.strictObject({
-    adIds: z.array(z.string()).min(1).max(12),
+    adIds: z.array(z.string()).min(1).max(12).describe('ids of ads from earlier results'),
     card: z.int().min(1).optional().describe('card of a carousel'),
   }),
   output: z.looseObject({

@@ -17,9 +17,9 @@ const maxQuestion = 20_000;
 
 export const watchAds = defineTool({
   name: 'watch_ads',
-  title: 'Watch ads',
+  title: 'Monitor a competitor or topic',
   description:
-    'Monitor a competitor or track a topic: store a question under a name, so that check_watches can say what is new. Nothing is sent. The same name replaces it. In memory it ends with the server; AD_LIBRARY_FILES or a shared state keeps it.',
+    'Monitor a competitor or track a topic: store a question under a name, for check_watches. Nothing is sent. The same name replaces it. It ends with the server unless AD_LIBRARY_FILES or a shared state keeps it.',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   example: () => ({
     name: 'Videos in Germany',

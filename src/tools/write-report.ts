@@ -20,7 +20,7 @@ import { fileName } from './arguments.ts';
 import { addressesOf, defineListTool, linkTo, locationText, type ToolContext } from './tool.ts';
 
 const Section = z.strictObject({
-  heading: z.string().min(1).max(200),
+  heading: z.string().min(1).max(200).describe('of the section'),
   text: z.string().max(10_000).optional().describe('Markdown: paragraphs, **bold** and lists; no links'),
   sql: z.string().optional().describe('its rows as a table'),
   chart: z.enum(['bar', 'line']).optional().describe('of the rows, as in query_ads'),
@@ -32,7 +32,7 @@ export const writeReport = defineListTool({
   name: 'write_report',
   title: 'Write a report',
   description:
-    'Write a report to share: one HTML file with your text, tables and charts of SELECTs, ads as cards, and how the ads were gathered. The result says where it is and how long.',
+    'Write a report, a document to share with a team: one HTML file with your text, tables and charts of SELECTs, ads as cards, and how the ads were gathered. The result says where it is and how long.',
   guide: 'write_report writes a report for others.',
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
   example: ({ adIds }) => ({
@@ -49,8 +49,8 @@ export const writeReport = defineListTool({
   operations: [],
   isHeavy: true,
   input: z.strictObject({
-    title: z.string().min(1).max(200),
-    sections: z.array(Section).min(1).max(20),
+    title: z.string().min(1).max(200).describe('of the report'),
+    sections: z.array(Section).min(1).max(20).describe('in order'),
     name: fileName,
   }),
   output: z.looseObject({
@@ -139,7 +139,7 @@ interface MadeSection {
 }
 
 /** An ad as the report shows it, and the address of its picture. */
-type ChosenAd = Pick<ReturnType<typeof cardOf>, 'card' | 'address'>;
+type ChosenAd = ReturnType<typeof cardOf>;
 
 /** The ads that sections name, by their keys. */
 interface NamedAds {

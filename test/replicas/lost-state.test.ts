@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { AdService } from '../support/ad-service.ts';
 import { documented, json, paid } from '../support/faulty-upstream.ts';
@@ -65,6 +66,8 @@ describeEveryServer('a state that was lost', (server) => {
     const [one, other] = replicas;
     await one.call('get_ad', ad('before'));
     const restore = server.copy();
+    // What is lost within two seconds, between two heartbeats, is not noticed.
+    await wait(2500);
     for (const name of ['a', 'b']) await one.call('get_ad', ad(name));
     expect((await other.call('get_ad', ad('c'))).error).toMatchObject({ kind: 'credit_budget' });
     if (lost === 'everything') server.clear();
@@ -100,6 +103,7 @@ describeEveryServer('a state that was lost', (server) => {
     const read = (adId: string | undefined) => replicas[0].call('get_ad', { adId });
     await read(before);
     const restore = server.copy();
+    await wait(2500);
     for (const id of [lost, lostToo]) await read(id);
     for (const replica of both) expect(await idsOf(replica)).toHaveLength(3);
     restore();
@@ -110,23 +114,20 @@ describeEveryServer('a state that was lost', (server) => {
     for (const replica of both) expect(await idsOf(replica)).toEqual([before, after].toSorted());
   });
 
-  test('of which a dataset lost its last items, unnoticed otherwise, is what every replica reads', async () => {
-    const service = new AdService(6);
+  test('of which a dataset lost its last items, unnoticed otherwise, shows every replica what comes later', async () => {
+    const service = new AdService(4);
     const { replicas } = fleet.tenant(service.behaviour);
     const [one, other] = replicas;
-    const [before, lost, after, ...more] = service.ads.map(({ id }) => id);
+    const [before, lost, after] = service.ads.map(({ id }) => id);
     const read = (replica: Replica, adId: string | undefined) => replica.call('get_ad', { adId });
     await read(one, before);
     const restore = server.copyItems();
     await read(one, lost);
-    for (const replica of [one, other]) expect(await idsOf(replica)).toHaveLength(2);
+    expect(await idsOf(one)).toHaveLength(2);
     restore();
-    expect(await idsOf(one)).toEqual([before]);
-    await read(one, after);
-    for (const replica of [one, other]) expect(await idsOf(replica)).toEqual([before, after].toSorted());
-    restore();
-    for (const id of more) await read(other, id);
-    for (const replica of [one, other]) expect(await idsOf(replica)).toEqual([before, ...more].toSorted());
+    await read(other, after);
+    expect(await idsOf(one)).toEqual([before, lost, after].toSorted());
+    expect(await idsOf(other)).toEqual([before, after].toSorted());
   });
 
   test('is no state for a replica that starts while another one lives that knew more', async () => {

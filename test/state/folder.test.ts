@@ -14,7 +14,7 @@ import {
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { CreditLedger } from '../../src/credits/ledger.ts';
-import type { Dataset } from '../../src/state/dataset.ts';
+import type { Dataset, Datasets } from '../../src/state/dataset.ts';
 import { type FolderOptions, folderState } from '../../src/state/folder.ts';
 import type { Turns } from '../../src/state/turns.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -49,11 +49,24 @@ async function fileIn(folder: string, kind = 'accounts'): Promise<string> {
   return join(folder, kind, name);
 }
 
-datasetSuite('in a folder', async () => openIn(newFolder()).datasets);
+/** One process for each key. */
+function openForEach(folder: string): Datasets {
+  const processes = new Map<string, Datasets>();
+  return {
+    of: (caller) => {
+      const { datasets } = openIn(folder, { userIdOf: async ({ tenantId }) => tenantId });
+      processes.set(caller.tenantId, processes.get(caller.tenantId) ?? datasets);
+      return (processes.get(caller.tenantId) ?? datasets).of(caller);
+    },
+    close: async () => {},
+  };
+}
+
+datasetSuite('in a folder', async () => openForEach(newFolder()));
 cursorsSuite('in a folder', async () => openIn(newFolder()).cursorsOf);
 ownRecordsSuite('in a folder', async () => {
   const folder = newFolder();
-  return [openIn(folder).datasets, openIn(folder).datasets];
+  return [openForEach(folder), openForEach(folder)];
 });
 describe('cached answers', () => {
   answersSuite(async () => {

@@ -150,7 +150,7 @@ describe('accounts', () => {
   ledgerSuite(async () => memoryCreditLedger({ now: Date.now }));
 
   test('of who spent something, or has a call in flight, stay, however many other keys come', async () => {
-    const ledger = memoryCreditLedger({ now: () => 0, maxUnverified: 100 });
+    const ledger = memoryCreditLedger({ now: () => 0, maxBytes: 100_000 });
     await ledger.settle('spender', charged(10));
     const lease = leaseOf(await ledger.reserve('caller', asking({ credits: 10 })));
     for (let index = 0; index < 5000; index++) {
@@ -165,7 +165,7 @@ describe('accounts', () => {
 
   test('count spending for 30 days after the last charge, also of a failure or of a call said to be free', async () => {
     let time = 1;
-    const ledger = memoryCreditLedger({ now: () => time, maxPaying: 1 });
+    const ledger = memoryCreditLedger({ now: () => time, maxLastingBytes: 1 });
     await ledger.settle('t', charged(4));
     time += 29 * 86_400_000;
     await ledger.settle('t', { ...charged(6), isPaidAnswer: false });
@@ -182,7 +182,7 @@ describe('accounts', () => {
 
   test('that are too many are not forgotten: paid calls of new keys are refused', async () => {
     let time = 1;
-    const ledger = memoryCreditLedger({ now: () => time, maxPaying: 3 });
+    const ledger = memoryCreditLedger({ now: () => time, maxLastingBytes: 3200 });
     for (const tenant of ['a', 'b', 'c']) await ledger.settle(tenant, charged(10));
     await expect(ledger.reserve('d', asking())).rejects.toMatchObject({ failure: { kind: 'busy', sent: false } });
     expect(await ledger.reserve('a', asking())).toMatchObject({ kind: 'refused' });

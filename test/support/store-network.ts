@@ -14,7 +14,7 @@ export class StoreNetwork {
     | 'items are refused'
     | 'large items are refused'
     | 'large items hang' = 'fine';
-  isTight = false;
+  isNearlyFull = false;
   /** By how many milliseconds the clock of the store is ahead of its own. */
   ahead = 0;
   /** Receives the name of each document that was written. Whoever wrote it hears of that afterwards. */
@@ -59,7 +59,7 @@ export class StoreNetwork {
               return taken.length > 0 ? store.putItems(name, taken, limits) : new Set();
             }),
           itemsSince: (...args) => pass(() => store.itemsSince(...args)),
-          isTight: () => this.isTight,
+          isNearlyFull: () => this.isNearlyFull,
           refuses: () => this.state.endsWith('refused'),
           close: () => store.close(),
         };

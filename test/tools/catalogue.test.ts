@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { describe, expect } from 'vitest';
 import { isGated, operations } from '../../src/api/operations.ts';
 import { allTools } from '../../src/board/board.ts';
@@ -64,7 +65,7 @@ describe.each(names)('%s', (name) => {
   test('has a title, a description that says whether it costs credits, and all four hints', ({ named }) => {
     const { title, description, annotations } = named(name);
     expect(title).toMatch(/^[A-Z]/);
-    expect(description).toMatch(/(Costs credits|Not gated by credits)\.$/);
+    expect(description).toMatch(/ (Costs credits|Free)\.$/);
     const hint = expect.any(Boolean);
     const hints = { readOnlyHint: hint, destructiveHint: hint, idempotentHint: hint, openWorldHint: hint };
     expect(annotations).toEqual({ title, ...hints });
@@ -82,6 +83,13 @@ describe.each(names)('%s', (name) => {
     const writes = called.some((operation) => operations[operation].writes);
     if (annotations?.readOnlyHint) expect([annotations.destructiveHint, writes]).toEqual([false, false]);
     if (called.length > 0) expect(annotations?.openWorldHint).toBe(true);
+  });
+
+  test('is described in at most 300 characters, but for the columns of SQL, and so is each argument', ({ named }) => {
+    const { description = '', inputSchema } = named(name);
+    if (name !== 'query_ads') expect(description.length).toBeLessThanOrEqual(300);
+    for (const [path, schema] of schemasIn(inputSchema))
+      if (/\/properties\/[^/]+$/.test(path)) expect(schema, path).toHaveProperty('description');
   });
 
   test('takes flat arguments that every host knows, and gives results in which new fields may come', ({ named }) => {
@@ -107,6 +115,13 @@ test('a read-only server lists no tool that writes at the service, and does not 
   expect(writing.length).toBeGreaterThan(0);
   expect(left).toEqual(names.filter((name) => writing.every((tool) => tool.name !== name)));
   for (const { name } of writing) expect((await reader.call(name, {})).text).toContain('There is no tool');
+});
+
+test('what a model is given of all tools, described filters included, is bounded', async ({ start }) => {
+  const { client } = await start({ demo: true });
+  const read = (await client.listTools()).tools.filter(({ name }) => tools.some((tool) => tool.name === name));
+  const text = JSON.stringify(read.map(({ name, description, inputSchema }) => ({ name, description, inputSchema })));
+  expect(countTokens(text)).toBeLessThanOrEqual(3700);
 });
 
 describe('what a model reads has the names of tools, never those of operations', () => {

@@ -8,7 +8,6 @@ import { LRUCache } from 'lru-cache';
 import type { Credentials } from '../../api/client.ts';
 import { AdLibraryError } from '../../api/errors.ts';
 import type { CallEvent } from '../../log/log.ts';
-import type { TriedKeys } from '../../state/keys.ts';
 import { hostInAddress } from './server.ts';
 
 type Status = 400 | 401 | 403 | 404 | 405 | 413 | 415 | 429 | 500 | 503;
@@ -185,7 +184,7 @@ interface CallerKeysOptions {
   now: () => number;
   /** Whether the service accepted a key lately. */
   isKnown(tenantId: string): Promise<boolean>;
-  tried?: TriedKeys | undefined;
+  tried?: TriedKeys;
 }
 
 const minute = 60_000;
@@ -226,7 +225,12 @@ export function createCallerKeys({ perMinute, now, isKnown, tried = triedHere(no
   };
 }
 
-/** The count of this process. */
+/** How many unknown keys addresses have tried at this process. */
+export interface TriedKeys {
+  /** Adds to the count of an address, which ends a minute after its first key. */
+  add(address: string, more: 1 | -1): Promise<{ tried: number; msLeft: number }>;
+}
+
 export function triedHere(now: () => number): TriedKeys {
   const counts = new LRUCache<string, number>({ max: maxAddresses, ...expiring(now) });
   return {

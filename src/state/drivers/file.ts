@@ -3,11 +3,10 @@ import { constants } from 'node:fs';
 import { chmod, type FileHandle, lstat, mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
-import * as z from 'zod';
 import { AdLibraryError } from '../../api/errors.ts';
+import { parseJson } from '../../api/json.ts';
 import { LockHeld, withLock } from '../../lock.ts';
 import type { Store } from '../ports.ts';
-import { parsedLine } from '../record-lines.ts';
 import { MemoryStore, type StoreRecord } from './memory.ts';
 
 export interface FileStoreOptions {
@@ -21,7 +20,11 @@ export interface FileStoreOptions {
 }
 
 /** What a file says of itself in its first line. The id differs for each file that takes the place of another. */
-const Head = z.object({ format: z.number(), id: z.string(), baseUrl: z.string() });
+interface Head {
+  format: number;
+  id: string;
+  baseUrl: string;
+}
 const format = 1;
 const maxHeadBytes = 4096;
 
@@ -79,7 +82,7 @@ export class FileStore implements Store {
   putItems: Store['putItems'] = (name, changes, { ttlMs, maxBytes }) =>
     this.#run(true, (memory) => memory.putItems(name, changes, { ttlMs: lifetime(ttlMs), maxBytes }));
 
-  isTight(): boolean {
+  isNearlyFull(): boolean {
     return false;
   }
 
@@ -263,7 +266,10 @@ async function idOf(file: FileHandle): Promise<string> {
   throw new Error(`another version of this program made it (format ${head.format}, not ${format})`);
 }
 
-const headIn = (line: string) => parsedLine(Head, line);
+function headIn(line: string): Head | undefined {
+  const head = parseJson(line) as Partial<Head> | undefined;
+  return typeof head?.id === 'string' && typeof head.baseUrl === 'string' ? (head as Head) : undefined;
+}
 
 /** The service that a file is about. */
 export async function baseUrlIn(path: string): Promise<string | undefined> {
@@ -303,25 +309,13 @@ async function* linesOf(file: FileHandle, start: number, end: number): AsyncGene
   }
 }
 
-/** Of bodies, a line has the lengths, and then all of them in one. */
-const ends = z.number().nullable();
-const DocumentLine = z.object({ key: z.string(), version: z.string(), ends });
-const CollectionLine = z.object({
-  ...{ name: z.string(), epoch: z.string(), seq: z.number(), floor: z.number(), ends },
-  gone: z.record(z.string(), z.number()),
-  items: z.array(z.tuple([z.string(), z.number(), z.number()])),
-});
-
-/** A checksum, the record, and its bodies. JSON has no infinity. */
+/** A checksum, the record with the lengths of its bodies, and the bodies in one. JSON has no infinity: it is null. */
 function lineOf(record: StoreRecord): string {
   const [head, bodies] =
     'key' in record
-      ? [{ key: record.key, version: record.version, ends: record.ends }, [record.body]]
+      ? [{ ...record, body: undefined }, [record.body]]
       : [
-          {
-            ...{ name: record.name, epoch: record.epoch, seq: record.seq, floor: record.floor, gone: record.gone },
-            ...{ ends: record.ends, items: record.items.map(({ id, seq, body }) => [id, seq, body.length]) },
-          },
+          { ...record, items: record.items.map(({ id, seq, body }) => [id, seq, body.length]) },
           record.items.map(({ body }) => body),
         ];
   const text = `${JSON.stringify(head)}\t${Buffer.concat(bodies).toString('base64')}`;
@@ -334,18 +328,16 @@ const sumOf = (text: string | Buffer): string => crc32(text).toString(16).padSta
 function recordOf(line: Buffer): StoreRecord | undefined {
   if (line.toString('latin1', 0, 8) !== sumOf(line.subarray(9))) return;
   const tab = line.indexOf(9);
-  const head = line.toString('utf8', 9, tab);
+  const head = JSON.parse(line.toString('utf8', 9, tab));
   const body = Buffer.from(line.toString('latin1', tab + 1), 'base64');
-  const endless = (time: number | null) => time ?? Number.POSITIVE_INFINITY;
-  const document = parsedLine(DocumentLine, head);
-  if (document) return { ...document, ends: endless(document.ends), body };
-  const collection = parsedLine(CollectionLine, head);
+  const ends = head.ends ?? Number.POSITIVE_INFINITY;
+  if ('key' in head) return { ...head, ends, body };
   let start = 0;
-  const items = collection?.items.map(([id, seq, length]) => {
+  const items = head.items.map(([id, seq, length]: [string, number, number]) => {
     start += length;
     return { id, seq, body: body.subarray(start - length, start) };
   });
-  return collection && items && { ...collection, ends: endless(collection.ends), items };
+  return { ...head, ends, items };
 }
 
 /** Writes a file anew. All of it is on the disk before it has its name. */

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
-import { raceAbort } from '../../api/abort.ts';
 import { AdLibraryError } from '../../api/errors.ts';
-import type { CreditLedger, FullWindow } from '../../credits/ledger.ts';
+import type { CreditLedger } from '../../credits/ledger.ts';
 import { cursorsOver } from '../cursors.ts';
 import {
   type AnswerCache,
@@ -15,108 +15,38 @@ import {
   type State,
   type Store,
 } from '../ports.ts';
-import { type DocumentChange, Documents, type Known } from '../store/documents.ts';
-import { storeLedger } from '../store/ledger.ts';
+import { Documents } from '../store/documents.ts';
+import { sharedWindows, storeLedger } from '../store/ledger.ts';
 import { atOnce, type LocalShared } from '../store/retries.ts';
 import { noSeal } from '../store/seal.ts';
 import { memoryOf, TenantCache, type TenantCacheOptions } from '../tenant-cache.ts';
 import { type Turns, turnsOver } from '../turns.ts';
 
-interface MemoryDocumentsOptions {
-  /** A monotonic clock, in milliseconds. */
-  now: () => number;
-  /** The most documents that may be lost: the oldest give way to new ones. */
-  maxOthers: number;
-  /** The most documents that may not be lost: further ones are refused. */
-  maxLasting: number;
-}
+const MB = 1024 * 1024;
+const maxTurnBytes = 16 * MB;
 
-interface StoredDocument extends Known<unknown> {
-  ends: number;
-}
-
-/** Documents with a lifetime of a day or longer may not be lost. */
-const lastsFrom = 86_400_000;
-
-/** Documents of one process, changed in place. */
-class MemoryDocuments implements Pick<Documents, 'known' | 'update' | 'changed'> {
-  readonly #options: MemoryDocumentsOptions;
-  readonly #lasting = new Map<string, StoredDocument>();
-  readonly #others: LRUCache<string, StoredDocument>;
-  readonly #waiting = new Map<string, (() => void)[]>();
-  #versions = 0;
-
-  constructor(options: MemoryDocumentsOptions) {
-    this.#options = options;
-    this.#others = new LRUCache({ max: options.maxOthers });
-  }
-
-  known<Doc>(key: string): Known<Doc> & { ageMs: number } {
-    const now = this.#options.now();
-    const found = this.#lasting.get(key) ?? this.#others.get(key);
-    const { version, doc } = found && now < found.ends ? found : { version: '', doc: undefined };
-    return { version, doc: doc as Doc | undefined, now, ageMs: 0 };
-  }
-
-  async update<Doc, Result>(key: string, change: DocumentChange<Doc, Result>): Promise<Result> {
-    const { doc, now, version } = this.known<Doc>(key);
-    const { next, ttlMs = 0, result } = change(doc, now, version);
-    if (next === undefined) return result;
-    const isLasting = next !== null && ttlMs >= lastsFrom;
-    if (isLasting && !this.#lasting.has(key)) this.#makeRoom(now);
-    for (const kept of [this.#lasting, this.#others]) kept.delete(key);
-    const written = { version: String(++this.#versions), doc: next, now, ends: now + ttlMs };
-    if (next !== null) (isLasting ? this.#lasting : this.#others).set(key, written);
-    for (const wake of this.#waiting.get(key) ?? []) wake();
-    this.#waiting.delete(key);
-    return result;
-  }
-
-  async changed(key: string, version: string, signal: AbortSignal): Promise<void> {
-    if (this.known(key).version !== version) return;
-    const woken = new Promise<void>((wake) => {
-      this.#waiting.set(key, [...(this.#waiting.get(key) ?? []), wake]);
-    });
-    await raceAbort(woken, signal);
-  }
-
-  #makeRoom(now: number): void {
-    const isFull = () => this.#lasting.size >= this.#options.maxLasting;
-    if (isFull()) for (const [key, { ends }] of this.#lasting) if (ends <= now) this.#lasting.delete(key);
-    if (isFull()) throw full();
-  }
-}
-
+/** The turns of one process, which end with it and not by a clock. */
 export const memoryTurns = (): Turns =>
-  turnsOver({ documents: new MemoryDocuments({ now: () => 0, maxOthers: 10_000, maxLasting: 0 }) });
+  turnsOver({ documents: inMemory(() => 0, { maxBytes: maxTurnBytes }).documents });
 
 interface MemoryLedgerOptions {
   /** A monotonic clock, in milliseconds. */
   now: () => number;
-  /** Remembered tenants who spent nothing. Bounded, because anybody can invent keys. */
-  maxUnverified?: number;
-  /** Remembered tenants who spent something. Nobody can invent such tenants without paying the service. */
-  maxPaying?: number;
+  /** Bytes of accounts that spent nothing. Bounded, because anybody can invent keys. */
+  maxBytes?: number;
+  /** Bytes of accounts that spent something. Nobody can invent such accounts without paying the service. */
+  maxLastingBytes?: number;
 }
 
 /**
- * The ledger of one process. Tenants who spent something or have a call in progress stay; the others only displace each
- * other. When there is no room for another paying tenant, paid calls of new tenants are refused before they are sent.
+ * The ledger of one process. Accounts that spent something or have a call in progress stay; the others only displace each
+ * other. When there is no room for another paying account, paid calls of new keys are refused before they are sent.
  */
 export function memoryCreditLedger(options: MemoryLedgerOptions): CreditLedger {
-  const { now, maxUnverified = 10_000, maxPaying = 200_000 } = options;
-  return storeLedger({
-    documents: new MemoryDocuments({ now, maxOthers: maxUnverified, maxLasting: maxPaying }),
-    keyOf: (tenantId) => tenantId,
-  });
+  const { now, maxBytes = 16 * MB, maxLastingBytes = 256 * MB } = options;
+  const { documents } = inMemory(now, { maxBytes, maxLastingBytes });
+  return storeLedger({ documents, keyOf: (tenantId) => tenantId });
 }
-
-const full = () =>
-  new AdLibraryError({
-    kind: 'busy',
-    problem: 'This server cannot track the spending of any more keys.',
-    sent: false,
-  });
 
 export interface MemoryStateOptions {
   /** How long answers are cached, in milliseconds. */
@@ -127,23 +57,17 @@ export interface MemoryStateOptions {
   elapsed: () => number;
 }
 
-/** Bytes of answers, for all tenants together. */
-const maxAnswerBytes = 128 * 1024 * 1024;
-
-const maxWindows = 10_000;
-/** Bytes of the state of cursors, for all tenants together. */
-const maxCursorBytes = 16 * 1024 * 1024;
+/** Bytes of answers, and of cursors and full windows, for all tenants together. */
+const maxAnswerBytes = 128 * MB;
+const maxOtherBytes = 16 * MB;
 
 export function memoryState({ ttl, now, elapsed }: MemoryStateOptions): State {
-  const windows = new LRUCache<string, FullWindow>({ max: maxWindows });
+  const others = inMemory(now, { maxBytes: maxOtherBytes });
   return {
     ledger: memoryCreditLedger({ now: elapsed }),
     answers: memoryAnswers({ maxBytes: maxAnswerBytes, ttl, now }),
-    windows: {
-      get: async (tenantId) => windows.get(tenantId),
-      set: async (tenantId, window) => void windows.set(tenantId, window),
-    },
-    cursorsOf: cursorsOver(inMemory(now, { maxBytes: maxCursorBytes })),
+    windows: sharedWindows(others, elapsed),
+    cursorsOf: cursorsOver(others),
   };
 }
 
@@ -220,50 +144,67 @@ interface Collection extends Omit<CollectionRecord, 'items'> {
 }
 
 interface MemoryStoreOptions {
-  /** The most bytes of all that ends: beyond that, what was written longest ago goes. By default there is no limit. */
+  /**
+   * Bytes of what ends within a day: beyond that, what was written longest ago is evicted. And of what lives longer: then
+   * the store is nearly full, and takes no new document. By default there are no limits.
+   */
   maxBytes?: number;
+  maxLastingBytes?: number;
   onChange?: (record: StoreRecord) => void;
 }
 
-/** Documents that are remembered beside their text, so that labels are not parsed anew for every statement. */
-const maxRemembered = 32 * 1024 * 1024;
+/** Bytes of documents that are remembered beside their text, so that labels are not parsed anew for every statement. */
+const maxRemembered = 32 * MB;
 
 /** What the domain needs of a store, where no other process shares it. @param now in milliseconds since the epoch */
 export function inMemory(now: () => number, options: MemoryStoreOptions = {}): LocalShared & { store: MemoryStore } {
   const store = new MemoryStore(now, options);
-  const documents = new Documents({ store, seal: noSeal, elapsed: now, wait: async () => {}, maxRemembered });
+  const wait = (ms: number) => setTimeout(ms, undefined, { ref: false });
+  const documents = new Documents({ store, seal: noSeal, elapsed: now, wait, maxRemembered });
   return { store, seal: noSeal, documents, retries: atOnce, keyOf: (...parts) => parts.join(' ') };
 }
 
 /** The overhead of a document or a collection. */
 const entryBytes = 1000;
+/** What lives longer must not be lost: spending, labels. */
+const lastsAboveMs = 86_400_000;
+
+interface Entry {
+  record: DocumentRecord | Collection;
+  bytes: number;
+  isLasting: boolean;
+}
 
 /** The store of one process. */
 export class MemoryStore implements Store {
   readonly #now: () => number;
-  readonly #options: MemoryStoreOptions;
+  readonly #options: Required<MemoryStoreOptions>;
   /** Documents and collections, those that were written longest ago first. */
-  readonly #entries = new Map<string, DocumentRecord | Collection>();
-  /** Bytes of all entries, and of those that end. */
-  bytes = 0;
+  readonly #entries = new Map<string, Entry>();
+  /** Bytes of entries that end within a day, and of the others. */
   #endingBytes = 0;
+  #lastingBytes = 0;
   /** The last number that any collection gave. */
   #seq = 0;
 
   /** @param now in milliseconds since the epoch */
   constructor(now: () => number, options: MemoryStoreOptions = {}) {
     this.#now = now;
-    this.#options = options;
+    this.#options = { maxBytes: Infinity, maxLastingBytes: Infinity, onChange: () => {}, ...options };
+  }
+
+  get bytes(): number {
+    return this.#endingBytes + this.#lastingBytes;
   }
 
   async connect(): Promise<void> {}
 
-  async read(key: string, known?: string): Promise<Seen> {
+  async read(key: string, cachedVersion?: string): Promise<Seen> {
     const now = this.#now();
     const found = this.#document(key);
     if (found === undefined) return { now };
     const { version, body } = found;
-    return { now, found: { version, body: version === known ? undefined : body } };
+    return { now, found: { version, body: version === cachedVersion ? undefined : body } };
   }
 
   async swap(...[key, expected, { version, body, ttlMs }]: Parameters<Store['swap']>) {
@@ -272,6 +213,7 @@ export class MemoryStore implements Store {
     if ((found?.version ?? '') !== expected)
       return { now, found: found && { version: found.version, body: found.body }, isDone: false };
     if (!body && !found) return { now, isDone: true };
+    if (body && ttlMs > lastsAboveMs && !this.#entries.get(`document ${key}`)?.isLasting) this.#assertRoom();
     this.#change({ key, version: body ? version : '', ends: now + ttlMs, body: body ?? Buffer.alloc(0) });
     return { now, isDone: true };
   }
@@ -292,7 +234,8 @@ export class MemoryStore implements Store {
       if ((before?.seq ?? 0) !== change.seq) refused.add(change.id);
       else {
         put.delete(change.id);
-        put.set(change.id, { seq: ++seq, body: change.body });
+        seq = Math.max(seq + 1, Math.ceil(now * 1000));
+        put.set(change.id, { seq, body: change.body });
         bytes += change.body.length - (before?.body.length ?? 0);
       }
     }
@@ -320,8 +263,8 @@ export class MemoryStore implements Store {
     return { epoch, items, floor, gone: { ...gone }, isLast: (items.at(-1)?.seq ?? seq) === seq };
   }
 
-  isTight(): boolean {
-    return false;
+  isNearlyFull(): boolean {
+    return this.#lastingBytes >= this.#options.maxLastingBytes;
   }
 
   refuses(): boolean {
@@ -331,59 +274,66 @@ export class MemoryStore implements Store {
   async close(): Promise<void> {}
 
   apply(record: StoreRecord): void {
-    const { maxBytes = Number.POSITIVE_INFINITY } = this.#options;
     if ('key' in record) this.#put(`document ${record.key}`, record.version === '' ? undefined : record);
     else {
       const name = `collection ${record.name}`;
-      this.#put(name, collectionOf(record, this.#entries.get(name) as Collection | undefined));
+      this.#put(name, collectionOf(record, this.#entries.get(name)?.record as Collection | undefined));
       this.#seq = Math.max(this.#seq, record.seq);
     }
-    for (const [name, { ends }] of this.#entries) {
-      if (this.#endingBytes <= maxBytes) return;
-      if (ends !== Number.POSITIVE_INFINITY) this.#put(name, undefined);
+    for (const [name, { isLasting }] of this.#entries) {
+      if (this.#endingBytes <= this.#options.maxBytes) return;
+      if (!isLasting) this.#put(name, undefined);
     }
   }
 
   /** What makes an equal store, in parts. */
   *records(): Generator<StoreRecord> {
-    for (const entry of this.#entries.values()) {
-      if (entry.ends <= this.#now()) continue;
-      if ('key' in entry) yield entry;
-      else for (const items of partsOf([...entry.items])) yield { ...entry, items };
+    for (const { record } of this.#entries.values()) {
+      if (record.ends <= this.#now()) continue;
+      if ('key' in record) yield record;
+      else for (const items of partsOf([...record.items])) yield { ...record, items };
     }
   }
 
   removeEnded(): void {
     const now = this.#now();
-    for (const [name, { ends }] of this.#entries) if (ends <= now) this.#put(name, undefined);
+    for (const [name, { record }] of this.#entries) if (record.ends <= now) this.#put(name, undefined);
+  }
+
+  #assertRoom(): void {
+    if (this.isNearlyFull()) this.removeEnded();
+    if (!this.isNearlyFull()) return;
+    const problem = 'This server cannot track the spending of any more keys.';
+    throw new AdLibraryError({ kind: 'busy', problem, sent: false });
   }
 
   #change(record: StoreRecord): void {
     this.apply(record);
-    this.#options.onChange?.(record);
+    this.#options.onChange(record);
   }
 
-  #put(name: string, next: DocumentRecord | Collection | undefined): void {
+  #put(name: string, record: DocumentRecord | Collection | undefined): void {
     const before = this.#entries.get(name);
+    if (before) this.#count(before, -1);
     this.#entries.delete(name);
-    if (next) this.#entries.set(name, next);
-    for (const [entry, sign] of [
-      [before, -1],
-      [next, 1],
-    ] as const) {
-      if (entry === undefined) continue;
-      const bytes = entryBytes + ('key' in entry ? entry.body.length : entry.bytes);
-      this.bytes += sign * bytes;
-      if (entry.ends !== Number.POSITIVE_INFINITY) this.#endingBytes += sign * bytes;
-    }
+    if (record === undefined) return;
+    const bytes = entryBytes + ('key' in record ? record.body.length : record.bytes);
+    const entry = { record, bytes, isLasting: record.ends - this.#now() > lastsAboveMs };
+    this.#count(entry, 1);
+    this.#entries.set(name, entry);
   }
 
-  #document = (key: string) => this.#alive(`document ${key}`) as DocumentRecord | undefined;
-  #collection = (name: string) => this.#alive(`collection ${name}`) as Collection | undefined;
+  #count({ bytes, isLasting }: Entry, sign: 1 | -1): void {
+    if (isLasting) this.#lastingBytes += sign * bytes;
+    else this.#endingBytes += sign * bytes;
+  }
 
-  #alive(name: string): DocumentRecord | Collection | undefined {
-    const found = this.#entries.get(name);
-    if (found === undefined || found.ends > this.#now()) return found;
+  #document = (key: string) => this.#unended(`document ${key}`) as DocumentRecord | undefined;
+  #collection = (name: string) => this.#unended(`collection ${name}`) as Collection | undefined;
+
+  #unended(name: string): DocumentRecord | Collection | undefined {
+    const { record } = this.#entries.get(name) ?? {};
+    if (record === undefined || record.ends > this.#now()) return record;
     this.#put(name, undefined);
     return undefined;
   }

@@ -47,8 +47,7 @@ const tables = `
   BEGIN
     DELETE FROM ad_library.collections AS c WHERE c.name = collection AND c.ends <= clock_timestamp();
     INSERT INTO ad_library.collections AS c (name, epoch, seq, ends)
-      VALUES (collection, put_items.epoch, floor(extract(epoch FROM clock_timestamp()) * 1000000),
-        clock_timestamp() + ttl_ms * interval '1 millisecond')
+      VALUES (collection, put_items.epoch, 0, clock_timestamp() + ttl_ms * interval '1 millisecond')
       ON CONFLICT (name) DO UPDATE SET ends = excluded.ends RETURNING c.* INTO about;
     FOR i IN 1 .. cardinality(ids) LOOP
       SELECT items.seq, length(items.body) AS bytes INTO old FROM ad_library.items
@@ -56,7 +55,7 @@ const tables = `
       IF coalesce(old.seq, 0) <> seqs[i] THEN
         refused := refused || ids[i];
       ELSE
-        about.seq := about.seq + 1;
+        about.seq := greatest(about.seq + 1, extract(epoch FROM clock_timestamp()) * 1000000);
         about.bytes := about.bytes + lengths[i] - coalesce(old.bytes, 0);
         INSERT INTO ad_library.items VALUES (collection, ids[i], about.seq, substr(bodies, start, lengths[i]))
           ON CONFLICT (name, id) DO UPDATE SET seq = excluded.seq, body = excluded.body;
@@ -122,7 +121,7 @@ export function postgresStore(
     allowExitOnIdle: true,
   }).on('error', onError);
   const query = async (text: string, values: unknown[]) => (await pool.query(text, values)).rows;
-  let isTight = false;
+  let isFull = false;
   const deleteEnded = async (table: string, key: string) => {
     for (let deleted: number | null = sweptAtOnce; deleted === sweptAtOnce; )
       ({ rowCount: deleted } = await pool.query(
@@ -135,7 +134,7 @@ export function postgresStore(
     await deleteEnded('documents', 'key');
     await deleteEnded('collections', 'name');
     const [row] = await query('SELECT sum(bytes)::float8 > $1 AS is FROM ad_library.collections', [maxBytes]);
-    isTight = row?.is === true;
+    isFull = row?.is === true;
   };
   let isSweeping = false;
   const sweeps = setInterval(async () => {
@@ -234,7 +233,7 @@ export function postgresStore(
       const { epoch, floor, gone, last } = about;
       return { epoch, items, floor, gone, isLast: (items.at(-1)?.seq ?? last) === last };
     },
-    isTight: () => isTight,
+    isNearlyFull: () => isFull,
     // But not if a connection is gone or unavailable, or if it is read-only.
     refuses: (error) => error instanceof pg.DatabaseError && !/^(?:08|25006|28|53300|57|58)/.test(error.code ?? '08'),
     close: async () => {

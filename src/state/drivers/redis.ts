@@ -68,7 +68,7 @@ export function redisStore(address: StateAddress, onError: (error: Error) => voi
       const [about, ...found] = (await run(sinceScript, keysOf(name), limits)) as [Buffer, ...Buffer[]];
       return partOf(JSON.parse(String(about)), found);
     },
-    isTight: () => memory.isTight(),
+    isNearlyFull: () => memory.isNearlyFull(),
     refuses: (error) => {
       const reply = replyOf(error);
       return reply !== undefined && !isNotNow(reply);
@@ -125,18 +125,20 @@ return { now, 1 }`);
 const putScript = script(`
 local about, bodies, order = KEYS[1], KEYS[2], KEYS[3]
 local refused = {}
-if redis.call('EXISTS', about) == 0 then
-  local time = redis.call('TIME')
-  redis.call('HSET', about, 'epoch', ARGV[1], 'seq', time[1] .. string.format('%06d', time[2]), 'bytes', 0, 'floor', 0)
-end
-local bytes = tonumber(redis.call('HGET', about, 'bytes'))
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+redis.call('HSETNX', about, 'epoch', ARGV[1])
+redis.call('HSETNX', about, 'floor', 0)
+local seq, bytes = unpack(redis.call('HMGET', about, 'seq', 'bytes'))
+seq, bytes = tonumber(seq or 0), tonumber(bytes or 0)
 for i = 4, #ARGV, 3 do
   local id, body = ARGV[i], ARGV[i + 2]
   if tonumber(redis.call('ZSCORE', order, id) or 0) ~= tonumber(ARGV[i + 1]) then refused[#refused + 1] = id
   else
     bytes = bytes + #body - redis.call('HSTRLEN', bodies, id)
     redis.call('HSET', bodies, id, body)
-    redis.call('ZADD', order, redis.call('HINCRBY', about, 'seq', 1), id)
+    seq = math.max(seq + 1, now)
+    redis.call('ZADD', order, string.format('%d', seq), id)
   end
 end
 while bytes > tonumber(ARGV[3]) do
@@ -146,7 +148,7 @@ while bytes > tonumber(ARGV[3]) do
   redis.call('HSET', about, 'floor', seq)
   redis.call('HINCRBY', about, 'gone:' .. string.sub(id, 1, 1), 1)
 end
-redis.call('HSET', about, 'bytes', bytes)
+redis.call('HSET', about, 'bytes', bytes, 'seq', string.format('%d', seq))
 for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, ARGV[2]) end
 return refused`);
 
@@ -192,7 +194,7 @@ function memoryOfRedis(info: () => Promise<unknown>, log: StateLog) {
     warned.add(message);
   };
   let checkedAt = Number.NEGATIVE_INFINITY;
-  let isTight = false;
+  let isNearlyFull = false;
   const check = async () => {
     checkedAt = performance.now();
     const lines = String(await info()).split('\r\n');
@@ -203,13 +205,13 @@ function memoryOfRedis(info: () => Promise<unknown>, log: StateLog) {
       warnOnce('the shared state may forget what was spent: set maxmemory-policy to noeviction', { policy });
     if (facts.get('aof_enabled') === '0')
       warnOnce('the shared state is lost if Redis restarts, and budgets close then: set appendonly to yes');
-    isTight = max > 0 && used > (isTight ? roomAgain : nearlyFull) * max;
+    isNearlyFull = max > 0 && used > (isNearlyFull ? roomAgain : nearlyFull) * max;
   };
   return {
     check,
-    isTight: () => {
+    isNearlyFull: () => {
       if (performance.now() - checkedAt > goodEnoughMs) void check().catch(() => {});
-      return isTight;
+      return isNearlyFull;
     },
   };
 }

@@ -74,7 +74,7 @@ export function sharedAnswers(shared: Shared, { ttl, now, sendsAgain = false }: 
     const put = async (cached: CachedAnswer) => {
       const { value, ...answer } = cached.answer;
       const isTaken =
-        !store.isTight() &&
+        !store.isNearlyFull() &&
         (await documents
           .write<StoredCall>(key, (at) => ({ kept: { operation: operation.name, answer, at } }), ttl)
           .then(() => true)

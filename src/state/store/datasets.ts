@@ -12,8 +12,7 @@ import {
   recordsOf,
 } from '../dataset.ts';
 import { ownRecords, readRecords } from '../own-records.ts';
-import type { Item, ItemChange, ItemsPart } from '../ports.ts';
-import { bytesOfLines, recordsOfLines } from '../record-lines.ts';
+import type { Item, ItemChange } from '../ports.ts';
 import { roomIn, type Shared } from './retries.ts';
 import type { Seal } from './seal.ts';
 
@@ -192,7 +191,7 @@ class SealedRecords {
     return body;
   }
 
-  /** Items that are damaged, or in the form of another version of this program, are left out. */
+  /** Items that are damaged are left out. */
   open(name: string, id: string, body: Buffer): readonly DatasetRecord[] {
     const key = `${name} ${id}`;
     const own = this.#unread.get(key);
@@ -206,6 +205,33 @@ class SealedRecords {
       return [];
     }
   }
+}
+
+/** Behind the head of an ad or a page, before its object: no JSON contains a tab, so neither is written anew. */
+const [tab, lineFeed] = [Buffer.from('\t'), Buffer.from('\n')];
+
+/** Records as lines. */
+const bytesOfLines = (records: readonly DatasetRecord[]): Buffer =>
+  Buffer.concat(
+    records.flatMap((record) => {
+      if (record.kind === 'gathering') return [Buffer.from(JSON.stringify(record)), lineFeed];
+      const { json, ...head } = record;
+      return [Buffer.from(JSON.stringify(head)), tab, json, lineFeed];
+    }),
+  );
+
+/** What this program has sealed is not checked again: another form needs another version in the names of keys. */
+function recordsOfLines(bytes: Buffer): DatasetRecord[] {
+  const records: DatasetRecord[] = [];
+  for (let start = 0, end = 0; start < bytes.length; start = end + 1) {
+    end = bytes.indexOf(lineFeed, start);
+    const line = bytes.subarray(start, end);
+    const at = line.indexOf(tab);
+    const record = JSON.parse(line.toString('utf8', 0, at === -1 ? line.length : at));
+    // Memory of its own, so that nothing else is held with it.
+    records.push(at === -1 ? record : { ...record, json: new Uint8Array(line.subarray(at + 1)) });
+  }
+  return records;
 }
 
 /** What is known of an item of the store: its number and its content. */
@@ -225,8 +251,6 @@ class DatasetCopy {
   dataset: MemoryDataset;
   #epoch = '';
   #seq = 0;
-  /** The item that was read last: no two are sealed to the same bytes. */
-  #last: Buffer | undefined;
   /** Items in the order in which they changed. */
   #known = new Map<string, KnownItem>();
   #next: Promise<MemoryDataset> | undefined;
@@ -259,23 +283,20 @@ class DatasetCopy {
   }
 
   async #follow(): Promise<void> {
-    // The first part begins with the item that was read last, which shows whether the store still has it.
-    for (let [after, isLast] = [this.#seq - 1, false]; !isLast; after = this.#seq) {
-      const part = await this.#store.itemsSince(this.#name, after);
-      if (this.#epoch !== '' && !this.#isContinuedBy(part)) {
+    for (let isLast = false; !isLast; ) {
+      const part = await this.#store.itemsSince(this.#name, this.#seq);
+      if (this.#epoch !== '' && part?.epoch !== this.#epoch) {
         this.#startOver();
         continue;
       }
       if (part === undefined) return;
       this.#epoch = part.epoch;
       for (const { id, seq, body } of part.items) {
-        if (seq === this.#seq) continue;
         const records = this.#sealed.open(this.#name, id, body);
         for (const record of records) this.dataset.apply(record);
         this.#known.delete(id);
         this.#known.set(id, { seq, record: records[0] && { kind: records[0].kind, id: records[0].id } });
         this.#seq = seq;
-        this.#last = body;
       }
       this.#dropBefore(part.floor);
       const { a: ads = 0, p: pages = 0, g: gatherings = 0 } = part.gone;
@@ -284,17 +305,6 @@ class DatasetCopy {
       isLast = part.isLast;
       await setImmediate();
     }
-  }
-
-  /**
-   * Whether a part begins with the item that was read last, or after it if that has changed or was evicted. A store that
-   * lost its last changes, as a standby may, gives their numbers again: nobody else notices that before they are used.
-   */
-  #isContinuedBy(part: ItemsPart | undefined): boolean {
-    if (part?.epoch !== this.#epoch) return false;
-    const [first] = part.items;
-    if (first === undefined) return part.floor >= this.#seq;
-    return first.seq > this.#seq || this.#last?.equals(first.body) === true;
   }
 
   /** Removes the items that were evicted from the store. */

@@ -39,7 +39,7 @@ export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
   onUp = () => {};
   #isUp = false;
   #isClosed = false;
-  #isNearlyFull = false;
+  #isFullReported = false;
   #reaching: Promise<void> | undefined;
   /** When it last answered. */
   #answeredAt = 0;
@@ -58,11 +58,12 @@ export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
     return this.#isUp;
   }
 
-  isTight(): boolean {
-    const isTight = this.#store?.isTight() ?? false;
-    if (isTight && !this.#isNearlyFull) this.#log.warn('the shared state is nearly full: less is kept of each key');
-    this.#isNearlyFull = isTight;
-    return isTight;
+  isNearlyFull(): boolean {
+    const isNearlyFull = this.#store?.isNearlyFull() ?? false;
+    if (isNearlyFull && !this.#isFullReported)
+      this.#log.warn('the shared state is nearly full: less is kept of each key');
+    this.#isFullReported = isNearlyFull;
+    return isNearlyFull;
   }
 
   /** The time of the store, which continues while the store is away. */

@@ -16,11 +16,6 @@ import { onlyHere, type Presence } from './presence.ts';
 import type { Retries, Shared } from './retries.ts';
 
 const day = 86_400_000;
-/**
- * The number of accounts whose last lease is known, and for how long: a shorter time than the lifetime of an account
- * that has paid. Given as a size, it takes no memory in advance.
- */
-const knownLeases = { maxSize: 10_000, sizeCalculation: () => 1, ttl: 28 * day, ttlResolution: 60_000 };
 /** How old an account may be that estimates are made from, in milliseconds: a tool call asks several times. */
 const goodEnoughMs = 200;
 /** The same for answers that cost nothing, and for how many tenants they are counted. */
@@ -30,11 +25,13 @@ const maxSaved = 10_000;
 export interface StoreLedgerOptions {
   documents: Pick<Documents, 'known' | 'update' | 'changed'>;
   /** By default, there is this process alone. */
-  presence?: Pick<Presence, 'id' | 'isDead' | 'epoch' | 'confirm' | 'lost'>;
+  presence?: Pick<Presence, 'id' | 'isDead' | 'confirm'>;
   /** By default, nothing has to be tried again. */
   retries?: Pick<Retries, 'do'>;
   keyOf(tenantId: string): string;
   newId?: () => string;
+  /** Whether settlements are numbered, for answers that replicas share. */
+  numbersAnswers?: boolean;
   /** Changes an account before anything else happens to it. */
   begin?(account: Account, now: number): void;
   /** Receives why something that was charged could not be recorded. */
@@ -50,20 +47,19 @@ const learns = ({ learn }: Settlement, prices: Prices): boolean => learn !== und
 /** The ledger over a store: an account is a document, which the rules below change. */
 export function storeLedger(options: StoreLedgerOptions): CreditLedger {
   const { documents, presence = onlyHere, retries, keyOf } = options;
-  const { newId = () => randomBytes(9).toString('base64url'), begin = () => {}, onLost = () => {} } = options;
+  const {
+    newId = () => randomBytes(9).toString('base64url'),
+    begin = () => {},
+    onLost = () => {},
+    numbersAnswers,
+  } = options;
   /** Leases whose calls are in progress here. A lease of this process that is not among them is lost. */
   const own = new Set<string>();
-  /** The numbers of the last leases, and their store: if a later lease has no higher number, the store lost some. */
-  const lastLeases = new LRUCache<string, { number: number; epoch: string }>(knownLeases);
 
   /** @param work returns its result, and whether the account has to be written */
-  const change = async <Result>(
-    tenantId: string,
-    work: (account: Account, now: number) => readonly [Result, boolean],
-  ) => {
-    type Changed = { result: Result; account: Account; version: string; hasPaid: boolean };
-    const { epoch } = presence;
-    const changed = await documents.update<Account, Changed>(keyOf(tenantId), (doc, now, version) => {
+  const change = <Result>(tenantId: string, work: (account: Account, now: number) => readonly [Result, boolean]) => {
+    type Changed = { result: Result; account: Account; version: string };
+    return documents.update<Account, Changed>(keyOf(tenantId), (doc, now, version) => {
       const account = doc ?? emptyAccount();
       begin(account, now);
       const hasPassed = passTime(account, now, (id, { owner, at }) =>
@@ -71,13 +67,8 @@ export function storeLedger(options: StoreLedgerOptions): CreditLedger {
       );
       const [result, isChanged] = work(account, now);
       const written = (isChanged || hasPassed) && { next: account, ttlMs: lifetimeOf(account) };
-      return { result: { result, account, version, hasPaid: now - account.paidAt < day }, ...written };
+      return { result: { result, account, version }, ...written };
     });
-    const { number } = changed.account;
-    const last = lastLeases.get(tenantId);
-    const isNewer = last?.epoch !== epoch || number > last.number;
-    if (changed.hasPaid && isNewer) lastLeases.set(tenantId, { number, epoch });
-    return changed;
   };
 
   /** The answers of this process that cost nothing. */
@@ -100,25 +91,23 @@ export function storeLedger(options: StoreLedgerOptions): CreditLedger {
    * Writes even if the lease is missing: the new version makes a reservation or settlement that is still in flight fail
    * its compare-and-swap.
    */
-  const settleOnce = (tenantId: string, id: string, settlement: Settlement, hasLease: boolean) => {
+  const settleOnce = async (tenantId: string, id: string, settlement: Settlement, hasLease: boolean) => {
     const giveUp = (error: unknown) => {
       own.delete(id);
       if (!recordsNothing(settlement)) onLost(error);
     };
+    let order: number | undefined;
     const work = async () => {
-      await change(tenantId, (account, now) => {
-        const isChanged = settle(account, id, settlement, { hasLease, now });
-        return [undefined, isChanged || hasLease];
+      const { result } = await change(tenantId, (account, now) => {
+        const isWritten = settle(account, id, settlement, { hasLease, now }) || hasLease;
+        if (isWritten && numbersAnswers) account.order = Math.max((account.order ?? 0) + 1, Math.floor(now));
+        return [isWritten ? account.order : undefined, isWritten];
       });
+      order = result;
       own.delete(id);
     };
-    return retries ? retries.do(work, { giveUp }) : work().catch(giveUp);
-  };
-
-  /** Rejects if the store has lost spending. */
-  const confirmed = async (hasLost: boolean) => {
-    if (hasLost) await presence.lost();
-    await presence.confirm();
+    await (retries ? retries.do(work, { giveUp }) : work().catch(giveUp));
+    return order;
   };
 
   return {
@@ -127,7 +116,6 @@ export function storeLedger(options: StoreLedgerOptions): CreditLedger {
     reserve: async (tenantId, requestOf) => {
       const id = newId();
       own.add(id);
-      const last = lastLeases.get(tenantId);
       const reserving = change(tenantId, (account, now) => {
         const request = requestOf(creditAccount(account));
         const kind = reserve(account, request, { id, owner: presence.id, now });
@@ -143,7 +131,7 @@ export function storeLedger(options: StoreLedgerOptions): CreditLedger {
         const { credits, paid, line } = request;
         const { number = 0 } = account.leases[id] ?? {};
         if (paid || credits > 0)
-          await confirmed(last?.epoch === presence.epoch && number <= last.number).catch((error) => {
+          await presence.confirm().catch((error) => {
             void settleOnce(tenantId, id, nothing, true);
             throw error;
           });
@@ -159,8 +147,8 @@ export function storeLedger(options: StoreLedgerOptions): CreditLedger {
       // Where nothing is tried again, nothing is settled twice.
       const id = lease?.id ?? settlement.id ?? (retries ? newId() : '');
       // Keys that somebody made up take no room.
-      if (!lease && recordsNothing(settlement) && !learns(settlement, knownAccount(tenantId).prices)) return;
-      await settleOnce(tenantId, id, settlement, lease !== undefined);
+      if (!lease && recordsNothing(settlement) && !learns(settlement, knownAccount(tenantId).prices)) return undefined;
+      return settleOnce(tenantId, id, settlement, lease !== undefined);
     },
     saved: async (tenantId, credits) => {
       const before = saved.get(tenantId) ?? nothingSaved;
@@ -188,6 +176,8 @@ export interface Account {
   balance?: BalanceReading;
   /** Leases that were ever given. */
   number: number;
+  /** The number of the last settlement. */
+  order?: number;
   /** Leases of calls in progress, and of calls whose process died, which count until they are settled after all. */
   leases: Record<string, StoredLease>;
   /** The last settlements without a lease: one that comes again counts once. */
@@ -360,7 +350,10 @@ const readPrices = (text: string): Prices =>
   );
 
 /** The full windows of all replicas. A window that cannot be read costs a refused call. */
-export function sharedWindows({ documents, keyOf }: Shared, clock: () => number): FullWindows {
+export function sharedWindows(
+  { documents, keyOf }: Pick<Shared, 'documents' | 'keyOf'>,
+  clock: () => number,
+): FullWindows {
   type Written = { window: FullWindow; at: number };
   return {
     get: async (tenantId) => {

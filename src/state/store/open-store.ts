@@ -104,7 +104,7 @@ function reach({ driver, secret, log, now }: Omit<StoreStateOptions, 'baseUrl'>)
 
 function sharedState(shared: Shared, options: MemoryStateOptions): State {
   return {
-    ledger: storeLedger({ ...shared, keyOf: (tenantId) => shared.keyOf(tenantId, 'account') }),
+    ledger: storeLedger({ ...shared, keyOf: (tenantId) => shared.keyOf(tenantId, 'account'), numbersAnswers: true }),
     answers: sharedAnswers(shared, options),
     windows: sharedWindows(shared, options.elapsed),
     cursorsOf: cursorsOver(shared),

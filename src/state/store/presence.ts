@@ -25,7 +25,7 @@ export interface History {
   beats: number;
   /** When the epoch began, by the clock of the store. */
   since: number;
-  /** Epochs that this one replaced, as noticed by processes that knew them. */
+  /** The epochs that this one replaced: a process that knew one of them goes on with this one. */
   replaced: string[];
   /** The time and the number of the last heartbeat of each process. */
   processes: Record<string, { at: number; beat: number }>;
@@ -43,18 +43,15 @@ export const newHistory = (now: number): History => ({
 });
 
 /**
- * Records in the store that it does not continue what was seen. The epoch is new, because the same copy may be put back
- * twice; whoever knew either of the two before finds it among those that were replaced.
+ * Records in the store that it does not continue the epoch that was seen at a time. The new epoch is another one,
+ * because the same copy may be put back twice.
  */
-function doubted(history: History, { epoch, since, replaced }: History, now: number): History {
-  const isEarlier = history.epoch === epoch || history.since < since || replaced.includes(history.epoch);
-  return {
-    ...history,
-    epoch: randomUUID(),
-    replaced: [...new Set([...history.replaced, epoch, history.epoch])].slice(-maxReplaced),
-    doubt: history.doubt ?? { at: now, found: isEarlier ? 'earlier' : 'empty' },
-  };
-}
+const doubted = (history: History, seen: { epoch: string; at: number }, now: number): History => ({
+  ...history,
+  epoch: randomUUID(),
+  replaced: [...history.replaced, seen.epoch, history.epoch].slice(-maxReplaced),
+  doubt: history.doubt ?? { at: now, found: history.since > seen.at ? 'empty' : 'earlier' },
+});
 
 /**
  * Which processes are alive: what a dead process held is free, and what it may have spent counts. Also whether the
@@ -70,7 +67,6 @@ export class Presence {
   /** The last heartbeat: its number, and its time by the clock of the store. */
   #beat = { beat: 0, at: Number.NEGATIVE_INFINITY };
   #beating: Promise<void> | undefined;
-  #hasLost = false;
   /** Since when this process has written its own heartbeats without a gap. */
   #regularSince = 0;
 
@@ -89,15 +85,12 @@ export class Presence {
   }
 
   async #beatOnce(): Promise<void> {
-    // A loss that is noticed during this write is reported with the next one.
-    let hasLost = false;
     const { now, history } = await this.#documents.update<History, { now: number; history: History }>(
       this.#key,
       (doc, now) => {
         const found = doc ?? newHistory(now);
-        hasLost = this.#hasLost;
-        const isLost = this.#seen && (hasLost || !this.#follows(found, this.#seen, now));
-        const known = this.#seen && isLost ? doubted(found, this.#seen, now) : found;
+        const isContinued = !this.#seen || this.#follows(found, this.#seen, now);
+        const known = isContinued ? found : doubted(found, { epoch: this.epoch, at: this.#beat.at }, now);
         const heard = Object.entries(known.processes).filter(([, { at }]) => now - at < rememberedMs);
         const beats = known.beats + 1;
         const processes = { ...Object.fromEntries(heard), [this.id]: { at: now, beat: beats } };
@@ -106,7 +99,6 @@ export class Presence {
       },
     );
     if (now - this.#beat.at > 2.5 * beatMs) this.#regularSince = now;
-    if (hasLost) this.#hasLost = false;
     this.#see(history, now);
     this.#beat = { beat: history.beats, at: now };
   }
@@ -143,21 +135,13 @@ export class Presence {
   async confirm(): Promise<void> {
     const { doc, now } = await this.#documents.read<History>(this.#key);
     if (doc && (!this.#seen || this.#follows(doc, this.#seen, now))) this.#see(doc, now);
-    else await this.#beatAgain();
+    else {
+      // Only a write shows the present state, because a read may be old.
+      await this.#beating?.catch(() => {});
+      await this.beat();
+    }
     const problem = this.problem(now);
     if (problem) throw new AdLibraryError({ kind: 'unavailable', problem: problems[problem], sent: false });
-  }
-
-  /** Records that something is gone that this process has seen in the store. */
-  lost(): Promise<void> {
-    this.#hasLost = true;
-    return this.#beatAgain();
-  }
-
-  /** Writes a heartbeat: only a write shows the present state, because a read may be old. */
-  async #beatAgain(): Promise<void> {
-    await this.#beating?.catch(() => {});
-    await this.beat();
   }
 
   /** The epoch of the store. */
@@ -202,4 +186,4 @@ const problems = {
 };
 
 /** The parts for a state that nobody shares: nobody dies, nothing is lost, and nothing has to be tried again. */
-export const onlyHere = { id: '', epoch: '', isDead: () => false, confirm: async () => {}, lost: async () => {} };
+export const onlyHere = { id: '', epoch: '', isDead: () => false, confirm: async () => {} };

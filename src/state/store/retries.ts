@@ -13,7 +13,7 @@ export interface Shared {
   store: Omit<Store, 'connect' | 'refuses' | 'close'> & Pick<GuardedStore, 'now' | 'isUp'>;
   seal: Seal;
   documents: Documents;
-  presence: Pick<Presence, 'id' | 'isDead' | 'epoch' | 'confirm' | 'lost'>;
+  presence: Pick<Presence, 'id' | 'isDead' | 'epoch' | 'confirm'>;
   retries: Retries;
   /** The name of a document or collection. All of a tenant have the same hash tag. */
   keyOf(tenantId: string, kind: string, ...parts: readonly string[]): string;
@@ -22,13 +22,13 @@ export interface Shared {
 
 /** As much of it as a store has that no other process shares. */
 export type LocalShared = Pick<Shared, 'seal' | 'documents' | 'keyOf'> & {
-  store: Pick<Shared['store'], 'items' | 'putItems' | 'isTight'>;
+  store: Pick<Shared['store'], 'items' | 'putItems' | 'isNearlyFull'>;
   retries: Pick<Retries, 'do'>;
 };
 
 /** The room of each key when all keys together take nearly all the room: an eighth. */
-export const roomIn = (store: Pick<GuardedStore, 'isTight'>, limits: ItemLimits): ItemLimits =>
-  store.isTight() ? { ...limits, maxBytes: limits.maxBytes / 8 } : limits;
+export const roomIn = (store: Pick<GuardedStore, 'isNearlyFull'>, limits: ItemLimits): ItemLimits =>
+  store.isNearlyFull() ? { ...limits, maxBytes: limits.maxBytes / 8 } : limits;
 
 interface Waiting {
   work: () => Promise<unknown>;
@@ -46,8 +46,6 @@ interface RetryOptions {
 /** The size of most waiting work, and the share of the room that is reserved for it: settlements and rejected keys. */
 const smallBytes = 1000;
 const partForSmall = 0.25;
-/** Attempts of a round that may fail: some work may be refused that holds up nothing else. */
-const maxFailed = 3;
 
 /**
  * Work that must reach the store although the store does not answer: tried again until it succeeds, in bounded memory.
@@ -72,16 +70,13 @@ export class Retries {
       await work();
     } catch (error) {
       const room = bytes > smallBytes ? (1 - partForSmall) * this.#maxBytes : this.#maxBytes;
-      if (!isAway(error) || this.#bytes + bytes > room) return giveUp(error);
+      if (!isUnavailable(error) || this.#bytes + bytes > room) return giveUp(error);
       this.#bytes += bytes;
       this.#waiting.add({ work, giveUp, bytes });
     }
   }
 
-  /**
-   * Tries all waiting work, until some of it has failed: the smallest first, because what is too large for the store, or
-   * too slow to write, would hold up all else again and again.
-   */
+  /** Tries all waiting work once, the smallest first: what is too large for the store would hold up all else. */
   run(): Promise<void> {
     this.#running ??= this.#runAll().finally(() => {
       this.#running = undefined;
@@ -90,25 +85,17 @@ export class Retries {
   }
 
   async #runAll(): Promise<void> {
-    let failed = 0;
     for (const one of [...this.#waiting].sort((left, right) => left.bytes - right.bytes)) {
-      try {
-        await one.work();
-      } catch (error) {
-        if (isAway(error)) {
-          if (++failed === maxFailed) return;
-          continue;
-        }
-        one.giveUp(error);
-      }
       this.#waiting.delete(one);
       this.#bytes -= one.bytes;
+      await this.do(one.work, one);
     }
   }
 }
+
 export const atOnce: Pick<Retries, 'do'> = {
   do: async (work, { giveUp = () => {} } = {}) => void (await work().catch(giveUp)),
 };
 
-const isAway = (error: unknown) =>
+const isUnavailable = (error: unknown) =>
   error instanceof AdLibraryError && ['unavailable', 'busy'].includes(error.failure.kind);

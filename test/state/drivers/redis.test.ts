@@ -54,10 +54,10 @@ describeWithRedis('Redis', () => {
     expect(String((await store.read('{a}:key')).found?.body)).toBe('body');
     expect(store.isUp()).toBe(true);
     expect(logged.join('\n')).toContain('OOM');
-    await until(() => store.isTight());
+    await until(() => store.isNearlyFull());
     redis.cli('CONFIG', 'SET', 'maxmemory', '0');
     expect(await write('{a}:other')).toMatchObject({ isDone: true });
-    await until(() => !store.isTight());
+    await until(() => !store.isNearlyFull());
   });
 
   test('that forgets when it is full, or keeps nothing over a restart, is named', async () => {
