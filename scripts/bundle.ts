@@ -44,6 +44,7 @@ export function packBundle(privacyPolicies: readonly string[] = []): {
     'package.json': json({ name, version, license, type, engines }),
     LICENSE: read('LICENSE'),
     'icon.png': read('docs/pictures/icon.png'),
+    [manifest.screenshots[0]]: read(`docs/pictures/${manifest.screenshots[0]}`),
   };
   for (const file of neededFiles().sort()) files[file] = read(file);
   const mode: ZipOptions = { os: 3, attrs: 0o644 << 16 };

@@ -1,11 +1,13 @@
-/** Runs before `npm publish`: refuses to publish under names that nobody owns. */
+/** Lists what the publisher has still to fill in. Runs before `npm publish`, and refuses to publish until then. */
 import { readFileSync } from 'node:fs';
 import { placeholders } from './docs/published.ts';
 
-const open = placeholders(JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')));
+const read = (file: string) => readFileSync(new URL(`../${file}`, import.meta.url), 'utf8');
+const open = placeholders(JSON.parse(read('package.json'))).map((name) => `${name} in package.json`);
+if (read('README.md').includes('git clone https://…')) open.push('the address after git clone in README.md');
 if (open.length > 0) {
   process.stderr.write(
-    `publish: fill in ${open.join(', ')} in package.json, then run "npm run docs". See CONTRIBUTING.md, Releasing.\n`,
+    `publish: fill in ${open.join(', ')}, then run "npm run docs". See CONTRIBUTING.md, Releasing.\n`,
   );
   process.exit(1);
 }

@@ -34,6 +34,9 @@ const isPlaceholder = (value: string): boolean => /^com\.example\/|^(git\+)?http
 const known = (value: string): string | undefined => (isPlaceholder(value) ? undefined : value);
 const repositoryOf = ({ repository }: Publisher) => known(repository.url)?.replace(/^git\+|\.git$/g, '');
 
+/** A conversation in a host, shown before somebody installs. */
+export const screenshot = 'conversation.jpg';
+
 /**
  * The desktop manifest (MCPB). What is not filled in is left out, so that no link leads nowhere. Format 0.3: what 0.4
  * adds is for Python alone, and not every host takes it yet.
@@ -47,7 +50,9 @@ export function withManifest(manifest: object, publisher: Publisher): object {
     keywords: publisher.keywords,
     repository: repository && { type: 'git', url: repository },
     homepage: known(publisher.homepage),
+    documentation: repository && `${repository}#readme`,
     support: known(publisher.bugs.url),
+    screenshots: [screenshot],
     privacy_policies: publisher.privacyPolicies.filter((address) => !isPlaceholder(address)),
     version,
     tools: tools.map((tool) => ({ name: tool.name, description: describe(tool) })),
@@ -75,6 +80,16 @@ export function withRegistryFile(file: object, publisher: Publisher): object {
     websiteUrl: known(publisher.homepage),
     repository: source && { url, source },
     version,
+    _meta: {
+      // What the registry has no field for. Paths are those of the repository.
+      'io.modelcontextprotocol.registry/publisher-provided': {
+        keywords: publisher.keywords,
+        categories: ['marketing', 'research'],
+        documentation: 'README.md',
+        privacy: 'docs/privacy.md',
+        screenshots: [`docs/pictures/${screenshot}`, 'docs/pictures/board-light.png', 'docs/pictures/report.png'],
+      },
+    },
     packages: [
       {
         registryType: 'npm',

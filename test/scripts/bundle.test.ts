@@ -46,6 +46,7 @@ test('the bundle is small, holds what it needs, and is the same whenever it is p
       'package.json',
       'LICENSE',
       'icon.png',
+      'conversation.jpg',
       'dist/main.js',
       'dist/sbom.cdx.json',
       expect.stringMatching(/^dist\/build-\w+\/pictures\/mossgate-1-offer\.webp$/),

@@ -1,5 +1,5 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { McpbManifestSchema } from '@anthropic-ai/mcpb/schemas/0.3';
@@ -42,6 +42,7 @@ test('what is filled in once reaches everything that is published', async () => 
   expect(McpbManifestSchema.safeParse(published.manifest).error?.issues ?? []).toEqual([]);
   expect(published.manifest).toMatchObject({
     homepage: 'https://ads.test',
+    documentation: 'https://github.com/someone/ad-library-mcp#readme',
     support: 'https://github.com/someone/ad-library-mcp/issues',
     repository: { type: 'git', url: 'https://github.com/someone/ad-library-mcp' },
     privacy_policies: ['https://ads.test/privacy'],
@@ -132,10 +133,16 @@ test('server.json is as the registry wants it', () => {
     transport: z.strictObject({ type: z.literal('stdio') }),
     environmentVariables: z.array(variable),
   });
+  const inRepository = z.string().refine((path) => existsSync(`${root}${path}`));
+  const provided = z.strictObject({
+    ...{ keywords: z.array(z.string()).min(1), categories: z.array(z.string()).min(1) },
+    ...{ documentation: inRepository, privacy: inRepository, screenshots: z.array(inRepository).min(1) },
+  });
   const schema = z.strictObject({
     $schema: z.literal('https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json'),
     name: z.string().regex(/^(?=.{3,200}$)[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/),
     ...{ title: shown, description: shown, version, packages: z.array(packaged) },
+    _meta: z.strictObject({ 'io.modelcontextprotocol.registry/publisher-provided': provided }),
   });
   expect(schema.safeParse(registryFile).error?.issues ?? []).toEqual([]);
 });
