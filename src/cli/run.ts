@@ -167,7 +167,7 @@ async function call(job: CallJob, config: Config): Promise<number> {
 
 async function serveCallers(config: Config): Promise<number> {
   const { serveHttp } = await import('./serve.ts');
-  // Signals are heard before the line that it listens is written: whoever reads that may stop it at once.
+  // Signals are handled before the line that it listens is written: a reader of that line may stop it at once.
   const stopped = stopRequested();
   const server = await serveHttp(config, say);
   say(`ad-library-mcp: listening on ${server.bound}/mcp\n`);
@@ -194,7 +194,7 @@ function reasonOf({ code, message, address, port }: ListenError): string {
 
 /**
  * Resolves on SIGINT or SIGTERM. After that a SIGTERM changes nothing, because supervisors repeat it and have SIGKILL
- * to insist. A SIGINT ends the process at once: whoever presses Ctrl-C again has decided not to wait.
+ * to insist. A SIGINT ends the process at once: a person who presses Ctrl-C again has decided not to wait.
  */
 function stopRequested(): Promise<void> {
   return new Promise((resolve) => {

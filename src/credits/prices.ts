@@ -100,8 +100,8 @@ export interface PriceBounds {
 }
 
 /**
- * What a page that asks for so many items costs, by every charge seen for the operation; undefined if none tells. This is
- * for readers: budgets reserve by `expectedPrice`.
+ * What a page of `items` costs, by every charge seen for the operation; undefined if none tells. For readers: budgets
+ * reserve by `expectedPrice`.
  */
 export function priceBounds(prices: Prices, operation: Operation, items: number): PriceBounds | undefined {
   const { price } = expectedPrice(prices, { operation, query: { limit: items } });

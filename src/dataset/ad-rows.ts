@@ -218,7 +218,7 @@ export function adRows(ad: object, facts: AdFacts): AdRows {
   };
 }
 
-/** The text that the language of an ad is told by; null of a template, whose words only the network knows. */
+/** The text from which the language of an ad is derived; null of a template, whose words only the network knows. */
 export function languageText(ad: object): string | null {
   const { headline, body, cards } = copyOf(ad as Fields);
   const spoken = (text: string | null) => (isTemplate(text) ? null : text);

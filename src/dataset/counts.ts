@@ -43,7 +43,7 @@ const maxAge = 86_400_000;
 /** How far the clocks of replicas may be apart, in milliseconds. */
 const maxApart = 60_000;
 
-/** A count from the future was made by a wrong clock, so nobody knows how old it is. */
+/** A count from the future was made by a wrong clock, so its age is unknown. */
 const isRecent = (age: number): boolean => age >= -maxApart && age <= maxAge;
 
 /** Counts by a recent complete gathering if there is one, otherwise by one search. */

@@ -160,7 +160,7 @@ async function readWithin(
 const maxCachedAds = 1000;
 /** The dataset never evicts ids of one gathering while it is read, up to this number, counted in each part. */
 const maxInParts = 100_000;
-/** After so many pages without a new ad, the pages repeat. */
+/** After this number of pages without a new ad, the pages repeat. */
 const maxIdlePages = 3;
 /** The next page may take so many times as long as the slowest page before it. */
 const slack = 1.5;

@@ -213,7 +213,7 @@ interface GatheredRows {
 }
 
 /**
- * The ads of a gathering in counts, within so many tokens: a line for each label, each value with its number of ads, and
+ * The ads of a gathering in counts, within `maxTokens`: a line for each label, each value with its number of ads, and
  * the number of values that are left out. Values are texts of third parties, cleaned and bounded.
  */
 export function summaryText(rows: GatheredRows, maxTokens = 700): string {

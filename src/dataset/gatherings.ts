@@ -196,7 +196,7 @@ function valueText(value: unknown): string {
 export interface Differences {
   /** Ads that the earlier one did not have. */
   fresh: string[];
-  /** Ads whose content has changed since the earlier gathering read them, whoever saw the change first. */
+  /** Ads whose content has changed since the earlier gathering read them, even if another call saw the change first. */
   updated: string[];
   /** Ads of the earlier one that this one did not see. */
   gone: string[];
@@ -220,7 +220,7 @@ export function differences(before: Gathering, gathering: Gathering, contents: D
     updated: idsOf(
       read.filter((item) => {
         const order = orders.get(idKey(item.id)) ?? Number.POSITIVE_INFINITY;
-        // Nobody knows any more what an ad was that was evicted in between.
+        // The content of an ad that was evicted in between is unknown.
         return item.firstOrder <= order && !saysAsAt(order, item);
       }),
     ),

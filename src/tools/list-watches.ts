@@ -70,7 +70,7 @@ export function namedWatches(watches: readonly Watch[], names: readonly string[]
   });
 }
 
-/** Filters are left out where all of them take more than so many tokens. */
+/** Filters are left out where all of them take more tokens. */
 export function viewsOf(watches: readonly Watch[], tokens: number): WatchView[] {
   let left = tokens;
   return watches.map(({ name, filters, split, collectionId, maxAds, maxCredits, last }) => {

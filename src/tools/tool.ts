@@ -238,7 +238,7 @@ export interface Cursors extends CursorMemory {
   sign(text: string): string;
 }
 
-/** The price of a page of a list that asks for so many items; undefined if no charge was seen. */
+/** The price of a page of a list with this number of items; undefined if no charge was seen. */
 type PriceOf = (list: OperationName, items: number) => Promise<PriceBounds | undefined>;
 
 /** The progress of a long call. It grows with each report. */

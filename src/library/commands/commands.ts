@@ -182,8 +182,8 @@ async function openOwned(options: OpenOptions): Promise<{ library: Library; lock
 const newToken = () => randomBytes(24).toString('hex');
 
 /**
- * Serves the library and, under `/-/`, what commands ask of it: for whoever can read the token in the owner's note,
- * which is the user who runs the server. Arguments and answers are JSON, the source of an import is as it is.
+ * Serves the library and, under `/-/`, what commands ask of it, to those who can read the token in the owner's note:
+ * the user who runs the server. Arguments and answers are JSON, the source of an import is as it is.
  */
 function withAdmin(library: Library, token: string): Library['fetch'] {
   const { create, list, revoke } = library.keys;

@@ -40,7 +40,7 @@ export async function openDemoLibrary(options: DemoOptions): Promise<{ library: 
     library: {
       ...library,
       async fetch(request) {
-        // The description needs no data, and whoever asks for it waits a second at most.
+        // The description needs no data, and its readers wait a second at most.
         if (new URL(request.url).pathname !== '/filters.json') await filled;
         return library.fetch(request);
       },

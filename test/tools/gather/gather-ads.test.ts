@@ -138,6 +138,8 @@ describe('an estimate', () => {
         '300 ads in 3 pages, between 3 and 300 credits; the first page tells. Call again with the same question',
       );
       expect(unknown.text).toContain('This estimate took 1 search.');
+      const some = await server.call('gather_ads', { ...estimate, maxAds: 200 });
+      expect(some.text).toContain('With maxAds: 200, it stops after 200 ads.');
       const split = [{ third: 0 }, { third: 2 }];
       await server.call('count_ads', { split });
       const searches = service.searches.length;
@@ -231,7 +233,8 @@ upstreamTest(
   },
 );
 
-upstreamTest('a page whose cursor leads nowhere is paid once, and fresh starts over', async ({ upstream, server }) => {
+upstreamTest('a page whose cursor leads nowhere is paid once, and fresh starts over', async ({ upstream, start }) => {
+  const server = await start({ cacheSeconds: 0 });
   const service = serveAds(upstream, 300);
   service.change = (answer) => ({ ...answer, cursor: '100', hasMore: true });
   const first = await server.call('gather_ads', all);
