@@ -60,7 +60,7 @@ export interface Gathered {
   contents: DatasetContents;
   /** How many ads are read, and the ids of those that this call has read. */
   read: number;
-  brought: ReadonlySet<string>;
+  readByCall: ReadonlySet<string>;
   /** Credits that this call spent on it, or may have. */
   spent: number;
   /** An earlier gathering with `fresh` was stopped too long ago to be continued. */
@@ -144,9 +144,9 @@ async function readWithin(
     gathering: contents.gatherings.find(({ id }) => id === whole.id),
     contents,
     read: run.read.size,
-    brought: run.brought,
+    readByCall: run.readByCall,
     spent: await callBudget.used(),
-    startedOver: opened.isTooOld && run.brought.size > 0,
+    startedOver: opened.isTooOld && run.readByCall.size > 0,
     async markReturned() {
       if (isAbandoned(context.signal)) return;
       for (const gathering of contents.gatherings)
@@ -200,7 +200,7 @@ class GatherRun {
   open: Opened;
   /** Ids of the ads that were read, in all parts, and of those that this call has read, as `idKey` writes them. */
   readonly read = new Set<string>();
-  readonly brought = new Set<string>();
+  readonly readByCall = new Set<string>();
   readonly #work: Work;
   /** How many ads are read, counted in each part. */
   #listed = 0;
@@ -363,7 +363,7 @@ class GatherRun {
     const { cursor, hasMore } = answer.value;
     const { charged } = answer.receipt;
     const [before, seenBefore] = [part.ids.size, seen.size];
-    for (const id of ids.map(idKey)) for (const all of [part.ids, seen, this.read, this.brought]) all.add(id);
+    for (const id of ids.map(idKey)) for (const all of [part.ids, seen, this.read, this.readByCall]) all.add(id);
     const added = part.ids.size - before;
     this.#listed += added;
     part.idle = seen.size > seenBefore ? 0 : part.idle + 1;

@@ -59,16 +59,16 @@ interface ResultOptions {
   tenantId: string;
   /** The dataset before this call, and the ids of the ads that the call has read. */
   before: DatasetContents;
-  brought: ReadonlySet<string>;
+  readByCall: ReadonlySet<string>;
 }
 
 /** Ids that are listed; the others are counted. */
 const maxGone = 40;
 
 export async function resultOf(gathering: Gathering, options: ResultOptions) {
-  const { contents, before, brought } = options;
+  const { contents, before, readByCall } = options;
   const { adIds: ids, found, foundInParts, complete, unlisted } = wholeOf(gathering, contents);
-  const read = contents.ads.filter(({ id }) => brought.has(idKey(id)));
+  const read = contents.ads.filter(({ id }) => readByCall.has(idKey(id)));
   const earlier = new Map(before.ads.map(({ id, sinceOrder }) => [idKey(id), sinceOrder]));
   const rows = await gatheredRows(ids, options);
   const missing = ids.size - rows.ads.length;

@@ -126,8 +126,8 @@ export function countOutside(contents: DatasetContents): number {
 
 /** A gathering as a reader of an answer sees it: a gathering of several parts has the sums of its parts. */
 export interface WholeGathering extends Gathering {
-  /** The parts that are still known; the gathering itself, where it has no parts. */
-  held: readonly Gathering[];
+  /** The parts that are still stored; the gathering itself, where it has no parts. */
+  storedParts: readonly Gathering[];
   /** Whether all listed ids are still known, even if some of their ads were evicted. */
   hasAllIds: boolean;
   /** The total in words, where it is known of some parts only. */
@@ -138,22 +138,22 @@ export interface WholeGathering extends Gathering {
 
 export function wholeOf(gathering: Gathering, { gatherings }: DatasetContents): WholeGathering {
   const { parts, ended, adIds } = gathering;
-  const held = parts.length === 0 ? [gathering] : gatherings.filter(({ id }) => parts.includes(id));
-  const hasAll = parts.length === 0 || held.length === new Set(parts).size;
-  const totals = held.flatMap((part) => part.found ?? []);
-  const found = hasAll && totals.length === held.length ? sumOf(totals) : null;
+  const storedParts = parts.length === 0 ? [gathering] : gatherings.filter(({ id }) => parts.includes(id));
+  const hasAll = parts.length === 0 || storedParts.length === new Set(parts).size;
+  const totals = storedParts.flatMap((part) => part.found ?? []);
+  const found = hasAll && totals.length === storedParts.length ? sumOf(totals) : null;
   return {
     ...gathering,
-    held,
+    storedParts,
     // Computed only when somebody reads them, because there may be very many.
     get adIds() {
-      return parts.length === 0 ? adIds : new Set(held.flatMap((part) => [...part.adIds]));
+      return parts.length === 0 ? adIds : new Set(storedParts.flatMap((part) => [...part.adIds]));
     },
-    missing: sumOf(held.map(({ missing }) => missing)),
+    missing: sumOf(storedParts.map(({ missing }) => missing)),
     found,
-    complete: ended && hasAll && held.every(({ complete }) => complete),
-    unlisted: ended ? sumOf(held.map((part) => Math.max(0, (part.found ?? 0) - part.listed))) : 0,
-    hasAllIds: ended && hasAll && held.every((part) => part.ended && part.adIds.size >= part.listed),
+    complete: ended && hasAll && storedParts.every(({ complete }) => complete),
+    unlisted: ended ? sumOf(storedParts.map((part) => Math.max(0, (part.found ?? 0) - part.listed))) : 0,
+    hasAllIds: ended && hasAll && storedParts.every((part) => part.ended && part.adIds.size >= part.listed),
     foundInParts:
       found === null && totals.length > 0
         ? `${sumOf(totals)} found in ${totals.length} of ${parts.length} parts`
@@ -213,7 +213,7 @@ export function differences(before: Gathering, gathering: Gathering, contents: D
   const ids = wholeOf(gathering, contents).adIds;
   const read = contents.ads.filter(({ id }) => ids.has(idKey(id)));
   const orders = new Map<string, number>();
-  for (const { adIds, answerOrder } of wholeOf(before, contents).held)
+  for (const { adIds, answerOrder } of wholeOf(before, contents).storedParts)
     for (const id of adIds) orders.set(id, Math.max(answerOrder, orders.get(id) ?? 0));
   return {
     fresh: idsOf(read.filter(({ id }) => !orders.has(idKey(id)))),

@@ -137,7 +137,7 @@ async function checkAll(
     const { stop, gathered } = known ? { stop: known.stop, gathered: known } : ended ? { stop: ended } : await read();
     const check = gathered && checkOf(watch, gathered, context.clock());
     if (gathered && gathered !== known) left -= gathered.spent;
-    adsRead += gathered?.brought.size ?? 0;
+    adsRead += gathered?.readByCall.size ?? 0;
     const isRecent = known !== undefined && !complete.has(key);
     checked.push({ watch, stop, isSkipped: !known && ended !== undefined, isRecent, gathered, check });
     if (gathered && check?.complete && !isRecent) complete.set(key, gathered);
@@ -160,7 +160,7 @@ function recentReading(
   const gathering = gatheringsOf(contents, question).find((one) => wholeOf(one, contents).complete);
   if (!gathering || Math.abs(now - gathering.gatheredAt) >= Math.min(recentMs, cacheMs)) return;
   const read = wholeOf(gathering, contents).adIds.size;
-  const nothing = { brought: new Set<string>(), spent: 0, startedOver: false, markReturned: async () => {} };
+  const nothing = { readByCall: new Set<string>(), spent: 0, startedOver: false, markReturned: async () => {} };
   return { stop: { reason: 'end' }, gathering, contents, read, ...nothing };
 }
 

@@ -73,10 +73,10 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
     if (maxCredits === 0 && !hasEnded) return estimate(request, opened, context);
     if (maxCredits === undefined && !hasEnded) await requireFree(question, context);
     const gathered = await read();
-    const { gathering, stop, brought, contents } = gathered;
+    const { gathering, stop, readByCall, contents } = gathered;
     if (gathering === undefined || (stop.error && gathered.read === 0)) throw stop.error ?? nothingRead();
     const { adRows, tenantId } = context;
-    const result = await resultOf(gathering, { contents, before: opened.contents, brought, adRows, tenantId });
+    const result = await resultOf(gathering, { contents, before: opened.contents, readByCall, adRows, tenantId });
     const next = roomText(stop, request) ?? (hasEnded && !result.complete ? readAgain : undefined);
     await gathered.markReturned();
     const { parts } = openGathering(withoutRepeats(question), contents, { fresh: false, now: context.now });

@@ -179,7 +179,7 @@ describe('what a report writes', () => {
         adIds: new Set(['a']),
         missing: 0,
         complete: true,
-        held: [],
+        storedParts: [],
         hasAllIds: true,
         foundInParts: undefined,
         unlisted: 0,
