@@ -1,0 +1,47 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { expect } from 'vitest';
+import { adOf, serveAds } from '../../support/ad-service.ts';
+import { httpTest as test } from '../../support/fixtures.ts';
+import { callOf } from '../../support/http.ts';
+import { uuidOf } from '../../support/uuid-of.ts';
+
+const [busy, other] = ['svc_live_busy', 'svc_live_other'];
+const adIds = Array.from({ length: 200 }, (_, index) => uuidOf(`${index}`));
+const sections = (content: object) => Array.from({ length: 20 }, (_, nr) => ({ heading: `Part ${nr}`, ...content }));
+const wideCells = Array.from({ length: 33 }, (_, at) => `replace(hex(zeroblob(150)), '0', '&') AS c${at}`);
+const wideTable = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200) SELECT ${wideCells} FROM n`;
+
+const reportOf = (content: object) => callOf('write_report', { title: 'Heavy', sections: sections(content) });
+
+/** What one key may ask for as often as it is let: so many calls at once. */
+const heavy = {
+  'a report of 200 MB': { calls: 1, call: reportOf({ sql: wideTable }) },
+  'sixteen reports of 240 cards': { calls: 16, call: reportOf({ adIds: adIds.slice(0, 12) }) },
+  'sixteen batches of 200 labels': {
+    calls: 16,
+    call: callOf('label_ads', { labels: adIds.map((adId) => ({ adId, label: 'hook', value: 'x'.repeat(200) })) }),
+  },
+};
+
+/** Longer than one step takes on a slow machine, and far shorter than the whole. */
+const maxBlockedMs = 1500;
+
+test.for(Object.entries(heavy))(
+  'beside %s of one key, another key is answered, and nothing holds up the event loop',
+  async ([_, { calls, call }], { serve, upstream }) => {
+    const service = serveAds(upstream, 0);
+    service.ads = adIds.map((_, index) => adOf(index, { body: 'Walk more. '.repeat(100) }));
+    const { post } = await serve(service.behaviour);
+    await post(busy, callOf('gather_ads', { filters: {}, maxAds: 200, maxCredits: 100 }));
+    await post(other);
+    const delay = monitorEventLoopDelay({ resolution: 5 });
+    delay.enable();
+    let ended = 0;
+    const heavyCalls = Array.from({ length: calls }, () => post(busy, call).finally(() => ended++));
+    expect((await post(other)).json).toMatchObject({ result: { structuredContent: { authenticated: true } } });
+    expect(ended).toBeLessThan(calls);
+    await Promise.all(heavyCalls);
+    delay.disable();
+    expect(delay.max / 1e6).toBeLessThan(maxBlockedMs);
+  },
+);
