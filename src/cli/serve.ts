@@ -69,6 +69,7 @@ export async function serveHttp(
     allowed: { host, allowedHosts, allowedOrigins, publicHost: publicUrl && new URL(publicUrl).hostname },
     callers: config.demo ? { demo: app.credentials } : { keys, tenantIdOf, addressOf, signIn },
     pictures: app.pictures,
+    publicUrl,
     ...(fileLinks === 'on' && {
       files: { find: app.findLinked, originOf: linkOriginOf(config.demo ? undefined : publicUrl) },
     }),

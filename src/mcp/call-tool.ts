@@ -35,6 +35,7 @@ import { Semaphore } from '../workers/semaphore.ts';
 import { readArguments } from './arguments.ts';
 import type { DescribedTool } from './described-tools.ts';
 import { explainError } from './explain-error.ts';
+import type { OutputSetting } from './hosts.ts';
 import { type Cost, Receipts, receiptTokens } from './receipts.ts';
 
 const toolsByName = new Map(allTools.map((tool) => [tool.name, tool]));
@@ -61,7 +62,7 @@ export interface ServerContext {
   timeoutMs: number;
   /** How long answers are cached, in milliseconds. */
   cacheMs: number;
-  output: OutputForm | 'auto';
+  output: OutputSetting;
   /** A sentence added to every result, in its text and in its data. */
   notice?: string | undefined;
   /** Aborted when the process is asked to end: long calls return what they have. */
@@ -83,6 +84,8 @@ export interface ToolCall extends Credentials {
   arguments?: unknown;
   /** The name of the client's program, where the client states it. */
   client?: string | undefined;
+  /** The form of result that the caller asks for, in place of the server's setting. */
+  output?: OutputSetting | undefined;
   signal: AbortSignal;
   /** Resolves when the answer has left the process. */
   sent?: Promise<void> | undefined;

@@ -1,6 +1,10 @@
 import type { OutputForm, ResultForm } from './call-tool.ts';
 import hostRows from './hosts.json' with { type: 'json' };
 
+/** What `AD_LIBRARY_OUTPUT` and `?output=` take. */
+export const outputSettings = ['auto', 'both', 'text', 'structured'] as const;
+export type OutputSetting = (typeof outputSettings)[number];
+
 /** What a host is known to do with results. MCP does not tell, so each row names its source. */
 interface Host {
   title: string;
@@ -28,7 +32,7 @@ const byName = new Map(hosts.flatMap((host) => host.names.map((name) => [name, h
  */
 export function formFor(
   client: string | undefined,
-  { output, resultTokens }: { output: OutputForm | 'auto'; resultTokens: number },
+  { output, resultTokens }: { output: OutputSetting; resultTokens: number },
 ): ResultForm {
   const host = byName.get(client ?? '');
   const own = output !== 'auto';

@@ -20,10 +20,10 @@ import type { Catalog, Session } from './served.ts';
 /** Serves the catalogue to one client with the SDK that speaks revisions up to 2025-11-25. */
 export function bindV1(catalog: Catalog, session: Session): Server {
   const { serverInfo, capabilities, instructions } = catalog;
-  const { apiKey, tenantId, connection, sentOf, linkOrigin } = session;
+  const { apiKey, tenantId, connection, sentOf, linkOrigin, output } = session;
   const server = new Server(serverInfo, { capabilities, instructions, jsonSchemaValidator: noValidator });
   server.setRequestHandler(ListToolsRequestSchema, async () => ({
-    tools: await catalog.tools(server.getClientVersion()?.name),
+    tools: await catalog.tools({ client: server.getClientVersion()?.name, output }),
   }));
   server.setRequestHandler(CallToolRequestSchema, ({ params }, { signal, requestId, _meta, sendNotification }) => {
     const reporter = progressReporter(_meta?.progressToken, (progress) =>
@@ -32,8 +32,10 @@ export function bindV1(catalog: Catalog, session: Session): Server {
     const { name, arguments: args } = params;
     const sent = sentOf?.(requestId);
     const client = server.getClientVersion()?.name;
-    const caller = { apiKey, tenantId, connection, client, signal, sent, linkOrigin, onProgress: reporter?.report };
-    return catalog.callTool({ name, arguments: args, ...caller }).finally(() => reporter?.end());
+    const caller = { apiKey, tenantId, connection, client, output, signal, sent, linkOrigin };
+    return catalog
+      .callTool({ name, arguments: args, onProgress: reporter?.report, ...caller })
+      .finally(() => reporter?.end());
   });
   server.setRequestHandler(ListPromptsRequestSchema, () => ({ prompts: catalog.prompts }));
   server.setRequestHandler(GetPromptRequestSchema, ({ params }) =>

@@ -16,10 +16,10 @@ const cacheHints = { 'tools/list': listHint, 'prompts/list': listHint, 'server/d
 /** Serves the catalogue to one client with the SDK that speaks revision 2026-07-28. */
 export function bindV2(catalog: Catalog, session: Session): Server {
   const { serverInfo, capabilities, instructions } = catalog;
-  const { apiKey, tenantId, connection, sentOf, linkOrigin } = session;
+  const { apiKey, tenantId, connection, sentOf, linkOrigin, output } = session;
   const server = new Server(serverInfo, { capabilities, instructions, cacheHints });
   server.setRequestHandler('tools/list', async () => ({
-    tools: await catalog.tools(server.getClientVersion()?.name),
+    tools: await catalog.tools({ client: server.getClientVersion()?.name, output }),
   }));
   server.setRequestHandler('tools/call', ({ params }, { mcpReq }) => {
     const { id, signal, _meta } = mcpReq;
@@ -29,8 +29,10 @@ export function bindV2(catalog: Catalog, session: Session): Server {
     const { name, arguments: args } = params;
     const sent = sentOf?.(id);
     const client = server.getClientVersion()?.name;
-    const caller = { apiKey, tenantId, connection, client, signal, sent, linkOrigin, onProgress: reporter?.report };
-    return catalog.callTool({ name, arguments: args, ...caller }).finally(() => reporter?.end());
+    const caller = { apiKey, tenantId, connection, client, output, signal, sent, linkOrigin };
+    return catalog
+      .callTool({ name, arguments: args, onProgress: reporter?.report, ...caller })
+      .finally(() => reporter?.end());
   });
   server.setRequestHandler('prompts/list', () => ({ prompts: catalog.prompts }));
   server.setRequestHandler('prompts/get', ({ params }) =>

@@ -4,7 +4,7 @@ import type { SearchFilters } from '../api/search-filters.ts';
 import { boardResource, boardUri, readBoard } from '../board/board-resource.ts';
 import type { OpenCalls, ServerContext, ToolCall, ToolResult } from './call-tool.ts';
 import { describedTools } from './described-tools.ts';
-import { formFor } from './hosts.ts';
+import { formFor, type OutputSetting } from './hosts.ts';
 import { instructions } from './instructions.ts';
 import { type ListedTool, listTools } from './list-tools.ts';
 import {
@@ -39,9 +39,9 @@ export interface Catalog {
   hasTool(name: string): boolean;
   /**
    * The list is the same at every call of a client, once the service has answered which filters it takes.
-   * @param client the client's name, which decides whether output schemas are listed
+   * @param client its name and the form that it asks for, which decide whether output schemas are listed
    */
-  tools(client?: string): Promise<ListedTool[]>;
+  tools(client: Pick<ToolCall, 'client' | 'output'>): Promise<ListedTool[]>;
   prompts: ListedPrompt[];
   /** The answer to `skills/list`: empty where the tools of the skill are not offered. */
   skills: (typeof skill.entry)[];
@@ -67,6 +67,8 @@ export interface Session extends Credentials {
   sentOf?(requestId: unknown): Promise<void>;
   /** The origin under which its caller can open links to files. */
   linkOrigin?: string | undefined;
+  /** The form of results that its caller asks for, in place of the server's setting. */
+  output?: OutputSetting | undefined;
 }
 
 export interface CatalogOptions {
@@ -88,12 +90,14 @@ export function createCatalog({ server, version, openCalls, askForFilters }: Cat
     const board = await readBoard();
     return { contents: async () => board };
   };
+  const formOf = ({ client, output = server.output }: Pick<ToolCall, 'client' | 'output'>) =>
+    formFor(client, { ...server, output });
   // Loaded with the first call: every session starts with a list of tools, and some end there.
   let opening: Promise<OpenCalls & { callTool: Catalog['callTool'] }> | undefined;
   const open = async () => {
     const [{ callTool }, calls] = await Promise.all([import('./call-tool.ts'), openCalls()]);
     const context = { ...server, ...calls, adFilters };
-    return { ...calls, callTool: (call: ToolCall) => callTool(context, call, formFor(call.client, server)) };
+    return { ...calls, callTool: (call: ToolCall) => callTool(context, call, formOf(call)) };
   };
   const opened = () => {
     opening ??= open();
@@ -124,7 +128,7 @@ export function createCatalog({ server, version, openCalls, askForFilters }: Cat
     tools: async (client) => {
       const filters = await searchFilters();
       if (lists.filters !== filters) lists = { filters, tools: new Map() };
-      const withOutput = formFor(client, server).output !== 'text';
+      const withOutput = formOf(client).output !== 'text';
       const tools = lists.tools.get(withOutput) ?? listTools(server.tools.values(), { withOutput, filters });
       lists.tools.set(withOutput, tools);
       return tools;

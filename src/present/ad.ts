@@ -1,15 +1,5 @@
 import * as z from 'zod';
-import {
-  CardView,
-  creativeOf,
-  firstCard,
-  isTemplate,
-  linkOf,
-  linkWriter,
-  MediaLink,
-  mediaOf,
-  viewCards,
-} from './ad-media.ts';
+import { CardView, creativeOf, firstCard, isTemplate, linkWriter, MediaLink, mediaOf, viewCards } from './ad-media.ts';
 import { cleanAddress, domainOf } from './addresses.ts';
 import { dayOf, daysBetween, RunView, runOf } from './dates.ts';
 import { adFields, type DataOf, shapeOf } from './fields.ts';
@@ -18,20 +8,7 @@ import { landingDomainOf } from './landing.ts';
 import { copies, count, countryPattern, framed, groupBy, type ListFrame } from './lists.ts';
 import { codes, constant, hashOf, joined, quote, quoteLines, word } from './safe-text.ts';
 import { estimateTokens, truncated } from './tokens.ts';
-import {
-  add,
-  type Fields,
-  idOf,
-  idTokens,
-  isNumber,
-  isObject,
-  isVisible,
-  keep,
-  objects,
-  simpleFacts,
-  textOf,
-  viewTable,
-} from './view.ts';
+import { add, type Fields, idOf, idTokens, isNumber, isObject, keep, simpleFacts, textOf, viewTable } from './view.ts';
 
 /** An ad of a list. API fields keep their names and values, with texts shortened; the other fields are derived. */
 export const ListedAd = z

@@ -33,7 +33,7 @@ export const queryAds = defineListTool({
     rowCount: z.number().nullable().describe('rows of the whole result; null above 100,000'),
     truncated: z.boolean().describe('whether rows are left out'),
     coverage: CoverageView.optional().describe('what the answer rests on'),
-    chart: z.string().optional().describe('what the chart shows, or why there is none'),
+    chart: z.string().optional().describe('why there is none'),
   }),
   async run(
     { sql, limit = 50, cell = 160, chart },
@@ -52,11 +52,15 @@ export const queryAds = defineListTool({
     const data = { columns, rows: shown, rowCount, truncated: isCut, coverage };
     if (chart === undefined) return { data, text: render(shown) };
     const drawn = chartOf(chart, { columns, rows: shown }, { now, isDemo });
-    const withNote = (note: string) => ({ data: { ...data, chart: note }, text: `${render(shown)}\n${note}` });
-    if ('problem' in drawn) return withNote(`No chart: ${drawn.problem}.`);
+    const withNote = (note: string) => `${render(shown)}\n${note}`;
+    if ('problem' in drawn) {
+      const note = `No chart: ${drawn.problem}.`;
+      return { data: { ...data, chart: note }, text: withNote(note) };
+    }
     const { jpeg, isNumbered } = await (await pictures()).chart(drawn, signal);
+    // Some hosts drop pictures beside data, so the data says nothing of one.
     const note = `The chart shows these rows${isNumbered ? numbered : ''}.`;
-    return { ...withNote(note), attached: [jpegContent(jpeg)] };
+    return { data, text: withNote(note), attached: [jpegContent(jpeg)] };
   },
 });
 

@@ -143,7 +143,7 @@ function withFixtures(catalog: Catalog): Catalog {
   return {
     ...catalog,
     tools: async () => [
-      ...(await catalog.tools()),
+      ...(await catalog.tools({})),
       ...plain,
       { ...listed, name: 'json_schema_2020_12_tool', inputSchema: person },
     ],

@@ -1,10 +1,16 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { HttpBindings } from '@hono/node-server';
-import { isJsonContentType, readRequestBody } from '@modelcontextprotocol/server';
+import {
+  isJsonContentType,
+  localhostAllowedHostnames,
+  readRequestBody,
+  validateHostHeader,
+} from '@modelcontextprotocol/server';
 import { type Context, Hono, type MiddlewareHandler } from 'hono';
 import type { Credentials } from '../../api/client.ts';
 import { endOfString, parseJson } from '../../api/json.ts';
 import type { Log, OnCall } from '../../log/log.ts';
+import { type OutputSetting, outputSettings } from '../../mcp/hosts.ts';
 import { isMessage, isWork, withoutNulls } from '../../mcp/protocol.ts';
 import type { Catalog } from '../../mcp/served.ts';
 import { Semaphore } from '../../workers/semaphore.ts';
@@ -38,6 +44,8 @@ export interface HttpOptions {
   callers: Callers | { demo: Credentials };
   /** In demo mode, answers requests for the pictures of ads. */
   pictures?: ((request: Request) => Promise<Response>) | undefined;
+  /** The origin under which people reach this server from outside. */
+  publicUrl?: string | undefined;
   /** Absent where there are no links to files. */
   files?: ServedFiles | undefined;
   limits: WorkLimits;
@@ -72,7 +80,7 @@ interface HttpApp {
  * request. Only the answers that are cached for the key outlive it.
  */
 export function createHttpApp(options: HttpOptions): HttpApp {
-  const { catalog, log, metrics, callers, pictures, files, replicas, allowed } = options;
+  const { catalog, log, metrics, callers, pictures, files, replicas, allowed, publicUrl } = options;
   const signIn = 'keys' in callers ? callers.signIn : undefined;
   // Those who wait are as many as there are connections.
   const waiting = { maxWaiting: Number.POSITIVE_INFINITY };
@@ -107,6 +115,9 @@ export function createHttpApp(options: HttpOptions): HttpApp {
   if (pictures) app.get('/media/*', validate, refuseWhenDraining, ({ req }) => pictures(new Request(req.url)));
   if (files) app.all('/files/:link/:name', validate, refuseWhenDraining, serveFiles(files));
   app.use('/mcp', validate, refuseWhenDraining);
+  const page = welcome({ origin: publicUrl, hasSignIn: signIn !== undefined, isDemo: 'demo' in callers });
+  app.get('/', validateHost(allowed), page);
+  app.get('/mcp', page);
   const origins = originsOf(allowed);
   if (origins.length > 0) app.use('/mcp', corsFor(origins));
   if ('keys' in callers) app.post('/mcp', requireApiKey(callers.tenantIdOf, signIn));
@@ -117,6 +128,8 @@ export function createHttpApp(options: HttpOptions): HttpApp {
     const whenFree = (read: () => Promise<string>) => largeBodies.run(credentials.tenantId, undefined, read);
     const body = await readJson(context, isKnown ? whenFree : undefined);
     if (body instanceof Response) return body;
+    const output = outputIn(context);
+    if (output instanceof Response) return output;
     const { outgoing } = context.env as HttpBindings;
     // A turn must end, too, for a caller who left before this.
     const sent = new Promise<void>((resolve) => {
@@ -124,7 +137,7 @@ export function createHttpApp(options: HttpOptions): HttpApp {
       else outgoing.once('close', resolve);
     });
     const linkOrigin = files?.originOf(context);
-    const answered = () => serve({ request: context.req.raw, body: body.value, credentials, sent, linkOrigin });
+    const answered = () => serve({ request: context.req.raw, body: body.value, credentials, sent, linkOrigin, output });
     if (isMessage(body.value) && isWork(body.value)) return answered();
     return lists.run(address, undefined, () => nextTurn().then(answered));
   });
@@ -137,6 +150,37 @@ export function createHttpApp(options: HttpOptions): HttpApp {
       return calls.idle();
     },
   };
+}
+
+/** The form of results that a caller asks for in the address. */
+function outputIn(context: Context): OutputSetting | undefined | Response {
+  const asked = context.req.queries('output');
+  const output = outputSettings.find((setting) => asked?.length === 1 && setting === asked[0]);
+  if (asked === undefined || output !== undefined) return output;
+  return refuse(context, 400, `output takes one of ${outputSettings.join(', ')}, as in /mcp?output=text.`);
+}
+
+/** Answers browsers with a page about this server, and leaves any other request to what comes after it. */
+function welcome({ origin, ...options }: WelcomeOptions): MiddlewareHandler {
+  return async ({ req, body }, next) => {
+    if (!/\btext\/html\b/i.test(req.header('accept') ?? '')) return next();
+    const { welcomePage } = await import('./welcome.tsx');
+    const { html, headers } = welcomePage({ ...options, address: `${origin ?? originIn(req)}/mcp` });
+    return body(html, 200, headers);
+  };
+}
+
+interface WelcomeOptions {
+  /** Where people reach this server from outside, if that is known. */
+  origin: string | undefined;
+  hasSignIn: boolean;
+  isDemo: boolean;
+}
+
+/** The origin that a request was sent to. Beyond this machine, keys travel over TLS, which a proxy speaks. */
+function originIn(req: Context['req']): string {
+  const host = req.header('host') ?? '';
+  return `${validateHostHeader(host, localhostAllowedHostnames()).ok ? 'http' : 'https'}://${host}`;
 }
 
 interface Admitted {
@@ -162,7 +206,7 @@ async function admit(context: Context<Authenticated>, callers: HttpOptions['call
 function answerErrors(app: Hono<Authenticated>, log: Log): void {
   app.all('/mcp', (context) => {
     context.header('Allow', 'POST');
-    return refuse(context, 405, 'Only POST is served here: without sessions there is nothing to listen to or to end.');
+    return refuse(context, 405, 'Only POST is supported: this server is stateless.');
   });
   app.notFound((context) => refuse(context, 404, 'Nothing is served here. The MCP endpoint is POST /mcp.'));
   app.onError((error, context) => {

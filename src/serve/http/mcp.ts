@@ -1,6 +1,7 @@
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
 import { createMcpHandler, isLegacyRequest } from '@modelcontextprotocol/server';
 import type { Credentials } from '../../api/client.ts';
+import type { OutputSetting } from '../../mcp/hosts.ts';
 import {
   checkRequest,
   isCancelNotice,
@@ -23,6 +24,8 @@ interface HttpCall {
   credentials: Credentials;
   /** The origin under which the caller can open links to files. */
   linkOrigin?: string | undefined;
+  /** The form of results that the caller asks for. */
+  output?: OutputSetting | undefined;
   /** Resolves when the answer has left the process. */
   sent: Promise<void>;
 }
@@ -45,17 +48,17 @@ function latestRevision(catalog: Catalog, onerror: (error: Error) => void): Serv
   const { fetch } = createMcpHandler(
     ({ authInfo }) => {
       const { extra } = authInfo ?? {};
-      const { credentials, sent, linkOrigin } = extra as Omit<HttpCall, 'request' | 'body'>;
-      return bindV2(catalog, { sentOf: () => sent, linkOrigin, ...credentials });
+      const { credentials, sent, linkOrigin, output } = extra as Omit<HttpCall, 'request' | 'body'>;
+      return bindV2(catalog, { sentOf: () => sent, linkOrigin, output, ...credentials });
     },
     { legacy: 'reject', onerror },
   );
-  return async ({ request, body, credentials, sent, linkOrigin }) => {
+  return async ({ request, body, ...extra }) => {
     const message = requestIn(body);
     const error = message && checkRequest(requestsV2, message);
     if (error?.code === invalidParams) return errorAnswer(message, error);
-    const { apiKey: token = '', tenantId: clientId } = credentials;
-    const authInfo = { token, clientId, scopes: [], extra: { credentials, sent, linkOrigin } };
+    const { apiKey: token = '', tenantId: clientId } = extra.credentials;
+    const authInfo = { token, clientId, scopes: [], extra };
     return fetch(request, { parsedBody: body, authInfo });
   };
 }
@@ -70,7 +73,7 @@ const invalidParams = -32_602;
 function earlierRevisions(catalog: Catalog): Serve {
   const notices = createCancelNotices();
   return async (call) => {
-    const { request, body, credentials, sent, linkOrigin } = call;
+    const { request, body, credentials, sent, linkOrigin, output } = call;
     if (isMessage(body) && isCancelNotice(body)) notices.arrived(credentials.tenantId, body.params?.requestId);
     const message = requestIn(body);
     const error = message && checkRequest(requestsV1, message);
@@ -82,6 +85,7 @@ function earlierRevisions(catalog: Catalog): Serve {
     const server = bindV1(isStream ? { ...catalog, callTool } : catalog, {
       sentOf: () => sent,
       linkOrigin,
+      output,
       ...credentials,
     });
     const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: !isStream });

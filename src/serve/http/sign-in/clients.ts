@@ -129,7 +129,7 @@ export function createClients(options: ClientsOptions): Clients {
       (await tooMany(`of ${address}`, limits.perMinuteOfAddress)) ?? (await tooMany('in all', limits.perMinute));
     if (msLeft !== undefined) {
       const retryAfter = Math.max(1, Math.ceil(msLeft / 1000));
-      return { problem: 'Too many apps that are new to this server have asked just now.', retryAfter };
+      return { problem: 'Too many new apps have asked in the last minute. Try again later.', retryAfter };
     }
     const finding = inFlight.get(url.href) ?? fetched(url, address).finally(() => inFlight.delete(url.href));
     inFlight.set(url.href, finding);
@@ -222,10 +222,11 @@ function clientIn(text: string, url: URL): Client | { problem: string } {
   const refused = (problem: string) => ({ problem: `The description of the app at ${url.host} ${problem}.` });
   if (!metadata.success) return refused('is not complete');
   const { client_id: id, client_name: name, redirect_uris: redirectUris, ...methods } = metadata.data;
-  if (id !== url.href) return refused('is that of another address');
+  if (id !== url.href) return refused('belongs to another address');
   // A client may prefer a method that this server does not have, if it lists the one that it has.
   const { token_endpoint_auth_method: method = 'none', token_endpoint_auth_methods_supported: others = [] } = methods;
-  if (method !== 'none' && !others.includes('none')) return refused('asks for a way to prove itself that is not here');
+  if (method !== 'none' && !others.includes('none'))
+    return refused('asks for a way to authenticate that this server does not have');
   // Addresses that are not for the web are useless here, and harmless.
   return { id, name: nameOf(name), host: url.hostname, redirectUris: redirectUris.filter(isRedirectUri) };
 }

@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
 import { Form, WayBack } from '../../../looks/addresses.tsx';
 import type { Content } from '../../../looks/jsx.d.ts';
-import { Page, pageStyles, renderPage } from '../../../looks/page.tsx';
+import { Page, renderPage } from '../../../looks/page.tsx';
 import { sanitizeLine } from '../../../present/safe-text.ts';
+import { pageHeaders } from '../page-headers.ts';
 import type { Client } from './clients.ts';
 
 /** What the page shows of the app that asks. */
@@ -45,26 +45,8 @@ section { margin: 0 4px; gap: 8px }
 section ul { list-style: disc; padding-inline-start: 18px; display: grid; gap: 6px }
 `;
 
-/**
- * The policy allows only the page's own style. It has no `form-action`: browsers apply that to all redirects after the
- * form, and hosts redirect from their own address to their app.
- */
-const style = createHash('sha256')
-  .update(pageStyles + styles)
-  .digest('base64');
-const policy = `default-src 'none'; style-src 'sha256-${style}'; base-uri 'none'; frame-ancestors 'none'`;
-
 /** The headers of the page, and of every answer that could be shown as a page. */
-export const pageHeaders: Record<string, string> = {
-  'content-type': 'text/html; charset=utf-8',
-  'content-security-policy': policy,
-  'x-frame-options': 'DENY',
-  'x-content-type-options': 'nosniff',
-  'cache-control': 'no-store',
-  // Without a referrer at all, browsers would not say that the form comes from this origin.
-  'referrer-policy': 'same-origin',
-  'x-robots-tag': 'noindex',
-};
+export const headers = pageHeaders(styles);
 
 const document = (title: string, children: Content): string =>
   renderPage(
@@ -144,7 +126,8 @@ export function signInPage(service: string, page: SignInPage, problem?: FormProb
           />
           {wrong('api_key')}
           <p class="hint" id="api_key-hint">
-            It begins with svc_live_. The service checks it before the app gets anything.
+            {problem ? 'Enter your key again: it is never sent back to a page. ' : ''}It begins with svc_live_. The
+            service checks it before the app gets anything.
           </p>
           <label for="budget">Credit budget (optional)</label>
           <input
@@ -153,7 +136,7 @@ export function signInPage(service: string, page: SignInPage, problem?: FormProb
             inputmode="numeric"
             autocomplete="off"
             maxLength={20}
-            pattern="[0-9]{1,10}"
+            pattern="[0-9]{1,9}|10{9}"
             title="A whole number, such as 500, or nothing"
             value={problem?.budget ?? ''}
             aria-invalid={budget.isInvalid}
@@ -182,8 +165,8 @@ export function signInPage(service: string, page: SignInPage, problem?: FormProb
             the app cannot read it.
           </li>
           <li>
-            Whoever has those tokens can use your key through this server, and spend credits up to the budget, until the
-            connection ends: when the app ends it, 30 days after its last renewal, or when the key is revoked.
+            Anyone who has those tokens can use your key through this server, and spend credits up to the budget, until
+            the connection ends: when the app ends it, 30 days after its last renewal, or when the key is revoked.
           </li>
           <li>
             The name of the app is unverified. Go on only if you have just asked for this connection yourself, and know

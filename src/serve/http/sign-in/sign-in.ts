@@ -9,7 +9,7 @@ import type { Log, OnCall } from '../../../log/log.ts';
 import { Semaphore } from '../../../workers/semaphore.ts';
 import { type AddressOf, type CallerKeys, hasKeyIn, isKey } from '../access.ts';
 import { type ClientsOptions, createClients, mayRedirectTo } from './clients.ts';
-import { type FormProblem, hostOf, pageHeaders, problemPage, signInPage } from './page.tsx';
+import { type FormProblem, headers, hostOf, problemPage, signInPage } from './page.tsx';
 import { createTokens, type TokensOptions } from './tokens.ts';
 
 /** OAuth 2.1 in front of the API key, for hosts that send no key of their own. */
@@ -95,7 +95,7 @@ export function createSignIn(options: SignInOptions): SignIn {
     const authorization = await authorizationIn(new URL(context.req.url).searchParams, addressOf(context));
     return 'text' in authorization
       ? problem(context, authorization)
-      : context.body(signInPage(service, authorization), 200, pageHeaders);
+      : context.body(signInPage(service, authorization), 200, headers);
   });
 
   routes.post('/authorize', async (context) => {
@@ -113,7 +113,7 @@ export function createSignIn(options: SignInOptions): SignIn {
     if ('text' in authorization) return problem(context, authorization);
     const { fields, redirectUri, client } = authorization;
     const back = (answer: Record<string, string>) =>
-      context.body(null, 303, { ...pageHeaders, location: withAnswer(redirectUri, { ...answer, ...stateOf(fields) }) });
+      context.body(null, 303, { ...headers, location: withAnswer(redirectUri, { ...answer, ...stateOf(fields) }) });
     if (form.has('cancel')) return back({ error: 'access_denied' });
     const apiKey = (form.get('api_key') ?? '').trim();
     const budget = (form.get('budget') ?? '').trim();
@@ -128,7 +128,7 @@ export function createSignIn(options: SignInOptions): SignIn {
     if (retryAfter) context.header('Retry-After', String(retryAfter));
     // A text that is not a number may be a key in the wrong field.
     const digits = /^\d+$/.exec(budget)?.[0];
-    return context.body(signInPage(service, authorization, { ...shown, budget: digits }), status, pageHeaders);
+    return context.body(signInPage(service, authorization, { ...shown, budget: digits }), status, headers);
   });
 
   routes.post('/token', async (context) => {
@@ -150,7 +150,11 @@ export function createSignIn(options: SignInOptions): SignIn {
     const shown = { clientId, verifier, redirectUri: form.redirect_uri ?? '' };
     const made = await (type === 'refresh_token' ? tokens.refresh(token, clientId) : tokens.redeem(code, shown));
     if (made === undefined)
-      return refused(context, 'invalid_grant', 'It has ended, was used, or is not for this client.');
+      return refused(
+        context,
+        'invalid_grant',
+        'The code or token has expired, was already used, or belongs to another client.',
+      );
     return context.json(made);
   });
 
@@ -161,7 +165,7 @@ export function createSignIn(options: SignInOptions): SignIn {
     const missing = missingIn(context, form, ['token', 'client_id']) ?? unknownClient(context, clientId);
     if (missing) return missing;
     if (await tokens.revoke(token, clientId)) return context.body(null, 200);
-    return refused(context, 'invalid_grant', 'This token is that of another client.');
+    return refused(context, 'invalid_grant', 'This token belongs to another client.');
   });
 
   for (const path of ['/authorize', '/register', '/token', '/revoke']) {
@@ -180,7 +184,7 @@ export function createSignIn(options: SignInOptions): SignIn {
   function unknownClient(context: Context, id: string) {
     return clients.isPossible(id)
       ? undefined
-      : refused(context, 'invalid_client', 'This client is not known here.', 401);
+      : refused(context, 'invalid_client', 'This server does not know the client.', 401);
   }
 
   /** Whether a client asks for this server's resource (RFC 8707), with or without a slash at the end. */
@@ -194,7 +198,7 @@ export function createSignIn(options: SignInOptions): SignIn {
   async function authorizationIn(params: URLSearchParams, address: string) {
     const fields = Object.fromEntries(passed.flatMap((name) => params.getAll(name).map((value) => [name, value])));
     const repeated = passed.find((name) => params.getAll(name).length > 1);
-    if (repeated) return { text: `The request says ${repeated} more than once.` };
+    if (repeated) return { text: `The request holds ${repeated} more than once.` };
     const { client_id: id = '', redirect_uri: redirectUri = '', state = '' } = fields;
     const client = await clients.find(id, address);
     if ('problem' in client) {
@@ -202,20 +206,17 @@ export function createSignIn(options: SignInOptions): SignIn {
       return { text, ...(retryAfter && { retryAfter, status: 429 as const }) };
     }
     if (!mayRedirectTo(client, redirectUri))
-      return { text: 'The app has not said before that its answer goes to the address that it asks for.' };
+      return { text: 'The app asks for its answer at an address that it did not register.' };
     const faulty = (error: string, text: string) => ({
       text,
       back: { href: withAnswer(redirectUri, { error, ...stateOf(fields) }), host: hostOf(redirectUri) },
     });
     if (state.length > maxState) return { text: `The request holds more than ${maxState} characters of state.` };
-    if (!fields.response_type) return faulty('invalid_request', 'The app does not say what it asks for.');
+    if (!fields.response_type) return faulty('invalid_request', 'The app must send response_type=code.');
     if (fields.response_type !== 'code')
-      return faulty('unsupported_response_type', 'The app asks for something else than a code.');
+      return faulty('unsupported_response_type', 'The app must ask for a code (response_type=code).');
     if (fields.code_challenge_method !== 'S256' || !/^[\w-]{43}$/.test(fields.code_challenge ?? ''))
-      return faulty(
-        'invalid_request',
-        'The app does not say how it proves that it is the one who asked (PKCE with S256).',
-      );
+      return faulty('invalid_request', 'The app must use PKCE with S256.');
     if (!isAboutUs(fields.resource)) return faulty('invalid_target', 'The app asks for access to another server.');
     return { client, redirectUri, fields };
   }
@@ -295,7 +296,7 @@ interface RequestProblem {
 
 function problem(context: Context, { text, status = 400, retryAfter, back }: RequestProblem) {
   if (retryAfter) context.header('Retry-After', String(retryAfter));
-  return context.body(problemPage(text, back), status, pageHeaders);
+  return context.body(problemPage(text, back), status, headers);
 }
 
 interface Problem extends FormProblem {
@@ -311,7 +312,7 @@ function whatIsWrong(apiKey: string, budget: string): Problem | undefined {
   if (!isKey(apiKey))
     return { field: 'api_key', text: 'This is not an API key: one begins with svc_live_, without spaces.' };
   if (budget === '' || (/^\d{1,10}$/.test(budget) && Number(budget) <= maxBudget)) return undefined;
-  const text = `Enter a whole number up to ${maxBudget} without spaces, such as 500, or leave it empty.`;
+  const text = 'Enter a whole number up to 1,000,000,000 as digits alone, such as 500, or leave it empty.';
   return { field: 'budget', text };
 }
 

@@ -1,0 +1,62 @@
+import { expect } from 'vitest';
+import { documented } from '../../support/faulty-upstream.ts';
+import { httpTest as test } from '../../support/fixtures.ts';
+import { callOf, goodHeaders, keepAlive } from '../../support/http.ts';
+
+const browser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
+const secret = 'a secret of sign-in, at least 32 characters';
+const publicUrl = 'https://ads.example.com';
+
+test('a browser gets a page at / and /mcp with the address to add, and what is no browser is answered as before', async ({
+  serve,
+}) => {
+  const { server, get } = await serve(documented);
+  for (const path of ['/', '/mcp']) {
+    const page = await get(path, browser);
+    expect([page.status, page.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
+    expect(page.headers['content-security-policy']).toMatch(/^default-src 'none'; style-src 'sha256-/);
+    expect(page.text).toContain(`<pre class="address">${server.url}</pre>`);
+    expect(page.text).toContain('Authorization: Bearer svc_live_…');
+    expect(page.text).not.toMatch(/<script|<a |claude\.ai|Demo data/);
+    expect((await get(path, { ...browser, host: 'evil.example' })).status).toBe(403);
+  }
+  expect(await get('/mcp', { accept: 'text/event-stream' })).toMatchObject({ status: 405, headers: { allow: 'POST' } });
+  expect((await get('/', { accept: '*/*' })).status).toBe(404);
+});
+
+test('the page names sign-in where there is one, the address from outside, and demo data', async ({ serve }) => {
+  const open = await serve(documented, { publicUrl, signInSecret: secret, trustedProxy: { ...loopback } });
+  const signIn = (await open.get('/', { ...browser, host: 'ads.example.com' })).text;
+  expect(signIn).toContain(`<pre class="address">${publicUrl}/mcp</pre>`);
+  expect(signIn).toMatch(/claude\.ai.*ChatGPT.*Claude Code/s);
+  const demo = (await (await serve(documented, { demo: true, baseUrl: undefined })).get('/', browser)).text;
+  expect(demo).toContain('No key is needed');
+  expect(demo).not.toContain('Bearer');
+});
+
+const loopback = { address: '127.0.0.1', prefix: 32, family: 'ipv4' } as const;
+
+test('a form of results in the address wins over the setting and the host, and another word is refused', async ({
+  serve,
+}) => {
+  const { server } = await serve(documented, { output: 'text' });
+  const ask = (query: string, body: object = callOf('whoami')) =>
+    keepAlive(server.origin).send({ path: `/mcp${query}`, headers: goodHeaders(), body: JSON.stringify(body) });
+  const formOf = async (query: string) => {
+    const { structuredContent, content } = (await ask(query)).json.result;
+    return [structuredContent !== undefined, content[0].text.includes('Credits:')];
+  };
+  expect(await formOf('')).toEqual([false, true]);
+  expect(await formOf('?output=both')).toEqual([true, true]);
+  expect(await formOf('?output=auto')).toEqual([true, true]);
+  expect(await formOf('?output=structured')).toEqual([true, false]);
+  expect(await formOf('?output=text')).toEqual([false, true]);
+  const hasSchemas = async (query: string) =>
+    (await ask(query, { jsonrpc: '2.0', id: 1, method: 'tools/list' })).text.includes('"outputSchema"');
+  expect([await hasSchemas(''), await hasSchemas('?output=both')]).toEqual([false, true]);
+  for (const query of ['?output=', '?output=xml', '?output=text&output=both']) {
+    const { status, json } = await ask(query);
+    expect([query, status]).toEqual([query, 400]);
+    expect(json.error.message).toBe('output takes one of auto, both, text, structured, as in /mcp?output=text.');
+  }
+});
