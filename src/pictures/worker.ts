@@ -4,6 +4,7 @@ import { lightColour } from '../looks/palette.ts';
 import { Canvas, type Colour, type Rect, stroke } from '../raster/canvas.ts';
 import { decodeJpeg, decodePng, decodeWebp, encodeJpeg, type Raster } from '../raster/codecs.ts';
 import { canDraw, drawText, linesOf, textWidth } from '../raster/text.ts';
+import { lowerPriority } from '../workers/low-priority.ts';
 import type { PictureFormat } from './fetch-picture.ts';
 import type { Drawing, DrawnTile, DrawReply, DrawRequest, Grid } from './pictures.ts';
 
@@ -39,6 +40,7 @@ function fitted(raster: Raster, side: number): Raster {
   return canvas;
 }
 
+lowerPriority();
 parentPort?.on('message', (request: DrawRequest) => {
   answer(request)
     .catch(() => undefined)

@@ -1,4 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
+import { lowerPriority } from '../../workers/low-priority.ts';
 import type { Cell, TableName } from '../tables.ts';
 import { type RowReader, readResult, SqlEngine } from './engine.ts';
 import {
@@ -27,6 +28,7 @@ const interruption = () => {
   return performance.now() > deadline ? 'slow' : undefined;
 };
 
+lowerPriority();
 const engine = await SqlEngine.open(limits);
 
 /** What the pool may ask for. */
