@@ -15,15 +15,7 @@ import {
   type PromptResult,
   promptsWith,
 } from './prompts.ts';
-import {
-  type FoundResource,
-  findExport,
-  type ListedResource,
-  listedFile,
-  type ResourceContents,
-  type ResourceRead,
-  skillFile,
-} from './resources.ts';
+import type { FoundResource, ListedResource, ResourceContents, ResourceRead } from './resources.ts';
 import { skill, skillTools } from './skill.ts';
 
 /** Everything the SDK binders serve. Built once per process and the same for every caller. */
@@ -85,6 +77,7 @@ export function createCatalog({ server, version, openCalls, askForFilters }: Cat
   const showsBoard = [...server.tools.values()].some((tool) => tool.showsBoard);
   const skills = skillTools.every((tool) => server.tools.has(tool)) ? [skill.entry] : [];
   const findResource = async (read: ResourceRead): Promise<FoundResource> => {
+    const { findExport, skillFile } = await import('./resources.ts');
     if (skills.some(({ uri }) => uri === read.uri)) return skillFile;
     if (!showsBoard || read.uri !== boardUri) return findExport((await opened()).exportsOf(read), read);
     const board = await readBoard();
@@ -145,10 +138,11 @@ export function createCatalog({ server, version, openCalls, askForFilters }: Cat
     reportsProgress: (name) => typeof name === 'string' && server.tools.get(name)?.reportsProgress === true,
     refuse: async (error) => (await import('./call-tool.ts')).errorResult(server, error).result,
     getPrompt: (request, invalid) => getPrompt(prompts, request, invalid),
-    listResources: async (caller) => [
-      ...(showsBoard ? [boardResource] : []),
-      ...(await (await opened()).exportsOf(caller).list()).map(listedFile),
-    ],
+    listResources: async (caller) => {
+      const { listedFile } = await import('./resources.ts');
+      const files = await (await opened()).exportsOf(caller).list();
+      return [...(showsBoard ? [boardResource] : []), ...files.map(listedFile)];
+    },
     findResource,
     readResource: async (read) => (await findResource(read)).contents(),
   };
