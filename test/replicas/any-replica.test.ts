@@ -1,10 +1,8 @@
-import { setTimeout as wait } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { AdService } from '../support/ad-service.ts';
-import { creditStatus, documented, json, nameOf, paid, refusal, usage } from '../support/faulty-upstream.ts';
+import { creditStatus, documented, json, paid, refusal, usage } from '../support/faulty-upstream.ts';
 import { gateOf } from '../support/gate.ts';
-import { type Replica, replicasForAll } from '../support/replicas.ts';
-import type { Item } from '../support/server.ts';
+import { replicasForAll } from '../support/replicas.ts';
 import { describeEveryServer } from '../support/stores.ts';
 import { uuidOf } from '../support/uuid-of.ts';
 
@@ -64,20 +62,6 @@ describeEveryServer('any replica', (server) => {
     expect(again.data).toMatchObject({ complete: true, receipt: { charged: 25 } });
     const [now] = (await right.call('query_ads', { sql: 'select max(gatheredAt) from ads' })).data.rows as [[string]];
     expect(Math.abs(Date.parse(now[0]) - Date.now())).toBeLessThan(10 * 60_000);
-  });
-
-  test('keeps the labels that two of them write at once, for all of them', async () => {
-    const { service, replicas } = between(50);
-    const [one, other, third] = replicas;
-    await one.call('gather_ads', gather);
-    const label = (replica: Replica, label: string) =>
-      replica.call('label_ads', { labels: service.ads.map(({ id: adId }) => ({ adId, label, value: 'x' })) });
-    const names = ['a', 'b', 'c', 'd', 'e', 'f'];
-    const results = await Promise.all(names.map((name, at) => label(at % 2 ? one : other, name)));
-    for (const { data, text } of results) expect(data, text).toMatchObject({ labelled: 50, unknown: [] });
-    expect(results[0]?.text).not.toContain('process');
-    const sql = 'SELECT label, count(*) FROM labels JOIN ads ON adId = id GROUP BY 1 ORDER BY 1';
-    expect((await third.call('query_ads', { sql })).data.rows).toEqual(names.map((name) => [name, 50]));
   });
 
   test('takes turns with the others over one question, so that each page is paid once', async () => {
@@ -140,15 +124,6 @@ describeEveryServer('any replica', (server) => {
     expect(upstream.requests).toHaveLength(sent);
   });
 
-  test('goes on after a refusal of another one whose window states no limits', async () => {
-    const { upstream, replicas } = fleet.tenant(refusal(429));
-    upstream.credits = json(creditStatus({ isLimitReached: false, hourlyCredits: 1, dailyCredits: 1 }));
-    const [one, other] = replicas;
-    expect((await one.call('get_ad', { adId: uuidOf('a') })).error).toMatchObject({ kind: 'usage_limit' });
-    upstream.does(documented);
-    expect((await other.call('get_ad', { adId: uuidOf('b') })).data.receipt.charged).toBe(1);
-  });
-
   test('pays for a list that is walked twice over all of them once, through a restart', async () => {
     const { service, call } = between(100);
     for (let walk = 0; walk < 2; walk++) {
@@ -204,41 +179,6 @@ describeEveryServer('any replica', (server) => {
     expect((await before).data.items[0]?.headline).toBe('read 1');
     for (const replica of replicas)
       expect((await replica.call('list_collection_items', collection)).data.items[0]?.headline).not.toBe('read 1');
-  });
-
-  test('gives each of many keys its own answers, and each pays for each page once', async () => {
-    const keys = Array.from({ length: 12 }, (_, index) => `key ${index}`);
-    const charged = await Promise.all(
-      keys.map(async (name, index) => {
-        const { service, upstream, call: next } = between(0);
-        service.ads = Array.from({ length: 30 }, (_, at) => ({ id: uuidOf(`${name} ${at}`), headline: name }));
-        let sum = 0;
-        const call = async (tool: string, args: object) => {
-          let result = await next(tool, args);
-          // Statements for SQL are bounded in each process.
-          for (; result.error?.kind === 'busy'; result = await next(tool, args)) await wait(50);
-          expect(result.isError, result.text).toBe(false);
-          sum += result.data.receipt.charged ?? 0;
-          return result.data;
-        };
-        const own = (items: readonly Partial<Item>[]) =>
-          expect(items.map(({ headline }) => headline)).toEqual(items.map(() => name));
-        for (let walk = 0; walk < 2; walk++) {
-          const first = await call('search_ads', { filters: { query: 'tea' }, limit: 15 });
-          own(first.items);
-          own((await call('search_ads', { cursor: first.cursor })).items);
-        }
-        for (let time = 0; time < 2; time++) await call('gather_ads', { filters: { query: 'coffee' }, maxCredits: 10 });
-        for (const number of [3, 29])
-          own([(await call('get_ad', { adId: uuidOf(`${name} ${number}`), seen: true })).ad]);
-        // Tables for SQL take long to fill, so that only some keys ask for them.
-        const sql = 'SELECT headline, count(*) FROM ads GROUP BY headline';
-        if (index % 6 === 0) expect((await call('query_ads', { sql })).rows).toEqual([[name, 30]]);
-        expect(new Set(upstream.requests.map(({ key }) => nameOf(key))).size).toBe(1);
-        return [sum, service.charged];
-      }),
-    );
-    expect(new Set(charged.map(String))).toEqual(new Set(['7,7']));
   });
 
   test('keeps nothing of a key or a collection that somebody made up for longer than a minute', async () => {

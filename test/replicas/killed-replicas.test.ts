@@ -1,16 +1,10 @@
 import { beforeAll, expect, test } from 'vitest';
-import { AdService, adOf } from '../support/ad-service.ts';
-import { type Behaviour, delays, documented, paid } from '../support/faulty-upstream.ts';
+import { AdService } from '../support/ad-service.ts';
+import { type Behaviour, delays, documented } from '../support/faulty-upstream.ts';
 import { until } from '../support/http.ts';
 import { type Replica, replicasForAll, type Tenant } from '../support/replicas.ts';
 import { describeEveryServer } from '../support/stores.ts';
 import { uuidOf } from '../support/uuid-of.ts';
-
-/** Answers with half of what it announces. */
-const breaksOff: Behaviour = (_, response) => {
-  response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000', ...paid(1) });
-  response.write('{"id":');
-};
 
 const budget = 100;
 const adId = uuidOf('ad');
@@ -47,23 +41,6 @@ const stories: Record<string, Story> = {
   'before an answer: those who wait hear that it may have been charged, its estimate counts, and nobody asks again':
     waitingFor(delays.hangs),
 
-  'in the middle of an answer: the same': waitingFor(breaksOff),
-
-  'while nobody waits: the first to ask again is told before anything is sent': async ({ upstream }, [one, other]) => {
-    await getAd(one, uuidOf('price'));
-    upstream.does(delays.hangs);
-    void getAd(one).catch(() => {});
-    await upstream.reached(1);
-    return async () => {
-      upstream.does(documented);
-      await expect.poll(() => spendingOf(other)).toMatchObject({ charged: 1, uncertain: 1 });
-      upstream.does(documented);
-      expect((await getAd(other)).error).toMatchObject(mayBeCharged);
-      expect(upstream.requests).toEqual([]);
-      expect((await getAd(other)).isError).toBe(false);
-    };
-  },
-
   'whose first call had an unknown price: the rest of the budget counts as spent': async (
     { upstream },
     [one, other],
@@ -79,18 +56,6 @@ const stories: Record<string, Story> = {
       upstream.does(documented);
       expect((await getAd(other, uuidOf('another'))).error).toMatchObject({ kind: 'credit_budget' });
       expect(upstream.requests.filter(({ path }) => path.includes('/ads/'))).toEqual([]);
-    };
-  },
-
-  'with calls that wait for their turn: only what was sent counts': async ({ upstream }, [one, other]) => {
-    await getAd(one, uuidOf('price'));
-    upstream.does(delays.hangs);
-    for (let at = 0; at < 6; at++) void getAd(one, uuidOf(`ad ${at}`)).catch(() => {});
-    await upstream.reached(4);
-    return async () => {
-      const sent = upstream.requests.length;
-      upstream.does(documented);
-      await expect.poll(() => spendingOf(other)).toMatchObject({ charged: 1, uncertain: sent });
     };
   },
 
@@ -124,35 +89,6 @@ const stories: Record<string, Story> = {
       expect(rest).toMatchObject({ read: 450, complete: true });
       expect((await third.call('query_ads', countAds)).data.rows).toEqual([[450]]);
       expect(service.charged).toBe(45);
-    };
-  },
-
-  'in the middle of a check of watches: the others go on with it, and tell its news': async (
-    { upstream },
-    [one, other, third],
-  ) => {
-    const service = new AdService(20);
-    upstream.does(service.behaviour);
-    for (const q of ['a', 'b']) await one.call('watch_ads', { name: q, filters: { q }, maxCredits: 20 });
-    const check = { maxCredits: 50, fresh: true };
-    expect((await other.call('check_watches', check)).data.watches).toMatchObject([{ new: null }, { new: null }]);
-    const [gone, ...others] = service.ads;
-    service.ads = [adOf(500), ...others];
-    const before = service.charged;
-    service.instead = ({ filters }) => (filters.q === 'b' ? delays.hangs : undefined);
-    void one.call('check_watches', check).catch(() => {});
-    await until(() => service.charged > before && service.searches.at(-1)?.filters.q === 'b');
-    return async () => {
-      service.instead = () => undefined;
-      const news = { new: [adOf(500).id], changed: [], gone: [gone?.id], complete: true };
-      const first = await other.call('check_watches', check);
-      expect(service.charged - before).toBeLessThanOrEqual(4);
-      // Whoever finds out that a paid call was lost with its replica says so, and does not send it again; and whoever comes
-      // after another has told the news has none, and pays for a check of its own.
-      const results = [first, await third.call('check_watches', check), await third.call('check_watches', check)];
-      const checks = results.flatMap(({ data }) => (data.watches ?? []) as { name: string }[]);
-      for (const watch of ['a', 'b'])
-        expect(checks.filter(({ name }) => name === watch)).toContainEqual(expect.objectContaining(news));
     };
   },
 };

@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { connect } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { redisDriver, type StateAddress } from '../../../src/state/drivers/redis.ts';
@@ -92,37 +91,6 @@ describeWithRedis('Redis', () => {
     for (const socket of proxy.sockets) socket.unpipe().pause();
     await expect(write()).rejects.toMatchObject(unavailable);
     await until(() => store.isUp());
-  });
-
-  test('that always answers too late counts as away until it answers in time', async () => {
-    const redis = await start();
-    const proxy = await startTcpProxy(redis.port);
-    const { store, write } = await open(proxy.port);
-    proxy.delay.ms = 1000;
-    await expect(write()).rejects.toMatchObject(unavailable);
-    expect(store.isUp()).toBe(false);
-    proxy.delay.ms = 0;
-    await until(() => store.isUp());
-    // It was done, although nobody waited for that.
-    expect(redis.cli('EXISTS', '{a}:key')).toBe('1');
-  });
-
-  test('that loads what it has stored counts as away until it is done', async () => {
-    const slowly = ['--key-load-delay', '20000', '--loading-process-events-interval-bytes', '1024'];
-    const redis = await start('--enable-debug-command', 'yes', '--rdbcompression', 'no', ...slowly);
-    const { store, write, logged } = await open(redis.port);
-    redis.cli('EVAL', "for at = 1, 100 do redis.call('SET', at, string.rep('.', 1024)) end", '0');
-    connect(redis.port, '127.0.0.1').end('DEBUG RELOAD\r\n');
-    await until(async () => {
-      await write(`{a}:${randomUUID()}`).catch(() => {});
-      return !store.isUp();
-    });
-    expect(redis.cli('INFO', 'persistence')).toContain('\nloading:1');
-    await expect(write()).rejects.toMatchObject(unavailable);
-    expect(logged.join('\n')).toContain('LOADING');
-    await until(() => store.isUp());
-    expect(redis.cli('INFO', 'persistence')).toContain('\nloading:0');
-    await write();
   });
 
   test('that follows another server is left for the one that its address leads to now', async () => {

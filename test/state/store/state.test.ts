@@ -301,18 +301,6 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
     });
   }
 
-  test('items that the store has no room for hold up no settlement', async () => {
-    const [one, other] = await two();
-    one.network.state = 'away';
-    await expect(add(await one.dataset(), 1, { id: 'x' })).rejects.toMatchObject(unavailable);
-    await one.ledger.settle('t', { charged: 1, uncertain: 0, isPaidAnswer: true });
-    one.network.state = 'items are refused';
-    await expect.poll(() => other.ledger.read('t')).toMatchObject({ spent: 1 });
-    expect(await idsIn(await other.dataset())).toEqual([]);
-    one.network.state = 'fine';
-    await expect.poll(async () => idsIn(await other.dataset())).toEqual(['x']);
-  });
-
   test.each(['large items hang', 'large items are refused'] as const)(
     'while %s, they hold up neither settlements nor the items of others',
     async (what) => {
@@ -405,22 +393,6 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
       const stranger = await join({ service, secret: 'another secret, which is long enough' });
       for (const dataset of [await one.dataset('u'), await (await join()).dataset(), await stranger.dataset()])
         expect(await idsIn(dataset)).toEqual([]);
-    });
-
-    test('lose and double nothing while replicas add and read at once', async () => {
-      const replicas = await several(3);
-      await Promise.all(
-        replicas.map(async ({ dataset }, own) => {
-          for (let at = 0; at < 20; at++) {
-            await add(await dataset(), at, { id: `${own}-${at}`, body: noise(2000) }, { id: 'all', at, own });
-            if (at % 7 === own) await (await dataset()).contents();
-          }
-        }),
-      );
-      for (const { dataset, warned } of replicas) {
-        expect(await idsIn(await dataset())).toHaveLength(61);
-        expect(warned).toEqual([]);
-      }
     });
   });
 
