@@ -83,9 +83,9 @@ for (let round = 0; round <= rounds; round++) {
     'the longest time without an answer to a click, until all are there': await frame.evaluate<number>('longest'),
     'a filter': await frame.evaluate<number>(clickTime('.chip[aria-pressed]')),
     'the filter off': await frame.evaluate<number>(clickTime('.chip[aria-pressed=true]')),
-    'the timeline': await frame.evaluate<number>(clickTime('#as-timeline')),
+    'the timeline': await frame.evaluate<number>(clickTime('[aria-label=Timeline]')),
     'sorting by advertiser': await frame.evaluate<number>(sortTime),
-    'the cards again': await frame.evaluate<number>(clickTime('#as-cards')),
+    'the cards again': await frame.evaluate<number>(clickTime('[aria-label=Cards]')),
   };
   // The first round warms up the server.
   if (round > 0) for (const [name, ms] of Object.entries(measured)) times[name] = [...(times[name] ?? []), ms];

@@ -28,6 +28,8 @@ import { basename, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild';
 import { libraryFilters, searchLimit } from '../src/library/search/filters.ts';
+import { cardStyles } from '../src/looks/ad-card.tsx';
+import { barStyles } from '../src/looks/bars.tsx';
 import { paletteStyles } from '../src/looks/palette.ts';
 import { describedTools } from '../src/mcp/described-tools.ts';
 import { skill, skillTools } from '../src/mcp/skill.ts';
@@ -223,10 +225,10 @@ async function boardPage(): Promise<string> {
     soft: '--color-text-secondary',
     line: '--color-border-primary',
   };
-  const [script, styles] = await Promise.all([viewFile('main.ts', { target: 'es2022' }), viewFile('board.css')]);
+  const [script, styles] = await Promise.all([viewFile('main.tsx', { target: 'es2022' }), viewFile('board.css')]);
   const page = readFileSync(new URL('board.html', view), 'utf8')
     .replace(/\n\s*/g, '\n')
-    .replace('/* styles */', () => paletteStyles(hostColours) + styles)
+    .replace('/* styles */', () => paletteStyles(hostColours) + cardStyles + barStyles + styles)
     .replace('/* script */', () => script);
   // The word by which the tools of the board know the page: the same for the same build, wherever it runs.
   return page.replace('/* word */', hash('sha256', page).slice(0, 16));

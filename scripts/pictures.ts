@@ -18,7 +18,7 @@ const stage = await openStage(browser);
 
 async function screenshot(name: string, options: Omit<HostOptions, 'tool'>, mode: 'cards' | 'timeline') {
   const { page, board } = await stage.show(server.client, { ...gathered, ...options });
-  await board.locator('.card .filled').nth(1).waitFor();
+  await board.locator('.card img').nth(1).waitFor();
   if (mode === 'timeline') await board.getByRole('button', { name: 'Timeline' }).click();
   else await board.locator('.card input').nth(1).check();
   await page.waitForLoadState('networkidle');

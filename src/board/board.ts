@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { withDeadline } from '../api/abort.ts';
 import { invalidRequest } from '../api/errors.ts';
 import { adRows, type KnownAd } from '../dataset/ad-rows.ts';
+import { changesBetween } from '../dataset/changes.ts';
 import { type WholeGathering, wholeOf } from '../dataset/gatherings.ts';
 import { type Label, labelsByAd } from '../dataset/labels.ts';
 import { dateCell, isoTime, numberCell, textsOf } from '../dataset/tables.ts';
@@ -19,7 +20,15 @@ import { objectOf, type StoredItem } from '../state/item-versions.ts';
 import { tools } from '../tools/catalog.ts';
 import { defineListTool, readOnly, type Tool } from '../tools/tool.ts';
 import { readPage } from './board-resource.ts';
-import type { BoardAd, BoardAds, BoardCard, BoardGathering, BoardPicture, BoardPictures } from './payload.ts';
+import type {
+  BoardAd,
+  BoardAds,
+  BoardCard,
+  BoardChange,
+  BoardGathering,
+  BoardPicture,
+  BoardPictures,
+} from './payload.ts';
 
 /**
  * Whether the page calls: only the page has the word that the build gave it. The word keeps data from models; the key
@@ -38,7 +47,7 @@ const viewTools = ['search_ads', 'list_collections', 'add_collection_item'];
  * The word of the page that calls. A model does not have the word, so that it gets no data even where its host hands it
  * the whole result.
  */
-const page = z.string().max(100).optional().describe('a word that only the page knows');
+const page = z.string().max(100).optional();
 const notForModels = { data: {}, text: 'This tool answers only the board, which shows ads to the person.' };
 
 /** What a browser can filter at once, and what one call may ask for. */
@@ -56,9 +65,9 @@ const boardAds = defineListTool({
   operations: [],
   onlyForBoard: true,
   input: z.strictObject({
-    gathering: z.string().max(maxAdIdLength).optional().describe('id'),
-    ids: z.array(z.string().max(maxAdIdLength)).max(maxIds).optional().describe('of ads'),
-    detail: z.enum(['brief', 'full']).optional().describe('full: for one ad'),
+    gathering: z.string().max(maxAdIdLength).optional(),
+    ids: z.array(z.string().max(maxAdIdLength)).max(maxIds).optional(),
+    detail: z.enum(['brief', 'full']).optional(),
     page,
   }),
   output: z.looseObject({}),
@@ -133,6 +142,8 @@ const maxLine = 300;
 const maxCardBody = 1000;
 const maxCards = 20;
 const maxWords = 60;
+const maxChanges = 20;
+const maxChanged = 600;
 const maxLabels = { brief: 12, full: 60 };
 
 type Detail = 'brief' | 'full';
@@ -149,6 +160,7 @@ function boardAd(item: StoredItem, detail: Detail, labels: readonly Label[] | un
     ...sentFields(fields, detail),
     pageName: line(ad.pageName),
     firstLine: line(ad.firstLine),
+    landing: line(ad.landing),
     daysRunning: ad.daysRunning ?? undefined,
     active: ad.active === null ? undefined : ad.active === 1,
     creative: creativeOf(fields),
@@ -162,11 +174,21 @@ function boardAd(item: StoredItem, detail: Detail, labels: readonly Label[] | un
     add(view, {
       body: copy(ad.body, maxCopy),
       linkDescription: copy(ad.linkDescription, maxLine),
-      landingDomain: line(ad.landingDomain),
+      changes: changesOf(item),
       landingUrl: httpsAddress(ad.offerLink ?? cards[0]?.url),
       cards: cards.length > 0 ? cards.slice(0, maxCards).map(boardCard) : undefined,
     });
   return view;
+}
+
+function changesOf(item: StoredItem): BoardChange[] | undefined {
+  const changes = changesBetween(item).slice(0, maxChanges);
+  if (changes.length === 0) return undefined;
+  return changes.map(({ at, field, from, to }) => {
+    const change: BoardChange = { at: isoTime(at), field };
+    add(change, { from: copy(from, maxChanged), to: copy(to, maxChanged) });
+    return change;
+  });
 }
 
 /** The fields that the service sent and the board shows. Only the drawer shows copy of several lines. */
@@ -235,8 +257,7 @@ const boardPictures = defineListTool({
     ids: z
       .array(z.string().max(maxAdIdLength + 20))
       .min(1)
-      .max(maxPictures)
-      .describe('of pictures'),
+      .max(maxPictures),
     page,
   }),
   output: z.looseObject({}),

@@ -24,11 +24,22 @@ export type BoardAd = ShownWith<typeof adFields, { board: unknown }> & {
   variant?: string;
   /** In brief at most one, for its title. */
   cards?: BoardCard[];
-  /** In full alone, as `landingUrl`. */
-  landingDomain?: string;
-  /** Only an https address. */
+  /** Where the ad leads to, as host and path. */
+  landing?: string;
+  /** In full alone. Only an https address. */
   landingUrl?: string;
+  /** In full alone: what differs between versions of the ad, the newest first. */
+  changes?: BoardChange[];
 };
+
+/** A field of an ad that has one value in one version, and another in the next. */
+export interface BoardChange {
+  /** When the newer version first came, in ISO text. */
+  at: string;
+  field: string;
+  from?: string;
+  to?: string;
+}
 
 export interface BoardCard {
   title?: string;

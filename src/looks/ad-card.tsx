@@ -20,8 +20,8 @@ export interface CardAd {
   labels?: readonly string[] | undefined;
   /** The path of the ad's own page, where there is one. */
   path?: string | undefined;
-  /** A picture by its address, such as `data:image/jpeg;base64,…`, or why there is none. */
-  picture: { src: string } | { reason: string };
+  /** A picture by its address, such as `data:image/jpeg;base64,…`, or why there is none; undefined while it may come. */
+  picture?: { src: string } | { reason: string } | undefined;
 }
 
 /** The headline of an ad, or what takes its place; no template such as `{{product.name}}`. */
@@ -31,7 +31,7 @@ export const titleOf = ({ title, line }: Pick<CardAd, 'title' | 'line'>): string
 interface AdCardProps {
   ad: CardAd;
   class?: string;
-  /** In place of the picture and of the name. */
+  /** In place of the picture and of the heading. */
   frame?: Content;
   name?: Content;
   /** Beside the advertiser, in a column of its own. */
@@ -42,7 +42,7 @@ interface AdCardProps {
 }
 
 /** A card of a list; one without an id has a link that says the same. */
-export function AdCard({ ad, class: kind, frame, name = <AdName ad={ad} />, corner, bar, children }: AdCardProps) {
+export function AdCard({ ad, class: kind, frame, name, corner, bar, children }: AdCardProps) {
   const { id, pageName, title, line, format, domain, labels = [], path } = ad;
   const about = [format, domain].filter(Boolean).join(' · ');
   return (
@@ -56,9 +56,11 @@ export function AdCard({ ad, class: kind, frame, name = <AdName ad={ad} />, corn
           </p>
           {corner}
         </div>
-        <h3 class="clamp" dir="auto">
-          {name}
-        </h3>
+        {name ?? (
+          <h3 class="clamp" dir="auto">
+            {path === undefined ? titleOf(ad) : <Link to={path}>{titleOf(ad)}</Link>}
+          </h3>
+        )}
         {line !== undefined && line !== title && title !== undefined && (
           <p class="line clamp" dir="auto">
             {sanitizeLine(line)}
@@ -74,9 +76,6 @@ export function AdCard({ ad, class: kind, frame, name = <AdName ad={ad} />, corn
   );
 }
 
-const AdName = ({ ad }: { ad: CardAd }) =>
-  ad.path === undefined ? titleOf(ad) : <Link to={ad.path}>{titleOf(ad)}</Link>;
-
 export const Labels = ({ labels }: { labels: readonly string[] }) =>
   labels.length === 0 ? null : (
     <p class="labels">
@@ -86,8 +85,8 @@ export const Labels = ({ labels }: { labels: readonly string[] }) =>
     </p>
   );
 
-/** The whole picture, or the headline of the ad and why there is none; neither as long as the picture may come. */
-export function Frame({ ad }: { ad: Omit<CardAd, 'picture'> & Partial<Pick<CardAd, 'picture'>> }) {
+/** The whole picture, or the headline of the ad and why there is none. */
+export function Frame({ ad }: { ad: CardAd }) {
   const { id, pageName, picture } = ad;
   return (
     <div class={`frame hue${hueOf(pageName ?? id)}`}>
@@ -118,8 +117,10 @@ export function Run({ ad: { daysRunning, active, startedAt, lastSeenAt, copies =
   return (
     <p class="run">
       {run && <b class={active ? 'running' : undefined}>{run}</b>}
-      {run && facts.length > 0 && ' · '}
-      {facts.join(' · ')}
+      <span>
+        {run && facts.length > 0 && ' · '}
+        {facts.join(' · ')}
+      </span>
     </p>
   );
 }

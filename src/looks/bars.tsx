@@ -63,7 +63,7 @@ export function Columns({ columns, ends, kind }: ColumnsProps) {
           );
         })}
       </svg>
-      <p class={`ends ${kind}`}>
+      <p class="ends">
         {ends.map((end) => (
           <span>{end}</span>
         ))}
@@ -134,8 +134,6 @@ figcaption span, .ends { font-weight: 400; font-size: 12px; color: var(--soft) }
 .columns.runs rect { fill: color-mix(in srgb, var(--run) 82%, var(--panel)) }
 .columns rect.rest { fill: var(--rest) }
 .ends { display: flex; justify-content: space-between; white-space: nowrap; margin: 0 }
-.ends.launches { font-size: 11px }
-.ends.launches span { flex: 1 1 25%; text-align: end }
 .shares { display: grid; grid-template-columns: fit-content(65%) minmax(24px, 1fr) auto; gap: 0 8px; font-size: 12.5px; list-style: none; margin: 0; padding: 0 }
 .shares :is(li, button, div) { display: grid; grid-column: 1 / -1; grid-template-columns: subgrid; align-items: center }
 .shares :is(button, div) { border: 0; padding: 2px 0; background: none; text-align: start }

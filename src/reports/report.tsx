@@ -102,10 +102,11 @@ export async function writeReportPage(
   const found = cards.length > 0 ? await pictures() : [];
   let missing = 0;
   for (const [index, { part, ad }] of cards.entries()) {
-    const { picture = ad.picture } = { picture: found[index] };
-    const isShown = writer.rewrite(part, <AdCard ad={{ ...ad, picture }} />) && 'src' in picture;
+    const picture = found[index] ?? ad.picture;
+    const isPicture = picture !== undefined && 'src' in picture;
+    const isShown = writer.rewrite(part, <AdCard ad={{ ...ad, picture }} />) && isPicture;
     if (!isShown) missing++;
-    if (!isShown && 'src' in picture) writer.rewrite(part, <AdCard ad={{ ...ad, picture: tooLarge }} />);
+    if (!isShown && isPicture) writer.rewrite(part, <AdCard ad={{ ...ad, picture: tooLarge }} />);
     await setImmediate();
   }
   return { html: writer.html(), missing };

@@ -4,7 +4,6 @@ import type { ShownBoard } from '../support/board/board-host.ts';
 import { now, someAds } from '../support/board/board-service.ts';
 import { boardTest, button, chip, closeBrowser, reads, status, textOf } from '../support/board/board-test.ts';
 import { inChromium } from '../support/board/in-chromium.ts';
-import { readResult } from '../support/server.ts';
 import { uuidOf } from '../support/uuid-of.ts';
 
 afterAll(closeBrowser);
@@ -85,27 +84,30 @@ inChromium('what the board states of a part', () => {
     await held.board.locator('.card').first().waitFor();
   });
 
-  test('an error shows all that it explains, without the line of demo data, and asks the conversation again', async () => {
-    let text = '';
-    const passOn = (result: Record<string, unknown>) => {
-      ({ text } = readResult(result));
-      return result;
-    };
-    const search = { tool: 'search_ads', args: { filters: { colour: 'red' } } };
-    const shown = await boards.show({ ...search, passOn }, { demo: true });
-    const problem = shown.board.getByRole('alert').locator('p');
-    await problem.first().waitFor();
-    const [notice = '', ...explanation] = text.split('\n');
-    expect(notice).toMatch(/^DEMO DATA/);
-    expect(explanation.length).toBeGreaterThan(2);
-    expect(await problem.first().textContent()).toBe(explanation.join('\n'));
-    expect(await shown.board.locator('body').innerText()).not.toMatch(/DEMO DATA|0 ads/);
-    await expect.poll(() => heightOf(shown)).toBeLessThan(500);
-    await button(shown, 'Try again').click();
-    await status(shown, 'The conversation was asked to try again.');
-    const [message] = await shown.messages('ui/message');
-    expect(JSON.stringify(message?.params)).not.toMatch(/colour|red"/);
-  });
+  test.each([
+    [false, 0],
+    [true, 1],
+  ])(
+    'an error says in a sentence what is wrong, folds the rest, and offers to try again where that helps: %s',
+    async (retryable, offers) => {
+      const passOn = (result: Record<string, unknown>) => ({ ...result, _meta: { 'ad-library/error': { retryable } } });
+      const search = { tool: 'search_ads', args: { filters: { colour: 'red' } } };
+      const shown = await boards.show({ ...search, passOn }, { demo: true });
+      const problem = shown.board.getByRole('alert');
+      await problem.getByText("Unknown filter key 'colour'.", { exact: true }).waitFor();
+      expect(await problem.locator('details p').textContent()).toMatch(
+        /^The call is not valid.*\n.*Known keys: cursor/,
+      );
+      expect(await shown.board.locator('body').innerText()).not.toMatch(/DEMO DATA|0 ads|Known keys/);
+      await expect.poll(() => heightOf(shown)).toBeLessThan(500);
+      expect(await button(shown, 'Try again').count()).toBe(offers);
+      if (!retryable) return;
+      await button(shown, 'Try again').click();
+      await status(shown, 'The conversation was asked to try again.');
+      const [message] = await shown.messages('ui/message');
+      expect(JSON.stringify(message?.params)).not.toMatch(/colour|red"/);
+    },
+  );
 
   test('ads that did not come are asked for again, and the heading says what is there until then', async () => {
     const gathered = { tool: 'gather_ads', args: { maxAds: 90, maxCredits: 50 } };
@@ -172,7 +174,7 @@ const drawnOn = ({ board }: ShownBoard): Promise<{ charts: Record<string, Chart>
       const chart = { note: textIn(figure, 'figcaption span'), ends: textIn(figure, '.ends'), bars };
       return [figure.querySelector('figcaption')?.firstChild?.textContent ?? '', chart] as const;
     });
-    const states = [...main.querySelectorAll('[aria-label="State"] .chip[data-key^="state "]')];
+    const states = [...main.querySelectorAll('[aria-label="State"] .chip[aria-pressed]')];
     return {
       charts: Object.fromEntries(charts),
       states: states.map((chip): Count => [textIn(chip, 'span'), number(textIn(chip, 'small'))]),
@@ -273,35 +275,5 @@ inChromium('the numbers of the board', () => {
     };
     const someAds = fc.array(someAd, { minLength: 8, maxLength: 40 });
     await fc.assert(fc.asyncProperty(someAds, check), { numRuns: 4, endOnFailure: true });
-  });
-});
-
-inChromium('the timeline', () => {
-  const ago = (days: number) => new Date(now - days * 86_400_000).toISOString();
-  const boards = boardTest((mediaUrl) =>
-    someAds(44)(mediaUrl).map((ad, index) => {
-      const startedAt = ago([296, 116][index] ?? 7);
-      const page = { pageName: index === 0 ? 'بيت النخيلات للتمور والهدايا الفاخرة' : ad.page.pageName };
-      return { ...ad, page, startedAt, lastSeenAt: ago(0), endDate: null };
-    }),
-  );
-
-  test('draws the runs of a few old ads among many new ones as long as they were', async () => {
-    const shown = await boards.show({ tool: 'search_ads', args: { limit: 50 } });
-    await reads(shown, '44 ads');
-    await button(shown, 'Timeline').click();
-    await shown.board.getByLabel('Sort').selectOption('Days running');
-    const widths = await shown.board
-      .locator('.row .track i')
-      .evaluateAll((runs) => runs.slice(0, 2).map((run) => run.getBoundingClientRect().width));
-    expect((widths[0] ?? 0) / (widths[1] ?? 1)).toBeCloseTo(296 / 116, 1);
-  });
-
-  test('gives a name that is read from right to left a column of its own', async () => {
-    const shown = await boards.show({ tool: 'search_ads', args: { limit: 50 } });
-    await reads(shown, '44 ads');
-    const card = shown.board.locator('.card', { hasText: 'بيت' }).first();
-    const [name, pick] = [await card.locator('.page').boundingBox(), await card.locator('.pick').boundingBox()];
-    expect((name?.x ?? 0) + (name?.width ?? 0)).toBeLessThanOrEqual(pick?.x ?? 0);
   });
 });

@@ -6,7 +6,6 @@ import {
   type BoardPictures,
   boardKey,
 } from '../payload.ts';
-import { byId } from './elements.ts';
 
 /** The host as the view sees it: JSON-RPC over `postMessage` (MCP Apps, *Communication Protocol*). */
 export interface Host {
@@ -61,6 +60,17 @@ export interface Server {
   save(collectionId: string, adId: string): Promise<boolean>;
 }
 
+/** A tool that answered with an error. */
+export class ToolError extends Error {
+  /** Whether the same call may succeed later. */
+  readonly canRetry: boolean;
+
+  constructor(result: Message) {
+    super(explanationIn(result));
+    this.canRetry = canRetry(result);
+  }
+}
+
 export function serverBehind(host: Host): Server {
   /** The word by which the server knows that its board calls, and not a model. */
   const page = document.querySelector<HTMLMetaElement>('meta[name="ad-library-page"]')?.content;
@@ -69,7 +79,7 @@ export function serverBehind(host: Host): Server {
       setTimeout(() => reject(new Error('The host has not answered for two minutes.')), maxSilence);
     });
     const result = await Promise.race([host.request('tools/call', { name, arguments: args }), silence]);
-    if (result.isError === true) throw new Error(explanationIn(result));
+    if (result.isError === true) throw new ToolError(result);
     return boardMeta(result) as Answer;
   };
   return {
@@ -99,6 +109,10 @@ const demoLine = /^DEMO DATA:[^\n]*(?:\n|$)/;
 /** What the result of a failed call explains, without the line that every result of demo data begins with. */
 export const explanationIn = (result: Message): string =>
   textOf(result).replace(demoLine, '').trim().slice(0, maxExplanation) || 'The call failed, and nobody says why.';
+
+/** Whether the same call may succeed later, as far as is known. */
+export const canRetry = ({ _meta }: Message): boolean =>
+  ((_meta as Message | undefined)?.['ad-library/error'] as { retryable?: boolean } | undefined)?.retryable !== false;
 
 /** In characters. Longer than any text of the server. */
 const maxExplanation = 5000;
@@ -163,42 +177,49 @@ export function applyTheme({ theme, styles, safeAreaInsets }: Message): void {
     if (typeof pixels === 'number') document.body.style.setProperty(`padding-${side}`, `${pixels}px`);
 }
 
-/** The board scrolls within itself rather than push everything else away; most where it stands between messages. */
-const maxHeights = { inline: 500, unknown: 820 };
+/** How the host shows the board. */
+export interface Display {
+  /** `inline`, between messages, or `fullscreen`; undefined where the host does not say. */
+  mode?: string | undefined;
+  canExpand: boolean;
+  /** There is little room: ads come first, and all else behind a control. */
+  isTight: boolean;
+}
 
-/** Tells the host how much room the board wants, and offers the whole window where the host can give it. */
-export function followSize(host: Host): { follow(context: Message): void } {
+/** In pixels. The board scrolls within itself rather than push everything else away. */
+const maxHeights = { inline: 500, unknown: 820 };
+const littleRoom = '(max-width: 640px), (max-height: 560px)';
+
+/** Tells the host how much room the board wants, and the board how it is shown. */
+export function followSize(host: Host, show: (display: Display) => void): { follow(context: Message): void } {
   let hostMax = Number.POSITIVE_INFINITY;
-  let mode: string | undefined;
+  let display: Display = { canExpand: false, isTight: false };
   let reported = '';
+  const isLittle = matchMedia(littleRoom);
   const report = () => {
     const width = Math.ceil(document.documentElement.clientWidth);
-    const max = mode === 'inline' ? maxHeights.inline : maxHeights.unknown;
+    const max = display.mode === 'inline' ? maxHeights.inline : maxHeights.unknown;
     const height = Math.min(max, hostMax, Math.ceil(document.body.getBoundingClientRect().height));
     if (reported === `${width} ${height}`) return;
     reported = `${width} ${height}`;
     host.notify('ui/notifications/size-changed', { width, height });
   };
-  new ResizeObserver(report).observe(document.body);
-  const expand = byId('expand');
-  expand.addEventListener('click', () => {
-    const wanted = mode === 'fullscreen' ? 'inline' : 'fullscreen';
-    host.request('ui/request-display-mode', { mode: wanted }).then(setMode, () => {
-      expand.hidden = true;
-    });
-  });
-  const setMode = (context: Message) => {
-    if (typeof context.mode === 'string') mode = context.mode;
-    document.documentElement.classList.toggle('inline', mode === 'inline');
-    expand.textContent = mode === 'fullscreen' ? 'Close' : 'Expand';
+  const change = (more: Partial<Display>) => {
+    display = { ...display, ...more };
+    display.isTight = isLittle.matches || display.mode === 'inline';
+    show(display);
+    report();
   };
+  new ResizeObserver(report).observe(document.body);
+  isLittle.addEventListener('change', () => change({}));
   return {
-    follow: ({ containerDimensions, displayMode, availableDisplayModes }) => {
+    follow: ({ containerDimensions, displayMode, availableDisplayModes, mode = displayMode }) => {
       const { maxHeight } = (containerDimensions as { maxHeight?: number } | undefined) ?? {};
       if (typeof maxHeight === 'number' && maxHeight > 0) hostMax = maxHeight;
-      if (Array.isArray(availableDisplayModes)) expand.hidden = !availableDisplayModes.includes('fullscreen');
-      setMode({ mode: displayMode });
-      report();
+      change({
+        ...(typeof mode === 'string' && { mode }),
+        ...(Array.isArray(availableDisplayModes) && { canExpand: availableDisplayModes.includes('fullscreen') }),
+      });
     },
   };
 }

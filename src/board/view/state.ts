@@ -1,14 +1,19 @@
+import { monthText } from '../../looks/formats.ts';
 import type { BoardAd, BoardContext, BoardGathering } from '../payload.ts';
-import type { Host, Server } from './host.ts';
-import type { Pictures } from './pictures.ts';
-import { country, label, month } from './words.ts';
+import { countsOf, type Finding, messageOf } from './finding.ts';
+import { type Display, type Host, type Message, type Server, ToolError } from './host.ts';
+import type { Pictures } from './pictures.tsx';
+import { country, label } from './words.ts';
 
 /** All that the board shows. */
 export interface State {
   ads: readonly BoardAd[];
   /** Ads that the filters leave. */
   shown: readonly BoardAd[];
+  /** The ads of each card in the order shown: one ad, or all that the filters leave of a message. */
+  cards: readonly (readonly BoardAd[])[];
   axis: TimeAxis;
+  finding?: Finding | undefined;
   /** Ids of ads that are still to come. */
   coming: readonly string[];
   /** Ids of ads that were listed and that the server no longer has. */
@@ -20,9 +25,15 @@ export interface State {
   byMessage?: boolean | undefined;
   sort: SortName;
   mode: 'cards' | 'timeline';
+  /** Whether charts and filters are shown; undefined until a reader chooses: then they are where there is room. */
+  panel?: boolean | undefined;
   selected: ReadonlySet<string>;
   /** Ids that were handed to the conversation. */
   sent: readonly string[];
+  /** Ids of the ads in each of the dialogs. */
+  opened?: string | undefined;
+  compared?: readonly string[] | undefined;
+  saving?: readonly string[] | undefined;
   /** The tools that may be called. */
   offered: readonly string[];
   asOf: string;
@@ -32,6 +43,7 @@ export interface State {
   context: BoardContext;
   /** The name of the collection whose ads are shown. */
   collection?: string | undefined;
+  display: Display;
   /** What is going on. */
   status: string;
   problem?: Problem | undefined;
@@ -40,7 +52,7 @@ export interface State {
 /** What went wrong. */
 export interface Problem {
   text: string;
-  /** Tries again; undefined where the board cannot. */
+  /** Tries again; undefined where that cannot help, or the board cannot. */
   again?: (() => void) | undefined;
 }
 
@@ -48,17 +60,20 @@ export interface Problem {
 export interface View {
   readonly state: Readonly<State>;
   /** Changes the state, and draws what follows from it. */
-  update(change: Partial<Omit<State, 'shown'>>): void;
-  openAd(ad: BoardAd): void;
+  update(change: Partial<Omit<State, 'shown' | 'cards'>>): void;
   /**
    * The number by which a reader and the conversation name an ad. Ads have numbers in the order in which they are first
-   * drawn, and keep them.
+   * drawn, and keep them; the second ad of message 3 is 3.2.
    */
-  numberOf(id: string): number;
+  numberOf(ad: BoardAd): string;
+  /** Takes over what the host says of how it shows the board. */
+  follow(context: Message): void;
   /** Whether the host announced a capability, as `message`. */
   can(capability: string): boolean;
   /** Adds ads that the server has by their ids. */
   load(ids: readonly string[]): Promise<void>;
+  /** Whole ads by id. At first, the board has only the facts of an ad. */
+  whole: Map<string, BoardAd>;
   server: Server;
   host: Host;
   pictures: Pictures;
@@ -67,6 +82,7 @@ export interface View {
 export const emptyState: State = {
   ads: [],
   shown: [],
+  cards: [],
   axis: { from: 0, to: 1 },
   coming: [],
   missing: [],
@@ -79,11 +95,17 @@ export const emptyState: State = {
   asOf: '',
   args: {},
   context: {},
+  display: { isTight: false, canExpand: false },
   status: 'Waiting for ads …',
 };
 
 /** What an error says, for a person. */
 export const problemOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+export const problemFrom = (error: unknown, again: () => unknown): Problem => ({
+  text: problemOf(error),
+  again: error instanceof ToolError && !error.canRetry ? undefined : () => void again(),
+});
 
 /**
  * How many ads match in all, where the board has only a part of them. `Infinity` if there are more and nobody says how
@@ -97,9 +119,6 @@ export function wholeOf({ ads, args, context, gathering, coming, missing }: Stat
   const hasMore = gathering ? !gathering.complete : Boolean(cursor || args.cursor);
   return hasMore ? Number.POSITIVE_INFINITY : undefined;
 }
-
-/** A message: ads of one page whose copy is nearly the same. */
-export const messageOf = ({ id, variant = id }: BoardAd): string => variant;
 
 /** The same ads are counted in several places each time the board is drawn. */
 const counted = new WeakMap<readonly BoardAd[], number>();
@@ -116,6 +135,27 @@ export const isGrouped = ({ ads, message, byMessage }: State): boolean =>
 /** The ads that filters choose from: all, or those of the message that is opened. */
 export const choosable = ({ ads, message }: State): readonly BoardAd[] =>
   message === undefined ? ads : ads.filter((ad) => messageOf(ad) === message);
+
+/** The state after a change, with what follows from it: no part is made anew that stays as it was. */
+export function changed(before: State, change: Partial<State>): State {
+  const state = { ...before, ...change };
+  const isOther = (...names: (keyof State)[]) => names.some((name) => state[name] !== before[name]);
+  if (isOther('ads', 'message', 'chosen')) state.shown = filtered(choosable(state), state.chosen);
+  if (isOther('shown', 'sort', 'byMessage', 'message'))
+    state.cards = groupsOf(sorted(state.shown, state.sort), isGrouped(state) ? messageOf : ({ id }) => id);
+  return state;
+}
+
+/** The ads of each key, in the order of the first of them. */
+function groupsOf(ads: readonly BoardAd[], keyOf: (ad: BoardAd) => string): BoardAd[][] {
+  const groups = new Map<string, BoardAd[]>();
+  for (const ad of ads) {
+    const group = groups.get(keyOf(ad));
+    if (group) group.push(ad);
+    else groups.set(keyOf(ad), [ad]);
+  }
+  return [...groups.values()];
+}
 
 /** A property to filter by: the values of an ad, and how one reads. */
 interface Facet {
@@ -140,7 +180,8 @@ export const facets = {
   cta: { title: 'Call to action', values: ({ ctaType }) => one(ctaType), read: label },
   advertiser: { title: 'Advertiser', values: ({ pageName }) => one(pageName), read: same },
   country: { title: 'Country', values: ({ countries = [] }) => countries, read: country },
-  month: { title: 'Started', values: ({ startedAt }) => one(startedAt?.slice(0, 7)), read: month, inOrder: true },
+  landing: { title: 'Landing page', values: ({ landing }) => one(landing), read: same },
+  month: { title: 'Started', values: ({ startedAt }) => one(startedAt?.slice(0, 7)), read: monthText, inOrder: true },
 } satisfies Record<string, Facet>;
 
 /** Facets of the service's fields, and one for each label, such as `#hook`. */
@@ -266,12 +307,6 @@ export function sorted(ads: readonly BoardAd[], name: SortName): BoardAd[] {
   if (name !== 'variants') return [...ads].sort(orders[name][1]);
   const counts = countsOf(ads.map(messageOf));
   return [...ads].sort(descending((ad) => counts.get(messageOf(ad))));
-}
-
-export function countsOf(values: readonly (string | undefined)[]): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const value of values) if (value !== undefined) counts.set(value, (counts.get(value) ?? 0) + 1);
-  return counts;
 }
 
 /** One axis for the runs of all ads, so that bars can be compared. */

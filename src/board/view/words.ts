@@ -1,30 +1,10 @@
+import type { CardAd } from '../../looks/ad-card.tsx';
+import { countText, dayText, numberText, shortNumber } from '../../looks/formats.ts';
 import type { BoardAd } from '../payload.ts';
 
-/** Our words for values of the service, and numbers as people read them. */
+/** Our words for ads, and for values of the service. */
 
-const formatsIn = (locale: string) => ({
-  numbers: new Intl.NumberFormat(locale),
-  large: new Intl.NumberFormat(locale, { notation: 'compact', compactDisplay: 'long', maximumSignificantDigits: 3 }),
-  months: new Intl.DateTimeFormat(locale, { month: 'short', timeZone: 'UTC' }),
-  days: new Intl.DateTimeFormat(locale === 'en' ? 'en-GB' : locale, { dateStyle: 'medium', timeZone: 'UTC' }),
-});
-let formats = formatsIn('en');
 const regions = new Intl.DisplayNames('en', { type: 'region' });
-
-/** Writes dates and numbers as the host's reader does. The words stay English. */
-export function useLocale(locale: string): void {
-  const [known] = Intl.DateTimeFormat.supportedLocalesOf(locale);
-  if (known !== undefined) formats = formatsIn(known === 'en-US' ? 'en' : known);
-}
-
-export const number = (value: number): string => formats.numbers.format(value);
-/** `750 thousand` */
-export const round = (value: number): string => (value < 10_000 ? number(value) : formats.large.format(value));
-/** `1, 2 and 4` */
-export const joined = (parts: readonly (string | number)[]): string =>
-  new Intl.ListFormat('en-GB').format(parts.map(String));
-export const count = (value: number, noun: string, nouns = `${noun}s`): string =>
-  `${number(value)} ${value === 1 ? noun : nouns}`;
 
 /** `SHOP_NOW` as `Shop now`. */
 export function label(constant: string): string {
@@ -38,48 +18,43 @@ export function country(code: string): string {
   return /^[A-Z]{2}$/.test(code) ? (regions.of(code) ?? code) : code;
 }
 
-const isTime = (time: number) => Math.abs(time) <= 8.64e15;
-
-/** `10 Aug 2026` */
-export function day(iso: string): string {
-  const time = Date.parse(iso);
-  return isTime(time) ? formats.days.format(time) : '';
+/** An ad as the card of a page shows it; its picture comes later. */
+export function cardOf(ad: BoardAd): CardAd {
+  const { id, pageName, headline, firstLine, cards, startedAt, lastSeenAt, daysRunning, active } = ad;
+  const title = [headline, firstLine, cards?.[0]?.title, pageName].find((text) => text && !text.includes('{{'));
+  const labels = ad.labels?.map(({ label, value }) => (value === undefined ? label : `${label}: ${value}`));
+  const run = { startedAt, lastSeenAt, daysRunning, active, copies: ad.duplicates };
+  return { id, pageName, title, line: firstLine, format: formatOf(ad), labels, ...run };
 }
-
-/** `2026-08` as `Aug 2026`. */
-export function month(yearAndMonth: string): string {
-  const time = Date.parse(`${yearAndMonth}-01T00:00:00Z`);
-  return isTime(time) ? `${formats.months.format(time)} ${yearAndMonth.slice(0, 4)}` : yearAndMonth;
-}
-
-/** The name of an ad: its headline, or what takes its place. */
-export const titleOf = ({ headline, firstLine, cards, pageName }: BoardAd): string =>
-  [headline, firstLine, cards?.[0]?.title, pageName].find((text) => text && !text.includes('{{')) ?? 'Ad without words';
 
 /** `New · Video · 15 s`; just the cards of an ad with cards, and nothing for a picture, which can be seen. */
-export function badgeOf({ displayFormat, creative, isNew }: BoardAd): string {
+function formatOf({ displayFormat, creative, isNew }: BoardAd): string {
   const format = displayFormat === undefined || displayFormat === 'IMAGE' ? undefined : label(displayFormat);
   return [isNew && 'New', creative?.includes('card') ? undefined : format, creative].filter(Boolean).join(' · ');
 }
 
-export const runOf = ({ daysRunning }: BoardAd): string => (daysRunning === undefined ? '' : count(daysRunning, 'day'));
-
-export const stateOf = ({ active }: BoardAd): string => (active === undefined ? '' : active ? 'running' : 'ended');
-
-/** `running`, `ended`, or the day the ad was last seen, where nothing else is known. */
-export function stateText(ad: BoardAd, asOf: string): string {
-  const state = stateOf(ad);
-  if (state !== '' || ad.lastSeenAt === undefined) return state || 'state unknown';
-  const since = Math.floor((Date.parse(asOf.slice(0, 10)) - Date.parse(ad.lastSeenAt.slice(0, 10))) / 86_400_000);
-  return since >= 0
-    ? `last seen ${since === 0 ? 'today' : `${count(since, 'day')} ago`}`
-    : `seen ${day(ad.lastSeenAt)}`;
+/** The facts of an ad, each under its name; undefined where a fact is not known. */
+export function factsOf(ad: BoardAd): [name: string, value: string | undefined][] {
+  const { daysRunning, active, startedAt, lastSeenAt, endDate, countries, publisherPlatform, audienceReach } = ad;
+  const state = active === undefined ? 'unknown whether it still runs' : active ? 'running' : 'ended';
+  return [
+    ['Ran', daysRunning === undefined ? state : `${countText(daysRunning, 'day')}, ${state}`],
+    ['Started', startedAt && dayText(startedAt)],
+    ['Last seen', lastSeenAt && dayText(lastSeenAt)],
+    [active === false ? 'Ended' : 'Ends', endDate && dayText(endDate)],
+    ['Format', formatOf(ad)],
+    ['Call to action', ad.ctaType && label(ad.ctaType)],
+    ['Leads to', ad.landing],
+    ['Countries', countries?.map(country).join(', ')],
+    ['Platforms', publisherPlatform?.map(label).join(', ')],
+    ['Reach', audienceReach === undefined ? undefined : shortNumber(audienceReach)],
+    ['Spend, estimated', spendOf(ad)],
+    ['Copies', ad.duplicates === undefined ? undefined : numberText(ad.duplicates)],
+    ['Id', ad.id],
+  ];
 }
 
-/** The first letter of an advertiser, and a colour that stays the same for it. */
-export function monogramOf({ pageName, id }: BoardAd): { initial: string; hue: number } {
-  const name = pageName ?? id;
-  let hash = 7;
-  for (const character of name) hash = (hash * 31 + (character.codePointAt(0) ?? 0)) % 360;
-  return { initial: pageName === undefined ? '' : ([...pageName][0] ?? '').toUpperCase(), hue: hash };
+function spendOf({ adSpendMin, adSpendMax, currency = '' }: BoardAd): string | undefined {
+  const range = [...new Set([adSpendMin, adSpendMax])].filter((value) => value !== undefined);
+  return range.length === 0 ? undefined : `${range.map(numberText).join('–')} ${currency}`.trim();
 }

@@ -1,11 +1,13 @@
+import { render } from 'preact';
+import { useLocale } from '../../looks/formats.ts';
 import type { BoardAd, BoardAds } from '../payload.ts';
-import { drawCharts } from './charts.ts';
-import { createDrawer } from './drawer.ts';
-import { createChips } from './filters.ts';
-import { createFrame } from './frame.ts';
+import { Board } from './board.tsx';
+import { findingOf, messageOf } from './finding.ts';
+import { emptyText, filtersByTime } from './heading.ts';
 import {
   adsIn,
   applyTheme,
+  canRetry,
   connectHost,
   contextOf,
   explanationIn,
@@ -14,11 +16,9 @@ import {
   type Message,
   serverBehind,
 } from './host.ts';
-import { createList } from './list.ts';
-import { createPictures } from './pictures.ts';
-import { askToTryAgain, tellModel } from './selection.ts';
-import { axisOf, choosable, emptyState, filtered, problemOf, type State, type View } from './state.ts';
-import { useLocale } from './words.ts';
+import { createPictures } from './pictures.tsx';
+import { askToTryAgain, tellModel } from './selection.tsx';
+import { axisOf, changed, emptyState, problemFrom, type State, type View, wholeOf } from './state.ts';
 
 /** How many ads are asked for in one call; the server sends as many of them as fit. */
 const perCall = 1000;
@@ -29,48 +29,45 @@ const host = connectHost({
   'ui/notifications/tool-input': (params) => view.update({ args: (params.arguments as State['args']) ?? {} }),
   'ui/notifications/tool-result': (result) => void showResult(result),
   'ui/notifications/tool-cancelled': () => view.update({ status: 'The call was cancelled.' }),
-  'ui/notifications/host-context-changed': (context) => takeContext(context),
+  'ui/notifications/host-context-changed': (context) => follow(context),
 });
 const server = serverBehind(host);
+const size = followSize(host, (display) => {
+  // What is behind the board belongs to the conversation.
+  document.documentElement.classList.toggle('inline', display.mode === 'inline');
+  view.update({ display });
+});
+/** The number of each message, and its ads in the order in which they were first drawn. */
+const numbers = new Map<string, { number: number; ids: string[] }>();
 
 const view: View = {
   get state() {
     return state;
   },
   update: (change) => {
-    const before = state;
-    state = { ...state, ...change };
-    const isOther = state.ads !== before.ads || state.message !== before.message;
-    if (isOther || state.chosen !== before.chosen) state.shown = filtered(choosable(state), state.chosen);
-    draw(before);
+    const { selected } = state;
+    state = changed(state, change);
+    render(<Board view={view} />, document.body);
+    if (state.selected !== selected) void tellModel(view);
   },
-  openAd: (ad) => drawer.open(ad),
-  numberOf: (id) => list.numberOf(id),
+  numberOf: (ad) => {
+    const message = messageOf(ad);
+    const { number, ids } = numbers.get(message) ?? { number: numbers.size + 1, ids: [] };
+    if (!ids.includes(ad.id)) ids.push(ad.id);
+    numbers.set(message, { number, ids });
+    const at = ids.indexOf(ad.id);
+    return at === 0 ? String(number) : `${number}.${at + 1}`;
+  },
   can: (capability) => capabilities[capability] !== undefined,
   load: (ids) => reading(() => loadAds(ids)),
+  follow,
+  whole: new Map(),
   server,
   host,
   pictures: createPictures(server),
 };
-const list = createList(view);
-const drawer = createDrawer(view, list);
-const chips = createChips(view);
-const frame = createFrame(view);
-const size = followSize(host);
 
-/** Redraws the parts that depend on the change. */
-function draw(before: State): void {
-  const { shown, sort, mode, selected, byMessage } = state;
-  const isOther = shown !== before.shown;
-  if (isOther) chips.draw();
-  const isElse = sort !== before.sort || mode !== before.mode || byMessage !== before.byMessage;
-  if (isOther || isElse || selected !== before.selected) list.draw();
-  if (isOther || state.coming !== before.coming || state.context !== before.context) drawCharts(view);
-  if (selected !== before.selected) void tellModel(view);
-  frame.draw();
-}
-
-function takeContext(context: Message): void {
+function follow(context: Message): void {
   applyTheme(context);
   size.follow(context);
 }
@@ -78,11 +75,11 @@ function takeContext(context: Message): void {
 async function showResult(result: Message): Promise<void> {
   const context = { ...contextOf(result), isDemo: isDemo(result) };
   view.update({ context, problem: undefined });
-  if (result.isError === true)
-    return view.update({
-      status: '',
-      problem: { text: explanationIn(result), again: view.can('message') ? () => void askToTryAgain(view) : undefined },
-    });
+  if (result.isError === true) {
+    const canAsk = view.can('message') && canRetry(result);
+    const again = canAsk ? () => void askToTryAgain(view) : undefined;
+    return view.update({ status: '', problem: { text: explanationIn(result), again } });
+  }
   if (context.isPages) return view.update({ status: 'This list holds pages. The board shows ads.' });
   if (context.estimate && !context.gathering) return view.update({ status: '' });
   await reading(() => (context.gathering ? loadGathering(context.gathering) : loadListed(result, context.ids ?? [])));
@@ -99,10 +96,12 @@ async function reading(read: () => Promise<void>): Promise<void> {
   view.update({ status: 'Reading the ads …', problem: undefined });
   try {
     await read();
-    view.update({ status: state.ads.length === 0 ? 'There are no ads to show.' : '' });
+    view.update({ status: state.ads.length === 0 ? emptyText(state) : '' });
   } catch (error) {
-    const again = () => void reading(state.coming.length > 0 ? () => loadAds(state.coming) : read);
-    view.update({ status: '', problem: { text: `The ads could not be read. ${problemOf(error)}`, again } });
+    const { text, again } = problemFrom(error, () =>
+      reading(state.coming.length > 0 ? () => loadAds(state.coming) : read),
+    );
+    view.update({ status: '', problem: { text: `The ads could not be read. ${text}`, again } });
   }
 }
 
@@ -157,8 +156,17 @@ function show(answers: readonly BoardAds[], coming: readonly string[]): void {
 function add(more: readonly BoardAd[], change: Partial<State>): void {
   const known = new Set(state.ads.map(({ id }) => id));
   const others = more.filter(({ id }) => !known.has(id));
+  // The first ones were drawn before all were sorted.
+  if (others.length > 0 && state.coming.length > 0) numbers.clear();
   const ads = [...state.ads, ...others];
-  view.update({ ...change, ...(others.length > 0 && { ads, axis: axisOf(ads, change.asOf ?? state.asOf) }) });
+  const next = { ...state, ...change, ads };
+  const hasAllLaunches = wholeOf(next) === undefined && !filtersByTime(next.args);
+  const isRead = next.coming.length === 0;
+  view.update({
+    ...change,
+    ...(others.length > 0 && { ads, axis: axisOf(ads, next.asOf) }),
+    finding: isRead ? findingOf(ads, { asOf: next.asOf, hasAllLaunches }) : undefined,
+  });
 }
 
 const { hostContext, hostCapabilities } = await host.request('ui/initialize', {
@@ -169,6 +177,5 @@ const { hostContext, hostCapabilities } = await host.request('ui/initialize', {
 const { locale } = (hostContext as Message | undefined) ?? {};
 if (typeof locale === 'string') useLocale(locale);
 capabilities = (hostCapabilities as Message | undefined) ?? {};
-takeContext((hostContext as Message | undefined) ?? {});
+follow((hostContext as Message | undefined) ?? {});
 host.notify('ui/notifications/initialized', {});
-frame.draw();

@@ -1,0 +1,83 @@
+import { useMemo, useState } from 'preact/hooks';
+import { titleOf } from '../../looks/ad-card.tsx';
+import { CloseButton, Modal, NotRead, useWholeAds, wholeAd } from './modal.tsx';
+import { LaterFrame } from './pictures.tsx';
+import { Actions } from './selection.tsx';
+import type { View } from './state.ts';
+import { cardOf, factsOf } from './words.ts';
+import { type Part, wordsThatDiffer } from './words-that-differ.ts';
+
+/** As many as stand side by side. */
+export const maxCompared = 4;
+
+/** Some ads side by side: the words that differ are marked, and each fact has a row. */
+export function Compare({ view, ids }: { view: View; ids: readonly string[] }) {
+  const [problem, setProblem] = useState<string>();
+  const readAgain = useWholeAds(view, ids, setProblem);
+  const ads = ids.flatMap((id) => view.state.ads.find((ad) => ad.id === id) ?? []).map((ad) => wholeAd(view, ad));
+  const isWhole = ids.every((id) => view.whole.has(id));
+  const texts = useMemo(
+    () =>
+      [
+        ['Headline', ads.map((ad) => titleOf(cardOf(ad)))],
+        ['Copy', ads.map(({ body, firstLine }) => body ?? firstLine ?? '')],
+        ['Description', ads.map(({ linkDescription = '' }) => linkDescription)],
+      ] as const,
+    [ids, isWhole],
+  );
+  const rows = useMemo(() => texts.map(([name, words]) => [name, wordsThatDiffer(words)] as const), [texts]);
+  const facts = ads.map(factsOf);
+  return (
+    <Modal id="compare" onClose={() => view.update({ compared: undefined })}>
+      <nav>
+        <h2 id="compare-title">
+          {ads.length} ads side by side{' '}
+          <span class="number">Where texts are alike, the words that differ are marked.</span>
+        </h2>
+        <CloseButton />
+      </nav>
+      <NotRead problem={isWhole ? undefined : problem} again={readAgain} />
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard */}
+      <section class="compared" aria-label="Ads side by side" tabIndex={0}>
+        <table style={{ '--columns': ads.length }}>
+          <thead>
+            <tr>
+              <th scope="row">Ad</th>
+              {ads.map((ad) => (
+                <th scope="col" key={ad.id}>
+                  <LaterFrame ad={ad} pictures={view.pictures} />
+                  <span class="number">{view.numberOf(ad)}</span> <bdi>{ad.pageName ?? 'Advertiser unknown'}</bdi>
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map(([name, cells]) => (
+              <Row key={name} name={name} cells={cells.map((parts) => parts.length > 0 && <Words parts={parts} />)} />
+            ))}
+            {facts[0]?.map(([name], at) => (
+              <Row key={name} name={name} cells={facts.map((all) => all[at]?.[1])} />
+            ))}
+          </tbody>
+        </table>
+      </section>
+      <Actions view={view} ids={ids} opening="Compare" />
+    </Modal>
+  );
+}
+
+type Cell = string | false | undefined | ReturnType<typeof Words>;
+
+const Row = ({ name, cells }: { name: string; cells: readonly Cell[] }) =>
+  cells.some(Boolean) ? (
+    <tr>
+      <th scope="row">{name}</th>
+      {cells.map((cell) => (
+        <td dir="auto">{cell || '–'}</td>
+      ))}
+    </tr>
+  ) : null;
+
+const Words = ({ parts }: { parts: readonly Part[] }) => (
+  <>{parts.map(({ text, isOther }) => (isOther ? <mark>{text}</mark> : text))}</>
+);

@@ -1,0 +1,86 @@
+import type { ComponentChildren } from 'preact';
+import { useMemo, useState } from 'preact/hooks';
+import { numberText } from '../../looks/formats.ts';
+import { choosable, type FacetName, type FacetValue, facetOf, facetValues, toggled, type View } from './state.ts';
+
+/** Values of each facet until a reader asks for all. */
+const inGroup = 2;
+/** With more values of one ad each, they are names and no filter. */
+const maxSingle = 8;
+
+/** Filters with counts, by what they filter. Choosing one filters at once, and costs nothing. */
+export function Filters({ view, children }: { view: View; children: ComponentChildren }) {
+  const { chosen, ads, message } = view.state;
+  const [open, setOpen] = useState<FacetName>();
+  const groups = useMemo(() => {
+    const from = choosable(view.state);
+    // What all ads have filters nothing, and what each has for itself leaves one.
+    const filters = (values: FacetValue[]) =>
+      values.some(
+        ({ isChosen, ofAll }) => isChosen || (ofAll < from.length && (ofAll > 1 || values.length <= maxSingle)),
+      );
+    return facetValues(from, chosen).filter(filters);
+  }, [ads, message, chosen]);
+  return (
+    <section id="chips" aria-label="Filters">
+      {children}
+      {groups.map((values) => {
+        const facet = values[0]?.facet ?? 'state';
+        const isOpen = open === facet;
+        return (
+          <Group
+            key={facet}
+            values={values}
+            isOpen={isOpen}
+            onToggle={() => setOpen(isOpen ? undefined : facet)}
+            onChoose={(value) => view.update({ chosen: toggled(chosen, facet, value) })}
+          />
+        );
+      })}
+      {Object.values(chosen).some((values) => (values?.size ?? 0) > 0) && (
+        <button type="button" class="chip quiet" onClick={() => view.update({ chosen: {} })}>
+          Clear
+        </button>
+      )}
+    </section>
+  );
+}
+
+interface GroupProps {
+  values: readonly FacetValue[];
+  isOpen: boolean;
+  onToggle(): void;
+  onChoose(value: string): void;
+}
+
+function Group({ values, isOpen, onToggle, onChoose }: GroupProps) {
+  const { title } = facetOf(values[0]?.facet ?? 'state');
+  // By the rank among all ads: a choice moves none of the others.
+  const first = values.filter(({ isChosen, rank }) => isChosen || rank < inGroup);
+  const shown = isOpen || values.length === first.length + 1 ? values : first;
+  const hidden = values.length - shown.length;
+  return (
+    <fieldset class={`group chips ${isOpen ? 'whole' : ''}`} aria-label={title}>
+      <span class="facet" dir="auto">
+        {title}
+      </span>
+      {shown.map(({ value, text, ads, isChosen }) => (
+        <button type="button" key={value} class="chip" aria-pressed={isChosen} onClick={() => onChoose(value)}>
+          <span dir="auto">{text}</span>
+          <small>{numberText(ads)}</small>
+        </button>
+      ))}
+      {(hidden > 0 || (isOpen && values.length > inGroup + 1)) && (
+        <button
+          type="button"
+          class="chip quiet"
+          aria-label={`${title}: ${hidden > 0 ? `${numberText(hidden)} more` : 'fewer'}`}
+          aria-expanded={hidden === 0}
+          onClick={onToggle}
+        >
+          {hidden > 0 ? `+${numberText(hidden)}` : 'Fewer'}
+        </button>
+      )}
+    </fieldset>
+  );
+}

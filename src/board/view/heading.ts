@@ -1,0 +1,151 @@
+import { countText, dayText, joinedText, numberText } from '../../looks/formats.ts';
+import { sanitizeLine } from '../../present/safe-text.ts';
+import type { BoardContext, PriceBounds } from '../payload.ts';
+import { minAds } from './finding.ts';
+import { messagesIn, type State, wholeOf } from './state.ts';
+import { country, label } from './words.ts';
+
+/** The sentences of the board about all that it shows. */
+
+/** `12 of 58 messages, 300 of 1,821 ads`: what is shown, or of how many ads those here are a part. */
+export function partsText(state: State): string {
+  const { ads, shown } = state;
+  const part = (some: number, all: number, noun: string) =>
+    `${some < all ? `${numberText(some)} of ` : ''}${countText(all, noun)}`;
+  const whole = wholeOf(state) ?? ads.length;
+  const isAll = shown.length === ads.length && whole !== Number.POSITIVE_INFINITY;
+  const inAds = part(shown.length, isAll ? whole : ads.length, 'ad');
+  const messages = messagesIn(ads);
+  return messages === ads.length ? inAds : `${part(messagesIn(shown), messages, 'message')}, ${inAds}`;
+}
+
+/** `146 ads in 2 pages, 15 credits`; undefined where the call did more than estimate. */
+export function estimateText({ isDemo, estimate, gathering }: BoardContext): string | undefined {
+  if (estimate === undefined || gathering !== undefined) return undefined;
+  const { ads, read = 0, pages, credits, atLeast = 0, atMost } = estimate;
+  if (ads === null) return 'The service does not say how many ads there are.';
+  const all = `${read > 0 && read < ads ? `${numberText(ads - read)} of ` : ''}${countText(ads, isDemo ? 'demo ad' : 'ad')}`;
+  const size = read >= ads && read > 0 ? 'read already' : `in ${countText(pages ?? 0, 'page')}`;
+  const price = credits === null ? atMost && { atLeast, atMost } : { atLeast: credits, atMost: credits };
+  return `${all}${pages === null ? '' : ` ${size}`}, ${creditsText(price)}`;
+}
+
+/** `free`, `15 credits`, `at most 3 credits`, `between 3 and 146 credits` */
+export function creditsText(price: PriceBounds | 0 | undefined): string {
+  if (!price) return 'at an unknown price';
+  const { atLeast, atMost } = price;
+  if (atMost === 0) return 'free';
+  const least = atLeast === 0 ? 'at most ' : `between ${numberText(atLeast)} and `;
+  return `${atLeast === atMost ? '' : least}${countText(atMost, 'credit')}`;
+}
+
+/** The remaining conditions, the ads that are missing, and the date. */
+export function aboutText({ gathering, coming, missing, asOf }: State, conditions: readonly string[]): string {
+  const parts = [
+    ...conditions,
+    gathering && !gathering.complete && 'not complete',
+    coming.length > 0 && `${numberText(coming.length)} more to come`,
+    missing.length > 0 && `${numberText(missing.length)} no longer stored`,
+    asOf !== '' && `as of ${dayText(gathering?.gatheredAt ?? asOf)}`,
+  ];
+  return parts.filter(Boolean).join(' · ');
+}
+
+/** Whose charts these are, where they are a part. */
+export function partText(state: State): string {
+  const whole = state.ads.length < minAds ? undefined : wholeOf(state);
+  if (whole === undefined) return '';
+  const shown = `Charts of the ${countText(state.shown.length, 'ad')} shown`;
+  return whole === Number.POSITIVE_INFINITY
+    ? `${shown}. There are more, which may look different.`
+    : `${shown}, out of ${numberText(whole)}. The others may look different.`;
+}
+
+/** `Nothing was found: “free shipping” in Germany, running.` */
+export function emptyText(state: State): string {
+  const { title, rest } = headingOf(state);
+  const conditions = [title === 'All ads' ? '' : title, ...rest].filter(Boolean).join(', ');
+  return conditions === '' ? 'There are no ads to show.' : `Nothing was found: ${conditions}.`;
+}
+
+export function paidText(receipt: { charged: number | null; remaining: number | null } | undefined): string {
+  const { charged = null, remaining = null } = receipt ?? {};
+  const paid = charged === null ? 'The service did not say what it charged' : `${countText(charged, 'credit')} charged`;
+  return `${paid}${remaining === null ? '' : `, ${numberText(remaining)} left`}.`;
+}
+
+const maxWords = 80;
+const maxRest = 5;
+const subjects: Record<string, string> = {
+  view_ads: 'Ads looked at',
+  check_watches: 'New in your watches',
+  list_collection_items: 'Saved ads',
+};
+
+/**
+ * What was searched for, in words, which a model may have copied from an ad: `“free shipping” in the United States`, and
+ * the other conditions.
+ */
+export function headingOf({ args, ads, context, collection }: State): { title: string; rest: string[] } {
+  const filters = filtersIn(args);
+  const { query = [], countries = [], active = [], advertiser = [], advertiserExact = [], ...others } = filters;
+  const { pageId, sort: _, order: __, ...conditions } = others;
+  const rest = Object.entries(conditions).map(([key, values]) => phrase(key, values));
+  // An id says nothing to a reader: the ads name their advertiser.
+  const ofIds = pageId ? ads.flatMap(({ pageName }) => pageName ?? []) : [];
+  const known = [...new Set([...advertiser, ...advertiserExact, ...ofIds].map(String))];
+  const words = query.map((text) => `“${String(text).replaceAll('"', '')}”`);
+  const who = known.length > 3 ? `${numberText(known.length)} advertisers` : joinedText(known);
+  const state = active.length === 0 ? 'Ads' : active.every((value) => value === true) ? 'Running ads' : 'Ended ads';
+  if (active.length === 1 && (words.length > 0 || who)) rest.unshift(active[0] === true ? 'running' : 'ended');
+  const subject = [...words, who].filter(Boolean).join(' by ');
+  const places = countries.map((code) => country(String(code))).map(withArticle);
+  const where = places.length > 3 ? `${numberText(places.length)} countries` : joinedText(places);
+  const isAll = Object.keys(filters).length === 0;
+  const title = line(subject || collection || subjects[context.tool ?? ''] || (isAll ? 'All ads' : state));
+  return {
+    title: where === '' ? title : `${title} in ${line(where)}`,
+    rest: rest.filter(Boolean).slice(0, maxRest).map(line),
+  };
+}
+
+const line = (text: string): string => sanitizeLine(text.slice(0, maxWords));
+
+/** The filters by their keys, those of all parts together. */
+function filtersIn({ filters, split }: State['args']): Record<string, unknown[]> {
+  const all: Record<string, unknown[]> = Object.create(null);
+  for (const part of [filters, split].flat())
+    if (typeof part === 'object' && part !== null)
+      for (const [key, value] of Object.entries(part))
+        all[key] = [...new Set([...(all[key] ?? []), ...[value].flat()])];
+  return all;
+}
+
+/** Whether a filter leaves ads out for when they ran. */
+export const filtersByTime = (args: State['args']): boolean =>
+  Object.keys(filtersIn(args)).some((key) => /active|start|end|seen|days|date|created/i.test(key));
+
+const isId = (value: unknown): boolean => typeof value === 'string' && /^[\da-f-]{20,}$|^\d{8,}$/i.test(value);
+
+/** `daysRunningFrom: 30` as `days running from 30`. */
+function phrase(key: string, values: readonly unknown[]): string {
+  if (key === 'displayFormat' || key === 'ctaType') return values.map(valueText).join(' or ');
+  const words = key.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).replaceAll('_', ' ');
+  const known = values.filter((value) => !isId(value) && value !== true).map(valueText);
+  return [words, known.join(' or ')].filter(Boolean).join(' ');
+}
+
+function valueText(value: unknown): string {
+  if (typeof value === 'number') return numberText(value);
+  if (typeof value === 'string')
+    return (
+      (/^\d{4}-\d\d-\d\d/.test(value) && dayText(value)) || (country(value) === value ? label(value) : country(value))
+    );
+  if (typeof value !== 'object' || value === null) return String(value);
+  return joinedText(Object.entries(value).map(([key, inner]) => phrase(key, [inner].flat())));
+}
+
+const withArticle = (name: string): string =>
+  /^(?:United|Netherlands|Philippines|Czech Rep|Dominican Rep|Bahamas|Gambia|Maldives)/.test(name)
+    ? `the ${name}`
+    : name;

@@ -1,0 +1,76 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
+import type { BoardAd } from '../payload.ts';
+import { problemOf, type View } from './state.ts';
+
+interface ModalProps {
+  id: string;
+  onClose(): void;
+  onKeyDown?(key: string): void;
+  /** Its heading has the id `<id>-title`. */
+  children: ComponentChildren;
+}
+
+/** A dialog above the board: it keeps the focus, and gives it back when it closes. */
+export function Modal({ id, onClose, onKeyDown, children }: ModalProps) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useLayoutEffect(() => {
+    const element = dialog.current;
+    element?.showModal();
+    // A click beside the dialog.
+    element?.addEventListener('click', ({ target }) => target === element && element.close());
+  }, []);
+  return (
+    <dialog
+      id={id}
+      aria-labelledby={`${id}-title`}
+      ref={dialog}
+      onClose={onClose}
+      onKeyDown={(event) => onKeyDown?.(event.key)}
+    >
+      {children}
+    </dialog>
+  );
+}
+
+export const CloseButton = () => (
+  <button
+    type="button"
+    class="icon close"
+    aria-label="Close"
+    onClick={({ currentTarget }) => currentTarget.closest('dialog')?.close()}
+  >
+    ×
+  </button>
+);
+
+/** Reads what the server knows of ads beyond their facts; what it has read is in `view.whole`. */
+export function useWholeAds(view: View, ids: readonly string[], setProblem: (problem?: string) => void): () => void {
+  const read = async () => {
+    const wanted = ids.filter((id) => !view.whole.has(id));
+    if (wanted.length === 0) return;
+    setProblem(undefined);
+    try {
+      const { ads } = await view.server.ads({ ids: wanted, detail: 'full' });
+      for (const ad of ads) view.whole.set(ad.id, ad);
+      view.update({});
+    } catch (error) {
+      setProblem(`The rest could not be read. ${problemOf(error)}`);
+    }
+  };
+  useEffect(() => void read(), [ids.join()]);
+  return () => void read();
+}
+
+export const wholeAd = (view: View, ad: BoardAd): BoardAd => view.whole.get(ad.id) ?? ad;
+
+/** What was not read, and a way to try again. */
+export const NotRead = ({ problem, again }: { problem: string | undefined; again(): void }) =>
+  problem === undefined ? null : (
+    <div class="problem" role="alert">
+      <p dir="auto">{problem}</p>
+      <button type="button" onClick={again}>
+        Try again
+      </button>
+    </div>
+  );

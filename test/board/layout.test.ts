@@ -1,0 +1,161 @@
+import { afterAll, expect, test } from 'vitest';
+import { violationsOn } from '../support/board/axe.ts';
+import type { ShownBoard } from '../support/board/board-host.ts';
+import { idOf, now, someAds } from '../support/board/board-service.ts';
+import { boardTest, button, closeBrowser, pick, reads, status } from '../support/board/board-test.ts';
+import { faultsOf } from '../support/board/geometry.ts';
+import { inChromium } from '../support/board/in-chromium.ts';
+
+afterAll(closeBrowser);
+
+const ago = (days: number) => new Date(now - days * 86_400_000).toISOString();
+const names = ['Quiet Heron Schlafmanufaktur GmbH & Co.', 'بيت النخيلات للتمور والهدايا الفاخرة', 'Stridemoor'];
+const headlines = [
+  'Donaudampfschifffahrtsgesellschaftskapitänsmütze',
+  'صندوق تمور الموسم وصل: اطلبه اليوم قبل نفاد الكمية',
+  'Walk',
+];
+/** Two old ads among many new ones, two messages of several ads, names of both directions, and pictures that are missing. */
+const mixed = (mediaUrl: string) =>
+  someAds(44)(mediaUrl).map((ad, index) => ({
+    ...ad,
+    pageId: index < 12 ? `page-${index % 2}` : ad.pageId,
+    page: { pageName: names[index % 3] },
+    headline: index < 12 ? ad.headline : `${headlines[index % 3]} ${index}`,
+    startedAt: ago([296, 116][index] ?? 7),
+    lastSeenAt: ago(0),
+    endDate: null,
+    ...(index % 5 === 4 && { media: [{ type: 'THUMB', nr: 0, url: 'https://pictures.example/1.jpg?oe=65000000' }] }),
+  }));
+
+/** Controls that are too small for a finger. */
+const small = ({ board }: ShownBoard) =>
+  board.locator('button:visible:not(.open), select:visible, .pick:visible').evaluateAll((all) =>
+    all.flatMap((one) => {
+      const box = one.getBoundingClientRect();
+      return Math.min(box.width, box.height) < 44 ? [one.outerHTML] : [];
+    }),
+  );
+
+inChromium('the layout of the board', () => {
+  const boards = boardTest(mixed);
+  const gathered = { tool: 'gather_ads', args: { maxAds: 50, maxCredits: 50 } };
+
+  test.each([
+    ['en', 'light', 1100, 820],
+    ['de-DE', 'dark', 760, 500],
+    ['ar-EG', 'light', 360, 500],
+    ['ar-EG', 'dark', 1100, 820],
+    ['de-DE', 'dark', 360, 500],
+  ] as const)(
+    'in %s, %s, at %d by %d: nothing lies on anything, is cut or beyond the edge',
+    async (locale, theme, width, height) => {
+      const inline = height === 500 && { displayMode: 'inline', availableDisplayModes: ['inline', 'fullscreen'] };
+      const shown = await boards.show({ ...gathered, width, height, context: { locale, theme, ...inline } });
+      const { board, page } = shown;
+      await board.locator('.card img').first().waitFor();
+      const html = board.locator('html');
+      const isSound = async (view: string) => {
+        await expect.poll(() => faultsOf(html), { message: view }).toEqual([]);
+        if (locale !== 'de-DE') expect(await violationsOn(html), view).toEqual([]);
+        if (width === 360) expect(await small(shown), view).toEqual([]);
+      };
+      await isSound('cards');
+      if (inline) {
+        const run = await board.locator('.card .run').nth(1).boundingBox();
+        expect((run?.y ?? 0) + (run?.height ?? 999)).toBeLessThanOrEqual(height);
+        await board.locator('#filters').click();
+      }
+      await isSound('filters and charts');
+      await board.getByLabel('Timeline').click();
+      await board.getByLabel('Sort').selectOption('Days running');
+      const bars = await board
+        .locator('.row .track i')
+        .evaluateAll((all) => all.map((bar) => bar.getBoundingClientRect().width));
+      expect((bars[0] ?? 0) / (bars[1] ?? 1)).toBeCloseTo(296 / 116, 1);
+      await isSound('timeline');
+      await board.locator('#list input').first().check();
+      await board.locator('#list input').nth(1).check();
+      await button(shown, 'Compare').click();
+      await board.locator('#compare mark').first().waitFor();
+      await isSound('compare');
+      await page.keyboard.press('Escape');
+      await board.locator('#list .open').first().click();
+      await board.locator('#drawer .copy').first().waitFor();
+      await isSound('drawer');
+    },
+  );
+
+  test('two ads need no charts and no filters; none says what was searched for', async () => {
+    const two = await boards.show({ tool: 'search_ads', args: { limit: 2 }, width: 760, height: 500 });
+    await reads(two, '2 of 44 ads');
+    expect(await two.board.locator('#charts, #chips, #filters, #finding').count()).toBe(0);
+    expect(await faultsOf(two.board.locator('html'))).toEqual([]);
+    const filters = { query: 'zzz', countries: ['DE'], daysRunningFrom: 30 };
+    const none = await boards.show({ tool: 'search_ads', args: { filters } });
+    await status(none, 'Nothing was found: “zzz” in Germany, days running from 30.');
+  });
+
+  test('the finding leads to the message that it names, whose ads have numbers of their own', async () => {
+    const shown = await boards.show(gathered);
+    const { board, page } = shown;
+    await button(shown, /^.+ repeats one message in 6 of 44 ads; the longest has run (296|116) days\.$/).click();
+    await reads(shown, String.raw`1 of \d+ messages, 6 of 44 ads`);
+    expect(await board.locator('.card .number').allTextContents()).toEqual(
+      expect.arrayContaining([
+        expect.stringMatching(/^\d+$/),
+        expect.stringMatching(/^\d+\.2$/),
+        expect.stringMatching(/^\d+\.6$/),
+      ]),
+    );
+    await board.locator('#list .open').nth(2).click();
+    await board.getByText(/^Ad [\d.]+ · 3 of 6$/).waitFor();
+    const strip = board.getByRole('list', { name: '6 variants' }).getByRole('button');
+    expect(await strip.count()).toBe(6);
+    await strip.first().click();
+    await board.getByText(/^Ad [\d.]+ · 1 of 6$/).waitFor();
+    await button(shown, 'Copy text').click();
+    await page.keyboard.press('Escape');
+    await status(shown, 'The text was copied.');
+  });
+
+  test('ads are compared by keyboard, word by word, and asked about together', async () => {
+    const shown = await boards.show(gathered);
+    const { board, page } = shown;
+    for (const offer of [20, 23, 26]) await pick(shown, `Walk ${offer}`).check();
+    await button(shown, 'Compare').focus();
+    await page.keyboard.press('Enter');
+    const row = board.locator('#compare tr', { hasText: 'Copy' });
+    await row.getByText('Its second line.').first().waitFor();
+    expect(await row.locator('mark').allTextContents()).toEqual(['20', '23', '26']);
+    const widths = await board.locator('#compare .frame').evaluateAll((all) => all.map((one) => one.clientWidth));
+    expect(new Set(widths).size).toBe(1);
+    await board.getByRole('dialog').getByRole('button', { name: 'Ask' }).click();
+    await expect
+      .poll(async () => JSON.stringify(await shown.messages('ui/message')))
+      .toMatch(/Compare ads \d+, \d+ and \d+ of the board\./);
+    await page.keyboard.press('Escape');
+    expect(await board.locator(':focus').textContent()).toBe('Compare');
+    await pick(shown, 'Walk 20').uncheck();
+    await pick(shown, 'Walk 23').uncheck();
+    expect(await button(shown, 'Compare').count()).toBe(0);
+  });
+
+  test('the drawer shows what changed between versions of an ad', async () => {
+    const server = await boards.server();
+    const gather = () => server.call('gather_ads', { ...gathered.args, fresh: true });
+    await gather();
+    const [ad] = mixed('').slice(30);
+    await boards.service.add([{ ...ad, media: [], headline: '<b>Run', ctaType: 'SIGN_UP' }]);
+    await gather();
+    const shown = await boards.show({ tool: 'search_ads', args: { filters: { query: 'offer 30' }, fresh: true } });
+    await button(shown, '<b>Run').click();
+    const changes = shown.board.locator('.changes li');
+    await changes.first().waitFor();
+    expect((await changes.allTextContents()).map((text) => text.replace(/^.*? · /, ''))).toEqual([
+      `Headline${headlines[0]} 30 <b>Run`,
+      'CTA typeSHOP_NOW SIGN_UP',
+    ]);
+    expect(idOf(30)).toBe(ad?.id);
+  });
+});
