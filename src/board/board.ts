@@ -6,6 +6,7 @@ import { adRows, type KnownAd } from '../dataset/ad-rows.ts';
 import { changesBetween } from '../dataset/changes.ts';
 import { type WholeGathering, wholeOf } from '../dataset/gatherings.ts';
 import { type Label, labelsByAd } from '../dataset/labels.ts';
+import { type FetchedPicture, keepPrints, printsOf } from '../dataset/picture-groups.ts';
 import { dateCell, isoTime, numberCell, textsOf } from '../dataset/tables.ts';
 import { newInWatches, watchesIn } from '../dataset/watches.ts';
 import type { Pictures } from '../pictures/pictures.ts';
@@ -270,7 +271,8 @@ const boardPictures = defineListTool({
     const all = await withDeadline({ signals: [signal], ms }, (timeUp) =>
       Promise.all([...new Set(ids)].map((id) => boardPicture(id, { dataset, pictures, now, signal, timeUp }))),
     );
-    const data = picturesThatFit(all);
+    await keepPrints(dataset.own, printsOf(all.flatMap(({ of }) => of ?? [])));
+    const data = picturesThatFit(all.map(({ picture }) => picture));
     return { data, text: `${count(data.pictures.length, 'picture')} for the board, ${data.left.length} more to come.` };
   },
 });
@@ -287,16 +289,21 @@ interface PictureSource {
 const idAndCard = /^([^#]*)(?:#([1-9]\d{0,3}))?$/;
 
 /** @param id of an ad, with `#2` at its end for its second card */
-async function boardPicture(id: string, source: PictureSource): Promise<BoardPicture> {
+async function boardPicture(
+  id: string,
+  source: PictureSource,
+): Promise<{ picture: BoardPicture; of?: FetchedPicture }> {
   const { dataset, pictures, now, signal, timeUp } = source;
   const [found, adId = '', card] = idAndCard.exec(id) ?? [];
-  if (found === undefined) return { id, reason: 'what follows # is not the number of a card, from 1 to 9999' };
+  if (found === undefined)
+    return { picture: { id, reason: 'what follows # is not the number of a card, from 1 to 9999' } };
   const item = await dataset.item('ads', adId);
-  if (item === undefined) return { id, reason: 'the ad is not in the dataset' };
+  if (item === undefined) return { picture: { id, reason: 'the ad is not in the dataset' } };
   const picture = pictureOf(objectOf(item), { now, ...(card && { card: Number(card) }) });
   const shown = 'reason' in picture ? picture : await pictures.thumbnail(picture.address, { side, signal, timeUp });
-  if ('reason' in shown) return { id, ...shown };
-  return { id, src: `data:image/jpeg;base64,${Buffer.from(shown.jpeg).toString('base64')}` };
+  if ('reason' in shown) return { picture: { id, ...shown } };
+  const src = `data:image/jpeg;base64,${Buffer.from(shown.jpeg).toString('base64')}`;
+  return { picture: { id, src }, of: { adId, picture, fetched: shown } };
 }
 
 function picturesThatFit(all: readonly BoardPicture[]): BoardPictures {

@@ -10,6 +10,7 @@ import { type Fields, isObject, objects } from '../present/view.ts';
 import { type DatasetContents, idKey } from '../state/dataset.ts';
 import { memoryTurns } from '../state/drivers/memory.ts';
 import { objectOf, type StoredItem } from '../state/item-versions.ts';
+import { type KnownPicture, pictureGroups } from './picture-groups.ts';
 import {
   type AdRow,
   bounded,
@@ -55,6 +56,7 @@ interface KnownAds {
 }
 
 type Held = Pick<DatasetContents, 'version' | 'ads'>;
+type HeldPictures = Held & Pick<DatasetContents, 'pictures' | 'picturesVersion'>;
 
 /** Tenants whose ads are remembered, as many as have their tables open for SQL. */
 const maxTenants = 2;
@@ -71,6 +73,9 @@ const decoder = new TextDecoder();
  */
 export class AdRowReader {
   readonly #tenants = new LRUCache<string, KnownAds>({ max: maxTenants });
+  readonly #pictures = new LRUCache<string, { version: string; known: ReadonlyMap<string, KnownPicture> }>({
+    max: maxTenants,
+  });
   readonly #languages = new LRUCache<string, { language: string | null }>({ max: maxTexts });
   /** For as long as the object is held. */
   readonly #read = new WeakMap<Uint8Array, Reading>();
@@ -80,16 +85,28 @@ export class AdRowReader {
   /** The rows of all ads of a dataset in parts, or of those with some ids. */
   async *read(
     tenantId: string,
-    contents: Held,
+    contents: HeldPictures,
     { json, ids }: { json: boolean; ids?: ReadonlySet<string> },
   ): AsyncGenerator<AdRows[]> {
     const known = await this.knownAds(tenantId, contents);
+    const pictures = await this.#picturesOf(tenantId, contents);
     const { ads } = contents;
     const wanted = ids === undefined ? ads : ads.filter(({ id }) => ids.has(idKey(id)));
     for (let start = 0; start < wanted.length; start += adsAtOnce) {
-      yield wanted.slice(start, start + adsAtOnce).map((item) => rowsOf(item, known.get(idKey(item.id)), json));
+      yield wanted.slice(start, start + adsAtOnce).map((item) => {
+        const key = idKey(item.id);
+        return rowsOf(item, { ...known.get(key), ...pictures.get(key) }, json);
+      });
       await setImmediate();
     }
+  }
+
+  async #picturesOf(tenantId: string, contents: HeldPictures): Promise<ReadonlyMap<string, KnownPicture>> {
+    const version = `${contents.version} ${contents.picturesVersion}`;
+    const before = this.#pictures.get(tenantId);
+    const known = before?.version === version ? before.known : await pictureGroups(contents);
+    this.#pictures.set(tenantId, { version, known });
+    return known;
   }
 
   /** All ads of a dataset by their ids. */
@@ -174,14 +191,13 @@ async function variantsOf(
   return page;
 }
 
-function rowsOf(item: StoredItem, known: KnownAd | undefined, json: boolean): AdRows {
+function rowsOf(item: StoredItem, known: Partial<KnownAd & KnownPicture>, json: boolean): AdRows {
   const text = decoder.decode(item.json);
-  const { language = null, variant = null } = known ?? {};
   const { at: gatheredAt, firstAt: firstGatheredAt } = item;
-  return adRows(JSON.parse(text), { gatheredAt, firstGatheredAt, language, variant, json: json ? text : '' });
+  return adRows(JSON.parse(text), { ...known, gatheredAt, firstGatheredAt, json: json ? text : '' });
 }
 
-interface AdFacts {
+interface AdFacts extends Partial<KnownPicture> {
   /** Milliseconds: when this version came. How long the ad has run is counted up to then. */
   gatheredAt: number;
   /** When its first version came. */
@@ -241,7 +257,14 @@ function pageNameOf(ad: Fields): string | null {
 }
 
 function derivedFields(ad: Fields, copy: AdCopy, facts: AdFacts) {
-  const { gatheredAt, firstGatheredAt = gatheredAt, language = null, variant = null } = facts;
+  const {
+    gatheredAt,
+    firstGatheredAt = gatheredAt,
+    language = null,
+    variant = null,
+    picture = null,
+    group = null,
+  } = facts;
   const { daysRunning, stillRunning } = runOf(ad, gatheredAt);
   const { page, utm } = landingOf(ad);
   return {
@@ -256,6 +279,8 @@ function derivedFields(ad: Fields, copy: AdCopy, facts: AdFacts) {
     language,
     variant,
     ...mediaCounts(ad),
+    picture,
+    pictureGroup: group,
     firstGatheredAt: isoTime(firstGatheredAt),
     gatheredAt: isoTime(gatheredAt),
   };

@@ -55,7 +55,7 @@ export class DatasetSqlEngine {
 export function snapshotOf(reader: AdRowReader, tenantId: string, contents: DatasetContents, now: number): Snapshot {
   return {
     tenantId,
-    version: `${contents.version} ${contents.labelsVersion} ${isoTime(now).slice(0, 7)}`,
+    version: `${contents.version} ${contents.labelsVersion} ${contents.picturesVersion} ${isoTime(now).slice(0, 7)}`,
     async *tables({ json }): AsyncGenerator<TableRows> {
       let earliest: string | undefined;
       for await (const part of reader.read(tenantId, contents, { json })) {

@@ -37,6 +37,8 @@ export const tables = {
     videoCount: 'numeric',
     imageCount: 'numeric',
     videoSeconds: 'numeric',
+    picture: 'text',
+    pictureGroup: 'text',
     firstGatheredAt: 'text',
     gatheredAt: 'text',
     json: 'text',
@@ -79,6 +81,8 @@ const meanings: { [Name in keyof typeof tables.ads]?: string } = {
   variant: 'same for nearly the same copy of a page',
   videoCount: 'null: no media came',
   videoSeconds: 'of the longest',
+  picture: 'hash once fetched',
+  pictureGroup: 'same for nearly the same picture',
 };
 
 type ColumnType = 'text' | 'numeric';

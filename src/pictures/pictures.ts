@@ -24,8 +24,9 @@ interface ThumbnailOptions {
   timeUp?: AbortSignal;
 }
 
-type Thumbnail = { jpeg: Uint8Array } | NotShown;
-type Original = { bytes: Uint8Array; format: PictureFormat } | NotShown;
+/** `print`: as `picturePrint` writes it. */
+type Thumbnail = { jpeg: Uint8Array; print: string } | NotShown;
+type Original = { bytes: Uint8Array; format: PictureFormat; print: string } | NotShown;
 
 interface NotShown {
   reason: string;
@@ -33,19 +34,29 @@ interface NotShown {
   isLate?: true;
 }
 
-/** A picture to fetch, or why there is none. The label stands beside the number. */
-export type SheetTile = { number: number; label?: string | undefined } & ({ address: string } | { reason: string });
+/** A picture to fetch, or why there is none. */
+export type SheetTile = TileTexts & ({ address: string } | { reason: string });
+
+interface TileTexts {
+  number: number;
+  /** Stands beside the number. */
+  label?: string | undefined;
+  /** What stands in place of a picture that is not shown, beside the reason. */
+  headline?: string | undefined;
+}
 
 interface SheetOptions {
   signal: AbortSignal;
   /** How long to wait for pictures, in milliseconds: those that have not come by then are not shown. */
   waitMs: number;
+  /** The pictures are as large as `preview` makes them, and not fetched again. */
+  isOverview?: boolean;
 }
 
 interface Sheet {
-  jpeg: Uint8Array;
-  /** Why a picture is not shown. */
-  tiles: readonly { number: number; reason?: string }[];
+  /** Undefined where no picture could be shown: an image without pictures would only cost its reader. */
+  jpeg?: Uint8Array;
+  tiles: readonly DrawnTile[];
 }
 
 interface PictureLimits extends FetchLimits {
@@ -192,18 +203,23 @@ export class Pictures {
     }
   }
 
+  /** The picture as a full sheet shows it. */
+  preview = (address: string, options: Omit<ThumbnailOptions, 'side'>): Promise<Thumbnail> =>
+    this.thumbnail(address, { ...options, side: gridOf(maxTiles).side });
+
   /** One sheet of numbered pictures as JPEG. The same picture is fetched once. */
-  async sheet(tiles: readonly SheetTile[], { signal, waitMs }: SheetOptions): Promise<Sheet> {
-    const grid = gridOf(tiles.length);
+  async sheet(tiles: readonly SheetTile[], { signal, waitMs, isOverview = false }: SheetOptions): Promise<Sheet> {
+    const grid = gridOf(isOverview ? maxTiles : tiles.length);
     const drawn = await withDeadline({ signals: [signal], ms: waitMs }, (timeUp) =>
       Promise.all(
         tiles.map(async (tile): Promise<DrawnTile> => {
-          const { number, label } = tile;
-          if ('reason' in tile) return { number, label, reason: tile.reason };
-          return { number, label, ...(await this.thumbnail(tile.address, { side: grid.side, signal, timeUp })) };
+          if ('reason' in tile) return tile;
+          const { address, ...texts } = tile;
+          return { ...texts, ...(await this.thumbnail(address, { side: grid.side, signal, timeUp })) };
         }),
       ),
     );
+    if (drawn.every((tile) => 'reason' in tile)) return { tiles: drawn };
     const word = wordAt(this.#parts.random());
     const { jpeg } = await this.#draw({ type: 'sheet', word, grid, tiles: drawn }, signal);
     return { jpeg, tiles: drawn };
@@ -257,7 +273,7 @@ export class Pictures {
   async #make(address: string, side: number, signal: AbortSignal): Promise<Thumbnail> {
     const decoded = await this.#decode(address, side, signal);
     if ('reason' in decoded && decoded.isUnread) return { reason: decoded.reason };
-    const made = 'reason' in decoded ? { reason: decoded.reason } : { jpeg: decoded.jpeg };
+    const made = 'reason' in decoded ? { reason: decoded.reason } : { jpeg: decoded.jpeg, print: decoded.print };
     const bytes = 'jpeg' in made ? made.jpeg.length : 0;
     this.#parts.cached.set(this.#tenantId, `${side} ${address}`, { value: made, bytes });
     return made;
@@ -274,13 +290,16 @@ export class Pictures {
       if ('reason' in header) return { ...header, isUnread: true };
       const { format } = header;
       const drawn = await draw({ type: 'thumbnail', format, bytes, side }, tenantId, signal);
-      return 'failed' in drawn ? { reason: failures[drawn.failed] } : { bytes, format, jpeg: drawn.jpeg };
+      if ('failed' in drawn) return { reason: failures[drawn.failed] };
+      return { bytes, format, jpeg: drawn.jpeg, print: drawn.print ?? '' };
     });
   }
 }
 
 /** A decoded picture and its thumbnail. A picture that was not read may be tried again at once. */
-type Decoded = { bytes: Uint8Array; format: PictureFormat; jpeg: Uint8Array } | { reason: string; isUnread?: true };
+type Decoded =
+  | { bytes: Uint8Array; format: PictureFormat; jpeg: Uint8Array; print: string }
+  | { reason: string; isUnread?: true };
 
 /** The side of a thumbnail that nobody looks at. */
 const smallSide = 32;
@@ -293,13 +312,15 @@ export type DrawRequest =
   | { type: 'chart'; chart: Chart };
 
 /** A tile of a sheet, with the picture as `thumbnail` made it or the reason why there is none. */
-export type DrawnTile = { number: number; label?: string | undefined } & ({ jpeg: Uint8Array } | { reason: string });
+export type DrawnTile = TileTexts & ({ jpeg: Uint8Array; print?: string } | { reason: string });
 
 /** Undefined where the picture cannot be decoded. */
 export type DrawReply = Drawing | undefined;
 
 export interface Drawing {
   jpeg: Uint8Array;
+  /** For a thumbnail: as `picturePrint` writes it. */
+  print?: string;
   /** For a chart: whether names with letters that the font lacks are replaced by their row or column. */
   isNumbered?: boolean;
 }
@@ -314,6 +335,9 @@ export interface Grid {
   headHeight: number;
   labelHeight: number;
 }
+
+/** Of a full sheet. */
+const maxTiles = 12;
 
 /** The number of columns for a number of tiles: the pictures fill the sheet, and the sheet is about as high as wide. */
 const columnsFor = [1, 1, 2, 3, 2, 3, 3, 3, 3, 3, 4, 4, 4];

@@ -25,18 +25,41 @@ async function answer(request: DrawRequest): Promise<DrawReply> {
   if (request.type === 'chart') return drawChart(request.chart);
   const { format, bytes, side } = request;
   const raster = await decoders[format](bytes);
-  return { jpeg: await encodeJpeg(fitted(raster, side), thumbnailQuality) };
+  const canvas = fitted(raster, side);
+  return { jpeg: await encodeJpeg(canvas, thumbnailQuality), print: picturePrint(canvas) };
 }
 
-/** The size that fits into the square, never larger than the picture. */
+/** Steps of brightness that a picture keeps when it is encoded again, and how many a picture has at least that is not plain. */
+const minStep = 3;
+const minSteps = 14;
+
+/**
+ * A difference hash: of each of 8 × 8 places, whether it is brighter than the place on its right. 16 hex digits, with
+ * `-` behind them where few places differ from their neighbours: nearly plain pictures resemble each other.
+ */
+function picturePrint(raster: Raster): string {
+  const { data } = resized(raster, 9, 8);
+  const brightness = (place: number) =>
+    [0.299, 0.587, 0.114].reduce((sum, share, channel) => sum + share * (data[4 * place + channel] ?? 0), 0);
+  let [bits, steps] = [0n, 0];
+  for (let place = 0; place < 64; place++) {
+    const at = place + Math.floor(place / 8);
+    const step = brightness(at) - brightness(at + 1);
+    bits = (bits << 1n) | BigInt(step > minStep);
+    if (Math.abs(step) > minStep) steps++;
+  }
+  return `${bits.toString(16).padStart(16, '0')}${steps < minSteps ? '-' : ''}`;
+}
+
+/** The picture in a size that fits into the square and is never larger than the picture. */
 function fitted(raster: Raster, side: number): Raster {
   const scale = Math.min(1, side / Math.max(raster.width, raster.height));
-  const size = {
-    width: Math.max(1, Math.round(raster.width * scale)),
-    height: Math.max(1, Math.round(raster.height * scale)),
-  };
-  const canvas = new Canvas(size.width, size.height);
-  canvas.draw(raster, { x: 0, y: 0, ...size });
+  return resized(raster, Math.max(1, Math.round(raster.width * scale)), Math.max(1, Math.round(raster.height * scale)));
+}
+
+function resized(raster: Raster, width: number, height: number): Raster {
+  const canvas = new Canvas(width, height);
+  canvas.draw(raster, { x: 0, y: 0, width, height });
   return canvas;
 }
 
@@ -109,7 +132,8 @@ function drawTile(canvas: Canvas, { drawn, picture }: Tile, area: Rect, labelHei
   drawLabel(canvas, drawn, { ...area, height: labelHeight });
   const inside = { ...area, y: area.y + labelHeight, height: area.height - labelHeight };
   if (picture) canvas.draw(picture, centred(picture, inside));
-  else if ('reason' in drawn) drawReason(canvas, `not shown: ${drawn.reason}`, inside);
+  else if ('reason' in drawn)
+    drawCentred(canvas, [...(drawn.headline ? [`“${drawn.headline}”`] : []), `not shown: ${drawn.reason}`], inside);
 }
 
 function centred(picture: Raster, { x, y, width, height }: Rect): Rect {
@@ -130,11 +154,11 @@ function drawLabel(canvas: Canvas, { number, label }: DrawnTile, { x, y, width, 
   drawText(canvas, label, { x: x + box + 10, y: y + 23, size: 17, colour: faint, maxWidth: width - box - 20 });
 }
 
-function drawReason(canvas: Canvas, text: string, { x, y, width, height }: Rect): void {
+function drawCentred(canvas: Canvas, texts: readonly string[], { x, y, width, height }: Rect): void {
   const size = 18;
   const lineHeight = 25;
-  const maxLines = Math.max(1, Math.floor((height - 10) / lineHeight));
-  const lines = linesOf(text, { size, maxWidth: width - 32, maxLines });
+  const maxLines = Math.max(1, Math.floor((height - 10) / lineHeight / texts.length));
+  const lines = texts.flatMap((text) => linesOf(text, { size, maxWidth: width - 32, maxLines }));
   const top = y + (height - lines.length * lineHeight) / 2 + size;
   for (const [at, line] of lines.entries()) {
     const start = x + (width - textWidth(line, { size })) / 2;

@@ -10,7 +10,7 @@ import {
   type StoredItem,
   withVersion,
 } from './item-versions.ts';
-import type { OwnRecords, RecordsById } from './own-records.ts';
+import { type ContentRecords, noRecords, type OwnRecords } from './own-records.ts';
 
 /**
  * What one account has paid for: every ad and page that an answer brought, and what was gathered when. Asynchronous,
@@ -57,17 +57,14 @@ export interface ItemBatch extends ItemSource {
 }
 
 /** A dataset at one moment. It stays as it is while others change the dataset. */
-export interface DatasetContents {
-  /** Changes with all but the labels. */
+export interface DatasetContents extends ContentRecords {
+  /** Changes with all but the labels and what is known of pictures. */
   version: string;
   /** Ads, the one with the oldest newest version first. */
   ads: readonly StoredItem[];
   pages: readonly StoredItem[];
   /** The oldest first. */
   gatherings: readonly Gathering[];
-  labels: RecordsById;
-  /** Changes with the labels alone. */
-  labelsVersion: string;
   /** Items and gatherings that were removed for want of room. */
   evicted: { ads: number; pages: number; gatherings: number };
 }
@@ -196,14 +193,11 @@ export class MemoryDataset {
       yield { ...state, adIds: [...adIds], kind: 'gathering' };
   }
 
-  /**
-   * @param labels the labels, and their version
-   */
-  contents(labels: RecordsById = new Map(), labelsVersion = ''): DatasetContents {
+  contents(records = noRecords): DatasetContents {
     const [{ ads, pages, gathering }, gone] = [this.#tables, this.evictedElsewhere];
     return {
       version: this.version,
-      ...{ labels, labelsVersion },
+      ...records,
       ads: ads.all(),
       pages: pages.all(),
       gatherings: gathering.all(ads),

@@ -8,7 +8,7 @@ import {
   recordsOf,
 } from './dataset.ts';
 import { inMemory } from './drivers/memory.ts';
-import { ownRecords, readRecords } from './own-records.ts';
+import { contentRecords, ownRecords } from './own-records.ts';
 
 export interface MemoryDatasetsOptions {
   /** For all tenants together. */
@@ -88,8 +88,8 @@ export class MemoryDatasets implements Datasets {
       order: async () => ++this.#order,
       item: async (type, id) => known().item(type, id),
       contents: async () => {
-        const labels = await readRecords(this.#own, tenantId, 'label');
-        return known().contents(labels.records, labels.version);
+        const records = await contentRecords(this.#own, tenantId);
+        return known().contents(records);
       },
       maxAds: async () => known().maxAds(this.#roomOf(tenantId)),
     };

@@ -2,10 +2,10 @@ import { AdLibraryError, invalidRequest } from '../api/errors.ts';
 import type { LocalShared } from './store/retries.ts';
 
 /**
- * The kinds of a person's own records beside a dataset, and how many there may be of each kind. The records stay when
- * ads are evicted for want of room.
+ * The kinds of records beside a dataset, and how many there may be of each kind: a person's labels and watches, and what
+ * is known of pictures. The records stay when ads are evicted for want of room.
  */
-export const maxRecords = { label: 20_000, watch: 50 } as const;
+export const maxRecords = { label: 20_000, watch: 50, picture: 20_000 } as const;
 
 export type RecordKind = keyof typeof maxRecords;
 
@@ -45,7 +45,7 @@ interface WrittenRecords {
   records: [id: string, value: unknown][];
 }
 
-export async function readRecords({ documents, keyOf }: LocalShared, tenantId: string, kind: RecordKind) {
+async function readRecords({ documents, keyOf }: LocalShared, tenantId: string, kind: RecordKind) {
   const key = keyOf(tenantId, 'own', kind);
   const { doc, now, version } = await documents.read<WrittenRecords>(key);
   if (doc && now - doc.usedAt > touchMs)
@@ -57,6 +57,35 @@ export async function readRecords({ documents, keyOf }: LocalShared, tenantId: s
       .catch(() => {});
   return { records: new Map(doc?.records), version };
 }
+
+/** The records that are part of a dataset's contents. */
+export async function contentRecords(source: LocalShared, tenantId: string): Promise<ContentRecords> {
+  const [labels, pictures] = await Promise.all([
+    readRecords(source, tenantId, 'label'),
+    readRecords(source, tenantId, 'picture'),
+  ]);
+  return {
+    ...{ labels: labels.records, labelsVersion: labels.version },
+    ...{ pictures: pictures.records, picturesVersion: pictures.version },
+  };
+}
+
+export interface ContentRecords {
+  labels: RecordsById;
+  /** Changes with the labels alone. */
+  labelsVersion: string;
+  /** What `picturePrint` makes of an ad's picture, by `idKey` of the ad. */
+  pictures: RecordsById;
+  /** Changes with what is known of pictures alone. */
+  picturesVersion: string;
+}
+
+export const noRecords: ContentRecords = {
+  labels: new Map(),
+  labelsVersion: '',
+  pictures: new Map(),
+  picturesVersion: '',
+};
 
 export const ownRecords = (source: LocalShared, tenantId: string, { isLasting = true } = {}): OwnRecords => ({
   isLasting,

@@ -1,14 +1,20 @@
 import * as z from 'zod';
+import { withDeadline } from '../api/abort.ts';
+import { invalidRequest } from '../api/errors.ts';
+import { type FetchedPicture, keepPrints, pictureGroups, printsOf } from '../dataset/picture-groups.ts';
 import type { SheetTile } from '../pictures/pictures.ts';
 import { AdView, factsOf, viewAd } from '../present/ad.ts';
 import { type AdPicture, mediaOfCards, type PictureChoice, pictureOf } from '../present/ad-media.ts';
+import { runOf } from '../present/dates.ts';
 import type { DataOf } from '../present/fields.ts';
 import { dataPerText } from '../present/full-view.ts';
+import { count, groupBy } from '../present/lists.ts';
 import { joined, quote, word } from '../present/safe-text.ts';
 import { clampLines, fitsWithin } from '../present/tokens.ts';
 import { type Fields, idOf } from '../present/view.ts';
+import { type Dataset, type DatasetContents, idKey } from '../state/dataset.ts';
 import { objectOf, type StoredItem } from '../state/item-versions.ts';
-import { defineListTool, jpegContent, readOnly } from './tool.ts';
+import { defineListTool, jpegContent, readOnly, type ToolContext } from './tool.ts';
 
 /** Some hosts bring a picture a turn late, and models then describe what they have not seen. */
 const note =
@@ -35,20 +41,31 @@ const AdTile = z
     id: z.string().describe('the ad'),
     shown: z.boolean().describe('whether its picture is there'),
     reason: z.string().optional().describe('why not'),
+    ads: z.number().optional().describe('with sql: in which this picture stands'),
     ...Facts.shape,
     picture: z.string().optional().describe('if not the ad itself: a still, a card, a portrait'),
   })
   .meta({ title: 'Tile' });
 type AdTile = DataOf<typeof AdTile>;
 
+const Compared = z
+  .looseObject({
+    ads: z.number().describe('that the statement gives'),
+    fetched: z.number().describe('ads whose picture is known, now or from before'),
+    groups: z.number().describe('different pictures; nearly plain ones not counted'),
+  })
+  .meta({ title: 'Compared' });
+
 /** How long drawing the sheet takes after the last picture has come, in milliseconds. */
 const drawingMs = 10_000;
+const maxTiles = 12;
+const maxCompared = 300;
 
 export const viewAds = defineListTool({
   name: 'view_ads',
   title: 'See creatives as images',
   description:
-    'See creatives without screenshots: the images of up to 12 ads of earlier results on one numbered sheet; videos as stills, carousels as their first card.',
+    'See creatives without screenshots: the images of up to 12 ads of earlier results on one numbered sheet; videos as stills, carousels as their first card. With sql, the different pictures among up to 300 ads, those in most ads first.',
   guide: 'view_ads shows what ads look like.',
   annotations: readOnly,
   example: ({ adIds }) => ({ adIds }),
@@ -56,49 +73,170 @@ export const viewAds = defineListTool({
   showsBoard: true,
   forBoard: (data) => ({ ids: (data as { tiles: AdTile[] }).tiles.map(({ id }) => id) }),
   input: z.strictObject({
-    adIds: z.array(z.string()).min(1).max(12).describe('ids of ads from earlier results'),
+    adIds: z.array(z.string()).min(1).max(maxTiles).optional().describe('ids of ads from earlier results'),
+    sql: z.string().optional().describe('in place of adIds: a SELECT of id'),
     card: z.int().min(1).optional().describe('card of a carousel'),
   }),
   output: z.looseObject({
     tiles: z.array(AdTile),
+    pictures: Compared.optional().describe('with sql'),
     note: z.string().describe('how to read the sheet'),
   }),
-  async run({ adIds, card }, context) {
+  async run({ adIds, sql, card }, context) {
+    if ((adIds === undefined) === (sql === undefined)) throw invalidRequest('adIds or sql is required, and not both.');
+    if (sql !== undefined && card !== undefined) throw invalidRequest('card goes with adIds, not with sql.');
     const { pictures, signal, deadline, clock, resultTokens, now } = context;
     const dataset = await context.dataset();
-    const items = await Promise.all(adIds.map((id) => dataset.item('ads', id)));
-    const chosen = adIds.map((id, index) => chosenAd({ id, number: index + 1, item: items[index] }, { card, now }));
+    const compared = sql === undefined ? undefined : await comparePictures(sql, dataset, context);
+    const chosen =
+      compared?.shown ??
+      (await Promise.all((adIds ?? []).map(async (id) => ({ id, item: await dataset.item('ads', id) }))));
+    const wanted = chosen.map((ad, index) => chosenTile(ad, { number: index + 1, card, now }));
     const left = deadline - clock();
     const waitMs = Math.max(left / 2, left - drawingMs);
-    const wanted = chosen.map(({ tile: { number, picture: label }, picture }): SheetTile => {
-      return 'reason' in picture ? { number, reason: picture.reason } : { number, label, address: picture.address };
+    const sheet = await (await pictures()).sheet(
+      wanted.map(({ tile: { number, headline, ads, daysRunning, picture: shows }, picture }): SheetTile => {
+        const repeated =
+          ads === undefined ? [] : [ads > 1 && `×${ads}`, daysRunning !== undefined && count(daysRunning, 'day')];
+        const label = [...repeated, shows].filter(Boolean).join(', ') || undefined;
+        return { number, label, headline, ...('reason' in picture ? picture : { address: picture.address }) };
+      }),
+      { signal, waitMs, isOverview: compared !== undefined },
+    );
+    const fetched = wanted.map(({ tile, picture }, index) => ({ adId: tile.id, picture, fetched: sheet.tiles[index] }));
+    await keepPrints(dataset.own, printsOf(fetched));
+    const tiles = wanted.map(({ tile: { picture, ...tile } }, index): AdTile => {
+      const drawn = sheet.tiles[index];
+      if (drawn && 'reason' in drawn) return { ...tile, shown: false, reason: drawn.reason };
+      return { ...tile, ...(picture && { picture }) };
     });
-    const sheet = await (await pictures()).sheet(wanted, { signal, waitMs });
-    const tiles = chosen.map(({ tile: { picture, ...tile } }, index): AdTile => {
-      const reason = sheet.tiles[index]?.reason;
-      return reason === undefined ? { ...tile, ...(picture && { picture }) } : { ...tile, shown: false, reason };
-    });
-    const text = clampLines([note, ...tiles.map(tileText)].join('\n'), resultTokens);
+    const read = sheet.jpeg ? note : 'No picture can be shown, so there is no image.';
+    const text = clampLines([read, compared?.text, ...tiles.map(tileText)].filter(Boolean).join('\n'), resultTokens);
     return {
-      data: { tiles: tilesWithin(tiles, dataPerText * resultTokens), note },
+      data: {
+        tiles: tilesWithin(tiles, dataPerText * resultTokens),
+        ...(compared && { pictures: compared.pictures }),
+        note: read,
+      },
       text,
-      attached: [jpegContent(sheet.jpeg)],
+      attached: sheet.jpeg ? [jpegContent(sheet.jpeg)] : [],
     };
   },
 });
 
-function chosenAd(
-  { id, number, item }: { id: string; number: number; item: StoredItem | undefined },
-  choice: PictureChoice,
-): { tile: AdTile; picture: AdPicture } {
-  if (item === undefined)
-    return {
-      tile: { number, id: idOf(id), shown: false },
-      picture: { reason: 'it is not in the dataset; get_ad reads it for credits' },
-    };
+/** An ad to show; of a group, with the number of its ads and the days of the one that runs longest. */
+interface ChosenAd {
+  id: string;
+  item: StoredItem | undefined;
+  ads?: number;
+  daysRunning?: number | undefined;
+}
+
+/** Fetches the pictures of the ads that a statement gives, each once, and chooses those that stand in most ads. */
+async function comparePictures(sql: string, dataset: Dataset, context: ToolContext) {
+  const { signal, deadline, clock, now, onProgress } = context;
+  const contents = await dataset.contents();
+  const wanted = new Set(await idsOf(sql, contents, context));
+  const items = contents.ads.filter(({ id }) => wanted.has(idKey(id)));
+  if (items.length === 0) throw invalidRequest('The SELECT gives no id of an ad in the dataset.');
+  const prints = new Map(contents.pictures);
+  const chosen = items.map((item) => ({ item, picture: pictureOf(objectOf(item), { now }) }));
+  const toFetch = chosen.filter(({ item }) => !prints.has(idKey(item.id)));
+  const late: Record<string, number> = {};
+  const missing = (reason: string) => (late[reason] = (late[reason] ?? 0) + 1);
+  const found: FetchedPicture[] = [];
+  const pictures = await context.pictures();
+  const queue = toFetch.values();
+  let done = 0;
+  await withDeadline({ signals: [signal], ms: fetchShare * (deadline - clock()) }, (timeUp) =>
+    Promise.all(
+      Array.from({ length: fetchesAtOnce }, async () => {
+        for (const { item, picture } of queue) {
+          if ('reason' in picture) missing(picture.expired ? 'the address has expired' : picture.reason);
+          else if (picture.shows === 'portrait') missing('only a portrait of the advertiser');
+          else {
+            const fetched = timeUp.aborted
+              ? { reason: 'there was no time left' }
+              : await pictures.preview(picture.address, { signal, timeUp });
+            found.push({ adId: item.id, picture, fetched });
+            if ('reason' in fetched) missing(fetched.reason);
+          }
+          onProgress?.({ progress: ++done, total: toFetch.length, message: `${done} of ${toFetch.length} pictures` });
+        }
+      }),
+    ),
+  );
+  const fresh = printsOf(found);
+  await keepPrints(dataset.own, fresh);
+  for (const [id, print] of fresh) prints.set(id, print);
+  const known = await pictureGroups({ ads: contents.ads, pictures: prints });
+  const groups = [...groupBy(chosen, ({ item }) => known.get(idKey(item.id))?.group ?? null)];
+  const plain = chosen.filter(({ item }) => known.get(idKey(item.id))?.group === null).length;
+  const shown = groups.flatMap(([group, members]): ChosenAd[] => {
+    if (group === null) return [];
+    const one = members.find(({ picture }) => 'address' in picture) ?? members[0];
+    const days = members.map(({ item }) => runOf(objectOf(item), item.at).daysRunning ?? -1);
+    const longest = Math.max(...days);
+    return one
+      ? [{ id: one.item.id, item: one.item, ads: members.length, daysRunning: longest < 0 ? undefined : longest }]
+      : [];
+  });
+  const byAds = (left: ChosenAd, right: ChosenAd) =>
+    (right.ads ?? 0) - (left.ads ?? 0) || (right.daysRunning ?? 0) - (left.daysRunning ?? 0);
+  shown.sort(byAds);
+  const fetched = items.filter(({ id }) => known.has(idKey(id))).length;
+  const counts = { ads: items.length, fetched, groups: shown.length };
+  return { shown: shown.slice(0, maxTiles), pictures: counts, text: comparedText(counts, plain, late) };
+}
+
+/** The share of the time that is left in which pictures are compared, and how many come at once. */
+const fetchShare = 0.6;
+const fetchesAtOnce = 12;
+const maxRows = 1000;
+
+async function idsOf(sql: string, contents: DatasetContents, { sql: engine, signal }: ToolContext): Promise<string[]> {
+  const { columns, rows, truncated } = await engine().query(contents, { sql, limit: maxRows, cell: 500, signal });
+  const named = columns.findIndex((name) => /^(?:id|adId)$/i.test(name));
+  if (named === -1 && columns.length > 1) throw invalidRequest('The SELECT must have a column id.');
+  const ids = [...new Set(rows.map((row) => idKey(String(row[Math.max(0, named)]))))];
+  if (truncated || ids.length > maxCompared)
+    throw invalidRequest(
+      `At most ${maxCompared} ads are compared at once: narrow the SELECT, or add LIMIT ${maxCompared}.`,
+    );
+  return ids;
+}
+
+function comparedText(
+  { ads, fetched, groups }: DataOf<typeof Compared>,
+  plain: number,
+  missing: Readonly<Record<string, number>>,
+): string {
+  const reasons = Object.entries(missing).sort(([, left], [, right]) => right - left);
+  const shown = reasons.slice(0, maxReasons).map(([reason, number]) => `${number}: ${reason}`);
+  const lacking =
+    ads === fetched
+      ? ''
+      : ` Not compared: ${[...shown, ...(reasons.length > maxReasons ? ['others'] : [])].join('; ')}.`;
+  const later = Object.keys(missing).some((reason) => reason.includes('no time left'))
+    ? ' The same call goes on with the rest.'
+    : '';
+  return (
+    `Pictures of ${fetched} of ${count(ads, 'ad')} are compared: ${groups} different${plain > 0 ? `, and ${plain} nearly plain that are not grouped` : ''}. ` +
+    `Below are those in most ads, each with the ad that stands for it.${lacking}${later} A cropped picture counts as another one.`
+  );
+}
+
+const maxReasons = 4;
+
+function chosenTile({ id, item, ads, daysRunning }: ChosenAd, choice: PictureChoice & { number: number }) {
+  if (item === undefined) {
+    const picture: AdPicture = { reason: 'it is not in the dataset; get_ad reads it for credits' };
+    return { tile: { number: choice.number, id: idOf(id), shown: false } as AdTile, picture };
+  }
   const ad = objectOf(item);
   const picture = pictureOf(ad, choice);
-  return { tile: tileOf(ad, { number, picture, now: choice.now }), picture };
+  const tile = tileOf(ad, { picture, ...choice });
+  return { tile: { ...tile, ...(ads !== undefined && { ads, daysRunning }) }, picture };
 }
 
 function tileOf(ad: Fields, { number, picture, now }: { number: number; picture: AdPicture; now: number }): AdTile {
@@ -116,11 +254,11 @@ function labelOf(shows: Extract<AdPicture, { address: string }>['shows'], ad: Fi
 }
 
 /** One line: `3. 6a1f… "Acme", VIDEO 15 s, 2026-07-01–2026-08-02: "Headline" (still of a video)`. */
-function tileText({ number, id, pageName, headline, firstCard, picture, reason, ...facts }: AdTile): string {
+function tileText({ number, id, pageName, headline, firstCard, picture, reason, ads, ...facts }: AdTile): string {
   const parts = [word(id), pageName === undefined ? '' : quote(pageName), ...factsOf({ id, ...facts })];
   const notes = [reason === undefined ? picture : `not shown: ${reason}`].filter((text) => text !== undefined);
   return [
-    `${number}. ${joined(parts, ', ')}`,
+    `${number}. ${ads !== undefined && ads > 1 ? `in ${ads} ads: ` : ''}${joined(parts, ', ')}`,
     headline === undefined ? '' : `: ${quote(headline)}`,
     firstCard === undefined ? '' : ` card 1: ${quote(firstCard)}`,
     notes.length > 0 ? ` (${notes.join()})` : '',

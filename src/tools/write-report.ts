@@ -5,8 +5,8 @@ import { chartOf } from '../charts/chart.ts';
 import { coverageText, viewCoverage } from '../dataset/coverage.ts';
 import { paidGatherings } from '../dataset/gatherings.ts';
 import { labelsByAd, labelTexts } from '../dataset/labels.ts';
+import { keepPrints, printsOf } from '../dataset/picture-groups.ts';
 import type { CardAd } from '../looks/ad-card.tsx';
-import type { Pictures } from '../pictures/pictures.ts';
 import { dayOf } from '../present/dates.ts';
 import { count } from '../present/lists.ts';
 import { listed, quote, word } from '../present/safe-text.ts';
@@ -138,8 +138,8 @@ interface MadeSection {
   problem?: string | undefined;
 }
 
-/** An ad as the report shows it, and the address of its picture. */
-type ChosenAd = ReturnType<typeof cardOf>;
+/** An ad as the report shows it, and its picture. */
+type ChosenAd = Omit<ReturnType<typeof cardOf>, 'address'>;
 
 /** The ads that sections name, by their keys. */
 interface NamedAds {
@@ -183,8 +183,8 @@ async function makeSection(
   for (const key of keys) {
     const item = items.get(key);
     if (item === undefined) continue;
-    const { card, address } = cardOf(objectOf(item) as Fields, { ...item, now });
-    made.cards.push({ card: { ...card, labels: labelTexts(labels.get(key)) }, address });
+    const { card, picture } = cardOf(objectOf(item) as Fields, { ...item, now });
+    made.cards.push({ card: { ...card, labels: labelTexts(labels.get(key)) }, picture });
   }
   shown.ads = made.cards.map(({ card }) => card);
   made.problem = problems.join(' ') || undefined;
@@ -207,19 +207,20 @@ const sideOf = (pictures: number) => (pictures > 60 ? 280 : 400);
 async function fetchPictures(ads: readonly ChosenAd[], context: ToolContext): Promise<CardAd['picture'][]> {
   const side = sideOf(ads.length);
   const { signal, deadline, clock } = context;
-  const pictures = ads.some(({ address }) => address !== undefined) ? await context.pictures() : undefined;
-  return withDeadline({ signals: [signal], ms: (deadline - clock()) / 2 }, (timeUp) =>
+  if (ads.every(({ picture }) => 'reason' in picture)) return ads.map(({ card }) => card.picture);
+  const pictures = await context.pictures();
+  const shown = await withDeadline({ signals: [signal], ms: (deadline - clock()) / 2 }, (timeUp) =>
     Promise.all(
-      ads.map(({ card, address }) =>
-        address && pictures ? thumbnail(pictures, address, { side, signal, timeUp }) : card.picture,
-      ),
+      ads.map(async ({ card, picture }) => {
+        if ('reason' in picture) return { adId: card.id, picture, fetched: picture };
+        return { adId: card.id, picture, fetched: await pictures.thumbnail(picture.address, { side, signal, timeUp }) };
+      }),
     ),
   );
-}
-
-async function thumbnail(pictures: Pictures, address: string, options: Parameters<Pictures['thumbnail']>[1]) {
-  const made = await pictures.thumbnail(address, options);
-  return 'reason' in made ? made : { src: `data:image/jpeg;base64,${Buffer.from(made.jpeg).toString('base64')}` };
+  await keepPrints((await context.dataset()).own, printsOf(shown));
+  return shown.map(({ fetched }) =>
+    'jpeg' in fetched ? { src: `data:image/jpeg;base64,${Buffer.from(fetched.jpeg).toString('base64')}` } : fetched,
+  );
 }
 
 async function methodOf(sections: readonly SectionInput[], contents: DatasetContents, context: ToolContext) {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect } from 'vitest';
 import { gridOf } from '../../src/pictures/pictures.ts';
-import { decodeJpeg, type Raster } from '../../src/raster/codecs.ts';
+import { Canvas } from '../../src/raster/canvas.ts';
+import { decodeJpeg, encodeJpeg, type Raster } from '../../src/raster/codecs.ts';
 import { jpegOf } from '../pictures/sample-pictures.ts';
 import { ad, json } from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
@@ -205,9 +206,108 @@ test('pictures of a service on this machine are shown without being listed, unle
   }
 });
 
+/** A picture of bright and dark boxes, different for each seed. */
+function boxes(seed: number, { width = 320, height = 320 } = {}): Canvas {
+  const canvas = new Canvas(width, height, [120, 120, 120]);
+  let state = seed;
+  for (let y = 0; y < 4; y++)
+    for (let x = 0; x < 4; x++) {
+      state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
+      const tone = (state >>> 16) % 256;
+      canvas.fillRect({ x: (x * width) / 4, y: (y * height) / 4, width: width / 4, height: height / 4 }, [
+        tone,
+        tone,
+        tone,
+      ]);
+    }
+  return canvas;
+}
+
+test('finds the different pictures of many ads, however they were encoded, and keeps what it knows of them', async ({
+  server,
+  upstream,
+}) => {
+  const serve = async (picture: Raster, quality = 85) => thumb(host.serve(await encodeJpeg(picture, quality)));
+  const withBar = boxes(1);
+  withBar.fillRect({ x: 0, y: 290, width: 320, height: 30 }, [20, 20, 20]);
+  const cropped = new Canvas(250, 250);
+  cropped.draw(boxes(1), { x: -60, y: -10, width: 320, height: 320 });
+  const ran = (days: number) => ({ startedAt: '2026-07-01', lastSeenAt: `2026-07-${10 + days}` });
+  const plain = await serve(new Canvas(300, 300, [200, 60, 40]));
+  const ids = await searchFor(
+    { server, upstream },
+    { ...(await serve(boxes(2))), ...ran(1) },
+    { ...(await serve(boxes(1))), ...ran(2) },
+    { ...(await serve(boxes(1), 30)), ...ran(9) },
+    await serve(boxes(1, { width: 160, height: 200 })),
+    await serve(withBar),
+    await serve(cropped),
+    plain,
+    plain,
+    thumb('https://cdn.example/a.jpg?oe=5F000000'),
+    { media: [{ type: 'PA_PP', url: address.green }] },
+  );
+  const sql = `SELECT id FROM ads WHERE id IN (${ids.map((id) => `'${id}'`).join()})`;
+  const first = await server.call('view_ads', { sql });
+  expect(first.data.pictures).toEqual({ ads: 10, fetched: 8, groups: 3 });
+  expect(first.data.tiles).toMatchObject([{ id: ids[1], ads: 4, daysRunning: 18 }, { ads: 1 }, { ads: 1 }]);
+  expect(first.text).toContain(
+    'Pictures of 8 of 10 ads are compared: 3 different, and 2 nearly plain that are not grouped. Below are those in most ads, each with the ad that stands for it. Not compared: 1: the address has expired; 1: only a portrait of the advertiser.',
+  );
+  expect(first.text).toContain(`1. in 4 ads: ${ids[1]}`);
+  expect(host.requests).toHaveLength(8 - 1);
+  const rows = await server.call('query_ads', {
+    sql: `SELECT pictureGroup, count(*) AS ads, count(DISTINCT picture) > 1 AS several, min(length(picture)) AS digits FROM ads WHERE id IN (${ids.map((id) => `'${id}'`).join()}) GROUP BY 1 ORDER BY 2 DESC, 1`,
+  });
+  expect(rows.data.rows).toEqual([
+    [null, 4, 0, 16],
+    [ids[1], 4, 1, 16],
+    ...[ids[0], ids[5]].toSorted().map((id) => [id, 1, 0, 16]),
+  ]);
+  host.requests.length = 0;
+  const again = await server.call('view_ads', { sql });
+  expect(again.data.pictures).toEqual(first.data.pictures);
+  expect(host.requests).toHaveLength(0);
+});
+
+test('says what did not come in time, and goes on with it', async ({ start, upstream }) => {
+  const server = await start({ timeoutMs: 9000 });
+  let isSilent = true;
+  const jpeg = await encodeJpeg(boxes(3), 80);
+  const slow = host.serve((response) => void (isSilent || response.writeHead(200).end(jpeg)));
+  await searchFor({ server, upstream }, thumb(slow), thumb(host.serve(await encodeJpeg(boxes(4), 80))));
+  const first = await server.call('view_ads', { sql: 'SELECT id FROM ads' });
+  expect(first.data.pictures).toEqual({ ads: 2, fetched: 1, groups: 1 });
+  expect(first.text).toContain('1: there was no time left for it. The same call goes on with the rest.');
+  isSilent = false;
+  const then = await server.call('view_ads', { sql: 'SELECT id FROM ads' });
+  expect(then.data.pictures).toEqual({ ads: 2, fetched: 2, groups: 2 });
+});
+
+test('costs no image where no picture can be shown', async ({ server, upstream }) => {
+  const ids = await searchFor({ server, upstream }, {}, thumb('https://cdn.example/a.jpg?oe=5F000000'));
+  for (const args of [{ adIds: ids }, { sql: `SELECT id FROM ads WHERE id = '${ids[1]}'` }]) {
+    const { raw, data, text, isError } = await server.call('view_ads', args);
+    expect([isError, raw.content.length, data.note]).toEqual([
+      false,
+      1,
+      'No picture can be shown, so there is no image.',
+    ]);
+    expect(text).toContain('expired');
+  }
+});
+
 test('refuses wrong arguments by name', async ({ server }) => {
   for (const [args, problem] of [
-    [{}, 'adIds is required'],
+    [{}, 'adIds or sql is required, and not both'],
+    [{ adIds: [ad.id], sql: 'SELECT id FROM ads' }, 'not both'],
+    [{ sql: 'SELECT id FROM ads', card: 2 }, 'card goes with adIds'],
+    [{ sql: 'SELECT pageName, body FROM ads' }, 'must have a column id'],
+    [{ sql: 'SELECT id FROM ads WHERE 0' }, 'gives no id of an ad'],
+    [
+      { sql: 'WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n LIMIT 301) SELECT id FROM n' },
+      'At most 300 ads',
+    ],
     [{ adIds: [] }, 'adIds'],
     [{ adIds: Array.from({ length: 13 }, () => ad.id) }, 'adIds'],
     [{ adIds: [ad.id], card: 0 }, 'card'],

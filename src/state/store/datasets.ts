@@ -11,7 +11,7 @@ import {
   MemoryDataset,
   recordsOf,
 } from '../dataset.ts';
-import { ownRecords, readRecords } from '../own-records.ts';
+import { contentRecords, ownRecords } from '../own-records.ts';
 import type { Item, ItemChange } from '../ports.ts';
 import { roomIn, type Shared } from './retries.ts';
 import type { Seal } from './seal.ts';
@@ -67,8 +67,8 @@ export class StoreDatasets implements Datasets {
       saveGathering: (step) => this.#add(name, [{ ...step, kind: 'gathering' }]),
       item: async (type, id) => (await synced()).item(type, id),
       contents: async () => {
-        const [dataset, labels] = await Promise.all([synced(), readRecords(this.#shared, tenantId, 'label')]);
-        return dataset.contents(labels.records, labels.version);
+        const [dataset, records] = await Promise.all([synced(), contentRecords(this.#shared, tenantId)]);
+        return dataset.contents(records);
       },
       maxAds: async () => (await synced()).maxAds(),
     };

@@ -1,0 +1,99 @@
+import { setImmediate } from 'node:timers/promises';
+import type { AdPicture } from '../present/ad-media.ts';
+import { type DatasetContents, idKey } from '../state/dataset.ts';
+import { maxRecords, type OwnRecords } from '../state/own-records.ts';
+
+/** What is known of an ad's picture. */
+export interface KnownPicture {
+  /** Difference hash: 16 hex digits. */
+  picture: string;
+  /** The id of the ad whose picture is the first of its group; null for a picture that is nearly plain. */
+  group: string | null;
+}
+
+type Hashed = Pick<DatasetContents, 'ads' | 'pictures'>;
+
+/** As `picturePrint` writes it. */
+const print = /^([\da-f]{8})([\da-f]{8})(-?)$/;
+/** Bits in which two pictures of a group may differ. */
+const maxDistance = 8;
+const adsAtOnce = 100;
+
+/**
+ * The pictures of ads that were fetched, by `idKey`. In the order in which ads came, each picture joins the nearest group
+ * whose first picture is near enough, or begins one: so every process finds the same groups.
+ */
+export async function pictureGroups({ ads, pictures }: Hashed): Promise<ReadonlyMap<string, KnownPicture>> {
+  const firsts: { id: string; high: number; low: number }[] = [];
+  const groups = new Map<string, string>();
+  const known = new Map<string, KnownPicture>();
+  const hashed = ads.filter(({ id }) => pictures.has(idKey(id)));
+  const inOrder = hashed.sort((left, right) => left.firstOrder - right.firstOrder || (left.id < right.id ? -1 : 1));
+  for (const [index, { id }] of inOrder.entries()) {
+    if (index % adsAtOnce === 0) await setImmediate();
+    const [, first = '', second = '', isPlain] = print.exec(String(pictures.get(idKey(id)))) ?? [];
+    if (first === '') continue;
+    const picture = first + second;
+    if (isPlain === '-') {
+      known.set(idKey(id), { picture, group: null });
+      continue;
+    }
+    let group = groups.get(picture);
+    if (group === undefined) {
+      const [high, low] = [Number.parseInt(first, 16), Number.parseInt(second, 16)];
+      group = nearest(firsts, high, low);
+      if (group === undefined) firsts.push({ id, high, low });
+      group ??= id;
+      groups.set(picture, group);
+    }
+    known.set(idKey(id), { picture, group });
+  }
+  return known;
+}
+
+function nearest(firsts: readonly { id: string; high: number; low: number }[], high: number, low: number) {
+  let found: string | undefined;
+  let least = maxDistance + 1;
+  for (const first of firsts) {
+    const distance = bitsIn(first.high ^ high) + bitsIn(first.low ^ low);
+    if (distance < least) [found, least] = [first.id, distance];
+  }
+  return found;
+}
+
+/** How many of the 32 bits are set. */
+function bitsIn(number: number): number {
+  const pairs = number - ((number >>> 1) & 0x55555555);
+  const fours = (pairs & 0x33333333) + ((pairs >>> 2) & 0x33333333);
+  return Math.imul((fours + (fours >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
+}
+
+/** The picture of an ad that was to be fetched, and what came of it. */
+export interface FetchedPicture {
+  adId: string;
+  picture: AdPicture;
+  fetched: { print?: string; reason?: string } | undefined;
+}
+
+/** The prints of pictures that stand for their ads, which portraits of advertisers and later cards do not. */
+export function printsOf(fetched: readonly FetchedPicture[]): Map<string, string> {
+  const prints = new Map<string, string>();
+  for (const { adId, picture, fetched: came } of fetched) {
+    if (!came?.print || 'reason' in picture || picture.shows === 'portrait') continue;
+    if (typeof picture.shows === 'object' && picture.shows.card > 1) continue;
+    prints.set(idKey(adId), came.print);
+  }
+  return prints;
+}
+
+/** Keeps what is known of pictures. Where there are too many, those that were kept first go; where it cannot be kept, the picture is fetched again. */
+export async function keepPrints(own: OwnRecords, prints: ReadonlyMap<string, string>): Promise<void> {
+  if (prints.size === 0) return;
+  const keep = own.update('picture', (kept) => {
+    const put = [...prints].filter(([id, one]) => kept.get(id) !== one);
+    const more = kept.size + put.filter(([id]) => !kept.has(id)).length - maxRecords.picture;
+    const removed = more > 0 ? [...kept.keys()].filter((id) => !prints.has(id)).slice(0, more) : [];
+    return { put, removed, result: undefined };
+  });
+  await keep.catch(() => {});
+}
