@@ -147,8 +147,7 @@ const countable: Record<string, (ad: Model) => unknown[]> = {
   countries: ({ countries = [] }) => countries,
   publisherPlatform: ({ publisherPlatform = [] }) => publisherPlatform,
   ctaType: ({ ctaType }) => [ctaType ?? []].flat(),
-  domain: ({ website: { siteDomain = '' } = {} }) =>
-    siteDomain === 'shop.a.example' ? [siteDomain, 'a.example'] : [siteDomain || []].flat(),
+  domain: ({ website: { siteDomain = '' } = {} }) => [siteDomain || []].flat(),
   active: (ad) => [stillRunning(ad) ?? []].flat(),
 };
 

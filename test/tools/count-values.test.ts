@@ -18,6 +18,7 @@ const someAds = fc
       displayFormat: orMissing(fc.constantFrom('VIDEO', 'IMAGE', 'CAROUSEL', 'STORY')),
       ctaType: orMissing(fc.constantFrom('SHOP_NOW', 'SEE_DETAILS')),
       countries: orMissing(fc.subarray(['DE', 'AT', 'CH'])),
+      offerLink: orMissing(fc.constantFrom('a.example', 'www.shop.a.example/x?utm_source=y', 'b.example')),
       page: orMissing(fc.constantFrom('Acme', 'Brown & Co').map((pageName) => ({ pageName }))),
       lastSeenAt: orMissing(fc.integer({ min: -12, max: 1 }).map((half) => dayOf(half / 2))),
       endDate: orMissing(fc.option(fc.integer({ min: -3, max: 3 }).map(dayOf))),
@@ -42,6 +43,7 @@ const valuesOf: Record<string, (ad: ServedAd) => unknown[]> = {
   displayFormat: ({ displayFormat }) => [displayFormat ?? []].flat(),
   ctaType: ({ ctaType }) => [ctaType ?? []].flat(),
   countries: ({ countries = [] }) => countries as string[],
+  domain: ({ offerLink }) => (offerLink ? [String(offerLink).replace(/^www\.|\/.*$/g, '')] : []),
   advertiserExact: ({ page }) => [(page as { pageName: string } | undefined)?.pageName ?? []].flat(),
 };
 

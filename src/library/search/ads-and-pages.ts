@@ -36,8 +36,8 @@ export type Tag<Item = unknown> = {
   all?: boolean;
   /** Values that depend on the time, so that the index cannot hold them. */
   timed?: readonly string[];
-  /** The values that get a number of their own; all values if this is absent. */
-  countable?(value: string): boolean;
+  /** Of the values of a record, one holds all others (`shop.example` holds `example`): only that one is counted. */
+  nested?: boolean;
   /** Values are ids: they differ in case, and no other value is suggested for an unknown one. */
   opaque?: boolean;
   example?: unknown;
@@ -221,7 +221,7 @@ const adType: RecordType<Ad> = {
       about: 'domain the ad leads to, subdomains included',
       note: 'and subdomains',
       example: ['example.com'],
-      countable: (value) => value.includes('.'),
+      ...{ nested: true, single: true },
       of: (ad) => [textsIn(ad.website?.siteDomain)[0], landingDomainOf(ad)].flatMap(domainAndParents),
     },
     field('currency', 'currency of the spend, ISO 4217 codes', { example: ['EUR'], single: true }),

@@ -122,15 +122,14 @@ function tagValuesIn(database: Database, records: Pick<Records, 'read'>, { name 
     const prefix = tagPrefix(tag.key);
     const { from, where, values } = conditionsOf(search);
     const rows = database.all<{ term: string; total: number }>(
-      `SELECT term, count(*) AS total FROM temp.${name}_term_records
-       WHERE term >= ? AND term < ? AND doc IN (SELECT ${name}.number FROM ${from} WHERE ${where})
+      `SELECT term, count(*) AS total FROM (
+         SELECT term, max(length(term)) FROM temp.${name}_term_records
+         WHERE term >= ? AND term < ? AND doc IN (SELECT ${name}.number FROM ${from} WHERE ${where})
+         GROUP BY doc${tag.nested ? '' : ', term'})
        GROUP BY term ORDER BY total DESC, term LIMIT ?`,
-      [prefix, `${prefix}\u{10ffff}`, ...values, 10 * maxCountedValues],
+      [prefix, `${prefix}\u{10ffff}`, ...values, maxCountedValues],
     );
-    return rows
-      .filter(({ term }) => tag.countable?.(decoded(term.slice(prefix.length))) ?? true)
-      .slice(0, maxCountedValues)
-      .flatMap(({ term, total }) => written(tag, term).map((value) => ({ value, total })));
+    return rows.flatMap(({ term, total }) => written(tag, term).map((value) => ({ value, total })));
   }
 
   return {
