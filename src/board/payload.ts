@@ -12,7 +12,7 @@ export type BoardAd = ShownWith<typeof adFields, { board: unknown }> & {
   /** The copy that a reader sees first. */
   firstLine?: string;
   daysRunning?: number;
-  /** Absent if nobody knows whether the ad runs. */
+  /** Absent if it is unknown whether the ad runs. */
   active?: boolean;
   /** Pictures, videos and cards in words, such as `15 s` or `5 cards`. */
   creative?: string;

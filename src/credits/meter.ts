@@ -288,7 +288,7 @@ const overConnection = (failure: Partial<Failure>) =>
   new AdLibraryError({ ...failure, kind: 'credit_budget', ofConnection: true, sent: false });
 
 /**
- * Whether a call may cost more than any seen: no charge of its operation was stated, or none for so many items. Then
+ * Whether a call may cost more than any seen: no charge of its operation was stated, or none for as many items. Then
  * the balance shows an unstated charge.
  */
 function mayCostMore(call: Call, prices: Prices): boolean {
@@ -511,11 +511,11 @@ const limitReached = (usageLimit: UsageLimitAnswer) =>
 /** What one tool call may spend, however many calls of the API it makes. */
 export interface CallBudget extends CreditLimit {
   /**
-   * The largest page, of so many items at most, that costs no more than what is left, by all that is known of prices.
+   * The largest page, of at most `max` items, that costs no more than what is left, by every price seen.
    * Throws if none does: `credit_budget`, marked with `maxCredits` if it is this limit that refuses.
    */
   pageSize(page: { operation: ListName; max: number }): Promise<number>;
-  /** What reading so many items costs; undefined if no charge tells. */
+  /** What reading the items costs; undefined while no charge was seen. */
   costOf(pages: PagesToRead): Promise<PriceBounds | undefined>;
   /** Whether every charge seen for an operation was 0, and there was one. */
   isFree(operation: ListName): Promise<boolean>;

@@ -376,7 +376,7 @@ async function drawn(request: DrawRequest, workers: DrawingPool, ms: number) {
   const worker = workers.take() ?? workers.start(undefined);
   try {
     const drawing = await worker.ask(request, { ms });
-    // Nobody knows what a picture that cannot be decoded leaves in memory.
+    // What a picture that cannot be decoded leaves in memory is unknown.
     if (drawing === undefined) void worker.end();
     return drawing ?? { failed: 'damaged' as const };
   } catch (error) {

@@ -218,7 +218,7 @@ export class MemoryDataset {
     if (this.bytes > this.#maxBytes) this.shrinkTo((1 - slack) * this.#maxBytes);
   }
 
-  /** Removes what came longest ago until no more than so many bytes are left. */
+  /** Removes what came longest ago until at most the given number of bytes is left. */
   shrinkTo(bytes: number): void {
     const { ads, pages, gathering } = this.#tables;
     if (this.bytes > bytes) for (const items of [ads, pages]) items.sort();

@@ -19,7 +19,7 @@ export interface MemoryDatasetsOptions {
 const MB = 1024 * 1024;
 /** The share that the largest tenant keeps when there is no more room for all. */
 const partLeft = 0.75;
-/** Characters of answers that were not taken apart, of all tenants together. */
+/** Characters of answers that are not parsed yet, of all tenants together. */
 const maxUnread = 16 * MB;
 /**
  * How long answers may pile up before the oldest are parsed, in milliseconds, so that the next call does not wait for

@@ -18,7 +18,7 @@ const readAtOnce = 100;
 /** How many bytes the collections of all keys may take together before each collection gets less. */
 const enough = 4 * 1024 ** 3;
 
-/** The format of the tables. Values are encrypted, so compressing them would be in vain. */
+/** The format of the tables. Values are encrypted, so compressing them would not help. */
 const format = 1;
 const tables = `
   CREATE TABLE ad_library.documents (
@@ -35,7 +35,7 @@ const tables = `
   ALTER TABLE ad_library.items ALTER body SET STORAGE EXTERNAL;
   CREATE UNIQUE INDEX items_seq ON ad_library.items (name, seq);
 
-  -- Whoever writes to a collection holds its row: then it is as they read it, and numbers appear in their order.
+  -- Writers lock the row of the collection, so sequence numbers commit in order.
   CREATE FUNCTION ad_library.put_items(collection text, epoch text, ids text[], seqs bigint[], lengths int[],
     bodies bytea, ttl_ms float8, max_bytes bigint) RETURNS text[] LANGUAGE plpgsql AS $$
   DECLARE

@@ -30,7 +30,7 @@ const maxItemBytes = 64 * MB;
 
 /**
  * The datasets of all tenants, which all replicas share. An ad or a page is an item, and so is each step of a
- * gathering. A replica that adds to an item merges it, and writes it if nobody was faster. A replica that reads a
+ * gathering. A replica that adds to an item merges it, and writes it by compare-and-swap. A replica that reads a
  * dataset keeps a copy, and asks for later changes.
  */
 export class StoreDatasets implements Datasets {

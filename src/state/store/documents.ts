@@ -112,7 +112,7 @@ export class Documents {
     const version = randomUUID();
     const text = JSON.stringify(next);
     const body = next === null ? undefined : seal.close(key, text);
-    // Until the store has answered, nobody knows the document.
+    // Until the store has answered, the document is unknown.
     this.#known.delete(key);
     const request = ++this.#requests;
     const seen = await store.swap(key, expected, { version, body, ttlMs });

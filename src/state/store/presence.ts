@@ -180,7 +180,7 @@ const consequence = 'paid calls under a budget are refused until ad-library-mcp 
 
 const problems = {
   'state went back in time':
-    'The state that all replicas of this server share is empty or an earlier copy, so that it is not known what was spent. Calls that cost credits are refused until whoever runs this server has looked and run ad-library-mcp state accept.',
+    'The state that all replicas of this server share is empty or an earlier copy, so that it is not known what was spent. Calls that cost credits are refused until the operator of this server has looked and run ad-library-mcp state accept.',
   'state is new':
     'The state that all replicas of this server share is new. In a few seconds it is known that no other was there before.',
 };
