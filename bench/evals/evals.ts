@@ -36,7 +36,7 @@ const otherTools = others.reduce((all, { tools }) => all + tools.length, 0);
 
 const text = `# Evals
 
-What can be shown without a model: whether a host that looks tools up by words finds the right one, whether a program can be written against the types of the results, and what answers take. \`npm run evals\` writes this page, without a network. CI runs it, and fails where *Found* or *Programmed* is less than it says here.
+For reviewers: what can be shown without a model: whether a host that looks tools up by words finds the right one, whether a program can be written against the types of the results, and what answers take. \`npm run evals\` writes this page, without a network. CI runs it, and fails where *Found* or *Programmed* is less than it says here.
 
 **Found: ${shareOf(ranked, isFound)}** · **Programmed: ${shareOf(programs, isRight)}** · **Answered: ${answered.length} questions, ${number(sum('calls'))} calls, ${number(sum('tokens'))} tokens, ${number(sum('credits'))} credits**
 
