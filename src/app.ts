@@ -13,6 +13,7 @@ import type { Meter } from './credits/meter.ts';
 import { keyMasker, type Log, logCalls, type OnCall, printable } from './log/log.ts';
 import type { OpenCalls } from './mcp/call-tool.ts';
 import { type DescribedTool, describedTools } from './mcp/described-tools.ts';
+import type { LearnedFilters } from './mcp/learned-filters.ts';
 import { type Catalog, createCatalog } from './mcp/served.ts';
 import type { OwnPictures, Resolve } from './pictures/fetch-picture.ts';
 import type { OpenPictures, PictureOptions, Pictures } from './pictures/pictures.ts';
@@ -74,7 +75,7 @@ interface UpstreamService extends Upstream {
 
 export async function openApp(options: AppOptions): Promise<App> {
   const { config, problems = [], log, onCall = logCalls(log), now, elapsed, mediaUrl, fetch } = options;
-  const upstream = await (config.demo ? openDemo({ now, log, mediaUrl }) : openService(config, fetch));
+  const upstream = await (config.demo ? openDemo({ now, log, mediaUrl }) : openService(options));
   const draining = new AbortController();
   const closing = new AbortController();
   // Every call in progress listens to it; Node warns of a leak from ten listeners on.
@@ -102,7 +103,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     server,
     version,
     openCalls: opened,
-    askForFilters: upstream.searchFilters,
+    searchFilters: upstream.searchFilters,
   });
   return {
     catalog: problems.length > 0 ? refusingCalls(catalog, problems) : catalog,
@@ -130,6 +131,8 @@ export interface Upstream {
   /** A way to the service other than the network. */
   fetch: Fetch | undefined;
   baseUrl: string | undefined;
+  /** The filter keys that the service named when it refused a search. */
+  learned?(): Promise<LearnedFilters>;
   /** Pictures that the service serves inside this process. */
   ownPictures?: OwnPictures | undefined;
 }
@@ -224,7 +227,8 @@ export async function openCalls(options: CallsOptions): Promise<OpenCalls> {
   const bounds = { maxCallsEach: Math.max(256, 2 * callsPerKey), maxCalls: Math.max(1024, 2 * callsAtOnce), timeoutMs };
 
   // Everything between a tool and the network. Without an address, calls are refused before they get here.
-  const service = httpService({ fetch, baseUrl: baseUrl ?? '', userAgent, random, keyMasker });
+  const http = httpService({ fetch, baseUrl: baseUrl ?? '', userAgent, random, keyMasker });
+  const service = (await upstream.learned?.())?.from(http) ?? http;
   const meter = openMeter(learnKeys(service, keys), spending);
   const answers = openAnswers(meter, { ...kept, ...bounds, now, onLost, onError });
   const apiOf = createApi(answers.send, baseUrl);
@@ -304,15 +308,35 @@ function refusingCalls(catalog: Catalog, problems: readonly string[]): Catalog {
   return { ...catalog, callTool: async () => catalog.refuse(error) };
 }
 
-function openService({ baseUrl, apiKey, searchFilters }: Config, fetch: Fetch | undefined): UpstreamService {
+function openService({ config, log, fetch }: AppOptions): UpstreamService {
+  const { baseUrl, apiKey, searchFilters, files } = config;
   const service = { fetch, baseUrl, key: apiKey };
   if (searchFilters) return { ...service, searchFilters: async () => searchFilters };
-  if (baseUrl === undefined || !isLoopback(new URL(baseUrl).hostname)) return service;
-  return { ...service, searchFilters: () => servedFilters(baseUrl, fetch) };
+  if (baseUrl === undefined) return service;
+  // Loaded with the first call, or to read what an earlier process learned: most sessions start with a list of tools.
+  let opened: Promise<LearnedFilters> | undefined;
+  const learned = () => {
+    opened ??= import('./mcp/learned-filters.ts').then(({ openLearnedFilters }) =>
+      openLearnedFilters({ folder: files, baseUrl, warn: log.warn }),
+    );
+    return opened;
+  };
+  const known = async () => (opened || files !== undefined ? (await learned()).read() : undefined);
+  if (!isLoopback(new URL(baseUrl).hostname)) return { ...service, learned, searchFilters: known };
+  let asked: Promise<SearchFilters | undefined> | undefined;
+  const served = () => {
+    asked ??= askedFilters(baseUrl, fetch).catch(() => {
+      // The library may start later than this server, so the next list asks again.
+      asked = undefined;
+      return undefined;
+    });
+    return asked;
+  };
+  return { ...service, learned, searchFilters: async () => (await served()) ?? known() };
 }
 
 /** A loopback address may be a local library's, which describes its filters. */
-async function servedFilters(baseUrl: string, fetch: Fetch | undefined): Promise<SearchFilters | undefined> {
+async function askedFilters(baseUrl: string, fetch: Fetch | undefined): Promise<SearchFilters | undefined> {
   const [{ askForFilters }, { libraryFilters }] = await Promise.all([
     import('./mcp/served-filters.ts'),
     import('./library/open.ts'),

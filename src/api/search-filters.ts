@@ -18,7 +18,7 @@ const searchFilter = () =>
   z
     .strictObject({
       key: z.string().min(1).max(100),
-      type: z.enum(filterTypes),
+      type: z.enum(filterTypes).optional().describe('left out where it is not known'),
       description: z.string().min(1).max(1000).optional().describe('for people'),
       note: z.string().min(1).max(100).optional().describe('a few words that the model reads beside the key'),
       values: z.array(z.string()).min(1).optional().describe('the values allowed (string, strings)'),

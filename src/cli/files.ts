@@ -1,5 +1,5 @@
-import { readdir } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { readdir, rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { SettingsError } from '../config/read-config.ts';
 import { type Config, settings } from '../config/settings.ts';
 import { removeFile, unless } from '../state/drivers/file.ts';
@@ -22,6 +22,7 @@ export async function clearFiles({ files }: Config, print: (text: string) => voi
     await removeFile(path);
     print(`Deleted ${path}\n`);
   }
+  await rm(join(folder, 'filters'), { recursive: true, force: true });
   const exports = exportsFolder(folder);
   const exported = (await readdir(exports).catch(unless('ENOENT'))) ?? [];
   if (exported.length > 0)

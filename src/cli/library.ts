@@ -4,12 +4,11 @@ import { resolve } from 'node:path';
 import { openPictureFetch } from '../app.ts';
 import { SettingsError } from '../config/read-config.ts';
 import { isLoopback } from '../config/setting-values.ts';
-import type { Config } from '../config/settings.ts';
+import { type Config, settings } from '../config/settings.ts';
 import {
   createKey,
   type DatabaseOptions,
   type ImportedFile,
-  type ImportProgress,
   importFiles,
   type KeepOptions,
   type KeyInfo,
@@ -64,7 +63,7 @@ export async function runLibrary(job: LibraryJob, options: LibraryCommandOptions
     case 'library pictures':
       return pictures({ ...job.options, isAgain: true }, target, options);
     case 'library filters':
-      print(`${JSON.stringify(libraryFilters, null, 2)}\n`);
+      print(`${JSON.stringify(job.options.learned ? await learnedIn(config) : libraryFilters, null, 2)}\n`);
       return 0;
     case 'library key create':
       print(`${(await createKey(target, checked(job.options as KeyOptions))).key}\n`);
@@ -78,33 +77,35 @@ export async function runLibrary(job: LibraryJob, options: LibraryCommandOptions
   }
 }
 
+/** The filter keys that a service named when it refused searches of servers with this folder. */
+async function learnedIn({ files, baseUrl }: Config) {
+  const wanted = [files ? [] : settings.files, baseUrl ? [] : settings.baseUrl].flat();
+  const missing = wanted.map(
+    ({ variable, flag }) => `${variable} (or ${flag}) must be set, as for the server that learned`,
+  );
+  if (files === undefined || baseUrl === undefined) throw new SettingsError(missing);
+  const { learnedPath, readLearned } = await import('../mcp/learned-filters.ts');
+  const learned = await readLearned(learnedPath(files, baseUrl));
+  if (learned) return learned;
+  throw new Error(
+    `nothing is known yet of the filters that ${baseUrl} takes: where it refuses a search because of a key and names those that it takes, they are kept in ${files}`,
+  );
+}
+
 async function importAll(
   { words: files, options: { pictures: withPictures, folder, maxMb } }: Extract<LibraryJob, { name: 'library import' }>,
   target: DatabaseOptions,
   options: LibraryCommandOptions,
 ) {
-  const { stdin, say, isTerminal } = options;
-  const onProgress = progressLines(options);
+  const { stdin, say } = options;
   if (files.length === 0) throw new SettingsError(['name the files to load; - stands for standard input']);
-  const reports = await importFiles(target, files, {
-    stdin,
-    onProgress: (progress: ImportProgress) => onProgress(progressLine(progress)),
-  }).catch((error) => {
+  const reports = await importFiles(target, files, stdin).catch((error) => {
     throw readable(error);
   });
-  for (const report of reports) say(`${isTerminal ? '\n' : ''}${importText(report)}\n`);
+  for (const report of reports) say(`${importText(report)}\n`);
   const exitCode = reports.some(({ skipped }) => skipped > 0) ? 1 : 0;
   if (!withPictures) return exitCode;
   return Math.max(exitCode, await pictures({ folder, maxMb, isAgain: false }, target, options));
-}
-
-/** Shows each line in place of the one before, in the same line of a terminal. */
-function progressLines({ isTerminal, say }: LibraryCommandOptions) {
-  let shown: string | undefined;
-  return (line: string) => {
-    if (isTerminal && line !== shown) say(`\r${line}`);
-    shown = line;
-  };
 }
 
 interface PictureCommand {
@@ -122,8 +123,7 @@ async function pictures(
   if (!(maxMb > 0)) throw new SettingsError(['--max-mb takes a number above 0']);
   const folder = resolve(chosen ?? `${target.database}.pictures`);
   const limits = { folder, maxBytes: maxMb * 1e6 };
-  const onProgress = progressLines(options);
-  let isPlanned = false;
+  let shown: string | undefined;
   const opened = await openPictureFetch({ hosts: config.mediaHosts, now });
   try {
     const report = await keepPicturesOf(target, {
@@ -132,9 +132,10 @@ async function pictures(
       fetch: opened.fetch,
       makeFolder,
       onProgress(progress) {
-        if (!isPlanned) say(`${picturesPlan(progress, limits)}\n`);
-        else onProgress(picturesProgress(progress));
-        isPlanned = true;
+        // The plan, then lines that a terminal shows in place of each other.
+        const line = shown === undefined ? `${picturesPlan(progress, limits)}\n` : `\r${picturesProgress(progress)}`;
+        if (shown === undefined || (isTerminal && line !== shown)) say(line);
+        shown = line;
       },
     });
     say(`${isTerminal ? '\n' : ''}${picturesText(report)}\n`);
@@ -198,12 +199,6 @@ function checked(options: KeyOptions): KeyOptions {
 
 /** `hourlyLimit` becomes `--hourly-limit`. */
 const flagOf = (name: string): string => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
-
-/** A progress line, which the terminal overwrites while a file is imported. */
-function progressLine({ name, bytes, of }: ImportProgress): string {
-  const share = of ? `${String(Math.floor(Math.min(1, bytes / of) * 100)).padStart(3)}%  ` : '';
-  return `${name}  ${share}${(bytes / 2 ** 20).toFixed(1)} MB`;
-}
 
 const countText = (count: number, noun: string) => `${count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`;
 

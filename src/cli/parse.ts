@@ -1,4 +1,3 @@
-import { styleText } from 'node:util';
 import { Command, CommanderError, type OptionValues } from 'commander';
 import { toolNames } from '../app.ts';
 import { type Flags, type Setting, type SettingName, settings } from '../config/settings.ts';
@@ -157,9 +156,14 @@ const commands = {
     examples: ['ad-library-mcp library pictures', 'ad-library-mcp library pictures --folder pictures --max-mb 500'],
   },
   'library filters': {
-    does: 'print its filter keys as AD_LIBRARY_SEARCH_FILTERS takes them',
-    settings: ['logLevel'],
-    examples: ['ad-library-mcp library filters > filters.json'],
+    does: 'print its filter keys, or those learned from a service, as AD_LIBRARY_SEARCH_FILTERS takes them',
+    settings: ['files', 'baseUrl', 'logLevel'],
+    texts: { files: 'Folder in which servers keep what they learned', baseUrl: 'Address of the service' },
+    options: [['--learned', 'print the keys that the service named when it refused a search']],
+    examples: [
+      'ad-library-mcp library filters > filters.json',
+      'ad-library-mcp library filters --learned --files my-ads',
+    ],
   },
   'library key': {
     does: 'API keys of the local library',
@@ -216,8 +220,6 @@ export function readCommand(argv: readonly string[], version: string): Job | { e
   let job: Job | undefined;
   const program = new Command('ad-library-mcp')
     .configureOutput({ outputError: (text, write) => write(problemText(text)) })
-    // Commander drops the styles where the output is no terminal or NO_COLOR is set.
-    .configureHelp({ styleTitle })
     .helpOption('-h, --help', 'print this help')
     .helpCommand('help [command]', 'print the help of a command')
     .exitOverride();
@@ -244,8 +246,6 @@ export function readCommand(argv: readonly string[], version: string): Job | { e
   }
   return job ?? { exit: 2 };
 }
-
-const styleTitle = (title: string) => styleText('bold', title);
 
 /**
  * `help X` and `X help` as `X --help`. A wrong X stays as it is: commander would print other help, and would not say
@@ -298,7 +298,7 @@ function addSettings(command: Command, { settings: names = [], texts = {} }: Com
   }
 }
 
-const section = (title: string, lines: readonly string[]) => ['', styleTitle(`${title}:`), ...lines].join('\n');
+const section = (title: string, lines: readonly string[]) => ['', `${title}:`, ...lines].join('\n');
 
 /** Lists the variables that have no flag, and explains the names of the others. */
 function environmentHelp(command: Command): string[] {

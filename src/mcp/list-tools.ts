@@ -138,7 +138,7 @@ function boundPairs(filters: readonly SearchFilter[]): Map<string, string> {
   return new Map(stems);
 }
 
-const typeTexts: Record<SearchFilter['type'], string> = {
+const typeTexts: Record<NonNullable<SearchFilter['type']>, string> = {
   query: 'words',
   string: '',
   strings: 'list',
@@ -153,7 +153,7 @@ function formOf(filter: SearchFilter, filters: readonly SearchFilter[], pairs: R
   const { type, note, fields, example, default: usual } = filter;
   const values = valuesText(filter, filters, pairs);
   const shown = values ?? (example === undefined || fields ? undefined : `e.g. ${JSON.stringify(example)}`);
-  const typed = fields ? `${typeTexts[type]} in ${fields.join(', ')}` : typeTexts[type];
+  const typed = [type && typeTexts[type], fields && `in ${fields.join(', ')}`].filter(Boolean).join(' ');
   const form = [typed, shown, rangeText(filter)].filter(Boolean).join(': ');
   return [form, usual !== undefined && `default ${usual}`, note].filter(Boolean).join('; ');
 }

@@ -65,10 +65,11 @@ const fetchByNode: Fetch = async (url, { headers, signal }) => {
 };
 
 /** A model reads these names and values, so none of them may be a sentence. */
+export const isName = (word: string): boolean =>
+  word.length <= 40 && /^[A-Za-z\d]+(?:[_.+-][A-Za-z\d]+){0,3}$/.test(word);
+
 const hasOnlyWords = ({ key, values = [], fields = [], default: usual }: SearchFilter) =>
-  [key, ...values, ...fields, ...(typeof usual === 'string' ? [usual] : [])].every(
-    (word) => word.length <= 40 && /^[A-Za-z\d]+(?:[_.+-][A-Za-z\d]+){0,3}$/.test(word),
-  );
+  [key, ...values, ...fields, ...(typeof usual === 'string' ? [usual] : [])].every(isName);
 
 /** With the prose of this version in place of the other's, which a model never reads. */
 const inOwnWords = (served: SearchFilter[], own: SearchFilter[]): SearchFilter[] =>

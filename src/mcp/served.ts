@@ -30,7 +30,7 @@ export interface Catalog {
   instructions: string;
   hasTool(name: string): boolean;
   /**
-   * The list is the same at every call of a client, once the service has answered which filters it takes.
+   * The list is the same at every call of a client, until more is known of the filters that the service takes.
    * @param client its name and the form that it asks for, which decide whether output schemas are listed
    */
   tools(client: Pick<ToolCall, 'client' | 'output'>): Promise<ListedTool[]>;
@@ -67,11 +67,11 @@ export interface CatalogOptions {
   server: ServerContext;
   version: string;
   openCalls(): Promise<OpenCalls>;
-  /** Asks the service which filters its searches take, if the service can tell. */
-  askForFilters?: (() => Promise<SearchFilters | undefined>) | undefined;
+  /** The filters that searches take, as far as they are known: the same object until more is known. */
+  searchFilters?: (() => Promise<SearchFilters | undefined>) | undefined;
 }
 
-export function createCatalog({ server, version, openCalls, askForFilters }: CatalogOptions): Catalog {
+export function createCatalog({ server, version, openCalls, searchFilters }: CatalogOptions): Catalog {
   const names = describedTools.map(({ name }) => name);
   const prompts = promptsWith((tool) => server.tools.has(tool), names);
   const showsBoard = [...server.tools.values()].some((tool) => tool.showsBoard);
@@ -96,16 +96,7 @@ export function createCatalog({ server, version, openCalls, askForFilters }: Cat
     opening ??= open();
     return opening;
   };
-  let filters: Promise<SearchFilters | undefined> | undefined;
-  const searchFilters = () => {
-    filters ??= (askForFilters?.() ?? Promise.resolve(undefined)).catch(() => {
-      // The service may start later than this server, so the next list asks again.
-      filters = undefined;
-      return undefined;
-    });
-    return filters;
-  };
-  const adFilters = async () => (await searchFilters())?.ads ?? [];
+  const adFilters = async () => (await searchFilters?.())?.ads ?? [];
   let lists: { filters?: SearchFilters | undefined; tools: Map<boolean, ListedTool[]> } = { tools: new Map() };
   return {
     serverInfo: { name: 'ad-library-mcp', title: 'Ad Library', version },
@@ -119,7 +110,7 @@ export function createCatalog({ server, version, openCalls, askForFilters }: Cat
       .join('\n'),
     hasTool: (name) => server.tools.has(name),
     tools: async (client) => {
-      const filters = await searchFilters();
+      const filters = await searchFilters?.();
       if (lists.filters !== filters) lists = { filters, tools: new Map() };
       const withOutput = formOf(client).output !== 'text';
       const tools = lists.tools.get(withOutput) ?? listTools(server.tools.values(), { withOutput, filters });

@@ -7,7 +7,7 @@ import { type CallJob, callOnce } from '../../src/cli/call.ts';
 import { readCommand } from '../../src/cli/parse.ts';
 import { readConfig, SettingsError } from '../../src/config/read-config.ts';
 import { createLog } from '../../src/log/log.ts';
-import { adOf, serveAds } from '../support/ad-service.ts';
+import { serveAds } from '../support/ad-service.ts';
 import { refusal, startUpstream } from '../support/faulty-upstream.ts';
 import { gateOf } from '../support/gate.ts';
 import { run, start } from '../support/process.ts';
@@ -223,28 +223,6 @@ describe('a process that calls', () => {
   test.runIf(existsSync('/proc/self'))('ends where the folder cannot be made', async () => {
     const env = { AD_LIBRARY_API_KEY: 'svc_live_folder', AD_LIBRARY_BASE_URL: 'http://127.0.0.1:9' };
     expect((await run(['call', 'watch_ads', '--files', '/proc/nope'], { env })).code).toBe(1);
-  });
-
-  test('and is killed while it checks watches loses no news, and the next one pays nothing twice', async () => {
-    const { service, call, start, dataOf } = await serviceOf(20);
-    const files = ['--files', newPath()];
-    const check = ['check_watches', '{"maxCredits": 99}', ...files, '--cache-seconds', '0'];
-    for (const q of ['a', 'b', 'c'])
-      await call(['watch_ads', JSON.stringify({ name: q, filters: { q }, maxCredits: 20 }), ...files]);
-    expect((await call(check)).code).toBe(0);
-    const [gone, ...others] = service.ads;
-    service.ads = [adOf(500), ...others];
-    const before = service.charged;
-    const hanging = gateOf();
-    service.instead = ({ filters }) => (filters.q === 'c' ? hanging.open : undefined);
-    const killed = start(check);
-    await hanging.opened;
-    killed.child.kill('SIGKILL');
-    await killed.ended;
-    service.instead = () => undefined;
-    const news = { new: [adOf(500).id], changed: [], gone: [gone?.id], complete: true };
-    expect((await dataOf(check)).watches).toMatchObject([news, news, news]);
-    expect(service.charged - before).toBe(6);
   });
 
   test('and is killed while a paid call is in flight has spent what it had reserved', async () => {

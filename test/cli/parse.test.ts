@@ -97,12 +97,6 @@ describe('a command line', () => {
     expect(written.stderr.split('\n')).toHaveLength(3);
     expect(problem).toMatch(/^ad-library-mcp: unknown (command|option) [ -~]{1,600}$/);
   });
-
-  test('as long as a system allows is read', () => {
-    const files = Array.from({ length: 100_000 }, (_, file) => `${file}.jsonl`);
-    expect(readCommand(['library', 'import', ...files], '1.2.3')).toMatchObject({ words: { length: 100_000 } });
-    expect(readCommand(files, '1.2.3')).toEqual({ exit: 2 });
-  });
 });
 
 const commands = Object.keys(commandLines);
@@ -143,18 +137,6 @@ test.each([
 ])('"%s" says: %s', (line, text) => {
   expect(read(line)).toEqual({ exit: 0 });
   expect(written.stdout.replace(/\s+/g, ' ')).toContain(text);
-});
-
-test.each([
-  [{}, false],
-  [{ FORCE_COLOR: '1' }, true],
-  [{ FORCE_COLOR: '', NO_COLOR: '1' }, false],
-])('with %j, help into a pipe has colours: %s', (environment, styled) => {
-  for (const name of ['FORCE_COLOR', 'NO_COLOR']) vi.stubEnv(name, undefined);
-  for (const [name, value] of Object.entries(environment)) vi.stubEnv(name, value);
-  read('--help');
-  expect(written.stdout.includes('\u001b[')).toBe(styled);
-  vi.unstubAllEnvs();
 });
 
 test('help names every setting: by its flag, or else by its variable', () => {

@@ -62,7 +62,7 @@ test('records are read back as they were, extra keys and all, from any layout of
         expect(items).toEqual(ads);
       },
     ),
-    { numRuns: 60 },
+    { numRuns: 30 },
   );
 });
 
@@ -97,15 +97,11 @@ const encoded = [
   { id: uuid(2), headline: 'Crème �' },
 ];
 const text = pretty(encoded);
-const utf16 = (given: string) => Buffer.from(given, 'utf16le');
 
 test.for([
   ['UTF-8 with a byte order mark', Buffer.from(`\uFEFF${text}`)],
-  ['UTF-16', utf16(`\uFEFF${text}`)],
-  ['UTF-16, big end first', utf16(`\uFEFF${text}`).swap16()],
   ['gzip', gzipSync(text)],
   ['gzip in two parts', Buffer.concat([gzipSync(text.slice(0, 30)), gzipSync(text.slice(30))])],
-  ['UTF-16 in gzip', gzipSync(utf16(`\uFEFF${text}`))],
 ] as const)('%s is found by content', async ([_, bytes], { served }) => {
   for (const chunks of [[bytes], Array.from(bytes, (byte) => Buffer.of(byte))]) {
     expect(await served.library.import(chunksOf(chunks))).toMatchObject({ ads: 2, skipped: 0 });
@@ -169,6 +165,7 @@ test.for<[name: string, source: string | Uint8Array, ads: number, ...problems: (
     0,
     /bytes that are not UTF-8; save the/,
   ],
+  ['UTF-16', Buffer.from(`\uFEFF${json(ad(1))}`, 'utf16le'), 0, /bytes that are not UTF-8; save the file as UTF-8/],
   ['a ZIP archive', 'PK\x03\x04…', 0, /a ZIP archive or a workbook; unpack it/],
   [
     'an ad of a page that nobody can ask for',

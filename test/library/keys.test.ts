@@ -1,5 +1,4 @@
 import { expect } from 'vitest';
-import { keysText } from '../../src/cli/library.ts';
 import { libraryTest as test } from './support/fixtures.ts';
 
 test('a key looks as documented, and only a hash of it is kept', ({ served: { library } }) => {
@@ -65,12 +64,4 @@ test('the header is read as HTTP says: the scheme in any case, spaces around', a
   for (const value of [`bearer ${key}`, `BEARER   ${key}`, `Bearer ${key} `]) expect(await statusFor(value)).toBe(200);
   for (const value of [key, `Basic ${key}`, `Bearer ${key} x`, 'Bearer', `Bearer ${key.toUpperCase()}`])
     expect(await statusFor(value)).toBe(401);
-});
-
-test('the list of keys tells unmetered ones apart', ({ served }) => {
-  served.key({ name: 'Paying' });
-  served.key({ name: 'Free', unmetered: true });
-  const [paying, free] = keysText(served.library.keys.list()).split('\n').slice(-2);
-  expect(paying).toContain('  active  Paying  ');
-  expect(free).toContain('  active, unmetered  Free  ');
 });

@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { copyFile, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -20,13 +19,9 @@ const serve = (database: string) => serveLibrary({ ...target(database), listen: 
 const namesIn = async (database: string) => (await listKeys(target(database))).map(({ name }) => name);
 const asOwner = (token: string) => ({ headers: { Authorization: `Bearer ${token}` } });
 
-/** Runs the next command in a process namespace of its own. */
-const unshare = ['unshare', '--user', '--map-root-user', '--pid', '--fork', '--mount-proc', '--kill-child=SIGKILL'];
-const canUnshare = spawnSync('unshare', [...unshare.slice(1), 'true']).status === 0;
-
 /** The built command, serving. */
-async function startServer({ database, undo }: Place, within: string[] = []) {
-  const server = start(['library', 'serve', '--port', '0', '--database', database], {}, within);
+async function startServer({ database, undo }: Place) {
+  const server = start(['library', 'serve', '--port', '0', '--database', database]);
   const kill = async () => {
     server.child.kill('SIGKILL');
     await server.ended;
@@ -37,28 +32,6 @@ async function startServer({ database, undo }: Place, within: string[] = []) {
   const statusFor = async (key: string) => (await fetch(`${url}/v1/whoami`, asOwner(key))).status;
   return { url, pid, kill, statusFor, ended: server.ended };
 }
-
-test.skipIf(!canUnshare)(
-  'two servers in process namespaces of their own never serve the same file',
-  async ({ database, undo }) => {
-    const first = await startServer({ database, undo }, unshare);
-    const second = startServer({ database, undo }, unshare);
-    await expect(second).rejects.toThrow(/held by process 1 of .*, which serves it at http/);
-    const { key } = await createKey(target(database), {});
-    expect(await first.statusFor(key)).toBe(200);
-    await first.kill();
-    await rm(`${database}.owner`, { force: true });
-    expect(await namesIn(database)).toHaveLength(1);
-  },
-);
-
-test('of four servers that start at the same moment one serves, and the others name it', async ({ database, undo }) => {
-  const starts = await Promise.allSettled(Array.from({ length: 4 }, () => startServer({ database, undo })));
-  const [served, ...others] = starts.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
-  expect(others).toEqual([]);
-  const owner = `held by process ${served?.pid} of`;
-  for (const one of starts) if (one.status === 'rejected') expect(String(one.reason)).toContain(owner);
-});
 
 test('a symbolic link has the same owner, even before the file exists', async ({ folder, database, undo }) => {
   const link = join(folder, 'link.db');
@@ -129,7 +102,7 @@ test('the owner’s note is readable by the user alone, holds the token of the a
   expect(await wrong.json()).toEqual({ message: expect.stringMatching(/Unknown scope ads:eat/) });
   expect(await (await ask('import', token)).json()).toMatchObject({ ads: 0, pages: 0 });
   const stdin = Readable.from([Buffer.from(`{"id":"${uuid(1)}"}\n`)]);
-  expect(await importFiles(target(database), ['-'], { stdin })).toMatchObject([{ ads: 1, skipped: 0 }]);
+  expect(await importFiles(target(database), ['-'], stdin)).toMatchObject([{ ads: 1, skipped: 0 }]);
   await close();
   expect(await readdir(folder)).toEqual(['ad-library.db']);
 });
@@ -170,21 +143,4 @@ test('what was saved before a file was moved away is all in it, and nothing of i
   expect(await namesIn(database)).toEqual([]);
   expect(await namesIn(`${database}.old`)).toEqual(['Saved']);
   expect((await readdir(folder)).toSorted()).toEqual(['ad-library.db', 'ad-library.db.old']);
-});
-
-test('a suspended server keeps its file from commands that can see it, and goes on as if nothing had been', async ({
-  database,
-  undo,
-}) => {
-  const server = await startServer({ database, undo });
-  const { key } = await createKey(target(database), { name: 'Before' });
-  process.kill(server.pid, 'SIGSTOP');
-  await expect(listKeys(target(database))).rejects.toThrow(
-    new RegExp(
-      `held by process ${server.pid} of .*, which serves it at ${server.url}\\. If that address does not answer`,
-    ),
-  );
-  process.kill(server.pid, 'SIGCONT');
-  expect(await server.statusFor(key)).toBe(200);
-  expect(await namesIn(database)).toEqual(['Before']);
 });

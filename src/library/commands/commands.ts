@@ -78,8 +78,6 @@ export async function serveDemoLibrary(options: Omit<ServeOptions, 'database'>):
 }
 
 export type ImportedFile = ImportReport & { name: string };
-/** Bytes read so far; `of` is the size of the file, if known. */
-export type ImportProgress = { name: string; bytes: number; of: number | undefined };
 
 /**
  * `library import FILE…`; `-` is `stdin`. Writes to the database, or through the process that serves it.
@@ -88,18 +86,15 @@ export type ImportProgress = { name: string; bytes: number; of: number | undefin
 export async function importFiles(
   target: DatabaseOptions,
   files: readonly string[],
-  {
-    stdin,
-    onProgress = () => {},
-  }: { stdin: AsyncIterable<Uint8Array>; onProgress?: (progress: ImportProgress) => void },
+  stdin: AsyncIterable<Uint8Array>,
 ): Promise<ImportedFile[]> {
-  const sizes = await Promise.all(files.map((file) => (file === '-' ? undefined : sizeOf(file))));
+  for (const file of files) if (file !== '-') await checkFile(file);
   return withLibrary(target, async (ask) => {
     const reports: ImportedFile[] = [];
-    for (const [at, file] of files.entries()) {
+    for (const file of files) {
       const name = file === '-' ? 'standard input' : file;
-      const read = counted(file, stdin, (bytes) => onProgress({ name, bytes, of: sizes[at] }));
-      reports.push({ name, ...(await ask<ImportReport>('import', read)) });
+      const source = file === '-' ? stdin : bytesOf(file);
+      reports.push({ name, ...(await ask<ImportReport>('import', source)) });
     }
     return reports;
   });
@@ -114,20 +109,14 @@ export const keepPicturesOf = (target: DatabaseOptions, options: KeepOptions): P
     keepPictures({ missing: (...given) => ask('missing', given), keep: (...given) => ask('keep', given) }, options),
   );
 
-async function sizeOf(file: string): Promise<number> {
-  const stats = await stat(file);
-  if (stats.isDirectory()) throw Object.assign(new Error(`${file} is a folder`), { code: 'EISDIR', path: file });
-  return stats.size;
+/** Opens the file only when it is read. */
+async function* bytesOf(file: string): AsyncGenerator<Uint8Array> {
+  yield* createReadStream(file);
 }
 
-/** Opens the file only when it is read. */
-async function* counted(file: string, stdin: AsyncIterable<Uint8Array>, onRead: (bytes: number) => void) {
-  let bytes = 0;
-  for await (const chunk of file === '-' ? stdin : createReadStream(file)) {
-    bytes += chunk.length;
-    onRead(bytes);
-    yield chunk;
-  }
+async function checkFile(file: string): Promise<void> {
+  const stats = await stat(file);
+  if (stats.isDirectory()) throw Object.assign(new Error(`${file} is a folder`), { code: 'EISDIR', path: file });
 }
 
 /** `library key create`: `key` is never shown again. */

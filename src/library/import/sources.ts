@@ -56,20 +56,18 @@ export async function* piecesOf(
 /** Characters of a source that are read at once. */
 const batchLength = 256 * 1024;
 
-/** UTF-8, or UTF-16 with its byte order mark; compressed by gzip or not. */
+/** UTF-8, compressed by gzip or not. */
 async function* textOf(source: AsyncIterable<string | Uint8Array>) {
   let { head, bytes } = await withHead(source);
   if (isGzip(head)) ({ head, bytes } = await withHead(unpacked(bytes)));
   if (head.toString('latin1') === 'PK\x03\x04')
     throw new UnreadableSource('a ZIP archive or a workbook; unpack it, or save it as CSV, and import the file inside');
-  const charset = charsetOf(head);
-  const decoder = new TextDecoder(charset, { fatal: true });
+  const decoder = new TextDecoder('utf-8', { fatal: true });
   const decode = (chunk?: Buffer) => {
     try {
       return decoder.decode(chunk, { stream: chunk !== undefined });
     } catch {
-      const problem = `bytes that are not ${charset.toUpperCase()}; save the file as UTF-8 and import it again`;
-      throw new UnreadableSource(problem);
+      throw new UnreadableSource('bytes that are not UTF-8; save the file as UTF-8 and import it again');
     }
   };
   let batch = '';
@@ -83,11 +81,6 @@ async function* textOf(source: AsyncIterable<string | Uint8Array>) {
 }
 
 const isGzip = (head: Buffer) => head[0] === 0x1f && head[1] === 0x8b;
-
-function charsetOf([one, two]: Buffer): string {
-  if (one === 0xff && two === 0xfe) return 'utf-16le';
-  return one === 0xfe && two === 0xff ? 'utf-16be' : 'utf-8';
-}
 
 /** The first bytes, four if there are as many, and all of them. */
 async function withHead(source: AsyncIterable<string | Uint8Array>) {
