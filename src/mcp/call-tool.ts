@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Answers } from '../answers/answers.ts';
 import { abortedError, withDeadline } from '../api/abort.ts';
 import { type Connection, fingerprint } from '../api/call.ts';
@@ -336,7 +336,8 @@ export function openCallContexts(options: CallContextOptions): OpenCalls {
         cursors: { sign: (text) => signCursor(apiKey, text), ...state.cursorsOf(tenantId) },
       };
     },
-    heavyTurn: (tenantId, signal, work) => heavy.run(tenantId, signal, () => sleep(pauseMs).then(work)),
+    // Others have their turn in between, however many wait.
+    heavyTurn: (tenantId, signal, work) => heavy.run(tenantId, signal, () => nextTurn().then(work)),
     exportsOf({ tenantId, apiKey }) {
       const exports = state.exports.of(tenantId);
       const whoami = () => apiOf({ tenantId, apiKey, signal: AbortSignal.timeout(maxWhoamiMs) }).whoami();
@@ -353,9 +354,6 @@ export function openCallContexts(options: CallContextOptions): OpenCalls {
     close: () => sql.close(),
   };
 }
-
-/** Before each heavy call, in milliseconds: a light call of another key is several events, and has to get through. */
-const pauseMs = 10;
 
 const [isTrue, isFalse] = [() => true, () => false];
 

@@ -98,6 +98,8 @@ describe('operation', () => {
       expect(text).toContain(line);
     expect(text).not.toContain('made_up');
     expect((await get('/metrics', { host: 'evil.example' })).status).toBe(403);
+    const outside = await serve(documented, { metrics: true, publicUrl: 'https://ads.example.com' });
+    expect((await outside.get('/metrics', { host: 'ads.example.com' })).status).toBe(404);
   });
 
   test('docs/operations.md lists every metric of this server, and no other', async () => {

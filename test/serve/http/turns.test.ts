@@ -11,15 +11,16 @@ const sections = (content: object) => Array.from({ length: 20 }, (_, nr) => ({ h
 const wideCells = Array.from({ length: 33 }, (_, at) => `replace(hex(zeroblob(150)), '0', '&') AS c${at}`);
 const wideTable = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200) SELECT ${wideCells} FROM n`;
 
+const lineBreaks = "replace(hex(zeroblob(950000)), '0', char(10))";
 const reportOf = (content: object) => callOf('write_report', { title: 'Heavy', sections: sections(content) });
 
 /** What one key may ask for as often as it is let: so many calls at once. */
 const heavy = {
   'a report of 200 MB': { calls: 1, call: reportOf({ sql: wideTable }) },
   'sixteen reports of 240 cards': { calls: 16, call: reportOf({ adIds: adIds.slice(0, 12) }) },
-  'sixteen batches of 200 labels': {
-    calls: 16,
-    call: callOf('label_ads', { labels: adIds.map((adId) => ({ adId, label: 'hook', value: 'x'.repeat(200) })) }),
+  'a CSV of fourteen million line breaks': {
+    calls: 1,
+    call: callOf('export_ads', { format: 'csv', sql: `SELECT ${lineBreaks} FROM ads LIMIT 7` }),
   },
 };
 

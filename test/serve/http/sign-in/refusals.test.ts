@@ -221,6 +221,9 @@ test('only the page itself, or what is no browser, sends the form', async ({ ser
   expect(await post({ origin: server.origin, 'sec-fetch-site': 'same-origin' })).toEqual([303, true]);
   expect(await post({})).toEqual([303, true]);
   expect(await post({}, JSON.stringify({ ...request, ...key }))).toEqual([415, false]);
+  const inAddress = `/authorize?api_key=${goodKey}`;
+  const body = new URLSearchParams({ ...request, ...key });
+  expect((await server.send(inAddress, { method: 'POST', body })).status).toBe(400);
   const long = await server.submit({ ...request, state: 'x'.repeat(20_000) }, key);
   expect([long.status, long.headers.get('x-frame-options')]).toEqual([413, 'DENY']);
 });
