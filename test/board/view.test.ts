@@ -249,7 +249,7 @@ inChromium('messages of many ads', () => {
 
     const reason = 'No picture: its address expired on 12 Sept 2023';
     await board.locator('.card', { hasText: reason }).locator('.open').click();
-    await board.getByRole('dialog').getByText(reason).waitFor();
+    await board.getByRole('dialog').getByText(reason).first().waitFor();
     await page.keyboard.press('Escape');
     await button(shown, 'Ads').click();
     await expect.poll(() => cards.count()).toBe(60);

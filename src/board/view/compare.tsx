@@ -1,6 +1,6 @@
-import { useMemo, useState } from 'preact/hooks';
+import { useMemo } from 'preact/hooks';
 import { titleOf } from '../../looks/ad-card.tsx';
-import { CloseButton, Modal, NotRead, useWholeAds, wholeAd } from './modal.tsx';
+import { CloseButton, Modal, WholeAds, wholeAd } from './modal.tsx';
 import { LaterFrame } from './pictures.tsx';
 import { Actions } from './selection.tsx';
 import type { View } from './state.ts';
@@ -12,8 +12,6 @@ export const maxCompared = 4;
 
 /** Some ads side by side: the words that differ are marked, and each fact has a row. */
 export function Compare({ view, ids }: { view: View; ids: readonly string[] }) {
-  const [problem, setProblem] = useState<string>();
-  const readAgain = useWholeAds(view, ids, setProblem);
   const ads = ids.flatMap((id) => view.state.ads.find((ad) => ad.id === id) ?? []).map((ad) => wholeAd(view, ad));
   const isWhole = ids.every((id) => view.whole.has(id));
   const texts = useMemo(
@@ -36,7 +34,7 @@ export function Compare({ view, ids }: { view: View; ids: readonly string[] }) {
         </h2>
         <CloseButton />
       </nav>
-      <NotRead problem={isWhole ? undefined : problem} again={readAgain} />
+      <WholeAds view={view} ids={ids} />
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard */}
       <section class="compared" aria-label="Ads side by side" tabIndex={0}>
         <table style={{ '--columns': ads.length }}>

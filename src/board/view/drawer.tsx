@@ -1,4 +1,3 @@
-import { useState } from 'preact/hooks';
 import { Labels, titleOf } from '../../looks/ad-card.tsx';
 import { Facts } from '../../looks/bars.tsx';
 import { dayText, numberText } from '../../looks/formats.ts';
@@ -6,7 +5,7 @@ import { columnTitle } from '../../present/column-title.ts';
 import type { BoardAd } from '../payload.ts';
 import { messageOf } from './finding.ts';
 import { RunBar } from './list.tsx';
-import { CloseButton, Modal, NotRead, useWholeAds, wholeAd } from './modal.tsx';
+import { CloseButton, Modal, WholeAds, wholeAd } from './modal.tsx';
 import { LaterFrame } from './pictures.tsx';
 import { Actions } from './selection.tsx';
 import { problemOf, sorted, type View } from './state.ts';
@@ -15,7 +14,6 @@ import { cardOf, factsOf } from './words.ts';
 /** The whole ad beside the others. */
 export function Drawer({ view, ad }: { view: View; ad: BoardAd }) {
   const { cards, axis, ads, sort } = view.state;
-  const [problem, setProblem] = useState<string>();
   // An ad that is a variant of a card's has the position of the card.
   const position = cards.findIndex((group) => group.some(({ id }) => id === ad.id));
   const neighbour = (step: number) => (position === -1 ? undefined : cards[position + step]?.[0]);
@@ -27,7 +25,6 @@ export function Drawer({ view, ad }: { view: View; ad: BoardAd }) {
   };
   // The neighbours too, so that a step to them shows them at once.
   const near = [ad, after, before].flatMap((one) => one?.id ?? []);
-  const readAgain = useWholeAds(view, near, setProblem);
   const whole = wholeAd(view, ad);
   const card = cardOf(whole);
   const variants = sorted(
@@ -63,7 +60,7 @@ export function Drawer({ view, ad }: { view: View; ad: BoardAd }) {
       </h2>
       <Actions key={`actions ${ad.id}`} view={view} ids={[ad.id]} />
       <LandingLink view={view} ad={whole} />
-      <NotRead problem={view.whole.has(ad.id) ? undefined : problem} again={readAgain} />
+      <WholeAds view={view} ids={near} />
       <Copy view={view} ad={whole} />
       <Cards view={view} ad={whole} />
       <RunBar ad={ad} axis={axis} />
@@ -90,7 +87,7 @@ const Variants = ({ view, variants, current, onOpen }: VariantsProps) =>
           <button
             type="button"
             aria-current={ad.id === current.id ? 'true' : undefined}
-            aria-label={`Ad ${view.numberOf(ad)}: ${titleOf(cardOf(ad))}`}
+            title={titleOf(cardOf(ad))}
             onClick={() => onOpen(ad)}
           >
             <LaterFrame ad={ad} pictures={view.pictures} />

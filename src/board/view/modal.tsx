@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { BoardAd } from '../payload.ts';
 import { problemOf, type View } from './state.ts';
 
@@ -44,10 +44,11 @@ export const CloseButton = () => (
   </button>
 );
 
-/** Reads what the server knows of ads beyond their facts; what it has read is in `view.whole`. */
-export function useWholeAds(view: View, ids: readonly string[], setProblem: (problem?: string) => void): () => void {
+/** Reads what the server knows of ads beyond their facts, into `view.whole`, and says where it could not. */
+export function WholeAds({ view, ids }: { view: View; ids: readonly string[] }) {
+  const [problem, setProblem] = useState<string>();
+  const wanted = ids.filter((id) => !view.whole.has(id));
   const read = async () => {
-    const wanted = ids.filter((id) => !view.whole.has(id));
     if (wanted.length === 0) return;
     setProblem(undefined);
     try {
@@ -59,18 +60,14 @@ export function useWholeAds(view: View, ids: readonly string[], setProblem: (pro
     }
   };
   useEffect(() => void read(), [ids.join()]);
-  return () => void read();
-}
-
-export const wholeAd = (view: View, ad: BoardAd): BoardAd => view.whole.get(ad.id) ?? ad;
-
-/** What was not read, and a way to try again. */
-export const NotRead = ({ problem, again }: { problem: string | undefined; again(): void }) =>
-  problem === undefined ? null : (
+  return problem === undefined || wanted.length === 0 ? null : (
     <div class="problem" role="alert">
       <p dir="auto">{problem}</p>
-      <button type="button" onClick={again}>
+      <button type="button" onClick={() => void read()}>
         Try again
       </button>
     </div>
   );
+}
+
+export const wholeAd = (view: View, ad: BoardAd): BoardAd => view.whole.get(ad.id) ?? ad;
