@@ -203,7 +203,8 @@ export class GatheringServers {
   }
 
   async server({ storedIn, hasCache }: GatheringSchedule, number: number): Promise<Server> {
-    const name = `${storedIn} ${hasCache} ${number}`;
+    // A folder belongs to one key of its process.
+    const name = `${storedIn} ${hasCache} ${number} ${storedIn === 'files' ? this.#scenes : ''}`;
     const known = this.#servers.get(name);
     if (known && !known.isDead) return known;
     const scene = () => this.#scene as Scene;
@@ -211,7 +212,7 @@ export class GatheringServers {
     const about = { isDead: false, isKilled: false, endTurns: [] };
     const config = { ...readConfig({}), baseUrl, cacheSeconds: hasCache ? cacheSeconds : 0 };
     const app = await openApp({
-      config: storedIn === 'files' ? { ...config, apiKey: 'svc_live_own', files: this.#files } : config,
+      config: storedIn === 'files' ? { ...config, apiKey: scene().apiKey, files: this.#files } : config,
       log: createLog('silent', () => {}),
       now: () => time() + (scene().clocks[number] ?? 0),
       elapsed: time,
