@@ -212,6 +212,8 @@ interface AdFacts extends Partial<KnownPicture> {
 
 export interface AdRows {
   ad: AdRow;
+  /** The ad as the API sent it. */
+  sent: object;
   countries: Row<'ad_countries'>[];
   platforms: Row<'ad_platforms'>[];
   cards: Row<'ad_cards'>[];
@@ -224,6 +226,7 @@ export function adRows(ad: object, facts: AdFacts): AdRows {
   const copy = copyOf(fields);
   const links = objects(fields.cards).map((card) => textCell(linkOf(card)));
   return {
+    sent: ad,
     // A literal that spreads both takes ten times as long, and rows are made by the thousand.
     ad: Object.assign(sentFields(fields, id), derivedFields(fields, copy, facts), {
       json: jsonCell(facts.json ?? JSON.stringify(ad)),

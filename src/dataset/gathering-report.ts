@@ -1,10 +1,12 @@
 import * as z from 'zod';
 import { priceText } from '../credits/credit-text.ts';
+import { pictureOf } from '../present/ad-media.ts';
 import { seenDays, seenText } from '../present/dates.ts';
 import type { DataOf } from '../present/fields.ts';
 import { count, grouped } from '../present/lists.ts';
 import { constant, quote, word } from '../present/safe-text.ts';
 import { estimateTokens, lineWithin, untrustedId } from '../present/tokens.ts';
+import type { Fields } from '../present/view.ts';
 import { type DatasetContents, type Gathering, idKey } from '../state/dataset.ts';
 import type { AdRowReader } from './ad-rows.ts';
 import { type Stop, stopReasons } from './gather.ts';
@@ -57,6 +59,8 @@ interface ResultOptions {
   contents: DatasetContents;
   adRows: AdRowReader;
   tenantId: string;
+  /** Milliseconds since the epoch: addresses of pictures expire. */
+  now: number;
   /** The dataset before this call, and the ids of the ads that the call has read. */
   before: DatasetContents;
   readByCall: ReadonlySet<string>;
@@ -100,16 +104,19 @@ export async function resultOf(gathering: Gathering, options: ResultOptions) {
 
 async function gatheredRows(
   ids: ReadonlySet<string>,
-  { contents, adRows, tenantId }: ResultOptions,
+  { contents, adRows, tenantId, now }: ResultOptions,
 ): Promise<GatheredRows> {
+  let expired = 0;
   const ads: AdRow[] = [];
   const places: Row<'ad_countries'>[] = [];
   for await (const part of adRows.read(tenantId, contents, { json: false, ids }))
-    for (const { ad, countries } of part) {
+    for (const { ad, countries, sent } of part) {
+      const picture = pictureOf(sent as Fields, { now });
+      if ('reason' in picture && picture.expired) expired++;
       ads.push({ ...ad, ...noTexts });
       places.push(...countries);
     }
-  return { ads, countries: places };
+  return { ads, countries: places, expired };
 }
 
 const isoDate = (at: number) => new Date(at).toISOString();
@@ -210,6 +217,8 @@ const noTexts = { headline: null, body: null, linkDescription: null, offerLink: 
 interface GatheredRows {
   ads: readonly AdRow[];
   countries: readonly Row<'ad_countries'>[];
+  /** Ads whose picture cannot be shown any more, because its address has expired. */
+  expired?: number;
 }
 
 /**
@@ -227,7 +236,7 @@ export function summaryText(rows: GatheredRows, maxTokens = 700): string {
 /** A line that shows this share of its values. */
 type Line = string | ((share: number) => string);
 
-function linesOf({ ads, countries }: GatheredRows): Line[] {
+function linesOf({ ads, countries, expired = 0 }: GatheredRows): Line[] {
   const column = (name: keyof AdRow) => ads.map((ad) => ad[name] as string | null);
   const ids = new Set(ads.map(({ id }) => id));
   const placed = countries.filter(({ id }) => id !== null && ids.has(id));
@@ -256,6 +265,9 @@ function linesOf({ ads, countries }: GatheredRows): Line[] {
     `Ads with data: reach ${known(({ audienceReach }) => audienceReach)}, spend ${known(({ adSpendMin, adSpendMax }) => adSpendMin ?? adSpendMax)}, revenue ${known(({ revenueMin, revenueMax }) => revenueMin ?? revenueMax)}`,
     `Groups of near-identical copy: ${grouped(new Set(variants).size)}; ads without copy: ${grouped(ads.length - variants.length)}`,
     counted('First lines', column('firstLine'), 6, quote),
+    ...(expired > 0
+      ? [`Pictures of ${count(expired, 'ad')} cannot be shown any more: their addresses have expired.`]
+      : []),
   ];
 }
 

@@ -81,7 +81,30 @@ const findLongRunningAds: Prompt = {
 ${adTexts}`,
 };
 
-export const prompts: readonly Prompt[] = [profileAdvertiser, compareAdvertisers, findChanges, findLongRunningAds];
+const labelFormatsAndAngles: Prompt = {
+  name: 'label_formats_and_angles',
+  title: 'Label formats and angles',
+  description: 'Labels a sample of gathered ads by how they show something and why one should want it, and counts',
+  arguments: [{ name: 'ads', description: 'Which gathered ads: an advertiser, a country, all', required: true }],
+  write: ({ ads }) =>
+    `Label a sample of these gathered ads by format and angle: ${ads}.
+1. With query_ads, which costs nothing, see how many ads there are and what coverage says. If there are none, say that gather_ads brings them.
+2. Take one ad of each message (GROUP BY coalesce(variant, id)), those in most ads first, 50 at most: id, ads, text, with cell: 300.
+3. Look at their pictures with view_ads, 12 ads a call. Where no picture can be shown, leave the format out.
+4. Keep both with label_ads, in these words alone.
+format: talking head, demonstration, before and after, testimonial, review card, unboxing, founder story, interview, skit, screen recording, slideshow of photos, product photo, in use, text on picture, comparison table, list, how-to, catalogue, meme, other.
+angle: problem first, saves time, saves money, discount, scarcity, deadline, free to try, guarantee, social proof, authority, science, health, beauty, status, belonging, fear of loss, novelty, sustainability, origin, gift, other.
+5. Count formats and angles with query_ads: a label holds for all ads of its variant. Show ads and median days running of each.
+6. Say how many ads are labelled of how many, that labels are your reading, and give ids as examples. ${adTexts}`,
+};
+
+export const prompts: readonly Prompt[] = [
+  profileAdvertiser,
+  compareAdvertisers,
+  findChanges,
+  findLongRunningAds,
+  labelFormatsAndAngles,
+];
 
 /** The prompts that name only tools that are offered. */
 export const promptsWith = (offers: (tool: string) => boolean, tools: readonly string[]): Prompt[] =>

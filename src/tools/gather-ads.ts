@@ -76,7 +76,14 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
     const { gathering, stop, readByCall, contents } = gathered;
     if (gathering === undefined || (stop.error && gathered.read === 0)) throw stop.error ?? nothingRead();
     const { adRows, tenantId } = context;
-    const result = await resultOf(gathering, { contents, before: opened.contents, readByCall, adRows, tenantId });
+    const result = await resultOf(gathering, {
+      contents,
+      before: opened.contents,
+      readByCall,
+      adRows,
+      tenantId,
+      now: context.now,
+    });
     const next = roomText(stop, request) ?? (hasEnded && !result.complete ? readAgain : undefined);
     await gathered.markReturned();
     const { parts } = openGathering(withoutRepeats(question), contents, { fresh: false, now: context.now });

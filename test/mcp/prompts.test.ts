@@ -1,8 +1,9 @@
+import { readFileSync } from 'node:fs';
 import { afterAll, expect, test } from 'vitest';
 import { prompts } from '../../src/mcp/prompts.ts';
 import { startServer } from '../support/server.ts';
 
-const server = await startServer({});
+const server = await startServer({ config: { demo: true } });
 afterAll(() => server.close());
 
 const write = async (name: string, args: Record<string, string>) => {
@@ -22,6 +23,21 @@ test('every prompt is listed with its arguments, and contains their values', asy
     );
     for (const argument of takes) expect(text).toContain(`value of ${argument.name}`);
     expect(text.length).toBeLessThan(2000);
+  }
+});
+
+test('labels are the words of the vocabulary, whose conditions run', async () => {
+  const vocabulary = readFileSync(new URL('../../docs/skill/ad-research/vocabulary.md', import.meta.url), 'utf8');
+  const text = await write('label_formats_and_angles', { ads: 'all' });
+  for (const [label, section] of ['Formats', 'Angles'].entries()) {
+    const entries = vocabulary.split(`## ${section}`)[1]?.split('\n## ')[0] ?? '';
+    const all = [...entries.matchAll(/^- \*\*(.*)\*\*: .*\. `(.*)`$/gm)];
+    const [, words = ''] = new RegExp(`^${['format', 'angle'][label]}: (.*)\\.$`, 'm').exec(text) ?? [];
+    expect(words.split(', ')).toEqual([...all.map(([, name]) => name), 'other']);
+    const ad = "SELECT 'a' AS text, 'a' AS firstLine, 'a' AS headline, 'VIDEO' AS displayFormat, 'a' AS ctaType";
+    const from = `(${ad}, 1 AS imageCount, 1 AS videoCount, 3 AS cardCount)`;
+    const tried = await server.call('query_ads', { sql: `SELECT ${all.map(([, , sql]) => `(${sql})`)} FROM ${from}` });
+    expect([tried.text, tried.data.rowCount]).toEqual([expect.any(String), 1]);
   }
 });
 

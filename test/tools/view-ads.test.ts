@@ -295,6 +295,8 @@ test('costs no image where no picture can be shown', async ({ server, upstream }
     ]);
     expect(text).toContain('expired');
   }
+  const gathered = await server.call('gather_ads', { filters: { query: 'expired' }, maxCredits: 50 });
+  expect(gathered.data.summary).toContain('\nPictures of 1 ad cannot be shown any more: their addresses have expired.');
 });
 
 test('refuses wrong arguments by name', async ({ server }) => {
