@@ -39,11 +39,11 @@ const minSteps = 14;
  */
 function picturePrint(raster: Raster): string {
   const { data } = resized(raster, 9, 8);
-  const brightness = (place: number) =>
-    [0.299, 0.587, 0.114].reduce((sum, share, channel) => sum + share * (data[4 * place + channel] ?? 0), 0);
+  const brightness = (pixel: number) =>
+    [0.299, 0.587, 0.114].reduce((sum, share, channel) => sum + share * (data[4 * pixel + channel] ?? 0), 0);
   let [bits, steps] = [0n, 0];
-  for (let place = 0; place < 64; place++) {
-    const at = place + Math.floor(place / 8);
+  for (let bit = 0; bit < 64; bit++) {
+    const at = bit + Math.floor(bit / 8);
     const step = brightness(at) - brightness(at + 1);
     bits = (bits << 1n) | BigInt(step > minStep);
     if (Math.abs(step) > minStep) steps++;

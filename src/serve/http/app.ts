@@ -154,9 +154,9 @@ export function createHttpApp(options: HttpOptions): HttpApp {
 
 /** The form of results that a caller asks for in the address. */
 function outputIn(context: Context): OutputSetting | undefined | Response {
-  const asked = context.req.queries('output');
-  const output = outputSettings.find((setting) => asked?.length === 1 && setting === asked[0]);
-  if (asked === undefined || output !== undefined) return output;
+  const given = context.req.queries('output');
+  const output = outputSettings.find((setting) => given?.length === 1 && setting === given[0]);
+  if (given === undefined || output !== undefined) return output;
   return refuse(context, 400, `output takes one of ${outputSettings.join(', ')}, as in /mcp?output=text.`);
 }
 
