@@ -21,7 +21,7 @@ export function partsText(state: State): string {
 
 /** `146 ads in 2 pages, 15 credits`; undefined where the call did more than estimate. */
 export function estimateText({ isDemo, estimate, gathering }: BoardContext): string | undefined {
-  if (estimate === undefined || gathering !== undefined) return undefined;
+  if (!estimate || gathering) return undefined;
   const { ads, read = 0, pages, credits, atLeast = 0, atMost } = estimate;
   if (ads === null) return 'The service does not say how many ads there are.';
   const all = `${read > 0 && read < ads ? `${numberText(ads - read)} of ` : ''}${countText(ads, isDemo ? 'demo ad' : 'ad')}`;
