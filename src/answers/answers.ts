@@ -270,7 +270,7 @@ const itemTypeOf = ({ operation: { name }, query }: Call): ItemType =>
 const itemsIn = ({ name }: Operation, raw: unknown): readonly unknown[] =>
   name === 'getAd' || name === 'getPage' ? [raw] : (raw as { items: readonly unknown[] }).items;
 
-/** Holds on to the text alone: what was read from it, and the call, may take twenty times as much. */
+/** Keeps the text alone in memory: the parsed answer and the call may take twenty times as much. */
 const itemsInText = (operation: Operation, text: string) => () => itemsIn(operation, JSON.parse(text));
 
 const notAccepted = () =>

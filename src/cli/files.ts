@@ -2,7 +2,7 @@ import { readdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { SettingsError } from '../config/read-config.ts';
 import { type Config, settings } from '../config/settings.ts';
-import { removeFile, unless } from '../state/drivers/file.ts';
+import { ignoring, removeFile } from '../state/drivers/file.ts';
 import { exportsFolder } from '../state/exports.ts';
 import { type StoredFile, storedFiles } from '../state/folder.ts';
 
@@ -24,7 +24,7 @@ export async function clearFiles({ files }: Config, print: (text: string) => voi
   }
   await rm(join(folder, 'filters'), { recursive: true, force: true });
   const exports = exportsFolder(folder);
-  const exported = (await readdir(exports).catch(unless('ENOENT'))) ?? [];
+  const exported = (await readdir(exports).catch(ignoring('ENOENT'))) ?? [];
   if (exported.length > 0)
     print(`${exports} keeps ${counted(exported.length, 'exported file')}: delete them yourself.\n`);
   return 0;

@@ -116,7 +116,7 @@ export interface CreditLedger {
    * later. Resolves to the number of the settlement, where replicas number answers by it: higher than all before.
    */
   settle(tenantId: string, settlement: Settlement, lease?: Lease): Promise<number | undefined>;
-  /** Records that the cache answered a call that would have cost so many credits. */
+  /** Records that the cache answered a call that would have cost `credits`. */
   saved(tenantId: string, credits: number): Promise<CreditAccount>;
   /**
    * Stores a reading of the balance, or removes it; returns the previous one. A reading stays where a charge has yet to

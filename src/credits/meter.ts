@@ -181,7 +181,7 @@ interface Sending {
 }
 
 /** The share of one limit in a call. */
-interface Hold {
+interface Reservation {
   limit: Limit;
   lease: Lease | undefined;
   paid: boolean;
@@ -197,17 +197,19 @@ type Outcome = { answer: Answer } | { error: unknown };
  * such call can exceed a limit.
  */
 async function sendWithin(limits: readonly Limit[], call: Call, sending: Sending): Promise<Answer> {
-  const holds: Hold[] = [];
+  const reservations: Reservation[] = [];
   // Reading the balance is part of the call that needs it, so it needs no reservation; but it may be charged.
   const unbounded = () => limits.map((limit) => ({ ...limit, budget: undefined }));
   const ask: Send = (reading) => sendWithin(unbounded(), reading, sending);
   const readBalance = async () => (await sending.askCredits(ask, call))?.credits ?? undefined;
   let outcome: Outcome = { error: undefined };
   try {
-    for (const limit of limits) holds.push(await hold(limit, call));
-    const measured = holds.filter(({ isMeasured }) => isMeasured);
+    for (const limit of limits) reservations.push(await reserve(limit, call));
+    const measured = reservations.filter(({ isMeasured }) => isMeasured);
     if (measured.length > 0) await recordBalance(measured, readBalance);
-    const answer = await sending.service(Object.assign({}, call, { paid: holds.at(-1)?.paid ?? call.operation.gated }));
+    const answer = await sending.service(
+      Object.assign({}, call, { paid: reservations.at(-1)?.paid ?? call.operation.gated }),
+    );
     outcome = { answer };
     return answer;
   } catch (error) {
@@ -219,14 +221,14 @@ async function sendWithin(limits: readonly Limit[], call: Call, sending: Sending
       after ??= readBalance();
       return after;
     };
-    const orders = await Promise.all(holds.map((one) => settle(one, call, { outcome, balanceAfter })));
+    const orders = await Promise.all(reservations.map((one) => settle(one, call, { outcome, balanceAfter })));
     // The account of the server comes last.
     const order = orders.at(-1);
     if ('answer' in outcome && order !== undefined) outcome.answer.order = order;
   }
 }
 
-async function hold(limit: Limit, call: Call): Promise<Hold> {
+async function reserve(limit: Limit, call: Call): Promise<Reservation> {
   const { ledger, account, budget } = limit;
   const admission = budget === undefined ? undefined : await admittedIfPaid(call, { ...limit, budget });
   const { prices } = admission?.account ?? (await ledger.estimate(account));
@@ -306,7 +308,11 @@ interface Ended {
  * Records what a call was charged, or what it may have been, and returns what was reserved for it. Resolves to the number
  * of the settlement, if it has one.
  */
-async function settle({ limit, lease, paid, isMeasured }: Hold, call: Call, ended: Ended): Promise<number | undefined> {
+async function settle(
+  { limit, lease, paid, isMeasured }: Reservation,
+  call: Call,
+  ended: Ended,
+): Promise<number | undefined> {
   const { ledger, account } = limit;
   const { operation } = call;
   const answer = 'answer' in ended.outcome ? ended.outcome.answer : undefined;
@@ -352,7 +358,7 @@ function chargeOfFailure(outcome: Outcome, paid: boolean): number | 'unknown' {
  * answered one counts at least 1; if the balance shows nothing of a second one either, the rest of the budget.
  */
 async function estimateCharge(
-  { limit, lease, isMeasured }: Hold,
+  { limit, lease, isMeasured }: Reservation,
   call: Call,
   ended: Ended,
 ): Promise<Pick<Settlement, 'uncertain' | 'isUnshown'>> {
@@ -371,7 +377,10 @@ async function estimateCharge(
 }
 
 /** Records the balance before a call, and what late charges of an earlier call of unknown outcome have taken from it. */
-async function recordBalance(measured: readonly Hold[], readBalance: () => Promise<number | undefined>): Promise<void> {
+async function recordBalance(
+  measured: readonly Reservation[],
+  readBalance: () => Promise<number | undefined>,
+): Promise<void> {
   const credits = await readBalance();
   for (const {
     limit: { ledger, account },
@@ -445,7 +454,7 @@ function usageWindows({ ledger, windows, askCredits, now }: UsageWindowsOptions)
     const isFull = usageLimit !== undefined && (usageLimit.isLimitReached || refused);
     return windows.set(
       tenantId,
-      isFull ? { usageLimit, left: roomIn(usageLimit), checkedAt: now(), id: randomUUID() } : undefined,
+      isFull ? { usageLimit, left: remainingIn(usageLimit), checkedAt: now(), id: randomUUID() } : undefined,
     );
   };
 
@@ -499,7 +508,13 @@ function usageWindows({ ledger, windows, askCredits, now }: UsageWindowsOptions)
 }
 
 /** Credits left in the tighter of the two windows. */
-function roomIn({ isLimitReached, hourlyCredits, hourlyLimit, dailyCredits, dailyLimit }: UsageLimitAnswer): number {
+function remainingIn({
+  isLimitReached,
+  hourlyCredits,
+  hourlyLimit,
+  dailyCredits,
+  dailyLimit,
+}: UsageLimitAnswer): number {
   if (isLimitReached) return 0;
   const left = (used: number | undefined, max: number | undefined) => (max ?? Infinity) - (used ?? 0);
   return Math.max(0, Math.min(left(hourlyCredits, hourlyLimit), left(dailyCredits, dailyLimit)));

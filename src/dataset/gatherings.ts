@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { canonical } from '../api/json.ts';
 import { count } from '../present/lists.ts';
 import { type DatasetContents, type Gathering, type GatheringState, idKey } from '../state/dataset.ts';
-import { type StoredItem, saysAsAt } from '../state/item-versions.ts';
+import { isUnchangedSince, type StoredItem } from '../state/item-versions.ts';
 
 type Filters = Readonly<Record<string, unknown>>;
 
@@ -221,7 +221,7 @@ export function differences(before: Gathering, gathering: Gathering, contents: D
       read.filter((item) => {
         const order = orders.get(idKey(item.id)) ?? Number.POSITIVE_INFINITY;
         // The content of an ad that was evicted in between is unknown.
-        return item.firstOrder <= order && !saysAsAt(order, item);
+        return item.firstOrder <= order && !isUnchangedSince(order, item);
       }),
     ),
     gone: [...orders.keys()].filter((id) => !ids.has(id)),

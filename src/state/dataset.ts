@@ -46,7 +46,7 @@ export type DatasetCaller = Pick<Call, 'tenantId' | 'apiKey'>;
 /** Ads or pages of one answer, as they came. */
 export interface ItemBatch extends ItemSource {
   type: ItemType;
-  /** Takes the answer apart. Not before somebody reads them, where nothing else needs them. */
+  /** Parses the items lazily, on first read. */
   items(): readonly unknown[];
   /** The text of the answer, if nothing else of it is held until the items are read. */
   text?: string | undefined;
@@ -228,7 +228,7 @@ export class MemoryDataset {
     }
   }
 
-  /** How many ads as large as these there is room for. */
+  /** How many ads there is room for, at the average size of those that are stored. */
   maxAds(bytes = this.#maxBytes): number {
     const { ads } = this.#tables;
     const each = ads.entries.size < minAds ? typicalAdBytes : ads.bytes / ads.entries.size;

@@ -4,9 +4,9 @@ import { lstat, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import { basename, extname, join } from 'node:path';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
-import { checkOwnFolder, makeFolder, reasonOf, unless } from './drivers/file.ts';
+import { checkOwnFolder, ignoring, makeFolder, reasonOf } from './drivers/file.ts';
 import { inMemory } from './drivers/memory.ts';
-import { type LocalShared, roomIn } from './store/retries.ts';
+import { type LocalShared, limitsWithRoom } from './store/retries.ts';
 import { sealedItems } from './store/seal.ts';
 
 export interface ExportedFile {
@@ -133,13 +133,13 @@ function temporaryFolder(temporary: string): ExportFolder {
 const temporaryDays = 7;
 const ownTemporary = (temporary: string) => join(temporary, `ad-library-${process.getuid?.() ?? 0}`);
 
-const makeOne = (path: string) => mkdir(path, { mode: 0o700 }).catch(unless('EEXIST'));
+const makeOne = (path: string) => mkdir(path, { mode: 0o700 }).catch(ignoring('EEXIST'));
 
 /** Another process may remove old ones at the same time. */
 async function filesIn(folder: string) {
   const paths = (await readdir(folder)).map((name) => join(folder, name));
   const found = await Promise.all(
-    paths.map(async (path) => ({ path, stats: await lstat(path).catch(unless('ENOENT')) })),
+    paths.map(async (path) => ({ path, stats: await lstat(path).catch(ignoring('ENOENT')) })),
   );
   return found.flatMap(({ path, stats }) =>
     stats?.isFile() ? [{ path, size: stats.size, changedAt: stats.mtimeMs }] : [],
@@ -343,7 +343,7 @@ export function exportsOver(
           for (let start = 0; start < some.length; start += exportPartBytes) {
             const partId = partOf(id, parts++);
             const body = items.close(partId, deflateRawSync(some.subarray(start, start + exportPartBytes)));
-            await items.put(partId, body, roomIn(store, { ttlMs: reportTtl, maxBytes }));
+            await items.put(partId, body, limitsWithRoom(store, { ttlMs: reportTtl, maxBytes }));
           }
           bytes += some.length;
         }, maxExportBytes);

@@ -7,13 +7,13 @@ import type { CreditLedger } from '../credits/ledger.ts';
 import { hasEnded, thisProcess } from '../lock.ts';
 import { cursorsOver } from './cursors.ts';
 import type { Dataset, DatasetCaller, Datasets } from './dataset.ts';
-import { baseUrlIn, FileStore, unless } from './drivers/file.ts';
+import { baseUrlIn, FileStore, ignoring } from './drivers/file.ts';
 import type { State, Store } from './ports.ts';
 import { sharedAnswers } from './store/answers.ts';
 import { StoreDatasets } from './store/datasets.ts';
 import { Documents } from './store/documents.ts';
 import { type Account, sharedWindows, storeLedger } from './store/ledger.ts';
-import { onlyHere } from './store/presence.ts';
+import { singleProcess } from './store/presence.ts';
 import { Retries, type Shared } from './store/retries.ts';
 import { noSeal } from './store/seal.ts';
 import { type Turns, turnsOver } from './turns.ts';
@@ -91,7 +91,7 @@ function sharedIn(find: () => Promise<Store>, { now, warn }: Pick<FolderOptions,
       wait: (ms) => wait(ms, undefined, { ref: false }),
     }),
     presence: {
-      ...onlyHere,
+      ...singleProcess,
       id: `${thisProcess()} ${randomUUID()}`,
       isDead: (owner, at) => hasEnded(owner) || Math.abs(now() - at) > maxLeaseMs,
     },
@@ -251,7 +251,7 @@ export async function storedFiles(folder: string): Promise<{ accounts: StoredFil
 }
 
 async function filesIn(folder: string): Promise<StoredFile[]> {
-  const names = (await readdir(folder).catch(unless('ENOENT'))) ?? [];
+  const names = (await readdir(folder).catch(ignoring('ENOENT'))) ?? [];
   const paths = names.filter((name) => /^[\da-f]{32}\.log$/.test(name)).sort();
   return Promise.all(
     paths.map(async (name) => {

@@ -88,17 +88,14 @@ export function withVersion(known: StoredItem, record: ItemRecord): StoredItem {
   return { ...item, versions: [...versions, versionOf(known)].slice(-maxEarlier) };
 }
 
-/**
- * Whether an item has the same content as when the answer of that number had come; false where its versions do not
- * tell.
- */
-export function saysAsAt(order: number, item: StoredItem): boolean {
+/** Whether an item has the same content as after the answer of that number; false if its versions do not go back so far. */
+export function isUnchangedSince(order: number, item: StoredItem): boolean {
   if (item.sinceOrder <= order) return true;
   const then = item.versions.findLast(({ sinceOrder }) => sinceOrder <= order);
   return then !== undefined && sameContent(objectOf(item), objectOf(then));
 }
 
-/** Whether a version says the same as an earlier one, or less. */
+/** Whether a version has no field that an earlier one lacks or has otherwise. */
 const addsNothing = (came: JsonObject, before: JsonObject): boolean => sameContent(mergeItems(came, before), before);
 
 const versionOf = ({ since, at, sinceOrder, order, json }: ItemVersion): ItemVersion => ({

@@ -42,7 +42,7 @@ function acceptedKeys({ documents, retries, keyOf }: Shared, heard: AcceptedKeys
     add: async (tenantId) => {
       await heard.add(tenantId);
       const key = keyOfTenant(tenantId);
-      const known = documents.known<Accepted>(key);
+      const known = documents.remembered<Accepted>(key);
       if (known?.doc && known.now + known.ageMs - known.doc.at < acceptedMs / 2) return;
       await documents.write<Accepted>(key, (at) => ({ at }), acceptedMs).catch(() => {});
     },

@@ -65,15 +65,15 @@ export interface CursorState {
   /** The service's cursor, if it is too long to be part of this server's cursor. */
   serviceCursor?: string | undefined;
 } /**
- * What processes share, as small as it can be: documents that are replaced whole by compare-and-swap, and collections of
- * items in the order of their last change. Names and bodies are opaque, everything expires, and all times are by the
+ * What processes share: documents that are replaced by compare-and-swap, and collections of items in the order of their
+ * last change. Names and bodies are opaque, everything expires, and all times are by the
  * clock of the store. A call that fails may still have been carried out.
  */
 export interface Store {
   /** Creates missing tables. Call once, before any other method. Rejects if the store cannot be reached. */
   connect(): Promise<void>;
-  /** @param known a version whose body is not needed */
-  read(key: string, known?: string): Promise<Seen>;
+  /** @param cachedVersion a version whose body is not needed */
+  read(key: string, cachedVersion?: string): Promise<Seen>;
   /**
    * Replaces or removes a document only if its version is still the expected one (`''` for none): compare-and-swap.
    * Otherwise returns the document that is there.
@@ -95,7 +95,7 @@ export interface Store {
 export interface Seen {
   /** In milliseconds since the epoch, by the clock of the store. */
   now: number;
-  /** The document, without its body if its version was known. */
+  /** The document, without its body if its version is the cached one. */
   found?: { version: string; body?: Buffer | undefined } | undefined;
 }
 

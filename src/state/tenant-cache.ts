@@ -52,22 +52,22 @@ export class TenantCache<Value> {
   set(tenantId: string, name: string, { value, bytes }: { value: Value; bytes: number }): void {
     const { maxBytes, now } = this.#options;
     const sizeCalculation = (entry: Entry<Value>) => entry.bytes;
-    const own = this.#tenants.get(tenantId) ?? new LRUCache({ maxSize: Math.floor(maxBytes / 2), sizeCalculation });
-    own.set(name, { value, bytes: bytes + 2 * name.length + entryBytes, at: now() });
-    this.#resized(tenantId, own);
+    const entries = this.#tenants.get(tenantId) ?? new LRUCache({ maxSize: Math.floor(maxBytes / 2), sizeCalculation });
+    entries.set(name, { value, bytes: bytes + 2 * name.length + entryBytes, at: now() });
+    this.#resized(tenantId, entries);
   }
 
   remove(tenantId: string, name: string): void {
-    const own = this.#tenants.get(tenantId);
-    if (own?.delete(name)) this.#resized(tenantId, own);
+    const entries = this.#tenants.get(tenantId);
+    if (entries?.delete(name)) this.#resized(tenantId, entries);
   }
 
   /** Removes a tenant's entries whose names begin with `start`. */
   drop(tenantId: string, start: string): void {
-    const own = this.#tenants.get(tenantId);
-    if (own === undefined) return;
-    for (const name of [...own.keys()]) if (name.startsWith(start)) own.delete(name);
-    this.#resized(tenantId, own);
+    const entries = this.#tenants.get(tenantId);
+    if (entries === undefined) return;
+    for (const name of [...entries.keys()]) if (name.startsWith(start)) entries.delete(name);
+    this.#resized(tenantId, entries);
   }
 
   /** An entry from the future is as old as the clock was wrong. */
@@ -76,9 +76,9 @@ export class TenantCache<Value> {
   }
 
   /** Updates the size of a tenant's cache. The size of an entry is measured when the entry is set. */
-  #resized(tenantId: string, own: LRUCache<string, Entry<Value>>): void {
+  #resized(tenantId: string, entries: LRUCache<string, Entry<Value>>): void {
     this.#tenants.delete(tenantId);
-    if (own.size > 0) this.#tenants.set(tenantId, own);
+    if (entries.size > 0) this.#tenants.set(tenantId, entries);
   }
 }
 

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { AdLibraryError } from '../api/errors.ts';
 import type { Documents } from './store/documents.ts';
-import { onlyHere, type Presence } from './store/presence.ts';
-import { atOnce, type Retries } from './store/retries.ts';
+import { type Presence, singleProcess } from './store/presence.ts';
+import { type Retries, withoutRetries } from './store/retries.ts';
 
 /** Lets calls with the same turn run one after the other. */
 export interface Turns {
@@ -27,17 +27,22 @@ interface Turn {
 const turnMs = 3_600_000;
 
 /** The turns of all processes that share the documents. The turn of a process that dies is free. */
-export function turnsOver({ documents, presence = onlyHere, retries = atOnce, keyOf = String }: TurnsOptions): Turns {
+export function turnsOver({
+  documents,
+  presence = singleProcess,
+  retries = withoutRetries,
+  keyOf = String,
+}: TurnsOptions): Turns {
   /** Turns that calls of this process have, or wait for. A turn of this process that is not among them is free. */
-  const own = new Set<string>();
-  const isTaken = ({ id, owner, at }: Turn) => (owner === presence.id ? own.has(id) : !presence.isDead(owner, at));
+  const local = new Set<string>();
+  const isTaken = ({ id, owner, at }: Turn) => (owner === presence.id ? local.has(id) : !presence.isDead(owner, at));
   return {
     take: async (name, signal) => {
       const [id, key] = [randomUUID(), keyOf(name)];
-      own.add(id);
+      local.add(id);
       const remove = (doc: Turn | undefined) => ({ ...(doc?.id === id && { next: null }), result: undefined });
       const end = () => {
-        own.delete(id);
+        local.delete(id);
         void retries.do(() => documents.update<Turn, void>(key, remove));
       };
       try {

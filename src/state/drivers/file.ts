@@ -136,7 +136,7 @@ export class FileStore implements Store {
 
   /** Reads what others have appended. */
   async #follow(): Promise<void> {
-    const found = await lstat(this.#options.path, { bigint: true }).catch(unless('ENOENT'));
+    const found = await lstat(this.#options.path, { bigint: true }).catch(ignoring('ENOENT'));
     const stamp = found ? stampOf(found) : '';
     if (stamp === this.#stamp && stamp !== '') return;
     const file = found && (await this.#open(constants.O_RDONLY));
@@ -210,7 +210,7 @@ export class FileStore implements Store {
   }
 
   async #open(flags: number): Promise<FileHandle | undefined> {
-    const file = await open(this.#options.path, flags | noLinks, 0o600).catch(unless('ENOENT'));
+    const file = await open(this.#options.path, flags | noLinks, 0o600).catch(ignoring('ENOENT'));
     if (file === undefined || (await file.stat()).isFile()) return file;
     await file.close();
     throw new Error('it is not a file');
@@ -400,8 +400,8 @@ export async function makeFolder(path: string): Promise<void> {
   });
 }
 
-/** A handler for errors that are expected. */
-export const unless =
+/** A handler that ignores errors with one of these codes, and throws all others. */
+export const ignoring =
   (...codes: readonly string[]) =>
   (error: NodeJS.ErrnoException): undefined => {
     if (!codes.includes(error.code ?? '')) throw error;

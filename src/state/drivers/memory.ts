@@ -17,7 +17,7 @@ import {
 } from '../ports.ts';
 import { Documents } from '../store/documents.ts';
 import { sharedWindows, storeLedger } from '../store/ledger.ts';
-import { atOnce, type LocalShared } from '../store/retries.ts';
+import { type LocalShared, withoutRetries } from '../store/retries.ts';
 import { noSeal } from '../store/seal.ts';
 import { memoryOf, TenantCache, type TenantCacheOptions } from '../tenant-cache.ts';
 import { type Turns, turnsOver } from '../turns.ts';
@@ -161,7 +161,7 @@ export function inMemory(now: () => number, options: MemoryStoreOptions = {}): L
   const store = new MemoryStore(now, options);
   const wait = (ms: number) => setTimeout(ms, undefined, { ref: false });
   const documents = new Documents({ store, seal: noSeal, elapsed: now, wait, maxRemembered });
-  return { store, seal: noSeal, documents, retries: atOnce, keyOf: (...parts) => parts.join(' ') };
+  return { store, seal: noSeal, documents, retries: withoutRetries, keyOf: (...parts) => parts.join(' ') };
 }
 
 /** The overhead of a document or a collection. */

@@ -43,7 +43,7 @@ export function redisStore(address: StateAddress, onError: (error: Error) => voi
       await connected;
       await memory.check();
     },
-    read: async (key, known = '') => seenIn(await run(readScript, [key], [known])),
+    read: async (key, cachedVersion = '') => seenIn(await run(readScript, [key], [cachedVersion])),
     swap: async (key, expected, { version, body, ttlMs }) => {
       const args = [expected, version, body ?? '', String(Math.ceil(ttlMs))];
       const reply = (await run(swapScript, [key], args)) as [number, ...unknown[]];

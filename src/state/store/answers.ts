@@ -7,7 +7,7 @@ import { cameAfter, type MemoryStateOptions, memoryAnswers } from '../drivers/me
 import type { AnswerCache, CachedAnswer, Claim, ClaimRequest } from '../ports.ts';
 import { markTtlMs, type Shared } from './retries.ts';
 
-/** A call: its answer, the process that sends it now, and the last one that died while it did. */
+/** A call: its answer, the claim of the process that sends it, and the claim of the last process that died while sending. */
 interface StoredCall {
   kept?: { operation: OperationName; answer: WrittenAnswer; at: number } | undefined;
   running?: { id: string; owner: string; at: number };
@@ -20,7 +20,7 @@ type WrittenAnswer = Omit<Answer, 'value'>;
 /** How long a claim lasts, and how long it is known that its process has died, in milliseconds. */
 const claimMs = 3_600_000;
 /** Bytes of answers that the store did not take. */
-const maxOwnAnswers = 64 * 1024 * 1024;
+const maxLocalAnswers = 64 * 1024 * 1024;
 
 interface SharedAnswersOptions extends Pick<MemoryStateOptions, 'ttl' | 'now'> {
   /** Whether a call whose process has died is sent again, although it may have been charged. */
@@ -34,7 +34,7 @@ interface SharedAnswersOptions extends Pick<MemoryStateOptions, 'ttl' | 'now'> {
  */
 export function sharedAnswers(shared: Shared, { ttl, now, sendsAgain = false }: SharedAnswersOptions): AnswerCache {
   const { documents, store, presence, retries, keyOf } = shared;
-  const own = memoryAnswers({ maxBytes: maxOwnAnswers, ttl, now });
+  const local = memoryAnswers({ maxBytes: maxLocalAnswers, ttl, now });
   const keyFor = (tenantId: string, name: string) => keyOf(tenantId, 'answer', name);
   const keyOfGroup = (tenantId: string, group: string) => keyOf(tenantId, 'removed', group);
   /** @param time by the clock of the store */
@@ -50,14 +50,14 @@ export function sharedAnswers(shared: Shared, { ttl, now, sendsAgain = false }: 
     const key = keyFor(tenantId, name);
     const seen = await documents.read<StoredCall>(key).catch(() => undefined);
     // While the store is away, what was read there before still counts.
-    const known = seen ?? documents.known<StoredCall>(key);
-    const kept = await own.get(tenantId, name);
+    const known = seen ?? documents.remembered<StoredCall>(key);
+    const kept = await local.get(tenantId, name);
     if (kept && kept.at >= (known?.doc?.kept?.at ?? 0)) return kept;
     return known && answerIn(known.doc, known.now + ('ageMs' in known ? known.ageMs : 0));
   };
 
   const claim = async (call: Call, name: string | undefined, request: ClaimRequest): Promise<Claim> => {
-    if (name === undefined || !store.isUp()) return own.claim(call, name, request);
+    if (name === undefined || !store.isUp()) return local.claim(call, name, request);
     const { tenantId, operation, signal } = call;
     const { after = Number.NEGATIVE_INFINITY, onLost } = request;
     const [id, key] = [randomUUID(), keyFor(tenantId, name)];
@@ -79,8 +79,8 @@ export function sharedAnswers(shared: Shared, { ttl, now, sendsAgain = false }: 
           .write<StoredCall>(key, (at) => ({ kept: { operation: operation.name, answer, at } }), ttl)
           .then(() => true)
           .catch(() => false));
-      if (isTaken) own.forget(tenantId, name);
-      else own.put(tenantId, name, cached);
+      if (isTaken) local.forget(tenantId, name);
+      else local.put(tenantId, name, cached);
       if (isTaken) isOpen = false;
       await end();
     };

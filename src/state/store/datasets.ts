@@ -13,7 +13,7 @@ import {
 } from '../dataset.ts';
 import { contentRecords, ownRecords } from '../own-records.ts';
 import type { Item, ItemChange } from '../ports.ts';
-import { roomIn, type Shared } from './retries.ts';
+import { limitsWithRoom, type Shared } from './retries.ts';
 import type { Seal } from './seal.ts';
 
 const MB = 1024 * 1024;
@@ -144,7 +144,7 @@ export class StoreDatasets implements Datasets {
         const isChanged = (byId.get(id) ?? []).map((record) => one.apply(record)).includes(true);
         return isChanged ? [{ id, seq: before?.seq ?? 0, body: this.#sealed.close(name, id, [...one.records()]) }] : [];
       });
-      ids = changes.length === 0 ? [] : [...(await store.putItems(name, changes, roomIn(store, limits)))];
+      ids = changes.length === 0 ? [] : [...(await store.putItems(name, changes, limitsWithRoom(store, limits)))];
     }
   }
 }

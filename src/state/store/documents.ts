@@ -15,7 +15,7 @@ interface Change<Doc, Result> {
 export type DocumentChange<Doc, Result> = (doc: Doc | undefined, now: number, version: string) => Change<Doc, Result>;
 
 /** A document as it was at some time. */
-export interface Known<Doc> {
+export interface RememberedDocument<Doc> {
   /** Empty if there was none. */
   version: string;
   doc: Doc | undefined;
@@ -23,7 +23,7 @@ export interface Known<Doc> {
   now: number;
 }
 
-interface Remembered<Doc> extends Known<Doc> {
+interface Entry<Doc> extends RememberedDocument<Doc> {
   /** When the document came, by the clock of this process. */
   cameAt: number;
   /** The number of the request that brought the document. */
@@ -36,7 +36,7 @@ export interface DocumentsOptions {
   seal: Pick<Seal, 'open' | 'close'>;
   /** A monotonic clock of this process, in whole milliseconds: what is stored with another time counts as damaged. */
   elapsed(): number;
-  /** Resolves after so many milliseconds. */
+  /** Resolves after `ms` milliseconds. */
   wait(ms: number): Promise<void>;
   /** Bytes of documents that this process remembers: what a sealed byte takes once it is parsed, and the overhead of each. */
   maxRemembered?: number;
@@ -54,7 +54,7 @@ const bytesOf = (sealed = 0) => 6 * sealed + 1000;
  */
 export class Documents {
   readonly #options: DocumentsOptions;
-  readonly #known: LRUCache<string, Remembered<unknown>>;
+  readonly #entries: LRUCache<string, Entry<unknown>>;
   readonly #turns = new Map<string, Promise<unknown>>();
   readonly #looks = new Map<string, { done: Promise<void>; wake(): void }>();
   #requests = 0;
@@ -62,20 +62,20 @@ export class Documents {
   constructor(options: DocumentsOptions) {
     this.#options = options;
     const { maxRemembered: maxSize = 256 * 1024 * 1024 } = options;
-    this.#known = new LRUCache({ maxSize, sizeCalculation: ({ bytes }) => bytes });
+    this.#entries = new LRUCache({ maxSize, sizeCalculation: ({ bytes }) => bytes });
   }
 
-  /** What this process knows of the document, if that is at most so many milliseconds old. */
-  known<Doc>(key: string): (Known<Doc> & { ageMs: number }) | undefined {
-    const known = this.#remembered<Doc>(key);
-    return known && { ...known, ageMs: this.#options.elapsed() - known.cameAt };
+  /** The document as this process read or wrote it last, and how old that is. */
+  remembered<Doc>(key: string): (RememberedDocument<Doc> & { ageMs: number }) | undefined {
+    const entry = this.#entry<Doc>(key);
+    return entry && { ...entry, ageMs: this.#options.elapsed() - entry.cameAt };
   }
 
   /** Changes a document. If the store does not answer, the change may still have been made, or be made later. */
   update<Doc, Result>(key: string, change: DocumentChange<Doc, Result>): Promise<Result> {
     const began = ++this.#requests;
     return this.#inTurn(key, async () => {
-      for (let known = this.#remembered<Doc>(key); ; ) {
+      for (let known = this.#entry<Doc>(key); ; ) {
         known ??= await this.read<Doc>(key);
         const now = known.now + this.#options.elapsed() - known.cameAt;
         const { next, ttlMs = 0, result } = change(structuredClone(known.doc), now, known.version);
@@ -103,7 +103,7 @@ export class Documents {
   async changed(key: string, version: string, signal: AbortSignal): Promise<void> {
     const { elapsed } = this.#options;
     const end = elapsed() + patienceMs;
-    while ((this.#remembered(key)?.version ?? version) === version && elapsed() < end)
+    while ((this.#entry(key)?.version ?? version) === version && elapsed() < end)
       await raceAbort(this.#look(key), signal);
   }
 
@@ -112,8 +112,8 @@ export class Documents {
     const version = randomUUID();
     const text = JSON.stringify(next);
     const body = next === null ? undefined : seal.close(key, text);
-    // Until the store has answered, the document is unknown.
-    this.#known.delete(key);
+    // Until the store answers, it is not known which version is there.
+    this.#entries.delete(key);
     const request = ++this.#requests;
     const seen = await store.swap(key, expected, { version, body, ttlMs });
     if (!seen.isDone) return { isDone: false, found: this.#keep<Doc>(key, seen, request, undefined) };
@@ -122,21 +122,21 @@ export class Documents {
     return { isDone: true, found: undefined };
   }
 
-  async read<Doc>(key: string): Promise<Remembered<Doc>> {
+  async read<Doc>(key: string): Promise<Entry<Doc>> {
     // The known document may have changed when the answer comes, and the answer refers to the document that was known
     // at the request.
-    const before = this.#remembered<Doc>(key);
+    const before = this.#entry<Doc>(key);
     const request = ++this.#requests;
     return this.#keep(key, await this.#options.store.read(key, before?.version), request, before);
   }
 
   /** @param before what the answer leaves out if it has not changed */
-  #keep<Doc>(key: string, { now, found }: Seen, request: number, before: Remembered<Doc> | undefined): Remembered<Doc> {
+  #keep<Doc>(key: string, { now, found }: Seen, request: number, before: Entry<Doc> | undefined): Entry<Doc> {
     if (found === undefined)
       return this.#remember<Doc>(key, { version: '', doc: undefined, now, request, bytes: bytesOf() });
     const { version, body } = found;
     if (body === undefined) {
-      if (before?.version !== version) throw new Error('the store left out what nobody knew');
+      if (before?.version !== version) throw new Error('the store left out a document that was not cached');
       return this.#remember(key, { ...before, now, request });
     }
     const text = this.#options.seal.open(key, body);
@@ -144,16 +144,16 @@ export class Documents {
     return this.#remember(key, { version, doc, now, request, bytes: bytesOf(body.length) });
   }
 
-  #remembered<Doc>(key: string): Remembered<Doc> | undefined {
-    return this.#known.get(key) as Remembered<Doc> | undefined;
+  #entry<Doc>(key: string): Entry<Doc> | undefined {
+    return this.#entries.get(key) as Entry<Doc> | undefined;
   }
 
-  #remember<Doc>(key: string, known: Omit<Remembered<Doc>, 'cameAt'>): Remembered<Doc> {
+  #remember<Doc>(key: string, known: Omit<Entry<Doc>, 'cameAt'>): Entry<Doc> {
     const remembered = { ...known, cameAt: this.#options.elapsed() };
     // Answers can overtake each other.
-    const before = this.#remembered(key);
+    const before = this.#entry(key);
     if ((before?.request ?? 0) < known.request) {
-      this.#known.set(key, remembered);
+      this.#entries.set(key, remembered);
       if (before?.version !== known.version) this.#looks.get(key)?.wake();
     }
     return remembered;

@@ -27,8 +27,8 @@ const probeKey = 'ad-library:2:probe';
 const probe = { version: 'probe', body: Buffer.from('1'), ttlMs: 1 };
 
 /**
- * A store that may be away: a call that fails or has no answer takes it down, and from then on calls are refused at once,
- * so that nobody is held, until a write has gone through.
+ * A store that may be away: a call that fails or gets no answer marks it as down. From then on calls are refused at once,
+ * until a write succeeds.
  */
 export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
   readonly #driver: StoreDriver;
@@ -71,7 +71,7 @@ export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
     return Math.round(performance.now() + this.#ahead);
   }
 
-  /** Connects in the background; resolves when the store answers, or after so many milliseconds without it. */
+  /** Connects in the background; resolves when the store answers, or after `ms` milliseconds. */
   async open(ms: number): Promise<void> {
     this.#reaching ??= this.#reach();
     const patience = new AbortController();
@@ -118,7 +118,7 @@ export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
     }
   }
 
-  /** Rejects if nobody gets an answer for a while. If others get answers, the store is only busy. */
+  /** Rejects if no call gets an answer for a while. While other calls get answers, the store is only busy. */
   #withPatience<Reply>(reply: Promise<Reply>): Promise<Reply> {
     const began = performance.now();
     return new Promise((resolve, reject) => {
@@ -214,7 +214,7 @@ export interface StateLog {
 }
 
 /**
- * Calls back after so many milliseconds, unless it is stopped before. Answers that have arrived while this process was
+ * Calls back after `ms` milliseconds, unless it is stopped before. Answers that have arrived while this process was
  * busy are read first: timers come at the beginning of a turn of the event loop.
  */
 function later(ms: number, callback: () => void): () => void {

@@ -12,7 +12,7 @@ import {
 } from '../../credits/ledger.ts';
 import type { Prices, PriceTable } from '../../credits/prices.ts';
 import type { Documents } from './documents.ts';
-import { onlyHere, type Presence } from './presence.ts';
+import { type Presence, singleProcess } from './presence.ts';
 import type { Retries, Shared } from './retries.ts';
 
 const day = 86_400_000;
@@ -23,7 +23,7 @@ const savedEstimateMs = 1000;
 const maxSaved = 10_000;
 
 export interface StoreLedgerOptions {
-  documents: Pick<Documents, 'known' | 'update' | 'changed'>;
+  documents: Pick<Documents, 'remembered' | 'update' | 'changed'>;
   /** By default, there is this process alone. */
   presence?: Pick<Presence, 'id' | 'isDead' | 'confirm'>;
   /** By default, nothing has to be tried again. */
@@ -46,7 +46,7 @@ const learns = ({ learn }: Settlement, prices: Prices): boolean => learn !== und
 
 /** The ledger over a store: an account is a document, which the rules below change. */
 export function storeLedger(options: StoreLedgerOptions): CreditLedger {
-  const { documents, presence = onlyHere, retries, keyOf } = options;
+  const { documents, presence = singleProcess, retries, keyOf } = options;
   const {
     newId = () => randomBytes(9).toString('base64url'),
     begin = () => {},
@@ -54,7 +54,7 @@ export function storeLedger(options: StoreLedgerOptions): CreditLedger {
     numbersAnswers,
   } = options;
   /** Leases whose calls are in progress here. A lease of this process that is not among them is lost. */
-  const own = new Set<string>();
+  const openLeases = new Set<string>();
 
   /** @param work returns its result, and whether the account has to be written */
   const change = <Result>(tenantId: string, work: (account: Account, now: number) => readonly [Result, boolean]) => {
@@ -63,7 +63,7 @@ export function storeLedger(options: StoreLedgerOptions): CreditLedger {
       const account = doc ?? emptyAccount();
       begin(account, now);
       const hasPassed = passTime(account, now, (id, { owner, at }) =>
-        owner === presence.id ? !own.has(id) : presence.isDead(owner, at),
+        owner === presence.id ? !openLeases.has(id) : presence.isDead(owner, at),
       );
       const [result, isChanged] = work(account, now);
       const written = (isChanged || hasPassed) && { next: account, ttlMs: lifetimeOf(account) };
@@ -81,9 +81,9 @@ export function storeLedger(options: StoreLedgerOptions): CreditLedger {
 
   const read = async (tenantId: string): Promise<CreditAccount> =>
     withSaved(tenantId, (await change(tenantId, () => [undefined, false])).account);
-  const knownAccount = (tenantId: string) => withSaved(tenantId, documents.known<Account>(keyOf(tenantId))?.doc);
+  const knownAccount = (tenantId: string) => withSaved(tenantId, documents.remembered<Account>(keyOf(tenantId))?.doc);
   const estimate = async (tenantId: string, ms = goodEnoughMs) => {
-    const age = documents.known(keyOf(tenantId))?.ageMs ?? Infinity;
+    const age = documents.remembered(keyOf(tenantId))?.ageMs ?? Infinity;
     return age < ms ? knownAccount(tenantId) : read(tenantId).catch(() => knownAccount(tenantId));
   };
 
@@ -93,7 +93,7 @@ export function storeLedger(options: StoreLedgerOptions): CreditLedger {
    */
   const settleOnce = async (tenantId: string, id: string, settlement: Settlement, hasLease: boolean) => {
     const giveUp = (error: unknown) => {
-      own.delete(id);
+      openLeases.delete(id);
       if (!recordsNothing(settlement)) onLost(error);
     };
     let order: number | undefined;
@@ -104,7 +104,7 @@ export function storeLedger(options: StoreLedgerOptions): CreditLedger {
         return [isWritten ? account.order : undefined, isWritten];
       });
       order = result;
-      own.delete(id);
+      openLeases.delete(id);
     };
     await (retries ? retries.do(work, { giveUp }) : work().catch(giveUp));
     return order;
@@ -115,7 +115,7 @@ export function storeLedger(options: StoreLedgerOptions): CreditLedger {
     estimate: (tenantId) => estimate(tenantId),
     reserve: async (tenantId, requestOf) => {
       const id = newId();
-      own.add(id);
+      openLeases.add(id);
       const reserving = change(tenantId, (account, now) => {
         const request = requestOf(creditAccount(account));
         const kind = reserve(account, request, { id, owner: presence.id, now });
@@ -138,7 +138,7 @@ export function storeLedger(options: StoreLedgerOptions): CreditLedger {
         const lease = { id, tenantId, credits, paid, line, number };
         return { kind, lease, account: creditAccount(account) };
       }
-      own.delete(id);
+      openLeases.delete(id);
       if (kind === 'refused') return { kind, account: creditAccount(account) };
       return { kind, version };
     },

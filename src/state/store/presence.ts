@@ -54,9 +54,9 @@ const doubted = (history: History, seen: { epoch: string; at: number }, now: num
 });
 
 /**
- * Which processes are alive: what a dead process held is free, and what it may have spent counts. Also whether the
- * store has lost what processes wrote: the doubt is in the store, so that later processes know of it, until somebody
- * accepts it.
+ * Which processes are alive: the leases of a dead process are free, and what it may have spent counts. Also whether the
+ * store has lost what processes wrote. The doubt is written into the store, so that later processes know of it, until a
+ * person accepts it.
  */
 export class Presence {
   readonly id: string = randomUUID();
@@ -185,5 +185,5 @@ const problems = {
     'The state that all replicas of this server share is new. In a few seconds it is known that no other was there before.',
 };
 
-/** The parts for a state that nobody shares: nobody dies, nothing is lost, and nothing has to be tried again. */
-export const onlyHere = { id: '', epoch: '', isDead: () => false, confirm: async () => {} };
+/** The presence of a single process: no process dies, and nothing is lost. */
+export const singleProcess = { id: '', epoch: '', isDead: () => false, confirm: async () => {} };

@@ -27,7 +27,7 @@ export type LocalShared = Pick<Shared, 'seal' | 'documents' | 'keyOf'> & {
 };
 
 /** The room of each key when all keys together take nearly all the room: an eighth. */
-export const roomIn = (store: Pick<GuardedStore, 'isNearlyFull'>, limits: ItemLimits): ItemLimits =>
+export const limitsWithRoom = (store: Pick<GuardedStore, 'isNearlyFull'>, limits: ItemLimits): ItemLimits =>
   store.isNearlyFull() ? { ...limits, maxBytes: limits.maxBytes / 8 } : limits;
 
 interface Waiting {
@@ -93,7 +93,7 @@ export class Retries {
   }
 }
 
-export const atOnce: Pick<Retries, 'do'> = {
+export const withoutRetries: Pick<Retries, 'do'> = {
   do: async (work, { giveUp = () => {} } = {}) => void (await work().catch(giveUp)),
 };
 

@@ -24,7 +24,7 @@ test('an answer of the store that newer ones overtook does not change what is kn
   await write('new');
   arrive();
   expect((await late).doc).toBe('old');
-  expect(documents.known('key')?.doc).toBe('new');
+  expect(documents.remembered('key')?.doc).toBe('new');
   await documents.update('key', (doc) => {
     expect(doc).toBe('new');
     return { next: null, result: undefined };
