@@ -360,7 +360,7 @@ export function sharedWindows(
       const read = documents.read<Written>(keyOf(tenantId, 'window'));
       const { doc, now } = await read.catch(() => ({ doc: undefined, now: 0 }));
       // JSON has no infinity: the service stated no limit. The age is by the clock of the store.
-      return doc && { ...doc.window, left: doc.window.left ?? Infinity, checkedAt: clock() - (now - doc.at) };
+      return doc && { ...doc.window, left: doc.window.left ?? Infinity, checkedAt: clock() - Math.abs(now - doc.at) };
     },
     set: (tenantId, window) =>
       documents.write(keyOf(tenantId, 'window'), (at) => (window ? { window, at } : null), day).catch(() => {}),

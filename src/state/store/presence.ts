@@ -94,11 +94,12 @@ export class Presence {
         const heard = Object.entries(known.processes).filter(([, { at }]) => now - at < rememberedMs);
         const beats = known.beats + 1;
         const processes = { ...Object.fromEntries(heard), [this.id]: { at: now, beat: beats } };
-        const history = { ...known, beats, processes };
+        const history = { ...known, beats, processes, since: Math.min(known.since, now) };
         return { next: history, ttlMs: historyTtlMs, result: { now, history } };
       },
     );
-    if (now - this.#beat.at > 2.5 * beatMs) this.#regularSince = now;
+    // Also where the clock of the store was set.
+    if (Math.abs(now - this.#beat.at) > 2.5 * beatMs) this.#regularSince = now;
     this.#see(history, now);
     this.#beat = { beat: history.beats, at: now };
   }

@@ -76,7 +76,10 @@ export class Retries {
     }
   }
 
-  /** Tries all waiting work once, the smallest first: what is too large for the store would hold up all else. */
+  /**
+   * Tries waiting work until some of it fails: the smallest first, because what is too large for the store would hold up
+   * all else.
+   */
   run(): Promise<void> {
     this.#running ??= this.#runAll().finally(() => {
       this.#running = undefined;
@@ -86,9 +89,14 @@ export class Retries {
 
   async #runAll(): Promise<void> {
     for (const one of [...this.#waiting].sort((left, right) => left.bytes - right.bytes)) {
+      try {
+        await one.work();
+      } catch (error) {
+        if (isUnavailable(error)) return;
+        one.giveUp(error);
+      }
       this.#waiting.delete(one);
       this.#bytes -= one.bytes;
-      await this.do(one.work, one);
     }
   }
 }
