@@ -36,7 +36,7 @@ interface Process {
   at: number;
   /** Every epoch of the store that it knew, the present one last. */
   epochs: string[];
-  /** Its loss was isForgiven, whoever noticed it. */
+  /** Its loss was accepted, whoever noticed it. */
   isForgiven: boolean;
 }
 
@@ -147,10 +147,23 @@ class World {
   }
 }
 
-test('a store that lost what somebody wrote closes all budgets until it is isForgiven, and no other does', async () => {
+test('a store that lost what somebody wrote closes all budgets until it is accepted, and no other does', async () => {
   const property = fc.asyncProperty(steps, async (all) => {
     const world = new World();
     for (const one of all) await world.run(one);
   });
   await fc.assert(property, { numRuns: 1000 });
+});
+
+test('a clock of the store that is set back closes budgets for no longer than a new state does', async () => {
+  let now = 1e12;
+  const store = new MemoryStore(() => now);
+  const documents = new Documents({ store, seal: noSeal, elapsed: () => 0, wait });
+  const log = () => {};
+  const presence = new Presence(documents, key, { error: log, warn: log, info: log });
+  await presence.beat();
+  now -= 3_600_000;
+  for (let beat = 0; beat < 2; beat++) await presence.beat();
+  assert.equal(presence.problem(now), 'state is new');
+  assert.equal(presence.problem(now + newMs), undefined);
 });
