@@ -6,7 +6,7 @@ import { AdLibraryError, type Failure } from '../api/errors.ts';
 import { parseJson } from '../api/json.ts';
 import { readSearchFilters, type SearchFilters } from '../api/search-filters.ts';
 import { isObject } from '../present/view.ts';
-import { makeFolder, unless } from '../state/drivers/file.ts';
+import { ignoring, makeFolder } from '../state/drivers/file.ts';
 import { isName } from './served-filters.ts';
 
 /**
@@ -68,7 +68,7 @@ export const learnedPath = (folder: string, baseUrl: string): string =>
 
 /** @throws Error where a file that is there cannot be read */
 export async function readLearned(path: string): Promise<SearchFilters | undefined> {
-  const text = await readFile(path, 'utf8').catch(unless('ENOENT'));
+  const text = await readFile(path, 'utf8').catch(ignoring('ENOENT'));
   return text === undefined ? undefined : readSearchFilters(parseJson(text));
 }
 
