@@ -74,7 +74,7 @@ const mayImport: Record<string, string[]> = {
   ],
   serve: ['serve', 'workers', 'mcp', 'looks', 'pictures', 'present', 'state', 'api', 'log'],
   raster: ['raster'],
-  library: ['library', 'looks', 'reports', 'pictures', 'present', 'api', 'src/lock.ts'],
+  library: ['library', 'looks', 'reports', 'dataset', 'pictures', 'present', 'api', 'src/lock.ts'],
   config: ['config', 'api', 'log'],
   'src/app.ts': ['api', 'answers', 'credits', 'state', 'tools', 'mcp', 'pictures', 'library', 'config', 'log'],
   cli: ['cli', 'library', 'serve', 'mcp', 'state', 'api', 'config', 'log', 'src/app.ts'],

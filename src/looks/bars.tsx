@@ -1,4 +1,5 @@
 import { sanitizeLine } from '../present/safe-text.ts';
+import { Link } from './addresses.tsx';
 import { numberText } from './formats.ts';
 import type { Content } from './jsx.d.ts';
 
@@ -75,17 +76,19 @@ export function Columns({ columns, ends, kind }: ColumnsProps) {
 export interface Share {
   name: string;
   value: number;
+  /** The path of the page that shows it. */
+  path?: string | undefined;
   onClick?: (() => void) | undefined;
 }
 
 /** A row for each value: its name, its part of all as a bar, and its number. */
 export const Shares = ({ shares, of }: { shares: readonly Share[]; of: number }) => (
   <ul class="shares">
-    {shares.map(({ name, value, onClick }) => {
+    {shares.map(({ name, value, path, onClick }) => {
       const row = (
         <>
           <span class="name" dir="auto">
-            {sanitizeLine(name)}
+            {path === undefined ? sanitizeLine(name) : <Link to={path}>{sanitizeLine(name)}</Link>}
           </span>
           <svg viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
             <rect width={100} height={6} />

@@ -39,10 +39,11 @@ interface InputAttributes extends Attributes {
   maxLength?: number;
   name: string;
   pattern?: string;
+  readOnly?: boolean;
   required?: boolean;
   spellcheck?: false;
   title?: string;
-  type?: 'hidden' | 'password' | 'search' | 'text';
+  type?: 'date' | 'hidden' | 'password' | 'search' | 'text';
   value?: string;
 }
 

@@ -3,7 +3,7 @@ import type { CardAd } from '../looks/ad-card.tsx';
 import { creativeOf, pictureOf } from '../present/ad-media.ts';
 import { type Fields, textOf } from '../present/view.ts';
 
-/** An ad of the API as a card, and its picture, which the caller fetches. */
+/** An ad of the API as a card, its picture, which the caller fetches, and all of its words. */
 export function cardOf(fields: Fields, { id, at, now }: { id: string; at: number; now: number }) {
   const { ad, cards } = adRows(fields, { gatheredAt: at, json: '' });
   const picture = pictureOf(fields, { now });
@@ -21,7 +21,7 @@ export function cardOf(fields: Fields, { id, at, now }: { id: string; at: number
     copies: ad.duplicates ?? undefined,
     picture: 'reason' in picture ? picture : { reason: 'there was no time left for it' },
   };
-  return { card, picture, address: 'reason' in picture ? undefined : picture.address };
+  return { card, picture, address: 'reason' in picture ? undefined : picture.address, copy: ad.text };
 }
 
 const lineTokens = 60;

@@ -139,7 +139,7 @@ interface MadeSection {
 }
 
 /** An ad as the report shows it, and its picture. */
-type ChosenAd = Omit<ReturnType<typeof cardOf>, 'address'>;
+type ChosenAd = Omit<ReturnType<typeof cardOf>, 'address' | 'copy'>;
 
 /** The ads that sections name, by their keys. */
 interface NamedAds {

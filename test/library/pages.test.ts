@@ -10,16 +10,24 @@ import { uuidOf } from '../support/uuid-of.ts';
 import { runLibraryCommand, serveDatabase } from './support/command.ts';
 
 const hostile = '"><script>window.broken = true</script><img src=x onerror="window.broken = true">';
-const ads = Array.from({ length: 30 }, (_, number) => ({
+const formats = ['IMAGE', 'VIDEO', 'DCO'];
+const ads = Array.from({ length: 70 }, (_, number) => ({
   id: uuidOf(`page ${number}`),
   pageId: 'shop/1 %?#',
-  page: { pageName: `Shop ${hostile}` },
+  page: { pageName: number === 5 ? 'متجر الجوارب' : `Shop ${hostile}` },
   headline: number === 0 ? hostile : `Socks ${number} \u202e\u{e0041}`,
-  body: `${hostile}\n\n</style>${'W'.repeat(number * 100)}`,
-  startedAt: '2026-03-01T00:00:00.000Z',
+  body: number < 60 ? `${hostile}\n\n</style>${'W'.repeat(number * 100)}` : 'The same words in ten ads',
+  startedAt: `2026-0${1 + (number % 3)}-01T00:00:00.000Z`,
+  lastSeenAt: number === 1 ? '2026-01-01T00:00:00.000Z' : '2026-03-14T00:00:00.000Z',
+  displayFormat: formats[number % 3],
+  countries: number < 40 ? ['DE'] : ['US', 'XX<'],
+  languages: ['de'],
+  offerLink: 'https://shop.example/?a=1&b=<2>',
+  ...{ adSpendMin: 10, adSpendMax: 2000, ctaType: 'LEARN_MORE' },
   cards: [{ title: hostile, body: 'Second', link_url: 'https://shop.example/?a=1' }],
   media: [{ type: 'IMAGE', url: 'https://cdn.example/picture.jpg' }],
 }));
+const advertiser = '/pages/shop%2F1%20%25%3F%23';
 
 const folder = temporaryFolder();
 
@@ -41,17 +49,66 @@ afterAll(() => library.close());
 
 const addressOf = (ad: { id: string } | undefined) => `/ads/${ad?.id}`;
 
-test('the addresses that lists name as those of the app show the ad, its advertiser, and the ads of that', async () => {
-  const key = (await library.get('/')).text;
-  expect(key).toContain('30 ads');
-  const { text } = await library.get(addressOf(ads[3]));
-  expect(text).toContain('Socks 3');
-  // Its picture is elsewhere.
-  expect(text).toContain('it is not kept in this library');
-  expect(text).toContain(`href="${library.home}/pages/shop%2F1%20%25%3F%23"`);
-  const advertiser = await library.get('/pages/shop%2F1%20%25%3F%23');
-  expect(advertiser.text).toContain('30 ads');
-  expect(advertiser.text).toContain('Next page');
+/** What a page says, without its styles and the record as it came. */
+const wordsOf = (text: string) =>
+  text
+    .replace(/<(style|pre)>.*?<\/\1>/gs, '')
+    .replace(/<[^>]*>/g, '|')
+    .replace(/\|+/g, '|');
+
+test('an ad and its advertiser are shown as a person reads them', async () => {
+  const { text } = await library.get(addressOf(ads[2]));
+  const words = wordsOf(text);
+  for (const said of [
+    'Socks 2',
+    'Running for 13 days, since 1 Mar 2026',
+    'No picture: it is not kept in this library',
+    ...['|Button|Learn more|', '|Countries|Germany|', '|Languages|German|', '|Ad spend|10 to 2,000|'],
+  ])
+    expect(words).toContain(said);
+  expect(words).not.toMatch(/[a-z][A-Z]|\d{4}-\d\d-\d\d|\b0 days|adSpend/);
+  expect(text).toMatch(/<input type="text" name="address" readonly value="https:\/\/shop\.example\/\?a=1[^"<]*"/i);
+  expect(text).toContain(`href="${library.home}${advertiser}"`);
+  expect(wordsOf((await library.get(addressOf(ads[1]))).text)).toMatch(/\|Seen on 1 Jan 2026|No dates/);
+});
+
+test('the page of an advertiser begins with launches, formats, messages and runs', async () => {
+  const { text } = await library.get(advertiser);
+  const words = wordsOf(text);
+  expect(words.indexOf('Launches by month')).toBeLessThan(words.indexOf('Socks 68'));
+  expect(text).toContain('aria-label="Jan 2026: 24, Feb 2026: 23, Mar 2026: 23"');
+  expect(words).toContain('|Formats|Image|24|DCO|23|Video|23|');
+  expect(words).toMatch(/\|Messages in most ads\|Socks 59 ?\|60\|Socks 68 ?\|10\|/);
+  expect(words).toMatch(/\|Longest runs\|days\|[^|]+\|72\|/);
+});
+
+test('ads that say the same are one card with their number', async () => {
+  const { text } = await library.get('/?query=same');
+  expect(wordsOf(text)).toMatch(/\|10 ads\|.*\|×10\|.*\|9 more ads with this message\|/);
+  expect(text.match(/<li class="card/g)).toHaveLength(1);
+});
+
+test.each<[query: string, ads: number, chip?: string]>([
+  ['displayFormat=VIDEO', 23],
+  ['active=true', 69],
+  ['active=false', 0],
+  ['countries=DE', 40, 'Country: |Germany| ✕'],
+  ['language=de&countries=US', 30, 'Language: |German| ✕'],
+  ['advertiser=shop', 69, 'Advertiser: |shop| ✕'],
+  ['startedAtFrom=2026-03-01', 23, 'Started from: |1 Mar 2026| ✕'],
+  ['startedAtTo=2026-01-31', 24, 'Started until: |31 Jan 2026| ✕'],
+  ['type=pages&query=shop', 1],
+])('%s finds %i, and the links of the page say and undo it', async (query, found, chip) => {
+  const { text } = await library.get(`/?${query}`);
+  const words = wordsOf(text);
+  expect(words).toMatch(new RegExp(`\\|${found} (ads?|advertisers?)\\|`));
+  if (chip === undefined) return;
+  expect(words).toContain(chip);
+  const undo = [...text.matchAll(/href="(\?[^"]*)"[^>]*>[^<]*<bdi>/g)].map(([, link]) =>
+    link?.replaceAll('&amp;', '&'),
+  );
+  expect(undo.length).toBe(query.split('&').length);
+  for (const link of undo) expect(new URLSearchParams(link).size).toBe(query.split('&').length);
 });
 
 test('words search, an order sorts, and the next page goes on to the end', async () => {
@@ -61,26 +118,19 @@ test('words search, an order sorts, and the next page goes on to the end', async
   const next = /href="(\?[^"]*cursor[^"]*)"/.exec(first)?.[1]?.replaceAll('&amp;', '&') ?? '';
   const idsIn = (text: string) => [...text.matchAll(/href="[^"]*\/ads\/([^"]+)"/g)].map(([, id]) => id);
   const second = (await library.get(`/${next}`)).text;
-  expect(new Set([...idsIn(first), ...idsIn(second)]).size).toBe(30);
+  expect(new Set([...idsIn(first), ...idsIn(second)]).size).toBe(70);
 });
 
 test('a search that cannot be made and an id that is not there are told as pages', async () => {
-  expect((await library.get('/?query=%21%21')).text).toMatch(/role="alert">.*no letter or digit/);
-  expect((await library.get('/?cursor=forged')).text).toContain('role="alert"');
+  for (const query of ['query=%21%21', 'startedAtFrom=soon', 'displayFormat=%20&cursor=x'])
+    expect((await library.get(`/?${query}`)).text).toContain('role="alert"');
   for (const path of ['/ads/nope', '/pages/nope', '/ads/%E0%A4%A'])
     expect(await library.get(path)).toMatchObject({ status: 404 });
 });
 
 test('pages are only where the terminal says, whoever asks, and lists lead there', async () => {
   expect(library.home).toMatch(/^\/p\/[\w-]{16}$/);
-  for (const path of [
-    '/',
-    addressOf(ads[0]),
-    '/pages/shop%2F1%20%25%3F%23',
-    '/p/',
-    '/p/guess/',
-    `/p/guess${addressOf(ads[0])}`,
-  ])
+  for (const path of ['/', addressOf(ads[0]), advertiser, '/p/', '/p/guess/', `/p/guess${addressOf(ads[0])}`])
     for (const headers of [{}, { host: '127.0.0.1' }]) {
       const { status, text } = await library.get(path, { headers, below: '' });
       expect([path, status, text.includes('Socks')]).toEqual([path, 404, false]);
@@ -119,7 +169,7 @@ inChromium('in a browser', () => {
       const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
       const elsewhere: string[] = [];
       page.on('request', (asked) => asked.url().startsWith(library.origin) || elsewhere.push(asked.url()));
-      for (const path of ['/', '/?type=pages', addressOf(ads[0]), addressOf(ads[29]), '/pages/shop%2F1%20%25%3F%23']) {
+      for (const path of ['/', '/?type=pages', '/?countries=US', addressOf(ads[0]), addressOf(ads[29]), advertiser]) {
         await page.goto(library.origin + library.home + path);
         expect(await page.evaluate("'broken' in window"), path).toBe(false);
         expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth'), path).toBe(0);

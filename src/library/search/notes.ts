@@ -134,6 +134,13 @@ function tagValuesIn(database: Database, records: Pick<Records, 'read'>, { name 
 
   return {
     counted,
+    /** The commonest values in the whole library. */
+    common(tag: Tag): string[] {
+      const prefix = tagPrefix(tag.key);
+      const sql = `SELECT term FROM temp.${name}_terms WHERE term >= ? AND term < ? ORDER BY doc DESC, term LIMIT ?`;
+      const terms = database.all<{ term: string }>(sql, [prefix, `${prefix}\u{10ffff}`, maxCountedValues]);
+      return terms.flatMap(({ term }) => written(tag, term));
+    },
     has: (tag: Tag, value: string): boolean => rowWith(tagToken(tag, value)) !== undefined,
     /** Some values as records write them, those most like `value` first; `of` is how many there are, if not too many. */
     near(tag: Tag, value: string): { near: string[]; of: number | 'many' } {
@@ -147,6 +154,12 @@ function tagValuesIn(database: Database, records: Pick<Records, 'read'>, { name 
       return { near, of: tokens.size < maxCompared ? tokens.size : 'many' };
     },
   };
+}
+
+/** The commonest values of a tag in the whole library, as records write them. */
+export function commonValues(key: string, recordType: RecordType, { database, records }: Context): string[] {
+  const tag = recordType.tags.find((one) => one.key === key);
+  return tag ? tagValuesIn(database, records, recordType).common(tag) : [];
 }
 
 /** How many of the records that a search finds have each value of a key, in one pass, and how many have none. */

@@ -1,17 +1,19 @@
 import type { ItemType } from '../../api/schemas.ts';
-import { AdCard, type CardAd, cardStyles, Frame, Run, titleOf } from '../../looks/ad-card.tsx';
+import { VariantIndex } from '../../dataset/variants.ts';
+import { AdCard, type CardAd, cardStyles } from '../../looks/ad-card.tsx';
 import { Form, Link } from '../../looks/addresses.tsx';
-import { countText, numberText } from '../../looks/formats.ts';
+import { barStyles } from '../../looks/bars.tsx';
+import { countText, dayText, numberText } from '../../looks/formats.ts';
 import type { Content } from '../../looks/jsx.d.ts';
 import { demoNotice, Page, renderPage } from '../../looks/page.tsx';
-import { Paragraphs, proseStyles } from '../../looks/prose.tsx';
-import { cellText, tableStyles } from '../../looks/table.tsx';
-import { viewCards } from '../../present/ad-media.ts';
+import { proseStyles } from '../../looks/prose.tsx';
 import { columnTitle } from '../../present/column-title.ts';
-import { adFields, pageFields } from '../../present/fields.ts';
+import { countryPattern, groupBy } from '../../present/lists.ts';
 import { sanitizeLine } from '../../present/safe-text.ts';
 import { type Fields, isNumber, textOf } from '../../present/view.ts';
 import { cardOf } from '../../reports/card.ts';
+import { recordTypes } from '../search/ads-and-pages.ts';
+import { commonValues } from '../search/notes.ts';
 import { readSearch, runSearch, type SearchContext } from '../search/search-request.ts';
 import { ApiError } from './request.ts';
 
@@ -26,56 +28,7 @@ export type PageContext = SearchContext & {
   isDemo: boolean;
 };
 
-const perPage = 24;
-/** Characters of a record as it came. */
-const maxRecord = 200_000;
-const textTokens = 20_000;
-
-/**
- * `/`: ads or advertisers, by words and in an order. Its query is `type` (`ads` or `pages`), `query`, `sort`, and the
- * `cursor` of the page before.
- */
-export function listPage(searchParams: URLSearchParams, context: PageContext): string {
-  const kind: ItemType = searchParams.get('type') === 'pages' ? 'pages' : 'ads';
-  const [query, sort] = [searchParams.get('query')?.trim() ?? '', searchParams.get('sort') ?? ''];
-  const filters = { ...(query && { query }), ...(sort in orders[kind] && { sort }) };
-  const heading = query ? `“${query}”` : kind === 'ads' ? 'Ads' : 'Advertisers';
-  return document(
-    query || 'Ad library',
-    <>
-      {context.isDemo && demoNotice}
-      <header>
-        <nav class="tabs" aria-label="What is listed">
-          <Link to={`${context.pagesPath}/?type=ads`} isCurrent={kind === 'ads'}>
-            Ads
-          </Link>
-          <Link to={`${context.pagesPath}/?type=pages`} isCurrent={kind === 'pages'}>
-            Advertisers
-          </Link>
-        </nav>
-        <h1>{sanitizeLine(heading)}</h1>
-        <Form to={`${context.pagesPath}/`}>
-          <input type="hidden" name="type" value={kind} />
-          <label>
-            Words <input type="search" name="query" maxLength={300} value={sanitizeLine(query)} />
-          </label>
-          <label>
-            Order{' '}
-            <select name="sort">
-              {Object.entries(orders[kind]).map(([value, name]) => (
-                <option value={value} selected={value === sort}>
-                  {name}
-                </option>
-              ))}
-            </select>
-          </label>
-          <button type="submit">Search</button>
-        </Form>
-      </header>
-      {search(kind, filters, { searchParams, kept: { type: kind, query, sort }, context })}
-    </>,
-  );
-}
+const perPage = 60;
 
 /** The orders of a list; the first is the default. */
 const orders = {
@@ -88,34 +41,167 @@ const orders = {
   pages: { adsAmount: 'Most ads', pageLikes: 'Most likes', audienceReach: 'Largest reach' },
 } satisfies Record<ItemType, Record<string, string>>;
 
-interface ListQuery {
-  searchParams: URLSearchParams;
-  /** What the link to the next page keeps. */
+/** The filters of the page, by their keys in the API: what they are called, and how a value of them reads. */
+const filterNames: Record<string, readonly [title: string, read: (value: string) => string]> = {
+  query: ['Words', sanitizeLine],
+  active: ['State', (value) => (value === 'true' ? 'Running' : 'Ended')],
+  displayFormat: ['Format', constantText],
+  countries: ['Country', countryText],
+  language: ['Language', languageText],
+  advertiser: ['Advertiser', sanitizeLine],
+  startedAtFrom: ['Started from', (day) => dayText(day) || sanitizeLine(day)],
+  startedAtTo: ['Started until', (day) => dayText(day) || sanitizeLine(day)],
+};
+
+/** `/`: ads or advertisers. Its query is `type` (`ads` or `pages`), `sort`, `cursor`, and filters of the API. */
+export function listPage(searchParams: URLSearchParams, context: PageContext): string {
+  const kind: ItemType = searchParams.get('type') === 'pages' ? 'pages' : 'ads';
+  const keys = ['sort', ...(kind === 'ads' ? Object.keys(filterNames) : ['query'])];
+  const given = keys.flatMap((key) => [[key, searchParams.get(key)?.trim() ?? ''] as const]);
+  const kept = Object.fromEntries([['type', kind], ...given.filter(([, value]) => value !== '')]);
+  const { type: _, active, sort = '', query = '', ...filters } = kept;
+  const body = {
+    ...filters,
+    ...(query && { query }),
+    ...(active && { active: active === 'true' }),
+    ...(sort in orders[kind] && { sort }),
+  };
+  const listed = { kept, context };
+  return document(
+    query || 'Ad library',
+    <>
+      {context.isDemo && demoNotice}
+      <header>
+        <nav class="tabs" aria-label="What is listed">
+          {(['ads', 'pages'] as const).map((one) => (
+            <Link to={linkTo({ type: one })} isCurrent={kind === one}>
+              {one === 'ads' ? 'Ads' : 'Advertisers'}
+            </Link>
+          ))}
+        </nav>
+        <h1 dir="auto">{query ? `“${sanitizeLine(query)}”` : kind === 'ads' ? 'Ads' : 'Advertisers'}</h1>
+        <SearchForm kind={kind} {...listed} />
+        {kind === 'ads' && <Choices {...listed} />}
+      </header>
+      <Found kind={kind} filters={body} cursor={searchParams.get('cursor')} {...listed} />
+    </>,
+  );
+}
+
+interface ListProps {
+  /** The query of the page, without its cursor. */
   kept: Record<string, string>;
   context: PageContext;
 }
 
-/** One page of records, with a link to the next one. */
-function search(kind: ItemType, filters: object, { searchParams, kept, context }: ListQuery) {
-  const cursor = searchParams.get('cursor');
-  const body = cursor ? { cursor, limit: perPage } : { ...filters, limit: perPage };
+/** The same page with another query; what is empty is left out. */
+const linkTo = (query: Record<string, string>): string =>
+  `?${new URLSearchParams(Object.entries(query).filter(([, value]) => value !== ''))}`;
+
+function SearchForm({ kind, kept, context }: ListProps & { kind: ItemType }) {
+  const Field = ({ name, type }: { name: string; type: 'date' | 'search' | 'text' }) => (
+    <label>
+      {filterNames[name]?.[0]} <input type={type} name={name} maxLength={300} value={sanitizeLine(kept[name] ?? '')} />
+    </label>
+  );
+  const Choice = ({ name, choices }: { name: string; choices: readonly (readonly [string, string])[] }) => (
+    <label>
+      {filterNames[name]?.[0] ?? 'Order'}{' '}
+      <select name={name}>
+        {choices.map(([value, text]) => (
+          <option value={value} selected={value === kept[name]}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+  const Values = ({ name }: { name: string }) => (
+    <Choice name={name} choices={[['', 'Any'], ...valuesOf(name, context)]} />
+  );
+  return (
+    <Form to={`${context.pagesPath}/`}>
+      {['type', ...(kind === 'ads' ? ['active', 'displayFormat'] : [])].map((name) => (
+        <input type="hidden" name={name} value={kept[name] ?? ''} />
+      ))}
+      <Field name="query" type="search" />
+      <Choice name="sort" choices={Object.entries(orders[kind])} />
+      {kind === 'ads' && (
+        <details>
+          <summary>Advertiser, country, language, dates</summary>
+          <div>
+            <Field name="advertiser" type="text" />
+            <Values name="countries" />
+            <Values name="language" />
+            <Field name="startedAtFrom" type="date" />
+            <Field name="startedAtTo" type="date" />
+          </div>
+        </details>
+      )}
+      <button type="submit">Search</button>
+    </Form>
+  );
+}
+
+/** The commonest values of a filter in the library, and how they read, in the order of that. */
+const valuesOf = (key: string, context: PageContext): (readonly [value: string, text: string])[] =>
+  commonValues(key, recordTypes.ads, context)
+    .map((value) => [value, filterNames[key]?.[1](value) ?? value] as const)
+    .sort(([, left], [, right]) => left.localeCompare(right, 'en'));
+
+/** States and formats as links, and the other filters that are set, each with a link that takes it back. */
+function Choices({ kept, context }: ListProps) {
+  const rows = {
+    active: [['true', 'Running'] as const, ['false', 'Ended'] as const],
+    displayFormat: valuesOf('displayFormat', context),
+  };
+  const set = Object.keys(kept).filter((key) => key in filterNames && !(key in rows) && key !== 'query');
+  return (
+    <>
+      {Object.entries(rows).map(([key, values]) => (
+        <nav class="chips" aria-label={filterNames[key]?.[0]}>
+          <span>{filterNames[key]?.[0]}</span>
+          {[['', 'All'] as const, ...values].map(([value, text]) => (
+            <Link to={linkTo({ ...kept, [key]: value })} isCurrent={value === (kept[key] ?? '')}>
+              {text}
+            </Link>
+          ))}
+        </nav>
+      ))}
+      {set.length > 0 && (
+        <nav class="chips" aria-label="Filters to take back">
+          {set.map((key) => (
+            <Link to={linkTo({ ...kept, [key]: '' })} isCurrent>
+              {filterNames[key]?.[0]}: <bdi>{filterNames[key]?.[1](kept[key] ?? '')}</bdi> ✕
+            </Link>
+          ))}
+        </nav>
+      )}
+    </>
+  );
+}
+
+interface FoundProps extends ListProps {
+  kind: ItemType;
+  filters: object;
+  cursor: string | null;
+}
+
+/** One page of a search, with a link to the next one. */
+export function Found({ kind, filters, cursor, kept, context }: FoundProps) {
   try {
+    const body = { ...(cursor ? { cursor } : filters), limit: perPage };
     const found = runSearch(readSearch(kind, body, context), context);
     const items = context.read(kind, found.numbers);
-    const next = new URLSearchParams(Object.entries(kept).filter(([, value]) => value));
-    if (found.cursor) next.set('cursor', found.cursor);
     return (
       <section>
         <h2>{countText(found.totalHits, kind === 'ads' ? 'ad' : 'advertiser')}</h2>
         {found.totalHits === 0 && <p class="soft">Nothing matches.</p>}
-        <ul class="cards">
-          {items.map((item) =>
-            kind === 'ads' ? <AdCard ad={adCard(item, context)} /> : <Advertiser page={item} context={context} />,
-          )}
-        </ul>
+        {kind === 'ads' ? <Messages ads={items.map((ad) => shownAd(ad, context))} /> : null}
+        {kind === 'pages' && <ul class="cards">{items.map((page) => advertiserCard(page, context))}</ul>}
         {found.cursor && (
           <p class="more">
-            <Link to={`?${next}`}>Next page</Link>
+            <Link to={linkTo({ ...kept, cursor: found.cursor })}>Next page</Link>
           </p>
         )}
       </section>
@@ -123,173 +209,124 @@ function search(kind: ItemType, filters: object, { searchParams, kept, context }
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     return (
-      <section>
-        <p class="problem" role="alert">
-          {sanitizeLine(error.message)}
-        </p>
-      </section>
+      <p class="problem" role="alert">
+        {sanitizeLine(error.message)}
+      </p>
     );
   }
 }
 
-/** An ad as a card of a list, whose picture is one of this library, or is named as missing. */
-function adCard(ad: Fields, context: PageContext): CardAd {
-  const { now, origin } = context;
-  const { card, address } = cardOf(ad, { id: String(ad.id), at: now(), now: now() });
-  const path = pathOf('ads', ad.id, context);
-  if (address === undefined) return { ...card, path };
-  const isOwn = address.startsWith(`${origin}/`);
-  const picture = isOwn ? { src: address.slice(origin.length) } : { reason: 'it is not kept in this library' };
-  return { ...card, picture, path };
+/** An ad as pages show it. */
+export interface ShownAd {
+  card: CardAd;
+  pageId: unknown;
+  /** All of its words. */
+  copy: string | null;
+  format: string | undefined;
 }
 
-const pathOf = (kind: ItemType, id: unknown, { pagesPath }: PageContext): string =>
+/** Its picture is one of this library, or is named as missing. */
+export function shownAd(ad: Fields, context: PageContext): ShownAd {
+  const { now, origin } = context;
+  const { card, address, copy } = cardOf(ad, { id: String(ad.id), at: now(), now: now() });
+  const isOwn = address?.startsWith(`${origin}/`);
+  const picture = isOwn ? { src: address?.slice(origin.length) ?? '' } : { reason: 'it is not kept in this library' };
+  const shown = { ...card, path: pathOf('ads', ad.id, context), ...(address !== undefined && { picture }) };
+  return { card: shown, pageId: ad.pageId, copy, format: textOf(ad.displayFormat, 12) };
+}
+
+export const pathOf = (kind: ItemType, id: unknown, { pagesPath }: PageContext): string =>
   `${pagesPath}/${kind}/${encodeURIComponent(String(id))}`;
 
-function Advertiser({ page, context }: { page: Fields; context: PageContext }) {
-  return (
-    <li class="card">
-      <div class="facts">
-        <h3 class="clamp" dir="auto">
-          <Link to={pathOf('pages', page.pageId, context)}>{textOf(page.pageName, 60) ?? 'Name unknown'}</Link>
-        </h3>
-        <p class="soft">{advertiserFacts(page)}</p>
-      </div>
-    </li>
-  );
+/** The ads of each message: ads of one advertiser whose words are nearly the same. In the order of their first ads. */
+export function messagesIn(ads: readonly ShownAd[]): ShownAd[][] {
+  const indexes = new Map<unknown, VariantIndex>();
+  const messageOf = ({ card: { id }, pageId, copy }: ShownAd) => {
+    const index = indexes.get(pageId) ?? new VariantIndex();
+    indexes.set(pageId, index);
+    return index.add(id, copy) ?? id;
+  };
+  return [...groupBy(ads, messageOf).values()];
 }
 
-const advertiserFacts = (page: Fields): string =>
+/** A card for each message, which names the other ads that have it. */
+const Messages = ({ ads }: { ads: readonly ShownAd[] }) => (
+  <ul class="cards">
+    {messagesIn(ads).map(([first, ...others]) => {
+      if (first === undefined) return null;
+      if (others.length === 0) return <AdCard ad={first.card} />;
+      return (
+        <AdCard ad={first.card} corner={<b class="times">×{numberText(others.length + 1)}</b>}>
+          <details>
+            <summary>{countText(others.length, 'more ad')} with this message</summary>
+            <ul>
+              {others.map(({ card }) => (
+                <li>
+                  <Link to={card.path ?? ''}>{runText(card)}</Link>
+                </li>
+              ))}
+            </ul>
+          </details>
+        </AdCard>
+      );
+    })}
+  </ul>
+);
+
+/** `Running for 92 days, since 21 Aug 2026`, `Ran for 3 days, until 4 May 2026`; what is not known is left out. */
+export function runText({ active, daysRunning, startedAt, lastSeenAt }: CardAd): string {
+  const days = daysRunning ? ` for ${countText(daysRunning, 'day')}` : '';
+  const started = startedAt ? dayText(startedAt) : '';
+  if (active) return `Running${days}${started && `, since ${started}`}`;
+  const seen = lastSeenAt ? dayText(lastSeenAt) : '';
+  if (active === false) return `Ended; it ran${days || ' for less than a day'}${started && ` from ${started}`}`;
+  if (seen === '') return started ? `Started on ${started}` : 'No dates';
+  return days ? `Seen${days}, last on ${seen}` : `Seen on ${seen}`;
+}
+
+const advertiserCard = (page: Fields, context: PageContext) => (
+  <li class="card">
+    <div class="facts">
+      <h3 class="clamp" dir="auto">
+        <Link to={pathOf('pages', page.pageId, context)}>{textOf(page.pageName, 60) ?? 'Name unknown'}</Link>
+      </h3>
+      <p class="about">{advertiserFacts(page)}</p>
+    </div>
+  </li>
+);
+
+/** The number of ads is the record's own; the library may hold fewer. */
+export const advertiserFacts = ({ adsAmount, pageLikes }: Fields): string =>
   [
-    // The number is the record's own; the library may hold fewer ads.
-    isNumber(page.adsAmount) && `${countText(page.adsAmount, 'ad')} by its record`,
-    isNumber(page.pageLikes) && countText(page.pageLikes, 'like'),
+    isNumber(adsAmount) && `${countText(adsAmount, 'ad')} by its record`,
+    isNumber(pageLikes) && countText(pageLikes, 'like'),
   ]
     .filter(Boolean)
     .join(' · ');
 
-/** `/ads/<id>` */
-export function adPage(ad: Fields, context: PageContext): string {
-  const card = adCard(ad, context);
-  const { views: cards, more } = viewCards(ad);
-  const name = titleOf(card);
-  const advertiser = sanitizeLine(card.pageName ?? 'Advertiser unknown');
-  const copy = [ad.body, ad.linkDescription].flatMap((words) => textOf(words, textTokens) ?? []);
-  return document(
-    name,
-    <>
-      <header>
-        <Home {...context} />
-        <p dir="auto">{ad.pageId ? <Link to={pathOf('pages', ad.pageId, context)}>{advertiser}</Link> : advertiser}</p>
-        <h1 dir="auto">{name}</h1>
-        <Run ad={card} />
-        <p class="id">{sanitizeLine(card.id)}</p>
-      </header>
-      <section>
-        <h2>The ad</h2>
-        <div class="ad">
-          <Frame ad={card} />
-          <div>
-            {copy.map((text) => (
-              <Paragraphs text={text} />
-            ))}
-            {copy.length === 0 && <p class="soft">The ad has no copy of its own.</p>}
-          </div>
-        </div>
-      </section>
-      {cards.length > 0 && (
-        <section>
-          <h2>Cards</h2>
-          <ol class="parts">
-            {cards.map(({ card: number, title = '', body = '', landingUrl = '' }) => (
-              <li>
-                <p class="soft">Card {number}</p>
-                {[title, body, landingUrl].map((text) => (
-                  <Paragraphs text={text} />
-                ))}
-              </li>
-            ))}
-          </ol>
-          {more > 0 && <p class="soft">{countText(more, 'card')} more in the record below.</p>}
-        </section>
-      )}
-      <RecordTable record={ad} fields={adFields} />
-    </>,
-  );
-}
-
-/** `/pages/<id>`, with the ads of that advertiser. */
-export function advertiserPage(page: Fields, context: PageContext, searchParams: URLSearchParams): string {
-  const name = textOf(page.pageName, 100) ?? String(page.pageId);
-  return document(
-    name,
-    <>
-      <header>
-        <Home {...context} />
-        <h1 dir="auto">{sanitizeLine(name)}</h1>
-        <p class="soft">{advertiserFacts(page)}</p>
-      </header>
-      {search('ads', { pageId: [String(page.pageId)] }, { searchParams, kept: {}, context })}
-      <RecordTable record={page} fields={pageFields} />
-    </>,
-  );
-}
-
-const Home = ({ pagesPath }: PageContext) => (
-  <nav aria-label="Back">
+export const Home = ({ pagesPath }: PageContext) => (
+  <nav class="tabs" aria-label="Back">
     <Link to={`${pagesPath}/`}>Ad library</Link>
   </nav>
 );
 
-/** The fields of a record as people read them, and the whole record as it came. */
-function RecordTable({ record, fields }: { record: Fields; fields: object }) {
-  const rows = Object.keys(fields).flatMap((name) => {
-    const value = record[name];
-    if (value === null || value === undefined || (typeof value === 'object') !== Array.isArray(value)) return [];
-    const words = Array.isArray(value) ? value.filter((one) => typeof one === 'string').join(', ') : value;
-    const shown = isNumber(words) ? numberText(words) : textOf(String(words), 300);
-    return shown === undefined || long.includes(name) ? [] : [{ name, shown: cellText(shown) }];
-  });
-  const json = JSON.stringify(record, null, 1).replace(/[^\P{C}\n]/gu, asEscapes);
-  return (
-    <section>
-      <h2>Fields</h2>
-      <div class="table">
-        <table>
-          <tbody>
-            {rows.map(({ name, shown }) => (
-              <tr>
-                <th scope="row">{columnTitle(name)}</th>
-                <td>
-                  <bdi>{shown}</bdi>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-      <details>
-        <summary>The record as it came</summary>
-        <pre>
-          <code>{json.slice(0, maxRecord)}</code>
-        </pre>
-        {json.length > maxRecord && <p class="soft">{numberText(json.length - maxRecord)} more characters.</p>}
-      </details>
-    </section>
-  );
+/** `LEARN_MORE` as `Learn more`; `DCO` stays. */
+export function constantText(value: string): string {
+  return value.length > 3 ? columnTitle(value.toLowerCase()) : sanitizeLine(value);
 }
 
-/** Writes invisible characters as JSON escapes. */
-const asEscapes = (invisible: string): string =>
-  invisible
-    .split('')
-    .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
-    .join('');
+const regions = new Intl.DisplayNames('en', { type: 'region' });
+const languages = new Intl.DisplayNames('en', { type: 'language' });
 
-/** Fields whose long texts are shown above the table. */
-const long = ['headline', 'body', 'linkDescription'];
+export function countryText(code: string): string {
+  return (countryPattern.test(code) && regions.of(code)) || sanitizeLine(code);
+}
 
-const document = (title: string, children: Content): string =>
+export function languageText(code: string): string {
+  return (/^[a-z]{2}$/i.test(code) && languages.of(code)) || sanitizeLine(code);
+}
+
+export const document = (title: string, children: Content): string =>
   renderPage(
     <Page title={title} policy={policy} styles={styles}>
       {children}
@@ -300,25 +337,30 @@ const document = (title: string, children: Content): string =>
 export const policy =
   "default-src 'none'; img-src 'self'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'";
 
-const styles = `${cardStyles}${proseStyles}${tableStyles}
+const styles = `${cardStyles}${proseStyles}${barStyles}
 main { gap: 28px }
 header { padding-bottom: 20px }
 .tabs { display: flex; gap: 18px; font-size: 14px }
 .tabs [aria-current] { font-weight: 650; text-decoration-color: var(--accent) }
-form { display: flex; flex-wrap: wrap; gap: 12px; align-items: end; font-size: 13px; color: var(--soft) }
-form label { display: grid; gap: 3px }
-form label:first-of-type { flex: 1 1 220px }
-input, select, button { font: inherit; font-size: 15px; color: var(--ink); background: var(--panel); border: 1px solid var(--line); border-radius: 8px; padding: 9px 12px; min-height: 44px; min-width: 0 }
+form, form details div { display: flex; flex-wrap: wrap; gap: 12px; align-items: end; font-size: 13px; color: var(--soft) }
+form details { order: 9; flex-basis: 100% } form details div { padding-top: 4px }
+label { display: grid; gap: 3px; flex: 0 1 auto; min-width: 0 } label:has([type=search]) { flex: 1 1 220px }
+input, select, button { font: inherit; font-size: 15px; color: var(--ink); background: var(--panel); border: 1px solid var(--line); border-radius: 8px; padding: 9px 12px; min-height: 44px; min-width: 0; max-width: 100% }
 button { background: var(--accent); border-color: var(--accent); color: var(--on-accent); font-weight: 650 }
-.card a { text-decoration: none } .card a:hover { text-decoration: underline }
-.ad { display: grid; grid-template-columns: minmax(200px, 320px) 1fr; gap: 28px }
+.chips { display: flex; flex-wrap: wrap; gap: 6px; align-items: center; font-size: 13px } .chips span { color: var(--soft); min-width: 4em }
+.chips a, .more a { padding: 5px 12px; border: 1px solid var(--line); border-radius: 99px; text-decoration: none; overflow-wrap: anywhere }
+.chips [aria-current] { background: var(--accent-soft); border-color: var(--accent) }
+.card a, .shares a { text-decoration: none } :is(.card, .shares) a:hover { text-decoration: underline }
+.card details { border-top: 1px solid var(--line); padding: 2px 12px 6px; font-size: 12.5px }
+.card details li { padding: 3px 0 }
+.times { font-size: 12px; color: var(--accent) }
+.ad { display: grid; grid-template-columns: minmax(200px, 320px) minmax(0, 1fr); gap: 28px; align-items: start }
 .ad .frame { border-radius: 12px }
-.ad > :last-child { display: grid; gap: 14px; align-content: start }
-.parts { display: grid; gap: 18px } .parts li { display: grid; gap: 4px }
-.more a { display: inline-block; padding: 10px 18px; border: 1px solid var(--line); border-radius: 99px; text-decoration: none }
-tbody th { vertical-align: top; font-weight: 500; width: 12em }
-tbody tr:first-child > * { border-top: 0 } th { border-top: 1px solid var(--line) }
-@media (max-width: 640px) { .ad { grid-template-columns: 1fr } }
+.ad > :last-child, .parts, .parts li { display: grid; gap: 14px; align-content: start } .parts li { gap: 4px }
+.address { display: grid } .address input { font: 12.5px / 1.4 ui-monospace, Menlo, Consolas, monospace }
+.fact-list { max-width: 640px; font-size: 14px } .fact-list dd { text-align: start }
+@media (max-width: 640px) { .ad { grid-template-columns: minmax(0, 1fr) } label { flex: 1 1 40% } }
+@media print { form, .chips, .more, .card details { display: none } .card, .chart { break-inside: avoid } }
 `;
 
 export const missingPage = (context: PageContext): string =>

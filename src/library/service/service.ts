@@ -179,7 +179,10 @@ function paid(name: OperationName, { body, items }: OperationResult, caller: Cal
 async function showPage(request: Request, id: string | undefined, parts: ServiceParts) {
   const { context, demoPicture, pagesPath = '' } = parts;
   context.database.checkLock();
-  const { advertiserPage, adPage, listPage, missingPage, policy } = await import('./pages.tsx');
+  const [{ listPage, missingPage, policy }, { advertiserPage, adPage }] = await Promise.all([
+    import('./pages.tsx'),
+    import('./record-pages.tsx'),
+  ]);
   const { origin, pathname, searchParams } = new URL(request.url);
   const { read } = presenterFor(origin, parts);
   const shown = { ...context, origin, pagesPath, read, isDemo: demoPicture !== undefined };
@@ -191,7 +194,7 @@ async function showPage(request: Request, id: string | undefined, parts: Service
     id === undefined
       ? listPage(searchParams, shown)
       : record
-        ? pageOf(record, shown, searchParams)
+        ? await pageOf(record, shown, searchParams)
         : missingPage(shown);
   const headers = {
     'Content-Type': 'text/html; charset=utf-8',

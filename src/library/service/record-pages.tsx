@@ -1,0 +1,276 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Frame, titleOf } from '../../looks/ad-card.tsx';
+import { Link } from '../../looks/addresses.tsx';
+import { type Column, Columns, Facts, Figure, Shares } from '../../looks/bars.tsx';
+import { countText, dayText, monthText, numberText } from '../../looks/formats.ts';
+import { Paragraphs } from '../../looks/prose.tsx';
+import { viewCards } from '../../present/ad-media.ts';
+import { cleanAddress } from '../../present/addresses.ts';
+import { columnTitle } from '../../present/column-title.ts';
+import { timeOf } from '../../present/dates.ts';
+import { adFields, pageFields, type SentField } from '../../present/fields.ts';
+import { groupBy } from '../../present/lists.ts';
+import { sanitizeLine } from '../../present/safe-text.ts';
+import { type Fields, isNumber, textOf } from '../../present/view.ts';
+import { recordTypes } from '../search/ads-and-pages.ts';
+import { findPage } from '../search/search.ts';
+import {
+  advertiserFacts,
+  constantText,
+  countryText,
+  document,
+  Found,
+  Home,
+  languageText,
+  messagesIn,
+  type PageContext,
+  pathOf,
+  runText,
+  type ShownAd,
+  shownAd,
+} from './pages.tsx';
+
+/** Characters of a record as it came. */
+const maxRecord = 200_000;
+const textTokens = 20_000;
+const addressTokens = 500;
+
+/** `/ads/<id>` */
+export function adPage(ad: Fields, context: PageContext): string {
+  const { card } = shownAd(ad, context);
+  const { views: cards, more } = viewCards(ad);
+  const name = titleOf(card);
+  const advertiser = sanitizeLine(card.pageName ?? 'Advertiser unknown');
+  const copy = [ad.body, ad.linkDescription].flatMap((words) => textOf(words, textTokens) ?? []);
+  const landing = cleanAddress(ad.offerLink, addressTokens);
+  return document(
+    name,
+    <>
+      <header>
+        <Home {...context} />
+        <p dir="auto">{ad.pageId ? <Link to={pathOf('pages', ad.pageId, context)}>{advertiser}</Link> : advertiser}</p>
+        <h1 dir="auto">{name}</h1>
+        <p>{runText(card)}</p>
+      </header>
+      <section class="ad">
+        <Frame ad={card} />
+        <div>
+          {copy.map((text) => (
+            <Paragraphs text={text} />
+          ))}
+          {copy.length === 0 && <p class="soft">The ad has no further words of its own.</p>}
+          {landing && (
+            <label class="address">
+              Where it leads, to copy <input type="text" name="address" readOnly value={landing} />
+            </label>
+          )}
+        </div>
+      </section>
+      {cards.length > 0 && (
+        <section>
+          <h2>Cards</h2>
+          <ol class="parts">
+            {cards.map(({ card: number, title = '', body = '', landingUrl = '' }) => (
+              <li>
+                <p class="soft">Card {number}</p>
+                {[title, body, landingUrl].map((text) => (
+                  <Paragraphs text={text} />
+                ))}
+              </li>
+            ))}
+          </ol>
+          {more > 0 && <p class="soft">{countText(more, 'card')} more in the record below.</p>}
+        </section>
+      )}
+      <RecordFacts record={ad} fields={importedFields} id={ad.id} />
+    </>,
+  );
+}
+
+/** How many ads an advertiser's charts count, the newest ones. */
+const maxCounted = 1000;
+const readAtOnce = 50;
+
+/** `/pages/<id>`: what the advertiser's ads have in common, and then the ads. */
+export async function advertiserPage(page: Fields, context: PageContext, searchParams: URLSearchParams) {
+  const name = textOf(page.pageName, 100) ?? String(page.pageId);
+  const filters = { pageId: [String(page.pageId)] };
+  const cursor = searchParams.get('cursor');
+  const search = { recordType: recordTypes.ads, filters, asOf: context.now() };
+  const { numbers, hasMore } = findPage(context.database, search, cursor ? 0 : maxCounted);
+  const ads: ShownAd[] = [];
+  for (let at = 0; at < numbers.length; at += readAtOnce, await nextTurn())
+    for (const ad of context.read('ads', numbers.slice(at, at + readAtOnce))) ads.push(shownAd(ad, context));
+  return document(
+    name,
+    <>
+      <header>
+        <Home {...context} />
+        <h1 dir="auto">{sanitizeLine(name)}</h1>
+        <p class="soft">{advertiserFacts(page)}</p>
+      </header>
+      {ads.length > 0 && <Summary ads={ads} hasMore={hasMore} now={context.now()} />}
+      <Found kind="ads" filters={filters} cursor={cursor} kept={{}} context={context} />
+      <RecordFacts record={page} fields={pageFields} id={page.pageId} />
+    </>,
+  );
+}
+
+const maxShares = 6;
+
+function Summary({ ads, hasMore, now }: { ads: readonly ShownAd[]; hasMore: boolean; now: number }) {
+  const cards = ads.map(({ card }) => card);
+  const running = cards.filter(({ active }) => active).length;
+  const messages = messagesIn(ads).sort((left, right) => right.length - left.length);
+  const launches = launchesOf(cards, now);
+  const formats = [...groupBy(ads, ({ format }) => format ?? 'Not known')];
+  const runs = cards.filter(({ daysRunning = 0 }) => daysRunning > 0);
+  runs.sort((left, right) => (right.daysRunning ?? 0) - (left.daysRunning ?? 0));
+  const repeated = messages.filter(({ length }) => length > 1);
+  const facts = [
+    hasMore ? `The newest ${numberText(ads.length)} ads` : countText(ads.length, 'ad'),
+    running > 0 && `${numberText(running)} running`,
+    countText(messages.length, 'message'),
+  ];
+  const linked = (value: number, card = cards[0]) => ({ name: card ? titleOf(card) : '', path: card?.path, value });
+  return (
+    <section>
+      <h2>At a glance</h2>
+      <p class="soft">{facts.filter(Boolean).join(' · ')}</p>
+      <div class="charts">
+        {launches.length > 0 && (
+          <Figure title="Launches by month">
+            <Columns columns={launches} kind="runs" ends={[launches[0]?.name ?? '', launches.at(-1)?.name ?? '']} />
+          </Figure>
+        )}
+        <Figure title="Formats">
+          <Shares
+            of={ads.length}
+            shares={formats
+              .map(([format, { length }]) => ({ name: constantText(format), value: length }))
+              .sort((left, right) => right.value - left.value)
+              .slice(0, maxShares)}
+          />
+        </Figure>
+        {repeated.length > 0 && (
+          <Figure title="Messages in most ads">
+            <Shares of={ads.length} shares={repeated.slice(0, maxShares).map((of) => linked(of.length, of[0]?.card))} />
+          </Figure>
+        )}
+        {runs.length > 0 && (
+          <Figure title="Longest runs" note="days">
+            <Shares
+              of={runs[0]?.daysRunning ?? 1}
+              shares={runs.slice(0, maxShares).map((card) => linked(card.daysRunning ?? 0, card))}
+            />
+          </Figure>
+        )}
+      </div>
+    </section>
+  );
+}
+
+const maxMonths = 24;
+
+/** The months from the first launch to the last, at most two years; the current one has not ended. */
+function launchesOf(cards: readonly { startedAt?: string | undefined }[], now: number): Column[] {
+  const months = cards.flatMap(({ startedAt }) => startedAt?.slice(0, 7) ?? []).sort();
+  const counts = groupBy(months, (month) => month);
+  const last = timeOf(`${months.at(-1)}-01`);
+  if (last === undefined) return [];
+  const all = Array.from({ length: maxMonths }, (_, back) => {
+    const date = new Date(last);
+    date.setUTCMonth(date.getUTCMonth() - back);
+    return date.toISOString().slice(0, 7);
+  });
+  const current = new Date(now).toISOString().slice(0, 7);
+  return all
+    .filter((month) => month >= (months[0] ?? ''))
+    .reverse()
+    .map((month) => ({
+      name: monthText(month),
+      value: counts.get(month)?.length ?? 0,
+      isPart: month === current,
+    }));
+}
+
+/** The fields of an ad, and further ones that imported ads have. */
+const importedFields = { ...adFields, languages: { is: 'words' }, bylines: { is: 'text' } } satisfies Record<
+  string,
+  SentField
+>;
+
+/** Fields that stand above the facts. */
+const shownAbove = ['headline', 'body', 'linkDescription', 'offerLink', 'pageName', 'appUrl', 'sourcePageExternalId'];
+const names: Record<string, string> = {
+  startedAt: 'Started',
+  lastSeenAt: 'Last seen',
+  endDate: 'Ended, or is to end',
+  duplicates: 'Copies',
+  ctaType: 'Button',
+  displayFormat: 'Format',
+  publisherPlatform: 'Platforms',
+  productTitle: 'Product',
+  productCreatedAt: 'Product listed',
+  isStorePlatformBestSeller: 'Best seller of its shop',
+  bylines: 'Paid for by',
+  adsAmount: 'Ads',
+  adsTotalDuplicates: 'Copies of all ads',
+  averageDuplicates: 'Copies of an ad',
+  pageCreatedAt: 'Page made',
+  createdAt: 'First seen',
+  detailsEstimated: 'Numbers are estimates',
+  technologySlugs: 'Shop built with',
+};
+const readers: Record<string, (value: string) => string> = {
+  countries: countryText,
+  languages: languageText,
+  publisherPlatform: constantText,
+  ctaType: constantText,
+  displayFormat: constantText,
+};
+
+/** What a field says, as a person reads it. */
+function factOf(name: string, { is, say }: SentField, record: Fields): [string, string] | undefined {
+  const value = record[name];
+  const title = names[name] ?? columnTitle(say ?? name).replace(/ min$/, '');
+  if (name.endsWith('Max')) return undefined;
+  if (name.endsWith('Min')) {
+    const ends = [value, record[name.replace(/Min$/, 'Max')]].filter(isNumber);
+    return ends.length > 0 ? [title, [...new Set(ends)].map(numberText).join(' to ')] : undefined;
+  }
+  if (isNumber(value)) return [title, numberText(value)];
+  if (is === 'flag') return typeof value === 'boolean' ? [title, value ? 'Yes' : 'No'] : undefined;
+  const words = [value].flat().filter((one) => typeof one === 'string' && one.trim() !== '') as string[];
+  const read = is === 'date' ? (day: string) => dayText(day) : (readers[name] ?? sanitizeLine);
+  const text = textOf(words.map(read).join(', '), 300);
+  return text ? [title, text] : undefined;
+}
+
+/** The fields of a record as people read them, its id, and all of it as it came. */
+function RecordFacts({ record, fields, id }: { record: Fields; fields: Record<string, SentField>; id: unknown }) {
+  const known = Object.entries(fields).filter(([name]) => !shownAbove.includes(name));
+  const facts = known.map(([name, field]) => factOf(name, field, record)).filter((fact) => fact !== undefined);
+  const json = JSON.stringify(record, null, 1).replace(/[^\P{C}\n]/gu, asEscapes);
+  return (
+    <section>
+      <h2>Facts</h2>
+      <Facts facts={facts} />
+      <p class="id">{sanitizeLine(String(id))}</p>
+      <details>
+        <summary>The record as it came</summary>
+        <pre>
+          <code>{json.slice(0, maxRecord)}</code>
+        </pre>
+        {json.length > maxRecord && <p class="soft">{numberText(json.length - maxRecord)} more characters.</p>}
+      </details>
+    </section>
+  );
+}
+
+/** Writes invisible characters as JSON escapes. */
+const asEscapes = (invisible: string): string =>
+  invisible
+    .split('')
+    .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    .join('');
