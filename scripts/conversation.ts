@@ -18,8 +18,8 @@ const server = await startServer({ config: { demo: true }, now: () => Date.UTC(2
 const browser = await launchChromium();
 const stage = await openStage(browser);
 const args = { filters: { query: '"free shipping"', countries: ['US'], active: true, sort: 'daysRunning' } };
-const { page, board } = await stage.show(server.client, { tool, args, width: 720, height: 620 });
-await board.locator('.card img').nth(2).waitFor();
+const { page, board } = await stage.show(server.client, { tool, args, width: 760, height: 560 });
+await board.locator('.card img').nth(1).waitFor();
 await page.waitForTimeout(1500);
 const shown = (await page.screenshot({ type: 'jpeg', quality: 90 })).toString('base64');
 

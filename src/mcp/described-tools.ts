@@ -5,7 +5,7 @@ import type { DataOf } from '../present/fields.ts';
 import type { Tool, ToolDescription } from '../tools/tool.ts';
 
 const ReceiptView = z.looseObject({
-  charged: z.number().nullable().describe('credits'),
+  charged: z.number().nullable(),
   remaining: z.number().nullable(),
   cached: z.boolean(),
   requestId: z.string().nullable(),
