@@ -75,7 +75,9 @@ export async function callOnce({ words, options }: CallJob, call: CallOptions): 
     const write = fileIn(result, app);
     if (out === undefined) {
       if (write && result.structuredContent?.file === undefined)
-        say('ad-library-mcp: the result holds a picture or a file, which ends with this call; --out FILE writes it\n');
+        say(
+          'ad-library-mcp: the result contains a picture or a file that will be discarded; use --out FILE to save it\n',
+        );
       return 0;
     }
     if (write === undefined) {

@@ -77,7 +77,7 @@ test('a process prints what a model reads, or the data, and ends with 0, 1 or 2'
   expect(text).toMatchObject({
     code: 0,
     stderr: '',
-    stdout: expect.stringMatching(/^DEMO DATA: .*\n2 ads, 2380 found/),
+    stdout: expect.stringMatching(/^DEMO DATA: .*\n2 ads, 2,380 found/),
   });
   expect(JSON.parse(data.stdout).items).toHaveLength(1);
   expect(failed).toMatchObject({ code: 1, stderr: '' });
