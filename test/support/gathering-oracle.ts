@@ -239,10 +239,10 @@ export class GatheringOracle {
     if (stated !== charged) this.problems.push(`${charged} charged, ${stated} stated`);
   }
 
-  /** An answer without a request is one that arrived lately, whatever the clocks say. */
+  /** An answer without a request is one that arrived lately, by the clock of its process: after that was set, it may be older. */
   #checkAge({ at, result }: MadeCall): void {
     const { receipt = {}, items = [], ad } = result?.data ?? {};
-    if (!('cached' in receipt && receipt.cached)) return;
+    if (this.clocksJumped || !('cached' in receipt && receipt.cached)) return;
     const ids = ad ? [ad.id] : items.map(({ id }) => id);
     const isLate = (page: ServedPage) => page.arrived > 0 && page.at >= at - 1000 * cacheSeconds - 1000;
     if (!this.#service.pages.some((page) => isLate(page) && ids.every((id) => page.ids.includes(id))))
