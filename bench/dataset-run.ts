@@ -5,7 +5,7 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import { parseArgs } from 'node:util';
 import { makeMarket, seededRandom } from '../scripts/demo-market/market.ts';
 import { type AdRows, adRows, copyOf, languageText, variantCopy } from '../src/dataset/ad-rows.ts';
-import { everyAdSql, writeExport } from '../src/dataset/export.ts';
+import { everyAdSql, type RunStatement, writeExport } from '../src/dataset/export.ts';
 import { type Snapshot, SqlPool, type TableRows } from '../src/dataset/sql/pool.ts';
 import { VariantIndex } from '../src/dataset/variants.ts';
 import { loadLanguageDetector } from '../src/present/language.ts';
@@ -154,8 +154,9 @@ for (const format of ['csv', 'jsonl', 'xlsx', 'parquet'] as const) {
   const write = (part: Uint8Array) => {
     bytes += part.length;
   };
-  const target = { format, maxBytes: 1e12, write };
-  const [, ms] = await timed(() => writeExport((read) => pool.export(snapshot, { sql: everyAdSql }, read), target));
+  const target = { format, maxBytes: 1e12, write, method: () => [] };
+  const run: RunStatement = (read) => pool.export(snapshot, { sql: everyAdSql }, read);
+  const [, ms] = await timed(() => writeExport([{ name: 'Ads', run }], target));
   print(`export ${format}: ${ms.toFixed(0)} ms, ${(bytes / 1e6).toFixed(1)} MB`);
 }
 await pool.close();

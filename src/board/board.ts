@@ -48,7 +48,7 @@ const viewTools = ['search_ads', 'list_collections', 'add_collection_item'];
  * The word of the page that calls. A model does not have the word, so that it gets no data even where its host hands it
  * the whole result.
  */
-const page = z.string().max(100).optional().describe('a word that only the page knows');
+const page = z.string().max(100).optional().describe('the word of the page');
 const notForModels = { data: {}, text: 'This tool answers only the board, which shows ads to the person.' };
 
 /** What a browser can filter at once, and what one call may ask for. */
@@ -68,7 +68,7 @@ const boardAds = defineListTool({
   input: z.strictObject({
     gathering: z.string().max(maxAdIdLength).optional().describe('id'),
     ids: z.array(z.string().max(maxAdIdLength)).max(maxIds).optional().describe('of ads'),
-    detail: z.enum(['brief', 'full']).optional().describe('full: for one ad'),
+    detail: z.enum(['brief', 'full']).optional().describe('full: every field'),
     page,
   }),
   output: z.looseObject({}),
@@ -259,7 +259,7 @@ const boardPictures = defineListTool({
       .array(z.string().max(maxAdIdLength + 20))
       .min(1)
       .max(maxPictures)
-      .describe('of pictures'),
+      .describe('of ads'),
     page,
   }),
   output: z.looseObject({}),

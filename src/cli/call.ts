@@ -30,13 +30,29 @@ interface CallOptions {
   onProgress?: ((message: string) => void) | undefined;
 }
 
+interface CallFlags {
+  json?: boolean | undefined;
+  out?: string | undefined;
+  force?: boolean | undefined;
+  html?: boolean | undefined;
+  exitCode?: boolean | undefined;
+}
+
+/** The exit code of a check that has something new. */
+const somethingNew = 3;
+
 /** Calls one tool as a model would, and prints what the model would read. Returns the exit code. */
 export async function callOnce({ words, options }: CallJob, call: CallOptions): Promise<number> {
   const { config, log, print, say } = call;
   const [tool = '', args = '{}'] = words;
-  const { json, out, force } = options as { json?: boolean; out?: string; force?: boolean };
+  const { json, out, force, html, exitCode } = options as CallFlags;
   checkTool(tool, config);
-  if (out !== undefined) await checkFile(out, { tool, force });
+  for (const [flag, given] of [
+    ['--html', html],
+    ['--exit-code', exitCode],
+  ] as const)
+    if (given && tool !== 'check_watches') throw new SettingsError([`${flag} goes with check_watches alone`]);
+  if (out !== undefined) await checkFile(out, { tool, force, html });
   const text = args === '-' ? await Promise.race([textOf(call.stdin), call.stopRequested]) : args;
   if (typeof text !== 'string') return 1;
   const given = readJson(text);
@@ -63,6 +79,7 @@ export async function callOnce({ words, options }: CallJob, call: CallOptions): 
       name: tool,
       arguments: given,
       signal: cancel.signal,
+      wantsHtml: html === true,
       ...(onProgress && { onProgress: ({ message }) => onProgress(message) }),
     });
     const written = result.content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n');
@@ -72,13 +89,14 @@ export async function callOnce({ words, options }: CallJob, call: CallOptions): 
       if (json) say(`ad-library-mcp: ${written}\n`);
       return 1;
     }
+    const code = exitCode && hasNew(result) ? somethingNew : 0;
     const write = fileIn(result, app);
     if (out === undefined) {
       if (write && result.structuredContent?.file === undefined)
         say(
           'ad-library-mcp: the result contains a picture or a file that will be discarded; use --out FILE to save it\n',
         );
-      return 0;
+      return code;
     }
     if (write === undefined) {
       say(`ad-library-mcp: the result holds no picture and no file, so nothing was written to ${out}\n`);
@@ -87,11 +105,14 @@ export async function callOnce({ words, options }: CallJob, call: CallOptions): 
     await write(out, force === true).catch((error: NodeJS.ErrnoException) => {
       throw new Error(`${out} could not be written: ${error.message}`);
     });
-    return 0;
+    return code;
   } finally {
     await app.close(call.drainMs);
   }
 }
+
+const hasNew = ({ structuredContent: { watches } = {} }: ToolResult): boolean =>
+  (watches as { new: string[] | null }[]).some((watch) => (watch.new ?? []).length > 0);
 
 /** Emoji are made of several with a joiner, which steers no terminal. */
 const shown = (text: string): string => text.split(joiner).map(printable).join(joiner);
@@ -115,11 +136,11 @@ function checkTool(name: string, { files, demo }: Config): void {
 }
 
 /** Runs before anything is spent. */
-async function checkFile(out: string, { tool, force }: { tool: string; force: boolean | undefined }): Promise<void> {
+async function checkFile(out: string, { tool, force, html }: { tool: string } & CallFlags): Promise<void> {
   if (out === '-')
     throw new SettingsError(['--out: name a file; standard output has the text (./- is a file named -)']);
   const described = describedTools.find(({ name }) => name === tool);
-  if (described && isGated(described))
+  if (described && isGated(described) && !html)
     throw new SettingsError([`--out: the result of ${tool} holds no picture and no file`]);
   const found = await stat(out).catch(() => undefined);
   if (found?.isDirectory()) throw new SettingsError([`--out: ${out} is a folder`]);

@@ -35,10 +35,11 @@ const serviceOf = ({ baseUrl = '' }: StoredFile): string =>
 
 function contentsOf({ contents }: StoredFile): string {
   if (contents === undefined) return 'a dataset that cannot be read';
-  const { ads, pages, gatherings, labels, watches } = contents;
+  const { ads, pages, gatherings, labels, watches, reports } = contents;
   const parts = [counted(ads, 'ad'), counted(pages, 'page'), counted(gatherings, 'gathering')];
   if (labels > 0) parts.push(counted(labels, 'label'));
   if (watches > 0) parts.push(counted(watches, 'watch', 'watches'));
+  if (reports > 0) parts.push(counted(reports, 'report'));
   return parts.join(', ');
 }
 

@@ -68,7 +68,8 @@ are skipped, and named by line or path with the reason; the exit code is then 1.
 const callHelp = `
 Tools: ${toolNames.join(', ')}.
 
-The exit code is 0; 1 when the result is an error; 2 for wrong use. With
+The exit code is 0; 1 when the result is an error; 2 for wrong use; 3 with
+--exit-code when a check has something new. With
 AD_LIBRARY_FILES the dataset is kept between calls, and a credit budget is for
 all calls of one day (UTC). Without it, an export or a report is written where
 you started the command.`;
@@ -99,6 +100,8 @@ const commands = {
       ['--json', 'print the data of the result, or of the error, as one line of JSON'],
       ['--out <file>', 'write the picture or the file that the result holds'],
       ['--force', 'let --out replace a file'],
+      ['--html', 'check_watches: write what it found as one HTML file, too'],
+      ['--exit-code', 'check_watches: end with 3 when something is new'],
     ],
     after: callHelp,
     examples: [

@@ -1,18 +1,26 @@
 import { invalidRequest } from '../api/errors.ts';
-import { count } from '../present/lists.ts';
-import type { DatasetContents } from '../state/dataset.ts';
-import { type CoverageView, uncoveredText } from './coverage.ts';
-import { countOutside, questionJson, type WholeGathering, wholeOf } from './gatherings.ts';
+import { columnTitle } from '../present/column-title.ts';
 import type { SqlExport } from './sql/pool.ts';
-import { type Cell, columnsOf, describedColumns, isoTime } from './tables.ts';
+import { type Cell, columnsOf } from './tables.ts';
+import type { Sheet, SheetCell } from './workbook.ts';
 
-export type ExportFormat = 'csv' | 'jsonl' | TypedFormat;
+export type ExportFormat = 'csv' | 'jsonl' | 'xlsx' | 'parquet';
 
 /** Runs the statement from its beginning and hands over its rows. */
 export type RunStatement = <Result>(read: (exported: SqlExport) => Promise<Result>) => Promise<Result>;
 
+export interface Statement {
+  /** The name of its sheet. */
+  name: string;
+  run: RunStatement;
+}
+
 export interface ExportCounts {
+  name: string;
+  columns: readonly string[];
   rows: number;
+  /** The first rows, as the statement gives them. */
+  first: Cell[][];
   /** Cells of a sheet that were cut. */
   cut: number;
   /** The values of the column `id` or `adId`, if there is one. */
@@ -25,6 +33,8 @@ interface ExportTarget {
   write(bytes: Uint8Array): void | Promise<void>;
   /** An export that would be larger fails. */
   maxBytes: number;
+  /** The rows of the last sheet of a workbook, when the others are written. */
+  method(counts: readonly ExportCounts[]): SheetCell[][];
 }
 
 /** Every ad of the dataset, all columns but `json`. */
@@ -32,8 +42,11 @@ export const everyAdSql = `SELECT ${columnsOf('ads')
   .filter((name) => name !== 'json')
   .join(', ')} FROM ads ORDER BY rowid`;
 
-/** Writes the rows of a statement as they come, never all of them at once in memory. */
-export async function writeExport(run: RunStatement, { format, ...target }: ExportTarget): Promise<ExportCounts> {
+/** Writes the rows of statements as they come, never all of them at once in memory: several as sheets of a workbook. */
+export async function writeExport(
+  statements: readonly Statement[],
+  { format, method, ...target }: ExportTarget,
+): Promise<ExportCounts[]> {
   let bytes = 0;
   const write = async (part: Uint8Array) => {
     bytes += part.length;
@@ -42,24 +55,33 @@ export async function writeExport(run: RunStatement, { format, ...target }: Expo
     }
     await target.write(part);
   };
-  const counts: ExportCounts = { rows: 0, cut: 0, ids: undefined };
-  const counted: RunStatement = (read) => run((exported) => read({ ...exported, rows: countRows(exported, counts) }));
-  if (format === 'csv' || format === 'jsonl') {
-    await counted(({ columns, rows }) => writeText(format, { columns, rows }, (text) => write(Buffer.from(text))));
-  } else {
-    counts.cut = await writeTyped(format, counted, write);
+  const all = statements.map(({ name, run }): { counts: ExportCounts; run: RunStatement } => {
+    const counts: ExportCounts = { name, columns: [], rows: 0, first: [], cut: 0, ids: undefined };
+    return { counts, run: (read) => run((exported) => read({ ...exported, rows: countRows(exported, counts) })) };
+  });
+  const counts = all.map(({ counts }) => counts);
+  if (format === 'xlsx') {
+    await writeWorkbook(all, () => method(counts), write);
+    return counts;
+  }
+  for (const { run } of all) {
+    if (format === 'parquet')
+      await run(readTypes).then(({ columns }) => run(({ rows }) => writeParquet(columns, rows, write)));
+    else await run(({ columns, rows }) => writeText(format, { columns, rows }, (text) => write(Buffer.from(text))));
   }
   return counts;
 }
 
+const maxFirst = 3;
+
 /** Starts counting again at the first row. */
 async function* countRows({ columns, rows }: SqlExport, counts: ExportCounts): SqlExport['rows'] {
-  const [column] = columns.flatMap((name, index) => (name === 'id' || name === 'adId' ? [index] : []));
-  counts.rows = 0;
-  counts.ids = column === undefined ? undefined : new Set();
+  const column = columns.findIndex((name) => name === 'id' || name === 'adId');
+  Object.assign(counts, { columns, rows: 0, first: [], ids: column < 0 ? undefined : new Set() });
   for await (const batch of rows) {
+    counts.first.push(...batch.slice(0, maxFirst - counts.first.length));
     counts.rows += batch.length;
-    if (column !== undefined) for (const row of batch) counts.ids?.add(row[column] ?? null);
+    for (const row of batch) counts.ids?.add(row[column] ?? null);
     yield batch;
   }
 }
@@ -69,7 +91,7 @@ async function writeText(
   { columns, rows }: SqlExport,
   write: (text: string) => Promise<void>,
 ): Promise<void> {
-  if (format === 'csv') await write(`${byteOrderMark}${csvOf([columns])}`);
+  if (format === 'csv') await write(`${byteOrderMark}${csvOf([columns.map(columnTitle)])}`);
   for await (const batch of rows) {
     if (batch.length > 0) await write(format === 'csv' ? csvOf(batch) : jsonLinesOf(batch, columns));
   }
@@ -83,7 +105,7 @@ const csvOf = (rows: readonly (readonly Cell[])[]): string =>
   rows.map((row) => `${withoutFormulas(row).map(csvCell).join()}\r\n`).join('');
 
 function csvCell(cell: Cell): string {
-  const text = String(cell ?? '');
+  const text = isDate(cell) ? writtenDate(cell) : String(cell ?? '');
   return /[",;|\t\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
 }
 
@@ -97,6 +119,9 @@ function withoutFormulas(row: readonly Cell[]): Cell[] {
   return row.map((cell) => (typeof cell === 'string' ? cell.replace(formula, "'").replace(inside, "$&'") : cell));
 }
 
+/** As a person and a spreadsheet write it, in UTC. */
+const writtenDate = (date: string) => date.replace(/(?:T00:00:00)?(?:\.000)?Z$/, '').replace('T', ' ');
+
 const call = /[|(]/;
 const formula = /^(?=[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])/;
 const anySign = /[;|\t\r\n]"*(?=[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
@@ -107,24 +132,7 @@ const jsonLinesOf = (rows: readonly (readonly Cell[])[], columns: readonly strin
     .map((row) => `${JSON.stringify(Object.fromEntries(columns.map((name, index) => [name, row[index] ?? null])))}\n`)
     .join('');
 
-/**
- * Files whose columns have types: Excel's sheets and Parquet. What a column holds is known only after its last row, so
- * the statement runs twice: once to learn the types, once to write. Only a few rows are in memory at a time.
- */
-type TypedFormat = 'xlsx' | 'parquet';
-
 type Write = (bytes: Uint8Array) => Promise<void>;
-
-/** @returns how many cells of a sheet were cut. */
-async function writeTyped(format: TypedFormat, run: RunStatement, write: Write): Promise<number> {
-  const { columns, rows } = await run(readTypes);
-  if (format === 'xlsx' && rows > maxSheetRows) {
-    throw invalidRequest(
-      `A sheet of Excel holds ${maxSheetRows} rows below its header, and the statement gives ${rows}. Select fewer rows, or export them as csv or parquet.`,
-    );
-  }
-  return await run(({ rows }) => (format === 'xlsx' ? writeSheet : writeParquet)(columns, rows, write));
-}
 
 /** Excel's specifications and limits. */
 const maxSheetRows = 1_048_575;
@@ -137,6 +145,10 @@ const firstSheetDate = '1900-03-01';
 const daysTo1970 = 25_569;
 const dayMs = 86_400_000;
 
+/**
+ * A column of a file whose columns have types: a workbook or Parquet. What a column holds is known only after its last
+ * row, so the statement runs twice: once to learn the types, once to write. Only a few rows are in memory at a time.
+ */
 interface TypedColumn {
   name: string;
   type: ColumnType;
@@ -152,7 +164,7 @@ const maxWidth = 60;
 
 async function readTypes({ columns, rows }: SqlExport): Promise<{ columns: TypedColumn[]; rows: number }> {
   const typed = columns.map(
-    (name): TypedColumn => ({ name, type: 'nothing', days: true, width: Math.min(name.length, maxWidth) }),
+    (name): TypedColumn => ({ name, type: 'nothing', days: true, width: Math.min(name.length + 3, maxWidth) }),
   );
   let count = 0;
   for await (const batch of rows) {
@@ -167,7 +179,7 @@ function addCell(column: TypedColumn, cell: Cell): void {
   const type = typeOf(cell);
   column.type = column.type === 'nothing' || column.type === type ? type : commonType(column.type, type);
   if (type === 'date') column.days &&= String(cell).endsWith('T00:00:00.000Z');
-  else if (column.width < maxWidth) column.width = Math.max(column.width, Math.min(String(cell).length, maxWidth));
+  if (column.width < maxWidth) column.width = Math.max(column.width, Math.min(String(cell).length, maxWidth));
 }
 
 const isNumeric = (type: ColumnType) => type === 'integer' || type === 'number';
@@ -182,54 +194,67 @@ function typeOf(cell: string | number): ColumnType {
 
 /** As the dataset writes dates. */
 const datePattern = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
-const isDate = (text: string) => datePattern.test(text) && text >= firstSheetDate && !Number.isNaN(Date.parse(text));
+const isDate = (cell: Cell): cell is string =>
+  typeof cell === 'string' && datePattern.test(cell) && cell >= firstSheetDate && !Number.isNaN(Date.parse(cell));
 
-/** Dates as dates, numbers as numbers, texts as texts and never as formulas; a header that stays. */
-async function writeSheet(columns: TypedColumn[], batches: SqlExport['rows'], write: Write): Promise<number> {
-  const { writeXlsxStream } = await import('hucre/xlsx');
-  let cut = 0;
-  async function* rows() {
-    for await (const batch of batches) {
-      for (const row of batch) yield columns.map((column, index) => sheetCell(row[index] ?? null, column.type));
-    }
+/** A sheet for each statement, and a last one on the method. */
+async function writeWorkbook(
+  statements: readonly { counts: ExportCounts; run: RunStatement }[],
+  method: () => SheetCell[][],
+  write: Write,
+): Promise<void> {
+  const { Workbook } = await import('./workbook.ts');
+  const workbook = new Workbook(write);
+  for (const { counts, run } of statements) {
+    const { columns, rows } = await run(readTypes);
+    if (rows > maxSheetRows)
+      throw invalidRequest(
+        `A sheet of Excel holds ${maxSheetRows} rows below its header, and the statement gives ${rows}. Select fewer rows, or export them as csv or parquet.`,
+      );
+    await run(({ rows }) => workbook.addSheet(sheetOf(columns, rows, counts)));
   }
-  function sheetCell(cell: Cell, type: ColumnType) {
+  await workbook.addSheet({ name: methodSheet, columns: methodColumns, rows: [method()], isTable: false });
+  await workbook.end();
+}
+
+/** The sheet that says how the ads were gathered. */
+export const methodSheet = 'Method';
+const methodColumns = [24, 48, 24, 12, 12, 12].map((width) => ({ title: '', width, style: 'plain' }) as const);
+
+/** Dates as dates, numbers as numbers, texts as texts. */
+function sheetOf(columns: TypedColumn[], batches: SqlExport['rows'], counts: ExportCounts): Sheet {
+  counts.cut = 0;
+  const cellOf = (cell: Cell, { type }: TypedColumn) => {
     if (cell === null || (typeof cell === 'number' && isSheetNumber(cell))) return cell;
+    if (type === 'date' && isDate(cell)) return Date.parse(cell) / dayMs + daysTo1970;
     const text = String(cell);
-    if (type === 'date' && isDate(text)) return Date.parse(text) / dayMs + daysTo1970;
-    if (text.length > maxSheetCell) cut++;
-    return sheetText(text);
+    if (text.length > maxSheetCell) counts.cut++;
+    return text.slice(0, maxSheetCell);
+  };
+  async function* rows() {
+    for await (const batch of batches)
+      yield batch.map((row) => columns.map((column, index) => cellOf(row[index] ?? null, column)));
   }
-  const sheet = writeXlsxStream(rows(), {
-    name: 'ads',
-    freezePane: { rows: 1 },
+  return {
+    name: counts.name,
+    rows: rows(),
+    isTable: true,
     columns: columns.map(({ name, type, days, width }) => ({
-      header: sheetText(name),
-      ...(type === 'date'
-        ? { width: days ? 12 : 20, numFmt: days ? 'yyyy-mm-dd' : 'yyyy-mm-dd hh:mm:ss' }
-        : { width: width + 2 }),
+      title: columnTitle(name).slice(0, maxSheetCell),
+      ...(type === 'date' ? { width: days ? 13 : 20 } : { width: width + 2 }),
+      style: type !== 'date' ? 'plain' : days ? 'day' : 'time',
     })),
-  });
-  for await (const part of sheet) await write(part);
-  return cut;
+  };
 }
 
 const isSheetNumber = (number: number) =>
   Number.isFinite(number) && (!Number.isInteger(number) || Math.abs(number) <= maxSheetInteger);
 
-/** Removes what XML cannot hold, and escapes `_x0041_`, which a sheet would read as the letter A. */
-const sheetText = (text: string): string =>
-  text.slice(0, maxSheetCell).replace(unwritable, '').replace(escapeLike, '_x005F_');
-
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out.
-const unwritable = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g;
-const escapeLike = /_(?=x[0-9a-f]{4}_)/gi;
-
 /** Rows that are written at once, and characters after which they are written, however few they are. */
 const groupRows = 20_000;
 const groupSize = 8_000_000;
 
-async function writeParquet(columns: TypedColumn[], batches: SqlExport['rows'], write: Write): Promise<number> {
+async function writeParquet(columns: TypedColumn[], batches: SqlExport['rows'], write: Write): Promise<void> {
   const { ByteWriter, ParquetWriter, schemaFromColumnData } = await import('hyparquet-writer');
   const types = columns.map(({ type }) => parquetTypes[type]);
   const columnData = (rows: readonly Cell[][]) =>
@@ -264,7 +289,6 @@ async function writeParquet(columns: TypedColumn[], batches: SqlExport['rows'], 
   await writeGroup();
   file.finish();
   await flush();
-  return 0;
 }
 
 const parquetTypes = {
@@ -278,71 +302,8 @@ const parquetTypes = {
 function parquetCell(cell: Cell, type: ColumnType): string | number | bigint | Date | null {
   if (cell === null) return null;
   if (type === 'text') return String(cell);
-  if (type === 'date' && typeof cell === 'string' && isDate(cell)) return new Date(cell);
+  if (type === 'date' && isDate(cell)) return new Date(cell);
   if (type === 'integer' && Number.isSafeInteger(cell)) return BigInt(cell);
   if (type === 'number' && typeof cell === 'number') return cell;
   throw invalidRequest('The statement gives different rows each time it runs. Leave out random().');
-}
-
-interface MethodsNote {
-  contents: DatasetContents;
-  coverage: CoverageView;
-  sql: string;
-  rows: number;
-  /** Ids of the ads in the rows, as `idKey` writes them, where these are known. */
-  adIds?: ReadonlySet<string> | undefined;
-  /** Milliseconds since the epoch. */
-  now: number;
-  version: string;
-}
-
-/** The note beside an export, as Markdown: questions, dates, totals, coverage. */
-export function methodsNote({ contents, coverage, sql, rows, adIds, now, version }: MethodsNote): string {
-  const { ads, pages, evicted } = contents;
-  const gatherings = contents.gatherings
-    .map((gathering) => wholeOf(gathering, contents))
-    .filter((gathering) => !adIds || [...gathering.adIds].some((id) => adIds.has(id)));
-  const others = contents.gatherings.length - gatherings.length;
-  const outside = countOutside(contents);
-  return `# How these ads were gathered
-
-Exported ${isoTime(now)} by ad-library-mcp ${version}: ${rows} rows from ${ads.length} ads and ${pages.length} pages.
-
-## Statement
-
-${indented(sql)}
-
-## Gatherings
-
-${gatherings.length === 0 && others === 0 ? 'None: the ads are those that searches happened to show. Shares and totals say nothing about all ads there are.' : [tableHead, ...gatherings.map(tableRow)].join('\n')}
-${others > 0 ? `\n${count(others, 'other gathering')} of the dataset read none of these ads.\n` : ''}${outside > 0 ? `\n${outside} of the ads came only from searches or earlier gatherings. The newest gathering of each question does not have them.${uncoveredText(coverage)}\n` : ''}${evicted.ads > 0 ? `\n${evicted.ads} ads were removed to make room.\n` : ''}
-## What to keep in mind
-
-- "Found" is the total that the service gave, "read" the number of different ads that were read. A gathering that is not complete is a part of what there is, in the service's order, and no random sample.
-- Each ad is in its newest version. A field that a later answer left out keeps its earlier value.
-${describedColumns()
-  .flatMap(({ name, meaning }) => (meaning === undefined ? [] : `- \`${name}\`: ${meaning}.\n`))
-  .join(
-    '',
-  )}- \`duplicates\`: copies of the ad, itself included. Dates are in UTC; one that came without an offset counts as UTC.
-- Reach, spend, revenue, trend and performance are the service's own estimates; its document does not define them.
-- An ad that is no longer found has not necessarily ended.
-`;
-}
-
-const indented = (sql: string) => sql.trim().replace(/^/gm, '    ');
-
-const tableHead = '| gathering | question | gathered | found | read | complete |\n|---|---|---|---|---|---|';
-
-function tableRow(gathering: WholeGathering): string {
-  const { id, gatheredAt, found, foundInParts, adIds, complete } = gathering;
-  const cells = [
-    id,
-    `\`${questionJson(gathering).replace(/[`|\n\r]/g, ' ')}\``,
-    isoTime(gatheredAt),
-    found ?? foundInParts ?? 'not stated',
-    adIds.size,
-    complete ? 'yes' : 'no',
-  ];
-  return `| ${cells.join(' | ')} |`;
 }

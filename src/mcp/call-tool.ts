@@ -95,6 +95,8 @@ export interface ToolCall extends Credentials {
   waitedMs?: number;
   /** Present if the client asked for progress. */
   onProgress?: ReportProgress | undefined;
+  /** The caller wants what a check found as an HTML file, too. */
+  wantsHtml?: boolean;
 }
 
 /** How a call ended: what its caller reads, and what the log records. */
@@ -163,6 +165,7 @@ async function runCall(server: CallingContext, call: ToolCall, { receipts, form 
         deadline: now + ms,
         signal,
         isDemo: server.notice !== undefined,
+        wantsHtml: call.wantsHtml === true,
         cacheMs: server.cacheMs,
         isDraining: () => server.draining.aborted || server.closing.aborted,
         adFilters: tool.severalCalls ? await server.adFilters() : [],

@@ -26,7 +26,7 @@ export class Receipts {
   };
 
   costOf({ operations, severalCalls }: Tool): Cost {
-    if (severalCalls) return this.#costOfSeveral();
+    if (severalCalls || this.#sent().length > 1) return this.#costOfSeveral();
     const last = this.#all.at(-1);
     const isFree = operations.length === 0 && (last?.charged ?? null) === null;
     return costOfOne(isFree ? nothingSent : last);

@@ -30,6 +30,10 @@ export interface ReportHead {
 export interface ReportSection {
   heading: string;
   text?: string | undefined;
+  /** When the text was written, if not now: then it stands below the figures, with its day. */
+  writtenAt?: number | undefined;
+  /** The values of its one row on an earlier day, by columns. */
+  last?: { at: number; row: Readonly<Record<string, unknown>> };
   /** The same chart for wide and for narrow screens. */
   charts?: { wide: Chart; narrow: Chart } | undefined;
   table?: ReportTable | undefined;
@@ -193,14 +197,14 @@ function restsOn({ ads, gatherings, more }: ReportMethod): string {
 }
 
 async function writeSection(writer: PageWriter, section: ReportSection) {
-  const { heading, text = '', charts, table, ads = [], problem } = section;
+  const { heading, text = '', writtenAt, last, charts, table, ads = [], problem } = section;
   const cards: { part: number; ad: CardAd }[] = [];
-  const figures = table && figuresOf(table);
+  const figures = table && figuresOf(table, last?.row);
   await writer.write(
     <>
       <h2 dir="auto">{sanitizeLine(heading)}</h2>
-      {figures && <Figures figures={figures} />}
-      <Prose text={text} />
+      {figures && <Figures figures={figures} lastDay={last && dayText(last.at)} />}
+      {writtenAt === undefined && <Prose text={text} />}
     </>,
   );
   if (charts) await writer.write(<ChartSvg label={heading} {...charts} />);
@@ -209,31 +213,53 @@ async function writeSection(writer: PageWriter, section: ReportSection) {
     await writer.write(<ul class="cards">{hole}</ul>, async () => {
       for (const ad of ads) cards.push({ part: await writer.write(<AdCard ad={ad} />), ad });
     });
+  if (writtenAt !== undefined)
+    await writer.write(
+      <>
+        <p class="soft">Written on {dayText(writtenAt)}</p>
+        <Prose text={text} />
+      </>,
+    );
   if (problem) await writer.write(<p class="problem">{sanitizeLine(problem)}</p>);
   return cards;
 }
 
-const maxFigures = 4;
+const maxFigures = 8;
 /** Characters of a text beside a number. */
 const maxFigure = 60;
 
-/** The one row of a table as figures with their titles; undefined for a table that is to be read as one. */
-function figuresOf({ columns, rows: [row, ...others] }: ReportTable): [string, string][] | undefined {
-  if (row === undefined || others.length > 0 || columns.length > maxFigures || !row.some(Number.isFinite)) return;
-  const figures = columns.map((name, index): [string, string] => {
-    const cell = row[index] ?? null;
-    const format = columnFormat(name, [cell]);
-    const text = format && typeof cell === 'number' ? format(cell) : cell === null ? '–' : cellText(cell);
-    return [columnTitle(name), text];
-  });
-  return figures.every(([, text]) => text.length <= maxFigure) ? figures : undefined;
+/** A number or a short text with its title, and what it was on an earlier day. */
+interface Figure {
+  title: string;
+  text: string;
+  last: string | undefined;
 }
 
-const Figures = ({ figures }: { figures: readonly [string, string][] }) => (
+/** The one row of a table as figures; undefined for a table that is to be read as one. */
+function figuresOf(
+  { columns, rows: [row, ...others] }: ReportTable,
+  last: Readonly<Record<string, unknown>> = {},
+): Figure[] | undefined {
+  if (row === undefined || others.length > 0 || columns.length > maxFigures || !row.some(Number.isFinite)) return;
+  const figures = columns.map((name, index): Figure => {
+    const cell = row[index] ?? null;
+    const before = typeof cell === 'number' && typeof last[name] === 'number' ? last[name] : undefined;
+    const format = columnFormat(name, [cell, ...(before === undefined ? [] : [before])]);
+    const written = (value: unknown) =>
+      format && typeof value === 'number' ? format(value) : value === null ? '–' : cellText(value);
+    return { title: columnTitle(name), text: written(cell), last: before === undefined ? undefined : written(before) };
+  });
+  return figures.every(({ text }) => text.length <= maxFigure) ? figures : undefined;
+}
+
+const Figures = ({ figures, lastDay }: { figures: readonly Figure[]; lastDay: string | undefined }) => (
   <dl class="figures">
-    {figures.map(([title, text]) => (
+    {figures.map(({ title, text, last }) => (
       <div>
-        <dt>{title}</dt>
+        <dt>
+          {title}
+          {last !== undefined && `, ${last} on ${lastDay}`}
+        </dt>
         <dd dir="auto">{text}</dd>
       </div>
     ))}

@@ -19,7 +19,7 @@ import { type ContentRecords, noRecords, type OwnRecords } from './own-records.t
 export interface Dataset {
   /** The service could not be asked whose key it is: this is the dataset of the account that is remembered for it. */
   isUnconfirmed?: boolean;
-  /** The person's own records: labels and watches. */
+  /** The person's own records: labels, watches and reports. */
   own: OwnRecords;
   addItems(batch: ItemBatch): Promise<void>;
   item(type: ItemType, id: string): Promise<StoredItem | undefined>;

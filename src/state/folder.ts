@@ -46,7 +46,7 @@ const dayMs = 86_400_000;
 
 const fileName = (...parts: string[]): string => `${hash('sha256', parts.join('\n')).slice(0, 32)}.log`;
 
-/** Of an account, a folder has its dataset, labels and watches; of a key, what it answered, its cursors, turns and spending. */
+/** Of an account, a folder has its dataset, labels, watches and reports; of a key, its answers, cursors, turns and spending. */
 const accountsFolder = (folder: string): string => join(folder, 'accounts');
 const keysFolder = (folder: string): string => join(folder, 'keys');
 
@@ -236,7 +236,7 @@ export interface StoredFile {
   bytes: number;
   /** Undefined if the file cannot be read. */
   baseUrl?: string | undefined;
-  contents?: Record<'ads' | 'pages' | 'gatherings' | 'labels' | 'watches', number>;
+  contents?: Record<'ads' | 'pages' | 'gatherings' | 'labels' | 'watches' | 'reports', number>;
 }
 
 /** The accounts and the keys of which a folder keeps something. */
@@ -266,9 +266,10 @@ async function contentsOf(path: string, baseUrl: string): Promise<StoredFile['co
   const dataset = await new StoreDatasets(sharedIn(async () => store, { now: () => 0, warn: () => {} })).of({
     tenantId: 'account',
   });
-  const [{ ads, pages, gatherings, labels }, watches] = [await dataset.contents(), await dataset.own.read('watch')];
+  const { ads, pages, gatherings, labels } = await dataset.contents();
+  const [watches, reports] = [await dataset.own.read('watch'), await dataset.own.read('report')];
   return {
     ...{ ads: ads.length, pages: pages.length, gatherings: gatherings.length },
-    ...{ labels: labels.size, watches: watches.size },
+    ...{ labels: labels.size, watches: watches.size, reports: reports.size },
   };
 }

@@ -90,10 +90,13 @@ export function withVersion(known: StoredItem, record: ItemRecord): StoredItem {
 
 /** Whether an item has the same content as after the answer of that number; false if its versions do not go back so far. */
 export function isUnchangedSince(order: number, item: StoredItem): boolean {
-  if (item.sinceOrder <= order) return true;
-  const then = item.versions.findLast(({ sinceOrder }) => sinceOrder <= order);
-  return then !== undefined && sameContent(objectOf(item), objectOf(then));
+  const then = versionAt(order, item);
+  return then === item || (then !== undefined && sameContent(objectOf(item), objectOf(then)));
 }
+
+/** The version after the answer of that number; undefined if the versions do not go back so far. */
+export const versionAt = (order: number, item: StoredItem): ItemVersion | undefined =>
+  item.sinceOrder <= order ? item : item.versions.findLast(({ sinceOrder }) => sinceOrder <= order);
 
 /** Whether a version has no field that an earlier one lacks or has otherwise. */
 const addsNothing = (came: JsonObject, before: JsonObject): boolean => sameContent(mergeItems(came, before), before);
@@ -131,10 +134,12 @@ function mergeItems(newer: JsonObject, earlier: JsonObject): JsonObject {
  * Whether two versions have the same content. Links to the application, the day the ad was last seen and signatures in
  * media addresses change without a change of the ad.
  */
-function sameContent(left: JsonObject, right: JsonObject): boolean {
-  const names = new Set([...Object.keys(left), ...Object.keys(right)]);
-  return [...names].every((name) => unrelated.has(name) || sameField(name, left[name], right[name]));
-}
+const sameContent = (left: JsonObject, right: JsonObject): boolean => changedFields(left, right).length === 0;
+
+export const changedFields = (left: JsonObject, right: JsonObject): string[] =>
+  [...new Set([...Object.keys(left), ...Object.keys(right)])].filter(
+    (name) => !unrelated.has(name) && !sameField(name, left[name], right[name]),
+  );
 
 function sameField(name: string, left: unknown, right: unknown): boolean {
   if (isDeepStrictEqual(left, right)) return true;

@@ -34,7 +34,7 @@ interface UnreadAnswer {
   size: number;
 }
 
-/** Bytes of the labels and watches of all tenants together: beyond that, no more are taken. */
+/** Bytes of the labels, watches and reports of all tenants together: beyond that, no more are taken. */
 const maxRecordBytes = 64 * MB;
 
 /** Whether an answer is equal to the one before it, character for character. */

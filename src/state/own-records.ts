@@ -2,10 +2,10 @@ import { AdLibraryError, invalidRequest } from '../api/errors.ts';
 import type { LocalShared } from './store/retries.ts';
 
 /**
- * The kinds of records beside a dataset, and how many there may be of each kind: a person's labels and watches, and what
- * is known of pictures. The records stay when ads are evicted for want of room.
+ * The kinds of records beside a dataset, and how many there may be of each kind: a person's labels, watches and reports,
+ * and what is known of pictures. The records stay when ads are evicted for want of room.
  */
-export const maxRecords = { label: 20_000, watch: 50, picture: 20_000 } as const;
+export const maxRecords = { label: 20_000, watch: 50, report: 20, picture: 20_000 } as const;
 
 export type RecordKind = keyof typeof maxRecords;
 
@@ -109,11 +109,17 @@ export const ownRecords = (source: LocalShared, tenantId: string, { isLasting = 
 
 const counted = (count: number): string => count.toLocaleString('en-US');
 
+const plurals = { label: 'labels', watch: 'watches', report: 'reports', picture: 'pictures' };
+
 const tooMany = (kind: RecordKind, before: number, after: number) =>
   invalidRequest(
-    `At most ${counted(maxRecords[kind])} ${kind === 'label' ? 'labels' : 'watches'} are kept, and there are ${counted(before)}: ` +
+    `At most ${counted(maxRecords[kind])} ${plurals[kind]} are kept, and there are ${counted(before)}: ` +
       `these are ${counted(after - maxRecords[kind])} too many. Nothing was changed. Remove some first.`,
   );
 
 const noRoom = () =>
-  new AdLibraryError({ kind: 'busy', problem: 'This server has no room for more labels and watches.', sent: false });
+  new AdLibraryError({
+    kind: 'busy',
+    problem: 'This server has no room for more labels, watches and reports.',
+    sent: false,
+  });

@@ -1,50 +1,124 @@
 import * as z from 'zod';
-import { addedText, CollectionView, viewCollection } from '../present/account.ts';
-import { isUuid, word } from '../present/safe-text.ts';
+import type { ItemType } from '../api/schemas.ts';
+import { type Stop, stopOf } from '../dataset/gather.ts';
+import { addedText, CollectionView, collectionText, viewCollection } from '../present/account.ts';
+import type { DataOf } from '../present/fields.ts';
+import { isUuid, listed, word } from '../present/safe-text.ts';
 import { collectionId, isShort, itemType, mustBeAdId, mustBeShort } from './arguments.ts';
-import { defineTool } from './tool.ts';
+import { defineTool, type ToolContext } from './tool.ts';
 
 /** After a repeat, `added: false` no longer proves that the item was there before (document, *Endpoints*, rule 1). */
 const unknownIfAdded =
   'The item is in the collection. The first request got no clear answer and was sent again, so it is unknown whether this call added it or it was there before.';
 
+const id = z.string().min(1).refine(isShort, mustBeShort);
+
+const SavedView = z
+  .looseObject({ itemId: z.string(), added: z.boolean(), problem: z.string().optional() })
+  .meta({ title: 'Saved' });
+type SavedView = DataOf<typeof SavedView>;
+
 export const addCollectionItem = defineTool({
   name: 'add_collection_item',
   title: 'Save to a collection',
   description:
-    'Bookmark an ad or page: save it to a collection, such as a swipe file. Saving it again changes nothing.',
+    'Bookmark ads or pages: save them to a collection, such as a swipe file. Saving one again changes nothing.',
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: true },
   example: ({ adIds: [itemId], collectionId }) => ({ collectionId, itemType: 'ads', itemId }),
   operations: ['addCollectionItem'],
-  forBoard: (data) => ({ added: (data as { added: boolean }).added }),
+  forBoard: (data) => ({ added: (data as { added?: boolean }).added === true }),
   input: z
     .strictObject({
       collectionId,
       itemType,
-      itemId: z.string().min(1).refine(isShort, mustBeShort).describe('ad id for ads, pageId for pages'),
+      itemId: id.optional().describe('ad id for ads, pageId for pages'),
+      itemIds: z.array(id).max(50).optional().describe('in its place'),
     })
-    .refine(({ itemType, itemId }) => itemType === 'pages' || isUuid(itemId), { path: ['itemId'], error: mustBeAdId }),
+    .refine(({ itemId, itemIds }) => (itemId === undefined) !== ((itemIds ?? []).length === 0), {
+      path: ['itemId'],
+      error: 'pass either itemId or itemIds',
+    })
+    .refine(
+      ({ itemType, itemId, itemIds = [] }) => itemType === 'pages' || [itemId ?? [], itemIds].flat().every(isUuid),
+      {
+        path: ['itemId'],
+        error: mustBeAdId,
+      },
+    ),
   output: z.looseObject({
     collection: CollectionView.optional(),
     itemType: z.string().describe('ads or pages'),
-    itemId: z.string(),
-    added: z.boolean().describe('false where it was there already'),
+    itemId: z.string().optional(),
+    added: z.boolean().optional().describe('false where it was there already'),
+    items: z.array(SavedView).optional().describe('of itemIds'),
+    stopped: z.string().optional().describe('why the rest was not tried, as in gather_ads'),
     note: z.string().optional(),
   }),
-  async run({ collectionId, itemType, itemId: id }, { api }) {
-    const itemId = itemType === 'ads' ? id.toLowerCase() : id;
-    const { value, repeated } = await api.addCollectionItem({ path: { collectionId }, body: { itemType, itemId } });
-    const { collection, added } = value;
-    return {
-      ...(collection && { collection: viewCollection(collection) }),
-      itemType,
-      itemId,
-      added,
-      ...(repeated && !added && { note: unknownIfAdded }),
-    };
+  async run({ collectionId, itemType, itemId, itemIds }, context) {
+    if (itemId !== undefined) return { itemType, ...(await addOne(collectionId, itemType, itemId, context)) };
+    return { itemType, ...(await addAll(collectionId, itemType, itemIds ?? [], context)) };
   },
-  render: (output) => {
-    const { note, itemType, itemId } = output;
-    return note ? `${itemType === 'ads' ? 'Ad' : 'Page'} ${word(itemId)}: ${note}` : addedText(output);
+  render(output) {
+    const { note, itemType, itemId, added, items, collection } = output;
+    if (itemId === undefined || added === undefined) return allText(items ?? [], collection);
+    return note
+      ? `${itemType === 'ads' ? 'Ad' : 'Page'} ${word(itemId)}: ${note}`
+      : addedText({ ...output, itemId, added });
   },
 });
+
+async function addOne(collectionId: string, itemType: ItemType, id: string, { api }: ToolContext) {
+  const itemId = itemType === 'ads' ? id.toLowerCase() : id;
+  const { value, repeated } = await api.addCollectionItem({ path: { collectionId }, body: { itemType, itemId } });
+  const { collection, added } = value;
+  return {
+    ...(collection && { collection: viewCollection(collection) }),
+    ...{ itemId, added },
+    ...(repeated && !added && { note: unknownIfAdded }),
+  };
+}
+
+const notTried = 'not tried';
+
+/** One after the other. An item that the service rejects is left out; any other failure ends the call. */
+async function addAll(collectionId: string, itemType: ItemType, itemIds: readonly string[], context: ToolContext) {
+  const ids = [...new Set(itemIds.map((id) => (itemType === 'ads' ? id.toLowerCase() : id)))];
+  const items: SavedView[] = [];
+  let collection: CollectionView | undefined;
+  let stop: Stop | undefined;
+  let first: unknown;
+  for (const itemId of ids) {
+    if (stop) {
+      items.push({ itemId, added: false, problem: notTried });
+      continue;
+    }
+    try {
+      const one = await addOne(collectionId, itemType, itemId, context);
+      collection = one.collection ?? collection;
+      items.push({ itemId, added: one.added, ...(one.note && { problem: one.note }) });
+    } catch (error) {
+      first ??= error;
+      const stopped = stopOf(error, context);
+      if (!rejections.includes(stopped.error?.failure.kind ?? '')) stop = stopped;
+      items.push({ itemId, added: false, problem: context.explain(error).text });
+    }
+  }
+  if (first !== undefined && collection === undefined) throw first;
+  return { ...(collection && { collection }), items, ...(stop && { stopped: stop.reason }) };
+}
+
+/** Of one item: the next may fare better. */
+const rejections: readonly string[] = ['invalid_request', 'not_found'];
+
+function allText(items: readonly SavedView[], collection: CollectionView | undefined): string {
+  const of = (isOf: (item: SavedView) => boolean) => items.filter(isOf).map(({ itemId }) => word(itemId));
+  const [added, known] = [of((item) => item.added), of((item) => !item.added && !item.problem)];
+  const untried = of(({ problem }) => problem === notTried);
+  return [
+    `Into the collection${collection ? ` ${collectionText(collection)}` : ''}: ${added.length} added, ${known.length} already there.`,
+    ...items.flatMap(({ itemId, problem }) => (problem && problem !== notTried ? `${word(itemId)}: ${problem}` : [])),
+    untried.length > 0 && `Not tried: ${listed(untried)}. Call again with these.`,
+  ]
+    .filter(Boolean)
+    .join('\n');
+}

@@ -1,8 +1,10 @@
 import * as z from 'zod';
 import type { AdLibraryError } from '../api/errors.ts';
 import { type Gathered, gatherInTurn, isAbandoned, type Stop, stopOf } from '../dataset/gather.ts';
-import { beginsAnew, changedLines, type EstimateView, estimateText, minute } from '../dataset/gathering-report.ts';
+import { beginsAnew, type EstimateView, estimateText, minute } from '../dataset/gathering-report.ts';
 import { type GatheringQuestion, gatheringsOf, openGathering, questionKey, wholeOf } from '../dataset/gatherings.ts';
+import { named } from '../dataset/kept-reports.ts';
+import { UsualView, usualLaunches } from '../dataset/launches.ts';
 import { isoTime } from '../dataset/tables.ts';
 import {
   type Check,
@@ -13,17 +15,18 @@ import {
   type Watch,
   watchesIn,
 } from '../dataset/watches.ts';
+import { dayOf } from '../present/dates.ts';
 import type { DataOf } from '../present/fields.ts';
 import { count } from '../present/lists.ts';
 import { quote } from '../present/safe-text.ts';
-import { clampLines, estimateTokens, fit, untrustedId } from '../present/tokens.ts';
-import { type DatasetContents, type Gathering, idKey } from '../state/dataset.ts';
-import { objectOf } from '../state/item-versions.ts';
+import { clampLines, estimateTokens, untrustedId } from '../present/tokens.ts';
+import type { DatasetContents, Gathering } from '../state/dataset.ts';
+import { reportTtl } from '../state/exports.ts';
 import { fresh } from './arguments.ts';
 import { partsOf, priceOfRest, requireFree, roomText, stopData } from './gather-ads.ts';
-import { namedWatches } from './list-watches.ts';
-import { adViews } from './pager.ts';
-import { defineListTool, readOnly, type ToolContext } from './tool.ts';
+import { addressesOf, defineListTool, locationText, readOnly, type ToolContext } from './tool.ts';
+import { newsOf, newsText, usualText } from './watch-news.ts';
+import { fetchPictures } from './write-report.ts';
 
 const CheckView = z
   .looseObject({
@@ -39,6 +42,7 @@ const CheckView = z
     error: z.string().optional().describe('kind'),
     problem: z.string().optional(),
     since: z.string().nullable().describe('the check that this one is compared with'),
+    usual: UsualView.optional().describe('launches since then beside those of the weeks before'),
     gathering: z.string().optional().describe('id'),
     note: z.string().optional().describe('when it was read, if nothing was asked now'),
   })
@@ -79,7 +83,7 @@ export const checkWatches = defineListTool({
   async run({ names, maxCredits, fresh = false }, context) {
     const { own } = await context.dataset();
     const all = watchesIn(await own.read('watch'));
-    const chosen = names ? namedWatches(all, names) : all;
+    const chosen = names ? named('watch', all, names) : all;
     if (maxCredits === 0) return estimateChecks(chosen, fresh, context);
     if (maxCredits === undefined) for (const watch of chosen) await requireFree(questionOf(watch), context);
     const { checked, ended } = await checkAll(chosen, { maxCredits, fresh }, context);
@@ -229,31 +233,75 @@ async function keep(checked: readonly Checked[], context: ToolContext): Promise<
 /** The most ids that a result lists. */
 const maxIds = 600;
 
-function viewChecks(
+async function viewChecks(
   checked: readonly Checked[],
   { ended, note }: { ended: string | undefined; note: string | undefined },
   context: ToolContext,
 ) {
   const lists = checked.flatMap(({ check }) => Object.values(check?.changes ?? {}).filter(({ length }) => length > 0));
   const max = Math.max(4, Math.floor(maxIds / Math.max(1, lists.length)));
-  const views = checked.map((one) => ({ ...one, ...viewCheck(one, max, context) }));
+  const views: ReturnType<typeof viewCheck>[] = [];
+  for (const one of checked) views.push(viewCheck(one, await newsOfOne(one, context), max, context));
   const head = checked.length === 0 ? 'There are no watches to check.' : note;
-  const written = views.map(({ text }) => text).join('\n');
-  let left = context.resultTokens - estimateTokens(`${head ?? ''}\n${written}`) - 20 * views.length;
-  let waiting = checked.filter(({ check }) => check?.changes?.fresh.length).length;
-  const parts = views.map(({ text, check, gathered }) => {
-    if (!gathered || !check?.changes?.fresh.length) return text;
-    const list = newAdsText(check.changes.fresh, gathered.contents, Math.floor(left / waiting--), context);
-    left -= estimateTokens(list);
-    return `${text}\n${list}`;
+  const file = context.wantsHtml ? await writeMail(views, context) : undefined;
+  const written = [head, ...views.flatMap(({ lines }) => lines)].filter(Boolean).join('\n');
+  let left = context.resultTokens - estimateTokens(written) - 20 * views.length;
+  let waiting = views.filter(({ groups }) => groups.length > 0).length;
+  const parts = views.map(({ lines: [first, ...lines], groups }) => {
+    const news = groups.length > 0 ? newsText(groups, Math.max(0, left / waiting--)) : '';
+    left -= estimateTokens(news);
+    return [first, ...lines, news].filter(Boolean).join('\n');
   });
   return {
-    data: { watches: views.map(({ data }) => data), ...(ended && { stopped: ended }), ...(note && { note }) },
-    text: clampLines([head, ...parts].filter(Boolean).join('\n\n'), context.resultTokens),
+    data: {
+      watches: views.map(({ data }) => data),
+      ...(ended && { stopped: ended }),
+      ...(note && { note }),
+      ...(file && addressesOf(file, context)),
+    },
+    text: clampLines(
+      [head, ...parts, file && `As a mail: ${locationText(file, context)}.`].filter(Boolean).join('\n\n'),
+      context.resultTokens,
+    ),
   };
 }
 
-function viewCheck(one: Checked, max: number, context: ToolContext) {
+/** The ads that a check names, and what is usual. */
+async function newsOfOne({ watch, check, gathered }: Checked, context: ToolContext) {
+  if (!check || !gathered) return { groups: [], usual: undefined };
+  const usual = await usualLaunches(questionOf(watch), check, { ...context, contents: gathered.contents });
+  return { groups: newsOf(check, gathered.contents, context.now), usual };
+}
+
+/** Writes what the checks found as one HTML file. */
+async function writeMail(views: readonly ReturnType<typeof viewCheck>[], context: ToolContext) {
+  const ads = views.flatMap(({ groups }) => groups.flatMap(({ ads }) => ads));
+  const pictures = await fetchPictures(ads, context);
+  const pictured = new Map(ads.map(({ card }, at) => [card, { ...card, picture: pictures[at] ?? card.picture }]));
+  const { mailPage } = await import('../reports/mail.tsx');
+  const watches = views.map(({ data: { name }, lines, groups }) => ({
+    name,
+    lines,
+    groups: groups.map((group) => ({
+      ...group,
+      ads: group.ads.map((ad) => ({ ...ad, card: pictured.get(ad.card) ?? ad.card })),
+    })),
+  }));
+  const { now: at, isDemo, version } = context;
+  return context.exports().create({
+    name: `check-${dayOf(at)}.html`,
+    mimeType: 'text/html',
+    ttlMs: reportTtl,
+    write: (take) => take(Buffer.from(mailPage({ at, isDemo, version, watches }))),
+  });
+}
+
+function viewCheck(
+  one: Checked,
+  { groups, usual }: Awaited<ReturnType<typeof newsOfOne>>,
+  max: number,
+  context: ToolContext,
+) {
   const { watch, stop, gathered, check } = one;
   const { gathering, complete = false, since, changes } = check ?? {};
   const compared = check ? since : watch.complete[0];
@@ -276,6 +324,7 @@ function viewCheck(one: Checked, max: number, context: ToolContext) {
     ...{ found, read, complete, ...stopped },
     ...(problem && !one.isSkipped && { problem }),
     since: compared ? isoTime(compared.at) : null,
+    ...(usual && { usual }),
     ...(one.isRecent && gathering && { note: readAtText(gathering) }),
     ...(gathering && { gathering: gathering.id }),
   };
@@ -290,12 +339,12 @@ function viewCheck(one: Checked, max: number, context: ToolContext) {
   const head = [`${quote(watch.name)}: ${news}${size}, ${state}.`, ...notesOn(one), data.problem];
   const lines = [
     head.filter(Boolean).join(' '),
-    ...changedLines({ ...(ids.changed && { updated: ids.changed }), ...(ids.gone && { gone: ids.gone }) }),
+    check && usual && usualText(usual, check),
     data.more?.new &&
       context.offers('query_ads') &&
       `All new ids: query_ads: SELECT adId FROM gathered WHERE gatheringId = '${gathering?.id}' EXCEPT SELECT adId FROM gathered WHERE gatheringId = '${since?.gathering}'`,
-  ];
-  return { data, text: lines.filter(Boolean).join('\n') };
+  ].filter((line) => typeof line === 'string');
+  return { data, lines, groups };
 }
 
 /** Notes on a check: what a reader has to know besides the numbers. */
@@ -321,25 +370,3 @@ function notesOn({ watch, stop, gathered, check, isRecent }: Checked): (string |
 
 const readAtText = ({ gatheredAt }: Gathering) =>
   `Read at ${isoTime(gatheredAt).slice(11, 16)} UTC; nothing was asked.`;
-
-/** With fewer tokens, a list is not worth its frame. */
-const minTokens = 200;
-
-/** The new ads as a brief list, as many as fit. */
-function newAdsText(
-  ids: readonly string[],
-  contents: DatasetContents,
-  tokens: number,
-  { now, offers }: ToolContext,
-): string {
-  const how = offers('query_ads') ? ': query_ads shows any of them' : '';
-  const left = (shown: number) => (ids.length > shown ? `\n${count(ids.length - shown, 'new ad')} more${how}.` : '');
-  if (tokens < minTokens) return left(0).trimStart();
-  const wanted = new Set(ids.slice(0, Math.ceil(tokens / 20)).map(idKey));
-  const ads = contents.ads.filter(({ id }) => wanted.has(idKey(id))).map(objectOf);
-  const views = adViews('brief', { now, resultTokens: tokens });
-  const items = ads.map((ad) => views.view(ad));
-  const render = (leading: readonly (typeof items)[number][]) =>
-    `New: ${views.text({ ...views.shared?.(ads), items: leading })}${left(leading.length)}`;
-  return render(items.slice(0, fit({ items, budget: tokens, render })));
-}

@@ -1,18 +1,21 @@
 import * as z from 'zod';
-import { coverageText, viewCoverage } from '../dataset/coverage.ts';
+import { invalidRequest } from '../api/errors.ts';
+import { CoverageView, coverageText, viewCoverage } from '../dataset/coverage.ts';
 import {
   type ExportCounts,
   type ExportFormat,
   everyAdSql,
-  methodsNote,
-  type RunStatement,
+  methodSheet,
+  type Statement,
   writeExport,
 } from '../dataset/export.ts';
+import { methodsNote, noteMarkdown, noteRows } from '../dataset/methods-note.ts';
 import { dayOf } from '../present/dates.ts';
 import { count } from '../present/lists.ts';
-import { word } from '../present/safe-text.ts';
+import { quote, sanitizeLine, word } from '../present/safe-text.ts';
 import { idKey } from '../state/dataset.ts';
-import { fileName } from './arguments.ts';
+import { checkQuestion, fileName } from './arguments.ts';
+import { FirstRows, firstRows, firstText } from './first-rows.ts';
 import { addressesOf, defineListTool, linkTo, locationText } from './tool.ts';
 
 /** As registered at IANA. */
@@ -25,17 +28,24 @@ const mimeTypes: Record<ExportFormat, string> = {
 
 const noteEnding = '-methods.md';
 
+const Sheet = z.strictObject({ name: z.string().describe('of the sheet'), sql: z.string().describe('one SELECT') });
+
 export const exportAds = defineListTool({
   name: 'export_ads',
   title: 'Export a spreadsheet or file',
   description:
-    'Download gathered ads, or the rows of any SELECT, as a spreadsheet or file (CSV, JSON Lines, Excel, Parquet) with a note on how they were gathered. The result says where it is and how long.',
+    'Download gathered ads, or the rows of SELECTs, as a spreadsheet or file (CSV, JSON Lines, Excel, Parquet) with a note on how they were gathered. The result says where it is and how long.',
   guide: 'export_ads writes files for the user.',
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
   example: () => ({ name: 'ads' }),
   operations: [],
   input: z.strictObject({
-    sql: z.string().optional().describe('as in query_ads; default: every ad, all columns but json; SELECT * brings it'),
+    sql: z.string().optional().describe('default: every ad, all columns but json'),
+    sheets: z
+      .array(Sheet)
+      .refine(({ length }) => length > 0 && length <= 10, 'must be 1 to 10 sheets')
+      .optional()
+      .describe('of xlsx, in place of sql'),
     format: z.enum(['csv', 'jsonl', 'xlsx', 'parquet']).optional().describe('default csv'),
     name: fileName,
   }),
@@ -43,52 +53,100 @@ export const exportAds = defineListTool({
     uri: z.string().describe('the file as a resource, for an hour'),
     file: z.string().optional().describe('path to open'),
     link: z.string().optional().describe('address to open, for an hour'),
-    rows: z.number(),
+    rows: z.number().describe('of all sheets'),
     bytes: z.number(),
+    columns: z.array(z.string()).optional().describe('of the first rows'),
+    first: z.array(z.array(z.unknown())).optional().describe('the first rows, shortened'),
+    sheets: z
+      .array(z.looseObject({ name: z.string(), rows: z.number(), ...FirstRows.shape }).meta({ title: 'Sheet' }))
+      .optional(),
+    coverage: CoverageView.describe('what they rest on'),
     methods: z.string().describe('a resource: how the ads were gathered'),
     cut: z.number().optional().describe('cells that Excel could not hold in full'),
   }),
-  async run({ sql = everyAdSql, format = 'csv', name: chosen }, context) {
+  async run({ sql, sheets, format = sheets ? 'xlsx' : 'csv', name: chosen }, context) {
+    checkQuestion([], { sql, sheets });
     const { signal, now, version } = context;
+    const selected = sheets ? checkSheets(sheets, format) : [{ name: 'Ads', sql: sql ?? everyAdSql }];
     const contents = await (await context.dataset()).contents();
+    const known = await context.adRows.knownAds(context.tenantId, contents);
+    const aboutAll = (all: readonly ExportCounts[]) => {
+      const ids = all.every(({ ids }) => ids) ? all.flatMap(({ ids = [] }) => [...ids]) : undefined;
+      const listed = ids && { columns: ['id'], rows: ids.map((id) => [id]) };
+      const coverage = viewCoverage({ contents, known, ...listed });
+      const adIds = ids && new Set(ids.flatMap((id) => (typeof id === 'string' ? idKey(id) : [])));
+      const exported = all.map((counts, at) => ({ counts, sql: selected[at]?.sql ?? '' }));
+      return { coverage, note: methodsNote({ contents, coverage, exported, adIds, now, version }) };
+    };
     const exports = context.exports();
-    const name = chosen ?? `ads-${dayOf(now)}`;
-    let counts: ExportCounts = { rows: 0, cut: 0, ids: undefined };
+    let counts: ExportCounts[] = [];
     const file = await exports.create({
-      name: `${name}.${format}`,
+      name: `${chosen ?? `ads-${dayOf(now)}`}.${format}`,
       besideEnding: noteEnding,
       mimeType: mimeTypes[format],
       write: async (take, maxBytes) => {
-        const run: RunStatement = (read) => context.sql().export(contents, { sql, signal }, read);
-        counts = await writeExport(run, { format, write: take, maxBytes });
+        const statements = selected.map(({ name, sql }): Statement => {
+          return { name, run: (read) => context.sql().export(contents, { sql, signal }, read) };
+        });
+        const method = (all: readonly ExportCounts[]) => noteRows(aboutAll(all).note);
+        counts = await writeExport(statements, { format, method, write: take, maxBytes });
       },
     });
-    const { rows, cut, ids } = counts;
-    const known = await context.adRows.knownAds(context.tenantId, contents);
-    const listed = ids && { columns: ['id'], rows: [...ids].map((id) => [id]) };
-    const coverage = viewCoverage({ contents, known, ...listed });
-    const adIds = ids && new Set([...ids].flatMap((id) => (typeof id === 'string' ? idKey(id) : [])));
-    const noteText = methodsNote({ contents, coverage, sql, rows, adIds, now, version });
+    const { coverage, note: parts } = aboutAll(counts);
     const note = await exports
       .create({
         name: `${file.name.slice(0, -`.${format}`.length)}${noteEnding}`,
         mimeType: 'text/markdown',
-        write: (take) => take(Buffer.from(noteText)),
+        write: (take) => take(Buffer.from(noteMarkdown(parts))),
       })
       .catch(async (error) => {
         await file.discard?.();
         throw error;
       });
-    const data = { ...addressesOf(file, context), rows, bytes: file.bytes, methods: note.uri, ...(cut > 0 && { cut }) };
-    const cutText =
-      cut === 0 ? '' : `${count(cut, 'cell')} had more than 32,767 characters, Excel's limit, and were cut.\n`;
+    const [rows, cut] = [sumOf(counts.map(({ rows }) => rows)), sumOf(counts.map(({ cut }) => cut))];
+    const parted = counts.map((one) => ({
+      name: one.name,
+      rows: one.rows,
+      ...firstRows(one, firstTokens / counts.length),
+    }));
+    const { name: _, rows: __, ...first } = parted[0] ?? { name: '', rows: 0 };
+    const cutText = `${count(cut, 'cell')} had more than 32,767 characters, Excel's limit, and were cut.`;
     return {
-      data,
-      text:
-        `${word(file.name)}: ${count(rows, 'row')}, ${file.bytes} bytes. ${locationText(file, context, note)}, and how the ads were gathered as ${note.uri}.\n` +
-        cutText +
+      data: {
+        ...addressesOf(file, context),
+        ...{ rows, bytes: file.bytes, ...(sheets ? { sheets: parted } : first), coverage, methods: note.uri },
+        ...(cut > 0 && { cut }),
+      },
+      text: [
+        `${word(file.name)}: ${count(rows, 'row')}, ${file.bytes} bytes. ${locationText(file, context, note)}, and how the ads were gathered as ${note.uri}.`,
+        ...parted.map((one) => firstText(one, sheets && `${quote(one.name)}, ${count(one.rows, 'row')}`)),
+        cut > 0 && cutText,
         coverageText(coverage),
+      ]
+        .filter(Boolean)
+        .join('\n'),
       attached: [linkTo(file), linkTo(note)],
     };
   },
 });
+
+/** Tokens of the first rows of all sheets. */
+const firstTokens = 600;
+
+const sumOf = (numbers: readonly number[]) => numbers.reduce((sum, number) => sum + number, 0);
+
+/** @throws AdLibraryError for sheets that Excel would not open */
+function checkSheets(sheets: readonly z.output<typeof Sheet>[], format: ExportFormat) {
+  if (format !== 'xlsx') throw invalidRequest('sheets are sheets of Excel: leave out format, or pass xlsx.');
+  const taken = new Set([methodSheet.toLowerCase(), 'history']);
+  return sheets.map(({ name: given, sql }) => {
+    const name = sanitizeLine(given).normalize('NFC');
+    const problem =
+      name === '' || name.length > 31 || /[[\]:*?/\\]|^'|'$/.test(name)
+        ? 'must have 1 to 31 characters, without []:*?/\\ and without an apostrophe at an end'
+        : taken.has(name.toLowerCase()) && 'is taken: each name once, and neither Method nor History';
+    if (problem) throw invalidRequest(`The name ${quote(name)} of a sheet ${problem}.`);
+    taken.add(name.toLowerCase());
+    return { name, sql };
+  });
+}

@@ -1,10 +1,13 @@
 import * as z from 'zod';
+import { invalidRequest } from '../api/errors.ts';
 import { cleanLabel, labelId, maxLabel, maxValue, storedLabel } from '../dataset/labels.ts';
 import { count } from '../present/lists.ts';
 import { listed, word } from '../present/safe-text.ts';
-import { idKey } from '../state/dataset.ts';
+import { untrustedId } from '../present/tokens.ts';
+import { type DatasetContents, idKey } from '../state/dataset.ts';
+import { maxRecords } from '../state/own-records.ts';
 import { isShort, mustBeShort } from './arguments.ts';
-import { defineTool } from './tool.ts';
+import { defineTool, type ToolContext } from './tool.ts';
 
 /** A text of one line that is cleaned before it is measured. */
 const cleanText = (max: number, least: number) =>
@@ -14,11 +17,18 @@ const cleanText = (max: number, least: number) =>
     .refine((text) => text.length >= least, 'must have a character that can be seen')
     .refine((text) => [...text].length <= max, `must be at most ${max} characters`);
 
+const adId = z.string().refine(isShort, mustBeShort);
+const label = cleanText(maxLabel, 1);
+const value = cleanText(maxValue, 0);
+
+/** Ids that a result lists. */
+const maxUnknown = 100;
+
 export const labelAds = defineTool({
   name: 'label_ads',
   title: 'Tag and classify ads',
   description:
-    'Classify or tag ads: your own notes on them (format, hook, angle …), never sent to the service. The same label again replaces its value. They end with the server unless AD_LIBRARY_FILES or a shared state keeps them.',
+    'Classify or tag ads: your own notes (format, hook, angle …), never sent to the service, also by rule with sql. The same label again replaces its value. They end with the server unless AD_LIBRARY_FILES or a shared state keeps them.',
   guide: 'label_ads keeps what you see in them, so that it can be counted.',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   example: ({ adIds }) => ({
@@ -34,53 +44,109 @@ export const labelAds = defineTool({
     labels: z
       .array(
         z.strictObject({
-          adId: z.string().refine(isShort, mustBeShort).describe('of a gathered ad'),
-          label: cleanText(maxLabel, 1).describe('what is noted: hook, format …'),
-          value: cleanText(maxValue, 0).optional().describe('such as question'),
+          adId: adId.optional().describe('of a gathered ad'),
+          adIds: z
+            .array(adId)
+            .refine(({ length }) => length <= 1000, 'must be at most 1,000 ids')
+            .optional()
+            .describe('in its place'),
+          label: label.describe('hook, format …'),
+          value: value.optional().describe('such as question'),
         }),
       )
       .min(1)
       .max(200)
-      .describe('one for each ad and label'),
-    remove: z.boolean().optional().describe('true: remove these labels'),
+      .optional()
+      .describe('one for each note'),
+    sql: z.string().optional().describe('or SELECT id, label, value'),
+    remove: z.boolean().optional().describe('true: remove them'),
   }),
   output: z.looseObject({
     labelled: z.number().describe('labels that were written, or removed'),
     ads: z.number().describe('ads whose labels changed'),
     unknown: z.array(z.string()).describe('ids that are not in the dataset'),
+    moreUnknown: z.number().optional(),
     note: z.string().optional(),
   }),
-  async run({ labels, remove = false }, { dataset, now }) {
-    const { own, item } = await dataset();
-    const ids = [...new Set(labels.map(({ adId }) => adId))];
-    const found = await Promise.all(ids.map(async (id) => ((await item('ads', id)) ? [idKey(id)] : [])));
-    const known = new Set(found.flat());
-    const wanted = new Map(labels.map((one) => [labelId(one.adId, one.label), one]));
+  async run({ labels, sql, remove = false }, context) {
+    if ((labels === undefined) === (sql === undefined)) throw invalidRequest('Pass either labels or sql.');
+    const dataset = await context.dataset();
+    const [{ own }, contents] = [dataset, await dataset.contents()];
+    const notes = sql === undefined ? namedNotes(labels ?? []) : await selectedNotes(sql, contents, context);
+    const wanted = new Map(notes.map((note) => [labelId(note.adId, note.label), note]));
+    const ids = new Map(notes.map(({ adId }) => [idKey(adId), adId]));
+    const known = new Set(contents.ads.map(({ id }) => idKey(id)).filter((id) => ids.has(id)));
     const { labelled, changed } = await own.update('label', (kept) => {
       const chosen = [...wanted].filter(([id, { adId }]) => (remove ? kept.has(id) : known.has(idKey(adId))));
       return {
-        put: remove ? [] : chosen.map(([id, { value }]) => [id, storedLabel(value || null, now)] as const),
+        put: remove ? [] : chosen.map(([id, { value }]) => [id, storedLabel(value || null, context.now)] as const),
         removed: remove ? chosen.map(([id]) => id) : [],
         result: { labelled: chosen.length, changed: new Set(chosen.map(([, { adId }]) => idKey(adId))) },
       };
     });
     // A label whose ad was evicted can still be removed.
-    const isUnknown = (adId: string) => !known.has(idKey(adId)) && !changed.has(idKey(adId));
+    const unknown = [...ids].flatMap(([key, id]) => (known.has(key) || changed.has(key) ? [] : [id]));
     return {
       labelled,
       ads: changed.size,
-      unknown: ids.filter(isUnknown),
+      unknown: unknown.slice(0, maxUnknown).map(untrustedId),
+      ...(unknown.length > maxUnknown && { moreUnknown: unknown.length - maxUnknown }),
       ...(!own.isLasting && !remove && { note: endsWithProcess }),
     };
   },
-  render({ labelled, ads, unknown, note }, { remove }) {
+  render({ labelled, ads, unknown, moreUnknown, note }, { remove }) {
     const what = `${count(labelled, 'label')} of ${count(ads, 'ad')}`;
     const lines = [remove ? `Removed ${what}.` : `Kept ${what}.`];
     if (unknown.length > 0)
-      lines.push(`Not in the dataset: ${listed(unknown.map(word))}. Searches and gather_ads bring ads into it.`);
+      lines.push(
+        `Not in the dataset: ${listed(unknown.map(word))}${moreUnknown ? ` and ${moreUnknown} more` : ''}. Searches and gather_ads bring ads into it.`,
+      );
     if (note) lines.push(note);
     return lines.join('\n');
   },
 });
 
 const endsWithProcess = 'Labels are in memory: they end with the process of this server.';
+
+interface Note {
+  adId: string;
+  label: string;
+  value?: string | null | undefined;
+}
+
+interface LabelInput extends Pick<Note, 'label' | 'value'> {
+  adId?: string | undefined;
+  adIds?: readonly string[] | undefined;
+}
+
+const namedNotes = (labels: readonly LabelInput[]): Note[] =>
+  labels.flatMap(({ adId, adIds, label, value }, index) => {
+    if ((adId === undefined) === (adIds === undefined))
+      throw invalidRequest(`labels.${index}: pass either adId or adIds.`);
+    return (adIds ?? [adId ?? '']).map((adId) => ({ adId, label, value }));
+  });
+
+const SelectedNote = z.object({ id: adId, label, value: value.nullable() });
+
+/** The rows of a SELECT as notes. */
+function selectedNotes(sql: string, contents: DatasetContents, { sql: engine, signal }: ToolContext): Promise<Note[]> {
+  return engine().export(contents, { sql, signal }, async ({ columns, rows }) => {
+    const at = ['id', 'label', 'value'].map((name) => columns.indexOf(name));
+    if (at.some((index) => index < 0)) throw invalidRequest('sql must select the columns id, label and value.');
+    const notes: Note[] = [];
+    for await (const batch of rows) {
+      for (const row of batch) {
+        const [id, label, value] = at
+          .map((index) => row[index] ?? null)
+          .map((cell) => (cell === null ? null : String(cell)));
+        const { data, error } = SelectedNote.safeParse({ id, label, value });
+        const [issue] = error?.issues ?? [];
+        if (issue) throw invalidRequest(`Row ${notes.length + 1} of sql: ${issue.path.join()} ${issue.message}.`);
+        if (data) notes.push({ ...data, adId: data.id });
+      }
+      if (notes.length > maxRecords.label)
+        throw invalidRequest(`sql gives more than ${maxRecords.label.toLocaleString('en-US')} rows. Select fewer.`);
+    }
+    return notes;
+  });
+}

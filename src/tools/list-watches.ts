@@ -1,16 +1,14 @@
 import * as z from 'zod';
-import { invalidRequest } from '../api/errors.ts';
-import { isNear, nearestFirst } from '../api/nearest.ts';
 import { minute } from '../dataset/gathering-report.ts';
 import { questionText } from '../dataset/gatherings.ts';
-import { cleanLabel } from '../dataset/labels.ts';
+import { reportsIn } from '../dataset/kept-reports.ts';
 import { isoTime } from '../dataset/tables.ts';
 import { type Watch, watchesIn } from '../dataset/watches.ts';
 import type { DataOf } from '../present/fields.ts';
 import { dataPerText } from '../present/full-view.ts';
 import { count } from '../present/lists.ts';
 import { quote } from '../present/safe-text.ts';
-import { estimateTokens, untrustedText } from '../present/tokens.ts';
+import { estimateTokens, lineWithin, untrustedText } from '../present/tokens.ts';
 import { noArguments } from './arguments.ts';
 import { defineTool, readOnly } from './tool.ts';
 
@@ -30,47 +28,51 @@ export const WatchView = z
   .meta({ title: 'Watch' });
 type WatchView = DataOf<typeof WatchView>;
 
-export const inMemory = 'Watches are kept in memory, and end with this server.';
+const ReportView = z
+  .looseObject({ name: z.string(), title: z.string(), writtenAt: z.string(), sections: z.number() })
+  .meta({ title: 'KeptReport' });
+
+const reportText = ({ name, title, writtenAt, sections }: DataOf<typeof ReportView>) =>
+  `Report ${quote(name)}: ${quote(title)}, ${count(sections, 'section')}, written ${minute(writtenAt)}.`;
+
+export const inMemory = 'They are kept in memory, and end with this server.';
 
 export const listWatches = defineTool({
   name: 'list_watches',
   title: 'What is monitored',
-  description: 'List what is monitored: the watches of watch_ads, with their questions and last checks.',
+  description:
+    'List what is monitored: the watches of watch_ads, with their questions and last checks, and kept reports.',
   annotations: { ...readOnly, openWorldHint: false },
   example: () => ({}),
   operations: [],
   input: noArguments,
-  output: z.looseObject({ watches: z.array(WatchView), note: z.string().optional() }),
+  output: z.looseObject({
+    watches: z.array(WatchView),
+    reports: z.array(ReportView),
+    note: z.string().optional(),
+  }),
   async run(_, { dataset, resultTokens }) {
     const { own } = await dataset();
     const watches = watchesIn(await own.read('watch'));
-    return { watches: viewsOf(watches, dataPerText * resultTokens), ...(!own.isLasting && { note: inMemory }) };
+    const reports = reportsIn(await own.read('report')).map(({ name, title, runs, sections }) => ({
+      ...{ name, title: lineWithin(title, 40), sections: sections.length },
+      writtenAt: isoTime(runs[0]?.at ?? 0),
+    }));
+    const views = viewsOf(watches, dataPerText * resultTokens);
+    return { watches: views, reports, ...(!own.isLasting && { note: inMemory }) };
   },
-  render: ({ watches, note }) =>
+  render: ({ watches, reports, note }) =>
     [
       watches.length === 0 ? 'There are no watches.' : `${count(watches.length, 'watch', 'watches')}:`,
       ...watches.map(watchText),
+      ...reports.map(reportText),
       note,
     ]
       .filter(Boolean)
       .join('\n'),
 });
 
-/** @throws AdLibraryError for names that no watch has */
-export function namedWatches(watches: readonly Watch[], names: readonly string[]): Watch[] {
-  const byName = new Map(watches.map((watch) => [watch.name, watch]));
-  return [...new Set(names.map(cleanLabel))].map((name) => {
-    const watch = byName.get(name);
-    if (watch) return watch;
-    const [nearest = ''] = nearestFirst(name, [...byName.keys()]);
-    const hint = isNear(name, nearest)
-      ? `Did you mean ${quote(nearest)}?`
-      : `Watches: ${[...byName.keys()].slice(0, 20).map(quote).join(', ') || 'none'}.`;
-    throw invalidRequest(`There is no watch ${untrustedText(name, 30)}. ${hint}`);
-  });
-}
-
-/** Filters are left out where all of them take more tokens. */
+/** Filters are left out where all of them take more than so many tokens. */
 export function viewsOf(watches: readonly Watch[], tokens: number): WatchView[] {
   let left = tokens;
   return watches.map(({ name, filters, split, collectionId, maxAds, maxCredits, last }) => {

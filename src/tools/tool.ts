@@ -212,6 +212,8 @@ export interface ToolContext extends CallerContext {
   signal: AbortSignal;
   /** Whether all data is made up. */
   isDemo: boolean;
+  /** Whether the caller wants what a check found as an HTML file, too. */
+  wantsHtml: boolean;
   /** Whether the process is asked to end. */
   isDraining(): boolean;
   /** How long answers are cached, in milliseconds. */

@@ -1,25 +1,34 @@
 import * as z from 'zod';
+import { invalidRequest } from '../api/errors.ts';
+import { named, reportsIn } from '../dataset/kept-reports.ts';
 import { watchesIn } from '../dataset/watches.ts';
 import { quote, sanitizeLine } from '../present/safe-text.ts';
-import { namedWatches } from './list-watches.ts';
 import { defineTool } from './tool.ts';
 
 export const unwatchAds = defineTool({
   name: 'unwatch_ads',
   title: 'Stop monitoring',
-  description: 'Stop monitoring: remove a watch of watch_ads. Its ads stay in the dataset.',
+  description: 'Stop monitoring: remove a watch, or a kept report. Ads and files stay.',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   example: () => ({ name: 'Videos in Germany' }),
   operations: [],
-  input: z.strictObject({ name: z.string().describe('of the watch') }),
+  input: z.strictObject({
+    name: z.string().optional().describe('of the watch'),
+    report: z.string().optional().describe('its name'),
+  }),
   output: z.looseObject({ removed: z.boolean().describe('true') }),
-  async run({ name }, { dataset }) {
+  async run({ name, report }, { dataset }) {
+    if ((name === undefined) === (report === undefined)) throw invalidRequest('Pass either name or report.');
     const { own } = await dataset();
-    await own.update('watch', (records) => {
-      const removed = namedWatches(watchesIn(records), [name]).map((watch) => watch.name);
-      return { removed, result: undefined };
+    await own.update(report === undefined ? 'watch' : 'report', (records) => {
+      const kept =
+        report === undefined
+          ? named('watch', watchesIn(records), [name ?? ''])
+          : named('kept report', reportsIn(records), [report]);
+      return { removed: kept.map((one) => one.name), result: undefined };
     });
     return { removed: true };
   },
-  render: (_, { name }) => `Watch ${quote(sanitizeLine(name))} is removed.`,
+  render: (_, { name, report }) =>
+    `${name === undefined ? 'Report' : 'Watch'} ${quote(sanitizeLine(name ?? report ?? ''))} is removed.`,
 });

@@ -1,13 +1,15 @@
 import * as z from 'zod';
 import { withDeadline } from '../api/abort.ts';
-import { AdLibraryError } from '../api/errors.ts';
+import { AdLibraryError, invalidRequest } from '../api/errors.ts';
 import { chartOf } from '../charts/chart.ts';
-import { coverageText, viewCoverage } from '../dataset/coverage.ts';
+import { CoverageView, coverageText, viewCoverage } from '../dataset/coverage.ts';
 import { paidGatherings } from '../dataset/gatherings.ts';
+import { type KeptReport, keepReport, named, type ReportRun, reportsIn, runBefore } from '../dataset/kept-reports.ts';
 import { labelsByAd, labelTexts } from '../dataset/labels.ts';
 import { keepPrints, printsOf } from '../dataset/picture-groups.ts';
 import type { CardAd } from '../looks/ad-card.tsx';
 import { dayOf } from '../present/dates.ts';
+import type { DataOf } from '../present/fields.ts';
 import { count } from '../present/lists.ts';
 import { listed, quote, word } from '../present/safe-text.ts';
 import type { Fields } from '../present/view.ts';
@@ -16,23 +18,47 @@ import type { ReportSection } from '../reports/report.tsx';
 import { type DatasetContents, idKey } from '../state/dataset.ts';
 import { reportTtl } from '../state/exports.ts';
 import { objectOf, type StoredItem } from '../state/item-versions.ts';
-import { fileName } from './arguments.ts';
+import type { OwnRecords } from '../state/own-records.ts';
+import { checkQuestion, fileName } from './arguments.ts';
+import { FirstRows, firstRows, firstText } from './first-rows.ts';
 import { addressesOf, defineListTool, linkTo, locationText, type ToolContext } from './tool.ts';
 
+/** The limit is not in the listed schema, which every conversation pays for. */
+const textWithin = (max: number) =>
+  z.string().refine(({ length }) => length <= max, `must be at most ${max} characters`);
+
 const Section = z.strictObject({
-  heading: z.string().min(1).max(200).describe('of the section'),
-  text: z.string().max(10_000).optional().describe('Markdown: paragraphs, **bold** and lists; no links'),
+  heading: textWithin(200).describe('of the section'),
+  text: textWithin(10_000).optional().describe('Markdown: **bold** and lists; no links'),
   sql: z.string().optional().describe('its rows as a table'),
   chart: z.enum(['bar', 'line']).optional().describe('of the rows, as in query_ads'),
   adIds: z.array(z.string()).max(12).optional().describe('as cards with pictures'),
 });
-type SectionInput = z.output<typeof Section>;
+
+const SectionView = z
+  .looseObject({
+    heading: z.string(),
+    rows: z.number().nullable().optional().describe('rows of its table; null above 100,000'),
+    ...FirstRows.shape,
+    last: z.looseObject({}).optional().describe('of one row: its values on an earlier day, and that day'),
+    ads: z.number().optional().describe('ads shown'),
+    problem: z.string().optional().describe('why a part of it is missing'),
+  })
+  .meta({ title: 'Section' });
+
+const Input = z.strictObject({
+  title: textWithin(200).optional().describe('of the report'),
+  sections: z.array(Section).min(1).max(20).optional().describe('in order'),
+  name: fileName.describe('of the file; kept under it, in memory until the server ends'),
+  again: z.string().optional().describe('name of a kept one, alone or with texts'),
+  texts: z.array(textWithin(10_000)).optional().describe('one for each section; empty: as kept'),
+});
 
 export const writeReport = defineListTool({
   name: 'write_report',
   title: 'Write a report',
   description:
-    'Write a report, a document to share with a team: one HTML file with your text, tables and charts of SELECTs, ads as cards, and how the ads were gathered. The result says where it is and how long.',
+    'Write a report, a document to share with a team: one HTML file with your text, tables and charts of SELECTs, ads as cards, and how the ads were gathered. again writes a named one anew over the ads of today. The result says where it is and how long.',
   guide: 'write_report writes a report for others.',
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
   example: ({ adIds }) => ({
@@ -48,44 +74,45 @@ export const writeReport = defineListTool({
   }),
   operations: [],
   isHeavy: true,
-  input: z.strictObject({
-    title: z.string().min(1).max(200).describe('of the report'),
-    sections: z.array(Section).min(1).max(20).describe('in order'),
-    name: fileName,
-  }),
+  input: Input,
   output: z.looseObject({
     uri: z.string().describe('the file as a resource, for a day'),
     file: z.string().optional().describe('path to open'),
     link: z.string().optional().describe('address to open, for a day'),
     bytes: z.number(),
-    sections: z.array(
-      z
-        .looseObject({
-          heading: z.string(),
-          rows: z.number().nullable().optional().describe('rows of its table; null above 100,000'),
-          ads: z.number().optional().describe('ads shown'),
-          problem: z.string().optional().describe('why a part of it is missing'),
-        })
-        .meta({ title: 'Section' }),
-    ),
+    sections: z.array(SectionView),
+    coverage: CoverageView.describe('what it rests on'),
+    note: z.string().optional(),
   }),
-  async run({ title, sections: wanted, name: chosen }, context) {
+  async run(input, context) {
     const { now, version, isDemo } = context;
-    const contents = await (await context.dataset()).contents();
+    const dataset = await context.dataset();
+    const { title, sections: wanted, name, last } = await reportOf(input, dataset.own, now);
+    const contents = await dataset.contents();
     const ads = adsById(contents, wanted);
-    const method = await methodOf(wanted, contents, context);
+    const { coverage, ...method } = await methodOf(wanted, contents, context);
     const headings = wanted.map(({ heading }) => heading);
     const made: MadeSection[] = [];
     async function* sections() {
-      for (const section of wanted) {
+      for (const [index, section] of wanted.entries()) {
         const one = await makeSection(section, ads, { contents, context });
+        const row = last?.rows[index];
+        if (last && row) one.shown.last = { at: last.at, row };
         made.push(one);
         yield one.shown;
         one.shown = { heading: section.heading };
       }
     }
     const { writeReportPage } = await import('../reports/report.tsx');
-    const { html, missing } = await writeReportPage({ title, at: now, isDemo, version, headings, method }, sections(), {
+    const head = {
+      title,
+      at: now,
+      isDemo,
+      version,
+      headings,
+      method: { ...method, coverage: [coverageText(coverage)] },
+    };
+    const { html, missing } = await writeReportPage(head, sections(), {
       maxBytes,
       pictures: () =>
         fetchPictures(
@@ -95,29 +122,94 @@ export const writeReport = defineListTool({
     });
     const bytes = Buffer.from(html);
     const file = await context.exports().create({
-      name: `${chosen ?? `report-${dayOf(now)}`}.html`,
+      name: `${name ?? `report-${dayOf(now)}`}.html`,
       mimeType: 'text/html',
       ttlMs: reportTtl,
       write: (take) => take(bytes),
     });
-    const shown = made.map(({ shown, rows, cards, problem }) => ({
-      heading: shown.heading,
+    if (name !== undefined) {
+      const runs = [{ at: now, rows: made.map(({ row }) => row) }, ...(last ? [last] : [])];
+      await keepReport(dataset.own, { name, title, sections: wanted, runs }, input.again !== undefined).catch(
+        async (error) => {
+          await file.discard?.();
+          throw error;
+        },
+      );
+    }
+    const shown = made.map(({ shown: { heading }, rows, first, row, cards, problem }, index) => ({
+      heading,
       ...(rows !== undefined && { rows }),
+      ...(first && firstRows(first, firstTokens / made.length)),
+      ...(row && last?.rows[index] && { last: { ...last.rows[index], at: dayOf(last.at) } }),
       ...(cards.length > 0 && { ads: cards.length }),
       ...(problem && { problem }),
     }));
+    const note = name !== undefined && !dataset.own.isLasting ? endsWithServer : undefined;
     return {
-      data: { ...addressesOf(file, context), bytes: file.bytes, sections: shown },
+      data: { ...addressesOf(file, context), bytes: file.bytes, sections: shown, coverage, ...(note && { note }) },
       text: [
         `${word(file.name)}: ${count(shown.length, 'section')}, ${file.bytes} bytes. ${locationText(file, context)}.`,
+        ...shown.map(sectionText),
+        missing > 0 && `${count(missing, 'picture')} could not be shown; the report says why.`,
+        coverageText(coverage),
+        note,
       ]
-        .concat(shown.flatMap(({ heading, problem }) => (problem ? `${quote(heading)}: ${problem}` : [])))
-        .concat(missing > 0 ? `${count(missing, 'picture')} could not be shown; the report says why.` : [])
+        .filter(Boolean)
         .join('\n'),
       attached: [linkTo(file)],
     };
   },
 });
+
+const endsWithServer = 'The report is kept in memory under its name, and ends with this server.';
+
+/** Tokens of the first rows of all sections. */
+const firstTokens = 1500;
+
+type KeptSection = KeptReport['sections'][number];
+
+/** What to write: the sections that were passed, or those of a kept report with its texts. */
+async function reportOf(
+  { title, sections, name, again, texts }: z.output<typeof Input>,
+  own: OwnRecords,
+  now: number,
+): Promise<Pick<KeptReport, 'title' | 'sections'> & { name: string | undefined; last?: ReportRun | undefined }> {
+  if (again === undefined) {
+    if (title === undefined || sections === undefined || texts !== undefined)
+      throw invalidRequest('Pass title and sections, or again with the name of a kept report, alone or with texts.');
+    return { title, name: name?.trim(), sections: sections.map((section) => ({ ...section, textAt: now })) };
+  }
+  checkQuestion([], { again, title, sections, name });
+  const [kept] = named('kept report', reportsIn(await own.read('report')), [again]);
+  if (kept === undefined) throw invalidRequest('again must be a name.');
+  if (texts && texts.length !== kept.sections.length)
+    throw invalidRequest(
+      `texts must have one text for each of the ${kept.sections.length} sections (empty: the kept one): ${listed(kept.sections.map(({ heading }) => quote(heading)))}.`,
+    );
+  const renewed = kept.sections.map((section, index): KeptSection => {
+    const text = texts?.[index]?.trim();
+    return text ? { ...section, text, textAt: now } : section;
+  });
+  return { ...kept, sections: renewed, last: runBefore(kept, now) };
+}
+
+/** `"Calls to action", 14 rows; first rows of …`. */
+function sectionText(section: DataOf<typeof SectionView>): string {
+  const { heading, rows, ads, problem, last } = section;
+  const facts = [
+    quote(heading),
+    rows === null ? 'more than 100,000 rows' : rows !== undefined && count(rows, 'row'),
+    ads !== undefined && count(ads, 'ad'),
+    last &&
+      `on ${last.at}: ${Object.entries(last)
+        .flatMap(([name, value]) =>
+          name === 'at' ? [] : `${word(name)} ${typeof value === 'string' ? quote(value) : value}`,
+        )
+        .join(', ')}`,
+    problem,
+  ];
+  return firstText(section, facts.filter(Boolean).join(', '));
+}
 
 const maxBytes = 5_000_000;
 /** Rows of a table. */
@@ -133,6 +225,9 @@ interface MadeSection {
   shown: ReportSection;
   /** Rows of the whole result; null where they are too many to count. */
   rows?: number | null;
+  /** Its columns and first rows, and its values by columns where it has one row. */
+  first?: { columns: readonly string[]; first: readonly (readonly unknown[])[] };
+  row: Record<string, unknown> | null;
   cards: ChosenAd[];
   /** The problem for the caller. Readers of the report need no names of columns. */
   problem?: string | undefined;
@@ -148,21 +243,24 @@ interface NamedAds {
 }
 
 async function makeSection(
-  section: SectionInput,
+  section: KeptSection,
   { items, labels }: NamedAds,
   { contents, context }: { contents: DatasetContents; context: ToolContext },
 ): Promise<MadeSection> {
   const { heading, text, sql, chart, adIds = [] } = section;
   const { now, isDemo, signal } = context;
+  const writtenAt = text !== undefined && section.textAt !== now ? section.textAt : undefined;
   const problems: string[] = [];
-  const shown: ReportSection = { heading, text };
-  const made: MadeSection = { shown, cards: [] };
+  const shown: ReportSection = { heading, text, writtenAt };
+  const made: MadeSection = { shown, row: null, cards: [] };
   if (sql === undefined && chart !== undefined) problems.push('A chart needs sql, whose rows it draws.');
   if (sql !== undefined) {
     try {
       const limit = chart === undefined ? maxTableRows : maxChartRows;
       const { columns, rows, rowCount } = await context.sql().query(contents, { sql, limit, cell, signal });
       made.rows = rowCount;
+      made.first = { columns, first: rows.slice(0, 3) };
+      if (rowCount === 1) made.row = Object.fromEntries(columns.map((name, index) => [name, rows[0]?.[index] ?? null]));
       shown.table = { columns, rows: rows.slice(0, maxTableRows), rowCount };
       const wide = chart && chartOf(chart, { columns, rows }, { now, isDemo });
       const narrow = chart && chartOf(chart, { columns, rows }, { now, isDemo, isNarrow: true });
@@ -193,7 +291,7 @@ async function makeSection(
 }
 
 /** Finds the ads of all sections in one pass. */
-function adsById(contents: DatasetContents, sections: readonly SectionInput[]): NamedAds {
+function adsById(contents: DatasetContents, sections: readonly KeptSection[]): NamedAds {
   const keys = new Set(sections.flatMap(({ adIds = [] }) => adIds.map(idKey)));
   if (keys.size === 0) return { items: new Map(), labels: new Map() };
   const named = contents.ads.filter(({ id }) => keys.has(idKey(id)));
@@ -204,7 +302,7 @@ function adsById(contents: DatasetContents, sections: readonly SectionInput[]): 
 const sideOf = (pictures: number) => (pictures > 60 ? 280 : 400);
 
 /** The pictures of ads, as far as half the time that is left allows. */
-async function fetchPictures(ads: readonly ChosenAd[], context: ToolContext): Promise<CardAd['picture'][]> {
+export async function fetchPictures(ads: readonly ChosenAd[], context: ToolContext): Promise<CardAd['picture'][]> {
   const side = sideOf(ads.length);
   const { signal, deadline, clock } = context;
   if (ads.every(({ picture }) => 'reason' in picture)) return ads.map(({ card }) => card.picture);
@@ -223,7 +321,7 @@ async function fetchPictures(ads: readonly ChosenAd[], context: ToolContext): Pr
   );
 }
 
-async function methodOf(sections: readonly SectionInput[], contents: DatasetContents, context: ToolContext) {
+async function methodOf(sections: readonly KeptSection[], contents: DatasetContents, context: ToolContext) {
   const statements = sections.flatMap(({ heading, sql }) => (sql === undefined ? [] : [{ heading, sql }]));
   const known = await context.adRows.knownAds(context.tenantId, contents);
   const gatherings = paidGatherings(contents).slice(0, maxGatherings);
@@ -232,7 +330,7 @@ async function methodOf(sections: readonly SectionInput[], contents: DatasetCont
     ads: contents.ads.length,
     gatherings,
     more: contents.gatherings.filter(({ id }) => !listed.has(id)).length,
-    coverage: [coverageText(viewCoverage({ contents, known }))],
+    coverage: viewCoverage({ contents, known }),
     statements,
   };
 }

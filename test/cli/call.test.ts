@@ -7,7 +7,7 @@ import { type CallJob, callOnce } from '../../src/cli/call.ts';
 import { readCommand } from '../../src/cli/parse.ts';
 import { readConfig, SettingsError } from '../../src/config/read-config.ts';
 import { createLog } from '../../src/log/log.ts';
-import { serveAds } from '../support/ad-service.ts';
+import { adOf, serveAds } from '../support/ad-service.ts';
 import { refusal, startUpstream } from '../support/faulty-upstream.ts';
 import { gateOf } from '../support/gate.ts';
 import { run, start } from '../support/process.ts';
@@ -223,6 +223,31 @@ describe('a process that calls', () => {
   test.runIf(existsSync('/proc/self'))('ends where the folder cannot be made', async () => {
     const env = { AD_LIBRARY_API_KEY: 'svc_live_folder', AD_LIBRARY_BASE_URL: 'http://127.0.0.1:9' };
     expect((await run(['call', 'watch_ads', '--files', '/proc/nope'], { env })).code).toBe(1);
+  });
+
+  test('writes what is new as a mail, and says by its exit code that there is something', async () => {
+    const { service, call } = await serviceOf(3);
+    const [folder, mail] = [newPath(), newPath('.html')];
+    const files = ['--files', folder, '--cache-seconds', '0'];
+    await call(['watch_ads', '{"name": "Offers", "filters": {}, "maxCredits": 20}', ...files]);
+    const check = ['check_watches', '{"maxCredits": 20}', ...files];
+    expect((await call([...check, '--exit-code'])).code).toBe(0);
+    const [changed, ...others] = service.ads;
+    service.ads = [adOf(500, { headline: 'Brand <new>', appUrl: 'https://app.example/ads/500' }), ...others].concat({
+      ...changed,
+      body: 'Said anew',
+    } as (typeof others)[number]);
+    const { code, stdout } = await call([...check, '--html', '--out', mail, '--exit-code']);
+    expect(code).toBe(3);
+    expect(stdout).toContain('- "Advertiser unknown": "Brand ‹new>"');
+    const html = readFileSync(mail, 'utf8');
+    for (const words of ['Offers', 'Brand &lt;new>', 'https://app.example/ads/500', '→ &quot;Said anew&quot;'])
+      expect(html).toContain(words);
+    expect(html).not.toMatch(/<(?:script|a|link|form)|\s(?:href|src)="(?!data:)/);
+    const again = await call([...check, '--html', '--exit-code']);
+    expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining(`${join(folder, 'exports', 'check-')}`) });
+    const wrong = expect.stringContaining('--html goes with check_watches alone');
+    expect(await call(['whoami', '--html'])).toMatchObject({ code: 2, stderr: wrong });
   });
 
   test('and is killed while a paid call is in flight has spent what it had reserved', async () => {

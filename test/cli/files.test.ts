@@ -34,7 +34,7 @@ test('says what is kept, and deletes it, but no files of others', async () => {
   await add(await datasetIn(folder), 1, { id: 'x' }, { id: 'y' });
   await add(await datasetIn(folder), 2, { id: 'x', headline: 'new' });
   const { own } = await datasetIn(folder);
-  for (const kind of ['label', 'watch'] as const)
+  for (const kind of ['label', 'watch', 'report'] as const)
     await own.update(kind, () => ({ put: [['x', 1]], result: undefined }));
   await stateIn(folder).cursorsOf('t').remember('@1', { searchParams: {} });
   const damaged = join(folder, 'accounts', `${'0'.repeat(32)}.log`);
@@ -44,7 +44,9 @@ test('says what is kept, and deletes it, but no files of others', async () => {
   const { code, printed } = await clear(folder);
   expect(code).toBe(0);
   expect(printed).toContain(`${folder} keeps 2 datasets, and what calls with 1 key were answered and cost:\n`);
-  expect(printed).toContain('https://api.example.com/v2: 2 ads, no pages, no gatherings, 1 label, 1 watch, 0.0 MB');
+  expect(printed).toContain(
+    'https://api.example.com/v2: 2 ads, no pages, no gatherings, 1 label, 1 watch, 1 report, 0.0 MB',
+  );
   expect(printed).toContain('an unknown service: a dataset that cannot be read, 0.0 MB');
   expect(printed.match(/^Deleted /gm)).toHaveLength(3);
   expect([...(await readdir(join(folder, 'accounts'))), ...(await readdir(join(folder, 'keys')))]).toEqual([

@@ -4,25 +4,28 @@ import { strFromU8, unzipSync } from 'fflate';
 import { parquetMetadata, parquetReadObjects } from 'hyparquet';
 import readSheet from 'read-excel-file/node';
 import { describe, expect, test } from 'vitest';
-import { type ExportFormat, type RunStatement, writeExport } from '../../src/dataset/export.ts';
+import { type ExportFormat, type Statement, writeExport } from '../../src/dataset/export.ts';
 import type { Cell } from '../../src/dataset/tables.ts';
 
 /** A statement that gives the same rows each time it runs. */
-const statement =
-  (columns: string[], batches: Iterable<Cell[][]>): RunStatement =>
-  (read) =>
+const statement = (columns: string[], batches: Iterable<Cell[][]>, name = 'Ads'): Statement => ({
+  name,
+  run: (read) =>
     read({
       columns,
       rows: (async function* () {
         yield* batches;
       })(),
-    });
+    }),
+});
+
+const method = () => [[{ bold: 'Method' }]];
 
 async function written(format: ExportFormat, columns: string[], ...batches: Cell[][][]) {
   const parts: Uint8Array[] = [];
-  const target = { format, maxBytes: 1e7, write: (bytes: Uint8Array) => void parts.push(bytes) };
-  const counts = await writeExport(statement(columns, batches), target);
-  expect(counts.rows).toBe(batches.flat().length);
+  const target = { format, maxBytes: 1e7, write: (bytes: Uint8Array) => void parts.push(bytes), method };
+  const [counts] = await writeExport([statement(columns, batches)], target);
+  expect(counts).toMatchObject({ columns, rows: batches.flat().length, first: batches.flat().slice(0, 3) });
   return { bytes: Buffer.concat(parts), counts };
 }
 
@@ -30,13 +33,21 @@ const exported = async (format: ExportFormat, columns: string[], ...batches: Cel
   (await written(format, columns, ...batches)).bytes.toString();
 
 describe('CSV', () => {
+  test('has titles and dates as a person writes them', async () => {
+    const rows = [['x', '2026-06-14T12:30:05.000Z', '2026-06-15T00:00:00.000Z', '2026-06-15T00:00:00.123Z']];
+    const columns = ['id', 'startedAt', 'landing_domain', 'at'];
+    expect(await exported('csv', columns, rows)).toBe(
+      '\ufeffID,Started at,Landing domain,At\r\nx,2026-06-14 12:30:05,2026-06-15,2026-06-15 00:00:00.123\r\n',
+    );
+  });
+
   test('follows RFC 4180 behind a byte order mark', async () => {
     const rows: Cell[][] = [
       ['a,b', 'say "hi"', 'one\ntwo', null, 1.5],
       ['', ' c ', 'x;y', 'é😀', -3],
     ];
-    expect(await exported('csv', ['a', 'b,c', 'd', 'e', 'f'], rows.slice(0, 1), [], rows.slice(1))).toBe(
-      '\ufeffa,"b,c",d,e,f\r\n"a,b","say ""hi""","one\ntwo",,1.5\r\n, c ,"x;y",é😀,-3\r\n',
+    expect(await exported('csv', ['pageName', 'b,c', 'd', 'e', 'f'], rows.slice(0, 1), [], rows.slice(1))).toBe(
+      '\ufeffPage name,"B,c",D,E,F\r\n"a,b","say ""hi""","one\ntwo",,1.5\r\n, c ,"x;y",é😀,-3\r\n',
     );
   });
 
@@ -89,9 +100,9 @@ test('an export that grows too large fails, and what cannot be written ends it',
   const source = statement(['a'], [noise, noise]);
   for (const format of ['csv', 'jsonl', 'xlsx', 'parquet'] as const) {
     const write = () => {};
-    await expect(writeExport(source, { format, maxBytes: 10_000, write })).rejects.toThrow('10000 bytes');
+    await expect(writeExport([source], { format, maxBytes: 10_000, write, method })).rejects.toThrow('10000 bytes');
     const full = () => Promise.reject(new Error('the disk is full'));
-    await expect(writeExport(source, { format, maxBytes: 1e9, write: full })).rejects.toThrow('disk is full');
+    await expect(writeExport([source], { format, maxBytes: 1e9, write: full, method })).rejects.toThrow('disk is full');
   }
 });
 
@@ -114,12 +125,14 @@ describe('a sheet', () => {
       ],
     );
     expect(rows).toEqual([
-      ['id', 'startedAt', 'count', 'share', 'mixed'],
+      ['ID', 'Started at', 'Count', 'Share', 'Mixed'],
       ['00042', new Date(noon), 3, 0.5, 'one'],
       [null, null, null, null, null],
       ['x', new Date(morning), -7, 2, 2],
     ]);
     expect(xml).toMatch(/<pane ySplit="1"[^>]* state="frozen"/);
+    expect(xml).toContain('<c r="B1" s="1" t="inlineStr"');
+    expect(xml).toContain('<autoFilter ref="A1:E4"/>');
   });
 
   test.each([
@@ -133,7 +146,7 @@ describe('a sheet', () => {
       ['at'],
       cells.map((cell) => [cell]),
     );
-    expect(rows).toEqual([['at'], ...cells.map((cell) => [cell])]);
+    expect(rows).toEqual([['At'], ...cells.map((cell) => [cell])]);
   });
 
   test('has no formula, whatever an advertiser wrote', async () => {
@@ -142,7 +155,7 @@ describe('a sheet', () => {
       ['=A1', 'text'],
       hostile.map((text) => [text, text]),
     );
-    expect(rows).toEqual([['=A1', 'text'], ...hostile.map((text) => [text, text])]);
+    expect(rows).toEqual([['=A1', 'Text'], ...hostile.map((text) => [text, text])]);
     expect(xml).not.toMatch(/<f[ >]/);
   });
 
@@ -173,14 +186,27 @@ describe('a sheet', () => {
     );
     expect(rows?.[1]).toEqual(['1234567890123456', 'x'.repeat(32_767)]);
     expect(rows?.[2]).toEqual([999_999_999_999_999, 'short']);
-    expect(counts.cut).toBe(1);
+    expect(counts?.cut).toBe(1);
+  });
+
+  test('stands beside others, in their order and before the method, under the name it was given', async () => {
+    const parts: Uint8Array[] = [];
+    const write = (bytes: Uint8Array) => void parts.push(bytes);
+    const sheets = ['One & <two>', '_x0041_', 'Ünï 長'].map((name, at) => statement(['n'], [[[at], [7]]], name));
+    const counts = await writeExport(sheets, { format: 'xlsx', maxBytes: 1e7, write, method });
+    expect(counts.map(({ name, rows }) => [name, rows])).toEqual(sheets.map(({ name }) => [name, 2]));
+    const read = await readSheet(Buffer.concat(parts));
+    expect(read.map(({ sheet, data }) => [sheet, data])).toEqual([
+      ...sheets.map(({ name }, at) => [name, [['N'], [at], [7]]]),
+      ['Method', [['Method']]],
+    ]);
   });
 
   test('has at most the rows that Excel takes', async () => {
     const batch = Array.from({ length: 1000 }, () => [1]);
     const source = statement(['a'], Array(1050).fill(batch));
-    const target = { format: 'xlsx', maxBytes: 1e9, write: () => {} } as const;
-    await expect(writeExport(source, target)).rejects.toThrow('1048575 rows below its header');
+    const target = { format: 'xlsx', maxBytes: 1e9, write: () => {}, method } as const;
+    await expect(writeExport([source], target)).rejects.toThrow('1048575 rows below its header');
   });
 });
 
@@ -220,8 +246,11 @@ describe('Parquet', () => {
 
   test('a statement that gives other rows the second time is refused', async () => {
     let runs = 0;
-    const source: RunStatement = (read) => statement(['a'], [[[runs++ === 0 ? 1 : 'one']]])(read);
-    const target = { format: 'parquet', maxBytes: 1e6, write: () => {} } as const;
-    await expect(writeExport(source, target)).rejects.toThrow('random()');
+    const source: Statement = {
+      name: 'Ads',
+      run: (read) => statement(['a'], [[[runs++ === 0 ? 1 : 'one']]]).run(read),
+    };
+    const target = { format: 'parquet', maxBytes: 1e6, write: () => {}, method } as const;
+    await expect(writeExport([source], target)).rejects.toThrow('random()');
   });
 });

@@ -1,4 +1,4 @@
-import { expect } from 'vitest';
+import { describe, expect } from 'vitest';
 import { type AdService, adOf, serveAds } from '../support/ad-service.ts';
 import { json, paid, refusal } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
@@ -55,15 +55,20 @@ test('tells what came, changed and went since the last complete check, and lists
 
   clock += 7 * day;
   const [gone, changed, ...others] = service.ads;
-  const another = { ...changed, body: 'Another text' };
+  const another = { ...changed, body: 'Another text', appUrl: 'https://app.example/ads/1' };
   service.ads = [adOf(1000, { headline: 'Brand new' }), another, ...others] as AdService['ads'];
   const second = await server.call('check_watches', calls);
   const [check] = checksOf(second);
   expect(check).toMatchObject({ new: [adOf(1000).id], changed: [changed?.id], gone: [gone?.id], complete: true });
   expect(check?.since?.slice(0, 16)).toBe(since);
   expect(second.data.receipt).toMatchObject({ charged: 3 });
-  expect(second.text).toContain('1 new, 1 changed, 1 no longer listed since 2026-11-16 09:00 UTC');
-  expect(second.text).toContain('Brand new');
+  expect(second.text).toContain('1 new, 1 changed, 1 not seen any more since 2026-11-16 09:00 UTC');
+  expect(second.text).toContain(`New:
+- "Advertiser unknown": "Brand new"; video; ${adOf(1000).id}
+Changed:
+- "Advertiser unknown": "Offer 1"; body "Text of offer number 1" → "Another text"; ${changed?.id}; "https://app.example/ads/1"
+Not seen any more (which does not mean that they ended):
+- "Advertiser unknown": "Offer 0"; video; ${gone?.id}`);
 
   const { data } = await server.call('list_watches');
   const checkedAt = expect.stringMatching(/^2026-11-23/);
@@ -103,6 +108,67 @@ test('what was read minutes ago serves as a check, and a check minutes ago is an
   expect(checksOf(await server.call('check_watches', { ...calls, fresh: true }))[0]).toMatchObject({
     new: [],
     read: 31,
+  });
+});
+
+/** An advertiser that launched so many ads in each week before the day, one every other hour. */
+const launches = (before: number, weeks: number[]) =>
+  weeks.flatMap((count, week) =>
+    Array.from({ length: count }, (_, at) => {
+      const startedAt = new Date(before - (weeks.length - week) * 7 * day + (at + 12) * 7_200_000).toISOString();
+      return adOf(100 * week + at, { startedAt });
+    }),
+  );
+
+describe('launches beside what is usual', () => {
+  const before = Date.parse('2026-11-16T00:00:00Z');
+  const weeks = [4, 5, 2, 9, 5, 3, 6, 7, 4, 5, 3, 8];
+
+  test('are told after an unusual week, whatever the service listed late', async ({ upstream, start }) => {
+    let clock = before + 9 * 3_600_000;
+    const server = await start({}, { now: () => clock++ });
+    const service = serveAds(upstream, 0);
+    service.ads = launches(before, weeks);
+    const late = adOf(5000, { startedAt: new Date(before - 30 * day).toISOString() });
+    for (const filters of [{ q: 'a' }, { active: true }, { not: { startedAtFrom: '2026-01-01' } }])
+      await server.call('watch_ads', { name: Object.keys(filters).join(), filters, maxCredits: 500 });
+    const first = await server.call('check_watches', calls);
+    expect(first.text).not.toContain('started since');
+    clock += 7 * day;
+    const started = Array.from({ length: 21 }, (_, at) =>
+      adOf(6000 + at, { startedAt: new Date(before + at * 6 * 3_600_000).toISOString() }),
+    );
+    service.ads = [...started, late, ...service.ads];
+    const second = await server.call('check_watches', calls);
+    const [told, ...others] = checksOf(second) as (CheckView & { usual?: object })[];
+    expect(told?.new).toHaveLength(22);
+    expect(told?.usual).toEqual({ started: 21, weeks: 8, median: 5, least: 3, most: 8 });
+    expect(second.text).toContain(
+      'Of 22 new, 21 started since 16 Nov; in the eight weeks before 3 to 8 a week (median 5).',
+    );
+    expect(others.map(({ usual }) => usual)).toEqual([undefined, undefined]);
+  });
+
+  test('are scaled to the time since the last check, and need four weeks that are known', async ({
+    upstream,
+    start,
+  }) => {
+    for (const [known, usual] of [
+      [weeks.slice(-5), { started: 1, weeks: 4, median: 0.6, least: 0.4, most: 1.1 }],
+      [weeks.slice(-4), undefined],
+    ] as const) {
+      let clock = before;
+      const server = await start({}, { now: () => clock++ });
+      const service = serveAds(upstream, 0);
+      service.ads = launches(before, [...known]);
+      await watch(server, ['a'], 500);
+      await server.call('check_watches', calls);
+      clock += day;
+      service.ads = [adOf(6000, { startedAt: new Date(clock).toISOString() }), ...service.ads];
+      const { data, text } = await server.call('check_watches', calls);
+      expect((data.watches as { usual?: object }[])[0]?.usual).toEqual(usual);
+      expect(text.includes('in as many days (median 0.6)')).toBe(usual !== undefined);
+    }
   });
 });
 
@@ -240,7 +306,7 @@ test('wrong use is named before anything is spent', async ({ upstream, server })
   await server.call('watch_ads', { name: 'Lichtwerft', filters: {}, maxCredits: 5 });
   for (const [tool, args, problem] of [
     ['check_watches', { names: ['Lichtwarft'], ...calls }, 'Did you mean "Lichtwerft"?'],
-    ['unwatch_ads', { name: 'x' }, 'There is no watch "x". Watches: "Lichtwerft".'],
+    ['unwatch_ads', { name: 'x' }, 'There is no watch "x". Kept: "Lichtwerft".'],
     ['watch_ads', { name: 'x', filters: {}, maxCredits: 0 }, 'maxCredits must be above 0'],
     ['watch_ads', { filters: {}, maxCredits: 2 }, 'name'],
     ['watch_ads', { name: ' \u200b ', filters: {}, maxCredits: 2 }, 'name must have 1 to 80'],
@@ -271,7 +337,7 @@ test('an answer is cut to fit, whatever advertisers wrote and however many came'
   const [check] = data.watches as (CheckView & { more: object })[];
   expect(check).toMatchObject({ complete: true, gone: [expect.any(String)], more: { new: expect.any(Number) } });
   expect(text.length).toBeLessThan(9000);
-  expect(text).toMatch(/new ads more: query_ads/);
+  expect(text).toMatch(/- and 8\d\d more\n/);
   expect(text).toMatch(/SELECT adId FROM gathered WHERE gatheringId = '\w+' EXCEPT/);
   expect(text).not.toMatch(/\u202e|^Ignore/m);
 });

@@ -11,6 +11,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import readSheet from 'read-excel-file/node';
 import { describe, expect } from 'vitest';
 import { freshServiceTest } from '../support/fixtures.ts';
 import type { TestServer } from '../support/server.ts';
@@ -43,8 +44,8 @@ describe('without a folder', () => {
     for (const address of [data.uri, data.methods]) expect(text).toContain(address);
     const lines = (await readFrom(server, data.uri)).text.split('\r\n');
     expect(lines).toHaveLength(7);
-    expect(lines[0]).toMatch(/^\ufeffid,pageId,pageName,headline.*,gatheredAt$/);
-    expect(lines[0]).not.toContain('json');
+    expect(lines[0]).toMatch(/^\ufeffID,Page ID,Page name,Headline.*,Gathered at$/);
+    expect(lines[0]).not.toMatch(/json/i);
     expect((await readFrom(server, data.methods)).text).toContain('## Gatherings');
     const namesOf = async ({ client }: Pick<TestServer, 'client'>) =>
       (await client.listResources()).resources.map(({ name }) => name);
@@ -52,6 +53,53 @@ describe('without a folder', () => {
     const other = await server.as(service.createKey());
     await expect(readFrom(other, data.uri)).rejects.toThrow('There is no resource');
     expect(await namesOf(other)).toEqual(['board']);
+  });
+
+  test('says what it wrote: rows, the first of them, and what they rest on', async ({ server }) => {
+    await server.call('gather_ads', { filters: {}, maxAds: 60, maxCredits: 100 });
+    const sql = 'SELECT displayFormat, count(*) AS ads FROM ads GROUP BY 1 ORDER BY 2 DESC';
+    const { data, text } = await server.call('export_ads', { sql });
+    const { rows = [] } = (await server.call('query_ads', { sql })).data as { rows?: unknown[][] };
+    expect(data).toMatchObject({ columns: ['displayFormat', 'ads'], first: rows.slice(0, 3), rows: rows.length });
+    expect(data.coverage).toMatchObject({ gatherings: 1, partial: [{ read: 60 }] });
+    expect(text).toContain(`first rows of displayFormat | ads:\n${rows[0]?.join(' | ')}\n`);
+    const all = await server.call('export_ads');
+    expect([all.data.rows, all.data.first]).toEqual([60, undefined]);
+  });
+
+  test('writes several statements as sheets, and how the ads were gathered as the last one', async ({ server }) => {
+    await server.call('gather_ads', { filters: {}, maxAds: 20, maxCredits: 100 });
+    const sheets = [
+      { name: 'Ads', sql: 'SELECT id, startedAt FROM ads' },
+      { name: 'Formats', sql: 'SELECT displayFormat, count(*) AS ads FROM ads GROUP BY 1 ORDER BY 1' },
+    ];
+    const { data, text } = await server.call('export_ads', { sheets });
+    const { blob = '' } = await readFrom(server, data.uri);
+    const read = await readSheet(Buffer.from(blob, 'base64'));
+    expect(read.map(({ sheet }) => sheet)).toEqual(['Ads', 'Formats', 'Method']);
+    const [ads, formats, method] = read.map(({ data }) => data);
+    expect(data).toMatchObject({ rows: (ads?.length ?? 0) - 1 + (formats?.length ?? 0) - 1 });
+    expect(data.sheets).toMatchObject([
+      { name: 'Ads', rows: 20 },
+      { name: 'Formats', first: formats?.slice(1, 4) },
+    ]);
+    expect(text).toContain('"Formats", ');
+    const cells = method?.flat().filter((cell) => cell !== null);
+    expect(cells).toEqual(expect.arrayContaining(['Statement of Ads, 20 rows', sheets[1]?.sql, 'found']));
+    for (const [args, problem] of [
+      [{ sheets, format: 'csv' }, 'leave out format'],
+      [{ sheets: [sheets[0], { ...sheets[1], name: 'ADS' }] }, 'each name once'],
+      [{ sheets: [{ ...sheets[0], name: 'method' }] }, 'neither Method nor History'],
+      ...['a/b', 'x'.repeat(32), "'a", ' ', '[x]'].map((name) => [
+        { sheets: [{ ...sheets[0], name }] },
+        'must have 1 to 31',
+      ]),
+      [{ sheets: Array(11).fill(sheets[0]) }, 'sheets'],
+      [{ sheets, sql: 'SELECT 1' }, 'sql and sheets cannot be combined'],
+    ] as [object, string][]) {
+      const { text, error } = await server.call('export_ads', args as Record<string, unknown>);
+      expect([error?.kind, text]).toEqual(['invalid_request', expect.stringContaining(problem)]);
+    }
   });
 
   test('the note lists the gatherings whose ads were exported', async ({ server }) => {
@@ -129,7 +177,7 @@ describe('with a folder', () => {
         symlinkSync(target, pathOf('tea-2.csv'));
       }
       expect(readFileSync(target, 'utf8')).toBe('mine');
-      expect(readFileSync(pathOf('tea.csv'), 'utf8')).toContain('tea\r\n');
+      expect(readFileSync(pathOf('tea.csv'), 'utf8')).toContain('Name\r\ntea\r\n');
     },
   );
 

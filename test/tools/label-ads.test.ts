@@ -52,6 +52,32 @@ describe('label_ads', () => {
     expect(service.paid()).toBe(paid + 1);
   });
 
+  test('labels many ads with one note, and by rule, and refuses a rule that gives no labels', async ({ server }) => {
+    const ids = await found(server, 6);
+    const many = await server.call('label_ads', { labels: [{ label: 'batch', value: 'one', adIds: [...ids, 'x'] }] });
+    expect(many.data).toMatchObject({ labelled: 6, ads: 6, unknown: ['x'] });
+    const sql = "SELECT id, 'length' AS label, length(text) AS value FROM ads";
+    expect((await server.call('label_ads', { sql })).data).toMatchObject({ labelled: 6, ads: 6, unknown: [] });
+    const wrong = "SELECT count(*) FROM labels JOIN ads ON id = adId WHERE label = 'length' AND value <> length(text)";
+    expect(await rowsOf(server, wrong)).toEqual([[0]]);
+    expect((await server.call('label_ads', { sql, remove: true })).data).toMatchObject({ labelled: 6 });
+    const one = { label: 'a', adId: ids[0] };
+    for (const [args, problem] of [
+      [{}, 'Pass either labels or sql.'],
+      [{ labels: [one], sql }, 'Pass either labels or sql.'],
+      [{ labels: [{ ...one, adIds: ids }] }, 'labels.0: pass either adId or adIds.'],
+      [{ labels: [{ label: 'a' }] }, 'labels.0: pass either adId or adIds.'],
+      [{ sql: 'SELECT id FROM ads' }, 'must select the columns id, label and value'],
+      [{ sql: "SELECT id, ' ' AS label, 0 AS value FROM ads" }, 'Row 1 of sql: label must have a character'],
+      [{ sql: 'SELECT null AS id, 1 AS label, 0 AS value FROM ads' }, 'Row 1 of sql: id '],
+      [{ sql: 'SELECT nothing FROM ads' }, 'nothing'],
+    ] as const) {
+      const { error, text } = await server.call('label_ads', args);
+      expect([error?.kind, text]).toEqual(['invalid_request', expect.stringContaining(problem)]);
+    }
+    expect(await rowsOf(server, 'SELECT DISTINCT label FROM labels')).toEqual([['batch']]);
+  });
+
   test('cleans what it is given, in any script, and refuses what is empty, too long or too much', async ({
     server,
   }) => {

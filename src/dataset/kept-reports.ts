@@ -1,0 +1,74 @@
+import * as z from 'zod';
+import { invalidRequest } from '../api/errors.ts';
+import { isNear, nearestFirst } from '../api/nearest.ts';
+import { dayOf } from '../present/dates.ts';
+import { quote } from '../present/safe-text.ts';
+import { untrustedText } from '../present/tokens.ts';
+import type { OwnRecords, RecordsById } from '../state/own-records.ts';
+import { cleanLabel } from './labels.ts';
+
+const Section = z.object({
+  heading: z.string(),
+  text: z.string().optional(),
+  /** When the text was written, in milliseconds since the epoch. */
+  textAt: z.number(),
+  sql: z.string().optional(),
+  chart: z.enum(['bar', 'line']).optional(),
+  adIds: z.array(z.string()).optional(),
+});
+
+/** The values of each section that had one row, by their columns. */
+const Run = z.object({ at: z.number(), rows: z.array(z.record(z.string(), z.unknown()).nullable()) });
+export type ReportRun = z.infer<typeof Run>;
+
+const ReportRecord = z.object({
+  title: z.string(),
+  sections: z.array(Section),
+  /** The last run, and the last one of an earlier day, the newest first. */
+  runs: z.array(Run),
+});
+
+/** A report whose sections are kept under a name, to be written again. */
+export interface KeptReport extends z.infer<typeof ReportRecord> {
+  name: string;
+}
+
+/** In the order in which they were kept first. A record in another version's form is left out. */
+export const reportsIn = (records: RecordsById): KeptReport[] =>
+  [...records].flatMap(([name, value]) => {
+    const { data } = ReportRecord.safeParse(value);
+    return data ? [{ name, ...data }] : [];
+  });
+
+/** The last run of another day: a report may be written twice a day, first for its figures, then with texts. */
+export const runBefore = ({ runs }: Pick<KeptReport, 'runs'>, now: number): ReportRun | undefined =>
+  runs.find(({ at }) => dayOf(at) !== dayOf(now));
+
+/** Keeps a report with its last run, unless it was removed while it was written again. */
+export function keepReport(own: OwnRecords, { name, ...report }: KeptReport, isAgain: boolean): Promise<void> {
+  return own.update('report', (records) => ({
+    put: isAgain && !records.has(name) ? [] : [[name, report]],
+    result: undefined,
+  }));
+}
+
+/**
+ * What was kept under names.
+ * @throws AdLibraryError for a name under which nothing is kept
+ */
+export function named<Kept extends { name: string }>(
+  kind: string,
+  kept: readonly Kept[],
+  names: readonly string[],
+): Kept[] {
+  const known = kept.map(({ name }) => name);
+  return [...new Set(names.map(cleanLabel))].map((name) => {
+    const one = kept.find((other) => other.name === name);
+    if (one) return one;
+    const [nearest = ''] = nearestFirst(name, known);
+    const hint = isNear(name, nearest)
+      ? `Did you mean ${quote(nearest)}?`
+      : `Kept: ${known.slice(0, 20).map(quote).join(', ') || 'none'}.`;
+    throw invalidRequest(`There is no ${kind} ${untrustedText(name, 30)}. ${hint}`);
+  });
+}

@@ -1,0 +1,111 @@
+import { count } from '../present/lists.ts';
+import type { DatasetContents } from '../state/dataset.ts';
+import { type CoverageView, uncoveredText } from './coverage.ts';
+import type { ExportCounts } from './export.ts';
+import { countOutside, questionJson, type WholeGathering, wholeOf } from './gatherings.ts';
+import { describedColumns, isoTime } from './tables.ts';
+import type { SheetCell } from './workbook.ts';
+
+interface MethodsNote {
+  contents: DatasetContents;
+  coverage: CoverageView;
+  /** What was exported, and with which statements. */
+  exported: readonly { sql: string; counts: Pick<ExportCounts, 'name' | 'rows'> }[];
+  /** Ids of the ads in the rows, as `idKey` writes them, where these are known. */
+  adIds?: ReadonlySet<string> | undefined;
+  /** Milliseconds since the epoch. */
+  now: number;
+  version: string;
+}
+
+/** A part of the note on an export: questions, dates, totals, coverage. */
+interface NotePart {
+  heading: string;
+  paragraphs?: string[];
+  sql?: string;
+  table?: (string | number)[][];
+  points?: string[];
+}
+
+export function methodsNote(options: MethodsNote): NotePart[] {
+  const { contents, coverage, exported, adIds, now, version } = options;
+  const { ads, pages, evicted } = contents;
+  const gatherings = contents.gatherings
+    .map((gathering) => wholeOf(gathering, contents))
+    .filter((gathering) => !adIds || [...gathering.adIds].some((id) => adIds.has(id)));
+  const others = contents.gatherings.length - gatherings.length;
+  const outside = countOutside(contents);
+  const rows = exported.reduce((sum, { counts }) => sum + counts.rows, 0);
+  const isOne = exported.length === 1;
+  return [
+    {
+      heading: 'How these ads were gathered',
+      paragraphs: [
+        `Exported ${isoTime(now)} by ad-library-mcp ${version}: ${count(rows, 'row')} from ${count(ads.length, 'ad')} and ${count(pages.length, 'page')}.`,
+      ],
+    },
+    ...exported.map(({ sql, counts: { name, rows } }) => ({
+      heading: isOne ? 'Statement' : `Statement of ${name}, ${count(rows, 'row')}`,
+      sql: sql.trim(),
+    })),
+    {
+      heading: 'Gatherings',
+      ...(gatherings.length > 0 && { table: [tableHead, ...gatherings.map(tableRow)] }),
+      paragraphs: [
+        contents.gatherings.length === 0 &&
+          'None: the ads are those that searches happened to show. Shares and totals say nothing about all ads there are.',
+        others > 0 && `${count(others, 'other gathering')} of the dataset read none of these ads.`,
+        outside > 0 &&
+          `${outside} of the ads came only from searches or earlier gatherings. The newest gathering of each question does not have them.${uncoveredText(coverage)}`,
+        evicted.ads > 0 && `${evicted.ads} ads were removed to make room.`,
+      ].filter((text) => text !== false),
+    },
+    {
+      heading: 'What to keep in mind',
+      points: [
+        '"Found" is the total that the service gave, "read" the number of different ads that were read. A gathering that is not complete is a part of what there is, in the service\'s order, and no random sample.',
+        'Each ad is in its newest version. A field that a later answer left out keeps its earlier value.',
+        ...describedColumns().flatMap(({ name, meaning }) => (meaning === undefined ? [] : `\`${name}\`: ${meaning}.`)),
+        '`duplicates`: copies of the ad, itself included. Dates are in UTC; one that came without an offset counts as UTC.',
+        "Reach, spend, revenue, trend and performance are the service's own estimates; its document does not define them.",
+        'An ad that is no longer found has not necessarily ended.',
+      ],
+    },
+  ];
+}
+
+const tableHead = ['gathering', 'question', 'gathered', 'found', 'read', 'complete'];
+
+const tableRow = (gathering: WholeGathering): (string | number)[] => {
+  const { id, gatheredAt, found, foundInParts, adIds, complete } = gathering;
+  const total = found ?? foundInParts ?? 'not stated';
+  return [id, questionJson(gathering), isoTime(gatheredAt), total, adIds.size, complete ? 'yes' : 'no'];
+};
+
+export const noteMarkdown = (parts: readonly NotePart[]): string =>
+  parts
+    .flatMap(({ heading, paragraphs = [], sql, table = [], points = [] }, index) => [
+      `${index === 0 ? '#' : '##'} ${heading}`,
+      sql?.replace(/^/gm, '    '),
+      table.flatMap((row, at) => [tableLine(row), at === 0 ? [`|${'---|'.repeat(row.length)}`] : []].flat()).join('\n'),
+      ...paragraphs,
+      points.map((point) => `- ${point}`).join('\n'),
+    ])
+    .filter(Boolean)
+    .join('\n\n')
+    .concat('\n');
+
+const tableLine = (cells: readonly (string | number)[]) =>
+  `| ${cells.map((cell) => (/[{}]/.test(String(cell)) ? `\`${plain(cell)}\`` : plain(cell))).join(' | ')} |`;
+const plain = (cell: string | number) => String(cell).replace(/[`|\n\r]/g, ' ');
+
+/** The same as rows of a sheet. */
+export const noteRows = (parts: readonly NotePart[]): SheetCell[][] =>
+  parts.flatMap(({ heading, paragraphs = [], sql, table = [], points = [] }): SheetCell[][] => [
+    [{ bold: heading }],
+    ...[...(sql?.split('\n') ?? []), ...paragraphs, ...points.map((point) => point.replaceAll('`', ''))].map((line) => [
+      line,
+    ]),
+    ...table.map((row, at) => row.map((cell) => (at === 0 ? { bold: String(cell) } : cell))),
+    [],
+  ]);

@@ -1,0 +1,206 @@
+import { pipeline } from 'node:stream/promises';
+import { crc32, createDeflateRaw } from 'node:zlib';
+import { invalidRequest } from '../api/errors.ts';
+
+/**
+ * Sheets of Excel in one file (ECMA-376), written while their rows come: texts are texts and never formulas, and nothing
+ * but the current part is in memory.
+ */
+export interface Sheet {
+  name: string;
+  columns: readonly SheetColumn[];
+  rows: AsyncIterable<readonly (readonly SheetCell[])[]> | Iterable<readonly (readonly SheetCell[])[]>;
+  /** The first row stays while one scrolls, and each of its cells has a filter. */
+  isTable: boolean;
+}
+
+export interface SheetColumn {
+  title: string;
+  /** In characters. */
+  width: number;
+  style: keyof typeof styles;
+}
+
+/** A date is the number of days since Excel's first. A text in an object is bold. */
+export type SheetCell = string | number | null | { bold: string };
+
+type Write = (bytes: Uint8Array) => Promise<void>;
+
+const xmlHead = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n';
+const packageTypes = 'http://schemas.openxmlformats.org/package/2006';
+const office = 'http://schemas.openxmlformats.org/officeDocument/2006/relationships';
+
+function part(name: string, inside: string): string {
+  return `${xmlHead}<${name} xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main" xmlns:r="${office}">${inside}</${name}>`;
+}
+
+/** Formats of cells in the order of `styleSheet`. */
+const styles = { plain: 0, bold: 1, day: 2, time: 3 } as const;
+
+const styleSheet = part(
+  'styleSheet',
+  '<numFmts count="2"><numFmt numFmtId="164" formatCode="yyyy\\-mm\\-dd"/><numFmt numFmtId="165" formatCode="yyyy\\-mm\\-dd hh:mm:ss"/></numFmts>' +
+    '<fonts count="2"><font><sz val="11"/><name val="Calibri"/></font><font><b/><sz val="11"/><name val="Calibri"/></font></fonts>' +
+    '<fills count="2"><fill><patternFill patternType="none"/></fill><fill><patternFill patternType="gray125"/></fill></fills>' +
+    '<borders count="1"><border/></borders><cellStyleXfs count="1"><xf/></cellStyleXfs>' +
+    '<cellXfs count="4"><xf/><xf fontId="1" applyFont="1"/><xf numFmtId="164" applyNumberFormat="1"/><xf numFmtId="165" applyNumberFormat="1"/></cellXfs>',
+);
+
+export class Workbook {
+  readonly #zip: ZipWriter;
+  readonly #names: string[] = [];
+
+  constructor(write: Write) {
+    this.#zip = new ZipWriter(write);
+  }
+
+  async addSheet(sheet: Sheet): Promise<void> {
+    this.#names.push(sheet.name);
+    await this.#zip.add(`xl/worksheets/sheet${this.#names.length}.xml`, sheetXml(sheet));
+  }
+
+  /** Writes what names the sheets. */
+  async end(): Promise<void> {
+    const each = (of: (id: number, name: string) => string) => this.#names.map((name, at) => of(at + 1, name)).join('');
+    const sheets = each((id, name) => `<sheet name="${escaped(name)}" sheetId="${id}" r:id="rId${id}"/>`);
+    const ids = each((id) => relation(id, 'worksheet', `worksheets/sheet${id}.xml`));
+    const types = each((id) => override(`worksheets/sheet${id}.xml`, 'worksheet'));
+    for (const [path, xml] of [
+      ['xl/styles.xml', styleSheet],
+      ['xl/workbook.xml', part('workbook', `<sheets>${sheets}</sheets>`)],
+      ['xl/_rels/workbook.xml.rels', relations(ids + relation(this.#names.length + 1, 'styles', 'styles.xml'))],
+      ['_rels/.rels', relations(relation(1, 'officeDocument', 'xl/workbook.xml'))],
+      [
+        '[Content_Types].xml',
+        `${xmlHead}<Types xmlns="${packageTypes}/content-types"><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Default Extension="xml" ContentType="application/xml"/>${override('workbook.xml', 'sheet.main')}${override('styles.xml', 'styles')}${types}</Types>`,
+      ],
+    ] as const)
+      await this.#zip.add(path, [xml]);
+    await this.#zip.end();
+  }
+}
+
+const relations = (inside: string) =>
+  `${xmlHead}<Relationships xmlns="${packageTypes}/relationships">${inside}</Relationships>`;
+const relation = (id: number, type: string, target: string) =>
+  `<Relationship Id="rId${id}" Type="${office}/${type}" Target="${target}"/>`;
+const override = (path: string, type: string) =>
+  `<Override PartName="/xl/${path}" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.${type}+xml"/>`;
+
+async function* sheetXml({ columns, rows, isTable }: Sheet): AsyncGenerator<string> {
+  const letters = columns.map((_, index) => columnLetters(index));
+  const frozen = '<pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/>';
+  const view = `<sheetViews><sheetView workbookViewId="0">${isTable ? frozen : ''}</sheetView></sheetViews>`;
+  const widths = columns.map(
+    ({ width }, at) => `<col min="${at + 1}" max="${at + 1}" width="${width}" customWidth="1"/>`,
+  );
+  const [start = '', end = ''] = part('worksheet', `${view}<cols>${widths.join('')}</cols><sheetData>\0`).split('\0');
+  yield start;
+  let number = 0;
+  const rowXml = (cells: readonly SheetCell[]) => {
+    number++;
+    const xml = cells.map((cell, at) =>
+      cellXml(cell, `${letters[at]}${number}`, styles[columns[at]?.style ?? 'plain']),
+    );
+    return `<row r="${number}">${xml.join('')}</row>`;
+  };
+  if (isTable) yield rowXml(columns.map(({ title }) => ({ bold: title })));
+  for await (const batch of rows) yield batch.map(rowXml).join('');
+  yield `</sheetData>${isTable ? `<autoFilter ref="A1:${letters.at(-1)}${number}"/>` : ''}${end}`;
+}
+
+function cellXml(cell: SheetCell, at: string, style: number): string {
+  if (cell === null) return '';
+  const look = typeof cell === 'object' ? styles.bold : typeof cell === 'number' ? style : styles.plain;
+  const head = `<c r="${at}"${look === 0 ? '' : ` s="${look}"`}`;
+  if (typeof cell === 'number') return `${head}><v>${cell}</v></c>`;
+  const text = escaped(typeof cell === 'object' ? cell.bold : cell);
+  return `${head} t="inlineStr"><is><t xml:space="preserve">${text}</t></is></c>`;
+}
+
+/** `A` to `Z`, `AA` … */
+const columnLetters = (index: number): string =>
+  (index >= 26 ? columnLetters(Math.floor(index / 26) - 1) : '') + String.fromCharCode(65 + (index % 26));
+
+/** Without what XML cannot hold; `_x0041_` is escaped, which a sheet would read as the letter A. */
+const escaped = (text: string): string =>
+  text
+    .replace(unwritable, '')
+    .replace(escapeLike, '_x005F_')
+    .replace(/[&<>"\r]/g, (sign) => `&#${sign.charCodeAt(0)};`);
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out.
+const unwritable = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|\p{Cs}/gu;
+const escapeLike = /_(?=x[0-9a-f]{4}_)/gi;
+
+/** A ZIP file (APPNOTE 6.3) whose parts are compressed and written while they are made. */
+class ZipWriter {
+  readonly #write: Write;
+  readonly #directory: Buffer[] = [];
+  #at = 0;
+
+  constructor(write: Write) {
+    this.#write = async (bytes) => {
+      this.#at += bytes.length;
+      await write(bytes);
+    };
+  }
+
+  async add(path: string, texts: AsyncIterable<string> | Iterable<string>): Promise<void> {
+    const start = this.#at;
+    const name = Buffer.from(path);
+    // Checksum and sizes follow the part (bit 3), and names are UTF-8 (bit 11).
+    const head = [20, 0x0808, 8, 0, 0x21];
+    await this.#write(
+      Buffer.concat([
+        record('PK\x03\x04', ...head.map(short), long(0), long(0), long(0), short(name.length), short(0)),
+        name,
+      ]),
+    );
+    const [packedStart, total] = [this.#at, { crc: 0, size: 0 }];
+    async function* counted() {
+      for await (const text of texts) {
+        const bytes = Buffer.from(text);
+        total.crc = crc32(bytes, total.crc);
+        total.size += bytes.length;
+        if (total.size > maxPartBytes)
+          throw invalidRequest('A sheet would have more than 4 GB. Select fewer columns or rows.');
+        yield bytes;
+      }
+    }
+    await pipeline(counted, createDeflateRaw(), async (packed: AsyncIterable<Buffer>) => {
+      for await (const bytes of packed) await this.#write(bytes);
+    });
+    const sizes = [total.crc, this.#at - packedStart, total.size].map(long);
+    await this.#write(record('PK\x07\x08', ...sizes));
+    const about = [short(name.length), ...Array.from({ length: 4 }, () => short(0)), long(0), long(start)];
+    this.#directory.push(
+      Buffer.concat([record('PK\x01\x02', short(20), ...head.map(short), ...sizes, ...about), name]),
+    );
+  }
+
+  async end(): Promise<void> {
+    const [start, directory] = [this.#at, Buffer.concat(this.#directory)];
+    const parts = short(this.#directory.length);
+    await this.#write(directory);
+    await this.#write(
+      record('PK\x05\x06', short(0), short(0), parts, parts, long(directory.length), long(start), short(0)),
+    );
+  }
+}
+
+const maxPartBytes = 0xffff_ffff;
+
+const record = (signature: string, ...fields: Buffer[]) => Buffer.concat([Buffer.from(signature, 'latin1'), ...fields]);
+
+function short(value: number): Buffer {
+  const bytes = Buffer.alloc(2);
+  bytes.writeUInt16LE(value);
+  return bytes;
+}
+
+function long(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32LE(value);
+  return bytes;
+}

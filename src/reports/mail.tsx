@@ -1,0 +1,91 @@
+import { type CardAd, cardStyles, Frame, titleOf } from '../looks/ad-card.tsx';
+import { countText, dayText } from '../looks/formats.ts';
+import { demoNotice, Page, renderPage } from '../looks/page.tsx';
+import { sanitizeLine } from '../present/safe-text.ts';
+
+/** What a check found, as a mail for a person. Texts may come from outside: they are made safe where they are written. */
+export interface Mail {
+  /** When it was written, in milliseconds since the epoch. */
+  at: number;
+  isDemo: boolean;
+  version: string;
+  watches: readonly {
+    name: string;
+    /** What the check read, and what is usual. */
+    lines: readonly string[];
+    groups: readonly { title: string; total: number; ads: readonly MailAd[] }[];
+  }[];
+}
+
+interface MailAd {
+  card: CardAd;
+  /** `headline "old" → "new"`. */
+  changes: readonly string[];
+  /** The address of the ad's page, as text. */
+  page: string | undefined;
+}
+
+/** One HTML file without scripts, in which nothing is loaded and nothing can be clicked. */
+export const mailPage = ({ at, isDemo, version, watches }: Mail): string =>
+  renderPage(
+    <Page
+      title={`Ads on ${dayText(at)}`}
+      policy="default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+      styles={styles}
+    >
+      <header>
+        {isDemo && demoNotice}
+        <h1>Ads on {dayText(at)}</h1>
+      </header>
+      {watches.map(({ name, lines, groups }) => (
+        <section>
+          <h2 dir="auto">{sanitizeLine(name)}</h2>
+          {lines.map((line) => (
+            <p>{sanitizeLine(line)}</p>
+          ))}
+          {groups.map(({ title, total, ads }) => (
+            <>
+              <h3>{title}</h3>
+              <ul class="news">
+                {ads.map((ad) => (
+                  <NewsItem ad={ad} />
+                ))}
+              </ul>
+              {total > ads.length && <p class="soft">and {countText(total - ads.length, 'more ad')}</p>}
+            </>
+          ))}
+        </section>
+      ))}
+      <footer>Written by ad-library-mcp {version}. Texts and pictures of ads belong to their advertisers.</footer>
+    </Page>,
+  );
+
+function NewsItem({ ad: { card, changes, page } }: { ad: MailAd }) {
+  const about = [card.format, card.startedAt && `started ${dayText(card.startedAt)}`].filter(Boolean).join(' · ');
+  return (
+    <li>
+      {card.picture && 'src' in card.picture && <Frame ad={card} />}
+      <div class="about">
+        <p class="soft" dir="auto">
+          {sanitizeLine(card.pageName ?? 'Advertiser unknown')}
+        </p>
+        <p dir="auto">
+          <b>{titleOf(card)}</b>
+        </p>
+        {changes.map((change) => (
+          <p dir="auto">{sanitizeLine(change)}</p>
+        ))}
+        {about && changes.length === 0 && <p>{sanitizeLine(about)}</p>}
+        {page && <p class="id">{sanitizeLine(page)}</p>}
+        <p class="id">{sanitizeLine(card.id)}</p>
+      </div>
+    </li>
+  );
+}
+
+const styles = `${cardStyles}
+main { max-width: 680px }
+.news li { display: flex; gap: 14px; padding: 10px 0; border-top: 1px solid var(--line) }
+.news .frame { flex: none; width: 84px; height: 84px; border-radius: 8px }
+.about { min-width: 0; overflow-wrap: anywhere; font-size: 14px; line-height: 1.45 }
+`;

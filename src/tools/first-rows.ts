@@ -1,0 +1,40 @@
+import * as z from 'zod';
+import { cellText } from '../dataset/sql/statement.ts';
+import { word } from '../present/safe-text.ts';
+import { fit } from '../present/tokens.ts';
+
+/** The first rows of what was written, so that a model can check its numbers and names without reading the file. */
+export const FirstRows = z.looseObject({
+  columns: z.array(z.string()).optional(),
+  first: z.array(z.array(z.unknown())).optional().describe('the first rows, as query_ads gives them'),
+});
+
+const maxRows = 3;
+const maxColumns = 12;
+/** Characters of a cell. */
+const maxCell = 60;
+
+interface Rows {
+  columns: readonly string[];
+  /** The first rows, or all of them. */
+  first: readonly (readonly unknown[])[];
+}
+
+/** As many rows as fit; none of a table that is too wide to be read here. */
+export function firstRows({ columns, first }: Rows, tokens: number): Partial<z.output<typeof FirstRows>> {
+  if (columns.length > maxColumns) return {};
+  const names = columns.map((name) => cellText(name, maxCell));
+  const rows = first
+    .slice(0, maxRows)
+    .map((row) => row.map((cell) => (typeof cell === 'string' ? cellText(cell, maxCell) : cell)));
+  return { columns: names, first: rows.slice(0, fit({ items: rows, budget: tokens, render: JSON.stringify })) };
+}
+
+export function firstText({ columns, first = [] }: Partial<z.output<typeof FirstRows>>, head?: string): string {
+  const lines = first.map((row) =>
+    row.map((cell) => (typeof cell === 'string' ? word(cell) : String(cell))).join(' | '),
+  );
+  const names =
+    columns && first.length > 0 ? `first rows of ${columns.map((name) => word(name)).join(' | ')}:` : undefined;
+  return [[head, names].filter(Boolean).join('; '), ...lines].filter(Boolean).join('\n');
+}

@@ -1,0 +1,144 @@
+import { minute } from '../dataset/gathering-report.ts';
+import { wholeOf } from '../dataset/gatherings.ts';
+import type { UsualView } from '../dataset/launches.ts';
+import { isoTime } from '../dataset/tables.ts';
+import type { Check } from '../dataset/watches.ts';
+import { titleOf } from '../looks/ad-card.tsx';
+import { columnWords } from '../present/column-title.ts';
+import { dayOf } from '../present/dates.ts';
+import { adFields } from '../present/fields.ts';
+import { count } from '../present/lists.ts';
+import { quote, word } from '../present/safe-text.ts';
+import { fit, lineWithin, untrustedId } from '../present/tokens.ts';
+import { type Fields, textOf } from '../present/view.ts';
+import { cardOf } from '../reports/card.ts';
+import { type DatasetContents, idKey } from '../state/dataset.ts';
+import { changedFields, objectOf, type StoredItem, versionAt } from '../state/item-versions.ts';
+
+/** An ad that a check names, for a person: what changed, and the address of its page. */
+export interface NewsAd extends ReturnType<typeof cardOf> {
+  changes: readonly string[];
+  page: string | undefined;
+}
+
+/** The first ads of each kind, and how many there are in all. */
+export interface NewsGroup {
+  title: string;
+  ads: readonly NewsAd[];
+  total: number;
+}
+
+/** New and changed ads that are named, and as many that are gone. */
+const maxNamed = 10;
+/** Of them changed ones, however many are new. */
+const minChanged = 3;
+const maxChanges = 3;
+
+export function newsOf({ changes, since, complete }: Check, contents: DatasetContents, now: number): NewsGroup[] {
+  if (changes === undefined) return [];
+  const before = contents.gatherings.find(({ id }) => id === since?.gathering);
+  const orderOf = (id: string) =>
+    Math.max(
+      ...(before ? wholeOf(before, contents).storedParts : []).flatMap((one) =>
+        one.adIds.has(idKey(id)) ? one.answerOrder : [],
+      ),
+    );
+  const { fresh, updated, gone } = changes;
+  const maxNew = maxNamed - Math.min(minChanged, updated.length);
+  const chosen = [
+    fresh.slice(0, maxNew),
+    updated.slice(0, maxNamed - Math.min(maxNew, fresh.length)),
+    gone.slice(0, maxNamed),
+  ];
+  const wanted = new Set(chosen.flat().map(idKey));
+  const items = new Map(
+    contents.ads.flatMap((item) => (wanted.has(idKey(item.id)) ? [[idKey(item.id), item] as const] : [])),
+  );
+  const group = (
+    title: string,
+    [ids, all]: [string[] | undefined, string[]],
+    changesOf = (_: StoredItem): string[] => [],
+  ) => {
+    const ads = (ids ?? []).flatMap((id) => {
+      const item = items.get(idKey(id));
+      if (item === undefined) return [];
+      const fields = objectOf(item) as Fields;
+      return [{ ...cardOf(fields, { ...item, now }), changes: changesOf(item), page: textOf(fields.appUrl, 100) }];
+    });
+    return { title, ads, total: all.length };
+  };
+  return [
+    group('New', [chosen[0], fresh]),
+    group('Changed', [chosen[1], updated], (item) => changeTexts(orderOf(item.id), item)),
+    group('Not seen any more (which does not mean that they ended)', [chosen[2], complete ? gone : []]),
+  ].filter(({ total }) => total > 0);
+}
+
+/** `headline "old" → "new"` of the first fields that differ, in the order of views. */
+function changeTexts(order: number, item: StoredItem): string[] {
+  const then = versionAt(order, item);
+  if (then === undefined) return [];
+  const [before, after] = [objectOf(then), objectOf(item)];
+  const names = changedFields(before, after).sort((left, right) => rank(left) - rank(right));
+  const texts = names.slice(0, maxChanges).map((name) => {
+    const [old, now] = [valueText(before[name], after[name]), valueText(after[name], before[name])];
+    const label = quoteless(columnWords(lineWithin(name, 12)));
+    return old === undefined || now === undefined ? `${label} changed` : `${label} ${old} → ${now}`;
+  });
+  return names.length > maxChanges ? [...texts, `${count(names.length - maxChanges, 'more field')} changed`] : texts;
+}
+
+const order = ['headline', 'body', ...Object.keys(adFields)];
+const rank = (name: string) => (order.includes(name) ? order.indexOf(name) : order.length);
+/** Names of fields are the service's, too. */
+const quoteless = (name: string) => (/^[a-z\d ]{1,40}$/i.test(name) ? name : quote(name));
+
+/** A value beside its other version: of a long text, what stands around the first difference. Undefined for lists and objects. */
+function valueText(value: unknown, other: unknown): string | undefined {
+  if (value === undefined || value === null || value === '') return 'none';
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
+  if (typeof value !== 'string') return;
+  const day = /^\d{4}-\d\d-\d\dT/.test(value) ? dayOf(value) : undefined;
+  if (day !== undefined) return day;
+  const text = textOf(value, 2000) ?? '';
+  let same = 0;
+  if (typeof other === 'string') while (same < text.length && text[same] === other[same]) same++;
+  const start = same > 60 ? text.lastIndexOf(' ', same - 20) + 1 : 0;
+  return quote(`${start > 0 ? '…' : ''}${lineWithin(text.slice(start), 28)}`);
+}
+
+/** The ads that are named, as many as fit, and how many more there are. */
+export function newsText(groups: readonly NewsGroup[], tokens: number): string {
+  return groups
+    .map(({ title, ads, total }) => {
+      const lines = ads.map(adLine);
+      const shown = lines.slice(
+        0,
+        fit({ items: lines, budget: tokens / groups.length, render: (some) => some.join('\n') }),
+      );
+      return [`${title}:`, ...shown, total > shown.length && `- and ${total - shown.length} more`]
+        .filter(Boolean)
+        .join('\n');
+    })
+    .join('\n');
+}
+
+function adLine({ card, changes, page }: NewsAd): string {
+  const { id, pageName, format, startedAt } = card;
+  const about = [format && word(format), startedAt && `started ${dayOf(startedAt)}`].filter(Boolean);
+  const facts = [...(changes.length > 0 ? changes : about), word(untrustedId(id)), page && quote(page)];
+  return `- ${quote(pageName ?? 'Advertiser unknown')}: ${quote(titleOf(card))}; ${facts.filter(Boolean).join('; ')}`;
+}
+
+const numbers: Record<number, string> = { 4: 'four', 5: 'five', 6: 'six', 7: 'seven', 8: 'eight' };
+
+/** `Of 14 new, 9 started since 16 Nov; in the eight weeks before 3 to 9 a week (median 5).` */
+export function usualText({ started, weeks, median, least, most }: UsualView, { since, changes, at }: Check): string {
+  const days = (at - (since?.at ?? at)) / 86_400_000;
+  const each = Math.abs(days - 7) < 0.5 ? 'a week' : 'in as many days';
+  const range = least === most ? String(least) : `${least} to ${most}`;
+  const day = dayFormat.format(since?.at);
+  return `Of ${changes?.fresh.length} new, ${started} started since ${day}; in the ${numbers[weeks]} weeks before ${range} ${each} (median ${median}).`;
+}
+
+const dayFormat = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });

@@ -1,0 +1,102 @@
+import { readFileSync } from 'node:fs';
+import { expect } from 'vitest';
+import { adOf, serveAds } from '../support/ad-service.ts';
+import { freshUpstreamTest } from '../support/fixtures.ts';
+import type { TestServer } from '../support/server.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+
+const test = freshUpstreamTest();
+const files = temporaryFolder();
+const day = 86_400_000;
+const weekly = {
+  title: 'Offers of the week',
+  name: 'weekly',
+  sections: [
+    { heading: 'How many', text: 'There are few.', sql: 'SELECT count(*) AS ads, 1234.5 AS same FROM ads' },
+    { heading: 'Formats', sql: 'SELECT displayFormat, count(*) AS ads FROM ads GROUP BY 1 ORDER BY 1' },
+    { heading: 'In words', text: 'Videos lead.' },
+  ],
+};
+
+const write = async (server: TestServer, args: Record<string, unknown>) => {
+  const result = await server.call('write_report', args);
+  return { ...result, html: result.isError ? '' : readFileSync(String(result.data.file), 'utf8') };
+};
+
+test('a report is written again after a restart, beside what it said before', async ({ upstream, start }) => {
+  let clock = Date.parse('2026-11-16T09:00:00Z');
+  const open = () => start({ files }, { now: () => clock });
+  const service = serveAds(upstream, 10);
+  let server = await open();
+  await server.call('gather_ads', { filters: {}, maxCredits: 100 });
+  const first = await write(server, weekly);
+  expect(first.data).toMatchObject({
+    coverage: { ads: 10, gatherings: 1 },
+    sections: [
+      { rows: 1, columns: ['ads', 'same'], first: [[10, 1234.5]] },
+      {
+        rows: 2,
+        first: [
+          ['IMAGE', 5],
+          ['VIDEO', 5],
+        ],
+      },
+      { heading: 'In words' },
+    ],
+  });
+  expect(first.text).toContain('"Formats", 2 rows; first rows of displayFormat | ads:\nIMAGE | 5\nVIDEO | 5');
+  expect(first.html).not.toContain('Written on 16');
+  const { data, text } = await server.call('list_watches');
+  const writtenAt = '2026-11-16T09:00:00.000Z';
+  expect(data.reports).toEqual([{ name: 'weekly', title: weekly.title, writtenAt, sections: 3 }]);
+  expect(text).toContain('Report "weekly": "Offers of the week", 3 sections, written 2026-11-16 09:00 UTC.');
+
+  clock += 7 * day;
+  service.ads = [adOf(500), ...service.ads];
+  server = await open();
+  await server.call('gather_ads', { filters: {}, maxCredits: 100, fresh: true });
+  const again = await write(server, { again: 'weekly' });
+  expect(again.data.sections).toMatchObject([{ first: [[11, 1234.5]], last: { ads: 10, at: '2026-11-16' } }, {}, {}]);
+  expect(again.text).toContain('"How many", 1 row, on 2026-11-16: ads 10, same 1234.5;');
+  const [, figures = ''] = /<dl class="figures">(.*?)<\/dl>/.exec(again.html) ?? [];
+  expect(figures.replace(/<[^>]*>/g, '|')).toContain('Ads, 10 on 16 Nov 2026||11|');
+  const [, part = ''] = /<h2 dir="auto">How many<\/h2>(.*?)<\/section>/s.exec(again.html) ?? [];
+  expect(part).toMatch(/<\/dl>.*Written on 16 Nov 2026<\/p><p class="words" dir="auto">There are few\.<\/p>/);
+
+  // The same day with texts: what was written to see the figures is not the last time.
+  const told = await write(server, { again: 'weekly', texts: ['One more.', '', ''] });
+  expect(told.data.sections).toMatchObject([{ last: { ads: 10 } }, {}, {}]);
+  expect(told.html).toMatch(/How many<\/h2><dl.*?<\/dl><p class="words" dir="auto">One more\.<\/p>/s);
+  expect(told.html.match(/Written on 16 Nov 2026/g)).toHaveLength(1);
+  clock += day;
+  expect((await write(server, { again: 'weekly' })).html.match(/Written on 23 Nov 2026/g)).toHaveLength(1);
+
+  await server.call('unwatch_ads', { report: 'weekly' });
+  expect((await server.call('list_watches')).data.reports).toEqual([]);
+});
+
+test('what cannot be written again is refused, and a report that cannot be kept leaves nothing', async ({ start }) => {
+  const server = await start();
+  const { data } = await server.call('write_report', { ...weekly, name: 'daily' });
+  expect(data.note).toContain('ends with this server');
+  for (const [tool, args, problem] of [
+    ['write_report', { again: 'dayly' }, 'Did you mean "daily"?'],
+    ['write_report', { again: 'x' }, 'There is no kept report "x". Kept: "daily".'],
+    ['write_report', { again: 'daily', title: 'x' }, 'again and title cannot be combined'],
+    ['write_report', { again: 'daily', texts: ['x'] }, 'one text for each of the 3 sections'],
+    ['write_report', { title: 'x' }, 'Pass title and sections, or again'],
+    ['write_report', { ...weekly, texts: ['x'] }, 'Pass title and sections, or again'],
+    ['unwatch_ads', { report: 'x' }, 'There is no kept report "x". Kept: "daily".'],
+    ['unwatch_ads', { report: 'x', name: 'x' }, 'Pass either name or report.'],
+    ['unwatch_ads', {}, 'Pass either name or report.'],
+    ['write_report', { ...weekly, sections: Array(7).fill({ heading: 'x', text: 'x'.repeat(10_000) }) }, '65,536'],
+  ] as const) {
+    const { error, text } = await server.call(tool, args);
+    expect([error?.kind, text]).toEqual(['invalid_request', expect.stringContaining(problem)]);
+  }
+  const small = { title: 'x', sections: [{ heading: 'x' }] };
+  for (let more = 1; more < 20; more++) await server.call('write_report', { ...small, name: `n ${more}` });
+  const full = await server.call('write_report', { ...small, name: 'too many' });
+  expect(full.text).toContain('At most 20 reports are kept');
+  expect((await server.call('write_report', { ...small, name: 'n 1' })).isError).toBe(false);
+});

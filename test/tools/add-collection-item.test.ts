@@ -1,0 +1,69 @@
+import { expect } from 'vitest';
+import { creditStatus, json, paid, refusal } from '../support/faulty-upstream.ts';
+import { upstreamTest } from '../support/fixtures.ts';
+import { uuidOf } from '../support/uuid-of.ts';
+
+const test = upstreamTest();
+const collectionId = uuidOf('collection');
+const idsOf = (count: number) => Array.from({ length: count }, (_, index) => uuidOf(`item ${index}`));
+const saving = (itemIds: string[]) => ({ collectionId, itemType: 'ads', itemIds });
+
+/** Answers each item as the test says; others are added. */
+const serve =
+  (replies: Record<string, ReturnType<typeof json>> = {}): ReturnType<typeof json> =>
+  (request, response, body = '{}') => {
+    const { itemId = '' } = JSON.parse(body || '{}') as { itemId?: string };
+    const added = { collection: { id: collectionId, name: 'Saved' }, itemType: 'ads', itemId, added: true };
+    (replies[itemId] ?? json(added, { headers: paid(0) }))(request, response, body);
+  };
+
+test('saves several items one after the other, each once', async ({ upstream, server }) => {
+  const ids = idsOf(12);
+  const [first = '', second = '', third = ''] = ids;
+  const known = { collection: { id: collectionId, name: 'Saved' }, itemType: 'ads', itemId: second, added: false };
+  upstream.does(serve({ [second]: json(known), [third]: refusal(404, { message: 'There is no such ad' }) }));
+  const { data, text } = await server.call('add_collection_item', saving([...ids, first.toUpperCase()]));
+  const sent = upstream.requests.map(({ body }) => JSON.parse(body).itemId);
+  expect(sent).toEqual(ids);
+  const problem = expect.stringContaining('no such ad');
+  expect(data.items).toEqual(
+    ids.map((itemId, at) => ({ itemId, added: at !== 1 && at !== 2, ...(at === 2 && { problem }) })),
+  );
+  expect(data).toMatchObject({ itemType: 'ads', collection: { id: collectionId }, receipt: { calls: 12 } });
+  expect(text).toContain(`"Saved" ${collectionId}: 10 added, 1 already there.\n${third}: `);
+});
+
+test.for([
+  ['402', refusal(402), 'error'],
+  ['429', refusal(429), 'usage_limit'],
+  ['503', refusal(503), 'error'],
+] as const)('a %s ends it, and names what was not tried', async ([, reply, stopped], { upstream, start }) => {
+  const ids = idsOf(4);
+  const server = await start();
+  upstream.credits = json(creditStatus());
+  upstream.does(serve({ [ids[1] ?? '']: reply }));
+  const { data, text } = await server.call('add_collection_item', saving(ids));
+  expect(data).toMatchObject({
+    stopped,
+    items: [{ added: true }, { problem: expect.any(String) }, { problem: 'not tried' }, { problem: 'not tried' }],
+  });
+  expect(text).toContain(`Not tried: ${ids[2]} and ${ids[3]}. Call again with these.`);
+  expect(upstream.requests.filter(({ body }) => body.includes(ids[2] ?? ''))).toEqual([]);
+});
+
+test('where nothing was saved it is an error, and what cannot be meant is refused', async ({ upstream, server }) => {
+  upstream.does(refusal(404, { message: 'There is no such collection' }));
+  expect((await server.call('add_collection_item', saving(idsOf(2)))).error).toMatchObject({ kind: 'not_found' });
+  upstream.does(serve());
+  for (const [args, problem] of [
+    [saving(idsOf(51)), 'itemIds'],
+    [saving([]), 'itemIds'],
+    [saving(['x']), 'must be a UUID'],
+    [{ ...saving(idsOf(1)), itemId: uuidOf('x') }, 'pass either itemId or itemIds'],
+    [{ collectionId, itemType: 'ads' }, 'pass either itemId or itemIds'],
+  ] as const) {
+    const { text, error } = await server.call('add_collection_item', args);
+    expect([error?.kind, text]).toEqual(['invalid_request', expect.stringContaining(problem)]);
+  }
+  expect(upstream.requests).toEqual([]);
+});
