@@ -21,6 +21,8 @@ export type UsualView = DataOf<typeof UsualView>;
 const day = 86_400_000;
 const maxWeeks = 8;
 const minWeeks = 4;
+/** Launches come in days: for less time since the last check, weeks say nothing. */
+const minInterval = 20 * 3_600_000;
 
 interface LaunchOptions {
   contents: DatasetContents;
@@ -31,7 +33,7 @@ interface LaunchOptions {
 
 /**
  * Undefined where launches cannot be compared: a check is not complete, filters ask for running or dates and so leave
- * survivors alone, or fewer than four full weeks are known.
+ * survivors alone, fewer than four full weeks are known, or the last check was less than a day ago.
  */
 export async function usualLaunches(
   question: GatheringQuestion,
@@ -40,6 +42,7 @@ export async function usualLaunches(
 ): Promise<UsualView | undefined> {
   if (!complete || !since || !changes || question.collectionId !== undefined || asksForTime(question, adFilters))
     return;
+  if (gathering.gatheredAt - since.at < minInterval) return;
   const all = gatheringsOf(contents, question).flatMap((one) => [...wholeOf(one, contents).adIds]);
   const fresh = new Set(changes.fresh.map(idKey));
   const [before, launches] = [startOfDay(since.at), Array<number>(maxWeeks).fill(0)];

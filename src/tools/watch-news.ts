@@ -99,7 +99,7 @@ function valueText(value: unknown, other: unknown): string | undefined {
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);
   if (typeof value !== 'string') return;
   const day = /^\d{4}-\d\d-\d\dT/.test(value) ? dayOf(value) : undefined;
-  if (day !== undefined) return day;
+  if (day !== undefined && day !== dayOf(other)) return day;
   const text = textOf(value, 2000) ?? '';
   let same = 0;
   if (typeof other === 'string') while (same < text.length && text[same] === other[same]) same++;
