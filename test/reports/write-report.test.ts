@@ -102,7 +102,7 @@ describe('a report', () => {
     expect(upstream.requests.length).toBe(before);
     expect(data.sections).toEqual([
       { heading: 'First' },
-      { heading: 'Second', rows: 1 },
+      { heading: 'Second', rows: 1, columns: ['pageName', 'n'], first: [['Brew & Leaf', 12345.5]] },
       { heading: 'Third', ads: 2, problem: 'unknown is not in the dataset.' },
     ]);
     const places = ['One.', 'Two,\nthree.', '<dl', '<svg', `id">${missing}`, `id">${shown}`]
