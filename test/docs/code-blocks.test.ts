@@ -29,7 +29,8 @@ beforeAll(async () => {
   demo = await startServer({ config: { demo: true } });
   await demo.call('gather_ads', { filters: { countries: ['DE'] }, maxCredits: 30 });
   const [[adId]] = (await demo.call('query_ads', { sql: 'SELECT id FROM ads LIMIT 1' })).data.rows as [[string]];
-  await demo.call('label_ads', { labels: [{ adId, label: 'hook', value: 'question' }] });
+  const labels = { hook: 'question', format: 'product photo', angle: 'guarantee' };
+  await demo.call('label_ads', { labels: Object.entries(labels).map(([label, value]) => ({ adId, label, value })) });
 });
 afterAll(async () => {
   await demo.close();
