@@ -323,20 +323,20 @@ function openService({ config, log, fetch }: AppOptions): UpstreamService {
   };
   const known = async () => (opened || files !== undefined ? (await learned()).read() : undefined);
   if (!isLoopback(new URL(baseUrl).hostname)) return { ...service, learned, searchFilters: known };
-  let asked: Promise<SearchFilters | undefined> | undefined;
-  const served = () => {
-    asked ??= askedFilters(baseUrl, fetch).catch(() => {
+  let served: Promise<SearchFilters | undefined> | undefined;
+  const fetchOnce = () => {
+    served ??= fetchFilters(baseUrl, fetch).catch(() => {
       // The library may start later than this server, so the next list asks again.
-      asked = undefined;
+      served = undefined;
       return undefined;
     });
-    return asked;
+    return served;
   };
-  return { ...service, learned, searchFilters: async () => (await served()) ?? known() };
+  return { ...service, learned, searchFilters: async () => (await fetchOnce()) ?? known() };
 }
 
 /** A loopback address may be a local library's, which describes its filters. */
-async function askedFilters(baseUrl: string, fetch: Fetch | undefined): Promise<SearchFilters | undefined> {
+async function fetchFilters(baseUrl: string, fetch: Fetch | undefined): Promise<SearchFilters | undefined> {
   const [{ askForFilters }, { libraryFilters }] = await Promise.all([
     import('./mcp/served-filters.ts'),
     import('./library/open.ts'),

@@ -35,20 +35,10 @@ import { Semaphore } from '../workers/semaphore.ts';
 import { readArguments } from './arguments.ts';
 import type { DescribedTool } from './described-tools.ts';
 import { explainError } from './explain-error.ts';
-import type { OutputSetting } from './hosts.ts';
+import type { OutputForm, OutputSetting, ResultForm } from './hosts.ts';
 import { type Cost, Receipts, receiptTokens } from './receipts.ts';
 
 const toolsByName = new Map(allTools.map((tool) => [tool.name, tool]));
-
-/** The form of results: text and data, the text alone, or the data with one line of text. */
-export type OutputForm = 'both' | 'text' | 'structured';
-
-/** How results are written for a client. A client chooses its own name, so the name decides nothing else. */
-export interface ResultForm {
-  output: OutputForm;
-  links: boolean;
-  resultTokens: number;
-}
 
 /** What all calls of this process share. */
 export interface ServerContext {

@@ -1,9 +1,18 @@
-import type { OutputForm, ResultForm } from './call-tool.ts';
 import hostRows from './hosts.json' with { type: 'json' };
 
 /** What `AD_LIBRARY_OUTPUT` and `?output=` take. */
 export const outputSettings = ['auto', 'both', 'text', 'structured'] as const;
 export type OutputSetting = (typeof outputSettings)[number];
+
+/** The form of results: text and data, the text alone, or the data with one line of text. */
+export type OutputForm = 'both' | 'text' | 'structured';
+
+/** How results are written for a client. A client chooses its own name, so the name decides nothing else. */
+export interface ResultForm {
+  output: OutputForm;
+  links: boolean;
+  resultTokens: number;
+}
 
 /** What a host is known to do with results. MCP does not tell, so each row names its source. */
 interface Host {

@@ -3,8 +3,8 @@ import type { AdLibraryError } from '../api/errors.ts';
 import { type Gathered, gatherInTurn, isAbandoned, type Stop, stopOf } from '../dataset/gather.ts';
 import { beginsAnew, type EstimateView, estimateText, minute } from '../dataset/gathering-report.ts';
 import { type GatheringQuestion, gatheringsOf, openGathering, questionKey, wholeOf } from '../dataset/gatherings.ts';
-import { named } from '../dataset/kept-reports.ts';
 import { UsualView, usualLaunches } from '../dataset/launches.ts';
+import { named } from '../dataset/saved-reports.ts';
 import { isoTime } from '../dataset/tables.ts';
 import {
   type Check,

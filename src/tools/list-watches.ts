@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { minute } from '../dataset/gathering-report.ts';
 import { questionText } from '../dataset/gatherings.ts';
-import { reportsIn } from '../dataset/kept-reports.ts';
+import { reportsIn } from '../dataset/saved-reports.ts';
 import { isoTime } from '../dataset/tables.ts';
 import { type Watch, watchesIn } from '../dataset/watches.ts';
 import type { DataOf } from '../present/fields.ts';
@@ -30,7 +30,7 @@ type WatchView = DataOf<typeof WatchView>;
 
 const ReportView = z
   .looseObject({ name: z.string(), title: z.string(), writtenAt: z.string(), sections: z.number() })
-  .meta({ title: 'KeptReport' });
+  .meta({ title: 'SavedReport' });
 
 const reportText = ({ name, title, writtenAt, sections }: DataOf<typeof ReportView>) =>
   `Report ${quote(name)}: ${quote(title)}, ${count(sections, 'section')}, written ${minute(writtenAt)}.`;
@@ -72,7 +72,7 @@ export const listWatches = defineTool({
       .join('\n'),
 });
 
-/** Filters are left out where all of them take more than so many tokens. */
+/** Filters are left out where all of them take more than `tokens`. */
 export function viewsOf(watches: readonly Watch[], tokens: number): WatchView[] {
   let left = tokens;
   return watches.map(({ name, filters, split, collectionId, maxAds, maxCredits, last }) => {

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { invalidRequest } from '../api/errors.ts';
-import { named, reportsIn } from '../dataset/kept-reports.ts';
+import { named, reportsIn } from '../dataset/saved-reports.ts';
 import { watchesIn } from '../dataset/watches.ts';
 import { quote, sanitizeLine } from '../present/safe-text.ts';
 import { defineTool } from './tool.ts';

@@ -70,7 +70,7 @@ export function newsOf({ changes, since, complete }: Check, contents: DatasetCon
   return [
     group('New', [chosen[0], fresh]),
     group('Changed', [chosen[1], updated], (item) => changeTexts(orderOf(item.id), item)),
-    group('Not seen any more (which does not mean that they ended)', [chosen[2], complete ? gone : []]),
+    group('No longer listed (they may still be running)', [chosen[2], complete ? gone : []]),
   ].filter(({ total }) => total > 0);
 }
 

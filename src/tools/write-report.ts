@@ -4,9 +4,9 @@ import { AdLibraryError, invalidRequest } from '../api/errors.ts';
 import { chartOf } from '../charts/chart.ts';
 import { CoverageView, coverageText, viewCoverage } from '../dataset/coverage.ts';
 import { paidGatherings } from '../dataset/gatherings.ts';
-import { type KeptReport, keepReport, named, type ReportRun, reportsIn, runBefore } from '../dataset/kept-reports.ts';
 import { labelsByAd, labelTexts } from '../dataset/labels.ts';
 import { keepPrints, printsOf } from '../dataset/picture-groups.ts';
+import { named, type ReportRun, reportsIn, runBefore, type SavedReport, saveReport } from '../dataset/saved-reports.ts';
 import type { CardAd } from '../looks/ad-card.tsx';
 import { dayOf } from '../present/dates.ts';
 import type { DataOf } from '../present/fields.ts';
@@ -129,7 +129,7 @@ export const writeReport = defineListTool({
     });
     if (name !== undefined) {
       const runs = [{ at: now, rows: made.map(({ row }) => row) }, ...(last ? [last] : [])];
-      await keepReport(dataset.own, { name, title, sections: wanted, runs }, input.again !== undefined).catch(
+      await saveReport(dataset.own, { name, title, sections: wanted, runs }, input.again !== undefined).catch(
         async (error) => {
           await file.discard?.();
           throw error;
@@ -166,14 +166,14 @@ const endsWithServer = 'The report is kept in memory under its name, and ends wi
 /** Tokens of the first rows of all sections. */
 const firstTokens = 1500;
 
-type KeptSection = KeptReport['sections'][number];
+type SavedSection = SavedReport['sections'][number];
 
 /** What to write: the sections that were passed, or those of a kept report with its texts. */
 async function reportOf(
   { title, sections, name, again, texts }: z.output<typeof Input>,
   own: OwnRecords,
   now: number,
-): Promise<Pick<KeptReport, 'title' | 'sections'> & { name: string | undefined; last?: ReportRun | undefined }> {
+): Promise<Pick<SavedReport, 'title' | 'sections'> & { name: string | undefined; last?: ReportRun | undefined }> {
   if (again === undefined) {
     if (title === undefined || sections === undefined || texts !== undefined)
       throw invalidRequest('Pass title and sections, or again with the name of a kept report, alone or with texts.');
@@ -186,7 +186,7 @@ async function reportOf(
     throw invalidRequest(
       `texts must have one text for each of the ${kept.sections.length} sections (empty: the kept one): ${listed(kept.sections.map(({ heading }) => quote(heading)))}.`,
     );
-  const renewed = kept.sections.map((section, index): KeptSection => {
+  const renewed = kept.sections.map((section, index): SavedSection => {
     const text = texts?.[index]?.trim();
     return text ? { ...section, text, textAt: now } : section;
   });
@@ -243,7 +243,7 @@ interface NamedAds {
 }
 
 async function makeSection(
-  section: KeptSection,
+  section: SavedSection,
   { items, labels }: NamedAds,
   { contents, context }: { contents: DatasetContents; context: ToolContext },
 ): Promise<MadeSection> {
@@ -291,7 +291,7 @@ async function makeSection(
 }
 
 /** Finds the ads of all sections in one pass. */
-function adsById(contents: DatasetContents, sections: readonly KeptSection[]): NamedAds {
+function adsById(contents: DatasetContents, sections: readonly SavedSection[]): NamedAds {
   const keys = new Set(sections.flatMap(({ adIds = [] }) => adIds.map(idKey)));
   if (keys.size === 0) return { items: new Map(), labels: new Map() };
   const named = contents.ads.filter(({ id }) => keys.has(idKey(id)));
@@ -321,7 +321,7 @@ export async function fetchPictures(ads: readonly ChosenAd[], context: ToolConte
   );
 }
 
-async function methodOf(sections: readonly KeptSection[], contents: DatasetContents, context: ToolContext) {
+async function methodOf(sections: readonly SavedSection[], contents: DatasetContents, context: ToolContext) {
   const statements = sections.flatMap(({ heading, sql }) => (sql === undefined ? [] : [{ heading, sql }]));
   const known = await context.adRows.knownAds(context.tenantId, contents);
   const gatherings = paidGatherings(contents).slice(0, maxGatherings);

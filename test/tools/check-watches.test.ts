@@ -67,7 +67,7 @@ test('tells what came, changed and went since the last complete check, and lists
 - "Advertiser unknown": "Brand new"; video; ${adOf(1000).id}
 Changed:
 - "Advertiser unknown": "Offer 1"; body "Text of offer number 1" → "Another text"; ${changed?.id}; "https://app.example/ads/1"
-Not seen any more (which does not mean that they ended):
+No longer listed (they may still be running):
 - "Advertiser unknown": "Offer 0"; video; ${gone?.id}`);
 
   const { data } = await server.call('list_watches');

@@ -29,23 +29,23 @@ const ReportRecord = z.object({
 });
 
 /** A report whose sections are kept under a name, to be written again. */
-export interface KeptReport extends z.infer<typeof ReportRecord> {
+export interface SavedReport extends z.infer<typeof ReportRecord> {
   name: string;
 }
 
 /** In the order in which they were kept first. A record in another version's form is left out. */
-export const reportsIn = (records: RecordsById): KeptReport[] =>
+export const reportsIn = (records: RecordsById): SavedReport[] =>
   [...records].flatMap(([name, value]) => {
     const { data } = ReportRecord.safeParse(value);
     return data ? [{ name, ...data }] : [];
   });
 
 /** The last run of another day: a report may be written twice a day, first for its figures, then with texts. */
-export const runBefore = ({ runs }: Pick<KeptReport, 'runs'>, now: number): ReportRun | undefined =>
+export const runBefore = ({ runs }: Pick<SavedReport, 'runs'>, now: number): ReportRun | undefined =>
   runs.find(({ at }) => dayOf(at) !== dayOf(now));
 
 /** Keeps a report with its last run, unless it was removed while it was written again. */
-export function keepReport(own: OwnRecords, { name, ...report }: KeptReport, isAgain: boolean): Promise<void> {
+export function saveReport(own: OwnRecords, { name, ...report }: SavedReport, isAgain: boolean): Promise<void> {
   return own.update('report', (records) => ({
     put: isAgain && !records.has(name) ? [] : [[name, report]],
     result: undefined,
@@ -56,11 +56,11 @@ export function keepReport(own: OwnRecords, { name, ...report }: KeptReport, isA
  * What was kept under names.
  * @throws AdLibraryError for a name under which nothing is kept
  */
-export function named<Kept extends { name: string }>(
+export function named<Named extends { name: string }>(
   kind: string,
-  kept: readonly Kept[],
+  kept: readonly Named[],
   names: readonly string[],
-): Kept[] {
+): Named[] {
   const known = kept.map(({ name }) => name);
   return [...new Set(names.map(cleanLabel))].map((name) => {
     const one = kept.find((other) => other.name === name);

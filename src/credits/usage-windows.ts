@@ -1,0 +1,131 @@
+import { randomUUID } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import { withDeadline } from '../api/abort.ts';
+import type { Call, Send } from '../api/call.ts';
+import type { CreditStatusAnswer } from '../api/client.ts';
+import { AdLibraryError } from '../api/errors.ts';
+import { operations } from '../api/operations.ts';
+import type { UsageLimitAnswer } from '../api/schemas.ts';
+import type { CreditLedger, FullWindow, FullWindows } from './ledger.ts';
+import { expectedPrice } from './prices.ts';
+
+/** Asks `GET /v1/credits` for the sake of another call. Undefined if there is no answer soon. */
+export type AskCredits = (send: Send, call: Call) => Promise<CreditStatusAnswer | undefined>;
+
+/** How long a call may wait for the balance: in milliseconds, and as a share of the call's time. */
+const maxAskMs = 2000;
+const maxShare = 0.25;
+/** How long the service is not asked again after it gave no answer in time, in milliseconds. */
+const restMs = 60_000;
+/** Tenants that are remembered because the service gave no answer in time. */
+const maxSilent = 10_000;
+
+export function creditsAsker({ timeoutMs, now }: { timeoutMs: number; now: () => number }): AskCredits {
+  const silent = new LRUCache<string, true>({ max: maxSilent, ttl: restMs, ttlResolution: 0, perf: { now } });
+  const ms = Math.min(maxAskMs, maxShare * timeoutMs);
+  const operation = operations.getCredits;
+  return async (send, { apiKey, tenantId }) => {
+    if (silent.has(tenantId)) return undefined;
+    return withDeadline({ signals: [], ms }, async (signal) => {
+      try {
+        const call = { operation, path: {}, query: {}, fingerprint: operation.name, apiKey, tenantId, signal };
+        return (await send(call)).value as CreditStatusAnswer;
+      } catch {
+        if (signal.aborted) silent.set(tenantId, true);
+        return undefined;
+      }
+    });
+  };
+}
+
+/** How long a window counts as full before the service is asked again, in milliseconds. */
+const askAgainAfter = 60_000;
+
+interface UsageWindowsOptions {
+  ledger: CreditLedger;
+  windows: FullWindows;
+  /** Milliseconds since the epoch. */
+  now: () => number;
+  askCredits(call: Call): Promise<CreditStatusAnswer | undefined>;
+}
+
+/**
+ * Explains a 429 with the windows of `GET /v1/credits`, which is not gated, and a 402 with its balance. While a window
+ * is known to have less left than a gated call costs, the call is refused without sending it. Any answer of `GET
+ * /v1/credits` that shows room ends this; if it gives no answer when asked again, the call itself is sent.
+ */
+export function usageWindows({ ledger, windows, askCredits, now }: UsageWindowsOptions) {
+  const requests = new Map<string, Promise<CreditStatusAnswer | undefined>>();
+
+  const learn = (tenantId: string, usageLimit: UsageLimitAnswer | undefined, refused = false) => {
+    const isFull = usageLimit !== undefined && (usageLimit.isLimitReached || refused);
+    return windows.set(
+      tenantId,
+      isFull ? { usageLimit, left: remainingIn(usageLimit), checkedAt: now(), id: randomUUID() } : undefined,
+    );
+  };
+
+  /** The balance and the windows; concurrent callers share one request. Undefined if there is no answer. */
+  const askOnce = (call: Call): Promise<CreditStatusAnswer | undefined> => {
+    const { tenantId } = call;
+    const request = requests.get(tenantId) ?? askCredits(call).finally(() => requests.delete(tenantId));
+    requests.set(tenantId, request);
+    return request;
+  };
+
+  /** Whether a window has less left than the call is expected to cost. A call of unknown price fits if anything is. */
+  const isTooFull = async (window: FullWindow, call: Call): Promise<boolean> => {
+    const { prices } = await ledger.estimate(call.tenantId);
+    const { price, atLeast } = expectedPrice(prices, call);
+    return window.left <= 0 || (price ?? atLeast) > window.left;
+  };
+
+  return {
+    learn,
+    /** Throws if the call does not fit into a window; returns what is known of the window. */
+    async admit(call: Call): Promise<FullWindow | undefined> {
+      const { tenantId } = call;
+      const window = await windows.get(tenantId);
+      if (window === undefined || !(await isTooFull(window, call))) return window;
+      if (now() - window.checkedAt < askAgainAfter) throw limitReached(window.usageLimit);
+      // Recorded first, so that concurrent calls ask once.
+      await windows.set(tenantId, { ...window, checkedAt: now() });
+      await learn(tenantId, (await askOnce(call))?.usageLimit);
+      const newer = await windows.get(tenantId);
+      if (newer && (await isTooFull(newer, call))) throw limitReached(newer.usageLimit);
+      return newer;
+    },
+    /** Adds to a failure what `GET /v1/credits` says about it. */
+    async explain(error: unknown, call: Call, before: FullWindow | undefined): Promise<unknown> {
+      const failure = error instanceof AdLibraryError ? error.failure : undefined;
+      if (failure?.kind !== 'usage_limit' && failure?.kind !== 'payment_required') return error;
+      // Another call may have found out in the meantime.
+      const found = await windows.get(call.tenantId);
+      if (failure.kind === 'usage_limit' && found && found.id !== before?.id) {
+        return new AdLibraryError({ ...failure, usageLimit: found.usageLimit }, { cause: error });
+      }
+      const status = await askOnce(call);
+      if (failure.kind === 'payment_required') {
+        return new AdLibraryError({ ...failure, creditsLeft: status?.credits ?? undefined }, { cause: error });
+      }
+      await learn(call.tenantId, status?.usageLimit, true);
+      return new AdLibraryError({ ...failure, usageLimit: status?.usageLimit }, { cause: error });
+    },
+  };
+}
+
+/** Credits left in the tighter of the two windows. */
+function remainingIn({
+  isLimitReached,
+  hourlyCredits,
+  hourlyLimit,
+  dailyCredits,
+  dailyLimit,
+}: UsageLimitAnswer): number {
+  if (isLimitReached) return 0;
+  const left = (used: number | undefined, max: number | undefined) => (max ?? Infinity) - (used ?? 0);
+  return Math.max(0, Math.min(left(hourlyCredits, hourlyLimit), left(dailyCredits, dailyLimit)));
+}
+
+const limitReached = (usageLimit: UsageLimitAnswer) =>
+  new AdLibraryError({ kind: 'usage_limit', status: 429, usageLimit, sent: false });
