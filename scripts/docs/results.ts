@@ -45,7 +45,7 @@ function resultTables(): string {
   const tools = describedTools.filter(({ onlyForBoard }) => !onlyForBoard);
   const schemas = tools.map(({ outputSchema }) => outputSchema as Schema);
   const objects = new Map(schemas.flatMap(titled).map((schema) => [schema.title ?? '', schema]));
-  const everyResult = ['receipt', 'notice'];
+  const everyResult = ['receipt'];
   const [{ properties = {} } = {}] = schemas;
   const inEach = Object.fromEntries(everyResult.map((name) => [name, properties[name] ?? {}]));
   return [

@@ -41,12 +41,17 @@ export const CoverageView = z
     partial: z.array(PartialView).optional().describe('gatherings that are not complete, newest first'),
     morePartial: z.number().optional(),
     uncovered: z.array(UncoveredView).optional().describe('advertisers of the rows that no complete gathering covers'),
-    moreUncovered: z.number().optional().describe('of all ads where no column names ads or advertisers'),
+    moreUncovered: z.number().optional(),
     unlisted: z.number().optional().describe('counted by the service, not listed'),
     removedAds: z.number().optional().describe('to make room'),
   })
   .meta({ title: 'Coverage' });
 export type CoverageView = DataOf<typeof CoverageView>;
+
+/** The same for tools that write files. Its fields are listed once, with `query_ads`: the list of tools is bounded. */
+export const CoverageOfFile = CoverageView.pick({ ads: true, gatherings: true }).describe(
+  'what it rests on, as in query_ads',
+);
 
 /** The dataset that an answer rests on, and the answer. */
 export interface Answered {

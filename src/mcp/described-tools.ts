@@ -9,15 +9,12 @@ const ReceiptView = z.looseObject({
   remaining: z.number().nullable(),
   cached: z.boolean(),
   requestId: z.string().nullable(),
-  calls: z.number().optional(),
 });
-export type ReceiptView = DataOf<typeof ReceiptView>;
+/** `calls` is of tools that make several. It is not listed, nor is the notice of demo data: each tool would repeat it. */
+export type ReceiptView = DataOf<typeof ReceiptView> & { calls?: number };
 
 /** What every successful result holds besides the tool's own data. */
-const everyResult = {
-  receipt: ReceiptView,
-  notice: z.string().optional(),
-};
+const everyResult = { receipt: ReceiptView };
 
 export type ObjectSchema = { type: 'object' } & Record<string, unknown>;
 

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { invalidRequest } from '../api/errors.ts';
-import { CoverageView, coverageText, viewCoverage } from '../dataset/coverage.ts';
+import { CoverageOfFile, coverageText, viewCoverage } from '../dataset/coverage.ts';
 import {
   type ExportCounts,
   type ExportFormat,
@@ -55,13 +55,12 @@ export const exportAds = defineListTool({
     link: z.string().optional().describe('address to open, for an hour'),
     rows: z.number().describe('of all sheets'),
     bytes: z.number(),
-    columns: z.array(z.string()).optional().describe('of the first rows'),
-    first: z.array(z.array(z.unknown())).optional().describe('the first rows, shortened'),
+    ...FirstRows.shape,
     sheets: z
       .array(z.looseObject({ name: z.string(), rows: z.number(), ...FirstRows.shape }).meta({ title: 'Sheet' }))
       .optional(),
-    coverage: CoverageView.describe('what they rest on'),
-    methods: z.string().describe('a resource: how the ads were gathered'),
+    coverage: CoverageOfFile,
+    methods: z.string().describe('a resource'),
     cut: z.number().optional().describe('cells that Excel could not hold in full'),
   }),
   async run({ sql, sheets, format = sheets ? 'xlsx' : 'csv', name: chosen }, context) {

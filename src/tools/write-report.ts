@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { withDeadline } from '../api/abort.ts';
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
 import { chartOf } from '../charts/chart.ts';
-import { CoverageView, coverageText, viewCoverage } from '../dataset/coverage.ts';
+import { CoverageOfFile, coverageText, viewCoverage } from '../dataset/coverage.ts';
 import { paidGatherings } from '../dataset/gatherings.ts';
 import { labelsByAd, labelTexts } from '../dataset/labels.ts';
 import { keepPrints, printsOf } from '../dataset/picture-groups.ts';
@@ -81,7 +81,7 @@ export const writeReport = defineListTool({
     link: z.string().optional().describe('address to open, for a day'),
     bytes: z.number(),
     sections: z.array(SectionView),
-    coverage: CoverageView.describe('what it rests on'),
+    coverage: CoverageOfFile,
     note: z.string().optional(),
   }),
   async run(input, context) {
