@@ -49,9 +49,7 @@ export const CoverageView = z
 export type CoverageView = DataOf<typeof CoverageView>;
 
 /** The same for tools that write files. Its fields are listed once, with `query_ads`: the list of tools is bounded. */
-export const CoverageOfFile = CoverageView.pick({ ads: true, gatherings: true }).describe(
-  'what it rests on, as in query_ads',
-);
+export const CoverageOfFile = z.looseObject({}).describe('what it rests on, as in query_ads');
 
 /** The dataset that an answer rests on, and the answer. */
 export interface Answered {

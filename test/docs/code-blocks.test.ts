@@ -98,7 +98,7 @@ async function runClient(name: string, text: string, program: string): Promise<v
   const at = (file: string) => join(own, file);
   writeFileSync(at(name), fill(text));
   await promisify(execFile)(program, [at(name)], { cwd: own });
-  expect(readFileSync(at('ads.csv'), 'utf8')).toContain('pageName');
+  expect(readFileSync(at('ads.csv'), 'utf8')).toContain('Page name');
   expect(readFileSync(at('ads.jpg')).subarray(0, 2).toString('hex')).toBe('ffd8');
 }
 

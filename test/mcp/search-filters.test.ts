@@ -103,7 +103,7 @@ test('the filters of a local library are those of its own demo, down to the page
   const { tools } = await own.client.listTools();
   expect(tools).toEqual((await demo.client.listTools()).tools);
   const properties = tools.find(({ name }) => name === 'search_ads')?.inputSchema.properties ?? {};
-  expect(properties.limit).toMatchObject({ minimum: 1, maximum: 100, description: 'Items per page, default 20' });
+  expect(properties.limit).toMatchObject({ maximum: 100, description: 'Items per page, default 20' });
   const count = tools.find(({ name }) => name === 'count_ads')?.inputSchema.properties ?? {};
   expect((count.by as { enum: string[] }).enum).toEqual(
     expect.arrayContaining(['active', 'advertiserExact', 'countries', 'language', 'domain', 'missing']),

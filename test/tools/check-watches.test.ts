@@ -62,7 +62,7 @@ test('tells what came, changed and went since the last complete check, and lists
   expect(check).toMatchObject({ new: [adOf(1000).id], changed: [changed?.id], gone: [gone?.id], complete: true });
   expect(check?.since?.slice(0, 16)).toBe(since);
   expect(second.data.receipt).toMatchObject({ charged: 3 });
-  expect(second.text).toContain('1 new, 1 changed, 1 not seen any more since 2026-11-16 09:00 UTC');
+  expect(second.text).toContain('1 new, 1 changed, 1 no longer listed since 2026-11-16 09:00 UTC');
   expect(second.text).toContain(`New:
 - "Advertiser unknown": "Brand new"; video; ${adOf(1000).id}
 Changed:

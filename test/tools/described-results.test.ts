@@ -57,10 +57,12 @@ test('results hold what the list names, with those types, and nothing else', asy
   // The client itself rejects a result of other types.
   for (const [name, args] of more) results.push({ name, result: await server.call(name, args) });
   const listed = await schemas();
+  // Every tool would repeat them: the document of results names them once.
+  const ofEach = /\.(?:notice|receipt\.calls)$/;
   const wrong = results.flatMap(({ name, result: { isError, text, data } }) =>
     isError ? [`${name}: ${text}`] : unnamed(data, listed.get(name) ?? {}, name),
   );
-  expect([...new Set(wrong)]).toEqual([]);
+  expect([...new Set(wrong)].filter((field) => !ofEach.test(field))).toEqual([]);
 });
 
 test('rows are described field by field, all within 60 KB', async () => {
