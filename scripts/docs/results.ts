@@ -49,7 +49,7 @@ function resultTables(): string {
   const [{ properties = {} } = {}] = schemas;
   const inEach = Object.fromEntries(everyResult.map((name) => [name, properties[name] ?? {}]));
   return [
-    `### Every result\n\n${table({ properties: inEach, required: ['receipt'] })}\n\nA demo adds `notice`, and a tool that makes several calls of the API adds how many to its receipt: `calls`.`,
+    `### Every result\n\n${table({ properties: inEach, required: ['receipt'] })}\n\nA demo adds \`notice\`, and a tool that makes several calls of the API adds how many to its receipt: \`calls\`.`,
     ...tools.map(({ name, outputSchema }) => `### ${name}\n\n${table(outputSchema as Schema, everyResult)}`),
     ...[...objects]
       .filter(([title]) => !title.includes(' or '))
