@@ -39,6 +39,7 @@ export function testClient(connect: () => Promise<TestClient>): void {
       'compare_advertisers',
       'find_changes',
       'find_long_running_ads',
+      'label_formats_and_angles',
     ]);
     expect(await client.prompt('profile_advertiser', { advertiser: 'Kruidenzolder' })).toContain('"Kruidenzolder"');
     await expect(client.prompt('profile_advertiser', {})).rejects.toThrow(/advertiser/);
