@@ -32,7 +32,7 @@ test('a link opens the file for everybody who has it, as a download', async () =
   expect(data.link).toMatch(new RegExp(`^${origin}/files/[\\w-]{22}/my%20tea\\.csv$`));
   expect(text).toContain(`Open it at ${data.link}: it can be read for an hour as ad-library://`);
   const opened = await get(data.link, { headers: { range: 'bytes=0-1' } });
-  expect([opened.status, opened.text]).toEqual([200, 't\r\ntea\r\n']);
+  expect([opened.status, opened.text]).toEqual([200, 'T\r\ntea\r\n']);
   expect(opened.headers).toMatchObject({
     'content-type': 'text/csv; charset=utf-8',
     'content-disposition': 'attachment; filename="my tea.csv"',
