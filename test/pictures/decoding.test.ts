@@ -81,7 +81,9 @@ test.for<[name: string, make: () => Promise<Uint8Array> | Uint8Array, shown: boo
   ['16 megapixels in 15 KB', () => pngOf({ width: 4000, height: 4000 }), true],
   ['a JPEG that promises more than it has', () => jpegClaiming(4000, 4000), true],
 ])('%s: decoded within bounds or refused, and the next picture is shown', async ([, make, shown]) => {
-  expect(await show(await make())).toMatchObject(shown ? { jpeg: expect.anything() } : { reason: 'the picture is damaged' });
+  expect(await show(await make())).toMatchObject(
+    shown ? { jpeg: expect.anything() } : { reason: 'the picture is damaged' },
+  );
   expect(await show(await anotherPicture())).toHaveProperty('jpeg');
 });
 
