@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
 import pg from 'pg';
 import { type ItemsPart, partLimits, type Seen, type Store } from '../ports.ts';
 import type { StoreDriver } from '../store/guarded-store.ts';
@@ -11,7 +12,9 @@ const answerMs = 5000;
 const maxConnections = 10;
 /** How often expired rows are deleted, in milliseconds, and how many at once. */
 const sweepMs = 60_000;
-const maxSwept = 1000;
+const sweptAtOnce = 1000;
+/** Documents that are read at once. */
+const readAtOnce = 100;
 /** How many bytes the collections of all keys may take together before each collection gets less. */
 const enough = 4 * 1024 ** 3;
 
@@ -92,6 +95,12 @@ export const postgresDriver = (address: PostgresAddress): StoreDriver => ({
   open: (onError) => postgresStore(address, onError),
 });
 
+/** Documents that are requested in one turn of the event loop: one statement reads them. */
+interface ReadBatch {
+  wanted: { key: string; known: string }[];
+  all: Promise<Seen[]>;
+}
+
 /**
  * The store in PostgreSQL. Each call is one statement on any connection of the pool, without a name and with the schema
  * in it, so that a pooler may lie in between which gives a connection for one transaction.
@@ -114,11 +123,11 @@ export function postgresStore(
   const query = async (text: string, values: unknown[]) => (await pool.query(text, values)).rows;
   let isFull = false;
   const deleteEnded = async (table: string, key: string) => {
-    for (let deleted: number | null = maxSwept; deleted === maxSwept; )
+    for (let deleted: number | null = sweptAtOnce; deleted === sweptAtOnce; )
       ({ rowCount: deleted } = await pool.query(
         `DELETE FROM ad_library.${table} WHERE ${key} IN (SELECT ${key} FROM ad_library.${table}
           WHERE ends <= now() LIMIT $1 FOR UPDATE SKIP LOCKED)`,
-        [maxSwept],
+        [sweptAtOnce],
       ));
   };
   const sweep = async () => {
@@ -135,14 +144,29 @@ export function postgresStore(
     isSweeping = false;
   }, sweepEvery).unref();
 
-  const read = async (key: string, cachedVersion = ''): Promise<Seen> => {
-    const [row] = await query(
-      `SELECT ${now}, version, CASE WHEN version <> $2 THEN body END AS body FROM (SELECT 1) AS one
-        LEFT JOIN ad_library.documents ON key = $1 AND ends > clock_timestamp()`,
-      [key, cachedVersion],
-    );
-    const { now: time, version, body } = row as { now: number; version: string | null; body: Buffer | null };
-    return version === null ? { now: time } : { now: time, found: { version, body: body ?? undefined } };
+  let batch: ReadBatch | undefined;
+  const newBatch = (): ReadBatch => {
+    const wanted: ReadBatch['wanted'] = [];
+    const readAll = async () => {
+      await setImmediate();
+      if (batch?.wanted === wanted) batch = undefined;
+      const rows = await query(
+        `SELECT ${now}, version, CASE WHEN version <> known THEN body END AS body
+          FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS wanted (key, known, place)
+          LEFT JOIN ad_library.documents AS d ON d.key = wanted.key AND ends > clock_timestamp() ORDER BY place`,
+        [wanted.map(({ key }) => key), wanted.map(({ known }) => known)],
+      );
+      return rows.map(({ now, version, body }): Seen => {
+        return version === null ? { now } : { now, found: { version, body: body ?? undefined } };
+      });
+    };
+    return { wanted, all: readAll() };
+  };
+  const read = async (key: string, known = ''): Promise<Seen> => {
+    if (batch === undefined || batch.wanted.length >= readAtOnce) batch = newBatch();
+    const { wanted, all } = batch;
+    const index = wanted.push({ key, known }) - 1;
+    return (await all)[index] as Seen;
   };
 
   return {
