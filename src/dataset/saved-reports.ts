@@ -35,7 +35,7 @@ export interface SavedReport extends z.infer<typeof ReportRecord> {
 
 /** In the order in which they were kept first. A record in another version's form is left out. */
 export const reportsIn = (records: RecordsById): SavedReport[] =>
-  [...records].flatMap(([name, value]) => {
+  [...records.entries()].flatMap(([name, value]) => {
     const { data } = ReportRecord.safeParse(value);
     return data ? [{ name, ...data }] : [];
   });

@@ -52,7 +52,7 @@ export function leastRecentFirst(watches: readonly Watch[]): Watch[] {
 
 /** All watches of a person, in the order in which they were stored. A record in another version's form is left out. */
 export const watchesIn = (records: RecordsById): Watch[] =>
-  [...records].flatMap(([name, value]) => {
+  [...records.entries()].flatMap(([name, value]) => {
     const { data } = WatchRecord.safeParse(value);
     return data ? [{ name, ...data }] : [];
   });

@@ -1,41 +1,28 @@
 import { afterAll, expect, test, vi } from 'vitest';
-import type { BoardPictures } from '../../src/board/payload.ts';
+import type { BoardPicture, BoardPictures } from '../../src/board/payload.ts';
 
-/** As much of a browser as a frame needs: a reader brings frames into sight. */
-class Frame {
-  dataset: { id?: string } = {};
-  src: string | undefined;
-  images: Frame[] = [];
-  style = { setProperty: () => {} };
-  setAttribute(name: string, value: string) {
-    if (name === 'data-id') this.dataset.id = value;
-    if (name === 'src') this.src = value;
-  }
-  append = (...children: Frame[]) => this.images.push(...children.filter(({ src }) => src !== undefined));
-  matches = () => this.images.length > 0;
-  classList = { add: () => {} };
-  addEventListener = () => {};
-}
-
-let look: (entries: { isIntersecting: boolean; target: Frame }[]) => void = () => {};
-const observed = new Set<Frame>();
+/** A reader brings frames into sight. */
+let look: (entries: { isIntersecting: boolean; target: object }[]) => void = () => {};
+const observed = new Set<object>();
 class Observer {
   constructor(callback: typeof look) {
     look = callback;
   }
-  observe = (frame: Frame) => observed.add(frame);
-  unobserve = (frame: Frame) => observed.delete(frame);
+  observe = (frame: object) => observed.add(frame);
+  unobserve = (frame: object) => observed.delete(frame);
 }
-vi.stubGlobal('document', { createElement: () => new Frame() });
+vi.stubGlobal('document', {});
 vi.stubGlobal('IntersectionObserver', Observer);
 afterAll(() => {
   vi.unstubAllGlobals();
 });
 
 /** Its types are those of a browser. */
-const module = new URL('../../src/board/view/pictures.ts', import.meta.url).href;
+const module = new URL('../../src/board/view/pictures.tsx', import.meta.url).href;
 const { createPictures } = (await import(module)) as {
-  createPictures(server: { pictures(ids: string[]): Promise<BoardPictures> }): { frame(id: string): Frame };
+  createPictures(server: { pictures(ids: string[]): Promise<BoardPictures> }): {
+    watch(id: string, frame: object, show: (picture: BoardPicture) => void): () => void;
+  };
 };
 
 const comeIntoSight = async () => {
@@ -64,13 +51,18 @@ test.for(Object.entries(unanswered))(
         return { pictures: ids.map((id) => (id === 'none' ? { id, reason: 'no picture' } : { id, src })), left: [] };
       },
     });
-    const frames = ['ad', 'none'].map((id) => pictures.frame(id));
+    const shown: BoardPicture[] = [];
+    const stops = ['ad', 'none'].map((id) => pictures.watch(id, {}, (picture) => shown.push(picture)));
     for (let times = 0; times < 3; times++) await comeIntoSight();
     expect(calls.map((ids) => ids.toSorted())).toEqual([
       ['ad', 'none'],
       ['ad', 'none'],
     ]);
-    expect(frames.map(({ images }) => images.length)).toEqual([1, 0]);
+    expect(shown.toSorted((one, other) => one.id.localeCompare(other.id))).toEqual([
+      { id: 'ad', src },
+      { id: 'none', reason: 'no picture' },
+    ]);
+    for (const stop of stops) stop();
     expect(observed.size).toBe(0);
   },
 );
