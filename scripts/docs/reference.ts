@@ -3,27 +3,44 @@ import { isGated } from '../../src/api/operations.ts';
 import { type SettingName, settings } from '../../src/config/settings.ts';
 import { hosts } from '../../src/mcp/hosts.ts';
 import { tools } from '../../src/tools/catalog.ts';
+import type { Tool } from '../../src/tools/tool.ts';
 import { replaceMarked } from './marked.ts';
 
 /** Characters that README has for a tool: whole sentences, and the first one in any case. */
 const maxShort = 160;
 
 /** The tools as README shows them. */
-export const withTools = (readme: string): string => replaceMarked(readme, 'tools', toolsTable(firstSentences));
+export const withTools = (readme: string): string =>
+  replaceMarked(
+    readme,
+    'tools',
+    toolsTable(['tool', 'does', 'costs'], (tool) => [firstSentences(tool.description), costOf(tool)]),
+  );
 
-/** The same with all that the description says. */
+/** The same with all that the description says, and the hints that hosts get. */
 export const withToolsInFull = (page: string): string =>
   replaceMarked(
     page,
     'tools in full',
-    toolsTable((text) => text),
+    toolsTable(['tool', 'does', 'costs', 'hints'], (tool) => [tool.description, costOf(tool), hintsOf(tool)]),
   );
 
-function toolsTable(shown: (description: string) => string): string {
-  const rows = tools.map(
-    (tool) => `| \`${tool.name}\` | ${shown(tool.description)} | ${isGated(tool) ? 'credits' : 'nothing'} |`,
-  );
-  return ['| tool | does | costs |', '|---|---|---|', ...rows].join('\n');
+const costOf = (tool: Tool): string => (isGated(tool) ? 'credits' : 'nothing');
+
+function hintsOf({ annotations }: Tool): string {
+  const { readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = annotations;
+  return [
+    readOnlyHint ? 'read-only' : 'writes',
+    ...(destructiveHint ? ['destructive'] : []),
+    ...(idempotentHint ? ['idempotent'] : []),
+    openWorldHint ? 'open world' : 'closed',
+  ].join(', ');
+}
+
+function toolsTable(head: string[], cells: (tool: Tool) => string[]): string {
+  const rows = tools.map((tool) => [`\`${tool.name}\``, ...cells(tool)]);
+  const line = (row: string[]) => `| ${row.join(' | ')} |`;
+  return [line(head), `|${'---|'.repeat(head.length)}`, ...rows.map(line)].join('\n');
 }
 
 export function firstSentences(description: string): string {

@@ -23,7 +23,6 @@ const test = upstreamTest({ config: { cacheSeconds: 0 } })
         listed.find((tool) => tool.name === name) as Listed,
   );
 
-const hosts = readFileSync(new URL('../../docs/hosts.md', import.meta.url), 'utf8');
 const names = allTools.map(({ name }) => name);
 
 /** What a host gets, committed. Here it is written anew, for a reader of the change; in CI it must be the same. */
@@ -69,16 +68,6 @@ describe.each(names)('%s', (name) => {
     const hint = expect.any(Boolean);
     const hints = { readOnlyHint: hint, destructiveHint: hint, idempotentHint: hint, openWorldHint: hint };
     expect(annotations).toEqual({ title, ...hints });
-    if (tools.some((one) => one.name === name)) {
-      const { readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = annotations ?? {};
-      const words = [
-        readOnlyHint ? 'read-only' : 'writes',
-        ...(destructiveHint ? ['destructive'] : []),
-        ...(idempotentHint ? ['idempotent'] : []),
-        openWorldHint ? 'open world' : 'closed',
-      ];
-      expect(hosts).toContain(`| \`${name}\` | ${words.join(', ')} |`);
-    }
     const { operations: called = [] } = allTools.find((one) => one.name === name) ?? {};
     const writes = called.some((operation) => operations[operation].writes);
     if (annotations?.readOnlyHint) expect([annotations.destructiveHint, writes]).toEqual([false, false]);
