@@ -209,13 +209,6 @@ function readFilters(text: string): void {
 describe.skipIf(process.platform === 'win32').each(pages)('$file', (page) => {
   const blocks = codeBlocks(page).filter(({ notRun }) => !notRun);
 
-  test('a block that another test runs is in its file', () => {
-    for (const { text, notRun = '' } of codeBlocks(page)) {
-      const [file] = /^bench\/\S+/.exec(notRun) ?? [];
-      if (file) expect(readFileSync(join(root, file), 'utf8').trim()).toBe(text);
-    }
-  });
-
   test('every block is run, or says why not', () => {
     expect(blocks.filter(({ language }) => !(language in runners)).map(({ title }) => title)).toEqual([]);
   });
