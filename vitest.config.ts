@@ -41,10 +41,10 @@ export default defineConfig({
     setupFiles: ['test/support/seed.ts'],
     // What was made of a source stays in node_modules until the source changes: a run of one file takes a third less.
     experimental: { fsModuleCache: true },
-    // Most files wait for processes that they start, so that more of them than there are cores keep the cores busy.
-    maxWorkers: 5,
+    // One more than two cores: a file often waits for the processes that it starts. With two more, calls miss their deadlines.
+    maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
-    // A test waits for what it waits for: these are for what hangs, on a machine that is busy with four other files.
+    // A test waits for what it waits for: these are for what hangs, on a machine that is busy with two other files.
     testTimeout: 90_000,
     hookTimeout: 90_000,
     // A poll that fails waits to its end: here for a person, in CI beside other machines' work.

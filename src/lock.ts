@@ -1,14 +1,5 @@
 import { hash, randomUUID } from 'node:crypto';
-import {
-  closeSync,
-  existsSync,
-  openSync,
-  readFileSync,
-  readlinkSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, linkSync, readFileSync, readlinkSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
 import { AdLibraryError } from './api/errors.ts';
@@ -126,20 +117,22 @@ function readNote(path: string): Note | undefined {
   return typeof note?.id === 'string' && typeof note.process === 'string' ? (note as Note) : undefined;
 }
 
-/** False if there is one already. */
+/**
+ * False if there is one already. The file has its note from its first moment, because a process may be killed at any:
+ * nobody could tell whose a lock without a note was.
+ */
 function create(path: string, note: Note): boolean {
-  let file: number | undefined;
+  const complete = `${path}.${note.id}`;
   try {
-    file = openSync(path, 'wx', 0o600);
-    writeFileSync(file, JSON.stringify(note));
+    writeFileSync(complete, JSON.stringify(note), { flag: 'wx', mode: 0o600 });
+    linkSync(complete, path);
     return true;
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === 'EEXIST') return false;
-    if (file !== undefined) rmSync(path, { force: true });
     throw new Error(`${path} cannot be written (${message})`, { cause: error });
   } finally {
-    if (file !== undefined) closeSync(file);
+    if (existsSync(complete)) rmSync(complete);
   }
 }
 
