@@ -125,7 +125,7 @@ const startMs = 20_000;
  * `workerData` has `stop`, a shared whole number: not 0 when the current request is to stop.
  */
 export class PooledWorker<Request, Reply, Held> {
-  readonly held: Held;
+  held: Held;
   readonly #thread: Worker;
   readonly #stop = new Int32Array(new SharedArrayBuffer(4));
   readonly #ready: Promise<Reply>;

@@ -173,9 +173,13 @@ export class SqlPool {
       (held) => held.tenantId === tenantId && held.version === version && (held.json || !json),
     );
     if (known) return known;
-    await this.forget(tenantId);
-    const worker = this.#workers.start({ tenantId, version, json });
+    const older = this.#workers.take((held) => held.tenantId === tenantId);
+    const worker = older ?? this.#workers.start({ tenantId, version, json });
     try {
+      if (older) {
+        older.held = { tenantId, version, json };
+        await this.#ask(older, ['empty'], signal, loadMs);
+      }
       // The worker loads one batch while the next is made.
       let loaded = Promise.resolve();
       for await (const [table, rows] of batchesOf(snapshot, json)) {

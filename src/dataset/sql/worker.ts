@@ -29,10 +29,14 @@ const interruption = () => {
 };
 
 lowerPriority();
-const engine = await SqlEngine.open(limits);
+let engine = await SqlEngine.open(limits);
 
 /** What the pool may ask for. */
 const methods = {
+  /** Begins anew with empty tables, ten times as fast as in a new thread. */
+  async empty(): Promise<void> {
+    engine = await SqlEngine.open(limits);
+  },
   load: (table: TableName, rows: Cell[][]) => engine.load(table, rows),
   /** Ends the loading. Without JSON a statement that reads it fails with the reason `json`. */
   lockDown: (json: boolean) => engine.lockDown(interruption, json),
@@ -56,7 +60,7 @@ type Methods = typeof methods;
 /** The name of a method and its arguments. The worker answers each call before it takes the next. */
 export type SqlCall = [name: keyof Methods, ...given: unknown[]];
 export type CallOf<Name extends keyof Methods> = [name: Name, ...given: Parameters<Methods[Name]>];
-export type ResultOf<Name extends keyof Methods> = ReturnType<Methods[Name]>;
+export type ResultOf<Name extends keyof Methods> = Awaited<ReturnType<Methods[Name]>>;
 export interface Reply {
   result?: unknown;
   problem?: SqlProblem;
@@ -95,12 +99,12 @@ function problemOf(error: unknown): SqlProblem {
   throw error;
 }
 
-parentPort?.on('message', ([name, ...given]: SqlCall) => {
+parentPort?.on('message', async ([name, ...given]: SqlCall) => {
   deadline = performance.now() + limits.statementMs;
   let reply: Reply;
   try {
     const method = methods[name] as (...given: unknown[]) => unknown;
-    reply = { result: method(...given) };
+    reply = { result: await method(...given) };
   } catch (error) {
     closeExport();
     reply = { problem: problemOf(error) };

@@ -125,17 +125,20 @@ export function createHttpApp(options: HttpOptions): HttpApp {
     const admitted = await admit(context, callers);
     if (admitted instanceof Response) return admitted;
     const { credentials, address, isKnown } = admitted;
-    const whenFree = (read: () => Promise<string>) => largeBodies.run(credentials.tenantId, undefined, read);
-    const body = await readJson(context, isKnown ? whenFree : undefined);
-    if (body instanceof Response) return body;
-    const output = outputIn(context);
-    if (output instanceof Response) return output;
     const { outgoing } = context.env as HttpBindings;
     // A turn must end, too, for a caller who left before this.
     const sent = new Promise<void>((resolve) => {
       if (outgoing.closed) resolve();
       else outgoing.once('close', resolve);
     });
+    const length = Number(context.req.header('content-length') ?? 0);
+    // Until it is answered: to read, check and hand on a large message takes as long as ten calls.
+    if (isKnown && length > maxSmallBytes && length <= maxBytes)
+      void sent.then(await largeBodies.take(credentials.tenantId));
+    const body = await readJson(context, isKnown ? maxBytes : maxSmallBytes);
+    if (body instanceof Response) return body;
+    const output = outputIn(context);
+    if (output instanceof Response) return output;
     const linkOrigin = files?.originOf(context);
     const answered = () => serve({ request: context.req.raw, body: body.value, credentials, sent, linkOrigin, output });
     if (isMessage(body.value) && isWork(body.value)) return answered();
@@ -220,19 +223,13 @@ const [maxBytes, maxSmallBytes] = [1024 * 1024, 64 * 1024];
 /** Maximum nesting of arrays and objects: code that parses or prints them may be recursive. */
 const maxDepth = 64;
 
-/** Reads a large body when there is room for it. */
-type ReadLarge = (read: () => Promise<string>) => Promise<string>;
-
-/**
- * Reads a request's JSON once, within bounds. If something is wrong with the JSON, answers that.
- * @param readLarge undefined if the body has to be small
- */
-async function readJson(context: Context, readLarge: ReadLarge | undefined): Promise<{ value: unknown } | Response> {
+/** Reads a request's JSON once, within bounds. If something is wrong with the JSON, answers that. */
+async function readJson(context: Context, maxLength: number): Promise<{ value: unknown } | Response> {
   const { req } = context;
   if (!isJsonContentType(req.header('content-type') ?? null)) {
     return refuse(context, 415, 'The body must be application/json.');
   }
-  const text = await readText(req.raw, readLarge).catch(() => '');
+  const text = await readText(req.raw, maxLength).catch(() => '');
   if (text === undefined) {
     // The rest of the body is still on its way: only closing the connection stops it.
     context.header('Connection', 'close');
@@ -247,16 +244,14 @@ async function readJson(context: Context, readLarge: ReadLarge | undefined): Pro
   return { value: withoutNulls(body) };
 }
 
-async function readText(request: Request, readLarge: ReadLarge | undefined): Promise<string | undefined> {
+async function readText(request: Request, maxLength: number): Promise<string | undefined> {
   const { headers } = request;
   if (headers.has('transfer-encoding')) {
     const read = await readRequestBody(request, maxSmallBytes);
     return read.tooLarge ? undefined : read.text;
   }
   // The HTTP parser enforces a stated length, so such a body is read without a stream in between.
-  const stated = Number(headers.get('content-length') ?? 0);
-  if (stated <= maxSmallBytes) return request.text();
-  return stated > maxBytes ? undefined : readLarge?.(() => request.text());
+  return Number(headers.get('content-length') ?? 0) > maxLength ? undefined : request.text();
 }
 
 function nestsDeeper(text: string, max: number): boolean {

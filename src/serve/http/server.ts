@@ -152,8 +152,16 @@ function serveConnections(
   };
 }
 
-/** Sends texts as bytes: an unread text would be held twice, at five bytes a character. */
+/**
+ * Sends texts as bytes: an unread text would be held twice, at five bytes a character. An answer to a request that was
+ * not read to its end closes the connection, and says so: else a client would send the next request into its end.
+ */
 class BytesResponse extends ServerResponse {
+  override writeHead(...given: unknown[]): this {
+    if (!this.req.complete) this.setHeader('connection', 'close');
+    return super.writeHead(...(given as Parameters<ServerResponse['writeHead']>));
+  }
+
   override end(...[chunk, ...others]: unknown[]): this {
     const sent = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
     return super.end(...([sent, ...others] as Parameters<ServerResponse['end']>));
