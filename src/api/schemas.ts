@@ -155,18 +155,6 @@ export const Identity = z.looseObject({
 });
 export type Identity = z.infer<typeof Identity>;
 
-const listResult = <Item extends z.ZodType>(item: Item) =>
-  z.looseObject({
-    items: z.array(item),
-    cursor: z.string().nullable(),
-    hasMore: z.boolean(),
-    totalHits: z.number().optional(),
-  });
-
-export const AdListResult = listResult(Ad);
-export const PageListResult = listResult(Page);
-export const CollectionListResult = z.looseObject({ items: z.array(Collection) });
-
 export const CollectionItemsResult = z.looseObject({
   collection: Collection,
   itemType: ItemType,

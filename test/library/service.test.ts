@@ -50,6 +50,8 @@ const adding = (body: unknown = { itemType: 'ads', itemId: uuid(1) }): Call => (
 const itemsQuery = (query: string): Call => ({ path: `${items}?${query}` });
 
 const both = ['charged', 'remaining'];
+const paging = { cursor: z.string().nullable(), hasMore: z.boolean(), totalHits: z.number().optional() };
+const listOf = (item: z.ZodType, more: z.ZodRawShape = paging) => z.looseObject({ items: z.array(item), ...more });
 
 /** The document's operations: a call that succeeds, its scope, its price where it is gated, its 200 body and headers. */
 const documented: [name: string, call: Call, scope: string | undefined, price: 0 | 1, z.ZodType, headers: string[]][] =
@@ -57,12 +59,19 @@ const documented: [name: string, call: Call, scope: string | undefined, price: 0
     ['whoami', { path: '/v1/whoami' }, undefined, 0, schemas.Identity, []],
     ['getAccount', { path: '/v1/account' }, 'account:read', 0, schemas.Account, []],
     ['getCredits', { path: '/v1/credits' }, 'credits:read', 0, schemas.CreditStatus, both],
-    ['listCollections', { path: '/v1/collections' }, 'collections:read', 0, schemas.CollectionListResult, ['charged']],
+    [
+      'listCollections',
+      { path: '/v1/collections' },
+      'collections:read',
+      0,
+      listOf(schemas.Collection, {}),
+      ['charged'],
+    ],
     ['addCollectionItem', adding(), 'collections:write', 0, schemas.AddCollectionItemResult, ['charged']],
     ['listCollectionItems', itemsQuery('itemType=ads'), 'collections:read', 1, schemas.CollectionItemsResult, both],
-    ['searchAds', searching({}), 'ads:read', 1, schemas.AdListResult, both],
+    ['searchAds', searching({}), 'ads:read', 1, listOf(schemas.Ad), both],
     ['getAd', { path: `/v1/ads/${uuid(1)}` }, 'ads:read', 1, schemas.Ad, both],
-    ['searchPages', searching({}, 'pages'), 'pages:read', 1, schemas.PageListResult, both],
+    ['searchPages', searching({}, 'pages'), 'pages:read', 1, listOf(schemas.Page), both],
     ['getPage', { path: '/v1/pages/page-1' }, 'pages:read', 1, schemas.Page, both],
   ];
 const scopes = new Set(documented.flatMap(([, , scope]) => scope ?? []));
