@@ -52,9 +52,6 @@ async function run(job: Job): Promise<number> {
   if (job.name === 'stdio') return stdio(readForHost(read));
   const config = read();
   if (job.name === 'call') return call(job, config);
-  const slow =
-    listens && config.demo ? 'generating the demo data' : job.name === 'files clear' && 'reading what is kept';
-  if (slow && process.stderr.isTTY) say(`ad-library-mcp: ${slow} …\n`);
   if (job.name === 'http') return serveCallers(config);
   const print = (text: string) => process.stdout.write(printable(text));
   if (job.name === 'files clear') return (await import('./files.ts')).clearFiles(config, print);

@@ -2,7 +2,7 @@ import { type App, elapsed as elapsedHere, openApp, version } from '../app.ts';
 import { isLoopback } from '../config/setting-values.ts';
 import type { Config } from '../config/settings.ts';
 import { type CallEvent, createStructuredLog, logCalls, type OnCall } from '../log/log.ts';
-import { createAddressOf, createCallerKeys, createPeerOf, createTenantIds, triedHere } from '../serve/http/access.ts';
+import { createAddressOf, createCallerKeys, createPeerOf, createTenantIds } from '../serve/http/access.ts';
 import { createHttpApp, type HttpOptions } from '../serve/http/app.ts';
 import { linkOriginOf } from '../serve/http/files.ts';
 import { hostInAddress, type Listener, listen } from '../serve/http/server.ts';
@@ -25,10 +25,9 @@ export async function serveHttp(
   const metrics = config.metrics ? (await import('../serve/http/metrics.ts')).createMetrics() : undefined;
   const shared = await openShared(config, log, Date.now);
   const now = shared?.now ?? Date.now;
-  const tried = triedHere(elapsed);
   const accepted = shared?.keys ?? memoryKeys(elapsed);
   const isKnown = shared?.isKnownKey ?? accepted.has;
-  const keys = createCallerKeys({ perMinute: config.refusalsPerMinute, now: elapsed, isKnown, tried });
+  const keys = createCallerKeys({ perMinute: config.refusalsPerMinute, now: elapsed, isKnown });
   const [tenantIdOf, addressOf] = [createTenantIds(shared?.tenantSecret), createAddressOf(config.trustedProxy)];
   let signIn: SignIn | undefined;
   const listeners = [logCalls(log), metrics?.onCall, keys.onCall, (event: CallEvent) => signIn?.onCall(event)];
@@ -55,7 +54,6 @@ export async function serveHttp(
       connections: shared?.connections,
       // Tokens end when they should, whatever happens to the clock of one process.
       now: shared ? now : () => began + elapsed(),
-      fetches: tried,
       userAgent: `ad-library-mcp/${version}`,
       checkKey: app.checkKey,
       onRenewed: app.keepSpending,

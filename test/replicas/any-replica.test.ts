@@ -8,7 +8,6 @@ import { uuidOf } from '../support/uuid-of.ts';
 
 const gather = { filters: { query: 'tea' }, maxCredits: 100 };
 const countAds = { sql: 'SELECT count(*) AS ads FROM ads' };
-const idsOf = (items: readonly { id: string }[]) => items.map(({ id }) => id);
 
 describeEveryServer('any replica', (server) => {
   // All of this holds although the clocks of two are an hour wrong.
@@ -70,18 +69,6 @@ describeEveryServer('any replica', (server) => {
     for (const { data, text } of results) expect(data, text).toMatchObject({ read: 300, complete: true });
     expect(results.reduce((sum, { data }) => sum + data.receipt.charged, 0)).toBe(30);
     expect(service.charged).toBe(30);
-  });
-
-  test('knows the cursors of the others, also those whose filters are left out', async () => {
-    const { service, replicas } = between(100);
-    const [one, other, third] = replicas;
-    service.change = (answer) => ({ ...answer, cursor: answer.cursor?.padStart(3000, '0') ?? null });
-    const { data } = await one.call('search_ads', { filters: { query: 'tea' }, limit: 20 });
-    const next = await other.call('search_ads', { cursor: data.cursor });
-    expect(idsOf(next.data.items)).toEqual(idsOf(service.ads.slice(20, 40)));
-    expect(service.searches.at(-1)).toMatchObject({ filters: { query: 'tea' } });
-    const last = await third.call('search_ads', { cursor: next.data.cursor, filters: { query: 'tea' } });
-    expect(idsOf(last.data.items)).toEqual(idsOf(service.ads.slice(40, 60)));
   });
 
   test('serves nothing to a key that any of them saw rejected, until any of them sees it accepted', async () => {

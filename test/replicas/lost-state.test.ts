@@ -130,15 +130,6 @@ describeEveryServer('a state that was lost', (server) => {
     expect(await idsOf(other)).toEqual([before, after].toSorted());
   });
 
-  test('is no state for a replica that starts while another one lives that knew more', async () => {
-    const { upstream, replicas } = fleet.tenant();
-    await replicas[0].call('get_ad', ad('before'));
-    server.clear();
-    await assertClosed(await fleet.add());
-    expect(upstream.requests.filter(({ path }) => path.includes('/ads/'))).toHaveLength(1);
-    await accept();
-  });
-
   test('can only be accepted where it can be reached, and is named', async () => {
     const nothing = await run(['state', 'accept']);
     expect(nothing).toMatchObject({ code: 2, stdout: '' });

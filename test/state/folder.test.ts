@@ -270,20 +270,6 @@ describe('what calls spend on one day', () => {
     };
   });
 
-  test('twenty processes at once reserve no more than the budget of the day', async () => {
-    const { open } = dayOf();
-    const kinds = await Promise.all(
-      Array.from({ length: 20 }, async () => {
-        const ledger = open();
-        const admission = await ledger.reserve('t', asking({ credits: 3 }));
-        if (admission.kind === 'granted') await ledger.settle('t', charged(3), admission.lease);
-        return admission.kind;
-      }),
-    );
-    expect(kinds.filter((kind) => kind === 'granted').length).toBeLessThanOrEqual(3);
-    expect((await open().read('t')).spent).toBeLessThanOrEqual(10);
-  });
-
   test('each day has its budget, and a clock that jumps opens none twice', async () => {
     const { clock, open } = dayOf();
     const spend = async (hours: number) => {

@@ -66,7 +66,6 @@ describe('exported files', () => {
 
 describe('the cache of many tenants', () => {
   const open = (maxBytes: number, now = () => 0) => new TenantCache<number>({ maxBytes, ttl: 1000, now });
-  const [_each, _tenant] = [1024, 4096];
 
   test('holds no more than its bound, however it is filled', () => {
     fc.assert(

@@ -184,7 +184,6 @@ interface CallerKeysOptions {
   now: () => number;
   /** Whether the service accepted a key lately. */
   isKnown(tenantId: string): Promise<boolean>;
-  tried?: TriedKeys;
 }
 
 const minute = 60_000;
@@ -193,15 +192,16 @@ const maxAddresses = 10_000;
 const maxPending = 10_000;
 
 /** An address may try `perMinute` keys a minute. A key counts when it arrives, until the service accepts it. */
-export function createCallerKeys({ perMinute, now, isKnown, tried = triedHere(now) }: CallerKeysOptions): CallerKeys {
+export function createCallerKeys({ perMinute, now, isKnown }: CallerKeysOptions): CallerKeys {
   const addresses = new LRUCache<string, string>({ max: maxPending, ...expiring(now) });
   const deciding = new Map<string, Promise<number | undefined>>();
+  const tried = triesOfMinute(now);
 
   const decide = async (tenantId: string, address: string): Promise<number | undefined> => {
     if (perMinute === 0 || addresses.has(tenantId) || (await isKnown(tenantId))) return undefined;
-    const count = await tried.add(address, 1);
+    const count = tried.add(address, 1);
     if (count.tried > perMinute) {
-      await tried.add(address, -1);
+      tried.add(address, -1);
       return Math.max(1, Math.ceil(count.msLeft / 1000));
     }
     addresses.set(tenantId, address);
@@ -220,21 +220,17 @@ export function createCallerKeys({ perMinute, now, isKnown, tried = triedHere(no
       const address = addresses.get(event.tenantId);
       if (address === undefined || !showsKey(event)) return;
       addresses.delete(event.tenantId);
-      if (event.kind !== 'unauthorized') void tried.add(address, -1);
+      if (event.kind !== 'unauthorized') tried.add(address, -1);
     },
   };
 }
 
-/** How many unknown keys addresses have tried at this process. */
-export interface TriedKeys {
-  /** Adds to the count of an address, which ends a minute after its first key. */
-  add(address: string, more: 1 | -1): Promise<{ tried: number; msLeft: number }>;
-}
-
-export function triedHere(now: () => number): TriedKeys {
+/** Tries by the address they come from, at this process. */
+export function triesOfMinute(now: () => number) {
   const counts = new LRUCache<string, number>({ max: maxAddresses, ...expiring(now) });
   return {
-    add: async (address, more) => {
+    /** Adds to the count of an address, which ends a minute after its first try. */
+    add(address: string, more: 1 | -1) {
       const tried = Math.max(0, (counts.get(address) ?? 0) + more);
       counts.set(address, tried);
       return { tried, msLeft: counts.getRemainingTTL(address) };

@@ -346,23 +346,6 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
     });
   });
 
-  test('spending ends 30 days after the last paid call', async () => {
-    const replicas = await two();
-    const [one, other] = replicas;
-    const after = (days: number) => {
-      for (const { network } of replicas) network.ahead = days * 86_400_000;
-    };
-    const settle = ({ ledger }: Joined) => ledger.settle('t', { charged: 1, uncertain: 0, isPaidAnswer: true });
-    await settle(one);
-    expect(one.network.ttlMs).toContain(30 * 86_400_000);
-    after(29);
-    await settle(other);
-    after(58);
-    expect(await one.ledger.read('t')).toMatchObject({ spent: 2, calls: 2 });
-    after(60);
-    for (const { ledger } of replicas) expect(await ledger.read('t')).toMatchObject({ spent: 0, calls: 0 });
-  });
-
   describe('datasets', () => {
     test('leave out an item that is damaged', async () => {
       const [one, other] = await two();

@@ -7,6 +7,7 @@ import { type GuardedAgent, openGuardedAgent, resolveInDns } from '../../../pict
 import { sanitizeLine } from '../../../present/safe-text.ts';
 import { createSeal, sealedIn } from '../../../state/store/seal.ts';
 import { Semaphore } from '../../../workers/semaphore.ts';
+import { triesOfMinute } from '../access.ts';
 
 /** A program that asks for a connection. Only its host is verified, not its name. */
 export interface Client {
@@ -38,8 +39,6 @@ export interface ClientsOptions {
   userAgent: string;
   /** A monotonic clock, in milliseconds. */
   now: () => number;
-  /** Counts requests for documents, for a minute each. */
-  fetches: { add(name: string, more: 1 | -1): Promise<{ tried: number; msLeft: number }> };
   /** The agent that fetches metadata documents; by default, it reaches public hosts only. */
   openAgent?: (() => Promise<GuardedAgent>) | undefined;
 }
@@ -61,8 +60,8 @@ const maxUris = 2000;
  */
 const limits = { bytes: 5 * 1024, ms: 5000, waitMs: 15_000, perMinute: 240, perMinuteOfAddress: 20 };
 const [fetchesAtOnce, fetchesOfAddress] = [4, 2];
-/** How long a document is used without a look at its address, and how long at all. */
-const [freshMs, cacheMs] = [600_000, 86_400_000];
+/** How long a document is used before it is fetched again, in milliseconds. */
+const cacheMs = 600_000;
 const maxCached = 1000;
 /**
  * The time after which names that do not exist and names inside the network are answered, so that nobody learns which
@@ -82,15 +81,11 @@ const MetadataDocument = Metadata.extend({
 });
 
 export function createClients(options: ClientsOptions): Clients {
-  const { secret, now, fetches } = options;
+  const { secret, now } = options;
   const seal = createSeal({ secret, use: 'sign-in' });
-  const documents = new LRUCache<string, { client: Client; at: number }>({
-    max: maxCached,
-    ttl: cacheMs,
-    ttlResolution: 0,
-    perf: { now },
-  });
+  const documents = new LRUCache<string, Client>({ max: maxCached, ttl: cacheMs, ttlResolution: 0, perf: { now } });
   const inFlight = new Map<string, ReturnType<Clients['find']>>();
+  const fetches = triesOfMinute(now);
   const slots = new Semaphore({ atOnce: fetchesAtOnce, perKey: fetchesOfAddress, of: 'apps' });
   const openAgent = options.openAgent ?? openPublicAgent;
   let agent: Promise<GuardedAgent> | undefined;
@@ -110,8 +105,7 @@ export function createClients(options: ClientsOptions): Clients {
       const request = () => documentAt(url, opened, options.userAgent);
       const text = await slots.run(address, AbortSignal.timeout(limits.waitMs), request);
       const client = clientIn(text, url);
-      if ('problem' in client) documents.delete(url.href);
-      else documents.set(url.href, { client, at: now() });
+      if (!('problem' in client)) documents.set(url.href, client);
       return client;
     } catch {
       return { problem: `Its description at ${url.host} could not be read.` };
@@ -119,14 +113,13 @@ export function createClients(options: ClientsOptions): Clients {
   };
 
   /** Counts a request; the milliseconds to wait if there were too many. */
-  const tooMany = async (name: string, max: number): Promise<number | undefined> => {
-    const { tried, msLeft } = await fetches.add(name, 1);
+  const tooMany = (name: string, max: number): number | undefined => {
+    const { tried, msLeft } = fetches.add(name, 1);
     return tried > max ? msLeft : undefined;
   };
 
   const fetchCounted = async (url: URL, address: string): ReturnType<Clients['find']> => {
-    const msLeft =
-      (await tooMany(`of ${address}`, limits.perMinuteOfAddress)) ?? (await tooMany('in all', limits.perMinute));
+    const msLeft = tooMany(`of ${address}`, limits.perMinuteOfAddress) ?? tooMany('in all', limits.perMinute);
     if (msLeft !== undefined) {
       const retryAfter = Math.max(1, Math.ceil(msLeft / 1000));
       return { problem: 'Too many new apps have asked in the last minute. Try again later.', retryAfter };
@@ -162,10 +155,7 @@ export function createClients(options: ClientsOptions): Clients {
     async find(id, address) {
       const url = documentUrl(id);
       if (url === undefined) return registeredClient(id) ?? { problem: 'This server does not know the app that asks.' };
-      const cached = documents.get(url.href);
-      if (cached && now() - cached.at < freshMs) return cached.client;
-      const found = inFlight.get(url.href) ?? fetchCounted(url, address);
-      return cached?.client ?? found;
+      return documents.get(url.href) ?? inFlight.get(url.href) ?? fetchCounted(url, address);
     },
     isPossible: (id) => documentUrl(id) !== undefined || registeredClient(id) !== undefined,
     close: async () => void (await agent)?.destroy(),

@@ -26,7 +26,7 @@ export interface SignIn {
   close(): Promise<void>;
 }
 
-export interface SignInOptions extends Omit<TokensOptions, 'resource'>, Pick<ClientsOptions, 'fetches' | 'openAgent'> {
+export interface SignInOptions extends Omit<TokensOptions, 'resource'>, Pick<ClientsOptions, 'openAgent'> {
   publicUrl: string;
   /** The host whose keys the page asks for. */
   service: string;

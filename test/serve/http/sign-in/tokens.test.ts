@@ -53,20 +53,6 @@ test('a code lives for a minute, an access token for an hour, a refresh token fo
   expect(await tokens.refresh(refresh, 'client')).toBeUndefined();
 });
 
-test('what was used at one replica is used at all, and what is used again there ends the connection here', async () => {
-  const { replica, tokens, grant, redeem } = open();
-  const [one, other] = [replica(), replica()];
-  const code = await tokens.open(grant);
-  const first = await redeem(code, one);
-  expect(await other.credentials(first?.access_token ?? '')).toBeDefined();
-  const second = await other.refresh(first?.refresh_token ?? '', 'client');
-  expect(await one.credentials(second?.access_token ?? '')).toBeDefined();
-  expect(await redeem(code, other)).toBeUndefined();
-  expect(await one.credentials(second?.access_token ?? '')).toBeUndefined();
-  expect(await other.refresh(second?.refresh_token ?? '', 'client')).toBeUndefined();
-  expect(await redeem(code, one)).toBeUndefined();
-});
-
 test('a code or a refresh token that was used ends its connection even if it comes when its time is over', async () => {
   const { clock, tokens, grant, redeem } = open();
   for (const late of [2 * minute, 20 * day]) {
