@@ -19,7 +19,7 @@ import {
   viewCredits,
   viewIdentity,
 } from '../src/present/account.ts';
-import { type AdView, adListText, adText, viewAd } from '../src/present/ad.ts';
+import { adListText, adText, viewAd } from '../src/present/ad.ts';
 import { pageListText, pageText, viewPage } from '../src/present/page.ts';
 import { estimateTokens } from '../src/present/tokens.ts';
 import { tools } from '../src/tools/catalog.ts';
@@ -136,9 +136,6 @@ function fullAds(): void {
     return costs({ raw: ad, text: adText(view, 'full', budget), structured: { ad: view }, items: 1 });
   });
   report('get_ad, full', all);
-  const cut = (inside: (ad: AdView) => string) =>
-    ads.filter((ad) => inside(viewAd(ad, { detail: 'full', now, budget })).includes('Cut to fit: raise')).length;
-  say(`  cut in the text: ${cut((ad) => adText(ad, 'full', budget))}, in the data: ${cut(JSON.stringify)}`);
   limit('text of any ad', Math.max(...all.map(({ text }) => text)), maxTokens);
   limit('data of any ad', Math.max(...all.map(({ structured }) => structured)), 2 * maxTokens);
 }

@@ -74,7 +74,7 @@ interface UpstreamService extends Upstream {
 }
 
 export async function openApp(options: AppOptions): Promise<App> {
-  const { config, problems = [], log, onCall = logCalls(log), now, elapsed, mediaUrl, fetch } = options;
+  const { config, problems = [], log, onCall = logCalls(log), now, elapsed, mediaUrl } = options;
   const upstream = await (config.demo ? openDemo({ now, log, mediaUrl }) : openService(options));
   const draining = new AbortController();
   const closing = new AbortController();

@@ -66,9 +66,8 @@ export interface Receipt {
   requestId: string | null;
   /** The service stated a charge that cannot be read. */
   chargeUnreadable?: true;
-  /** For a cached answer: its age in milliseconds, and what it cost. */
+  /** The age of a cached answer in milliseconds. */
   age?: number;
-  saved?: number | null;
 }
 
 export interface Answer {
@@ -91,8 +90,7 @@ export interface Answer {
 
 /** The same answer again, for which nothing was sent. */
 export const replayed = (answer: Answer, age?: number): Answer => {
-  const { charged, saved = charged } = answer.receipt;
-  const receipt = { saved, ...answer.receipt, charged: 0, cached: true, ...(age !== undefined && { age }) };
+  const receipt = { ...answer.receipt, charged: 0, cached: true, ...(age !== undefined && { age }) };
   return { ...answer, receipt };
 };
 

@@ -14,12 +14,10 @@ export function priceText({ atLeast, atMost }: { atLeast: number; atMost?: numbe
   return atLeast === 0 ? `at most ${most}` : `between ${rounded(atLeast)} and ${most}`;
 }
 
-/** What this process spent and saved for one key, and the charges seen for each operation. */
+/** What this process spent for one key, and the charges seen for each operation. */
 export const Spending = z.looseObject({
   charged: z.number().describe('credits'),
   paidCalls: z.number(),
-  savedCalls: z.number().describe('answered without paying again'),
-  savedCredits: z.number().describe('their price'),
   uncertain: z.number().optional().describe('credits that may have been charged besides'),
   budget: z.number().optional(),
   day: z.string().optional().describe('where a budget is for one day'),
@@ -41,8 +39,6 @@ export function spendingOf(
   return {
     charged: rounded(account.spent),
     paidCalls: account.calls,
-    savedCalls: account.savedCalls,
-    savedCredits: rounded(account.savedCredits),
     ...(account.uncertain > 0 && { uncertain: rounded(account.uncertain) }),
     ...(budget !== undefined && { budget }),
     ...(account.day && { day: account.day }),
@@ -63,15 +59,14 @@ const pricedOperations = ({ prices }: CreditAccount) =>
 
 /** "this server since it started: 12 charged in 5 paid calls …" and the charges seen for each operation. */
 export function spendingText(spending: Spending): string {
-  const { charged, paidCalls, savedCalls, savedCredits, uncertain, budget, day, connection, prices } = spending;
-  const saved = savedCalls > 0 ? `; ${savedCalls} answered without a new charge, ${savedCredits} saved` : '';
+  const { charged, paidCalls, uncertain, budget, day, connection, prices } = spending;
   const maybe = uncertain ? `; about ${uncertain} more for calls whose charge is unknown` : '';
   const limit = budget === undefined ? '' : `; ${budgetText({ budget, charged, uncertain })}`;
   const learned = Object.entries(prices).flatMap(([operation, seen]) =>
     seen.length > 0 ? `${operation} ${pricesText(seen)}` : [],
   );
   return [
-    `${day === undefined ? 'this server since it started' : `calls on ${day} (UTC)`}: ${charged} charged in ${paidCalls} paid ${paidCalls === 1 ? 'call' : 'calls'}${maybe}${saved}${limit}`,
+    `${day === undefined ? 'this server since it started' : `calls on ${day} (UTC)`}: ${charged} charged in ${paidCalls} paid ${paidCalls === 1 ? 'call' : 'calls'}${maybe}${limit}`,
     ...(connection ? [`this connection: ${connection.charged} charged; ${budgetText(connection)}`] : []),
     learned.length > 0 ? `prices seen: ${learned.join('; ')}` : 'prices are unknown until the first paid call',
   ].join('\n');

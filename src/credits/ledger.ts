@@ -12,9 +12,6 @@ export interface CreditAccount {
   readonly paidInFlight: number;
   /** Credits left, as the service last stated. */
   readonly remaining: number | undefined;
-  /** Calls that the cache answered, and what they would have cost. */
-  readonly savedCalls: number;
-  readonly savedCredits: number;
   readonly prices: Prices;
   /** The day (UTC, ISO text) whose spending this is, where a budget is for one day. */
   readonly day?: string;
@@ -116,8 +113,6 @@ export interface CreditLedger {
    * later. Resolves to the number of the settlement, where replicas number answers by it: higher than all before.
    */
   settle(tenantId: string, settlement: Settlement, lease?: Lease): Promise<number | undefined>;
-  /** Records that the cache answered a call that would have cost `credits`. */
-  saved(tenantId: string, credits: number): Promise<CreditAccount>;
   /**
    * Stores a reading of the balance, or removes it; returns the previous one. A reading stays where a charge has yet to
    * show and the balance is the same.

@@ -36,8 +36,8 @@ export interface Meter {
    */
   send: Send;
   /**
-   * Completes what the caller of a call receives: the credits left now, also with a cached answer, which counts as
-   * saved, and whether a failed call was one that costs credits.
+   * Completes what the caller of a call receives: the credits left now with a cached answer, and whether a failed call
+   * was one that costs credits.
    */
   stated(call: Call, answering: Promise<Answer>): Promise<Answer>;
   /** What is known of prices, even while the account cannot be reached. */
@@ -131,10 +131,8 @@ export function openMeter(service: Send, options: MeterOptions): Meter {
         });
       const answer = await answering;
       const { receipt } = answer;
-      const account = receipt.cached
-        ? await ledger.saved(tenantId, receipt.saved ?? 0)
-        : await ledger.estimate(tenantId);
-      const remaining = receipt.cached ? (account.remaining ?? receipt.remaining) : receipt.remaining;
+      if (!receipt.cached) return answer;
+      const { remaining = receipt.remaining } = await ledger.estimate(tenantId);
       return { ...answer, receipt: { ...receipt, remaining } };
     },
     prices: async (tenantId) => (await ledger.estimate(tenantId)).prices,

@@ -79,13 +79,7 @@ function creditsLine(spent: string, { remaining, requestId }: ReceiptView, reque
   return `Credits: ${spent}${left}${requestId === null ? '' : `. ${request} ${word(requestId)}`}`;
 }
 
-/** To three places, with commas. `Intl` would take longer than the rest of the line. */
-function formatCredits(credits: number): string {
-  let text = String(Math.round(credits * 1000) / 1000);
-  const end = text.includes('.') ? text.indexOf('.') : text.length;
-  for (let at = end - 3; at > (credits < 0 ? 1 : 0); at -= 3) text = `${text.slice(0, at)},${text.slice(at)}`;
-  return text;
-}
+const { format: formatCredits } = new Intl.NumberFormat('en-US');
 
 function ageText(ms: number): string {
   if (ms < 1000) return 'just now';

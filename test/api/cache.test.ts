@@ -38,10 +38,7 @@ describe('the same question', () => {
     expect(service.paid()).toBe(1);
     expect(results.reduce((sum, { data }) => sum + data.receipt.charged, 0)).toBe(1);
     expect(results.filter(({ text }) => text.includes('shared with an identical call'))).toHaveLength(11);
-    expect((await server.call('get_credits')).data.thisServer).toMatchObject({
-      ...{ charged: 1, paidCalls: 1 },
-      ...{ savedCalls: 11, savedCredits: 11 },
-    });
+    expect((await server.call('get_credits')).data.thisServer).toMatchObject({ charged: 1, paidCalls: 1 });
   });
 
   test('is the same in any order of its keys, and another body is another question', async ({ upstream, start }) => {
@@ -80,11 +77,7 @@ describe('the same question', () => {
     const other = await server.as(service.createKey());
     const { data } = await other.call('search_ads', { limit: 2 });
     expect(data.receipt).toMatchObject({ charged: 1, cached: false });
-    expect((await other.call('get_credits')).data.thisServer).toMatchObject({
-      charged: 1,
-      paidCalls: 1,
-      savedCalls: 0,
-    });
+    expect((await other.call('get_credits')).data.thisServer).toMatchObject({ charged: 1, paidCalls: 1 });
   });
 });
 

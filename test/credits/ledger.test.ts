@@ -23,17 +23,17 @@ describe('what this server spent', () => {
     await call('search_ads', { limit: 10 });
     await call('search_ads', { limit: 10 });
     const { data, text } = await call('get_credits');
-    const spent = { charged: 3, paidCalls: 1, savedCalls: 1, savedCredits: 3 };
+    const spent = { charged: 3, paidCalls: 1 };
     const thisServer = { ...spent, prices: { search_ads: [{ items: 10, charged: 3 }] } };
     expect(data).toMatchObject({ credits: 90, hourlyLeft: 399, thisServer });
     expect(text).toContain('hourly: 1 of 400 used, 399 left');
-    expect(text).toContain('3 charged in 1 paid call; 1 answered without a new charge, 3 saved');
+    expect(text).toContain('3 charged in 1 paid call');
     expect(text).toContain('prices seen: search_ads 3 for 10 items');
   });
 
   test('is zero before the first paid call, and no price is known', async ({ server }) => {
     const { data, text } = await server.call('get_credits');
-    expect(data.thisServer).toEqual({ charged: 0, paidCalls: 0, savedCalls: 0, savedCredits: 0, prices: {} });
+    expect(data.thisServer).toEqual({ charged: 0, paidCalls: 0, prices: {} });
     expect(text).toContain('prices are unknown until the first paid call');
   });
 

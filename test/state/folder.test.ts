@@ -265,7 +265,6 @@ describe('what calls spend on one day', () => {
       reserve: (id, request) => of(id).reserve(id, request),
       changed: (id, version, signal) => of(id).changed(id, version, signal),
       settle: (id, settlement, lease) => of(id).settle(id, settlement, lease),
-      saved: (id, credits) => of(id).saved(id, credits),
       readBalance: (id, credits) => of(id).readBalance(id, credits),
     };
   });

@@ -31,18 +31,15 @@ const never = () => new AbortController().signal;
 
 /** What every ledger does, in memory or in Redis. */
 export function ledgerSuite(openLedger: () => Promise<CreditLedger>): void {
-  test('counts what is charged, what may be, what was saved and what is left', async () => {
+  test('counts what is charged, what may be and what is left', async () => {
     const ledger = await openLedger();
     await ledger.settle('t', { ...charged(3), remaining: 97 });
     await ledger.settle('t', { charged: 0, uncertain: 2, isPaidAnswer: false });
-    await ledger.saved('t', 3);
     expect(await ledger.read('t')).toMatchObject({
       spent: 3,
       uncertain: 2,
       calls: 1,
       remaining: 97,
-      savedCalls: 1,
-      savedCredits: 3,
       reserved: 0,
     });
     expect(await ledger.read('other')).toMatchObject({ spent: 0, uncertain: 0, calls: 0, remaining: undefined });

@@ -18,9 +18,6 @@ import type { Retries, Shared } from './retries.ts';
 const day = 86_400_000;
 /** How old an account may be that estimates are made from, in milliseconds: a tool call asks several times. */
 const goodEnoughMs = 200;
-/** The same for answers that cost nothing, and for how many tenants they are counted. */
-const savedEstimateMs = 1000;
-const maxSaved = 10_000;
 
 export interface StoreLedgerOptions {
   documents: Pick<Documents, 'remembered' | 'update' | 'changed'>;
@@ -71,21 +68,9 @@ export function storeLedger(options: StoreLedgerOptions): CreditLedger {
     });
   };
 
-  /** The answers of this process that cost nothing. */
-  const saved = new LRUCache<string, { calls: number; credits: number }>({
-    maxSize: maxSaved,
-    sizeCalculation: () => 1,
-  });
-  const withSaved = (tenantId: string, account?: Account): CreditAccount =>
-    creditAccount(account, account && !isUnknown(account) ? saved.get(tenantId) : undefined);
-
   const read = async (tenantId: string): Promise<CreditAccount> =>
-    withSaved(tenantId, (await change(tenantId, () => [undefined, false])).account);
-  const knownAccount = (tenantId: string) => withSaved(tenantId, documents.remembered<Account>(keyOf(tenantId))?.doc);
-  const estimate = async (tenantId: string, ms = goodEnoughMs) => {
-    const age = documents.remembered(keyOf(tenantId))?.ageMs ?? Infinity;
-    return age < ms ? knownAccount(tenantId) : read(tenantId).catch(() => knownAccount(tenantId));
-  };
+    creditAccount((await change(tenantId, () => [undefined, false])).account);
+  const knownAccount = (tenantId: string) => creditAccount(documents.remembered<Account>(keyOf(tenantId))?.doc);
 
   /**
    * Writes even if the lease is missing: the new version makes a reservation or settlement that is still in flight fail
@@ -112,7 +97,10 @@ export function storeLedger(options: StoreLedgerOptions): CreditLedger {
 
   return {
     read,
-    estimate: (tenantId) => estimate(tenantId),
+    estimate: async (tenantId) => {
+      const age = documents.remembered(keyOf(tenantId))?.ageMs ?? Infinity;
+      return age < goodEnoughMs ? knownAccount(tenantId) : read(tenantId).catch(() => knownAccount(tenantId));
+    },
     reserve: async (tenantId, requestOf) => {
       const id = newId();
       openLeases.add(id);
@@ -149,11 +137,6 @@ export function storeLedger(options: StoreLedgerOptions): CreditLedger {
       // Keys that somebody made up take no room.
       if (!lease && recordsNothing(settlement) && !learns(settlement, knownAccount(tenantId).prices)) return undefined;
       return settleOnce(tenantId, id, settlement, lease !== undefined);
-    },
-    saved: async (tenantId, credits) => {
-      const before = saved.get(tenantId) ?? nothingSaved;
-      saved.set(tenantId, { calls: before.calls + 1, credits: before.credits + credits });
-      return estimate(tenantId, savedEstimateMs);
     },
     readBalance: async (tenantId, credits) =>
       change(tenantId, (account, now) => [readBalance(account, credits, now), true]).then(
@@ -225,9 +208,7 @@ function lifetimeOf(account: Account): number {
 
 const open = ({ leases }: Account) => Object.values(leases).filter(({ booked }) => booked === undefined);
 
-const nothingSaved = { calls: 0, credits: 0 };
-
-export function creditAccount(account = emptyAccount(), saved = nothingSaved): CreditAccount {
+export function creditAccount(account = emptyAccount()): CreditAccount {
   const { spent, uncertain, calls, remaining, prices, day } = account;
   const leases = open(account);
   return {
@@ -235,8 +216,6 @@ export function creditAccount(account = emptyAccount(), saved = nothingSaved): C
     uncertain,
     calls,
     remaining,
-    savedCalls: saved.calls,
-    savedCredits: saved.credits,
     reserved: leases.reduce((sum, { credits }) => sum + credits, 0),
     paidInFlight: leases.filter(({ paid }) => paid).length,
     prices: pricesIn(prices),
