@@ -30,43 +30,27 @@ const read = <T>(file: string): T[] =>
 
 const pageSize = 100;
 
-/** Asks the service of demo mode. */
-async function askDemo<T>(now: number, ask: (get: (path: string, body?: object) => Promise<unknown>) => Promise<T>) {
+/** The ads and pages of demo mode, as its service sends them. */
+export async function demoSamples(now: number, ads = 300, pages = 100): Promise<Samples> {
   const { library, apiKey } = await openDemoLibrary({ now: () => now });
   const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };
-  const answers = await ask(async (path, body) => {
-    const init = body === undefined ? { headers } : { method: 'POST', headers, body: JSON.stringify(body) };
-    const answer = await library.fetch(new Request(`http://demo${path}`, init));
-    if (!answer.ok) throw new Error(`${path}: ${await answer.text()}`);
-    return answer.json();
-  });
+  const list = async <T>(path: string, count: number): Promise<T[]> => {
+    const items: T[] = [];
+    let cursor: string | null = null;
+    do {
+      const body = JSON.stringify({
+        limit: Math.min(pageSize, count - items.length),
+        ...(cursor !== null && { cursor }),
+      });
+      const answer = await library.fetch(new Request(`http://demo${path}`, { method: 'POST', headers, body }));
+      if (!answer.ok) throw new Error(`${path}: ${await answer.text()}`);
+      const page = (await answer.json()) as { items: T[]; cursor: string | null };
+      items.push(...page.items);
+      cursor = page.cursor;
+    } while (cursor !== null && items.length < count);
+    return items;
+  };
+  const samples = { ads: await list<Ad>('/v1/ads/search', ads), pages: await list<Page>('/v1/pages/search', pages) };
   library.close();
-  return answers;
+  return { source: `the data of demo mode, for there is ${noSamples}`, real: false, ...samples };
 }
-
-/** The ads and pages of demo mode, as its service sends them. */
-export const demoSamples = (now: number, ads = 300, pages = 100): Promise<Samples> =>
-  askDemo(now, async (get) => {
-    const list = async <T>(path: string, count: number): Promise<T[]> => {
-      const items: T[] = [];
-      let cursor: string | null = null;
-      do {
-        const body: object = { limit: Math.min(pageSize, count - items.length), ...(cursor !== null && { cursor }) };
-        const page = (await get(path, body)) as { items: T[]; cursor: string | null };
-        items.push(...page.items);
-        cursor = page.cursor;
-      } while (cursor !== null && items.length < count);
-      return items;
-    };
-    const samples = { ads: await list<Ad>('/v1/ads/search', ads), pages: await list<Page>('/v1/pages/search', pages) };
-    return { source: `the data of demo mode, for there is ${noSamples}`, real: false, ...samples };
-  });
-
-/** What demo mode answers to what is asked of a key. */
-export const demoAccount = (now: number) =>
-  askDemo(now, async (get) => ({
-    collections: (await get('/v1/collections')) as { items: object[] },
-    credits: await get('/v1/credits'),
-    account: await get('/v1/account'),
-    identity: await get('/v1/whoami'),
-  }));

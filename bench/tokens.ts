@@ -9,16 +9,6 @@ import { libraryFilters } from '../src/library/search/filters.ts';
 import { describeTool } from '../src/mcp/described-tools.ts';
 import { instructions } from '../src/mcp/instructions.ts';
 import { listTools } from '../src/mcp/list-tools.ts';
-import {
-  accountText,
-  collectionListText,
-  creditsText,
-  identityText,
-  viewAccount,
-  viewCollection,
-  viewCredits,
-  viewIdentity,
-} from '../src/present/account.ts';
 import { adListText, adText, viewAd } from '../src/present/ad.ts';
 import { pageListText, pageText, viewPage } from '../src/present/page.ts';
 import { estimateTokens } from '../src/present/tokens.ts';
@@ -27,7 +17,7 @@ import { itemTokens } from '../src/tools/pager.ts';
 import type { Tool } from '../src/tools/tool.ts';
 import { linesAbout, promisedFacts } from './promised-facts.ts';
 import { addRow, quantile } from './row.ts';
-import { demoAccount, demoSamples, realSamples } from './samples.ts';
+import { demoSamples, realSamples } from './samples.ts';
 
 const now = Date.UTC(2026, 10, 20);
 const asOf = '2026-11-20';
@@ -163,26 +153,6 @@ function getPage(): void {
   report('get_page, standard', all);
 }
 
-/** Whose shape is the same for everybody, so demo mode's answers will do. */
-async function otherTools(): Promise<void> {
-  const { collections, credits, account, identity } = await demoAccount(now);
-  const rows = collections.items.map(viewCollection);
-  const form = (tool: string, { raw, text, view }: { raw: unknown; text: string; view: object }) =>
-    report(tool, [costs({ raw, text, structured: view, items: 1 })]);
-  report(`list_collections`, [
-    costs({
-      raw: collections,
-      text: collectionListText({ items: rows }),
-      structured: { items: rows },
-      items: rows.length,
-    }),
-  ]);
-  const [credit, own, who] = [viewCredits(credits), viewAccount(account), viewIdentity(identity)];
-  form('get_credits, without what this server spent', { raw: credits, text: creditsText(credit), view: credit });
-  form('get_account', { raw: account, text: accountText(own), view: own });
-  form('whoami', { raw: identity, text: identityText(who), view: who });
-}
-
 /** Tools that stand for no operation of the API alone. */
 const isForResearch = ({ operations, severalCalls }: Tool) => severalCalls === true || operations.length === 0;
 
@@ -231,7 +201,6 @@ getAd();
 fullAds();
 searchPages();
 getPage();
-await otherTools();
 checkFacts();
 for (const problem of problems) say(`PROBLEM ${problem}`);
 process.exitCode = problems.length > 0 ? 1 : 0;

@@ -251,9 +251,4 @@ export const delays = {
     response.writeHead(200, { 'content-type': 'application/json' });
     response.flushHeaders();
   },
-  dribbles: (_, response) => {
-    response.writeHead(200, { 'content-type': 'application/json' });
-    const timer = setInterval(() => response.write(' '), 5);
-    response.once('close', () => clearInterval(timer));
-  },
 } satisfies Record<string, Behaviour>;
