@@ -152,7 +152,7 @@ test('texts are drawn as drawings.txt shows, each as wide as it says', async () 
     const canvas = new Canvas(240, 56);
     drawText(canvas, text, place);
     const inked = Array.from({ length: 240 }, (_, x) => x).filter((x) =>
-      Array.from({ length: 56 }, (_, y) => pixel(canvas, x, y)[0] ?? 0).some((value) => value < 128),
+      Array.from({ length: 56 }, (_, y) => canvas.data[(y * 240 + x) * 4] ?? 255).some((value) => value < 128),
     );
     const width = Math.min(textWidth(text, place), place.maxWidth ?? Number.POSITIVE_INFINITY);
     expect(inked[0]).toBeGreaterThanOrEqual(20);
