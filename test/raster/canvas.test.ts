@@ -157,7 +157,7 @@ test('texts are drawn as drawings.txt shows, each as wide as it says', async () 
     const width = Math.min(textWidth(text, place), place.maxWidth ?? Number.POSITIVE_INFINITY);
     expect(inked[0]).toBeGreaterThanOrEqual(20);
     expect((inked.at(-1) ?? 0) - 20).toBeLessThanOrEqual(width);
-    return `${text.slice(0, 20)} ${width.toFixed(1)}\n${asText(canvas)}`;
+    return `${text.slice(0, 20).toWellFormed()} ${width.toFixed(1)}\n${asText(canvas)}`;
   });
   await expect(`${shown.join('\n')}\n`).toMatchFileSnapshot('drawings.txt');
 });
