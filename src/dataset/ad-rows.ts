@@ -60,8 +60,20 @@ type HeldPictures = Held & Pick<DatasetContents, 'pictures' | 'picturesVersion'>
 
 /** Tenants whose ads are remembered, as many as have their tables open for SQL. */
 const maxTenants = 2;
-/** Ads read at once; others get their turn in between. */
-const adsAtOnce = 50;
+/** Ads read before others may get a turn, and how long they may have to wait for it, in milliseconds. */
+const adsAtOnce = 10;
+const computingMs = 5;
+
+/** Gives others a turn where this computed for as long as they may wait. */
+function pauses(): () => Promise<void> {
+  let since = performance.now();
+  return async () => {
+    if (performance.now() - since < computingMs) return;
+    await setImmediate();
+    since = performance.now();
+  };
+}
+
 /** Texts whose language is remembered: many ads say the same, and most stay as they are. */
 const maxTexts = 20_000;
 
@@ -91,13 +103,14 @@ export class AdRowReader {
     const known = await this.knownAds(tenantId, contents);
     const pictures = await this.#picturesOf(tenantId, contents);
     const { ads } = contents;
+    const pause = pauses();
     const wanted = ids === undefined ? ads : ads.filter(({ id }) => ids.has(idKey(id)));
     for (let start = 0; start < wanted.length; start += adsAtOnce) {
       yield wanted.slice(start, start + adsAtOnce).map((item) => {
         const key = idKey(item.id);
         return rowsOf(item, { ...known.get(key), ...pictures.get(key) }, json);
       });
-      await setImmediate();
+      await pause();
     }
   }
 
@@ -128,6 +141,7 @@ export class AdRowReader {
   async #readAll({ version, ads }: Held, detect: DetectLanguage, before?: KnownAds): Promise<KnownAds> {
     const pages = new Map<string | null, { item: StoredItem; hash: string }[]>();
     const languages = new Map<StoredItem, string | null>();
+    const pause = pauses();
     for (const [index, item] of ads.toSorted(byArrival).entries()) {
       const { hash, pageId } = this.#reading(item);
       languages.set(item, this.#languageOf(item, hash, detect));
@@ -135,12 +149,12 @@ export class AdRowReader {
       const page = pages.get(pageId);
       if (page) page.push(member);
       else pages.set(pageId, [member]);
-      if (index % adsAtOnce === 0) await setImmediate();
+      if (index % adsAtOnce === 0) await pause();
     }
     const byPage = new Map<string | null, PageVariants>();
     const variants = new Map<StoredItem, string | null>();
     for (const [pageId, members] of pages) {
-      const page = await variantsOf(members, before?.byPage.get(pageId));
+      const page = await variantsOf(members, before?.byPage.get(pageId), pause);
       byPage.set(pageId, page);
       for (const [index, { item }] of members.entries()) variants.set(item, page.variants[index] ?? null);
     }
@@ -180,13 +194,14 @@ const byArrival = (left: StoredItem, right: StoredItem): number =>
 async function variantsOf(
   members: readonly { item: StoredItem; hash: string }[],
   before: PageVariants | undefined,
+  pause: () => Promise<void>,
 ): Promise<PageVariants> {
   const isContinued = before?.hashes.every((hash, index) => hash === members[index]?.hash);
   const page = before && isContinued ? before : { hashes: [], variants: [], index: new VariantIndex() };
   for (const { item, hash } of members.slice(page.hashes.length)) {
     page.variants.push(page.index.add(item.id, variantCopy(copyOf(objectOf(item)))));
     page.hashes.push(hash);
-    if (page.hashes.length % adsAtOnce === 0) await setImmediate();
+    if (page.hashes.length % adsAtOnce === 0) await pause();
   }
   return page;
 }

@@ -133,9 +133,13 @@ freshUpstreamTest({ config: { cacheSeconds: 0 } })(
   },
 );
 
-test('many ads are read in parts, and others get their turn after each', async () => {
+test('while many ads are read, others get turns', async () => {
   const dataset = await new MemoryDatasets().of({ tenantId: 't' });
-  const many = Array.from({ length: 300 }, (_, index) => ({ id: `${index}`, pageId: 'one page', body: english }));
+  const many = Array.from({ length: 3000 }, (_, index) => ({
+    id: `${index}`,
+    pageId: 'one',
+    body: `${english} ${index}`,
+  }));
   await add(dataset, 1, ...many);
   const contents = await dataset.contents();
   const reader = new AdRowReader();
@@ -147,16 +151,13 @@ test('many ads are read in parts, and others get their turn after each', async (
   };
   let next = setImmediate(others);
   onTestFinished(() => clearImmediate(next));
-  // Once for their words, and once for their variants.
   await reader.knownAds('t', contents);
-  expect(turns).toBeGreaterThanOrEqual(12);
+  expect(turns).toBeGreaterThan(3);
   turns = 0;
-  const turnsBefore: number[] = [];
-  for await (const part of reader.read('t', contents, { json: false })) {
-    expect(part).toHaveLength(50);
-    turnsBefore.push(turns);
-  }
-  expect(turnsBefore).toEqual([0, 1, 2, 3, 4, 5]);
+  let ads = 0;
+  for await (const part of reader.read('t', contents, { json: false })) ads += part.length;
+  expect(ads).toBe(many.length);
+  expect(turns).toBeGreaterThan(3);
 });
 
 test('the time of gathering, not of asking, says whether an ad ran', () => {

@@ -11,7 +11,7 @@ import {
   type StatementLimits,
   statementLimits,
 } from './statement.ts';
-import type { CallOf, Reply, ResultOf, SqlCall } from './worker.ts';
+import type { CallOf, LoadedRows, Reply, ResultOf, SqlCall } from './worker.ts';
 
 /** A tenant's dataset at one moment. Two snapshots of the same tenant and version hold the same rows. */
 export interface Snapshot {
@@ -175,18 +175,19 @@ export class SqlPool {
     if (known) return known;
     const older = this.#workers.take((held) => held.tenantId === tenantId);
     const worker = older ?? this.#workers.start({ tenantId, version, json });
+    worker.held = { tenantId, version, json };
     try {
-      if (older) {
-        older.held = { tenantId, version, json };
-        await this.#ask(older, ['empty'], signal, loadMs);
-      }
-      // The worker loads one batch while the next is made.
-      let loaded = Promise.resolve();
-      for await (const [table, rows] of batchesOf(snapshot, json)) {
-        await loaded;
-        loaded = this.#ask(worker, ['load', table, rows], signal, loadMs);
+      const begin = (call: CallOf<'empty' | 'load'>) => {
+        const begun = this.#ask(worker, call, signal, loadMs);
         // Avoids an unhandled rejection; the next await throws it.
-        loaded.catch(() => {});
+        begun.catch(() => {});
+        return begun;
+      };
+      // The worker loads one batch while the next is made.
+      let loaded = older ? begin(['empty']) : Promise.resolve();
+      for await (const batch of batchesOf(snapshot, json)) {
+        await loaded;
+        loaded = begin(['load', batch]);
       }
       await loaded;
       await this.#ask(worker, ['lockDown', json], signal, loadMs);
@@ -224,26 +225,25 @@ interface Loading {
   signal: AbortSignal | undefined;
 }
 
-/** Rows that are loaded at once, and the size after which they are, however few. */
-const partRows = 500;
-const partSize = 4_000_000;
+/** The size after which rows are loaded, in characters. */
+const batchSize = 500_000;
 
-async function* batchesOf(snapshot: Snapshot, json: boolean): AsyncGenerator<[TableName, Cell[][]]> {
-  const waiting = new Map<TableName, { rows: Cell[][]; size: number }>();
+async function* batchesOf(snapshot: Snapshot, json: boolean): AsyncGenerator<LoadedRows> {
+  let [batch, size]: [Map<TableName, Cell[][]>, number] = [new Map(), 0];
   for await (const { table, rows } of snapshot.tables({ json })) {
     // The parameter for an unwanted column gets a name that no row has.
     const columns = columnsOf(table).map((name) => (name === 'json' && !json ? '' : name));
     for (const cells of cellsOf(rows, columns)) {
-      const part = waiting.get(table) ?? { rows: [], size: 0 };
-      waiting.set(table, part);
-      part.rows.push(cells);
-      for (const cell of cells) part.size += typeof cell === 'string' ? cell.length : 8;
-      if (part.rows.length < partRows && part.size < partSize) continue;
-      waiting.delete(table);
-      yield [table, part.rows];
+      const others = batch.get(table);
+      if (others) others.push(cells);
+      else batch.set(table, [cells]);
+      for (const cell of cells) size += typeof cell === 'string' ? cell.length : 8;
+      if (size < batchSize) continue;
+      yield [...batch];
+      [batch, size] = [new Map(), 0];
     }
   }
-  for (const [table, { rows }] of waiting) yield [table, rows];
+  yield [...batch];
 }
 
 function* cellsOf(rows: Iterable<object>, columns: readonly string[]): Generator<Cell[]> {

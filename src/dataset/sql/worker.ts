@@ -37,7 +37,9 @@ const methods = {
   async empty(): Promise<void> {
     engine = await SqlEngine.open(limits);
   },
-  load: (table: TableName, rows: Cell[][]) => engine.load(table, rows),
+  load(batch: LoadedRows): void {
+    for (const [table, rows] of batch) engine.load(table, rows);
+  },
   /** Ends the loading. Without JSON a statement that reads it fails with the reason `json`. */
   lockDown: (json: boolean) => engine.lockDown(interruption, json),
   query(sql: string, options: QueryOptions): SqlResult {
@@ -55,6 +57,9 @@ const methods = {
   next: nextBatch,
   close: closeExport,
 };
+
+/** Rows of some tables. */
+export type LoadedRows = [TableName, Cell[][]][];
 
 type Methods = typeof methods;
 /** The name of a method and its arguments. The worker answers each call before it takes the next. */

@@ -37,6 +37,9 @@ const headersMs = 10_000;
 const restMs = 65_000;
 const maxHeaderSize = 16 * 1024;
 
+/** Bytes of a request that nobody read, which are discarded for the sake of the connection. */
+const maxDiscarded = 64 * 1024;
+
 /** A host as it stands in an address: an IPv6 one in brackets. */
 export const hostInAddress = (host: string): string =>
   host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
@@ -153,12 +156,13 @@ function serveConnections(
 }
 
 /**
- * Sends texts as bytes: an unread text would be held twice, at five bytes a character. An answer to a request that was
- * not read to its end closes the connection, and says so: else a client would send the next request into its end.
+ * Sends texts as bytes: an unread text would be held twice, at five bytes a character. An answer to a long request that
+ * was not read to its end closes the connection, and says so: else a client would send the next request into its end.
  */
 class BytesResponse extends ServerResponse {
   override writeHead(...given: unknown[]): this {
-    if (!this.req.complete) this.setHeader('connection', 'close');
+    const { complete, headers } = this.req;
+    if (!complete && Number(headers['content-length'] ?? 0) > maxDiscarded) this.setHeader('connection', 'close');
     return super.writeHead(...(given as Parameters<ServerResponse['writeHead']>));
   }
 
