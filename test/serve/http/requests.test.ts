@@ -136,6 +136,15 @@ describe('a request', () => {
     expect((await ask(made)).json).toMatchObject({ result: { isError: true } });
   });
 
+  test('that is long, and refused before it was read, ends its connection', async ({ server }) => {
+    const { status, headers } = await keepAlive(server.origin).send({
+      path: '/other',
+      body: Buffer.alloc(500_000, ' '),
+    });
+    expect(status).toBe(404);
+    expect(headers.connection).toBe('close');
+  });
+
   test('without a length is read', async ({ server }) => {
     const { json } = await keepAlive(server.origin).send({
       headers: goodHeaders(good),
