@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHmac, hash, hkdfSync, randomFillSync } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac, hash, hkdfSync, randomBytes } from 'node:crypto';
 import type { ItemLimits, Store } from '../ports.ts';
 
 /** Encrypts the shared state and the tokens of sign-in, so that nobody else can read them, and detects changes. */
@@ -43,22 +43,11 @@ export function createSeal({ secret, use = 'shared state', warn = () => {} }: Se
   };
   // A key for each name: random nonces are safe for many more values than the fleet will ever seal.
   const keyFor = (name: string) => createHmac('sha256', valueKey).update(name).digest();
-  // A request for a few random bytes takes as long as one for thousands.
-  const random = Buffer.alloc(1000 * nonceBytes);
-  let used = random.length;
-  const nextNonce = (): Buffer => {
-    if (used === random.length) {
-      randomFillSync(random);
-      used = 0;
-    }
-    used += nonceBytes;
-    return random.subarray(used - nonceBytes, used);
-  };
   return {
     name: (...parts) =>
       createHmac('sha256', nameKey).update(JSON.stringify(parts)).digest('base64url').slice(0, nameLength),
     close: (key, value) => {
-      const nonce = nextNonce();
+      const nonce = randomBytes(nonceBytes);
       const cipher = createCipheriv('aes-256-gcm', keyFor(key), nonce, { authTagLength: tagBytes });
       const text = [cipher.update(value), cipher.final()];
       return Buffer.concat([head, nonce, cipher.getAuthTag(), ...text]);
