@@ -114,20 +114,13 @@ export interface Caller extends Credentials {
 }
 
 export function createApi(send: Send, baseUrl: string | undefined): (caller: Caller) => Api {
-  // The methods are shared: over HTTP, thousands of calls a second have an instance each.
-  class CallerApi {
-    readonly caller: Caller;
-    constructor(caller: Caller) {
-      this.caller = caller;
-    }
-  }
-  for (const operation of Object.values(operations)) {
-    const value = function (this: CallerApi, request?: ApiRequest) {
-      return ask({ send, baseUrl, operation, caller: this.caller }, request);
-    };
-    Object.defineProperty(CallerApi.prototype, operation.name, { value });
-  }
-  return (caller) => new CallerApi(caller) as unknown as Api;
+  return (caller) => {
+    const methods = Object.values(operations).map((operation) => {
+      const method = (request?: ApiRequest) => ask({ send, baseUrl, operation, caller }, request);
+      return [operation.name, method] as const;
+    });
+    return Object.fromEntries(methods) as unknown as Api;
+  };
 }
 
 interface ApiCall {
