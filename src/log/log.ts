@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { hiddenInWord, sanitize } from '../present/safe-text.ts';
 
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
@@ -85,8 +86,19 @@ const wordPattern = /[^\s"]+/g;
  * case, percent-encoded or JSON-escaped, with invisible characters inside. `json` is the value's own JSON, where it is
  * at hand: it is searched first, and the value's texts only if the key is in it.
  */
-export function keyMasker(key = ''): <Value>(value: Value, json?: string) => Value {
+export function keyMasker(key = ''): MaskKey {
   if (key.length < minLength) return (value) => value;
+  const masker = maskers.get(key) ?? maskerOf(key);
+  maskers.set(key, masker);
+  return masker;
+}
+
+type MaskKey = <Value>(value: Value, json?: string) => Value;
+
+/** The patterns of a key that is in use: to compile them takes as long as to search an answer. */
+const maskers = new LRUCache<string, MaskKey>({ max: 1000 });
+
+function maskerOf(key: string): MaskKey {
   const half = key.slice(0, Math.max(shownLength, key.length / 2));
   // The secret is the part behind the prefix, which all keys share.
   const end = key.slice(-Math.max(minLength, key.length / 2));

@@ -3,7 +3,7 @@ import type { Answers } from '../answers/answers.ts';
 import { abortedError, withDeadline } from '../api/abort.ts';
 import { type Connection, fingerprint } from '../api/call.ts';
 import { type Api, type ApiAnswer, type Caller, type Credentials, keyOf } from '../api/client.ts';
-import { AdLibraryError } from '../api/errors.ts';
+import { AdLibraryError, invalidRequest } from '../api/errors.ts';
 import { operations } from '../api/operations.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import { allTools } from '../board/board.ts';
@@ -111,11 +111,11 @@ export async function callTool(server: CallingContext, call: ToolCall, form: Res
     failed(server, call, { thrown, receipts }),
   );
   const ms = server.elapsed() - started;
-  // The service may send the key back anywhere; it must reach no result and no log.
   const withoutKey = keyMasker(call.apiKey);
   const { tenantId, connection } = call;
   server.onCall({ tool: loggedName(server, call), tenantId, connection: connection?.id, ms, ...withoutKey(facts) });
-  return withoutKey(result);
+  // The key is removed where an answer comes in, and arguments with the key are refused. An error has other texts, too.
+  return result.isError ? withoutKey(result) : result;
 }
 
 /** Never log unknown tool names: they are caller input. */
@@ -129,6 +129,8 @@ interface Answering {
 async function runCall(server: CallingContext, call: ToolCall, { receipts, form }: Answering): Promise<Outcome> {
   const tool = server.tools.has(call.name) && toolsByName.get(call.name);
   if (!tool) throw unknownTool(call.name, toolsForModels(server));
+  if (keyMasker(call.apiKey)(call.arguments) !== call.arguments)
+    throw invalidRequest('An argument holds the API key. Leave it out: the server sends it with each call.');
   const input = readArguments(tool.input, call.arguments);
   const signals = [call.signal, server.closing];
   const ms = server.timeoutMs - (call.waitedMs ?? 0);

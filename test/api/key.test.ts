@@ -121,6 +121,23 @@ test('however deep an answer is nested that holds the key, it is shown without i
   expect(JSON.stringify(raw)).not.toContain(key);
 });
 
+test('an argument that holds the key is refused: nothing is sent or stored', async ({ upstream, start }) => {
+  const server = await start();
+  const before = upstream.requests.length;
+  for (const [name, text] of forms)
+    for (const [tool, args] of [
+      ['search_ads', { filters: { query: text } }],
+      ['gather_ads', { filters: { [text]: 'x' }, maxCredits: 5 }],
+      ['watch_ads', { name: text, filters: { query: 'tea' }, maxCredits: 5 }],
+      ['query_ads', { sql: `SELECT '${text}' AS k` }],
+    ] as const) {
+      const { error, raw } = await server.call(tool, args);
+      expect(error, name).toMatchObject({ kind: 'invalid_request' });
+      expect(revealed([raw])).not.toContain('canary');
+    }
+  expect(upstream.requests.length).toBe(before);
+});
+
 test('a short key that is an ordinary word is not masked in ads', async ({ upstream, start }) => {
   const server = await start({ apiKey: 'shoes' });
   upstream.does(json({ ...ad, headline: 'New shoes' }));
