@@ -274,7 +274,7 @@ function picturesOf({ config, upstream, elapsed, random, resolve }: CallsOptions
     const { baseUrl, ownPictures } = upstream;
     const hosts = withLoopback(config.mediaHosts, baseUrl);
     opened ??= import('./pictures/pictures.ts').then(({ openPictures }) =>
-      openPictures({ hosts, own: ownPictures, userAgent, now: elapsed, random, resolve }),
+      openPictures({ hosts, ownPictures, userAgent, now: elapsed, random, resolve }),
     );
     return opened;
   };
@@ -284,7 +284,7 @@ function picturesOf({ config, upstream, elapsed, random, resolve }: CallsOptions
 /** Fetches pictures for a local library under the rule of `AD_LIBRARY_MEDIA_HOSTS`. */
 export async function openPictureFetch({ hosts, now }: Pick<PictureOptions, 'hosts' | 'now'>): Promise<PictureFetch> {
   const opened = (await import('./pictures/pictures.ts')).openPictures({ hosts, userAgent, now, random: () => 0 });
-  const pictures = opened.of('library');
+  const pictures = opened.forTenant('library');
   return { fetch: (address, signal) => pictures.original(address, signal), close: () => opened.close() };
 }
 
@@ -341,7 +341,7 @@ async function fetchFilters(baseUrl: string, fetch: Fetch | undefined): Promise<
     import('./mcp/served-filters.ts'),
     import('./library/open.ts'),
   ]);
-  return askForFilters({ baseUrl, userAgent, fetch, own: libraryFilters });
+  return askForFilters({ baseUrl, userAgent, fetch, ownFilters: libraryFilters });
 }
 
 async function openDemo({ now, log, mediaUrl = mediaAddress }: DemoParts): Promise<UpstreamService> {

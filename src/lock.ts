@@ -77,9 +77,9 @@ export async function holdLock(path: string, signal = AbortSignal.timeout(maxWai
   const note: Note = { id: randomUUID(), process: thisProcess(), host: hostname() };
   for (;;) {
     if (create(path, note)) return lockOf(path, note);
-    const held = removeEnded(path);
-    if (held === undefined) continue;
-    if (signal.aborted || held.note?.address) throw new LockHeld(held.path, held.note);
+    const holder = removeEnded(path);
+    if (holder === undefined) continue;
+    if (signal.aborted || holder.note?.address) throw new LockHeld(holder.path, holder.note);
     await wait(lookMs, undefined, { signal }).catch(() => {});
   }
 }

@@ -7,7 +7,7 @@ import {
   type Call,
   fingerprint,
   itemsGroup,
-  replayed,
+  replay,
   type Send,
   type Transit,
 } from '../api/call.ts';
@@ -53,7 +53,10 @@ interface SharedCall extends InFlightCall {
  * answer, the answer to the same call in progress, here or at another replica. What the service then says is cached,
  * added to the dataset, and given to all who wait. So nobody pays twice for the same call while its answer is fresh.
  */
-export function openAnswers(meter: Pick<Meter, 'send' | 'stated' | 'lost'>, options: AnswersOptions): Answers {
+export function openAnswers(
+  meter: Pick<Meter, 'send' | 'stateCharge' | 'settleLost'>,
+  options: AnswersOptions,
+): Answers {
   const { datasets, cache, isCached, keys, now, onError } = options;
   const inFlight = trackInFlightCalls(options);
   const shared = new Map<string, SharedCall>();
@@ -87,26 +90,26 @@ export function openAnswers(meter: Pick<Meter, 'send' | 'stated' | 'lost'>, opti
     if (seen !== undefined || !isCached) return seen;
     const name = await cache.nameOf(call.tenantId, answerNameOf(call));
     const cached = name === undefined ? undefined : await cache.get(call.tenantId, name);
-    return cached && replay(cached);
+    return cached && replayCached(cached);
   }
 
-  const replay = ({ answer, at }: CachedAnswer) => replayed(answer, Math.max(0, now() - at));
+  const replayCached = ({ answer, at }: CachedAnswer) => replay(answer, Math.max(0, now() - at));
 
   /** Sends a call if no replica does, and stores its answer even if all callers have left. */
   async function pay(call: Call): Promise<Answer> {
-    const { operation, tenantId, around = (send) => send() } = call;
+    const { operation, tenantId, wrapSend = (send) => send() } = call;
     const name = await cache.nameOf(tenantId, answerNameOf(call));
-    const onLost = (id: string) => meter.lost(call, id);
+    const onLost = (id: string) => meter.settleLost(call, id);
     const claim = await cache.claim(call, name, { after: call.fresh ? now() : undefined, onLost });
-    if (claim.kind === 'found') return replay(claim.found);
+    if (claim.kind === 'found') return replayCached(claim.found);
     // The call may have been charged, so nobody sends it again unless somebody asks for it.
     if (claim.kind === 'lost') throw lostCall();
     const report = (error: unknown): undefined => void onError(error);
     try {
-      return await around(async () => {
+      return await wrapSend(async () => {
         const { text, ...sent } = await meter.send(call);
         const at = now();
-        const dataset = await datasets.of(call, { toAdd: true }).catch(report);
+        const dataset = await datasets.open(call, { toAdd: true }).catch(report);
         // All answers are numbered in the order in which they came. This one has its number wherever it is stored.
         const order = sent.order ?? (await dataset?.order().catch(report));
         const isCacheable = isCached && !call.uncached;
@@ -155,12 +158,12 @@ export function openAnswers(meter: Pick<Meter, 'send' | 'stated' | 'lost'>, opti
    * of `getAd`. So the result states the age and the source of the copy.
    */
   async function seenAd(call: Call): Promise<Answer | undefined> {
-    const item = await (await datasets.of(call)).item('ads', call.path.adId ?? '');
+    const item = await (await datasets.open(call)).item('ads', call.path.adId ?? '');
     if (item === undefined) return undefined;
     const raw = objectOf(item);
     const receipt = { charged: null, remaining: null, cached: true, requestId: item.requestId };
     const answer = { raw, value: AdAnswer.parse(raw), receipt, seenIn: item.listedBy };
-    return replay({ answer, at: item.at });
+    return replayCached({ answer, at: item.at });
   }
 
   /** Later callers must see a write, so they neither join reads of its collection that began before it, nor use cached ones. */
@@ -188,12 +191,12 @@ export function openAnswers(meter: Pick<Meter, 'send' | 'stated' | 'lost'>, opti
   }
 
   return {
-    send: (call) => meter.stated(call, answer(call)),
+    send: (call) => meter.stateCharge(call, answer(call)),
     close: inFlight.close,
     untilAccepted,
     async dataset(caller, whoami) {
       await untilAccepted(caller.tenantId, whoami);
-      return datasets.of(caller);
+      return datasets.open(caller);
     },
   };
 }
@@ -247,7 +250,7 @@ function assertIdentity(whoami: Answer): void {
 
 async function receive(inFlightCall: SharedCall, signal: AbortSignal): Promise<Answer> {
   const answer = await inFlightCall.join(signal);
-  if (inFlightCall.isPaid) return replayed(answer);
+  if (inFlightCall.isPaid) return replay(answer);
   inFlightCall.isPaid = true;
   return answer;
 }

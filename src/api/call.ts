@@ -32,7 +32,7 @@ export interface Call {
   /** How its caller signed in, if not with the key itself. */
   connection?: Connection | undefined;
   /** Wraps the sending of the call, which continues after the caller has left. */
-  around?: ((send: () => Promise<Answer>) => Promise<Answer>) | undefined;
+  wrapSend?: ((send: () => Promise<Answer>) => Promise<Answer>) | undefined;
 }
 
 /** A limit of credits for all calls of one tool call. The meter opens it, and knows what is left. */
@@ -89,7 +89,7 @@ export interface Answer {
 }
 
 /** The same answer again, for which nothing was sent. */
-export const replayed = (answer: Answer, age?: number): Answer => {
+export const replay = (answer: Answer, age?: number): Answer => {
   const receipt = { ...answer.receipt, charged: 0, cached: true, ...(age !== undefined && { age }) };
   return { ...answer, receipt };
 };

@@ -17,7 +17,7 @@ import {
 
 /** The parameters of an operation, and how to answer it. */
 type ApiRequest = Partial<
-  Pick<Call, 'path' | 'query' | 'body' | 'fresh' | 'uncached' | 'seen' | 'usualSize' | 'callBudget' | 'around'>
+  Pick<Call, 'path' | 'query' | 'body' | 'fresh' | 'uncached' | 'seen' | 'usualSize' | 'callBudget' | 'wrapSend'>
 >;
 
 export interface ApiAnswer<Name extends OperationName> extends Answer {
@@ -142,7 +142,7 @@ async function ask({ send, baseUrl, operation, caller }: ApiCall, request: ApiRe
     onReceipt?.(answer.receipt);
     return answer;
   } catch (error) {
-    const failed = explained(error, operation, signal);
+    const failed = explain(error, operation, signal);
     if (failed instanceof AdLibraryError) onFailure?.(failed.failure);
     throw failed;
   }
@@ -163,7 +163,7 @@ function missingSettings(apiKey: string | undefined, baseUrl: string | undefined
   return new AdLibraryError({ kind: 'no_api_key', problem, sent: false });
 }
 
-function explained(error: unknown, { gated, writes }: Operation, signal: AbortSignal): unknown {
+function explain(error: unknown, { gated, writes }: Operation, signal: AbortSignal): unknown {
   const known = knownError(error, signal);
   return known === undefined ? error : new AdLibraryError({ paid: gated, ...known.failure, writes }, { cause: error });
 }

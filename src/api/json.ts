@@ -1,7 +1,7 @@
 /** JSON with the keys of every object sorted. */
-export const canonical = (value: unknown): string => JSON.stringify(value, sorted);
+export const canonical = (value: unknown): string => JSON.stringify(value, sortKeys);
 
-function sorted(_: string, value: unknown): unknown {
+function sortKeys(_: string, value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
 }

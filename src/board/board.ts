@@ -7,7 +7,7 @@ import { changesBetween } from '../dataset/changes.ts';
 import { type WholeGathering, wholeOf } from '../dataset/gatherings.ts';
 import { type Label, labelsByAd } from '../dataset/labels.ts';
 import { type FetchedPicture, keepPrints, printsOf } from '../dataset/picture-groups.ts';
-import { dateCell, isoTime, numberCell, textsOf } from '../dataset/tables.ts';
+import { asTexts, dateCell, isoTime, numberCell } from '../dataset/tables.ts';
 import { newInWatches, watchesIn } from '../dataset/watches.ts';
 import type { Pictures } from '../pictures/pictures.ts';
 import { creativeOf, pictureOf } from '../present/ad-media.ts';
@@ -78,7 +78,7 @@ const boardAds = defineListTool({
     if (!(await isOfPage(page))) return notForModels;
     const { now, offers, adRows, tenantId } = context;
     const contents = await dataset.contents();
-    const isNew = newInWatches(watchesIn(await dataset.own.read('watch')), contents);
+    const isNew = newInWatches(watchesIn(await dataset.userRecords.read('watch')), contents);
     const known = await adRows.knownAds(tenantId, contents);
     const gathering = id === undefined ? undefined : gatheringOf(id, contents);
     const wanted = gathering === undefined ? ids.map(idKey) : [...gathering.adIds];
@@ -225,7 +225,7 @@ const shownAs: Record<SentField['is'], (value: unknown) => unknown> = {
   date: (value) => dateCell(value) ?? undefined,
   number: (value) => numberCell(value) ?? undefined,
   flag: (value) => (typeof value === 'boolean' ? value : undefined),
-  words: (value) => words(textsOf(value)),
+  words: (value) => words(asTexts(value)),
 };
 
 /** Says how much is missing, and cuts no character in two. */
@@ -272,7 +272,7 @@ const boardPictures = defineListTool({
     const all = await withDeadline({ signals: [signal], ms }, (timeUp) =>
       Promise.all([...new Set(ids)].map((id) => boardPicture(id, { dataset, pictures, now, signal, timeUp }))),
     );
-    await keepPrints(dataset.own, printsOf(all.flatMap(({ of }) => of ?? [])));
+    await keepPrints(dataset.userRecords, printsOf(all.flatMap(({ of }) => of ?? [])));
     const data = picturesThatFit(all.map(({ picture }) => picture));
     return { data, text: `${count(data.pictures.length, 'picture')} for the board, ${data.left.length} more to come.` };
   },

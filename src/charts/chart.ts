@@ -1,6 +1,6 @@
 import { columnWords, sentence } from '../present/column-title.ts';
 import { count, groupBy } from '../present/lists.ts';
-import { listed, sanitizeLine } from '../present/safe-text.ts';
+import { listNames, sanitizeLine } from '../present/safe-text.ts';
 
 /**
  * A chart as shapes, in pixels from the top left. The code that shows the chart, as a picture or as SVG, knows colours
@@ -63,7 +63,7 @@ export function chartOf(kind: ChartKind, table: ChartRows, options: ChartOptions
   let height = 0;
   for (const panel of panels) {
     const drawn = kind === 'bar' && data.x === 'names' ? sideways(panel, layout) : upright(panel, kind, layout);
-    shapes.push(...drawn.shapes.map((shape) => lowered(shape, height)));
+    shapes.push(...drawn.shapes.map((shape) => lower(shape, height)));
     height += drawn.height;
   }
   if (options.isDemo) {
@@ -142,7 +142,7 @@ function readRows(kind: ChartKind, table: ChartRows, { now }: ChartOptions): Cha
     : [undefined, [columnWords(columns[0] ?? '')]];
   return {
     of,
-    title: `by ${listed(by)}${notes.length > 0 ? ` (${notes.join('; ')})` : ''}`,
+    title: `by ${listNames(by)}${notes.length > 0 ? ` (${notes.join('; ')})` : ''}`,
     x,
     points: points.map((point) => ({ ...point, isOpen: isOpen && point === last })),
     series: numbers.map((column, number) => ({
@@ -230,13 +230,13 @@ function panelsOf(data: ChartData): Panel[] {
   const byUnit = [...groupBy(data.series, ({ unit }) => unit).values()];
   return byUnit.map((series) => {
     const values = series.flatMap((one) => one.values).filter((value) => value !== null);
-    const title = sentence(`${listed(data.of ?? series.map((one) => one.title))} ${data.title}`);
+    const title = sentence(`${listNames(data.of ?? series.map((one) => one.title))} ${data.title}`);
     const [min, max] = [Math.min(0, ...values), Math.max(0, ...values)];
     return { ...data, title, series, min, max, isSmall: byUnit.length > 1 };
   });
 }
 
-const lowered = (shape: Shape, by: number): Shape =>
+const lower = (shape: Shape, by: number): Shape =>
   shape.is === 'line'
     ? { ...shape, points: shape.points.map(([x, y]): Point => [x, y + by]) }
     : { ...shape, y: shape.y + by };

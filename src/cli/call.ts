@@ -84,7 +84,7 @@ export async function callOnce({ words, options }: CallJob, call: CallOptions): 
     });
     const written = result.content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n');
     const data = result.isError ? result._meta?.['ad-library/error'] : result.structuredContent;
-    await print(json ? `${printable(JSON.stringify(data))}\n` : `${shown(written)}\n`);
+    await print(json ? `${printable(JSON.stringify(data))}\n` : `${makePrintable(written)}\n`);
     if (result.isError) {
       if (json) say(`ad-library-mcp: ${written}\n`);
       return 1;
@@ -115,7 +115,7 @@ const hasNew = ({ structuredContent: { watches } = {} }: ToolResult): boolean =>
   (watches as { new: string[] | null }[]).some((watch) => (watch.new ?? []).length > 0);
 
 /** Emoji are made of several with a joiner, which steers no terminal. */
-const shown = (text: string): string => text.split(joiner).map(printable).join(joiner);
+const makePrintable = (text: string): string => text.split(joiner).map(printable).join(joiner);
 const joiner = '\u200d';
 
 /**

@@ -13,8 +13,8 @@ export async function clearFiles({ files }: Config, print: (text: string) => voi
   const folder = resolve(files);
   const { accounts, keys } = await storedFiles(folder);
   const kept = [...accounts, ...keys];
-  const parts = [counted(accounts.length, 'dataset')];
-  if (keys.length > 0) parts.push(`what calls with ${counted(keys.length, 'key')} were answered and cost`);
+  const parts = [countText(accounts.length, 'dataset')];
+  if (keys.length > 0) parts.push(`what calls with ${countText(keys.length, 'key')} were answered and cost`);
   print(`${folder} keeps ${parts.join(', and ')}${kept.length > 0 ? ':' : '.'}\n`);
   for (const account of accounts) print(`  ${serviceOf(account)}: ${contentsOf(account)}, ${size(account)}\n`);
   for (const key of keys) print(`  ${serviceOf(key)}: kept answers, cursors and spending of a key, ${size(key)}\n`);
@@ -26,7 +26,7 @@ export async function clearFiles({ files }: Config, print: (text: string) => voi
   const exports = exportsFolder(folder);
   const exported = (await readdir(exports).catch(ignoring('ENOENT'))) ?? [];
   if (exported.length > 0)
-    print(`${exports} keeps ${counted(exported.length, 'exported file')}: delete them yourself.\n`);
+    print(`${exports} keeps ${countText(exported.length, 'exported file')}: delete them yourself.\n`);
   return 0;
 }
 
@@ -36,14 +36,14 @@ const serviceOf = ({ baseUrl = '' }: StoredFile): string =>
 function contentsOf({ contents }: StoredFile): string {
   if (contents === undefined) return 'a dataset that cannot be read';
   const { ads, pages, gatherings, labels, watches, reports } = contents;
-  const parts = [counted(ads, 'ad'), counted(pages, 'page'), counted(gatherings, 'gathering')];
-  if (labels > 0) parts.push(counted(labels, 'label'));
-  if (watches > 0) parts.push(counted(watches, 'watch', 'watches'));
-  if (reports > 0) parts.push(counted(reports, 'report'));
+  const parts = [countText(ads, 'ad'), countText(pages, 'page'), countText(gatherings, 'gathering')];
+  if (labels > 0) parts.push(countText(labels, 'label'));
+  if (watches > 0) parts.push(countText(watches, 'watch', 'watches'));
+  if (reports > 0) parts.push(countText(reports, 'report'));
   return parts.join(', ');
 }
 
-const counted = (count: number, one: string, many = `${one}s`): string =>
+const countText = (count: number, one: string, many = `${one}s`): string =>
   `${count === 0 ? 'no' : count.toLocaleString('en-US')} ${count === 1 ? one : many}`;
 
 const size = ({ bytes }: StoredFile): string => `${(bytes / 1_000_000).toFixed(1)} MB`;

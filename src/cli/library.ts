@@ -66,7 +66,7 @@ export async function runLibrary(job: LibraryJob, options: LibraryCommandOptions
       print(`${JSON.stringify(job.options.learned ? await learnedIn(config) : libraryFilters, null, 2)}\n`);
       return 0;
     case 'library key create':
-      print(`${(await createKey(target, checked(job.options as KeyOptions))).key}\n`);
+      print(`${(await createKey(target, checkKeyOptions(job.options as KeyOptions))).key}\n`);
       return 0;
     case 'library key list':
       print(`${keysText(await listKeys(target))}\n`);
@@ -191,7 +191,7 @@ function openInBrowser(address: string): void {
     .unref();
 }
 
-function checked(options: KeyOptions): KeyOptions {
+function checkKeyOptions(options: KeyOptions): KeyOptions {
   const wrong = wrongOption(options)?.replace(/^(credits|hourlyLimit|dailyLimit)\b/, flagOf);
   if (wrong) throw new SettingsError([wrong]);
   return options;

@@ -97,16 +97,16 @@ async function close(
   deadlineMs: number,
 ): Promise<void> {
   const deadline = performance.now() + deadlineMs;
-  const left = () => Math.max(0, deadline - performance.now());
+  const remainingMs = () => Math.max(0, deadline - performance.now());
   app.drain();
   await Promise.race([http.drain(), new Promise((resolve) => setTimeout(resolve, deadlineMs).unref())]);
-  await listener.close(left());
-  await app.close(left());
+  await listener.close(remainingMs());
+  await app.close(remainingMs());
 }
 
 function limitsOf({ demo, callsAtOnce, callsPerKey, callsWaiting }: Config): HttpOptions['limits'] {
   const perKey = demo ? callsAtOnce : callsPerKey;
-  return { atOnce: callsAtOnce, perKey, waiting: callsWaiting };
+  return { maxRunning: callsAtOnce, perKey, waiting: callsWaiting };
 }
 
 /** The address that callers use; undefined if the system is still to choose the port. */

@@ -175,7 +175,7 @@ export const stateAddress = (text: string) =>
 
 function stateAddressIn({ protocol, username, password, hostname, port, pathname, search, hash }: URL) {
   const host = hostname.replace(/^\[(.*)\]$/, '$1');
-  const [user, secret, database] = [username, password, pathname.slice(1)].map(decoded);
+  const [user, secret, database] = [username, password, pathname.slice(1)].map(decode);
   if (user === undefined || secret === undefined || database === undefined) return undefined;
   if (!/^[\w.:-]+$/.test(host) || hash) return undefined;
   if (protocol === 'redis:' || protocol === 'rediss:') {
@@ -207,7 +207,7 @@ function stateAddressIn({ protocol, username, password, hostname, port, pathname
   };
 }
 
-function decoded(text: string): string | undefined {
+function decode(text: string): string | undefined {
   try {
     return decodeURIComponent(text);
   } catch {

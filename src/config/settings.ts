@@ -44,7 +44,7 @@ export interface Setting extends SettingRecord {
 }
 
 /** `creditBudget` is the variable `AD_LIBRARY_CREDIT_BUDGET` and the flag `--credit-budget`. */
-function named<Records extends Record<string, SettingRecord>>(records: Records) {
+function nameSettings<Records extends Record<string, SettingRecord>>(records: Records) {
   const entries = Object.entries(records).map(([name, record]): [string, Setting] => {
     const flag = `--${name.replace(/[A-Z]/g, '-$&').toLowerCase()}`;
     const variable = `AD_LIBRARY${flag.slice(1).replaceAll('-', '_').toUpperCase()}`;
@@ -54,7 +54,7 @@ function named<Records extends Record<string, SettingRecord>>(records: Records) 
 }
 
 /** All settings. The table in docs/settings.md and `--help` are made from this record; `server.json` has a few of them. */
-export const settings = named({
+export const settings = nameSettings({
   apiKey: {
     title: 'API key',
     read: optional(apiKey),

@@ -9,9 +9,9 @@ import { type ExpectedPrice, expectedPrice, isList, isPaid, minPriceOf, pricesSe
 export function priceText({ atLeast, atMost }: { atLeast: number; atMost?: number | undefined }): string {
   if (atMost === undefined) return 'at a price that no charge tells yet';
   if (atMost === 0) return 'free';
-  const most = `${rounded(atMost)} ${atMost === 1 ? 'credit' : 'credits'}`;
+  const most = `${round(atMost)} ${atMost === 1 ? 'credit' : 'credits'}`;
   if (atLeast === atMost) return most;
-  return atLeast === 0 ? `at most ${most}` : `between ${rounded(atLeast)} and ${most}`;
+  return atLeast === 0 ? `at most ${most}` : `between ${round(atLeast)} and ${most}`;
 }
 
 /** What this process spent for one key, and the charges seen for each operation. */
@@ -35,18 +35,18 @@ export function spendingOf(
   budget: number | undefined,
   connection?: { account: CreditAccount; budget: number },
 ): Spending {
-  const own = connection?.account;
+  const connectionAccount = connection?.account;
   return {
-    charged: rounded(account.spent),
+    charged: round(account.spent),
     paidCalls: account.calls,
-    ...(account.uncertain > 0 && { uncertain: rounded(account.uncertain) }),
+    ...(account.uncertain > 0 && { uncertain: round(account.uncertain) }),
     ...(budget !== undefined && { budget }),
     ...(account.day && { day: account.day }),
-    ...(own && {
+    ...(connectionAccount && {
       connection: {
         budget: connection.budget,
-        charged: rounded(own.spent),
-        ...(own.uncertain > 0 && { uncertain: rounded(own.uncertain) }),
+        charged: round(connectionAccount.spent),
+        ...(connectionAccount.uncertain > 0 && { uncertain: round(connectionAccount.uncertain) }),
       },
     }),
     prices: Object.fromEntries(pricedOperations(account).map(([operation, table]) => [operation, pricesSeen(table)])),
@@ -62,8 +62,8 @@ export function spendingText(spending: Spending): string {
   const { charged, paidCalls, uncertain, budget, day, connection, prices } = spending;
   const maybe = uncertain ? `; about ${uncertain} more for calls whose charge is unknown` : '';
   const limit = budget === undefined ? '' : `; ${budgetText({ budget, charged, uncertain })}`;
-  const learned = Object.entries(prices).flatMap(([operation, seen]) =>
-    seen.length > 0 ? `${operation} ${pricesText(seen)}` : [],
+  const learned = Object.entries(prices).flatMap(([operation, charges]) =>
+    charges.length > 0 ? `${operation} ${pricesText(charges)}` : [],
   );
   return [
     `${day === undefined ? 'this server since it started' : `calls on ${day} (UTC)`}: ${charged} charged in ${paidCalls} paid ${paidCalls === 1 ? 'call' : 'calls'}${maybe}${limit}`,
@@ -75,10 +75,10 @@ export function spendingText(spending: Spending): string {
 type Bounded = { budget: number; charged: number; uncertain?: number | undefined };
 
 const budgetText = ({ budget, charged, uncertain = 0 }: Bounded): string =>
-  `budget ${budget}, ${rounded(Math.max(0, budget - charged - uncertain))} left`;
+  `budget ${budget}, ${round(Math.max(0, budget - charged - uncertain))} left`;
 
-const pricesText = (seen: readonly SizeCharge[]): string =>
-  seen.every(({ charged }) => charged === 0) ? 'free' : seen.map(chargeText).join(', ');
+const pricesText = (charges: readonly SizeCharge[]): string =>
+  charges.every(({ charged }) => charged === 0) ? 'free' : charges.map(chargeText).join(', ');
 
 export interface SizeCharge {
   items: number;
@@ -98,9 +98,9 @@ interface Refused {
 export function overBudget({ account, budget, expected, call }: Refused): AdLibraryError {
   const { spent, uncertain, reserved, prices, day } = account;
   const parts = [
-    `${rounded(spent)} spent`,
-    uncertain > 0 && `${rounded(uncertain)} counted for calls whose charge is unknown`,
-    reserved > 0 && `${rounded(reserved)} reserved for calls in progress`,
+    `${round(spent)} spent`,
+    uncertain > 0 && `${round(uncertain)} counted for calls whose charge is unknown`,
+    reserved > 0 && `${round(reserved)} reserved for calls in progress`,
   ];
   const { price, atLeast } = expected;
   const { name } = call.operation;
@@ -121,14 +121,14 @@ const maxLimit = 100;
 function advice(call: Call, account: CreditAccount, budget: number): string {
   if (!isList(call)) return '';
   const { prices } = account;
-  const left = budget - used(account);
+  const remaining = budget - used(account);
   const { limit: requested = maxLimit + 1 } = { ...call.query, ...call.body } as { limit?: number };
   for (let limit = Math.min(maxLimit, requested - 1); limit > 0; limit--) {
     const { price } = expectedPrice(prices, { ...call, body: { ...call.body, limit } });
-    if (price !== undefined && fits(price, left))
+    if (price !== undefined && fits(price, remaining))
       return ` With limit ${limit} it would cost about ${price}, which fits.`;
   }
-  return fits(minPriceOf(prices, call.operation.name), left) ? ' A smaller limit may fit.' : '';
+  return fits(minPriceOf(prices, call.operation.name), remaining) ? ' A smaller limit may fit.' : '';
 }
 
-const rounded = (credits: number) => Math.round(credits * 1e6) / 1e6;
+const round = (credits: number) => Math.round(credits * 1e6) / 1e6;

@@ -82,7 +82,7 @@ export interface BalanceReading {
 /** The usage windows of a tenant, the credits left in them, and when the service was last asked. */
 export interface FullWindow {
   usageLimit: UsageLimitAnswer;
-  left: number;
+  remaining: number;
   checkedAt: number;
   /** A new one each time the windows were read. */
   id: string;
@@ -132,12 +132,12 @@ export const used = ({ spent, uncertain, reserved }: CreditAccount): number => s
  * exceeds the budget by the rise of one call at most.
  */
 export function admit(account: CreditAccount, { budget, credits, paid }: ReserveRequest): 'now' | 'later' | 'never' {
-  const left = budget - used(account);
-  if ((credits > 0 || paid) && !fits(credits, left)) return 'never';
+  const remaining = budget - used(account);
+  if ((credits > 0 || paid) && !fits(credits, remaining)) return 'never';
   if (!paid) return 'now';
-  const maxPaid = fits(maxPaidAtOnce * maxPrice(account.prices), left) ? maxPaidAtOnce : 1;
+  const maxPaid = fits(maxPaidAtOnce * maxPrice(account.prices), remaining) ? maxPaidAtOnce : 1;
   return account.paidInFlight < maxPaid ? 'now' : 'later';
 }
 
 /** Allows for rounding errors in sums of fractions. */
-export const fits = (credits: number, left: number): boolean => credits <= left + 1e-6;
+export const fits = (credits: number, remaining: number): boolean => credits <= remaining + 1e-6;

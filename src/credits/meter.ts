@@ -39,7 +39,7 @@ export interface Meter {
    * Completes what the caller of a call receives: the credits left now with a cached answer, and whether a failed call
    * was one that costs credits.
    */
-  stated(call: Call, answering: Promise<Answer>): Promise<Answer>;
+  stateCharge(call: Call, answering: Promise<Answer>): Promise<Answer>;
   /** What is known of prices, even while the account cannot be reached. */
   prices(tenantId: string): Promise<Prices>;
   spending(caller: TenantOrConnection): Promise<Spending>;
@@ -53,7 +53,7 @@ export interface Meter {
    */
   keepSpending(connection: Connection): Promise<void>;
   /** Counts what a call may have cost when its process has died, once for each claim. */
-  lost(call: Call, claimId: string): Promise<void>;
+  settleLost(call: Call, claimId: string): Promise<void>;
 }
 
 export interface MeterOptions {
@@ -77,7 +77,7 @@ interface Limit {
   /** The id of the account in the ledger. */
   account: string;
   budget: number | undefined;
-  of: 'tool call' | 'connection' | 'server';
+  scope: 'tool call' | 'connection' | 'server';
 }
 
 /** Connections have accounts beside those of the tenants. */
@@ -88,46 +88,46 @@ export function openMeter(service: Send, options: MeterOptions): Meter {
   const limits = new WeakMap<CreditLimit, Limit>();
   /** The limits of all calls of the caller. */
   const budgetsOf = ({ tenantId, connection }: TenantOrConnection): Limit[] => {
-    const server: Limit = { ledger, account: tenantId, budget, of: 'server' };
+    const server: Limit = { ledger, account: tenantId, budget, scope: 'server' };
     if (connection?.budget === undefined) return [server];
-    return [{ ledger, account: accountOf(connection), budget: connection.budget, of: 'connection' }, server];
+    return [{ ledger, account: accountOf(connection), budget: connection.budget, scope: 'connection' }, server];
   };
   const limitsOf = (call: Call): Limit[] => {
-    const own = call.callBudget && limits.get(call.callBudget);
-    return own ? [own, ...budgetsOf(call)] : budgetsOf(call);
+    const callLimit = call.callBudget && limits.get(call.callBudget);
+    return callLimit ? [callLimit, ...budgetsOf(call)] : budgetsOf(call);
   };
   /** A connection knows the prices that any call with its key has shown. */
   const learnPrices = async (tenantId: string, connection: Connection) => {
     const account = accountOf(connection);
-    const [{ prices }, known] = await Promise.all([ledger.estimate(tenantId), ledger.estimate(account)]);
-    if ([...prices].every(([operation, table]) => isDeepStrictEqual(table, known.prices.get(operation)))) return;
+    const [{ prices }, connected] = await Promise.all([ledger.estimate(tenantId), ledger.estimate(account)]);
+    if ([...prices].every(([operation, table]) => isDeepStrictEqual(table, connected.prices.get(operation)))) return;
     await ledger.settle(account, { ...nothing, learn: (learned) => new Map([...learned, ...prices]) });
   };
   const askCredits = creditsAsker(options);
-  const metered: Send = async (call) => {
+  const sendMetered: Send = async (call) => {
     const { tenantId, connection } = call;
     if (connection?.budget !== undefined) await learnPrices(tenantId, connection);
     return sendWithin(limitsOf(call), call, { service, askCredits });
   };
-  const usage = usageWindows({ ledger, windows, now, askCredits: (call) => askCredits(metered, call) });
+  const usage = usageWindows({ ledger, windows, now, askCredits: (call) => askCredits(sendMetered, call) });
 
   return {
     async send(call) {
       const { operation, tenantId } = call;
       if (operation.gated) {
         const window = await usage.admit(call);
-        return metered(call).catch(async (error) => {
+        return sendMetered(call).catch(async (error) => {
           throw await usage.explain(error, call, window);
         });
       }
-      const answer = await metered(call);
+      const answer = await sendMetered(call);
       if (operation.name === 'getCredits') await usage.learn(tenantId, (answer.value as CreditStatusAnswer).usageLimit);
       return answer;
     },
-    async stated({ operation, tenantId }, answering) {
+    async stateCharge({ operation, tenantId }, answering) {
       if (!operation.gated)
         return answering.catch(async (error) => {
-          throw isPaid(operation, (await ledger.estimate(tenantId)).prices) ? markedAsPaid(error) : error;
+          throw isPaid(operation, (await ledger.estimate(tenantId)).prices) ? markAsPaid(error) : error;
         });
       const answer = await answering;
       const { receipt } = answer;
@@ -139,23 +139,28 @@ export function openMeter(service: Send, options: MeterOptions): Meter {
     async spending({ tenantId, connection }) {
       const account = await ledger.read(tenantId);
       if (connection?.budget === undefined) return spendingOf(account, budget);
-      const own = { account: await ledger.read(accountOf(connection)), budget: connection.budget };
-      return spendingOf(account, budget, own);
+      const connectionLimit = { account: await ledger.read(accountOf(connection)), budget: connection.budget };
+      return spendingOf(account, budget, connectionLimit);
     },
     async keepSpending(connection) {
       await ledger.settle(accountOf(connection), { ...nothing, keeps: true });
     },
     async callBudget(caller, maxCredits) {
       const { tenantId } = caller;
-      const own: Bounded = { ledger: openLedger(), account: tenantId, budget: maxCredits ?? 0, of: 'tool call' };
+      const callLimit: Bounded = {
+        ledger: openLedger(),
+        account: tenantId,
+        budget: maxCredits ?? 0,
+        scope: 'tool call',
+      };
       const { prices } = await ledger.estimate(tenantId);
       // It starts with the prices that the tenant's calls have shown so far.
-      await own.ledger.settle(tenantId, { ...nothing, learn: (learned) => new Map([...learned, ...prices]) });
-      const opened = callBudgetOf(own, budgetsOf(caller), maxCredits === undefined);
-      limits.set(opened, own);
+      await callLimit.ledger.settle(tenantId, { ...nothing, learn: (learned) => new Map([...learned, ...prices]) });
+      const opened = callBudgetOf(callLimit, budgetsOf(caller), maxCredits === undefined);
+      limits.set(opened, callLimit);
       return opened;
     },
-    async lost(call, claimId) {
+    async settleLost(call, claimId) {
       // With a budget, what its process had reserved counts already.
       if (budget !== undefined) return;
       const { prices } = await ledger.estimate(call.tenantId);
@@ -167,7 +172,7 @@ export function openMeter(service: Send, options: MeterOptions): Meter {
 
 const nothing = { charged: 0, uncertain: 0, isPaidAnswer: false };
 
-const markedAsPaid = (error: unknown) =>
+const markAsPaid = (error: unknown) =>
   error instanceof AdLibraryError ? new AdLibraryError({ ...error.failure, paid: true }, { cause: error }) : error;
 
 interface Sending {
@@ -194,8 +199,8 @@ type Outcome = { answer: Answer } | { error: unknown };
 async function sendWithin(limits: readonly Limit[], call: Call, sending: Sending): Promise<Answer> {
   const reservations: Reservation[] = [];
   // Reading the balance is part of the call that needs it, so it needs no reservation; but it may be charged.
-  const unbounded = () => limits.map((limit) => ({ ...limit, budget: undefined }));
-  const ask: Send = (reading) => sendWithin(unbounded(), reading, sending);
+  const withoutBudgets = () => limits.map((limit) => ({ ...limit, budget: undefined }));
+  const ask: Send = (reading) => sendWithin(withoutBudgets(), reading, sending);
   const readBalance = async () => (await sending.askCredits(ask, call))?.credits ?? undefined;
   let outcome: Outcome = { error: undefined };
   try {
@@ -225,7 +230,7 @@ async function sendWithin(limits: readonly Limit[], call: Call, sending: Sending
 
 async function reserve(limit: Limit, call: Call): Promise<Reservation> {
   const { ledger, account, budget } = limit;
-  const admission = budget === undefined ? undefined : await admittedIfPaid(call, { ...limit, budget });
+  const admission = budget === undefined ? undefined : await admitIfPaid(call, { ...limit, budget });
   const { prices } = admission?.account ?? (await ledger.estimate(account));
   const lease = admission?.lease;
   const paid = lease?.paid ?? isPaid(call.operation, prices);
@@ -239,9 +244,9 @@ const paidLine = 'paid';
 type Bounded = Limit & { budget: number };
 
 /** A call that is not known to cost anything goes on while the account cannot be reached. */
-async function admittedIfPaid(call: Call, limit: Bounded) {
+async function admitIfPaid(call: Call, limit: Bounded) {
   try {
-    return await admitted(call, limit);
+    return await waitForAdmission(call, limit);
   } catch (error) {
     const isAway = error instanceof AdLibraryError && error.failure.kind === 'unavailable';
     const { prices } = await limit.ledger.estimate(limit.account);
@@ -251,7 +256,7 @@ async function admittedIfPaid(call: Call, limit: Bounded) {
 }
 
 /** Waits until the limit admits a call; throws if its price does not fit. */
-async function admitted(call: Call, { ledger, account: id, budget, of }: Bounded) {
+async function waitForAdmission(call: Call, { ledger, account: id, budget, scope }: Bounded) {
   const { signal } = call;
   for (;;) {
     const admission = await ledger.reserve(id, (account) => requestOf(call, account, budget));
@@ -259,8 +264,8 @@ async function admitted(call: Call, { ledger, account: id, budget, of }: Bounded
     if (admission.kind === 'refused') {
       const { account } = admission;
       const error = overBudget({ account, budget, expected: expectedPrice(account.prices, call), call });
-      if (of === 'connection') throw overConnection(error.failure);
-      throw of === 'tool call' ? overMaxCredits(error.failure, budget) : error;
+      if (scope === 'connection') throw overConnection(error.failure);
+      throw scope === 'tool call' ? overMaxCredits(error.failure, budget) : error;
     }
     await ledger.changed(id, admission.version, signal).catch((error) => {
       throw signal.aborted ? abortedError(signal, false) : error;
@@ -273,8 +278,8 @@ function requestOf(call: Call, { prices }: CreditAccount, budget: number): Reser
   const paid = isPaid(call.operation, prices);
   const line = expected.price !== undefined ? undefined : paid ? paidLine : call.operation.name;
   const credits = expected.price ?? expected.atLeast;
-  const seen = maxCostOf(prices, call);
-  const ifLost = paid ? seen && Math.max(1, seen, credits) : 0;
+  const maxCost = maxCostOf(prices, call);
+  const ifLost = paid ? maxCost && Math.max(1, maxCost, credits) : 0;
   return { budget, credits, paid, line, ifLost };
 }
 
@@ -289,8 +294,8 @@ const overConnection = (failure: Partial<Failure>) =>
  * the balance shows an unstated charge.
  */
 function mayCostMore(call: Call, prices: Prices): boolean {
-  const seen = maxPriceOf(prices, call.operation.name);
-  return seen === undefined || (maxCostOf(prices, call) ?? Infinity) > seen;
+  const maxPrice = maxPriceOf(prices, call.operation.name);
+  return maxPrice === undefined || (maxCostOf(prices, call) ?? Infinity) > maxPrice;
 }
 
 interface Ended {
@@ -359,13 +364,13 @@ async function estimateCharge(
 ): Promise<Pick<Settlement, 'uncertain' | 'isUnshown'>> {
   const { ledger, budget } = limit;
   const account = await ledger.estimate(limit.account);
-  const seen = maxPriceOf(account.prices, call.operation.name);
-  if (budget === undefined) return { uncertain: seen ?? 0 };
-  if (seen !== undefined && !isMeasured) return { uncertain: Math.max(1, seen, lease?.credits ?? 0) };
+  const maxPrice = maxPriceOf(account.prices, call.operation.name);
+  if (budget === undefined) return { uncertain: maxPrice ?? 0 };
+  if (maxPrice !== undefined && !isMeasured) return { uncertain: Math.max(1, maxPrice, lease?.credits ?? 0) };
   const { change, isSecond } = (isMeasured && (await balanceChange(limit, ended))) || {};
   const isUnshown = change === 0 && 'answer' in ended.outcome;
-  if (change !== undefined && !isUnshown) return { uncertain: Math.max(change, seen ?? 0) };
-  if (isUnshown && !isSecond) return { uncertain: Math.max(1, seen ?? 0), isUnshown };
+  if (change !== undefined && !isUnshown) return { uncertain: Math.max(change, maxPrice ?? 0) };
+  if (isUnshown && !isSecond) return { uncertain: Math.max(1, maxPrice ?? 0), isUnshown };
   // Without any information, it counts as its maximum cost, or as the rest of the budget.
   const rest = Math.max(1, budget - account.spent - account.uncertain);
   return { uncertain: maxCostOf(account.prices, call) ?? rest };
@@ -427,25 +432,25 @@ interface PagesToRead {
 
 type ListName = 'searchAds' | 'listCollectionItems';
 
-function callBudgetOf(own: Bounded, budgets: readonly Limit[], trustsFree: boolean): CallBudget {
-  const { budget: maxCredits } = own;
-  const read = () => own.ledger.read(own.account);
+function callBudgetOf(callLimit: Bounded, budgets: readonly Limit[], trustsFree: boolean): CallBudget {
+  const { budget: maxCredits } = callLimit;
+  const read = () => callLimit.ledger.read(callLimit.account);
   return {
     maxCredits,
     used: async () => used(await read()),
     async pageSize({ operation, max }) {
       const account = await read();
-      const sizeWithin = (left: number) =>
-        maxPage(account.prices, { operation: operations[operation], max, left, trustsFree });
+      const sizeWithin = (credits: number) =>
+        maxPage(account.prices, { operation: operations[operation], max, credits, trustsFree });
       let size = sizeWithin(maxCredits - used(account));
       if (size === 0) throw overMaxCredits({ problem: leftText(maxCredits, used(account)) }, maxCredits);
-      for (const { ledger, account: id, budget, of } of budgets) {
+      for (const { ledger, account: id, budget, scope } of budgets) {
         if (budget === undefined) continue;
         const account = await ledger.read(id);
         const spent = used(account);
         size = Math.min(size, sizeWithin(budget - spent));
         const failure = { kind: 'credit_budget' as const, problem: leftText(budget, spent, account.day), sent: false };
-        if (size === 0) throw of === 'connection' ? overConnection(failure) : new AdLibraryError(failure);
+        if (size === 0) throw scope === 'connection' ? overConnection(failure) : new AdLibraryError(failure);
       }
       return size;
     },
@@ -472,7 +477,7 @@ interface PageToRead {
   operation: Operation;
   max: number;
   /** Credits that it may cost. */
-  left: number;
+  credits: number;
   trustsFree: boolean;
 }
 
@@ -480,13 +485,13 @@ interface PageToRead {
 const isRound = (size: number) => size % 10 === 0 || size === 5 || size <= 2;
 
 /** While no price tells, an item is taken to cost a credit at most. */
-function maxPage(prices: Prices, { operation, max, left, trustsFree }: PageToRead): number {
+function maxPage(prices: Prices, { operation, max, credits, trustsFree }: PageToRead): number {
   const isFree = trustsFree && maxPriceOf(prices, operation.name) === 0;
   for (let size = max; size > 0; size--) {
     const bounds = priceBounds(prices, operation, size);
     const most = bounds?.atMost ?? maxCostOf(prices, pageOf(operation, size)) ?? (isFree ? 0 : size);
     const isPlain = size === max || isRound(size) || (bounds !== undefined && bounds.atLeast === bounds.atMost);
-    if (isPlain && fits(most, left)) return size;
+    if (isPlain && fits(most, credits)) return size;
   }
   return 0;
 }

@@ -52,27 +52,27 @@ export function learnPrice(prices: Prices, call: Call, { value }: Pick<Answer, '
   const { items, hasMore, added } = value as { items?: unknown; hasMore?: unknown; added?: unknown };
   const count = isList(call) && Array.isArray(items) ? items.length : 1;
   if (charged === 0 && (count === 0 || added === false)) return prices;
-  const known = prices.get(operation.name);
+  const learned = prices.get(operation.name);
   const isUnsizedRest = isContinued(call) && !isSized(call) && !call.usualSize;
-  const page = hasMore === true && !isSized(call) && !isUnsizedRest ? count : known?.page;
-  const table: PriceTable = { bySize: new Map(), ...known, ...(page !== undefined && { page }) };
+  const page = hasMore === true && !isSized(call) && !isUnsizedRest ? count : learned?.page;
+  const table: PriceTable = { bySize: new Map(), ...learned, ...(page !== undefined && { page }) };
   const { page: usual = operation.defaultLimit ?? 0 } = table;
   const size = isUnsizedRest && count <= usual ? usual : pageSizeOf(call, table);
   const before = size === undefined ? table.unsized : table.bySize.get(size);
   const after = withCharge(before, { items: Math.min(count, size ?? count), charged });
-  if (after === before && page === known?.page) return prices;
+  if (after === before && page === learned?.page) return prices;
   if (size === undefined) table.unsized = after;
   else table.bySize = new Map([...table.bySize, [size, after]]);
   if (table.bySize.size > maxSizes) forgetOne(table);
   return new Map([...prices, [operation.name, table]]);
 }
 
-function withCharge(seen: SizePrice | undefined, { items, charged }: Omit<SizePrice, 'any'>): SizePrice {
-  if (seen === undefined) return { any: charged, items, charged };
-  const any = Math.max(charged, seen.any);
-  const isFuller = items > seen.items || (items === seen.items && charged > seen.charged);
+function withCharge(before: SizePrice | undefined, { items, charged }: Omit<SizePrice, 'any'>): SizePrice {
+  if (before === undefined) return { any: charged, items, charged };
+  const any = Math.max(charged, before.any);
+  const isFuller = items > before.items || (items === before.items && charged > before.charged);
   if (isFuller) return { any, items, charged };
-  return any === seen.any ? seen : { ...seen, any };
+  return any === before.any ? before : { ...before, any };
 }
 
 /**
@@ -85,9 +85,9 @@ export function expectedPrice(prices: Prices, call: PricedCall): ExpectedPrice {
   if (table === undefined) return { price: undefined, atLeast: first };
   const size = pageSizeOf(call, table);
   if (size === undefined) return { price: undefined, atLeast: table.unsized?.any ?? first };
-  const seen = table.bySize.get(size);
-  if (seen?.items === size) return { price: seen.any, atLeast: seen.any };
-  const smaller = [...table.bySize].filter(([known]) => known <= size).map(([, { any }]) => any);
+  const charged = table.bySize.get(size);
+  if (charged?.items === size) return { price: charged.any, atLeast: charged.any };
+  const smaller = [...table.bySize].filter(([pageSize]) => pageSize <= size).map(([, { any }]) => any);
   const [low, high] = byRules(table, size);
   const atLeast = Math.max(...smaller, smaller.length > 0 ? 0 : first, low ?? 0);
   return { price: high === atLeast ? atLeast : undefined, atLeast };
@@ -124,7 +124,7 @@ const groups = [1, 2, 5, 10, 20, 25, 50, 100];
 /** The lowest and highest price of a size by all rules that fit. */
 function byRules(table: PriceTable, size: number): [low?: number, high?: number] {
   const full = fullPages(table);
-  if (full.every((seen) => seen.charged === 0 && seen.size < size)) return [];
+  if (full.every((page) => page.charged === 0 && page.size < size)) return [];
   const prices = fittingRules(full).map((rule) => priceBy(rule, size));
   return prices.length === 0 ? [] : [Math.min(...prices), Math.max(...prices)];
 }
@@ -141,14 +141,14 @@ function fullPages({ bySize }: PriceTable): SizeCharge[] {
 }
 
 /** All rules that match the charges: flat, or per started group. */
-function fittingRules(seen: readonly SizeCharge[]): PriceRule[] {
-  const [first] = seen;
+function fittingRules(charges: readonly SizeCharge[]): PriceRule[] {
+  const [first] = charges;
   if (first === undefined) return [];
-  const areWhole = seen.every(({ charged }) => Number.isInteger(charged));
+  const areWhole = charges.every(({ charged }) => Number.isInteger(charged));
   const perGroup = groups.map((perItems) => ({ credits: first.charged / Math.ceil(first.size / perItems), perItems }));
   return [{ credits: first.charged }, ...perGroup].filter(
     (rule) =>
-      seen.every(({ size, charged }) => near(priceBy(rule, size), charged)) &&
+      charges.every(({ size, charged }) => near(priceBy(rule, size), charged)) &&
       (!areWhole || Number.isInteger(priceBy(rule, 1))),
   );
 }
@@ -186,9 +186,9 @@ const maxShown = 4;
 
 /** The charges seen by number of items, the largest last. */
 export function pricesSeen({ bySize, unsized }: PriceTable): { items: number; charged: number }[] {
-  const seen = [...bySize].map(([items, { any }]) => ({ items, charged: any })).sort((a, b) => a.items - b.items);
+  const charges = [...bySize].map(([items, { any }]) => ({ items, charged: any })).sort((a, b) => a.items - b.items);
   const first = unsized === undefined ? [] : [{ items: unsized.items, charged: unsized.any }];
-  return [...first, ...seen].slice(-maxShown);
+  return [...first, ...charges].slice(-maxShown);
 }
 
 /** The highest charge of an operation so far; undefined if there was none. */
@@ -217,14 +217,15 @@ export function maxCostOf(prices: Prices, call: PricedCall): number | undefined 
   const { bySize, unsized } = table;
   const limit = pageSizeOf(call, table);
   const size = limit ?? maxPage;
-  const tells = ({ any, items }: SizePrice) => any > 0 || size <= items;
+  const boundsCost = ({ any, items }: SizePrice) => any > 0 || size <= items;
   // An empty answer that was charged was charged for the items it could have held.
   const costs = [...bySize].flatMap(([largest, one]) => {
-    if (!tells(one)) return [];
+    if (!boundsCost(one)) return [];
     return one.items === 0 ? one.any * Math.ceil(size / largest) : one.charged * Math.ceil(size / one.items);
   });
   // An empty answer without a limit does not say how many it could have held, but a call like it costs the same.
-  if (unsized && unsized.items > 0 && tells(unsized)) costs.push(unsized.charged * Math.ceil(size / unsized.items));
+  if (unsized && unsized.items > 0 && boundsCost(unsized))
+    costs.push(unsized.charged * Math.ceil(size / unsized.items));
   else if (unsized?.items === 0 && limit === undefined) costs.push(unsized.any);
   if (costs.length === 0) return undefined;
   return Math.max(maxPriceIn(table), Math.min(...costs));

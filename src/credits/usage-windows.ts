@@ -61,7 +61,7 @@ export function usageWindows({ ledger, windows, askCredits, now }: UsageWindowsO
     const isFull = usageLimit !== undefined && (usageLimit.isLimitReached || refused);
     return windows.set(
       tenantId,
-      isFull ? { usageLimit, left: remainingIn(usageLimit), checkedAt: now(), id: randomUUID() } : undefined,
+      isFull ? { usageLimit, remaining: remainingIn(usageLimit), checkedAt: now(), id: randomUUID() } : undefined,
     );
   };
 
@@ -77,7 +77,7 @@ export function usageWindows({ ledger, windows, askCredits, now }: UsageWindowsO
   const isTooFull = async (window: FullWindow, call: Call): Promise<boolean> => {
     const { prices } = await ledger.estimate(call.tenantId);
     const { price, atLeast } = expectedPrice(prices, call);
-    return window.left <= 0 || (price ?? atLeast) > window.left;
+    return window.remaining <= 0 || (price ?? atLeast) > window.remaining;
   };
 
   return {
@@ -123,8 +123,8 @@ function remainingIn({
   dailyLimit,
 }: UsageLimitAnswer): number {
   if (isLimitReached) return 0;
-  const left = (used: number | undefined, max: number | undefined) => (max ?? Infinity) - (used ?? 0);
-  return Math.max(0, Math.min(left(hourlyCredits, hourlyLimit), left(dailyCredits, dailyLimit)));
+  const remaining = (used: number | undefined, max: number | undefined) => (max ?? Infinity) - (used ?? 0);
+  return Math.max(0, Math.min(remaining(hourlyCredits, hourlyLimit), remaining(dailyCredits, dailyLimit)));
 }
 
 const limitReached = (usageLimit: UsageLimitAnswer) =>

@@ -13,7 +13,8 @@ import { objectOf, type StoredItem } from '../state/item-versions.ts';
 import { type KnownPicture, pictureGroups } from './picture-groups.ts';
 import {
   type AdRow,
-  bounded,
+  asTexts,
+  clipText,
   dateCell,
   flagCell,
   idCell,
@@ -22,7 +23,6 @@ import {
   type Row,
   sentCells,
   textCell,
-  textsOf,
 } from './tables.ts';
 import { VariantIndex } from './variants.ts';
 
@@ -126,7 +126,7 @@ export class AdRowReader {
   async knownAds(tenantId: string, contents: Held): Promise<ReadonlyMap<string, KnownAd>> {
     this.#detector ??= loadLanguageDetector();
     const detect = await this.#detector;
-    const endTurn = await this.#turns.take(tenantId, new AbortController().signal);
+    const endTurn = await this.#turns.acquire(tenantId, new AbortController().signal);
     try {
       const before = this.#tenants.get(tenantId);
       if (before?.version === contents.version) return before.known;
@@ -246,8 +246,8 @@ export function adRows(ad: object, facts: AdFacts): AdRows {
     ad: Object.assign(sentFields(fields, id), derivedFields(fields, copy, facts), {
       json: jsonCell(facts.json ?? JSON.stringify(ad)),
     }),
-    countries: textsOf(fields.countries).map((country) => ({ id, country })),
-    platforms: textsOf(fields.publisherPlatform).map((platform) => ({ id, platform })),
+    countries: asTexts(fields.countries).map((country) => ({ id, country })),
+    platforms: asTexts(fields.publisherPlatform).map((platform) => ({ id, platform })),
     cards: copy.cards.map((card, index) => ({ id, number: index + 1, ...card, url: links[index] ?? null })),
   };
 }
@@ -329,7 +329,7 @@ export const copyOf = (ad: Fields): AdCopy => ({
 function wholeText({ headline, body, cards }: AdCopy): string | null {
   const texts = [headline, body, ...cards.flatMap((card) => [card.title, card.body])];
   const whole = [...new Set(texts.filter((text) => text !== null))].join('\n');
-  return whole === '' ? null : bounded(whole);
+  return whole === '' ? null : clipText(whole);
 }
 
 /**

@@ -107,8 +107,8 @@ function gatheredCount(filters: Filters, contents: DatasetContents, now: number)
 const sameTime = 60_000;
 
 /** What the parts leave of a total; undefined where one is not known, or they are of different times, or overlap. */
-export function leftOf(total: AdCount, parts: readonly AdCount[]): number | undefined {
+export function withoutParts(total: AdCount, parts: readonly AdCount[]): number | undefined {
   if (total.total === null || parts.some((part) => Math.abs(part.at - total.at) > sameTime)) return undefined;
-  const left = parts.reduce((rest, part) => rest - (part.total ?? Number.NaN), total.total);
-  return left >= 0 ? left : undefined;
+  const remaining = parts.reduce((rest, part) => rest - (part.total ?? Number.NaN), total.total);
+  return remaining >= 0 ? remaining : undefined;
 }

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { dayOf } from '../present/dates.ts';
 import type { DataOf } from '../present/fields.ts';
-import { count, grouped } from '../present/lists.ts';
+import { count, numberText } from '../present/lists.ts';
 import { quote } from '../present/safe-text.ts';
 import { lineWithin, untrustedId } from '../present/tokens.ts';
 import { type DatasetContents, idKey } from '../state/dataset.ts';
@@ -157,11 +157,11 @@ export function uncoveredText({ uncovered = [], moreUncovered = 0 }: CoverageVie
   if (uncovered.length + moreUncovered === 0) return '';
   const names = uncovered.map(
     ({ pageName, pageId = '', ads, outside }) =>
-      `${quote(pageName ?? pageId)} (${outside === ads ? '' : `${grouped(outside)} of `}${count(ads, 'ad')})`,
+      `${quote(pageName ?? pageId)} (${outside === ads ? '' : `${numberText(outside)} of `}${count(ads, 'ad')})`,
   );
   if (names.length === 0)
     return ` No complete gathering covers ${count(moreUncovered, 'advertiser')} of the dataset, so there may be more of their ads.`;
-  const more = moreUncovered > 0 ? `, and ${grouped(moreUncovered)} more` : '';
+  const more = moreUncovered > 0 ? `, and ${numberText(moreUncovered)} more` : '';
   return ` No complete gathering covers these advertisers, so there may be more of their ads: ${names.join(', ')}${more}.`;
 }
 
@@ -179,11 +179,11 @@ function gatheringsText(coverage: CoverageView): string {
 }
 
 const outsideText = (ads: number) =>
-  `${grouped(ads)} of them only from searches or earlier gatherings (to leave them out, join gathered on a gatheringId)`;
+  `${numberText(ads)} of them only from searches or earlier gatherings (to leave them out, join gathered on a gatheringId)`;
 
 function partialText({ gathering, about, found, foundInParts, read, removed, gatheredAt }: PartialView): string {
-  const total = found === null ? foundInParts : grouped(found);
-  const part = total === undefined ? `${count(read, 'ad')} of an unknown number` : `${grouped(read)} of ${total}`;
-  const without = removed === undefined ? '' : `, ${grouped(removed)} of them removed`;
+  const total = found === null ? foundInParts : numberText(found);
+  const part = total === undefined ? `${count(read, 'ad')} of an unknown number` : `${numberText(read)} of ${total}`;
+  const without = removed === undefined ? '' : `, ${numberText(removed)} of them removed`;
   return `${gathering} ${quote(about)} (gathered ${part}${without}, ${gatheredAt})`;
 }

@@ -137,11 +137,11 @@ async function readWithin(
   const run = new GatherRun({ request, context, dataset, callBudget, reopen }, opened);
   const stop = await run.readAll();
   const contents = await dataset.contents();
-  const { whole, parts } = run.open;
-  const ids = new Set([whole.id, ...parts.map(({ state }) => state.id)]);
+  const { gathering: state, parts } = run.open;
+  const ids = new Set([state.id, ...parts.map((part) => part.state.id)]);
   return {
     stop,
-    gathering: contents.gatherings.find(({ id }) => id === whole.id),
+    gathering: contents.gatherings.find(({ id }) => id === state.id),
     contents,
     read: run.read.size,
     readByCall: run.readByCall,
@@ -186,7 +186,7 @@ interface PartRun extends GatheringPart {
   fresh: boolean;
   /** Ids of the part, and those that this call's pages list: to this call, ads that an earlier call read are new. */
   ids: Set<string>;
-  seen: Set<string>;
+  listedIds: Set<string>;
   /** How many of the last pages brought no new ad. */
   idle: number;
   /** Each request that may be charged. It settles when the request has ended, even if the caller has left. */
@@ -228,7 +228,7 @@ class GatherRun {
       else if (stop.reason !== 'end') return stop;
     }
     if (stuck) return stuck;
-    if (!this.open.whole.ended) await this.#saveWhole({ ended: true, gatheredAt: this.#work.context.clock() });
+    if (!this.open.gathering.ended) await this.#saveWhole({ ended: true, gatheredAt: this.#work.context.clock() });
     return { reason: 'end' };
   }
 
@@ -249,7 +249,7 @@ class GatherRun {
       if (part === undefined || part.state.ended) return { reason: 'end' };
       const ids = new Set(adIdsIn(this.open, part));
       const fresh = request.fresh || part.state.fresh;
-      const stop = await this.#readPart({ ...part, fresh, ids, seen: new Set(), idle: 0, requests });
+      const stop = await this.#readPart({ ...part, fresh, ids, listedIds: new Set(), idle: 0, requests });
       if (stop.leadsNowhere) await this.#saveWhole({ fresh: false });
       return stop;
     } finally {
@@ -277,9 +277,9 @@ class GatherRun {
       if (limit) return limit;
       const found = part.state.found ?? total?.ads;
       // A service may charge for what it is asked for, so the last page asks for as many as are left.
-      const left = isTotalTrue && found !== undefined ? Math.max(1, found - part.state.listed) : Infinity;
+      const remaining = isTotalTrue && found !== undefined ? Math.max(1, found - part.state.listed) : Infinity;
       try {
-        await this.#readPage(part, left);
+        await this.#readPage(part, remaining);
       } catch (error) {
         const stop = stopOf(error, context);
         return stop.error && isRejected(stop.error) ? deadEnd(stop.error, 'rejected') : stop;
@@ -296,14 +296,14 @@ class GatherRun {
     }
   }
 
-  /** @param left how many ads are left, as far as is known */
-  async #readPage(part: PartRun, left: number): Promise<void> {
+  /** @param remaining how many ads are left, as far as is known */
+  async #readPage(part: PartRun, remaining: number): Promise<void> {
     const { context, callBudget } = this.#work;
     const { cursor } = part.state;
     const operation = listOf(part.question);
     const room = () => Math.min(this.#pageSize.max, this.#maxAds - this.read.size);
     const full = { operation: operations[operation], ...requestOf(part.question, { limit: room(), cursor }) };
-    let max = left < room() && !part.fresh && (await context.isCached(full)) ? room() : left;
+    let max = remaining < room() && !part.fresh && (await context.isCached(full)) ? room() : remaining;
     for (;;) {
       const limit = await callBudget.pageSize({ operation, max: Math.min(room(), max) });
       const began = context.clock();
@@ -332,7 +332,7 @@ class GatherRun {
       return added;
     };
     // A page was paid for when the service has sent it, even if the caller has left.
-    const around: Call['around'] = (send) => {
+    const wrapSend: Call['wrapSend'] = (send) => {
       const request = send().then(async (answer) => {
         // The caller reads an error of this below.
         await addOnce(answer as ListAnswer).catch(() => {});
@@ -342,7 +342,7 @@ class GatherRun {
       return request;
     };
     const listedBy = listOf(part.question);
-    const settings = { fresh: part.fresh, uncached: this.read.size >= maxCachedAds, callBudget, around };
+    const settings = { fresh: part.fresh, uncached: this.read.size >= maxCachedAds, callBudget, around: wrapSend };
     const answer = await context.api[listedBy]({ ...requestOf(part.question, position), ...settings });
     const { order, receipt, raw } = answer;
     // The dataset may have evicted the ads of a cached answer.
@@ -358,15 +358,15 @@ class GatherRun {
   /** Adds a page to the part, and saves where the part continues. */
   async #addPage(part: PartRun, answer: ListAnswer): Promise<void> {
     const { context, request, dataset } = this.#work;
-    const { state, seen } = part;
+    const { state, listedIds } = part;
     const { ids, found } = await contentOf(part.question, answer);
     const { cursor, hasMore } = answer.value;
     const { charged } = answer.receipt;
-    const [before, seenBefore] = [part.ids.size, seen.size];
-    for (const id of ids.map(idKey)) for (const all of [part.ids, seen, this.read, this.readByCall]) all.add(id);
+    const [before, seenBefore] = [part.ids.size, listedIds.size];
+    for (const id of ids.map(idKey)) for (const all of [part.ids, listedIds, this.read, this.readByCall]) all.add(id);
     const added = part.ids.size - before;
     this.#listed += added;
-    part.idle = seen.size > seenBefore ? 0 : part.idle + 1;
+    part.idle = listedIds.size > seenBefore ? 0 : part.idle + 1;
     part.state = {
       ...state,
       found: found ?? state.found,
@@ -380,7 +380,7 @@ class GatherRun {
       gatheredAt: context.clock(),
     };
     const { state: saved } = part;
-    await this.#saveWhole({ charged: plus(this.open.whole.charged, charged) });
+    await this.#saveWhole({ charged: plus(this.open.gathering.charged, charged) });
     await dataset.saveGathering({ ...saved, adIds: ids });
   }
 
@@ -389,8 +389,8 @@ class GatherRun {
     if (this.read.size >= this.#maxAds) return { reason: 'maxAds', maxAds: this.#maxAds };
     if (this.#listed >= maxInParts) return { reason: 'maxAds', maxInParts };
     if (isDraining()) return { reason: 'shutdown' };
-    const left = deadline - clock() - summaryMs.all - summaryMs.each * this.read.size;
-    return left < slack * this.#slowest ? { reason: 'deadline' } : undefined;
+    const remainingMs = deadline - clock() - summaryMs.all - summaryMs.each * this.read.size;
+    return remainingMs < slack * this.#slowest ? { reason: 'deadline' } : undefined;
   }
 
   async #updateRoom(): Promise<void> {
@@ -422,9 +422,9 @@ class GatherRun {
   async #saveWhole(change: Partial<GatheringState>): Promise<void> {
     const { request, dataset } = this.#work;
     if (request.question.split === undefined) return;
-    const { whole } = this.open;
-    this.open.whole = { ...whole, ...change, step: whole.step + 1 };
-    await dataset.saveGathering({ ...this.open.whole, adIds: [] });
+    const { gathering } = this.open;
+    this.open.gathering = { ...gathering, ...change, step: gathering.step + 1 };
+    await dataset.saveGathering({ ...this.open.gathering, adIds: [] });
   }
 }
 
@@ -437,10 +437,10 @@ export async function knownTotal(
   contents: DatasetContents,
   { cachedTotal }: Pick<GatherContext, 'cachedTotal'>,
 ): Promise<Pick<CountedAds, 'ads' | 'at'> | undefined> {
-  const kept = question.collectionId === undefined ? await cachedTotal(question.filters ?? {}) : undefined;
+  const cached = question.collectionId === undefined ? await cachedTotal(question.filters ?? {}) : undefined;
   const gathering = gatheringsOf(contents, question).find(({ found, complete }) => found !== null || complete);
   const gathered = gathering && { ads: gathering.found ?? gathering.adIds.size, at: gathering.gatheredAt };
-  return gathering && gathering.answerOrder > (kept?.order ?? 0) ? gathered : kept;
+  return gathering && gathering.answerOrder > (cached?.order ?? 0) ? gathered : cached;
 }
 
 /** The operation that lists what a question is about. */

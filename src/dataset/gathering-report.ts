@@ -3,7 +3,7 @@ import { priceText } from '../credits/credit-text.ts';
 import { pictureOf } from '../present/ad-media.ts';
 import { seenDays, seenText } from '../present/dates.ts';
 import type { DataOf } from '../present/fields.ts';
-import { count, grouped } from '../present/lists.ts';
+import { count, numberText } from '../present/lists.ts';
 import { constant, quote, word } from '../present/safe-text.ts';
 import { estimateTokens, lineWithin, untrustedId } from '../present/tokens.ts';
 import type { Fields } from '../present/view.ts';
@@ -128,7 +128,7 @@ const isoDate = (at: number) => new Date(at).toISOString();
 export function estimateText({ ads, pages, credits, atLeast, atMost }: EstimateView, read: number): string {
   if (pages === 0) return '0 credits, because nothing is left to read.';
   const total = count(ads ?? 0, 'ad');
-  const all = read === 0 ? total : `${grouped(Math.max(0, (ads ?? 0) - read))} of ${total}`;
+  const all = read === 0 ? total : `${numberText(Math.max(0, (ads ?? 0) - read))} of ${total}`;
   const price = priceText({ atLeast, atMost });
   return `${all} in ${count(pages ?? 0, 'page')}, ${price}${credits === null ? '; the first page tells' : ''}.`;
 }
@@ -142,7 +142,7 @@ export function gatheringText(output: GatherOutput): string {
     note,
     problem,
     next,
-    `This call added ${count(added, 'ad')} to the dataset and updated ${grouped(updated)}.`,
+    `This call added ${count(added, 'ad')} to the dataset and updated ${numberText(updated)}.`,
     summary,
   ]
     .filter(Boolean)
@@ -151,15 +151,15 @@ export function gatheringText(output: GatherOutput): string {
 
 function headline(output: GatherOutput): string {
   const { gathering, read, found, foundInParts, complete, stopped, gatheredAt = '', missing, unlisted } = output;
-  const total = found === null ? foundInParts : `${grouped(found)} found`;
-  const of = total === undefined ? 'total not stated' : `of ${total}`;
+  const total = found === null ? foundInParts : `${numberText(found)} found`;
+  const ofTotal = total === undefined ? 'total not stated' : `of ${total}`;
   const state = complete ? `complete, last read ${minute(gatheredAt)}` : `not complete, stopped: ${stopped}`;
-  const lost = missing ? ` ${grouped(missing)} of them are no longer in the dataset.` : '';
-  return `Gathering ${gathering}: ${count(read, 'ad')} read, ${of}; ${state}.${lost}${unlisted ? ` ${unlistedText(unlisted)}` : ''}`;
+  const lost = missing ? ` ${numberText(missing)} of them are no longer in the dataset.` : '';
+  return `Gathering ${gathering}: ${count(read, 'ad')} read, ${ofTotal}; ${state}.${lost}${unlisted ? ` ${unlistedText(unlisted)}` : ''}`;
 }
 
 function changesText(at: number, { fresh, updated, gone }: Differences): string {
-  const counts = `${grouped(fresh.length)} new, ${grouped(updated.length)} changed, ${grouped(gone.length)} no longer listed`;
+  const counts = `${numberText(fresh.length)} new, ${numberText(updated.length)} changed, ${numberText(gone.length)} no longer listed`;
   const lines = [idsLine('New', fresh), ...changedLines({ updated, gone })];
   return [`Since the last complete gathering of ${minute(isoDate(at))}: ${counts}.`, ...lines]
     .filter(Boolean)
@@ -178,7 +178,7 @@ function idsLine(label: string, ids: readonly string[] = []): string | undefined
   if (ids.length === 0) return;
   const shown = ids.slice(0, maxIdsInText).map((id) => word(untrustedId(id)));
   const rest = ids.length - shown.length;
-  return `${label}: ${shown.join(', ')}${rest > 0 ? ` and ${grouped(rest)} more` : ''}`;
+  return `${label}: ${shown.join(', ')}${rest > 0 ? ` and ${numberText(rest)} more` : ''}`;
 }
 
 export const minute = (iso: string) => `${iso.slice(0, 16).replace('T', ' ')} UTC`;
@@ -244,27 +244,27 @@ function linesOf({ ads, countries, expired = 0 }: GatheredRows): Line[] {
   const places = [...placed.map(({ country }) => country), ...Array.from({ length: nowhere }, () => null)];
   const variants = ads.flatMap(({ variant }) => variant ?? []);
   const lengths = ads.flatMap(({ videoSeconds, videoCount }) => ((videoSeconds ?? videoCount) ? [videoSeconds] : []));
-  const known = (of: (ad: AdRow) => number | null) => grouped(ads.filter((ad) => of(ad) !== null).length);
+  const countWith = (value: (ad: AdRow) => number | null) => numberText(ads.filter((ad) => value(ad) !== null).length);
   const active = (state: number | null) => ads.filter((ad) => ad.active === state);
   const [running, ended, unknown] = [active(1).length, active(0).length, active(null).length];
   const lastSeen = seenDays(active(null));
   const advertisers = ads.map(({ pageName, pageId }) => pageName ?? pageId);
   const days = ads.map(({ daysRunning }) => daysRunning);
   return [
-    `${count(ads.length, 'ad')}: ${grouped(running)} still running, ${grouped(ended)} ended, ${grouped(unknown)} unknown${lastSeen ? `, ${seenText(lastSeen)}` : ''}.`,
-    counted('Advertisers', advertisers, 10, quote),
-    counted('Formats', column('displayFormat'), 8, constant),
-    counted('Calls to action', column('ctaType'), 8, constant),
-    counted('Months started, newest first', column('startedMonth'), 18, word, newestFirst),
-    counted('Landing domains', column('landingDomain'), 10, word),
-    ...(ads.some(({ landing }) => landing !== null) ? [counted('Landing pages', column('landing'), 6, word)] : []),
-    counted('Countries (an ad may count for several)', places, 12, word),
-    counted('Languages of the copy', column('language'), 12, word),
+    `${count(ads.length, 'ad')}: ${numberText(running)} still running, ${numberText(ended)} ended, ${numberText(unknown)} unknown${lastSeen ? `, ${seenText(lastSeen)}` : ''}.`,
+    countValues('Advertisers', advertisers, 10, quote),
+    countValues('Formats', column('displayFormat'), 8, constant),
+    countValues('Calls to action', column('ctaType'), 8, constant),
+    countValues('Months started, newest first', column('startedMonth'), 18, word, newestFirst),
+    countValues('Landing domains', column('landingDomain'), 10, word),
+    ...(ads.some(({ landing }) => landing !== null) ? [countValues('Landing pages', column('landing'), 6, word)] : []),
+    countValues('Countries (an ad may count for several)', places, 12, word),
+    countValues('Languages of the copy', column('language'), 12, word),
     numbersText('Days running', days),
     ...(lengths.some((seconds) => seconds !== null) ? [numbersText('Seconds of video', lengths)] : []),
-    `Ads with data: reach ${known(({ audienceReach }) => audienceReach)}, spend ${known(({ adSpendMin, adSpendMax }) => adSpendMin ?? adSpendMax)}, revenue ${known(({ revenueMin, revenueMax }) => revenueMin ?? revenueMax)}`,
-    `Groups of near-identical copy: ${grouped(new Set(variants).size)}; ads without copy: ${grouped(ads.length - variants.length)}`,
-    counted('First lines', column('firstLine'), 6, quote),
+    `Ads with data: reach ${countWith(({ audienceReach }) => audienceReach)}, spend ${countWith(({ adSpendMin, adSpendMax }) => adSpendMin ?? adSpendMax)}, revenue ${countWith(({ revenueMin, revenueMax }) => revenueMin ?? revenueMax)}`,
+    `Groups of near-identical copy: ${numberText(new Set(variants).size)}; ads without copy: ${numberText(ads.length - variants.length)}`,
+    countValues('First lines', column('firstLine'), 6, quote),
     ...(expired > 0
       ? [`Pictures of ${count(expired, 'ad')} cannot be shown any more: their addresses have expired.`]
       : []),
@@ -278,7 +278,7 @@ const commonestFirst: Order = (left, right) => right[1] - left[1] || byName(left
 const newestFirst: Order = (left, right) => byName(right, left);
 
 /** The values of a column with the number of ads of each: at most `max`, then how many others. */
-function counted(
+function countValues(
   label: string,
   values: readonly (string | null)[],
   max: number,
@@ -294,11 +294,11 @@ function counted(
     const others = sorted.slice(shown.length);
     const parts = [
       // Values are cut only now, because two values that differ behind the cut are different.
-      ...shown.map(([value, ads]) => `${show(lineWithin(value, valueTokens))} ${grouped(ads)}`),
-      ...(others.length > 0 ? [`${count(others.length, 'other')} ${grouped(sumOf(others))}`] : []),
-      ...(none > 0 ? [`none ${grouped(none)}`] : []),
+      ...shown.map(([value, ads]) => `${show(lineWithin(value, valueTokens))} ${numberText(ads)}`),
+      ...(others.length > 0 ? [`${count(others.length, 'other')} ${numberText(sumOf(others))}`] : []),
+      ...(none > 0 ? [`none ${numberText(none)}`] : []),
     ];
-    return `${label} (${grouped(sorted.length)}): ${parts.join(', ') || 'none'}`;
+    return `${label} (${numberText(sorted.length)}): ${parts.join(', ') || 'none'}`;
   };
 }
 
@@ -308,13 +308,13 @@ const sumOf = (counts: readonly [value: string, ads: number][]): number =>
 const valueTokens = 24;
 
 function numbersText(label: string, values: readonly (number | null)[]): string {
-  const known = values.filter((value) => value !== null).sort((left, right) => left - right);
-  const unknown = values.length - known.length;
+  const inOrder = values.filter((value) => value !== null).sort((left, right) => left - right);
+  const unknown = values.length - inOrder.length;
   const without = `unknown for ${count(unknown, 'ad')}`;
-  if (known.length === 0) return `${label}: ${without}`;
-  const at = (index: number) => known[index] ?? 0;
-  const middle = (known.length - 1) / 2;
+  if (inOrder.length === 0) return `${label}: ${without}`;
+  const at = (index: number) => inOrder[index] ?? 0;
+  const middle = (inOrder.length - 1) / 2;
   const median = (at(Math.floor(middle)) + at(Math.ceil(middle))) / 2;
-  const highest = `90th percentile ${at(Math.ceil(0.9 * known.length) - 1)}, max ${at(known.length - 1)}`;
+  const highest = `90th percentile ${at(Math.ceil(0.9 * inOrder.length) - 1)}, max ${at(inOrder.length - 1)}`;
   return `${label}: min ${at(0)}, median ${median}, ${highest}${unknown > 0 ? `; ${without}` : ''}`;
 }

@@ -68,7 +68,7 @@ export interface GatheringPart {
 /** A gathering as it stands: where it goes on in each of its parts. */
 export interface OpenGathering {
   /** For a gathering without `split`, the same as its only part. */
-  whole: GatheringState;
+  gathering: GatheringState;
   parts: GatheringPart[];
 }
 
@@ -81,13 +81,13 @@ export function openGathering(
   const [newest] = fresh ? [] : gatheringsOf(contents, question);
   // Later than all others, even if those began by a clock that was fast.
   const order = contents.gatherings.reduce((next, one) => Math.max(next, one.order + 1), now);
-  const state = newest ? stateOf(newest) : newGathering(question, now, { order, fresh });
-  if (question.split === undefined) return { whole: state, parts: [{ question, state }] };
+  const state = newest ? withoutIds(newest) : newGathering(question, now, { order, fresh });
+  if (question.split === undefined) return { gathering: state, parts: [{ question, state }] };
   const parts = partsOfQuestion(question).map((part) => ({ question: part, state: partOf(part, state, contents) }));
   const ids = parts.map((part) => part.state.id);
   const hasOthers = state.ended && state.parts.join() !== ids.join();
   const whole = hasOthers ? newGathering(question, now, { order }) : state;
-  return { whole: { ...whole, parts: ids, ended: whole.ended && parts.every((part) => part.state.ended) }, parts };
+  return { gathering: { ...whole, parts: ids, ended: whole.ended && parts.every((part) => part.state.ended) }, parts };
 }
 
 /**
@@ -101,10 +101,10 @@ function partOf(
 ): GatheringState {
   const all = gatheringsOf(contents, question).filter((one) => !fresh || one.order >= order);
   const best = all.find(({ complete }) => complete) ?? all.find(({ id }) => parts.includes(id)) ?? all[0];
-  return best ? stateOf(best) : newGathering(question, startedAt, { order, fresh });
+  return best ? withoutIds(best) : newGathering(question, startedAt, { order, fresh });
 }
 
-const stateOf = ({ adIds: _, missing: __, complete: ___, ...state }: Gathering): GatheringState => state;
+const withoutIds = ({ adIds: _, missing: __, complete: ___, ...state }: Gathering): GatheringState => state;
 
 /** All gatherings of a question, the newest first. */
 export const gatheringsOf = ({ gatherings }: DatasetContents, question: GatheringQuestion): Gathering[] => {

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { sanitizeLine } from '../present/safe-text.ts';
 import { type DatasetContents, idKey } from '../state/dataset.ts';
-import type { RecordsById } from '../state/own-records.ts';
+import type { RecordsById } from '../state/user-records.ts';
 import { isoTime } from './tables.ts';
 
 /** A person's note on an ad, in the words of the model: plain text of one line each. */
@@ -34,9 +34,9 @@ export function labelsByAd({ labels }: { labels: RecordsById }, wanted?: Readonl
   const found = new Map<string, AdLabel[]>();
   for (const [id, kept] of labels) {
     const [adId = '', label = ''] = id.split('\n');
-    const known = wanted === undefined || wanted.has(adId) ? StoredLabel.safeParse(kept).data : undefined;
-    if (known === undefined) continue;
-    const one = { adId, label, value: known.value, labelledAt: isoTime(known.at) };
+    const stored = wanted === undefined || wanted.has(adId) ? StoredLabel.safeParse(kept).data : undefined;
+    if (stored === undefined) continue;
+    const one = { adId, label, value: stored.value, labelledAt: isoTime(stored.at) };
     const others = found.get(adId);
     if (others) others.push(one);
     else found.set(adId, [one]);

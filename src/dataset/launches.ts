@@ -60,11 +60,17 @@ export async function usualLaunches(
     }
   const weeks = Math.min(maxWeeks, Math.floor((before - earliest) / day / 7));
   if (weeks < minWeeks) return;
-  const known = launches.slice(0, weeks).sort((left, right) => left - right);
+  const inOrder = launches.slice(0, weeks).sort((left, right) => left - right);
   const scale = (gathering.gatheredAt - since.at) / day / 7;
-  const scaled = (launches: number) => Math.round(launches * scale * 10) / 10;
-  const median = ((known[Math.floor((weeks - 1) / 2)] ?? 0) + (known[Math.ceil((weeks - 1) / 2)] ?? 0)) / 2;
-  return { started, weeks, median: scaled(median), least: scaled(known[0] ?? 0), most: scaled(known[weeks - 1] ?? 0) };
+  const scaleToInterval = (launches: number) => Math.round(launches * scale * 10) / 10;
+  const median = ((inOrder[Math.floor((weeks - 1) / 2)] ?? 0) + (inOrder[Math.ceil((weeks - 1) / 2)] ?? 0)) / 2;
+  return {
+    started,
+    weeks,
+    median: scaleToInterval(median),
+    least: scaleToInterval(inOrder[0] ?? 0),
+    most: scaleToInterval(inOrder[weeks - 1] ?? 0),
+  };
 }
 
 const startOfDay = (at: number): number => Math.floor(at / day) * day;

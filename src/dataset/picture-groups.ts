@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { AdPicture } from '../present/ad-media.ts';
 import { type DatasetContents, idKey } from '../state/dataset.ts';
-import { maxRecords, type OwnRecords } from '../state/own-records.ts';
+import { maxRecords, type UserRecords } from '../state/user-records.ts';
 
 /** What is known of an ad's picture. */
 export interface KnownPicture {
@@ -26,7 +26,7 @@ const adsAtOnce = 100;
 export async function pictureGroups({ ads, pictures }: Hashed): Promise<ReadonlyMap<string, KnownPicture>> {
   const firsts: { id: string; high: number; low: number }[] = [];
   const groups = new Map<string, string>();
-  const known = new Map<string, KnownPicture>();
+  const grouped = new Map<string, KnownPicture>();
   const hashed = ads.filter(({ id }) => pictures.has(idKey(id)));
   const inOrder = hashed.sort((left, right) => left.firstOrder - right.firstOrder || (left.id < right.id ? -1 : 1));
   for (const [index, { id }] of inOrder.entries()) {
@@ -35,7 +35,7 @@ export async function pictureGroups({ ads, pictures }: Hashed): Promise<Readonly
     if (first === '') continue;
     const picture = first + second;
     if (isPlain === '-') {
-      known.set(idKey(id), { picture, group: null });
+      grouped.set(idKey(id), { picture, group: null });
       continue;
     }
     let group = groups.get(picture);
@@ -46,9 +46,9 @@ export async function pictureGroups({ ads, pictures }: Hashed): Promise<Readonly
       group ??= id;
       groups.set(picture, group);
     }
-    known.set(idKey(id), { picture, group });
+    grouped.set(idKey(id), { picture, group });
   }
-  return known;
+  return grouped;
 }
 
 function nearest(firsts: readonly { id: string; high: number; low: number }[], high: number, low: number) {
@@ -87,9 +87,9 @@ export function printsOf(fetched: readonly FetchedPicture[]): Map<string, string
 }
 
 /** Keeps what is known of pictures. Where there are too many, those that were kept first go; where it cannot be kept, the picture is fetched again. */
-export async function keepPrints(own: OwnRecords, prints: ReadonlyMap<string, string>): Promise<void> {
+export async function keepPrints(userRecords: UserRecords, prints: ReadonlyMap<string, string>): Promise<void> {
   if (prints.size === 0) return;
-  const keep = own.update('picture', (kept) => {
+  const keep = userRecords.update('picture', (kept) => {
     const put = [...prints].filter(([id, one]) => kept.get(id) !== one);
     const more = kept.size + put.filter(([id]) => !kept.has(id)).length - maxRecords.picture;
     const removed = more > 0 ? [...kept.keys()].filter((id) => !prints.has(id)).slice(0, more) : [];

@@ -4,7 +4,7 @@ import { isNear, nearestFirst } from '../api/nearest.ts';
 import { dayOf } from '../present/dates.ts';
 import { quote } from '../present/safe-text.ts';
 import { untrustedText } from '../present/tokens.ts';
-import type { OwnRecords, RecordsById } from '../state/own-records.ts';
+import type { RecordsById, UserRecords } from '../state/user-records.ts';
 import { cleanLabel } from './labels.ts';
 
 const Section = z.object({
@@ -45,8 +45,12 @@ export const runBefore = ({ runs }: Pick<SavedReport, 'runs'>, now: number): Rep
   runs.find(({ at }) => dayOf(at) !== dayOf(now));
 
 /** Keeps a report with its last run, unless it was removed while it was written again. */
-export function saveReport(own: OwnRecords, { name, ...report }: SavedReport, isAgain: boolean): Promise<void> {
-  return own.update('report', (records) => ({
+export function saveReport(
+  userRecords: UserRecords,
+  { name, ...report }: SavedReport,
+  isAgain: boolean,
+): Promise<void> {
+  return userRecords.update('report', (records) => ({
     put: isAgain && !records.has(name) ? [] : [[name, report]],
     result: undefined,
   }));
@@ -56,19 +60,19 @@ export function saveReport(own: OwnRecords, { name, ...report }: SavedReport, is
  * What was kept under names.
  * @throws AdLibraryError for a name under which nothing is kept
  */
-export function named<Named extends { name: string }>(
+export function findNamed<Named extends { name: string }>(
   kind: string,
   kept: readonly Named[],
   names: readonly string[],
 ): Named[] {
-  const known = kept.map(({ name }) => name);
+  const savedNames = kept.map(({ name }) => name);
   return [...new Set(names.map(cleanLabel))].map((name) => {
     const one = kept.find((other) => other.name === name);
     if (one) return one;
-    const [nearest = ''] = nearestFirst(name, known);
+    const [nearest = ''] = nearestFirst(name, savedNames);
     const hint = isNear(name, nearest)
       ? `Did you mean ${quote(nearest)}?`
-      : `Kept: ${known.slice(0, 20).map(quote).join(', ') || 'none'}.`;
+      : `Kept: ${savedNames.slice(0, 20).map(quote).join(', ') || 'none'}.`;
     throw invalidRequest(`There is no ${kind} ${untrustedText(name, 30)}. ${hint}`);
   });
 }

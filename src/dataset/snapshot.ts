@@ -33,7 +33,7 @@ export class DatasetSqlEngine {
     this.#now = now;
   }
 
-  of(tenantId: string): DatasetSql {
+  forTenant(tenantId: string): DatasetSql {
     const snapshot = (contents: DatasetContents) => snapshotOf(this.#rows, tenantId, contents, this.#now());
     return {
       query: async (contents, query) => (await this.#open()).query(snapshot(contents), query),

@@ -110,12 +110,12 @@ export function describedColumns(): { name: string; meaning: string | undefined 
  * cell is null.
  */
 export const textCell = (value: unknown): string | null =>
-  typeof value === 'string' && value.trim() !== '' ? bounded(value) : null;
+  typeof value === 'string' && value.trim() !== '' ? clipText(value) : null;
 
 /** No copy is this long. A row larger than SQL reads at once would make every statement fail that meets it. */
 const maxText = 50_000;
 
-export const bounded = (text: string): string => clip(text, maxText);
+export const clipText = (text: string): string => clip(text, maxText);
 
 /** The first characters, none of them cut in two, and how many are missing, with those `beyond` that were not read. */
 export function clip(text: string, max: number, beyond = 0): string {
@@ -165,12 +165,12 @@ export function monthRows(from: string, now: number): Row<'months'>[] {
 }
 
 /** The distinct texts of a list. */
-export const textsOf = (value: unknown): string[] =>
+export const asTexts = (value: unknown): string[] =>
   Array.isArray(value) ? [...new Set(value.filter((text) => textCell(text) !== null))] : [];
 
 /** A list as JSON, for `json_each`. */
 function listCell(value: unknown): string | null {
-  const texts = textsOf(value);
+  const texts = asTexts(value);
   return texts.length > 0 ? JSON.stringify(texts) : null;
 }
 

@@ -64,14 +64,14 @@ const shingleLength = 3;
 
 /** The distinct hashes of all overlapping threes, ascending. */
 function shinglesOf(copy: string): Uint32Array {
-  const text = normalized(copy);
+  const text = normalize(copy);
   const hashes = new Set<number>();
   for (let start = 0; start + shingleLength <= text.length; start++)
     hashes.add(fnv1a(text.slice(start, start + shingleLength)));
   return Uint32Array.from(hashes).sort();
 }
 
-const normalized = (copy: string): string =>
+const normalize = (copy: string): string =>
   copy
     .slice(0, maxChars)
     .normalize('NFKC')

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { DatasetContents, Gathering } from '../state/dataset.ts';
-import type { OwnRecords, RecordsById } from '../state/own-records.ts';
+import type { RecordsById, UserRecords } from '../state/user-records.ts';
 import { type Differences, differences, type GatheringQuestion, questionKey, wholeOf } from './gatherings.ts';
 
 const Filters = z.record(z.string(), z.unknown());
@@ -60,16 +60,19 @@ export const watchesIn = (records: RecordsById): Watch[] =>
 export type NewWatch = GatheringQuestion & Pick<Watch, 'name' | 'maxAds' | 'maxCredits'>;
 
 /** Stores a watch. A watch of the same name is replaced; its checks stay if the question is the same. */
-export function storeWatch(own: OwnRecords, { name, maxAds, maxCredits, ...question }: NewWatch): Promise<void> {
-  return own.update('watch', (records) => {
-    const known = watchesIn(records).find((watch) => watch.name === name);
-    const isSame = known && questionKey(known) === questionKey(question);
+export function storeWatch(
+  userRecords: UserRecords,
+  { name, maxAds, maxCredits, ...question }: NewWatch,
+): Promise<void> {
+  return userRecords.update('watch', (records) => {
+    const before = watchesIn(records).find((watch) => watch.name === name);
+    const isSame = before && questionKey(before) === questionKey(question);
     const record: WatchRecord = {
       ...questionOf(question),
       ...(maxAds !== undefined && { maxAds }),
       maxCredits,
-      complete: isSame ? known.complete : [],
-      ...(isSame && known.last && { last: known.last }),
+      complete: isSame ? before.complete : [],
+      ...(isSame && before.last && { last: before.last }),
     } as WatchRecord;
     return { put: [[name, record]], result: undefined };
   });
@@ -111,20 +114,21 @@ export function compareWithLast(
 /** Ids, as `idKey` writes them, of what the last complete check of any watch saw and the one before did not. */
 export function newInWatches(watches: readonly Watch[], contents: DatasetContents): ReadonlySet<string> {
   const ids = watches.flatMap(({ complete: [last, before] }) => {
-    const of = (check: CompleteCheck | undefined) => contents.gatherings.find(({ id }) => id === check?.gathering);
-    const [newest, earlier] = [last, before].map(of).map((one) => one && wholeOf(one, contents));
-    const known = earlier?.adIds;
-    return newest && known && earlier.hasAllIds ? [...newest.adIds].filter((id) => !known.has(id)) : [];
+    const gatheringOf = (check: CompleteCheck | undefined) =>
+      contents.gatherings.find(({ id }) => id === check?.gathering);
+    const [newest, earlier] = [last, before].map(gatheringOf).map((one) => one && wholeOf(one, contents));
+    const earlierIds = earlier?.adIds;
+    return newest && earlierIds && earlier.hasAllIds ? [...newest.adIds].filter((id) => !earlierIds.has(id)) : [];
   });
   return new Set(ids);
 }
 
 /** Stores what was checked. A watch that somebody has changed meanwhile stays as it is, and a later check counts. */
-export function saveChecks(own: OwnRecords, checks: ReadonlyMap<Watch, Check>): Promise<void> {
-  return own.update('watch', (records) => {
-    const known = new Map(watchesIn(records).map((watch) => [watch.name, watch]));
+export function saveChecks(userRecords: UserRecords, checks: ReadonlyMap<Watch, Check>): Promise<void> {
+  return userRecords.update('watch', (records) => {
+    const byName = new Map(watchesIn(records).map((watch) => [watch.name, watch]));
     const put = [...checks].flatMap(([{ name: checked, ...checkedQuestion }, { at, gathering, complete, ads }]) => {
-      const watch = known.get(checked);
+      const watch = byName.get(checked);
       if (watch === undefined || questionKey(watch) !== questionKey(checkedQuestion)) return [];
       const { name, ...record } = watch;
       const check = { gathering: gathering.id, order: gathering.order, at: gathering.gatheredAt };

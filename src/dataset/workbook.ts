@@ -61,8 +61,9 @@ export class Workbook {
 
   /** Writes what names the sheets. */
   async end(): Promise<void> {
-    const each = (of: (id: number, name: string) => string) => this.#names.map((name, at) => of(at + 1, name)).join('');
-    const sheets = each((id, name) => `<sheet name="${escaped(name)}" sheetId="${id}" r:id="rId${id}"/>`);
+    const each = (write: (id: number, name: string) => string) =>
+      this.#names.map((name, at) => write(at + 1, name)).join('');
+    const sheets = each((id, name) => `<sheet name="${escapeXml(name)}" sheetId="${id}" r:id="rId${id}"/>`);
     const ids = each((id) => relation(id, 'worksheet', `worksheets/sheet${id}.xml`));
     const types = each((id) => override(`worksheets/sheet${id}.xml`, 'worksheet'));
     for (const [path, xml] of [
@@ -114,7 +115,7 @@ function cellXml(cell: SheetCell, at: string, style: number): string {
   const look = typeof cell === 'object' ? styles.bold : typeof cell === 'number' ? style : styles.plain;
   const head = `<c r="${at}"${look === 0 ? '' : ` s="${look}"`}`;
   if (typeof cell === 'number') return `${head}><v>${cell}</v></c>`;
-  const text = escaped(typeof cell === 'object' ? cell.bold : cell);
+  const text = escapeXml(typeof cell === 'object' ? cell.bold : cell);
   return `${head} t="inlineStr"><is><t xml:space="preserve">${text}</t></is></c>`;
 }
 
@@ -123,7 +124,7 @@ const columnLetters = (index: number): string =>
   (index >= 26 ? columnLetters(Math.floor(index / 26) - 1) : '') + String.fromCharCode(65 + (index % 26));
 
 /** Without what XML cannot hold; `_x0041_` is escaped, which a sheet would read as the letter A. */
-const escaped = (text: string): string =>
+const escapeXml = (text: string): string =>
   text
     .replace(unwritable, '')
     .replace(escapeLike, '_x005F_')
@@ -158,7 +159,7 @@ class ZipWriter {
       ]),
     );
     const [packedStart, total] = [this.#at, { crc: 0, size: 0 }];
-    async function* counted() {
+    async function* countRows() {
       for await (const text of texts) {
         const bytes = Buffer.from(text);
         total.crc = crc32(bytes, total.crc);
@@ -168,7 +169,7 @@ class ZipWriter {
         yield bytes;
       }
     }
-    await pipeline(counted, createDeflateRaw(), async (packed: AsyncIterable<Buffer>) => {
+    await pipeline(countRows, createDeflateRaw(), async (packed: AsyncIterable<Buffer>) => {
       for await (const bytes of packed) await this.#write(bytes);
     });
     const sizes = [total.crc, this.#at - packedStart, total.size].map(long);

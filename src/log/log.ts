@@ -14,7 +14,7 @@ function logOf(level: LogLevel, write: (line: string) => void, line: Line): Log 
   const at = (name: keyof Log): Log[keyof Log] =>
     logLevels.indexOf(name) < logLevels.indexOf(level)
       ? () => {}
-      : (message, fields = {}) => write(masked(`${line(name, message, fields)}\n`));
+      : (message, fields = {}) => write(maskKeys(`${line(name, message, fields)}\n`));
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
@@ -110,7 +110,7 @@ function maskerOf(key: string): MaskKey {
   );
   const holdsPlain = (text: string): boolean => parts.some((part) => part.test(text));
   const isDisguised = (text: string): boolean => codes.test(text) || rareEscape.test(text) || hiddenInWord.test(text);
-  const holds = (text: string): boolean => holdsPlain(text) || (isDisguised(text) && holdsPlain(spelledOut(text)));
+  const holds = (text: string): boolean => holdsPlain(text) || (isDisguised(text) && holdsPlain(spellOut(text)));
   const without = (text: string): string => {
     if (!holds(text)) return text;
     const words = text.replaceAll(key, mask).replace(wordPattern, (word) => (holds(word) ? mask : word));
@@ -145,7 +145,7 @@ const escapes = /%([\da-f]{2})|(?<!\\)\\+(?:u([\da-f]{4}))?/gi;
 const rareEscape = /\\[^"nrt]/;
 
 /** What a reader sees of a text once its escapes are undone. The result is for searching only. */
-const spelledOut = (text: string): string =>
+const spellOut = (text: string): string =>
   sanitize(
     text.replace(escapes, (_, percent = '', unit = percent) => unit && String.fromCharCode(Number.parseInt(unit, 16))),
   );
@@ -157,12 +157,12 @@ const notPlain = /[%\\]|[^\n -~]/;
 const logWord = /(?:[^\s"\\]|\\.)+/g;
 
 /** Masks keys in a log line, even escaped ones and those with invisible characters inside. */
-export function masked(line: string): string {
+export function maskKeys(line: string): string {
   const spelled = notPlain.test(line) ? line.replace(logWord, maskedWord) : line;
   return spelled.replace(secret, '$1***');
 }
 
 function maskedWord(word: string): string {
-  const plain = spelledOut(word);
+  const plain = spellOut(word);
   return plain !== word && plain.search(secret) >= 0 ? mask : word;
 }

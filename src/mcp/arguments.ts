@@ -9,15 +9,15 @@ import { isObject } from '../present/view.ts';
  * flag or an object may arrive as its JSON string. '' and null mean that an optional argument is absent.
  */
 export function readArguments<Input extends z.ZodObject>(input: Input, given: unknown): z.output<Input> {
-  const read = isObject(given) ? normalized(input, given) : (given ?? {});
+  const read = isObject(given) ? normalize(input, given) : (given ?? {});
   const unsendable = Object.entries(read).flatMap(([name, value]) => unsendableIn(name, value));
-  if (unsendable.length > 0) throw refused(unsendable.slice(0, 1));
+  if (unsendable.length > 0) throw refusal(unsendable.slice(0, 1));
   const parsed = input.safeParse(read);
   if (parsed.success) return parsed.data;
-  throw refused(parsed.error.issues.map((issue) => problemOf(issue, Object.keys(input.shape))));
+  throw refusal(parsed.error.issues.map((issue) => problemOf(issue, Object.keys(input.shape))));
 }
 
-const refused = (problems: string[]) =>
+const refusal = (problems: string[]) =>
   new AdLibraryError({ kind: 'invalid_request', problem: problems.join('\n'), sent: false });
 
 /** No filter needs more, and recursive code runs out of stack at a few thousand levels. */
@@ -46,7 +46,7 @@ function unsendableIn(name: string, value: unknown): string[] {
   return [];
 }
 
-function normalized(input: z.ZodObject, given: Record<string, unknown>): Record<string, unknown> {
+function normalize(input: z.ZodObject, given: Record<string, unknown>): Record<string, unknown> {
   const entries = Object.entries(given).flatMap(([name, value]): [string, unknown][] => {
     const field = Object.hasOwn(input.shape, name) ? input.shape[name] : undefined;
     const read = typeof value === 'string' && field !== undefined ? fromJson(field, value) : value;
@@ -63,12 +63,12 @@ function fromJson(field: unknown, text: string): unknown {
   return value === undefined ? text : value;
 }
 
-function problemOf(issue: z.core.$ZodIssue, known: string[]): string {
+function problemOf(issue: z.core.$ZodIssue, names: string[]): string {
   const name = issue.path.join('.') || 'arguments';
   if (issue.message.endsWith('received undefined')) return `${name} is required.`;
   if (issue.code !== 'unrecognized_keys') return `${name}: ${issue.message}.`;
   // The message of zod would repeat the keys, which may be many, long, and hostile.
   const unknown = issue.keys.slice(0, 5).map((key) => untrustedWord([...issue.path, key].join('.')));
-  const takes = known.length === 0 ? 'This tool takes no arguments' : `The tool takes: ${known.join(', ')}`;
+  const takes = names.length === 0 ? 'This tool takes no arguments' : `The tool takes: ${names.join(', ')}`;
   return `Unknown argument: ${unknown.join(', ')}. ${takes}.`;
 }

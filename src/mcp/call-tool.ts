@@ -108,7 +108,7 @@ export async function callTool(server: CallingContext, call: ToolCall, form: Res
   const started = server.elapsed();
   const receipts = new Receipts();
   const { result, facts } = await runCall(server, call, { receipts, form }).catch((thrown) =>
-    failed(server, call, { thrown, receipts }),
+    withError(server, call, { thrown, receipts }),
   );
   const ms = server.elapsed() - started;
   const withoutKey = keyMasker(call.apiKey);
@@ -221,8 +221,8 @@ function toolResult(
       ...withData(about),
       _meta: { [boardKey]: { ...data, ...marked } },
     };
-  const whole = [notice, text, note, line].filter(Boolean).join('\n');
-  const shown = output === 'structured' ? 'The result is in structuredContent.' : whole;
+  const fullText = [notice, text, note, line].filter(Boolean).join('\n');
+  const shown = output === 'structured' ? 'The result is in structuredContent.' : fullText;
   const forBoard = tool.forBoard && { tool: tool.name, ...tool.forBoard(data, rendered), receipt, ...marked };
   return {
     content: [{ type: 'text', text: shown }, ...attached],
@@ -231,7 +231,7 @@ function toolResult(
   };
 }
 
-function failed(
+function withError(
   server: ServerContext,
   call: ToolCall,
   { thrown, receipts }: { thrown: unknown; receipts: Receipts },
@@ -265,8 +265,8 @@ const toolsForModels = ({ tools }: Pick<ServerContext, 'tools'>): ToolDescriptio
   [...tools.values()].filter(({ onlyForBoard }) => !onlyForBoard);
 
 function unknownTool(name: string, tools: readonly ToolDescription[]): AdLibraryError {
-  const known = tools.map((tool) => tool.name);
-  const problem = `There is no tool ${untrustedText(name, 30)}. Tools: ${known.join(', ')}.`;
+  const names = tools.map((tool) => tool.name);
+  const problem = `There is no tool ${untrustedText(name, 30)}. Tools: ${names.join(', ')}.`;
   return new AdLibraryError({ kind: 'invalid_request', problem, sent: false });
 }
 
@@ -304,7 +304,7 @@ export function openCallContexts(options: CallContextOptions): OpenCalls {
   const { apiOf, answers, keys, meter, state, baseUrl, version } = options;
   const adRows = new AdRowReader();
   const sql = new DatasetSqlEngine(adRows, options.now);
-  const heavy = new Semaphore({ atOnce: 16, perKey: 1, of: 'reports and batches of labels' });
+  const heavy = new Semaphore({ maxRunning: 16, perKey: 1, name: 'reports and batches of labels' });
   return {
     callsOf(caller) {
       const { tenantId, apiKey, connection, signal } = caller;
@@ -318,23 +318,23 @@ export function openCallContexts(options: CallContextOptions): OpenCalls {
           return dataset;
         },
         adRows,
-        sql: () => sql.of(tenantId),
+        sql: () => sql.forTenant(tenantId),
         version,
-        exports: () => state.exports.of(tenantId),
+        exports: () => state.exports.forTenant(tenantId),
         spending: () => meter.spending({ tenantId, connection }),
         priceOf: async (list, items) => priceBounds(await meter.prices(tenantId), operations[list], items),
         cachedTotal: (filters) => totalFromCache(filters, tenantId, options),
         isCached: async (call) => (await state.answers.get(tenantId, fingerprint(call))) !== undefined,
         callBudget: (maxCredits) => meter.callBudget({ tenantId, connection }, maxCredits),
-        takeTurn: (name) => state.turns.take(`${tenantId} ${name}`, signal),
-        pictures: async () => (await options.pictures()).of(tenantId),
+        takeTurn: (name) => state.turns.acquire(`${tenantId} ${name}`, signal),
+        pictures: async () => (await options.pictures()).forTenant(tenantId),
         cursors: { sign: (text) => signCursor(apiKey, text), ...state.cursorsOf(tenantId) },
       };
     },
     // Others have their turn in between, however many wait.
     heavyTurn: (tenantId, signal, work) => heavy.run(tenantId, signal, () => nextTurn().then(work)),
     exportsOf({ tenantId, apiKey }) {
-      const exports = state.exports.of(tenantId);
+      const exports = state.exports.forTenant(tenantId);
       const whoami = () => apiOf({ tenantId, apiKey, signal: AbortSignal.timeout(maxWhoamiMs) }).whoami();
       const isAccepted = () => answers.untilAccepted(tenantId, whoami).then(isTrue, isFalse);
       return {

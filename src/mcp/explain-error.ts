@@ -1,7 +1,7 @@
 import { AdLibraryError, type ErrorKind, type Failure, mayBeCharged } from '../api/errors.ts';
 import { isGated } from '../api/operations.ts';
 import { untrustedValue } from '../present/full-view.ts';
-import { listed } from '../present/safe-text.ts';
+import { listNames } from '../present/safe-text.ts';
 import { untrustedId, untrustedText, untrustedWord } from '../present/tokens.ts';
 import type { ToolDescription } from '../tools/tool.ts';
 
@@ -183,7 +183,7 @@ const tightWindow = {
 
 function stillWorks({ kind }: Failure, offered: readonly ToolDescription[]): string {
   if (kind !== 'payment_required' && kind !== 'usage_limit') return '';
-  const names = listed(offered.flatMap((tool) => (isGated(tool) ? [] : tool.name)));
+  const names = listNames(offered.flatMap((tool) => (isGated(tool) ? [] : tool.name)));
   return `Still working: ${[names, 'cached answers'].filter(Boolean).join(', and ')}.`;
 }
 

@@ -44,10 +44,10 @@ export function formFor(
   { output, resultTokens }: { output: OutputSetting; resultTokens: number },
 ): ResultForm {
   const host = byName.get(client ?? '');
-  const own = output !== 'auto';
+  const isSet = output !== 'auto';
   return {
-    output: own ? output : (host?.output ?? 'both'),
+    output: isSet ? output : (host?.output ?? 'both'),
     links: host?.links === true,
-    resultTokens: own ? resultTokens : Math.min(resultTokens, host?.maxResultTokens ?? resultTokens),
+    resultTokens: isSet ? resultTokens : Math.min(resultTokens, host?.maxResultTokens ?? resultTokens),
   };
 }

@@ -1,5 +1,5 @@
 import { isGated } from '../api/operations.ts';
-import { listed } from '../present/safe-text.ts';
+import { listNames } from '../present/safe-text.ts';
 import type { ToolDescription } from '../tools/tool.ts';
 
 interface InstructionsOptions {
@@ -48,4 +48,4 @@ function repeats(cachesAnswers: boolean, offered: readonly string[]): string {
 const costText = (gated: readonly ToolDescription[]): string =>
   gated.length === 0
     ? 'all tools are free.'
-    : `${listed(namesIn(gated))} cost${gated.length === 1 ? 's' : ''} the user credits; the other tools are free.`;
+    : `${listNames(namesIn(gated))} cost${gated.length === 1 ? 's' : ''} the user credits; the other tools are free.`;

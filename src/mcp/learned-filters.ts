@@ -34,17 +34,18 @@ interface LearnedOptions {
 export function openLearnedFilters({ folder, baseUrl, warn }: LearnedOptions): LearnedFilters {
   const path = folder === undefined ? undefined : learnedPath(folder, baseUrl);
   const failed = (error: Error) => warn('learned filter keys are not kept', { file: path, error: error.message });
-  let known: Promise<SearchFilters | undefined> | undefined;
+  let filters: Promise<SearchFilters | undefined> | undefined;
   const read = () => {
-    known ??= path === undefined ? Promise.resolve(undefined) : readLearned(path).catch((error) => void failed(error));
-    return known;
+    filters ??=
+      path === undefined ? Promise.resolve(undefined) : readLearned(path).catch((error) => void failed(error));
+    return filters;
   };
   async function learn(kind: 'ads' | 'pages', keys: readonly string[]): Promise<void> {
     const before = (await read()) ?? { ads: [], pages: [] };
     const others = keys.filter((key) => before[kind].every((one) => one.key !== key)).map((key) => ({ key }));
     if (others.length === 0 || before[kind].length >= maxKeys) return;
     const learned = { ...before, [kind]: [...before[kind], ...others].slice(0, maxKeys) };
-    known = Promise.resolve(learned);
+    filters = Promise.resolve(learned);
     if (path !== undefined) await write(path, `${JSON.stringify(learned, null, 2)}\n`);
   }
   return {

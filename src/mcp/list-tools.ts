@@ -170,18 +170,18 @@ function valuesText(
   pairs: ReadonlyMap<string, string>,
 ): string | undefined {
   if (values === undefined) return undefined;
-  const left = new Set(values);
+  const remaining = new Set(values);
   const lists = filters.filter((filter) => filter.type === 'strings' && filter.key !== key).map((filter) => filter.key);
   const texts: string[] = [];
   for (const [names, text] of [
     [lists, 'any list key'],
     [[...new Set(pairs.values())], 'any name before From/To'],
   ] as const) {
-    if (names.length < minRepeated || !names.every((name) => left.has(name))) continue;
+    if (names.length < minRepeated || !names.every((name) => remaining.has(name))) continue;
     texts.push(text);
-    for (const name of names) left.delete(name);
+    for (const name of names) remaining.delete(name);
   }
-  return [...texts, ...left, ...(open ? ['or others'] : [])].join(', ');
+  return [...texts, ...remaining, ...(open ? ['or others'] : [])].join(', ');
 }
 
 /** Fewer names are as short as the words that stand for them. */

@@ -9,7 +9,7 @@ interface ServedBy {
   /** A way to the service other than the network. */
   fetch: Fetch | undefined;
   /** The filters of a library of this version. */
-  own: SearchFilters;
+  ownFilters: SearchFilters;
 }
 
 /** How long the request may take, in milliseconds: a person waits for the list of tools. */
@@ -26,7 +26,7 @@ export async function askForFilters({
   baseUrl,
   userAgent,
   fetch = fetchByNode,
-  own,
+  ownFilters,
 }: ServedBy): Promise<SearchFilters | undefined> {
   const response = await fetch(`${baseUrl}/filters.json`, {
     method: 'GET',
@@ -40,7 +40,7 @@ export async function askForFilters({
   try {
     const { ads, pages, ...rest } = readSearchFilters(parseJson(text));
     if (ads.length === 0 || ![...ads, ...pages].every(hasOnlyWords)) return undefined;
-    return { ...rest, ads: inOwnWords(ads, own.ads), pages: inOwnWords(pages, own.pages) };
+    return { ...rest, ads: inOwnWords(ads, ownFilters.ads), pages: inOwnWords(pages, ownFilters.pages) };
   } catch {
     return undefined;
   }
@@ -72,8 +72,8 @@ const hasOnlyWords = ({ key, values = [], fields = [], default: usual }: SearchF
   [key, ...values, ...fields, ...(typeof usual === 'string' ? [usual] : [])].every(isName);
 
 /** With the prose of this version in place of the other's, which a model never reads. */
-const inOwnWords = (served: SearchFilter[], own: SearchFilter[]): SearchFilter[] =>
+const inOwnWords = (served: SearchFilter[], ownFilters: SearchFilter[]): SearchFilter[] =>
   served.map(({ description: _, note: __, example: ___, ...filter }) => {
-    const { note, example } = own.find(({ key, type }) => key === filter.key && type === filter.type) ?? {};
+    const { note, example } = ownFilters.find(({ key, type }) => key === filter.key && type === filter.type) ?? {};
     return { ...filter, ...(note !== undefined && { note }), ...(example !== undefined && { example }) };
   });

@@ -27,7 +27,7 @@ interface FetchOptions {
   hosts: MediaHosts;
   /** Opened with the first request. */
   agent(): Promise<GuardedAgent>;
-  own: OwnPictures | undefined;
+  ownPictures: OwnPictures | undefined;
   userAgent: string;
   limits: FetchLimits;
 }
@@ -38,8 +38,8 @@ const redirects = new Set([301, 302, 303, 307, 308]);
 /** The bytes at an address, or why they are not fetched. Rejects only if the signal aborts. */
 export async function fetchPicture(address: string, options: FetchOptions, signal: AbortSignal): Promise<Fetched> {
   if (!URL.canParse(address)) return { reason: 'not a web address' };
-  const { own, limits } = options;
-  if (own && address.startsWith(own.address)) return ownPicture(address, own);
+  const { ownPictures, limits } = options;
+  if (ownPictures && address.startsWith(ownPictures.address)) return ownPicture(address, ownPictures);
   const work = (deadline: AbortSignal) => follow(new URL(address), options, deadline);
   return withDeadline({ signals: [signal], ms: limits.fetchMs }, work).catch((error) => {
     signal.throwIfAborted();

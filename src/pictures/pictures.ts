@@ -93,7 +93,7 @@ const maxPicturesWaiting = 4096;
 
 export interface PictureOptions {
   hosts: MediaHosts;
-  own?: OwnPictures | undefined;
+  ownPictures?: OwnPictures | undefined;
   userAgent: string;
   now: () => number;
   random: () => number;
@@ -103,12 +103,12 @@ export interface PictureOptions {
 
 /** Pictures for all callers, until it is closed. */
 export interface OpenPictures {
-  of(tenantId: string): Pictures;
+  forTenant(tenantId: string): Pictures;
   close(): Promise<void>;
 }
 
 export function openPictures(options: PictureOptions): OpenPictures {
-  const { hosts, own, userAgent, now, random, resolve = resolveInDns } = options;
+  const { hosts, ownPictures, userAgent, now, random, resolve = resolveInDns } = options;
   const limits = { ...defaults, ...options.limits };
   let opened: Promise<GuardedAgent> | undefined;
   const agent = () => {
@@ -117,27 +117,27 @@ export function openPictures(options: PictureOptions): OpenPictures {
     return opened;
   };
   const { maxWorkers, idleMs } = limits;
-  const workers: DrawingPool = new WorkerPool({ worker, maxWorkers, idleMs, of: 'pictures' });
+  const workers: DrawingPool = new WorkerPool({ worker, maxWorkers, idleMs, name: 'pictures' });
   const parts: PictureParts = {
-    fetch: (address, signal) => fetchPicture(address, { hosts, agent, own, userAgent, limits }, signal),
+    fetch: (address, signal) => fetchPicture(address, { hosts, agent, ownPictures, userAgent, limits }, signal),
     fetches: new Semaphore({
-      atOnce: limits.maxFetches,
+      maxRunning: limits.maxFetches,
       perKey: limits.maxFetchesPerTenant,
       maxWaiting: maxPicturesWaiting,
-      of: 'pictures',
+      name: 'pictures',
     }),
     inFlight: new Map(),
     draw: (request, tenantId, signal) => {
       // An abort does not stop the thread; its turn ends when it does.
       const ms = request.type === 'thumbnail' ? limits.drawMs : 3 * limits.drawMs;
-      const turn = workers.inTurn(tenantId, signal, () => drawn(request, workers, ms));
+      const turn = workers.inTurn(tenantId, signal, () => drawWithin(request, workers, ms));
       return raceAbort(turn, signal);
     },
     cached: new TenantCache({ maxBytes: limits.maxCachedBytes, ttl: limits.cachedMs, now }),
     random,
   };
   return {
-    of: (tenantId) => new Pictures(tenantId, parts),
+    forTenant: (tenantId) => new Pictures(tenantId, parts),
     close: async () => {
       await workers.close();
       await (await opened)?.destroy();
@@ -372,8 +372,8 @@ const worker = { from: import.meta.url, source: './worker.ts', built: './picture
 /** A few threads that decode pictures and draw sheets for all tenants, one job at a time for each tenant. */
 type DrawingPool = WorkerPool<DrawRequest, DrawReply>;
 
-async function drawn(request: DrawRequest, workers: DrawingPool, ms: number) {
-  const worker = workers.take() ?? workers.start(undefined);
+async function drawWithin(request: DrawRequest, workers: DrawingPool, ms: number) {
+  const worker = workers.takeIdle() ?? workers.start(undefined);
   try {
     const drawing = await worker.ask(request, { ms });
     // What a picture that cannot be decoded leaves in memory is unknown.

@@ -25,7 +25,7 @@ async function answer(request: DrawRequest): Promise<DrawReply> {
   if (request.type === 'chart') return drawChart(request.chart);
   const { format, bytes, side } = request;
   const raster = await decoders[format](bytes);
-  const canvas = fitted(raster, side);
+  const canvas = fit(raster, side);
   return { jpeg: await encodeJpeg(canvas, thumbnailQuality), print: picturePrint(canvas) };
 }
 
@@ -38,7 +38,7 @@ const minSteps = 14;
  * `-` behind them where few places differ from their neighbours: nearly plain pictures resemble each other.
  */
 function picturePrint(raster: Raster): string {
-  const { data } = resized(raster, 9, 8);
+  const { data } = resize(raster, 9, 8);
   const brightness = (pixel: number) =>
     [0.299, 0.587, 0.114].reduce((sum, share, channel) => sum + share * (data[4 * pixel + channel] ?? 0), 0);
   let [bits, steps] = [0n, 0];
@@ -52,12 +52,12 @@ function picturePrint(raster: Raster): string {
 }
 
 /** The picture in a size that fits into the square and is never larger than the picture. */
-function fitted(raster: Raster, side: number): Raster {
+function fit(raster: Raster, side: number): Raster {
   const scale = Math.min(1, side / Math.max(raster.width, raster.height));
-  return resized(raster, Math.max(1, Math.round(raster.width * scale)), Math.max(1, Math.round(raster.height * scale)));
+  return resize(raster, Math.max(1, Math.round(raster.width * scale)), Math.max(1, Math.round(raster.height * scale)));
 }
 
-function resized(raster: Raster, width: number, height: number): Raster {
+function resize(raster: Raster, width: number, height: number): Raster {
   const canvas = new Canvas(width, height);
   canvas.draw(raster, { x: 0, y: 0, width, height });
   return canvas;
@@ -131,12 +131,12 @@ function drawTile(canvas: Canvas, { drawn, picture }: Tile, area: Rect, labelHei
   canvas.fillRect(area, picture ? card : absent);
   drawLabel(canvas, drawn, { ...area, height: labelHeight });
   const inside = { ...area, y: area.y + labelHeight, height: area.height - labelHeight };
-  if (picture) canvas.draw(picture, centred(picture, inside));
+  if (picture) canvas.draw(picture, centre(picture, inside));
   else if ('reason' in drawn)
     drawCentred(canvas, [...(drawn.headline ? [`“${drawn.headline}”`] : []), `not shown: ${drawn.reason}`], inside);
 }
 
-function centred(picture: Raster, { x, y, width, height }: Rect): Rect {
+function centre(picture: Raster, { x, y, width, height }: Rect): Rect {
   const scale = Math.min(scaleFor(picture, width), height / picture.height);
   const size = { width: Math.max(1, picture.width * scale), height: Math.max(1, picture.height * scale) };
   return { x: x + (width - size.width) / 2, y: y + (height - size.height) / 2, ...size };
@@ -173,7 +173,7 @@ async function drawChart({ width, height, shapes }: Chart): Promise<Drawing> {
   const canvas = new Canvas(width, height);
   for (const shape of shapes) {
     const colour = chartColour(shape.colour);
-    if (shape.is === 'rect') canvas.fillRect(shape, shape.isPale ? paled(colour) : colour);
+    if (shape.is === 'rect') canvas.fillRect(shape, shape.isPale ? lighten(colour) : colour);
     else if (shape.is === 'line')
       for (const points of shape.isDashed ? dashesOf(shape.points) : [shape.points])
         canvas.fillPath(stroke(points, shape.width), colour);
@@ -183,7 +183,7 @@ async function drawChart({ width, height, shapes }: Chart): Promise<Drawing> {
 }
 
 /** What has not ended, half as strong. */
-const paled = ([red, green, blue]: Colour): Colour => [(red + 255) / 2, (green + 255) / 2, (blue + 255) / 2];
+const lighten = ([red, green, blue]: Colour): Colour => [(red + 255) / 2, (green + 255) / 2, (blue + 255) / 2];
 
 /** Pixels of a dash, with a gap as long. */
 const dash = 7;

@@ -2,8 +2,8 @@ import * as z from 'zod';
 import { dayOf } from './dates.ts';
 import { type DataOf, type SentField, shapeOf } from './fields.ts';
 import { asDescribed, fullView, otherTypes } from './full-view.ts';
-import { count, framed, type ListFrame } from './lists.ts';
-import { joined, quote, word } from './safe-text.ts';
+import { count, frameList, type ListFrame } from './lists.ts';
+import { joinFilled, quote, word } from './safe-text.ts';
 import { type Fields, idOf, isNumber, isObject, keep, viewTable } from './view.ts';
 
 /** In demo mode a result has a notice of this server: one of the service must be a text, too. */
@@ -77,8 +77,8 @@ export function viewCredits(status: unknown): Fields {
   const ends = dayOf(seconds(view.periodEnd));
   const starts = dayOf(seconds(view.periodStart));
   const usage = isObject(view.usageLimit) ? view.usageLimit : {};
-  const hourly = leftOf(usage.hourlyCredits, usage.hourlyLimit);
-  const daily = leftOf(usage.dailyCredits, usage.dailyLimit);
+  const hourly = remainingOf(usage.hourlyCredits, usage.hourlyLimit);
+  const daily = remainingOf(usage.dailyCredits, usage.dailyLimit);
   return {
     ...view,
     ...(starts && { periodStartsOn: starts }),
@@ -90,17 +90,17 @@ export function viewCredits(status: unknown): Fields {
 
 const seconds = (value: unknown) => (typeof value === 'number' ? value * 1000 : undefined);
 
-function leftOf(used: unknown, limit: unknown): number | undefined {
+function remainingOf(used: unknown, limit: unknown): number | undefined {
   const left = isNumber(used) && isNumber(limit) ? Math.max(0, limit - used) : undefined;
   return isNumber(left) ? left : undefined;
 }
 
 export function accountText(account: Fields): string {
   return lines([
-    labelled('account of user', account.userId),
-    labelled('billed to user', account.billingUserId),
-    labelled('plan', account.planId, 'none'),
-    labelled('subscription', account.subscriptionStatus, 'none'),
+    labelText('account of user', account.userId),
+    labelText('billed to user', account.billingUserId),
+    labelText('plan', account.planId, 'none'),
+    labelText('subscription', account.subscriptionStatus, 'none'),
     member(account.isTeamMember),
     othersText(account),
   ]);
@@ -119,40 +119,40 @@ export function creditsText(credits: Fields): string {
     windowText('daily', usage.dailyCredits, usage.dailyLimit),
     usage.isLimitReached === true ? `usage limit reached${type === undefined ? '' : `: ${valueText(type)}`}` : '',
     usage.isLimitReached === false ? 'usage limit not reached' : '',
-    labelled('plan', credits.planId, 'none'),
-    labelled('billed to user', credits.billingUserId),
+    labelText('plan', credits.planId, 'none'),
+    labelText('billed to user', credits.billingUserId),
     othersText(credits),
   ]);
 }
 
 /** `hourly: 320 of 400 used, 80 left`. */
 function windowText(name: string, used: unknown, limit: unknown): string {
-  const left = leftOf(used, limit);
-  return left === undefined ? '' : `${name}: ${used} of ${limit} used, ${left} left`;
+  const remaining = remainingOf(used, limit);
+  return remaining === undefined ? '' : `${name}: ${used} of ${limit} used, ${remaining} left`;
 }
 
 export function identityText(identity: Fields): string {
   const user = isObject(identity.user) ? identity.user : {};
   const key = isObject(identity.apiKey) ? identity.apiKey : {};
   return lines([
-    identity.authenticated === false ? 'not authenticated' : labelled('authenticated by', identity.authSource),
-    labelled('name', user.name),
-    labelled('email', user.emailAddress),
+    identity.authenticated === false ? 'not authenticated' : labelText('authenticated by', identity.authSource),
+    labelText('name', user.name),
+    labelText('email', user.emailAddress),
     accountText(user),
-    labelled('key', key.name),
-    labelled('key id', key.id),
-    labelled('key starts with', key.keyPrefix),
-    labelled('OAuth client', identity.oauthClientId),
+    labelText('key', key.name),
+    labelText('key id', key.id),
+    labelText('key starts with', key.keyPrefix),
+    labelText('OAuth client', identity.oauthClientId),
     othersText(identity),
   ]);
 }
 
 const lines = (parts: string[]) => parts.filter(Boolean).join('\n');
 
-const labelled = (label: string, value: unknown, otherwise?: string): string =>
+const labelText = (label: string, value: unknown, otherwise?: string): string =>
   value === undefined ? (otherwise === undefined ? '' : `${label}: ${otherwise}`) : `${label}: ${valueText(value)}`;
 
-const othersText = ({ otherTypes }: Fields) => labelled('of other types', otherTypes);
+const othersText = ({ otherTypes }: Fields) => labelText('of other types', otherTypes);
 
 const member = (value: unknown) =>
   value === true ? 'a member of a team' : value === false ? 'not a member of a team' : '';
@@ -195,11 +195,11 @@ export function collectionText(collection: CollectionView): string {
     isDefault === true && `default${defaultType === undefined ? '' : ` ${word(defaultType)}`}`,
     isOwner !== undefined && (isOwner ? 'yours' : "someone else's"),
   ];
-  return `${name === undefined ? '' : `${quote(name)} `}${word(id)} ${joined(facts, ', ')}`.trimEnd();
+  return `${name === undefined ? '' : `${quote(name)} `}${word(id)} ${joinFilled(facts, ', ')}`.trimEnd();
 }
 
 export const collectionListText = ({ items, ...frame }: ListFrame & { items: readonly CollectionView[] }): string =>
-  framed({
+  frameList({
     ...frame,
     noun: 'collection',
     shown: items.length,

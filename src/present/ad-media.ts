@@ -22,10 +22,10 @@ export function creativeOf(ad: Fields): string | undefined {
 function mediaParts(ad: Fields): string[] {
   const { video, picture, cardVideo, cards } = assetsOf(ad);
   const parts: string[] = [];
-  if (video.length > 0) parts.push(`${counted(video.length, 'video')}${lengths(video)}`);
-  else if (picture.length > 0 && cards === 0) parts.push(counted(picture.length, 'image'));
+  if (video.length > 0) parts.push(`${countText(video.length, 'video')}${lengths(video)}`);
+  else if (picture.length > 0 && cards === 0) parts.push(countText(picture.length, 'image'));
   if (cards > 0) {
-    const within = cardVideo.length > 0 ? ` (${counted(cardVideo.length, 'video')}${lengths(cardVideo)})` : '';
+    const within = cardVideo.length > 0 ? ` (${countText(cardVideo.length, 'video')}${lengths(cardVideo)})` : '';
     parts.push((cards === 1 ? '1 card' : `${cards} cards`) + within);
   }
   return parts;
@@ -111,7 +111,7 @@ function indexByPosition(assets: Fields[], cards: number): (asset: Fields) => nu
 
 const positionOf = (asset: Fields) => asset.nr ?? asset.filename ?? asset.url;
 
-const counted = (count: number, noun: string) => (count === 1 ? noun : `${count} ${noun}s`);
+const countText = (count: number, noun: string) => (count === 1 ? noun : `${count} ${noun}s`);
 
 const secondsOf = (videos: Fields[]): number[] =>
   videos.flatMap(({ durationSeconds: seconds }) => (isNumber(seconds) && seconds > 0 ? seconds : []));
@@ -179,7 +179,7 @@ export function viewCards(ad: Fields): Cards {
   const own = { ...ad, title: undefined, landingUrl: cleanAddress(ad.offerLink, linkTokens) } as Fields;
   const earlier = new Set<string>();
   const texts = views.flatMap((view, index) =>
-    textsOf(objects(ad.cards)[index]).flatMap(([field, text]) => {
+    cardTexts(objects(ad.cards)[index]).flatMap(([field, text]) => {
       const name = `${field} ${text}`;
       if (text === own[field] || earlier.has(name)) return [];
       earlier.add(name);
@@ -201,7 +201,7 @@ export function mediaOfCards(ad: Fields): Fields[][] {
   return mediaOf(ad).ofCards.map((assets, index) => (assets.length > 0 ? assets : mediaIn(cards[index])));
 }
 
-function textsOf(card: Fields | undefined): [CardField, string][] {
+function cardTexts(card: Fields | undefined): [CardField, string][] {
   const texts: [CardField, string | undefined][] = [
     ['title', cardField(card, 'title')],
     ['body', cardField(card, 'body')],
@@ -230,8 +230,8 @@ function mediaIn(card: Fields | undefined): Fields[] {
 /** The first card's title, and its body if the ad has none of its own. */
 export function firstCard(ad: Fields, tokens: number): string | undefined {
   const card = objects(ad.cards)[0];
-  const title = filled(cardField(card, 'title'));
-  const body = ad.body && !isTemplate(ad.body) ? undefined : filled(cardField(card, 'body'));
+  const title = unlessTemplate(cardField(card, 'title'));
+  const body = ad.body && !isTemplate(ad.body) ? undefined : unlessTemplate(cardField(card, 'body'));
   return textOf(title && body && !body.startsWith(title) ? `${title} — ${body}` : (body ?? title), tokens);
 }
 
@@ -241,7 +241,7 @@ export const linkOf = (card: Fields | undefined): string | undefined => cardFiel
 export const isTemplate = (text: unknown): boolean => typeof text === 'string' && /\{\{[^{}]*\}\}/.test(text);
 
 const linkTokens = 40;
-const filled = (text: string | undefined) => (isTemplate(text) ? undefined : text);
+const unlessTemplate = (text: string | undefined) => (isTemplate(text) ? undefined : text);
 
 /** The first text that a card has under the spellings of a field. */
 export function cardField(card: Fields | undefined, field: keyof typeof cardFields): string | undefined {
@@ -264,7 +264,7 @@ const maxAddress = 2000;
 const linkLabelTokens = 24;
 
 export function linkWriter(tokens: number, now: number): LinkWriter {
-  let left = tokens;
+  let remainingTokens = tokens;
   let leftOut = 0;
   return {
     get leftOut() {
@@ -272,13 +272,13 @@ export function linkWriter(tokens: number, now: number): LinkWriter {
     },
     write: (assets) =>
       assets.flatMap((asset) => {
-        const link = left < linkLabelTokens ? undefined : mediaLink(asset, now);
+        const link = remainingTokens < linkLabelTokens ? undefined : mediaLink(asset, now);
         const cost = linkLabelTokens + (link?.url === undefined ? 0 : estimateTokens(link.url));
-        if (link === undefined || cost > left) {
+        if (link === undefined || cost > remainingTokens) {
           leftOut++;
           return [];
         }
-        left -= cost;
+        remainingTokens -= cost;
         return link;
       }),
   };

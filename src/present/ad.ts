@@ -5,8 +5,8 @@ import { dayOf, daysBetween, RunView, runOf } from './dates.ts';
 import { adFields, type DataOf, shapeOf } from './fields.ts';
 import { asDescribed, type Detail, fullBlocks, fullItem, fullText, fullTokens, otherTypes } from './full-view.ts';
 import { landingDomainOf } from './landing.ts';
-import { copies, count, countryPattern, framed, groupBy, type ListFrame } from './lists.ts';
-import { codes, constant, hashOf, joined, quote, quoteLines, word } from './safe-text.ts';
+import { copies, count, countryPattern, frameList, groupBy, type ListFrame } from './lists.ts';
+import { codes, constant, hashOf, joinFilled, quote, quoteLines, word } from './safe-text.ts';
 import { estimateTokens, truncated } from './tokens.ts';
 import { add, type Fields, idOf, idTokens, isNumber, isObject, keep, simpleFacts, textOf, viewTable } from './view.ts';
 
@@ -60,7 +60,7 @@ export function viewAd(ad: object, { detail, now, budget = fullTokens }: AdOptio
 }
 
 function briefView(ad: Fields, now: number): AdView {
-  const view = advertised(ad, 20);
+  const view = viewWithAdvertiser(ad, 20);
   addOpening(view, ad);
   add(view, { creative: creativeOf(ad) });
   keep(view, ad, briefFields);
@@ -71,7 +71,7 @@ function briefView(ad: Fields, now: number): AdView {
 }
 
 function standardView(ad: Fields, now: number, budget: number): AdView {
-  const view = advertised(ad, 100);
+  const view = viewWithAdvertiser(ad, 100);
   keep(view, pageOf(ad), { adsAmount: 'number' });
   keep(view, ad, standardFields);
   const { views: cardViews, media, more } = viewCards(ad);
@@ -122,7 +122,7 @@ function fullAd(ad: Fields, now: number, budget: number): AdView {
 
 const pageOf = (ad: Fields): Fields => (isObject(ad.page) ? ad.page : {});
 
-function advertised(ad: Fields, nameTokens: number): AdView {
+function viewWithAdvertiser(ad: Fields, nameTokens: number): AdView {
   const view: AdView = { id: idOf(ad.id) };
   keep(view, pageOf(ad), { pageName: nameTokens });
   keep(view, ad, { pageId: idTokens });
@@ -161,14 +161,14 @@ const minTokensOf = (text: unknown) => (typeof text === 'string' ? estimateToken
 function addLanding(view: AdView, ad: Fields): void {
   const landingDomain = landingDomainOf(ad);
   const shown = domainOf(ad.displayUrl);
-  const differs = shown !== undefined && landingDomain !== undefined && !related(shown, landingDomain);
+  const differs = shown !== undefined && landingDomain !== undefined && !areRelated(shown, landingDomain);
   add(view, {
     landingDomain,
     displayUrl: differs ? textOf(ad.displayUrl, 16) : undefined,
   });
 }
 
-const related = (a: string, b: string) => a === b || a.endsWith(`.${b}`) || b.endsWith(`.${a}`);
+const areRelated = (a: string, b: string) => a === b || a.endsWith(`.${b}`) || b.endsWith(`.${a}`);
 
 const onlyInFullTable = { onlyInFull: 'words' } as const;
 const shownNames = new Set(Object.keys(standardFields));
@@ -189,9 +189,9 @@ export function adText(ad: AdView, detail: Detail = 'standard', budget = fullTok
     advertiserLine(ad),
     factsOf(ad).join(', '),
     detailLine(ad),
-    labelled('lands on', ad.landingUrl),
+    labelText('lands on', ad.landingUrl),
     ...mediaLines(ad.mediaLinks ?? []),
-    labelled('in the app', ad.appUrl),
+    labelText('in the app', ad.appUrl),
     copyBlock('Headline', ad.headline),
     copyBlock('Body', ad.body),
     linkDescription(ad),
@@ -201,7 +201,7 @@ export function adText(ad: AdView, detail: Detail = 'standard', budget = fullTok
       `and ${ad.moreMedia} more ${ad.moreMedia === 1 ? 'picture or video' : 'pictures or videos'}, only with detail full`,
     ad.onlyInFull && `Only with detail full: ${quote(ad.onlyInFull.join(', '))}`,
   ];
-  return joined(lines, '\n');
+  return joinFilled(lines, '\n');
 }
 
 function advertiserLine({ pageName, pageId, adsAmount, sourcePageExternalId }: AdView): string {
@@ -211,7 +211,7 @@ function advertiserLine({ pageName, pageId, adsAmount, sourcePageExternalId }: A
     sourcePageExternalId && `external id ${word(sourcePageExternalId)}`,
     adsAmount !== undefined && count(adsAmount, 'ad'),
   ];
-  return joined(parts, ', ');
+  return joinFilled(parts, ', ');
 }
 
 function detailLine({ isStorePlatformBestSeller: best, productCreatedAt }: AdView): string {
@@ -219,10 +219,10 @@ function detailLine({ isStorePlatformBestSeller: best, productCreatedAt }: AdVie
     best !== undefined && `${best ? '' : 'not '}a best seller on its store platform`,
     productCreatedAt && `product created ${word(productCreatedAt)}`,
   ];
-  return joined(parts, ', ');
+  return joinFilled(parts, ', ');
 }
 
-const labelled = (label: string, text: string | undefined) => (text === undefined ? '' : `${label}: ${quote(text)}`);
+const labelText = (label: string, text: string | undefined) => (text === undefined ? '' : `${label}: ${quote(text)}`);
 
 const copyBlock = (label: string, text: string | undefined) =>
   text === undefined ? '' : `${label}${isTemplate(text) ? ', a template' : ''}:\n${quoteLines(text)}`;
@@ -275,7 +275,7 @@ function cardLine({ card, title, body, linkDescription, ctaType, landingUrl }: C
     ctaType !== undefined && constant(ctaType),
     phrase('link', landingUrl),
   ];
-  return `${card}. ${joined(parts, '; ') || 'nothing of its own'}`;
+  return `${card}. ${joinFilled(parts, '; ') || 'nothing of its own'}`;
 }
 
 interface ListedAds extends ListFrame {
@@ -302,13 +302,13 @@ export function adListText({
   ...frame
 }: ListedAds): string {
   if (detail === 'full')
-    return framed({ ...frame, noun: 'ad', shown: items.length, body: fullBlocks(items, budget, frame.from) });
-  const rows = items.map((ad, index) => ({ number: index + (frame.from ?? 1), ...writtenOf(ad, frame.asOf, written) }));
-  const common = sharedBy(rows);
+    return frameList({ ...frame, noun: 'ad', shown: items.length, body: fullBlocks(items, budget, frame.from) });
+  const rows = items.map((ad, index) => ({ number: index + (frame.from ?? 1), ...writeAd(ad, frame.asOf, written) }));
+  const common = sharedFacts(rows);
   const groups = byAdvertiser(rows);
   const isCut = items.some(({ bodyHash }) => bodyHash !== undefined);
   const body = groups.map((group) => groupText(group, common)).join('\n');
-  return framed({
+  return frameList({
     noun: 'ad',
     shown: items.length,
     notes: [
@@ -339,7 +339,7 @@ interface Row extends WrittenAd {
 
 export type WrittenAds = Map<AdView, WrittenAd>;
 
-function writtenOf(ad: AdView, asOf: string | undefined, written: WrittenAds): WrittenAd {
+function writeAd(ad: AdView, asOf: string | undefined, written: WrittenAds): WrittenAd {
   const known = written.get(ad);
   if (known) return known;
   const advertiser = JSON.stringify([ad.pageId, ad.pageName]);
@@ -359,7 +359,7 @@ interface Group {
 
 function byAdvertiser(rows: readonly Row[]): Group[] {
   const all = groupBy(rows, ({ advertiser }) => advertiser);
-  const shared = new Map([...all].map(([advertiser, theirs]) => [advertiser, sharedBy(theirs)]));
+  const shared = new Map([...all].map(([advertiser, theirs]) => [advertiser, sharedFacts(theirs)]));
   const groups: Group[] = [];
   let before: Row | undefined;
   for (const row of rows) {
@@ -377,7 +377,7 @@ function byAdvertiser(rows: readonly Row[]): Group[] {
   return groups;
 }
 
-function sharedBy(rows: readonly Row[]): Set<string> {
+function sharedFacts(rows: readonly Row[]): Set<string> {
   const [first, ...others] = rows;
   if (!first || others.length === 0) return new Set();
   return new Set(first.facts.filter((fact) => others.every(({ facts }) => facts.includes(fact))));
@@ -444,7 +444,7 @@ const simpleFactsOf = simpleFacts(adFields);
 /** What is known about an ad besides its copy: one short phrase for each fact, the most useful first. */
 export function factsOf(ad: AdView, asOf?: string): string[] {
   return [
-    joined([ad.displayFormat && constant(ad.displayFormat), ad.creative], ' '),
+    joinFilled([ad.displayFormat && constant(ad.displayFormat), ad.creative], ' '),
     runFact(ad, asOf),
     ad.duplicates === undefined ? undefined : copies(ad.duplicates),
     ...simpleFactsOf(ad),
@@ -474,7 +474,7 @@ function runFact(ad: AdView, asOf: string | undefined): string | undefined {
   const last = end ?? seen;
   const dates =
     from && last ? `${from}–${last}` : from ? `since ${from}` : last && `${end ? 'ended' : 'last seen'} ${last}`;
-  const known = joined(state, ', ');
+  const known = joinFilled(state, ', ');
   return dates && known ? `${dates} (${known})` : dates;
 }
 
@@ -500,5 +500,5 @@ function actionFact({ ctaType, landingDomain, displayUrl }: AdView): string | un
   const action = ctaType === undefined ? '' : constant(ctaType);
   const domain = landingDomain === undefined ? '' : `${action ? '→' : 'lands on'} ${word(landingDomain)}`;
   const shown = displayUrl === undefined ? '' : `shown as ${word(displayUrl)}`;
-  return joined([action, domain, shown], ' ') || undefined;
+  return joinFilled([action, domain, shown], ' ') || undefined;
 }

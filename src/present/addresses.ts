@@ -11,17 +11,17 @@ export function addressOf(text: unknown): URL | undefined {
   const plain = text.replace(ignored, '');
   const isWhole = scheme.test(plain) && !hostAndPort.test(plain);
   if (!isWhole && !hostFirst.test(plain)) return;
-  const whole = isWhole ? plain : `https://${plain}`;
-  if (longHost.test(whole)) return;
+  const address = isWhole ? plain : `https://${plain}`;
+  if (longHost.test(address)) return;
   let url: URL;
   try {
-    url = new URL(whole);
+    url = new URL(address);
   } catch {
     return;
   }
   // The parser turns backslashes into slashes, and so would hide a text that is spelled in escapes, above all the
   // caller's key.
-  if (whole.includes('\\')) url.pathname = url.search = url.hash = '';
+  if (address.includes('\\')) url.pathname = url.search = url.hash = '';
   return webPattern.test(url.protocol) && (isWhole || url.hostname.includes('.')) ? url : undefined;
 }
 

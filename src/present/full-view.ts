@@ -19,8 +19,8 @@ export const dataPerText = 2;
  * and once how to get it.
  */
 export function fullView(raw: unknown, tokens: number, toGetAll?: string): Fields {
-  const whole = clean(raw, maxDepth);
-  return isObject(whole) ? bounded(whole, tokens, toGetAll) : {};
+  const view = clean(raw, maxDepth);
+  return isObject(view) ? fitView(view, tokens, toGetAll) : {};
 }
 
 /** An ad or a page as data, which may be larger than its text. */
@@ -42,10 +42,10 @@ export function asDescribed<Schema extends z.ZodObject>(view: Fields, { shape }:
 
 const howToGetAll = 'Cut to fit: raise AD_LIBRARY_RESULT_TOKENS for the rest';
 
-function bounded(whole: Fields, tokens: number, toGetAll: string | undefined): Fields {
-  if (fitsWithin(JSON.stringify(whole), tokens - 1)) return whole;
-  if (toGetAll === undefined) return shrink(whole, tokens) as Fields;
-  const { [missingName]: _, ...fields } = whole;
+function fitView(view: Fields, tokens: number, toGetAll: string | undefined): Fields {
+  if (fitsWithin(JSON.stringify(view), tokens - 1)) return view;
+  if (toGetAll === undefined) return shrink(view, tokens) as Fields;
+  const { [missingName]: _, ...fields } = view;
   const { [missingName]: missing, ...kept } = shrink(fields, tokens - 2 * note) as Fields;
   return { ...kept, [missingName]: missing === undefined ? toGetAll : `${missing}. ${toGetAll}` };
 }
@@ -55,7 +55,7 @@ function bounded(whole: Fields, tokens: number, toGetAll: string | undefined): F
  * bare if it is written as the API writes names, because none of our lines starts this way.
  */
 export const fullText = (view: object, tokens: number): string =>
-  Object.entries(bounded(view as Fields, tokens, howToGetAll))
+  Object.entries(fitView(view as Fields, tokens, howToGetAll))
     .map(
       ([name, value]) =>
         `${fieldPattern.test(name) || name === missingName ? name : quote(name)}: ${defuse(JSON.stringify(value) ?? 'null')}`,
@@ -112,12 +112,12 @@ const note = 12;
 
 function shrinkArray(items: unknown[], tokens: number): unknown[] {
   const kept: unknown[] = [];
-  let left = tokens;
+  let remainingTokens = tokens;
   for (const item of items) {
     const cost = costOf(item);
-    if (cost > left) break;
+    if (cost > remainingTokens) break;
     kept.push(item);
-    left -= cost;
+    remainingTokens -= cost;
   }
   if (kept.length === 0 && tokens > 2 * note) kept.push(shrink(items[0], tokens));
   return kept.length < items.length ? [...kept, `… (+${items.length - kept.length} more)`] : kept;
@@ -128,15 +128,15 @@ function shrinkObject(object: Fields, tokens: number): Fields {
   const entries = Object.entries(object);
   const costs = new Map(entries.map(([name, value]) => [name, costOf(value)]));
   const kept = new Map<string, unknown>();
-  let left = tokens;
+  let remainingTokens = tokens;
   let waiting = entries.length;
   for (const [name, value] of entries.toSorted(([a], [b]) => (costs.get(a) ?? 0) - (costs.get(b) ?? 0))) {
-    const share = left / waiting-- - costOf(name);
+    const share = remainingTokens / waiting-- - costOf(name);
     const cost = costs.get(name) ?? 0;
     if (cost > share && share < 2 * note) continue;
     const fitting = cost <= share ? value : shrink(value, share);
     kept.set(name, fitting);
-    left -= costOf(name) + costOf(fitting);
+    remainingTokens -= costOf(name) + costOf(fitting);
   }
   const missing = entries.length - kept.size;
   const inOrder = entries.flatMap(([name]) => (kept.has(name) ? [[name, kept.get(name)] as const] : []));

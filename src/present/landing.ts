@@ -29,9 +29,9 @@ export function landingOf({ offerLink, cards }: Fields): Landing {
   const url = targetOf([offerLink, linkOf(objects(cards)[0])].find(isVisible));
   const host = hostOf(url);
   if (url === undefined || host === undefined) return { page: null, utm: null };
-  const query = url.search.slice(1).replaceAll('+', '%20').split('&').map(decoded);
+  const query = url.search.slice(1).replaceAll('+', '%20').split('&').map(decode);
   const kept = query.filter((parameter) => parameter !== '' && !isTracking(parameter)).sort();
-  const path = decoded(url.pathname);
+  const path = decode(url.pathname);
   let end = path.length;
   while (path[end - 1] === '/') end--;
   const page = [host, url.port && `:${url.port}`, path.slice(0, end), kept.length > 0 && `?${kept.join('&')}`];
@@ -68,7 +68,7 @@ function targetOf(link: unknown): URL | undefined {
 function innerAddress(url: URL): URL | undefined {
   const names = wrapperParameters(hostOf(url) ?? '');
   const values = names?.map((name) => url.searchParams.get(name)) ?? [];
-  if (names) values.push(decoded(url.search.slice(1)));
+  if (names) values.push(decode(url.search.slice(1)));
   return addressOf(values.find((value) => value && /^https?:\/\//i.test(value)));
 }
 
@@ -110,7 +110,7 @@ function wrapperParameters(host: string): readonly string[] | undefined {
 const googles = /^google\.(?:com?\.)?[a-z]{2}$/;
 
 /** Percent codes as letters where it stays the same address, and the others in capitals. */
-const decoded = (text: string): string =>
+const decode = (text: string): string =>
   text.replace(/(?:%[\da-f]{2})+/gi, (codes) => {
     try {
       return decodeURIComponent(codes).replace(/[\s\p{C}%/?#&=+;,:@$\\]/gu, encodeURIComponent);

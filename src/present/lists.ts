@@ -1,4 +1,4 @@
-import { joined, quote } from './safe-text.ts';
+import { joinFilled, quote } from './safe-text.ts';
 import { lineWithin } from './tokens.ts';
 import type { Fields } from './view.ts';
 
@@ -29,14 +29,14 @@ export interface FramedList extends ListFrame {
 }
 
 /** Counts, notes, items, and the cursor on a line of its own. */
-export function framed({ noun, shown, notes = [], body, ...frame }: FramedList): string {
+export function frameList({ noun, shown, notes = [], body, ...frame }: FramedList): string {
   const { total, of, from = 1, hasMore, appUrlPattern } = frame;
   const end = footer(frame, of !== undefined && from + shown <= of);
   if (shown === 0) return `No ${noun}s${hasMore ? ' on this page' : ' found'}.${end}`;
   const cutShort = of !== undefined && of > shown ? positionText({ noun, from, shown, of }) : count(shown, noun);
-  const head = [total === undefined ? cutShort : `${cutShort}, ${grouped(total)} found in all`, ...notes];
+  const head = [total === undefined ? cutShort : `${cutShort}, ${numberText(total)} found in all`, ...notes];
   if (appUrlPattern) head.push(`In the app: "${appUrlPattern}"`);
-  return `${joined(head, '. ')}.\n${body}${end}`;
+  return `${joinFilled(head, '. ')}.\n${body}${end}`;
 }
 
 /** `12 of 50 ads shown`, `13 to 24 of 50 ads shown`, `ad 25 of 50 shown`. */
@@ -49,11 +49,11 @@ function positionText({ noun, from, shown, of }: { noun: string; from: number; s
 export const countryPattern = /^[A-Z]{2}$/;
 
 /** `1,821` */
-export const grouped = (number: number): string => (number < 1000 ? `${number}` : number.toLocaleString('en-US'));
+export const numberText = (number: number): string => (number < 1000 ? `${number}` : number.toLocaleString('en-US'));
 
 /** `1 ad`, `1,821 ads`. */
 export const count = (number: number, noun: string, nouns = `${noun}s`): string =>
-  `${grouped(number)} ${number === 1 ? noun : nouns}`;
+  `${numberText(number)} ${number === 1 ? noun : nouns}`;
 
 /** The text of `duplicates`, which counts the ad itself, too. */
 export const copies = (number: number): string => count(number, 'copy', 'copies');

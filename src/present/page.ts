@@ -2,8 +2,8 @@ import * as z from 'zod';
 import { dayOf } from './dates.ts';
 import { type DataOf, pageFields, shapeOf } from './fields.ts';
 import { asDescribed, type Detail, fullBlocks, fullItem, fullText, fullTokens, otherTypes } from './full-view.ts';
-import { copies, count, countryPattern, framed, type ListFrame } from './lists.ts';
-import { codes, joined, quote, word } from './safe-text.ts';
+import { copies, count, countryPattern, frameList, type ListFrame } from './lists.ts';
+import { codes, joinFilled, quote, word } from './safe-text.ts';
 import { add, type Fields, idOf, keep, objects, simpleFacts, viewTable } from './view.ts';
 
 export const PageView = z
@@ -39,7 +39,7 @@ function kindsOf(thumbnails: unknown): string | undefined {
   const all = objects(thumbnails);
   const videos = all.filter(({ isVideo }) => isVideo === true).length;
   const images = all.filter(({ isVideo }) => isVideo === false).length;
-  return joined([videos > 0 && count(videos, 'video'), images > 0 && count(images, 'image')], ', ') || undefined;
+  return joinFilled([videos > 0 && count(videos, 'video'), images > 0 && count(images, 'image')], ', ') || undefined;
 }
 
 export interface PageList extends ListFrame {
@@ -50,7 +50,7 @@ export interface PageList extends ListFrame {
 
 /** Advertiser pages: one on each line in brief, one block each in full. */
 export const pageListText = ({ items, detail = 'brief', budget = fullTokens, ...frame }: PageList): string =>
-  framed({
+  frameList({
     ...frame,
     noun: 'page',
     shown: items.length,
@@ -66,7 +66,7 @@ const lineOf = (page: PageView, number: number) => `${number}. ${headOf(page)} $
 export function pageText(page: PageView, detail: Detail = 'standard', budget = fullTokens): string {
   if (detail === 'full') return fullText(page, budget);
   const link = page.appUrl && `in the app: ${quote(page.appUrl)}`;
-  return joined([`Page ${headOf(page)}`, pageFacts(page), hasSum(page) && `(${sums})`, link], '\n');
+  return joinFilled([`Page ${headOf(page)}`, pageFacts(page), hasSum(page) && `(${sums})`, link], '\n');
 }
 
 const sums = 'Copies and avg leave out ads without a count';
@@ -101,5 +101,5 @@ function pageFacts(page: PageView): string {
     detailsEstimated !== undefined && `details ${detailsEstimated ? '' : 'not '}estimated`,
     page.sourcePageExternalId !== undefined && `external id ${word(page.sourcePageExternalId)}`,
   ];
-  return joined(facts, ', ');
+  return joinFilled(facts, ', ');
 }

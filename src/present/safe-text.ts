@@ -140,9 +140,9 @@ export function fnv1a(text: string, seed = 0): number {
 }
 
 /** The parts that are there, joined. */
-export const joined = (parts: readonly (string | number | false | undefined)[], between: string): string =>
+export const joinFilled = (parts: readonly (string | number | false | undefined)[], between: string): string =>
   parts.filter((part) => part).join(between);
 
 /** Names in a sentence: `title, text and link`. */
-export const listed = (names: readonly string[]): string =>
+export const listNames = (names: readonly string[]): string =>
   [names.slice(0, -1).join(', '), names.at(-1)].filter(Boolean).join(' and ');

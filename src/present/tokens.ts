@@ -117,11 +117,11 @@ function segmentAt(index: number, text: string, granularity: 'word' | 'grapheme'
 function borderBefore(text: string, end: number): number {
   const space = Math.max(text.lastIndexOf(' ', end), text.lastIndexOf('\n', end));
   if (space > Math.max(end - nearEnough, end / 2)) return space;
-  const around = text.slice(0, end + reachAfter);
-  const word = segmentAt(end, around, 'word');
+  const nearby = text.slice(0, end + reachAfter);
+  const word = segmentAt(end, nearby, 'word');
   if (word > end / 2) return word;
   // Characters of ASCII are visible each by itself.
-  return plainPair.test(text.slice(end - 1, end + 1)) ? end : segmentAt(end, around, 'grapheme');
+  return plainPair.test(text.slice(end - 1, end + 1)) ? end : segmentAt(end, nearby, 'grapheme');
 }
 
 const plainPair = /^[ -~]{2}$/;

@@ -52,7 +52,7 @@ export class Canvas implements Raster {
     const left = Math.round(frame.x);
     const hidden = Math.max(0, -left);
     let row = Math.round(frame.y);
-    for (const pixels of resampled(raster, size)) {
+    for (const pixels of resample(raster, size)) {
       const shown = pixels.subarray(hidden * 4, Math.max(hidden, this.width - left) * 4);
       if (row >= 0 && row < this.height) this.#blend(left + hidden, row, shown);
       row++;
@@ -140,8 +140,10 @@ export function stroke(line: readonly Point[], width: number): Path {
 }
 
 /** Made larger or smaller from the origin, then moved. */
-export const moved = (path: Path, { x, y, scaleX, scaleY }: Record<'x' | 'y' | 'scaleX' | 'scaleY', number>): Path =>
-  path.map((outline) => outline.map(([px, py]): Point => [px * scaleX + x, py * scaleY + y]));
+export const transform = (
+  path: Path,
+  { x, y, scaleX, scaleY }: Record<'x' | 'y' | 'scaleX' | 'scaleY', number>,
+): Path => path.map((outline) => outline.map(([px, py]): Point => [px * scaleX + x, py * scaleY + y]));
 
 /** How much of each pixel of a rectangle a path covers, from 0 to 1, row by row. */
 interface Mask extends Rect {
@@ -240,7 +242,7 @@ interface Share {
  * The rows of a picture made smaller, as the mean of the pixels that become one, or larger, with colours that pass into
  * each other. The colours are weighed by their opacity. Only one row is held at a time, however large the picture.
  */
-function* resampled({ width, height, data }: Raster, size: Size): Generator<Float32Array> {
+function* resample({ width, height, data }: Raster, size: Size): Generator<Float32Array> {
   const columns = sharesOf(width, size.width);
   const rows = sharesOf(height, size.height);
   const sums = new Float32Array(width * 4);

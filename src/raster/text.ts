@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { type Font, type Glyph, parse } from 'opentype.js/dist/opentype.mjs';
-import { type Canvas, type Colour, moved, type Path, pathOf } from './canvas.ts';
+import { type Canvas, type Colour, type Path, pathOf, transform } from './canvas.ts';
 import { packagedFile } from './codecs.ts';
 
 interface Lettering {
@@ -101,11 +101,11 @@ export const canDraw = (text: string): boolean =>
 export function drawText(canvas: Canvas, text: string, position: TextPosition): void {
   const { size, bold, maxWidth = Number.POSITIVE_INFINITY, colour } = position;
   let { x } = position;
-  for (const letter of inDrawingOrder(shortened(text, position, maxWidth))) {
+  for (const letter of inDrawingOrder(shorten(text, position, maxWidth))) {
     const found = glyphOf(letter, bold);
     if (found === undefined) continue;
     const scale = size / found.unitsPerEm;
-    canvas.fillPath(moved(outlineOf(found.glyph), { x, y: position.y, scaleX: scale, scaleY: -scale }), colour);
+    canvas.fillPath(transform(outlineOf(found.glyph), { x, y: position.y, scaleX: scale, scaleY: -scale }), colour);
     x += found.glyph.advanceWidth * scale;
   }
 }
@@ -123,14 +123,14 @@ export function linesOf(text: string, { maxWidth, maxLines, ...lettering }: Line
     const { kept } = cut(rest, lettering, maxWidth);
     const space = kept === rest ? kept.length : kept.lastIndexOf(' ');
     const isLast = lines.length === maxLines - 1;
-    const line = isLast ? shortened(rest, lettering, maxWidth) : rest.slice(0, space > 0 ? space : kept.length || 1);
+    const line = isLast ? shorten(rest, lettering, maxWidth) : rest.slice(0, space > 0 ? space : kept.length || 1);
     lines.push(line);
     rest = isLast ? '' : rest.slice(line.length).trimStart();
   }
   return lines;
 }
 
-function shortened(text: string, lettering: Lettering, maxWidth: number): string {
+function shorten(text: string, lettering: Lettering, maxWidth: number): string {
   const { kept, isWhole } = cut(text, lettering, maxWidth);
   if (isWhole) return kept;
   return `${cut(text, lettering, maxWidth - textWidth('…', lettering)).kept.trimEnd()}…`;

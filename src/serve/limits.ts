@@ -9,7 +9,7 @@ import { Semaphore } from '../workers/semaphore.ts';
 
 export interface WorkLimits {
   /** Tool calls and reads of resources at once, for all keys together and for one. */
-  atOnce: number;
+  maxRunning: number;
   perKey: number;
   /** How many may wait, for all keys together. */
   waiting: number;
@@ -39,9 +39,9 @@ const filesAtOnce = 4;
  * turns, for each key and for all.
  */
 export function limitWork(inner: Catalog, { limits, now, onCall }: LimitOptions): Limits {
-  const { atOnce, perKey, waiting: maxWaiting } = limits;
-  const calls = new Semaphore({ atOnce, perKey, maxWaiting, of: 'calls', now });
-  const files = new Semaphore({ atOnce: filesAtOnce, perKey: 1, of: 'files', now });
+  const { maxRunning, perKey, waiting: maxWaiting } = limits;
+  const calls = new Semaphore({ maxRunning, perKey, maxWaiting, name: 'calls', now });
+  const files = new Semaphore({ maxRunning: filesAtOnce, perKey: 1, name: 'files', now });
   let inside = 0;
   let emptied = () => {};
 
@@ -53,7 +53,7 @@ export function limitWork(inner: Catalog, { limits, now, onCall }: LimitOptions)
   ): Promise<Result> {
     const arrived = now();
     const signals = [signal];
-    const end = await withDeadline({ signals, ms: inner.timeoutMs }, (waiting) => turns.take(tenantId, waiting));
+    const end = await withDeadline({ signals, ms: inner.timeoutMs }, (waiting) => turns.acquire(tenantId, waiting));
     try {
       return await work(now() - arrived);
     } finally {
@@ -61,7 +61,7 @@ export function limitWork(inner: Catalog, { limits, now, onCall }: LimitOptions)
     }
   }
 
-  async function counted<Result>(work: Promise<Result>): Promise<Result> {
+  async function countWhile<Result>(work: Promise<Result>): Promise<Result> {
     inside++;
     try {
       return await work;
@@ -99,8 +99,8 @@ export function limitWork(inner: Catalog, { limits, now, onCall }: LimitOptions)
   return {
     catalog: {
       ...inner,
-      callTool: (call) => counted(callTool(call)),
-      readResource: (read) => counted(readResource(read)),
+      callTool: (call) => countWhile(callTool(call)),
+      readResource: (read) => countWhile(readResource(read)),
     },
     counts: () => ({ running: calls.running, waiting: calls.waiting }),
     idle: () =>

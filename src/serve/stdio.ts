@@ -36,7 +36,7 @@ interface StdioOptions {
 }
 
 /** A host makes a few calls at once; one that makes more is stuck in a loop. */
-const limits: WorkLimits = { atOnce: 32, perKey: 32, waiting: 256 };
+const limits: WorkLimits = { maxRunning: 32, perKey: 32, waiting: 256 };
 
 /**
  * Serves one client over a pair of streams until its input ends or the process is asked to stop: one JSON-RPC message a
@@ -74,8 +74,8 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
   await Promise.race([read, outputClosed, stopRequested]);
   options.onEnd?.();
   // Messages that were read are answered if somebody reads the answers: `echo … | ad-library-mcp` works.
-  const flushed = () => new Promise<void>((resolve) => stdout.write('', () => resolve()));
-  const answered = revisions.answered().then(flushed);
+  const flush = () => new Promise<void>((resolve) => stdout.write('', () => resolve()));
+  const answered = revisions.answered().then(flush);
   await Promise.race([answered, outputClosed, after(drainMs, undefined, { ref: false })]);
   revisions.close();
 }
@@ -239,14 +239,18 @@ interface ErrorMessage {
 }
 
 function messageIn(line: string | undefined): { message: JSONRPCMessage } | Omit<ErrorMessage, 'jsonrpc'> {
-  const refused = (code: number, message: string, id: ErrorMessage['id'] = null) => ({ id, error: { code, message } });
+  const errorAnswer = (code: number, message: string, id: ErrorMessage['id'] = null) => ({
+    id,
+    error: { code, message },
+  });
   const value = line === undefined ? undefined : parseJson(line);
-  if (line === undefined) return refused(-32_700, `A message may hold ${maxMessage / 1024 / 1024} MB at most.`);
-  if (value === undefined) return refused(-32_700, 'Parse error: a line is one JSON value.');
+  if (line === undefined) return errorAnswer(-32_700, `A message may hold ${maxMessage / 1024 / 1024} MB at most.`);
+  if (value === undefined) return errorAnswer(-32_700, 'Parse error: a line is one JSON value.');
   const { jsonrpc, id, method, ...rest }: Record<string, unknown> = Object(value);
   const known = isId(id) ? id : null;
   if (jsonrpc !== '2.0' || (typeof method !== 'string' && !('result' in rest) && !('error' in rest)))
-    return refused(-32_600, 'Invalid request: a line is one JSON-RPC 2.0 message.', known);
-  if (id !== undefined && known === null) return refused(-32_600, 'Invalid request: an id is a string or a number.');
+    return errorAnswer(-32_600, 'Invalid request: a line is one JSON-RPC 2.0 message.', known);
+  if (id !== undefined && known === null)
+    return errorAnswer(-32_600, 'Invalid request: an id is a string or a number.');
   return { message: value as JSONRPCMessage };
 }

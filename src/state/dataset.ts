@@ -10,7 +10,7 @@ import {
   type StoredItem,
   withVersion,
 } from './item-versions.ts';
-import { type ContentRecords, noRecords, type OwnRecords } from './own-records.ts';
+import { type ContentRecords, noRecords, type UserRecords } from './user-records.ts';
 
 /**
  * What one account has paid for: every ad and page that an answer brought, and what was gathered when. Asynchronous,
@@ -20,7 +20,7 @@ export interface Dataset {
   /** The service could not be asked whose key it is: this is the dataset of the account that is remembered for it. */
   isUnconfirmed?: boolean;
   /** The person's own records: labels, watches and reports. */
-  own: OwnRecords;
+  userRecords: UserRecords;
   addItems(batch: ItemBatch): Promise<void>;
   item(type: ItemType, id: string): Promise<StoredItem | undefined>;
   contents(): Promise<DatasetContents>;
@@ -37,7 +37,7 @@ export interface Datasets {
    * The caller's dataset, with what other processes brought. What was paid for can be added even where nothing can be
    * read.
    */
-  of(caller: DatasetCaller, purpose?: { toAdd: boolean }): Promise<Dataset>;
+  open(caller: DatasetCaller, purpose?: { toAdd: boolean }): Promise<Dataset>;
   close(): Promise<void>;
 }
 
@@ -290,14 +290,14 @@ class Table<Entry> {
   }
 
   set(id: string, entry: Entry): void {
-    const known = this.get(id);
-    this.bytes += this.#bytesOf(entry) - (known === undefined ? 0 : this.#bytesOf(known));
+    const before = this.get(id);
+    this.bytes += this.#bytesOf(entry) - (before === undefined ? 0 : this.#bytesOf(before));
     this.entries.set(this.keyOf(id), entry);
   }
 
   remove(id: string): boolean {
-    const known = this.get(id);
-    if (known !== undefined) this.bytes -= this.#bytesOf(known);
+    const before = this.get(id);
+    if (before !== undefined) this.bytes -= this.#bytesOf(before);
     return this.entries.delete(this.keyOf(id));
   }
 
@@ -326,15 +326,15 @@ class ItemTable extends Table<StoredItem> {
 
   /** Adds a version. The same version twice changes nothing. Returns whether anything changed. */
   add(record: ItemRecord): boolean {
-    const known = this.get(record.id);
+    const stored = this.get(record.id);
     if (record.id === '' || record.id.length > maxIdLength) return false;
-    const item = known === undefined ? firstVersion(record) : comparedWith(known, record);
-    if (item === known) return false;
+    const item = stored === undefined ? firstVersion(record) : addVersion(stored, record);
+    if (item === stored) return false;
     if (item === undefined || item.json.length > maxItemBytes) {
       this.evicted++;
       return false;
     }
-    if (item.order !== known?.order) this.remove(record.id);
+    if (item.order !== stored?.order) this.remove(record.id);
     this.set(record.id, item);
     return true;
   }
@@ -343,9 +343,9 @@ class ItemTable extends Table<StoredItem> {
 const byOrder = (left: StoredItem, right: StoredItem): number => left.order - right.order;
 
 /** Undefined for an object that is nested too deep to compare. */
-function comparedWith(known: StoredItem, record: ItemRecord): StoredItem | undefined {
+function addVersion(stored: StoredItem, record: ItemRecord): StoredItem | undefined {
   try {
-    return withVersion(known, record);
+    return withVersion(stored, record);
   } catch (error) {
     if (error instanceof RangeError) return;
     throw error;
@@ -405,11 +405,11 @@ class GatheringTable extends Table<Entry> {
    * anything changed.
    */
   add({ adIds, kind: _, ...state }: GatheringStep & { kind: 'gathering' }): boolean {
-    const known = this.entries.get(state.id);
-    const ids = new Set(known?.adIds);
+    const before = this.entries.get(state.id);
+    const ids = new Set(before?.adIds);
     for (const id of adIds) ids.add(idKey(id));
-    const newest = known === undefined || isLater(state, known.state) ? state : known.state;
-    if (newest === known?.state && ids.size === known.adIds.size) return false;
+    const newest = before === undefined || isLater(state, before.state) ? state : before.state;
+    if (newest === before?.state && ids.size === before.adIds.size) return false;
     const bytes = gatheringBytes + 2 * JSON.stringify(newest).length + idBytes * ids.size;
     this.set(state.id, { state: newest, adIds: ids, bytes });
     this.#keepLongest(newest);
@@ -434,8 +434,8 @@ class GatheringTable extends Table<Entry> {
 }
 
 /** A gathering that has ended is not opened again by a step that another process made at the same time. */
-function isLater(state: GatheringState, known: GatheringState): boolean {
-  if (state.step !== known.step) return state.step > known.step;
-  if (state.gatheredAt !== known.gatheredAt) return state.gatheredAt > known.gatheredAt;
-  return !known.ended && !isDeepStrictEqual(state, known);
+function isLater(state: GatheringState, stored: GatheringState): boolean {
+  if (state.step !== stored.step) return state.step > stored.step;
+  if (state.gatheredAt !== stored.gatheredAt) return state.gatheredAt > stored.gatheredAt;
+  return !stored.ended && !isDeepStrictEqual(state, stored);
 }

@@ -48,7 +48,7 @@ interface NewFile {
    * written again to the next.
    * @param maxBytes a larger file must be refused
    */
-  write(take: (bytes: Uint8Array) => Promise<void>, maxBytes: number): Promise<unknown>;
+  write(append: (bytes: Uint8Array) => Promise<void>, maxBytes: number): Promise<unknown>;
 }
 
 /** The files that one tenant exported, and that are not too old. */
@@ -60,7 +60,7 @@ export interface Exports {
 }
 
 export interface ExportStore {
-  of(tenantId: string): Exports;
+  forTenant(tenantId: string): Exports;
   links?: FileLinks;
 }
 
@@ -160,7 +160,7 @@ export async function removeOldExports(temporary: string, now: number): Promise<
  */
 export function folderExports(target: ExportTarget, now: () => number): ExportStore {
   const folders = foldersOf(target);
-  const memory = memoryExports(now).of('own');
+  const memory = memoryExports(now).forTenant('own');
   let files: ExportedFile[] = [];
   let count = 0;
   const list = async () => files.filter(({ at, ttlMs }) => Math.abs(now() - at) < ttlMs);
@@ -185,7 +185,7 @@ export function folderExports(target: ExportTarget, now: () => number): ExportSt
     list: async () => [...(await list()), ...(await memory.list())],
     find: async (uri) => (await list()).find((file) => file.uri === uri) ?? memory.find(uri),
   };
-  return { of: () => exports };
+  return { forTenant: () => exports };
 }
 
 /** Writes to the first folder that takes the file. */
@@ -214,7 +214,7 @@ type Named = Pick<NewFile, 'name' | 'besideEnding'>;
 async function writeNew(folder: string, { write, ...named }: NewFile, maxBytes: number) {
   const part = join(folder, `${named.name}.${randomUUID()}.part`);
   try {
-    const bytes = await writePart(part, (take) => write(take, maxBytes));
+    const bytes = await writePart(part, (append) => write(append, maxBytes));
     const path = await newName(folder, named);
     await rename(part, path).catch(async (error) => {
       await rm(path, { force: true });
@@ -227,7 +227,7 @@ async function writeNew(folder: string, { write, ...named }: NewFile, maxBytes: 
   }
 }
 
-async function writePart(part: string, write: (take: Parameters<NewFile['write']>[0]) => Promise<unknown>) {
+async function writePart(part: string, write: (append: Parameters<NewFile['write']>[0]) => Promise<unknown>) {
   const handle = await open(part, 'wx', 0o600);
   let bytes = 0;
   try {
@@ -312,7 +312,7 @@ export function exportsOver(
   const linkKey = (link: string) => keyOf(`link ${link}`, 'link');
   const gone = () =>
     new AdLibraryError({ kind: 'not_found', problem: 'This file is no longer stored. Export it again.', sent: false });
-  const of = (tenantId: string) => {
+  const forTenant = (tenantId: string) => {
     const list = keyOf(tenantId, 'exports');
     const items = sealedItems(source, keyOf(tenantId, 'exported'));
     const partOf = (id: string, part: number) => `${id}:${part}`;
@@ -364,7 +364,7 @@ export function exportsOver(
       },
       list: async () => (await files()).map(fileOf),
       find: async (uri: string) => (await files()).filter((file) => file.uri === uri).map(fileOf)[0],
-      linked: async (link: string) =>
+      openLink: async (link: string) =>
         (await files()).filter((file) => file.link === link && !file.isLinkEnded).map(fileOf)[0],
       endLinks: () =>
         documents.update(list, (doc?: WrittenFile[]) => ({
@@ -374,15 +374,15 @@ export function exportsOver(
     };
   };
   return {
-    of,
+    forTenant,
     links: {
       find: async (link, name) => {
         const { doc } = await documents.read<Linked>(linkKey(link));
         if (doc === undefined || doc.name !== name) return undefined;
-        const file = await of(doc.tenantId).linked(link);
+        const file = await forTenant(doc.tenantId).openLink(link);
         return file ? { tenantId: doc.tenantId, file } : 'ended';
       },
-      end: (tenantId) => retries.do(() => of(tenantId).endLinks()),
+      end: (tenantId) => retries.do(() => forTenant(tenantId).endLinks()),
     },
   };
 }

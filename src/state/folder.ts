@@ -59,7 +59,7 @@ export function folderState(options: FolderOptions): Omit<State, 'ledger'> & {
   const { folder, baseUrl, apiKey, ttl, now, warn } = options;
   const path = join(keysFolder(folder), fileName(baseUrl, apiKey));
   const store = new FileStore({ path, baseUrl, now, maxBytes: maxAnswerBytes });
-  const shared = sharedIn(async () => store, options);
+  const shared = shareStore(async () => store, options);
   const { documents, presence, keyOf } = shared;
   return {
     // A person who runs a call again after it was killed wants its answer.
@@ -80,7 +80,7 @@ export function folderState(options: FolderOptions): Omit<State, 'ledger'> & {
 }
 
 /** Everything above the store, for the processes that use one file. */
-function sharedIn(find: () => Promise<Store>, { now, warn }: Pick<FolderOptions, 'now' | 'warn'>): Shared {
+function shareStore(find: () => Promise<Store>, { now, warn }: Pick<FolderOptions, 'now' | 'warn'>): Shared {
   const store = storeOf(find);
   return {
     store: { ...store, now, isUp: () => true },
@@ -147,7 +147,7 @@ class FolderDatasets implements Datasets {
   constructor(options: FolderOptions, ofKey: Shared) {
     this.#options = options;
     this.#ofKey = ofKey;
-    this.#shared = sharedIn(async () => {
+    this.#shared = shareStore(async () => {
       if (this.#store) return this.#store;
       throw this.#failure ?? unknownAccount();
     }, options);
@@ -155,7 +155,7 @@ class FolderDatasets implements Datasets {
   }
 
   /** After a failure, each read asks again whose key it is; an addition only after a while, because it takes time. */
-  async of(caller: DatasetCaller, { toAdd } = { toAdd: false }): Promise<Dataset> {
+  async open(caller: DatasetCaller, { toAdd } = { toAdd: false }): Promise<Dataset> {
     this.#caller = caller;
     const isDue = this.#options.elapsed() >= this.#askAt || (this.#store === undefined && !toAdd);
     if (!this.#isConfirmed && isDue)
@@ -166,11 +166,11 @@ class FolderDatasets implements Datasets {
     if (!toAdd && this.#failure) throw this.#failure;
     // What could not be written before.
     await this.#shared.retries.run();
-    return { ...(await this.#datasets.of({ tenantId: 'account' })), isUnconfirmed: !this.#isConfirmed };
+    return { ...(await this.#datasets.open({ tenantId: 'account' })), isUnconfirmed: !this.#isConfirmed };
   }
 
   async close(): Promise<void> {
-    if (this.#caller) await this.of(this.#caller).catch(() => {});
+    if (this.#caller) await this.open(this.#caller).catch(() => {});
     await this.#datasets.close();
   }
 
@@ -263,11 +263,11 @@ async function filesIn(folder: string): Promise<StoredFile[]> {
 
 async function contentsOf(path: string, baseUrl: string): Promise<StoredFile['contents']> {
   const store = new FileStore({ path, baseUrl, now: () => 0 });
-  const dataset = await new StoreDatasets(sharedIn(async () => store, { now: () => 0, warn: () => {} })).of({
+  const dataset = await new StoreDatasets(shareStore(async () => store, { now: () => 0, warn: () => {} })).open({
     tenantId: 'account',
   });
   const { ads, pages, gatherings, labels } = await dataset.contents();
-  const [watches, reports] = [await dataset.own.read('watch'), await dataset.own.read('report')];
+  const [watches, reports] = [await dataset.userRecords.read('watch'), await dataset.userRecords.read('report')];
   return {
     ...{ ads: ads.length, pages: pages.length, gatherings: gatherings.length },
     ...{ labels: labels.size, watches: watches.size, reports: reports.size },

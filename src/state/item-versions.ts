@@ -64,28 +64,28 @@ export function firstVersion(record: ItemRecord): StoredItem {
  * earlier one; the newest version takes those of its fields that no newer version has.
  * @returns the same object if the version is known already
  */
-export function withVersion(known: StoredItem, record: ItemRecord): StoredItem {
-  const { firstAt, firstOrder } = earlierFirst(known, firstVersion(record));
-  const isLate = record.order < known.order || (record.order === known.order && record.at <= known.at);
-  if (!isLate && Buffer.compare(record.json, known.json) === 0) {
+export function withVersion(stored: StoredItem, record: ItemRecord): StoredItem {
+  const { firstAt, firstOrder } = earlierFirst(stored, firstVersion(record));
+  const isLate = record.order < stored.order || (record.order === stored.order && record.at <= stored.at);
+  if (!isLate && Buffer.compare(record.json, stored.json) === 0) {
     const { at, order, listedBy, requestId } = record;
-    return { ...known, at, order, listedBy, requestId, firstAt, firstOrder };
+    return { ...stored, at, order, listedBy, requestId, firstAt, firstOrder };
   }
-  const [before, came] = [objectOf(known), objectOf(record)];
+  const [before, came] = [objectOf(stored), objectOf(record)];
   if (isLate) {
     const merged = mergeItems(before, came);
-    const versions = [known, ...known.versions].some((version) => addsNothing(came, objectOf(version)))
-      ? known.versions
-      : [...known.versions, versionOf(record)].sort((left, right) => left.order - right.order).slice(-maxEarlier);
-    const isKnown = firstOrder === known.firstOrder && versions.every((version) => known.versions.includes(version));
-    if (isKnown && isDeepStrictEqual(merged, before)) return known;
-    return { ...known, firstAt, firstOrder, versions, json: jsonBytes(merged) };
+    const versions = [stored, ...stored.versions].some((version) => addsNothing(came, objectOf(version)))
+      ? stored.versions
+      : [...stored.versions, versionOf(record)].sort((left, right) => left.order - right.order).slice(-maxEarlier);
+    const isKnown = firstOrder === stored.firstOrder && versions.every((version) => stored.versions.includes(version));
+    if (isKnown && isDeepStrictEqual(merged, before)) return stored;
+    return { ...stored, firstAt, firstOrder, versions, json: jsonBytes(merged) };
   }
   const merged = mergeItems(came, before);
   const item = { ...firstVersion(record), firstAt, firstOrder, json: jsonBytes(merged) };
-  const { since, sinceOrder, versions } = known;
+  const { since, sinceOrder, versions } = stored;
   if (addsNothing(came, before)) return { ...item, since, sinceOrder, versions };
-  return { ...item, versions: [...versions, versionOf(known)].slice(-maxEarlier) };
+  return { ...item, versions: [...versions, versionOf(stored)].slice(-maxEarlier) };
 }
 
 /** Whether an item has the same content as after the answer of that number; false if its versions do not go back so far. */
@@ -144,7 +144,7 @@ export const changedFields = (left: JsonObject, right: JsonObject): string[] =>
 function sameField(name: string, left: unknown, right: unknown): boolean {
   if (isDeepStrictEqual(left, right)) return true;
   const isMedia = namesMedia.test(name);
-  return isDeepStrictEqual(unsigned(left, isMedia), unsigned(right, isMedia));
+  return isDeepStrictEqual(withoutSignatures(left, isMedia), withoutSignatures(right, isMedia));
 }
 
 const unrelated = new Set(['appUrl', 'lastSeenAt']);
@@ -154,11 +154,14 @@ const urlQuery = /[?#].*$/s;
 const maxDepth = 8;
 
 /** The object without the queries of media addresses. The query of a link is part of the ad and stays. */
-function unsigned(value: unknown, isMedia: boolean, depth = 0): unknown {
+function withoutSignatures(value: unknown, isMedia: boolean, depth = 0): unknown {
   if (typeof value === 'string') return isMedia && /^https?:/i.test(value) ? value.replace(urlQuery, '') : value;
   if (typeof value !== 'object' || value === null || depth >= maxDepth) return value;
-  if (Array.isArray(value)) return value.map((inner) => unsigned(inner, isMedia, depth + 1));
+  if (Array.isArray(value)) return value.map((inner) => withoutSignatures(inner, isMedia, depth + 1));
   return Object.fromEntries(
-    Object.entries(value).map(([name, inner]) => [name, unsigned(inner, isMedia || namesMedia.test(name), depth + 1)]),
+    Object.entries(value).map(([name, inner]) => [
+      name,
+      withoutSignatures(inner, isMedia || namesMedia.test(name), depth + 1),
+    ]),
   );
 }

@@ -42,8 +42,8 @@ function acceptedKeys({ documents, retries, keyOf }: Shared, heard: AcceptedKeys
     add: async (tenantId) => {
       await heard.add(tenantId);
       const key = keyOfTenant(tenantId);
-      const known = documents.remembered<Accepted>(key);
-      if (known?.doc && known.now + known.ageMs - known.doc.at < acceptedMs / 2) return;
+      const remembered = documents.remembered<Accepted>(key);
+      if (remembered?.doc && remembered.now + remembered.ageMs - remembered.doc.at < acceptedMs / 2) return;
       await documents.write<Accepted>(key, (at) => ({ at }), acceptedMs).catch(() => {});
     },
     remove: async (tenantId) => {

@@ -8,7 +8,7 @@ import {
   recordsOf,
 } from './dataset.ts';
 import { inMemory } from './drivers/memory.ts';
-import { contentRecords, ownRecords } from './own-records.ts';
+import { contentRecords, openUserRecords } from './user-records.ts';
 
 export interface MemoryDatasetsOptions {
   /** For all tenants together. */
@@ -52,7 +52,7 @@ const saysTheSame = (before: OrderedBatch, batch: OrderedBatch): boolean =>
  * too many answers are unread, those of the tenant that has not read for longest are parsed between other work.
  */
 export class MemoryDatasets implements Datasets {
-  readonly #own = inMemory(() => 0, { maxLastingBytes: maxRecordBytes });
+  readonly #records = inMemory(() => 0, { maxLastingBytes: maxRecordBytes });
   readonly #datasets = new Map<string, MemoryDataset>();
   readonly #nothing: MemoryDataset;
   readonly #maxBytes: number;
@@ -76,22 +76,22 @@ export class MemoryDatasets implements Datasets {
     return this.#bytes;
   }
 
-  async of({ tenantId }: Pick<DatasetCaller, 'tenantId'>): Promise<Dataset> {
-    const known = () => this.#datasetOf(tenantId) ?? this.#nothing;
+  async open({ tenantId }: Pick<DatasetCaller, 'tenantId'>): Promise<Dataset> {
+    const dataset = () => this.#datasetOf(tenantId) ?? this.#nothing;
     return {
-      own: ownRecords(this.#own, tenantId, { isLasting: false }),
+      userRecords: openUserRecords(this.#records, tenantId, { isLasting: false }),
       addItems: async (batch) => this.#push(tenantId, { ...batch, order: batch.order ?? ++this.#order }),
       saveGathering: async (step) => {
         this.#datasetOf(tenantId);
         this.#apply(tenantId, [{ ...step, kind: 'gathering' }]);
       },
       order: async () => ++this.#order,
-      item: async (type, id) => known().item(type, id),
+      item: async (type, id) => dataset().item(type, id),
       contents: async () => {
-        const records = await contentRecords(this.#own, tenantId);
-        return known().contents(records);
+        const records = await contentRecords(this.#records, tenantId);
+        return dataset().contents(records);
       },
-      maxAds: async () => known().maxAds(this.#roomOf(tenantId)),
+      maxAds: async () => dataset().maxAds(this.#roomOf(tenantId)),
     };
   }
 
@@ -101,16 +101,16 @@ export class MemoryDatasets implements Datasets {
   }
 
   #push(tenantId: string, batch: OrderedBatch): void {
-    const own = this.#unread.get(tenantId) ?? [];
-    this.#unread.set(tenantId, own);
-    const last = own.at(-1);
+    const unread = this.#unread.get(tenantId) ?? [];
+    this.#unread.set(tenantId, unread);
+    const last = unread.at(-1);
     if (last && saysTheSame(last.batch, batch)) {
       const { at, order, first = { at, order } } = last.batch;
       last.batch = { ...last.batch, at: batch.at, order: batch.order, requestId: batch.requestId, first };
       return;
     }
     const size = answerOverhead + (batch.text?.length ?? typicalAnswer);
-    own.push({ batch, size });
+    unread.push({ batch, size });
     this.#unreadSize += size;
     if (this.#unreadSize > maxUnread) this.#makingRoom ??= setTimeout(() => this.#makeRoom(), pauseMs).unref();
   }
@@ -125,13 +125,13 @@ export class MemoryDatasets implements Datasets {
    * @param maxSize the size that unread answers may keep
    */
   #takeApart(tenantId: string, maxSize = 0): void {
-    const own = this.#unread.get(tenantId) ?? [];
-    while (own.length > 0 && this.#unreadSize > maxSize) {
-      const [{ batch, size }] = own.splice(0, 1) as [UnreadAnswer];
+    const unread = this.#unread.get(tenantId) ?? [];
+    while (unread.length > 0 && this.#unreadSize > maxSize) {
+      const [{ batch, size }] = unread.splice(0, 1) as [UnreadAnswer];
       this.#unreadSize -= size;
       this.#apply(tenantId, recordsOf(batch));
     }
-    if (own.length === 0) this.#unread.delete(tenantId);
+    if (unread.length === 0) this.#unread.delete(tenantId);
   }
 
   #datasetOf(tenantId: string): MemoryDataset | undefined {
@@ -163,8 +163,8 @@ export class MemoryDatasets implements Datasets {
 
   /** The room of a tenant if all others keep what they have, but at least a fair share. */
   #roomOf(tenantId: string): number {
-    const own = this.#datasets.get(tenantId)?.bytes ?? 0;
-    const tenants = this.#datasets.size + (own === 0 ? 1 : 0);
-    return Math.max(this.#maxBytes / tenants, this.#maxBytes - (this.#bytes - own));
+    const bytes = this.#datasets.get(tenantId)?.bytes ?? 0;
+    const tenants = this.#datasets.size + (bytes === 0 ? 1 : 0);
+    return Math.max(this.#maxBytes / tenants, this.#maxBytes - (this.#bytes - bytes));
   }
 }

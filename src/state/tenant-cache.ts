@@ -54,12 +54,12 @@ export class TenantCache<Value> {
     const sizeCalculation = (entry: Entry<Value>) => entry.bytes;
     const entries = this.#tenants.get(tenantId) ?? new LRUCache({ maxSize: Math.floor(maxBytes / 2), sizeCalculation });
     entries.set(name, { value, bytes: bytes + 2 * name.length + entryBytes, at: now() });
-    this.#resized(tenantId, entries);
+    this.#countBytes(tenantId, entries);
   }
 
   remove(tenantId: string, name: string): void {
     const entries = this.#tenants.get(tenantId);
-    if (entries?.delete(name)) this.#resized(tenantId, entries);
+    if (entries?.delete(name)) this.#countBytes(tenantId, entries);
   }
 
   /** Removes a tenant's entries whose names begin with `start`. */
@@ -67,7 +67,7 @@ export class TenantCache<Value> {
     const entries = this.#tenants.get(tenantId);
     if (entries === undefined) return;
     for (const name of [...entries.keys()]) if (name.startsWith(start)) entries.delete(name);
-    this.#resized(tenantId, entries);
+    this.#countBytes(tenantId, entries);
   }
 
   /** An entry from the future is as old as the clock was wrong. */
@@ -76,7 +76,7 @@ export class TenantCache<Value> {
   }
 
   /** Updates the size of a tenant's cache. The size of an entry is measured when the entry is set. */
-  #resized(tenantId: string, entries: LRUCache<string, Entry<Value>>): void {
+  #countBytes(tenantId: string, entries: LRUCache<string, Entry<Value>>): void {
     this.#tenants.delete(tenantId);
     if (entries.size > 0) this.#tenants.set(tenantId, entries);
   }

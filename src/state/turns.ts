@@ -7,7 +7,7 @@ import { type Retries, withoutRetries } from './store/retries.ts';
 /** Lets calls with the same turn run one after the other. */
 export interface Turns {
   /** Resolves when the turn is free, to a function that ends it. Rejects with `busy` if the signal aborts first. */
-  take(name: string, signal: AbortSignal): Promise<() => void>;
+  acquire(name: string, signal: AbortSignal): Promise<() => void>;
 }
 
 interface TurnsOptions {
@@ -37,7 +37,7 @@ export function turnsOver({
   const local = new Set<string>();
   const isTaken = ({ id, owner, at }: Turn) => (owner === presence.id ? local.has(id) : !presence.isDead(owner, at));
   return {
-    take: async (name, signal) => {
+    acquire: async (name, signal) => {
       const [id, key] = [randomUUID(), keyOf(name)];
       local.add(id);
       const remove = (doc: Turn | undefined) => ({ ...(doc?.id === id && { next: null }), result: undefined });

@@ -3,7 +3,7 @@ import type { ItemType } from '../api/schemas.ts';
 import { type Stop, stopOf } from '../dataset/gather.ts';
 import { addedText, CollectionView, collectionText, viewCollection } from '../present/account.ts';
 import type { DataOf } from '../present/fields.ts';
-import { isUuid, listed, word } from '../present/safe-text.ts';
+import { isUuid, listNames, word } from '../present/safe-text.ts';
 import { collectionId, isShort, itemType, mustBeAdId, mustBeShort } from './arguments.ts';
 import { defineTool, type ToolContext } from './tool.ts';
 
@@ -111,13 +111,13 @@ async function addAll(collectionId: string, itemType: ItemType, itemIds: readonl
 const rejections: readonly string[] = ['invalid_request', 'not_found'];
 
 function allText(items: readonly SavedView[], collection: CollectionView | undefined): string {
-  const of = (isOf: (item: SavedView) => boolean) => items.filter(isOf).map(({ itemId }) => word(itemId));
-  const [added, known] = [of((item) => item.added), of((item) => !item.added && !item.problem)];
-  const untried = of(({ problem }) => problem === notTried);
+  const idsOf = (isOf: (item: SavedView) => boolean) => items.filter(isOf).map(({ itemId }) => word(itemId));
+  const [added, known] = [idsOf((item) => item.added), idsOf((item) => !item.added && !item.problem)];
+  const untried = idsOf(({ problem }) => problem === notTried);
   return [
     `Into the collection${collection ? ` ${collectionText(collection)}` : ''}: ${added.length} added, ${known.length} already there.`,
     ...items.flatMap(({ itemId, problem }) => (problem && problem !== notTried ? `${word(itemId)}: ${problem}` : [])),
-    untried.length > 0 && `Not tried: ${listed(untried)}. Call again with these.`,
+    untried.length > 0 && `Not tried: ${listNames(untried)}. Call again with these.`,
   ]
     .filter(Boolean)
     .join('\n');

@@ -4,7 +4,7 @@ import { type Gathered, gatherInTurn, isAbandoned, type Stop, stopOf } from '../
 import { beginsAnew, type EstimateView, estimateText, minute } from '../dataset/gathering-report.ts';
 import { type GatheringQuestion, gatheringsOf, openGathering, questionKey, wholeOf } from '../dataset/gatherings.ts';
 import { UsualView, usualLaunches } from '../dataset/launches.ts';
-import { named } from '../dataset/saved-reports.ts';
+import { findNamed } from '../dataset/saved-reports.ts';
 import { isoTime } from '../dataset/tables.ts';
 import {
   type Check,
@@ -81,9 +81,9 @@ export const checkWatches = defineListTool({
     note: z.string().optional(),
   }),
   async run({ names, maxCredits, fresh = false }, context) {
-    const { own } = await context.dataset();
-    const all = watchesIn(await own.read('watch'));
-    const chosen = names ? named('watch', all, names) : all;
+    const { userRecords } = await context.dataset();
+    const all = watchesIn(await userRecords.read('watch'));
+    const chosen = names ? findNamed('watch', all, names) : all;
     if (maxCredits === 0) return estimateChecks(chosen, fresh, context);
     if (maxCredits === undefined) for (const watch of chosen) await requireFree(questionOf(watch), context);
     const { checked, ended } = await checkAll(chosen, { maxCredits, fresh }, context);
@@ -121,34 +121,38 @@ async function checkAll(
   const before = await (await context.dataset()).contents();
   const complete = new Map<string, Gathered>();
   const checked: Checked[] = [];
-  let [left, adsRead] = [maxCredits ?? Infinity, 0];
+  let [remaining, adsRead] = [maxCredits ?? Infinity, 0];
   let ended: Stop | undefined;
   for (const watch of leastRecentFirst(chosen)) {
     const request = {
       question: questionOf(watch),
       maxAds: watch.maxAds ?? defaultMaxAds,
-      maxCredits: maxCredits === undefined ? undefined : Math.max(0, Math.min(watch.maxCredits, left)),
+      maxCredits: maxCredits === undefined ? undefined : Math.max(0, Math.min(watch.maxCredits, remaining)),
       fresh: true,
     };
     const key = questionKey(request.question);
-    const known = complete.get(key) ?? (fresh ? undefined : recentReading(request.question, before, context));
+    const reading = complete.get(key) ?? (fresh ? undefined : recentReading(request.question, before, context));
     const start = `watch ${checked.length + 1} of ${chosen.length}: `;
     const read = (): Promise<{ stop: Stop; gathered?: Gathered }> =>
       gatherInTurn(request, before, { ...context, ...progressOf(context, start, adsRead) }, (_, read) => read()).then(
         (gathered) => ({ stop: gathered.stop, gathered }),
         (error) => ({ stop: stopOf(error, context) }),
       );
-    const { stop, gathered } = known ? { stop: known.stop, gathered: known } : ended ? { stop: ended } : await read();
+    const { stop, gathered } = reading
+      ? { stop: reading.stop, gathered: reading }
+      : ended
+        ? { stop: ended }
+        : await read();
     const check = gathered && checkOf(watch, gathered, context.clock());
-    if (gathered && gathered !== known) left -= gathered.spent;
+    if (gathered && gathered !== reading) remaining -= gathered.spent;
     adsRead += gathered?.readByCall.size ?? 0;
-    const isRecent = known !== undefined && !complete.has(key);
-    checked.push({ watch, stop, isSkipped: !known && ended !== undefined, isRecent, gathered, check });
+    const isRecent = reading !== undefined && !complete.has(key);
+    checked.push({ watch, stop, isSkipped: !reading && ended !== undefined, isRecent, gathered, check });
     if (gathered && check?.complete && !isRecent) complete.set(key, gathered);
     ended ??= endOf(stop);
   }
   const isShort = ({ stop: { reason }, watch }: Checked) =>
-    reason === 'budget' || (reason === 'maxCredits' && watch.maxCredits > left);
+    reason === 'budget' || (reason === 'maxCredits' && watch.maxCredits > remaining);
   return { checked, ended: (ended ?? checked.find(isShort)?.stop)?.reason };
 }
 
@@ -179,13 +183,13 @@ async function estimateChecks(chosen: readonly Watch[], fresh: boolean, context:
     const all = await partsOf({ parts, contents }, context);
     prices.set(questionKey(question), await priceOfRest(question, all, context));
   }
-  const known = [...prices.values()].filter((price) => price !== undefined);
-  const sum = (of: (price: EstimateView) => number | null | undefined) =>
-    known.length < prices.size || known.some((price) => of(price) == null)
+  const knownPrices = [...prices.values()].filter((price) => price !== undefined);
+  const sum = (figure: (price: EstimateView) => number | null | undefined) =>
+    knownPrices.length < prices.size || knownPrices.some((price) => figure(price) == null)
       ? null
-      : known.reduce((total, price) => total + (of(price) ?? 0), 0);
+      : knownPrices.reduce((total, price) => total + (figure(price) ?? 0), 0);
   const [pages, ads, atMost] = [sum((price) => price.pages), sum((price) => price.ads), sum((price) => price.atMost)];
-  const atLeast = known.reduce((total, price) => total + price.atLeast, 0);
+  const atLeast = knownPrices.reduce((total, price) => total + price.atLeast, 0);
   const credits = atLeast === atMost ? atMost : null;
   const estimate = { pages, credits, atLeast, ...(atMost !== null && { atMost }) };
   const text =
@@ -218,10 +222,10 @@ const progressOf = ({ onProgress }: ToolContext, start: string, before: number) 
  * takes the same gatherings, and compares them with the same earlier check.
  */
 async function keep(checked: readonly Checked[], context: ToolContext): Promise<string | undefined> {
-  const { own } = await context.dataset();
+  const { userRecords } = await context.dataset();
   const checks = new Map(checked.flatMap(({ watch, check }) => (check ? [[watch, check] as const] : [])));
   try {
-    await saveChecks(own, checks);
+    await saveChecks(userRecords, checks);
   } catch (error) {
     const { text } = context.explain(error as AdLibraryError);
     return `This check could not be kept, so the next one compares with the same one as this. ${text}`;
@@ -245,11 +249,11 @@ async function viewChecks(
   const head = checked.length === 0 ? 'There are no watches to check.' : note;
   const file = context.wantsHtml ? await writeMail(views, context) : undefined;
   const written = [head, ...views.flatMap(({ lines }) => lines)].filter(Boolean).join('\n');
-  let left = context.resultTokens - estimateTokens(written) - 20 * views.length;
+  let remaining = context.resultTokens - estimateTokens(written) - 20 * views.length;
   let waiting = views.filter(({ groups }) => groups.length > 0).length;
   const parts = views.map(({ lines: [first, ...lines], groups }) => {
-    const news = groups.length > 0 ? newsText(groups, Math.max(0, left / waiting--)) : '';
-    left -= estimateTokens(news);
+    const news = groups.length > 0 ? newsText(groups, Math.max(0, remaining / waiting--)) : '';
+    remaining -= estimateTokens(news);
     return [first, ...lines, news].filter(Boolean).join('\n');
   });
   return {
@@ -313,13 +317,13 @@ function viewCheck(
     gone: complete ? changes?.gone : undefined,
   };
   const more = Object.entries(ids).flatMap(([list, all = []]) => (all.length > max ? [[list, all.length - max]] : []));
-  const listed = (all: readonly string[] | undefined) => all?.slice(0, max).map(untrustedId) ?? null;
+  const firstIds = (all: readonly string[] | undefined) => all?.slice(0, max).map(untrustedId) ?? null;
   const { next: _, problem, ...stopped } = stopData(stop, context);
   const found = gathering && gathered ? wholeOf(gathering, gathered.contents).found : null;
   const read = check?.ads ?? 0;
   const data = {
     name: watch.name,
-    ...{ new: listed(ids.new), changed: listed(ids.changed), gone: listed(ids.gone) },
+    ...{ new: firstIds(ids.new), changed: firstIds(ids.changed), gone: firstIds(ids.gone) },
     ...(more.length > 0 && { more: Object.fromEntries(more) as Partial<Record<'new', number>> }),
     ...{ found, read, complete, ...stopped },
     ...(problem && !one.isSkipped && { problem }),

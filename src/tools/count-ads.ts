@@ -3,7 +3,7 @@ import { operations } from '../api/operations.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import { priceText } from '../credits/credit-text.ts';
 import type { CallBudget } from '../credits/meter.ts';
-import { type AdCount, type Counting, countBy, countOf, isGathered, leftOf } from '../dataset/counts.ts';
+import { type AdCount, type Counting, countBy, countOf, isGathered, withoutParts } from '../dataset/counts.ts';
 import { type Stop, stopOf } from '../dataset/gather.ts';
 import { seenText } from '../present/dates.ts';
 import type { DataOf } from '../present/fields.ts';
@@ -123,14 +123,14 @@ async function estimate(
   const none = key && withMissing(filters, key.key, adFilters);
   const values = key && !key.counted ? [...partsOf(key), ...(none ? [none] : [])] : [];
   const all = [filters, ...[...split, ...values].map((part) => ({ ...filters, ...part }))];
-  const held = await Promise.all(
+  const gathered = await Promise.all(
     all.map(async (one) => {
       const body = { ...one, limit: 1, ...(key?.counted && { countBy: key.key }) };
       const call = { operation: operations.searchAds, path: {}, query: {}, body };
       return !counting.fresh && (isGathered(one, counting) || (await isCached(call)));
     }),
   );
-  const calls = held.filter((isHeld) => !isHeld).length;
+  const calls = gathered.filter((isHeld) => !isHeld).length;
   const page = { operation: 'searchAds', items: 1, size: 1, isTotalKnown: true } as const;
   const price = calls === 0 ? { atLeast: 0, atMost: 0 } : await counting.callBudget.costOf(page);
   const { atLeast, atMost } = { atLeast: calls * (price?.atLeast ?? 0), atMost: price && calls * price.atMost };
@@ -149,7 +149,7 @@ function estimateText({ calls, atLeast, atMost }: CountEstimate): string {
 async function countSplit(filters: Filters, split: readonly Filters[], counting: Counting, context: ToolContext) {
   const total = await countOf(filters, counting);
   const { parts, stop } = await countParts({ filters, total, parts: split }, counting, context);
-  return { ...shown(total, filters, context), counts: parts.map((part) => part.shown), stop };
+  return { ...countView(total, filters, context), counts: parts.map((part) => part.shown), stop };
 }
 
 /** Counts each value of a key: by the service's own counts, or otherwise by one search for each known value. */
@@ -157,15 +157,15 @@ async function countKey(key: SearchFilter, filters: Filters, counting: Counting,
   const total = await (key.counted ? countBy(key.key, filters, counting) : countOf(filters, counting));
   const described = context.adFilters;
   const none = withMissing(filters, key.key, described);
-  const ofAll = shown(total, filters, context);
+  const ofAll = countView(total, filters, context);
   if (total.values) {
     const { values } = total;
     const counts: Count[] = values.values.map(({ value, total }) => ({ filters: partOf(key, value), total }));
     if (key.key === 'active') return { ...ofAll, counts: [...counts, unknown(values.none, none)], stop: undefined };
     const listed = counts.map((one) => ({ ...total, total: one.total }));
-    const rest = leftOf(total, [...listed, { ...total, total: values.none }]);
-    const left = key.single && rest !== undefined && { none: values.none, rest };
-    return { ...ofAll, counts, ...left, stop: undefined };
+    const rest = withoutParts(total, [...listed, { ...total, total: values.none }]);
+    const others = key.single && rest !== undefined && { none: values.none, rest };
+    return { ...ofAll, counts, ...others, stop: undefined };
   }
 
   const isRunning = key.key === 'active';
@@ -173,7 +173,7 @@ async function countKey(key: SearchFilter, filters: Filters, counting: Counting,
   const { parts, stop } = await countParts({ filters, total, parts: every }, counting, context);
   const withNone = none && parts.length > 0 ? parts.find((part) => part.shown.filters === none) : undefined;
   const withValue = parts.filter((part) => part !== withNone);
-  const left = leftOf(
+  const left = withoutParts(
     total,
     parts.map(({ answer }) => answer ?? { total: null, at: total.at }),
   );
@@ -204,7 +204,7 @@ interface CountedPart {
   answer: AdCount | undefined;
 }
 
-const atOnce = 4;
+const maxRunning = 4;
 const equal = 'equal to the total';
 
 interface Question {
@@ -226,7 +226,7 @@ async function countParts({ filters, total, parts }: Question, counting: Countin
       try {
         const laid = { ...filters, ...part };
         const answer = await countOf(laid, counting);
-        counted[index] = { shown: { filters: part, ...shown(answer, laid, context) }, answer };
+        counted[index] = { shown: { filters: part, ...countView(answer, laid, context) }, answer };
         if (answer.total === null) stop ??= { reason: 'error' };
       } catch (error) {
         const reason = stopOf(error, context);
@@ -234,7 +234,7 @@ async function countParts({ filters, total, parts }: Question, counting: Countin
       }
     }
   };
-  await Promise.all(Array.from({ length: atOnce }, countNext));
+  await Promise.all(Array.from({ length: maxRunning }, countNext));
   for (const { shown: part } of counted) {
     if (part.total !== total.total || part.total === 0 || Object.keys(part.filters).length === 0) continue;
     const isProven =
@@ -254,7 +254,7 @@ async function finds(filters: Filters | undefined, counting: Counting): Promise<
 }
 
 /** A count as a result shows it. */
-function shown({ total, gatheredAt, notes, lastSeen }: AdCount, filters: Filters, { adFilters }: ToolContext) {
+function countView({ total, gatheredAt, notes, lastSeen }: AdCount, filters: Filters, { adFilters }: ToolContext) {
   const isOwnRule = Object.hasOwn(filters, 'active') && withMissing({}, 'active', adFilters) === undefined;
   return {
     total,

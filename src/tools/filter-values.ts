@@ -18,9 +18,9 @@ const knownValues = ({ type, values }: SearchFilter): readonly (string | boolean
 /** @throws AdLibraryError if ads cannot be counted by the key */
 export function countableKey(key: string, described: readonly SearchFilter[], filters: Filters): SearchFilter {
   const countable = countableKeys(described);
-  const filter = countable.find((known) => known.key === key);
+  const filter = countable.find((one) => one.key === key);
   if (filter === undefined) {
-    const keys = countable.map((known) => known.key).join(', ');
+    const keys = countable.map((one) => one.key).join(', ');
     throw invalidRequest(
       keys === ''
         ? 'by: no values of any filter key are known here. List the parts in split instead.'
@@ -65,6 +65,6 @@ export function oppositeOf(part: Filters, filters: Filters, described: readonly 
   }
   const filter = described.find((one) => one.key === key);
   if (filter?.type === 'boolean') return { ...filters, [key]: !value };
-  const left = filter?.open ? [] : (filter?.values ?? []).filter((one) => ![value].flat().includes(one));
-  return filter?.type === 'strings' && left.length > 0 ? { ...filters, [key]: left } : undefined;
+  const remaining = filter?.open ? [] : (filter?.values ?? []).filter((one) => ![value].flat().includes(one));
+  return filter?.type === 'strings' && remaining.length > 0 ? { ...filters, [key]: remaining } : undefined;
 }

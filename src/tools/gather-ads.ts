@@ -199,9 +199,9 @@ export async function priceOfRest(
       return items === 0 ? nothing : callBudget.costOf({ operation, items, size, isTotalKnown });
     }),
   );
-  const known = prices.filter((price) => price !== undefined);
-  const atLeast = sumOf(known.map((price) => price.atLeast));
-  const atMost = known.length < prices.length ? undefined : sumOf(known.map((price) => price.atMost));
+  const knownPrices = prices.filter((price) => price !== undefined);
+  const atLeast = sumOf(knownPrices.map((price) => price.atLeast));
+  const atMost = knownPrices.length < prices.length ? undefined : sumOf(knownPrices.map((price) => price.atMost));
   return {
     ads: sumOf(parts.map(({ total, read }) => Math.max(total?.ads ?? 0, read))),
     pages: sumOf(rests.map((items) => Math.ceil(items / size))),

@@ -2,10 +2,10 @@ import * as z from 'zod';
 import { invalidRequest } from '../api/errors.ts';
 import { cleanLabel, labelId, maxLabel, maxValue, storedLabel } from '../dataset/labels.ts';
 import { count } from '../present/lists.ts';
-import { listed, word } from '../present/safe-text.ts';
+import { listNames, word } from '../present/safe-text.ts';
 import { untrustedId } from '../present/tokens.ts';
 import { type DatasetContents, idKey } from '../state/dataset.ts';
-import { maxRecords } from '../state/own-records.ts';
+import { maxRecords } from '../state/user-records.ts';
 import { isShort, mustBeShort } from './arguments.ts';
 import { defineTool, type ToolContext } from './tool.ts';
 
@@ -71,13 +71,13 @@ export const labelAds = defineTool({
   async run({ labels, sql, remove = false }, context) {
     if ((labels === undefined) === (sql === undefined)) throw invalidRequest('Pass either labels or sql.');
     const dataset = await context.dataset();
-    const [{ own }, contents] = [dataset, await dataset.contents()];
+    const [{ userRecords }, contents] = [dataset, await dataset.contents()];
     const notes = sql === undefined ? namedNotes(labels ?? []) : await selectedNotes(sql, contents, context);
     const wanted = new Map(notes.map((note) => [labelId(note.adId, note.label), note]));
     const ids = new Map(notes.map(({ adId }) => [idKey(adId), adId]));
-    const known = new Set(contents.ads.map(({ id }) => idKey(id)).filter((id) => ids.has(id)));
-    const { labelled, changed } = await own.update('label', (kept) => {
-      const chosen = [...wanted].filter(([id, { adId }]) => (remove ? kept.has(id) : known.has(idKey(adId))));
+    const inDataset = new Set(contents.ads.map(({ id }) => idKey(id)).filter((id) => ids.has(id)));
+    const { labelled, changed } = await userRecords.update('label', (kept) => {
+      const chosen = [...wanted].filter(([id, { adId }]) => (remove ? kept.has(id) : inDataset.has(idKey(adId))));
       return {
         put: remove ? [] : chosen.map(([id, { value }]) => [id, storedLabel(value || null, context.now)] as const),
         removed: remove ? chosen.map(([id]) => id) : [],
@@ -85,13 +85,13 @@ export const labelAds = defineTool({
       };
     });
     // A label whose ad was evicted can still be removed.
-    const unknown = [...ids].flatMap(([key, id]) => (known.has(key) || changed.has(key) ? [] : [id]));
+    const unknown = [...ids].flatMap(([key, id]) => (inDataset.has(key) || changed.has(key) ? [] : [id]));
     return {
       labelled,
       ads: changed.size,
       unknown: unknown.slice(0, maxUnknown).map(untrustedId),
       ...(unknown.length > maxUnknown && { moreUnknown: unknown.length - maxUnknown }),
-      ...(!own.isLasting && !remove && { note: endsWithProcess }),
+      ...(!userRecords.isLasting && !remove && { note: endsWithProcess }),
     };
   },
   render({ labelled, ads, unknown, moreUnknown, note }, { remove }) {
@@ -99,7 +99,7 @@ export const labelAds = defineTool({
     const lines = [remove ? `Removed ${what}.` : `Kept ${what}.`];
     if (unknown.length > 0)
       lines.push(
-        `Not in the dataset: ${listed(unknown.map(word))}${moreUnknown ? ` and ${moreUnknown} more` : ''}. Searches and gather_ads bring ads into it.`,
+        `Not in the dataset: ${listNames(unknown.map(word))}${moreUnknown ? ` and ${moreUnknown} more` : ''}. Searches and gather_ads bring ads into it.`,
       );
     if (note) lines.push(note);
     return lines.join('\n');

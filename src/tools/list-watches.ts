@@ -52,14 +52,14 @@ export const listWatches = defineTool({
     note: z.string().optional(),
   }),
   async run(_, { dataset, resultTokens }) {
-    const { own } = await dataset();
-    const watches = watchesIn(await own.read('watch'));
-    const reports = reportsIn(await own.read('report')).map(({ name, title, runs, sections }) => ({
+    const { userRecords } = await dataset();
+    const watches = watchesIn(await userRecords.read('watch'));
+    const reports = reportsIn(await userRecords.read('report')).map(({ name, title, runs, sections }) => ({
       ...{ name, title: lineWithin(title, 40), sections: sections.length },
       writtenAt: isoTime(runs[0]?.at ?? 0),
     }));
     const views = viewsOf(watches, dataPerText * resultTokens);
-    return { watches: views, reports, ...(!own.isLasting && { note: inMemory }) };
+    return { watches: views, reports, ...(!userRecords.isLasting && { note: inMemory }) };
   },
   render: ({ watches, reports, note }) =>
     [
@@ -74,14 +74,14 @@ export const listWatches = defineTool({
 
 /** Filters are left out where all of them take more than `tokens`. */
 export function viewsOf(watches: readonly Watch[], tokens: number): WatchView[] {
-  let left = tokens;
+  let remaining = tokens;
   return watches.map(({ name, filters, split, collectionId, maxAds, maxCredits, last }) => {
     const question = { ...(filters && { filters }), ...(split && { split }) };
-    left -= estimateTokens(JSON.stringify(question)) + 80;
+    remaining -= estimateTokens(JSON.stringify(question)) + 80;
     return {
       name,
-      ...(left > 0 && question),
-      ...(left <= 0 && { shortened: true }),
+      ...(remaining > 0 && question),
+      ...(remaining <= 0 && { shortened: true }),
       ...(collectionId && { collectionId }),
       ...(maxAds !== undefined && { maxAds }),
       maxCredits,

@@ -128,15 +128,15 @@ function fitPage<View, Heading>(
 
   /** A result with these items. */
   const pageOf = (items: View[]): ListPage<View, Heading> => {
-    const of = sent.length;
+    const total = sent.length;
     const to = position.shown + items.length;
     const after = hasMore && cursor ? { serviceCursor: cursor, shown: 0 } : undefined;
-    const nextPosition = to < of ? { shown: to } : after;
+    const nextPosition = to < total ? { shown: to } : after;
     const next = nextPosition && { ...listing, position: { ...position, ...nextPosition } };
     // The rest of a cached page is free.
-    const nextPrice = next && (to < of && answer.isCached ? free : price);
-    const page = { cursor: next ? writeCursor(next, cursors) : null, hasMore: to < of || hasMore };
-    const part = items.length < of ? { from: position.shown + 1, of } : undefined;
+    const nextPrice = next && (to < total && answer.isCached ? free : price);
+    const page = { cursor: next ? writeCursor(next, cursors) : null, hasMore: to < total || hasMore };
+    const part = items.length < total ? { from: position.shown + 1, of: total } : undefined;
     const costs = nextPrice && priceText(nextPrice);
     const list = views.text({ total: totalHits, price: costs, items, ...page, ...part, ...shared });
     return {
@@ -147,7 +147,7 @@ function fitPage<View, Heading>(
         ...{ items, ...page },
         ...(totalHits !== undefined && { totalHits }),
         ...(nextPrice && { nextPage: priceData(nextPrice) }),
-        ...(part && { shown: { from: part.from, to, of } }),
+        ...(part && { shown: { from: part.from, to, of: total } }),
         ...shared,
         ...notes,
       },
@@ -276,10 +276,10 @@ function writeCursor({ list, searchParams, position }: PageListing, { sign }: Cu
   const { serviceCursor, limit, shown } = position;
   const signature = sign(canonical([list, serviceCursor ?? null, limit ?? null, shown, searchParams]));
   const page = `${limit ?? ''}${shown === 0 ? '' : `+${shown}`}`;
-  return `${marker}${page}.${signature}${serviceCursor === undefined ? '' : embedded(serviceCursor)}`;
+  return `${marker}${page}.${signature}${serviceCursor === undefined ? '' : embed(serviceCursor)}`;
 }
 
-function embedded(serviceCursor: string): string {
+function embed(serviceCursor: string): string {
   if (serviceCursor.length > maxEmbedded || !serviceCursor.isWellFormed()) return '~';
   const encoded = Buffer.from(serviceCursor).toString('base64url');
   return encoded.length > maxEmbedded ? '~' : `=${encoded}`;

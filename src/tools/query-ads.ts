@@ -86,11 +86,11 @@ function rowsText({ columns, rows, rowCount, limit }: ResultRows): string {
 
 function countText(shown: number, rowCount: number | null, limit: number): string {
   if (rowCount === shown) return `${shown} ${shown === 1 ? 'row' : 'rows'}:`;
-  const of = rowCount === null ? 'more than 100,000' : rowCount;
+  const total = rowCount === null ? 'more than 100,000' : rowCount;
   if (shown < limit)
-    return `The first ${shown} of ${of} rows, cut to fit the result (fewer columns or a smaller cell give more, OFFSET ${shown} the next):`;
+    return `The first ${shown} of ${total} rows, cut to fit the result (fewer columns or a smaller cell give more, OFFSET ${shown} the next):`;
   const next = rowCount === null ? '' : ' (limit gives more, GROUP BY and WHERE fewer)';
-  return `The first ${shown} of ${of} rows${next}:`;
+  return `The first ${shown} of ${total} rows${next}:`;
 }
 
 const quotedCell = (cell: unknown, quoted: boolean): string =>

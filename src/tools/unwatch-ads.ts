@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { invalidRequest } from '../api/errors.ts';
-import { named, reportsIn } from '../dataset/saved-reports.ts';
+import { findNamed, reportsIn } from '../dataset/saved-reports.ts';
 import { watchesIn } from '../dataset/watches.ts';
 import { quote, sanitizeLine } from '../present/safe-text.ts';
 import { defineTool } from './tool.ts';
@@ -19,13 +19,13 @@ export const unwatchAds = defineTool({
   output: z.looseObject({ removed: z.boolean().describe('true') }),
   async run({ name, report }, { dataset }) {
     if ((name === undefined) === (report === undefined)) throw invalidRequest('Pass either name or report.');
-    const { own } = await dataset();
-    await own.update(report === undefined ? 'watch' : 'report', (records) => {
-      const kept =
+    const { userRecords } = await dataset();
+    await userRecords.update(report === undefined ? 'watch' : 'report', (records) => {
+      const names =
         report === undefined
-          ? named('watch', watchesIn(records), [name ?? ''])
-          : named('kept report', reportsIn(records), [report]);
-      return { removed: kept.map((one) => one.name), result: undefined };
+          ? findNamed('watch', watchesIn(records), [name ?? ''])
+          : findNamed('kept report', reportsIn(records), [report]);
+      return { removed: names.map((one) => one.name), result: undefined };
     });
     return { removed: true };
   },

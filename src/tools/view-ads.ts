@@ -9,7 +9,7 @@ import { runOf } from '../present/dates.ts';
 import type { DataOf } from '../present/fields.ts';
 import { dataPerText } from '../present/full-view.ts';
 import { count, groupBy } from '../present/lists.ts';
-import { joined, quote, word } from '../present/safe-text.ts';
+import { joinFilled, quote, word } from '../present/safe-text.ts';
 import { clampLines, fitsWithin } from '../present/tokens.ts';
 import { type Fields, idOf } from '../present/view.ts';
 import { type Dataset, type DatasetContents, idKey } from '../state/dataset.ts';
@@ -92,8 +92,8 @@ export const viewAds = defineListTool({
       compared?.shown ??
       (await Promise.all((adIds ?? []).map(async (id) => ({ id, item: await dataset.item('ads', id) }))));
     const wanted = chosen.map((ad, index) => chosenTile(ad, { number: index + 1, card, now }));
-    const left = deadline - clock();
-    const waitMs = Math.max(left / 2, left - drawingMs);
+    const remainingMs = deadline - clock();
+    const waitMs = Math.max(remainingMs / 2, remainingMs - drawingMs);
     const sheet = await (await pictures()).sheet(
       wanted.map(({ tile: { number, headline, ads, daysRunning, picture: shows }, picture }): SheetTile => {
         const repeated =
@@ -104,7 +104,7 @@ export const viewAds = defineListTool({
       { signal, waitMs, isOverview: compared !== undefined },
     );
     const fetched = wanted.map(({ tile, picture }, index) => ({ adId: tile.id, picture, fetched: sheet.tiles[index] }));
-    await keepPrints(dataset.own, printsOf(fetched));
+    await keepPrints(dataset.userRecords, printsOf(fetched));
     const tiles = wanted.map(({ tile: { picture, ...tile } }, index): AdTile => {
       const drawn = sheet.tiles[index];
       if (drawn && 'reason' in drawn) return { ...tile, shown: false, reason: drawn.reason };
@@ -167,7 +167,7 @@ async function comparePictures(sql: string, dataset: Dataset, context: ToolConte
     ),
   );
   const fresh = printsOf(found);
-  await keepPrints(dataset.own, fresh);
+  await keepPrints(dataset.userRecords, fresh);
   for (const [id, print] of fresh) prints.set(id, print);
   const known = await pictureGroups({ ads: contents.ads, pictures: prints });
   const groups = [...groupBy(chosen, ({ item }) => known.get(idKey(item.id))?.group ?? null)];
@@ -258,7 +258,7 @@ function tileText({ number, id, pageName, headline, firstCard, picture, reason, 
   const parts = [word(id), pageName === undefined ? '' : quote(pageName), ...factsOf({ id, ...facts })];
   const notes = [reason === undefined ? picture : `not shown: ${reason}`].filter((text) => text !== undefined);
   return [
-    `${number}. ${ads !== undefined && ads > 1 ? `in ${ads} ads: ` : ''}${joined(parts, ', ')}`,
+    `${number}. ${ads !== undefined && ads > 1 ? `in ${ads} ads: ` : ''}${joinFilled(parts, ', ')}`,
     headline === undefined ? '' : `: ${quote(headline)}`,
     firstCard === undefined ? '' : ` card 1: ${quote(firstCard)}`,
     notes.length > 0 ? ` (${notes.join()})` : '',

@@ -39,18 +39,18 @@ export const watchAds = defineTool({
   output: z.looseObject({ watch: WatchView, note: z.string().optional() }),
   async run({ name: given, maxAds, maxCredits, ...question }, { dataset, resultTokens }) {
     const { filters, split, collectionId } = question;
-    const { own } = await dataset();
+    const { userRecords } = await dataset();
     checkQuestion([filters, ...(split ?? [])], { collectionId, split });
     checkQuestion([], { collectionId, filters });
     if (maxCredits === 0) throw invalidRequest('maxCredits must be above 0: the most that one check may cost.');
     if (JSON.stringify(question).length > maxQuestion)
       throw invalidRequest(`filters and split may have at most ${maxQuestion} characters together.`);
     const name = nameOf(given);
-    await storeWatch(own, { ...questionOf(withoutRepeats(question)), name, maxAds, maxCredits });
-    const stored = watchesIn(await own.read('watch')).filter((watch) => watch.name === name);
+    await storeWatch(userRecords, { ...questionOf(withoutRepeats(question)), name, maxAds, maxCredits });
+    const stored = watchesIn(await userRecords.read('watch')).filter((watch) => watch.name === name);
     const [watch] = viewsOf(stored, dataPerText * resultTokens);
     if (watch === undefined) throw invalidRequest('The watch was removed while it was stored. Store it again.');
-    return { watch, ...(!own.isLasting && { note: inMemory }) };
+    return { watch, ...(!userRecords.isLasting && { note: inMemory }) };
   },
   render: ({ watch, note }) => [`Stored ${watchText(watch)}`, note].filter(Boolean).join('\n'),
 });

@@ -6,19 +6,26 @@ import { CoverageOfFile, coverageText, viewCoverage } from '../dataset/coverage.
 import { paidGatherings } from '../dataset/gatherings.ts';
 import { labelsByAd, labelTexts } from '../dataset/labels.ts';
 import { keepPrints, printsOf } from '../dataset/picture-groups.ts';
-import { named, type ReportRun, reportsIn, runBefore, type SavedReport, saveReport } from '../dataset/saved-reports.ts';
+import {
+  findNamed,
+  type ReportRun,
+  reportsIn,
+  runBefore,
+  type SavedReport,
+  saveReport,
+} from '../dataset/saved-reports.ts';
 import type { CardAd } from '../looks/ad-card.tsx';
 import { dayOf } from '../present/dates.ts';
 import type { DataOf } from '../present/fields.ts';
 import { count } from '../present/lists.ts';
-import { listed, quote, word } from '../present/safe-text.ts';
+import { listNames, quote, word } from '../present/safe-text.ts';
 import type { Fields } from '../present/view.ts';
 import { cardOf } from '../reports/card.ts';
 import type { ReportSection } from '../reports/report.tsx';
 import { type DatasetContents, idKey } from '../state/dataset.ts';
 import { reportTtl } from '../state/exports.ts';
 import { objectOf, type StoredItem } from '../state/item-versions.ts';
-import type { OwnRecords } from '../state/own-records.ts';
+import type { UserRecords } from '../state/user-records.ts';
 import { checkQuestion, fileName } from './arguments.ts';
 import { FirstRows, firstRows, firstText } from './first-rows.ts';
 import { addressesOf, defineListTool, linkTo, locationText, type ToolContext } from './tool.ts';
@@ -87,7 +94,7 @@ export const writeReport = defineListTool({
   async run(input, context) {
     const { now, version, isDemo } = context;
     const dataset = await context.dataset();
-    const { title, sections: wanted, name, last } = await reportOf(input, dataset.own, now);
+    const { title, sections: wanted, name, last } = await reportOf(input, dataset.userRecords, now);
     const contents = await dataset.contents();
     const ads = adsById(contents, wanted);
     const { coverage, ...method } = await methodOf(wanted, contents, context);
@@ -129,7 +136,7 @@ export const writeReport = defineListTool({
     });
     if (name !== undefined) {
       const runs = [{ at: now, rows: made.map(({ row }) => row) }, ...(last ? [last] : [])];
-      await saveReport(dataset.own, { name, title, sections: wanted, runs }, input.again !== undefined).catch(
+      await saveReport(dataset.userRecords, { name, title, sections: wanted, runs }, input.again !== undefined).catch(
         async (error) => {
           await file.discard?.();
           throw error;
@@ -144,7 +151,7 @@ export const writeReport = defineListTool({
       ...(cards.length > 0 && { ads: cards.length }),
       ...(problem && { problem }),
     }));
-    const note = name !== undefined && !dataset.own.isLasting ? endsWithServer : undefined;
+    const note = name !== undefined && !dataset.userRecords.isLasting ? endsWithServer : undefined;
     return {
       data: { ...addressesOf(file, context), bytes: file.bytes, sections: shown, coverage, ...(note && { note }) },
       text: [
@@ -171,7 +178,7 @@ type SavedSection = SavedReport['sections'][number];
 /** What to write: the sections that were passed, or those of a kept report with its texts. */
 async function reportOf(
   { title, sections, name, again, texts }: z.output<typeof Input>,
-  own: OwnRecords,
+  userRecords: UserRecords,
   now: number,
 ): Promise<Pick<SavedReport, 'title' | 'sections'> & { name: string | undefined; last?: ReportRun | undefined }> {
   if (again === undefined) {
@@ -180,11 +187,11 @@ async function reportOf(
     return { title, name: name?.trim(), sections: sections.map((section) => ({ ...section, textAt: now })) };
   }
   checkQuestion([], { again, title, sections, name });
-  const [kept] = named('kept report', reportsIn(await own.read('report')), [again]);
+  const [kept] = findNamed('kept report', reportsIn(await userRecords.read('report')), [again]);
   if (kept === undefined) throw invalidRequest('again must be a name.');
   if (texts && texts.length !== kept.sections.length)
     throw invalidRequest(
-      `texts must have one text for each of the ${kept.sections.length} sections (empty: the kept one): ${listed(kept.sections.map(({ heading }) => quote(heading)))}.`,
+      `texts must have one text for each of the ${kept.sections.length} sections (empty: the kept one): ${listNames(kept.sections.map(({ heading }) => quote(heading)))}.`,
     );
   const renewed = kept.sections.map((section, index): SavedSection => {
     const text = texts?.[index]?.trim();
@@ -276,7 +283,7 @@ async function makeSection(
   const keys = new Set(adIds.map(idKey));
   const unknown = adIds.filter((id) => !items.has(idKey(id)));
   if (unknown.length > 0) {
-    problems.push(`${listed(unknown.map(word))} ${unknown.length === 1 ? 'is' : 'are'} not in the dataset.`);
+    problems.push(`${listNames(unknown.map(word))} ${unknown.length === 1 ? 'is' : 'are'} not in the dataset.`);
   }
   for (const key of keys) {
     const item = items.get(key);
@@ -315,7 +322,7 @@ export async function fetchPictures(ads: readonly ChosenAd[], context: ToolConte
       }),
     ),
   );
-  await keepPrints((await context.dataset()).own, printsOf(shown));
+  await keepPrints((await context.dataset()).userRecords, printsOf(shown));
   return shown.map(({ fetched }) =>
     'jpeg' in fetched ? { src: `data:image/jpeg;base64,${Buffer.from(fetched.jpeg).toString('base64')}` } : fetched,
   );

@@ -4,7 +4,7 @@ import { startWorker, type WorkerSource } from './start-worker.ts';
 
 interface PoolOptions {
   /** The name of the work, for the message that too much of it waits. */
-  of: string;
+  name: string;
   maxWaiting?: number;
   worker: WorkerSource;
   /** What a worker is started with; `stop` is added to it, see PooledWorker. */
@@ -31,18 +31,18 @@ export class WorkerDied extends Error {
  * worker again by that: a worker with the tables of one tenant serves nobody else. A worker that dies ends only its own
  * requests.
  */
-export class WorkerPool<Request, Reply, Held = undefined> {
+export class WorkerPool<Request, Reply, Data = undefined> {
   readonly #options: PoolOptions;
   readonly #turns: Semaphore;
-  readonly #workers = new Set<PooledWorker<Request, Reply, Held>>();
-  readonly #lent = new Set<PooledWorker<Request, Reply, Held>>();
+  readonly #workers = new Set<PooledWorker<Request, Reply, Data>>();
+  readonly #lent = new Set<PooledWorker<Request, Reply, Data>>();
   /** Idle workers, the one unused for longest first. */
-  readonly #idle = new Map<PooledWorker<Request, Reply, Held>, NodeJS.Timeout>();
+  readonly #idle = new Map<PooledWorker<Request, Reply, Data>, NodeJS.Timeout>();
 
   constructor(options: PoolOptions) {
-    const { maxWorkers: atOnce, ...named } = options;
+    const { maxWorkers, ...named } = options;
     this.#options = options;
-    this.#turns = new Semaphore({ atOnce, perKey: 1, ...named });
+    this.#turns = new Semaphore({ maxRunning: maxWorkers, perKey: 1, ...named });
   }
 
   /** Does work when it is the tenant's turn. @throws AdLibraryError `busy` where too many wait */
@@ -51,17 +51,17 @@ export class WorkerPool<Request, Reply, Held = undefined> {
   }
 
   /** Takes an idle worker that holds what is looked for. The caller gives the worker back afterwards. */
-  take(fits: (held: Held) => boolean = () => true): PooledWorker<Request, Reply, Held> | undefined {
-    const [worker] = [...this.#idle.keys()].filter(({ held }) => fits(held));
+  takeIdle(fits: (data: Data) => boolean = () => true): PooledWorker<Request, Reply, Data> | undefined {
+    const [worker] = [...this.#idle.keys()].filter(({ data }) => fits(data));
     if (worker) this.#wake(worker);
     return worker;
   }
 
   /** Starts a worker. If there would be too many, it replaces an idle one. */
-  start(held: Held): PooledWorker<Request, Reply, Held> {
+  start(data: Data): PooledWorker<Request, Reply, Data> {
     for (const unused of this.#idle.keys()) if (this.#workers.size >= this.#options.maxWorkers) void unused.end();
     const { worker: source, workerData } = this.#options;
-    const worker = new PooledWorker<Request, Reply, Held>(held, { source, workerData }, () => {
+    const worker = new PooledWorker<Request, Reply, Data>(data, { source, workerData }, () => {
       this.#wake(worker);
       this.#workers.delete(worker);
       this.#lent.delete(worker);
@@ -70,18 +70,18 @@ export class WorkerPool<Request, Reply, Held = undefined> {
     return worker;
   }
 
-  rest(worker: PooledWorker<Request, Reply, Held>): void {
+  rest(worker: PooledWorker<Request, Reply, Data>): void {
     if (!worker.isAlive || this.#lent.has(worker)) return;
     this.#idle.set(worker, setTimeout(() => void worker.end(), this.#options.idleMs).unref());
   }
 
   /** Takes a worker out for longer than a turn: another may be started in its place. */
-  lend(worker: PooledWorker<Request, Reply, Held>): void {
+  lend(worker: PooledWorker<Request, Reply, Data>): void {
     this.#workers.delete(worker);
     this.#lent.add(worker);
   }
 
-  takeBack(worker: PooledWorker<Request, Reply, Held>): void {
+  takeBack(worker: PooledWorker<Request, Reply, Data>): void {
     this.#lent.delete(worker);
     if (!worker.isAlive) return;
     if (this.#workers.size >= this.#options.maxWorkers) return void worker.end();
@@ -90,15 +90,15 @@ export class WorkerPool<Request, Reply, Held = undefined> {
   }
 
   /** Ends workers, whatever they do. Workers that are lent stay. */
-  async end(fits: (held: Held) => boolean): Promise<void> {
-    await Promise.all([...this.#workers].filter(({ held }) => fits(held)).map((worker) => worker.end()));
+  async end(fits: (data: Data) => boolean): Promise<void> {
+    await Promise.all([...this.#workers].filter(({ data }) => fits(data)).map((worker) => worker.end()));
   }
 
   async close(): Promise<void> {
     await Promise.all([...this.#workers, ...this.#lent].map((worker) => worker.end()));
   }
 
-  #wake(worker: PooledWorker<Request, Reply, Held>): void {
+  #wake(worker: PooledWorker<Request, Reply, Data>): void {
     clearTimeout(this.#idle.get(worker));
     this.#idle.delete(worker);
   }
@@ -124,8 +124,8 @@ const startMs = 20_000;
  * One thread. Each request is answered before the next is sent, and the thread reports once that it is ready. Its
  * `workerData` has `stop`, a shared whole number: not 0 when the current request is to stop.
  */
-export class PooledWorker<Request, Reply, Held> {
-  held: Held;
+export class PooledWorker<Request, Reply, Data> {
+  data: Data;
   readonly #thread: Worker;
   readonly #stop = new Int32Array(new SharedArrayBuffer(4));
   readonly #ready: Promise<Reply>;
@@ -134,11 +134,11 @@ export class PooledWorker<Request, Reply, Held> {
   #ended: Error | undefined;
 
   constructor(
-    held: Held,
+    data: Data,
     { source, workerData }: { source: WorkerSource; workerData?: object | undefined },
     onEnd: () => void,
   ) {
-    this.held = held;
+    this.data = data;
     this.#onEnd = onEnd;
     this.#thread = startWorker(source, { ...workerData, stop: this.#stop.buffer });
     this.#thread.on('message', (reply) => this.#waiting?.resolve(reply));
@@ -186,14 +186,14 @@ export class PooledWorker<Request, Reply, Held> {
   #answer(withinMs: number): Promise<Reply> {
     return new Promise<Reply>((resolve, reject) => {
       const late = setTimeout(() => this.end(new WorkerLate('The worker took too long.')), withinMs);
-      const settled = <Value>(settle: (value: Value) => void) => {
+      const settleOnce = <Value>(settle: (value: Value) => void) => {
         return (value: Value) => {
           clearTimeout(late);
           this.#waiting = undefined;
           settle(value);
         };
       };
-      this.#waiting = { resolve: settled(resolve), reject: settled(reject) };
+      this.#waiting = { resolve: settleOnce(resolve), reject: settleOnce(reject) };
     });
   }
 }

@@ -3,12 +3,12 @@ import { AdLibraryError } from '../api/errors.ts';
 
 interface SemaphoreOptions {
   /** The most turns at once, for all keys together and for one. */
-  atOnce: number;
+  maxRunning: number;
   perKey?: number;
   /** How many may wait, all keys together. By default 64 keys with four each. */
   maxWaiting?: number;
   /** The name of the work, for the message that too much of it waits. */
-  of: string;
+  name: string;
   /** A monotonic clock, in milliseconds. */
   now?: () => number;
 }
@@ -39,7 +39,7 @@ export class Semaphore {
   #usualMs = 1000;
 
   constructor(options: SemaphoreOptions) {
-    this.#options = { perKey: options.atOnce, maxWaiting: 256, now: () => performance.now(), ...options };
+    this.#options = { perKey: options.maxRunning, maxWaiting: 256, now: () => performance.now(), ...options };
   }
 
   get running(): number {
@@ -55,7 +55,7 @@ export class Semaphore {
    * @throws AdLibraryError `busy` where too many wait, or where the signal's time was over before there was a turn; the
    * signal's reason if it aborts for another
    */
-  async take(key: string, signal?: AbortSignal): Promise<() => void> {
+  async acquire(key: string, signal?: AbortSignal): Promise<() => void> {
     signal?.throwIfAborted();
     if (this.#mayRun(key)) this.#begin(key);
     else await this.#wait(key, signal);
@@ -74,7 +74,7 @@ export class Semaphore {
   }
 
   async run<Result>(key: string, signal: AbortSignal | undefined, work: () => Promise<Result>): Promise<Result> {
-    const end = await this.take(key, signal);
+    const end = await this.acquire(key, signal);
     try {
       return await work();
     } finally {
@@ -86,7 +86,7 @@ export class Semaphore {
   #waitingOf = (key: string): number => this.#waiting.get(key)?.length ?? 0;
 
   #mayRun(key: string): boolean {
-    return this.running < this.#options.atOnce && this.#runningOf(key) < this.#options.perKey;
+    return this.running < this.#options.maxRunning && this.#runningOf(key) < this.#options.perKey;
   }
 
   #begin(key: string): void {
@@ -134,10 +134,10 @@ export class Semaphore {
   }
 
   #busy(key: string): AdLibraryError {
-    const { atOnce, perKey, of } = this.#options;
-    const ahead = Math.max(this.#waitingOf(key) / perKey, this.waiting / atOnce, 1);
+    const { maxRunning, perKey, name } = this.#options;
+    const ahead = Math.max(this.#waitingOf(key) / perKey, this.waiting / maxRunning, 1);
     const seconds = Math.min(60, Math.max(1, Math.ceil((this.#usualMs / 1000) * ahead)));
-    const problem = `Too many ${of} are waiting. There should be room for one more in about ${seconds} s.`;
+    const problem = `Too many ${name} are waiting. There should be room for one more in about ${seconds} s.`;
     const details = { retryAfterSeconds: seconds };
     return new AdLibraryError({ kind: 'busy', problem, sent: false, transient: true, details });
   }

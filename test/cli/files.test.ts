@@ -19,7 +19,7 @@ const stateIn = (folder: string) =>
     userIdOf: async () => 'u',
     warn: () => {},
   });
-const datasetIn = (folder: string) => stateIn(folder).datasets.of({ tenantId: 't', apiKey: 'k' });
+const datasetIn = (folder: string) => stateIn(folder).datasets.open({ tenantId: 't', apiKey: 'k' });
 
 async function clear(files: string) {
   let printed = '';
@@ -33,7 +33,7 @@ test('says what is kept, and deletes it, but no files of others', async () => {
   const folder = newFolder();
   await add(await datasetIn(folder), 1, { id: 'x' }, { id: 'y' });
   await add(await datasetIn(folder), 2, { id: 'x', headline: 'new' });
-  const { own } = await datasetIn(folder);
+  const { userRecords: own } = await datasetIn(folder);
   for (const kind of ['label', 'watch', 'report'] as const)
     await own.update(kind, () => ({ put: [['x', 1]], result: undefined }));
   await stateIn(folder).cursorsOf('t').remember('@1', { searchParams: {} });
@@ -60,9 +60,9 @@ test('says what is kept, and deletes it, but no files of others', async () => {
 test('empties the dataset of a server that is running, which goes on', async () => {
   const folder = newFolder();
   const { datasets } = stateIn(folder);
-  const running = () => datasets.of({ tenantId: 't', apiKey: 'k' });
+  const running = () => datasets.open({ tenantId: 't', apiKey: 'k' });
   for (let at = 0; at < 70; at++) await add(await running(), at, { id: `${at}` });
-  await (await running()).own.update('label', () => ({ put: [['x', 1]], result: undefined }));
+  await (await running()).userRecords.update('label', () => ({ put: [['x', 1]], result: undefined }));
   await clear(folder);
   await add(await running(), 100, { id: 'new' });
   expect((await (await running()).contents()).labels.size).toBe(0);
@@ -72,7 +72,7 @@ test('empties the dataset of a server that is running, which goes on', async () 
 
 test('leaves exported files, and says where they are', async () => {
   const folder = newFolder();
-  const exports = folderExports({ folder: exportsFolder(folder) }, Date.now).of('a');
+  const exports = folderExports({ folder: exportsFolder(folder) }, Date.now).forTenant('a');
   for (const name of ['ads.csv', 'ads-methods.md'])
     await exports.create({ name, mimeType: 'text/csv', write: (take) => take(Buffer.from('mine')) });
   const { code, printed } = await clear(folder);

@@ -34,7 +34,7 @@ beforeAll(async () => {
     onCall: () => {},
     allowed: { allowedOrigins: ['localhost'] },
     callers: { demo: app.credentials },
-    limits: { atOnce: 16, perKey: 16, waiting: 64 },
+    limits: { maxRunning: 16, perKey: 16, waiting: 64 },
   });
   listener = await listen(http.fetch, { host: '127.0.0.1', port: 0 });
   results = await mkdtemp(join(tmpdir(), 'conformance-'));

@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
 import { isGated } from '../../src/api/operations.ts';
-import { listed } from '../../src/present/safe-text.ts';
+import { listNames } from '../../src/present/safe-text.ts';
 import { tools } from '../../src/tools/catalog.ts';
 import { creditStatus, documented, json, paid, refusal, type Upstream, usage } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
@@ -27,7 +27,7 @@ describe('a usage limit', () => {
     expect(error).toMatchObject({ kind: 'usage_limit', retryable: true, status: 429, usageLimit: usage(400) });
     expect(text).toContain('hourly window 400 of 400 credits used, daily window 400 of 5000 credits used');
     expect(text).toContain('The hourly window is full. It should end within an hour; this is an estimate');
-    const free = listed(tools.flatMap((tool) => (isGated(tool) ? [] : tool.name)));
+    const free = listNames(tools.flatMap((tool) => (isGated(tool) ? [] : tool.name)));
     expect(free).toContain('list_collections');
     expect(text).toContain(`Still working: ${free}, and cached answers`);
     expect(paths(upstream)).toEqual(['POST /v1/ads/search', 'GET /v1/credits']);

@@ -134,7 +134,7 @@ freshUpstreamTest({ config: { cacheSeconds: 0 } })(
 );
 
 test('while many ads are read, others get turns', async () => {
-  const dataset = await new MemoryDatasets().of({ tenantId: 't' });
+  const dataset = await new MemoryDatasets().open({ tenantId: 't' });
   const many = Array.from({ length: 3000 }, (_, index) => ({
     id: `${index}`,
     pageId: 'one',

@@ -9,7 +9,7 @@ import { jpegClaiming, jpegOf, openTestPictures, pngChunk, pngOf, scanBomb, webp
 const host = await startPictureHost();
 const opened = openTestPictures([host.host], { drawMs: 30_000 });
 const { signal } = new AbortController();
-const show = (bytes: Uint8Array, pictures = opened.of('tenant')) =>
+const show = (bytes: Uint8Array, pictures = opened.forTenant('tenant')) =>
   pictures.thumbnail(host.serve(bytes), { side: 100, signal });
 afterAll(async () => {
   await opened.close();
@@ -89,7 +89,7 @@ test.for<[name: string, make: () => Promise<Uint8Array> | Uint8Array, shown: boo
 
 test('decoding that takes too long is ended, other tenants wait for nothing, and the next picture is shown', async () => {
   const hasty = openTestPictures([host.host], { drawMs: 4000 });
-  const [attacker, other] = [hasty.of('attacker'), hasty.of('other')];
+  const [attacker, other] = [hasty.forTenant('attacker'), hasty.forTenant('other')];
   const tooLong = { reason: 'decoding it takes too long' };
   // Both threads are there before.
   const jpegs = await Promise.all([anotherPicture(), anotherPicture(), anotherPicture()]);

@@ -24,12 +24,12 @@ const limits = { notPublicMs: 800, fetchMs: 20_000 };
 const opened = openTestPictures([host.host], limits, { resolve });
 const { signal } = new AbortController();
 setMaxListeners(0, signal);
-const show = (address: string) => opened.of('tenant').thumbnail(address, { side: 100, signal });
+const show = (address: string) => opened.forTenant('tenant').thumbnail(address, { side: 100, signal });
 /** What other pictures show of an address. */
 async function showWith(options: Partial<PictureOptions>, address: string) {
   const other = openTestPictures([host.host], limits, options);
   return await other
-    .of('tenant')
+    .forTenant('tenant')
     .thumbnail(address, { side: 100, signal })
     .finally(() => other.close());
 }
@@ -165,7 +165,7 @@ test('hosts that are slow, silent, breaking off or failing are named', async () 
     response.on('close', () => clearInterval(timer));
   };
   for (const slow of [() => {}, dribbling]) {
-    const shown = await hasty.of('tenant').thumbnail(host.serve(slow), { side: 100, signal });
+    const shown = await hasty.forTenant('tenant').thumbnail(host.serve(slow), { side: 100, signal });
     expect(shown).toEqual({ reason: 'it did not come within 0.5 s' });
   }
   await hasty.close();
@@ -184,7 +184,7 @@ describe('fetches are shared', () => {
     const shown = await Promise.all(Array.from({ length: 20 }, () => show(address)));
     for (const each of [...shown, await show(address)]) expect(each).toBe(shown[0]);
     expect(host.requests).toHaveLength(1);
-    expect(await opened.of('tenant').thumbnail(address, { side: 40, signal })).toHaveProperty('jpeg');
+    expect(await opened.forTenant('tenant').thumbnail(address, { side: 40, signal })).toHaveProperty('jpeg');
   });
 
   test('and taken from nobody by who leaves; once all have left, the request ends', async () => {
@@ -193,7 +193,7 @@ describe('fetches are shared', () => {
     const address = host.serve((response) => void answers.push(() => response.end(jpeg)));
     const ask = () => {
       const leaving = new AbortController();
-      const shown = opened.of('tenant').thumbnail(address, { side: 100, signal: leaving.signal });
+      const shown = opened.forTenant('tenant').thumbnail(address, { side: 100, signal: leaving.signal });
       const leave = () => {
         leaving.abort(new Error('left'));
         return expect(shown).rejects.toThrow('left');
@@ -215,7 +215,7 @@ describe('fetches are shared', () => {
   test('among few: while a picture is decoded, only so many others are fetched', async () => {
     const narrow = openTestPictures([host.host], { maxFetchesPerTenant: 2, drawMs: 4000 });
     const shown = (bytes: Uint8Array) =>
-      narrow.of('tenant').thumbnail(host.serve(bytes), { side: 100, signal: new AbortController().signal });
+      narrow.forTenant('tenant').thumbnail(host.serve(bytes), { side: 100, signal: new AbortController().signal });
     const bomb = shown(scanBomb(20_000));
     await until(() => host.requests.length === 1);
     // One that overtakes the first on its way to the decoder makes room for another.

@@ -22,7 +22,7 @@ test('an error of the demo library or of the HTTP server is a logged 500 without
     allowed: config,
     callers: { demo: app.credentials },
     pictures: () => pictures?.(asked.clone()) ?? Promise.reject(new Error('nothing painted')),
-    limits: { atOnce: 1, perKey: 1, waiting: 1 },
+    limits: { maxRunning: 1, perKey: 1, waiting: 1 },
   });
   const listener = await listen(http.fetch, { host: '127.0.0.1', port: 0 });
   onTestFinished(() => listener.close(0));

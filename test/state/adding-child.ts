@@ -11,9 +11,9 @@ const { datasets, turns } = folderState({
   userIdOf: async () => 'u',
   warn: (message) => warnings.push(message),
 });
-await turns.take(name, new AbortController().signal);
+await turns.acquire(name, new AbortController().signal);
 for (let count = 0; ; count++) {
-  const dataset = await datasets.of({ tenantId: 't', apiKey: 'k' });
+  const dataset = await datasets.open({ tenantId: 't', apiKey: 'k' });
   const failed = (error: unknown) => void warnings.push(String(error));
   await add(
     dataset,
@@ -21,6 +21,8 @@ for (let count = 0; ; count++) {
     { id: `${name}-${count}` },
     { id: 'large', body: randomBytes(30_000).toString('hex') },
   ).catch(failed);
-  await dataset.own.update('label', () => ({ put: [[`${name}-${count}`, count]], result: undefined })).catch(failed);
+  await dataset.userRecords
+    .update('label', () => ({ put: [[`${name}-${count}`, count]], result: undefined }))
+    .catch(failed);
   say({ id: `${name}-${count}`, warnings: warnings.splice(0) });
 }

@@ -6,7 +6,7 @@ import { about, add } from './add-items.ts';
 
 /** What every kind of dataset store has to do. */
 export function datasetSuite(name: string, open: () => Promise<Datasets>): void {
-  const datasetFor = async (key = 'a') => (await open()).of({ tenantId: key, apiKey: key });
+  const datasetFor = async (key = 'a') => (await open()).open({ tenantId: key, apiKey: key });
 
   describe(`a dataset ${name}`, () => {
     test('has the newest version of each ad, with what a thinner answer lacks', async () => {
@@ -123,7 +123,7 @@ export function datasetSuite(name: string, open: () => Promise<Datasets>): void 
 
     test('belongs to one key', async () => {
       const datasets = await open();
-      const [own, other] = [await datasets.of(callerOf('a')), await datasets.of(callerOf('b'))];
+      const [own, other] = [await datasets.open(callerOf('a')), await datasets.open(callerOf('b'))];
       await add(own, 1, { id: 'a' });
       await add(other, 1, { id: 'b' });
       expect((await own.contents()).ads.map(({ id }) => id)).toEqual(['a']);

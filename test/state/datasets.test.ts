@@ -6,10 +6,10 @@ import { objectOf } from '../../src/state/item-versions.ts';
 import { MemoryDatasets } from '../../src/state/memory-datasets.ts';
 import { about, add, lastStep } from './add-items.ts';
 import { datasetSuite } from './dataset-suite.ts';
-import { ownRecordsSuite } from './own-records-suite.ts';
+import { userRecordsSuite } from './user-records-suite.ts';
 
 datasetSuite('in memory', async () => new MemoryDatasets());
-ownRecordsSuite('in memory', async () => {
+userRecordsSuite('in memory', async () => {
   const datasets = new MemoryDatasets();
   return [datasets, datasets];
 });
@@ -17,7 +17,7 @@ ownRecordsSuite('in memory', async () => {
 test('refuses records of a person when there is no more room for all, and takes them again when there is', async () => {
   const datasets = new MemoryDatasets();
   const fill = async (tenantId: string) => {
-    const { own } = await datasets.of({ tenantId });
+    const { userRecords: own } = await datasets.open({ tenantId });
     const put = Array.from({ length: 50 }, (_, at) => [`${at}`, 'x'.repeat(65_000)] as const);
     await own.update('watch', () => ({ put, result: undefined }));
     return own;
@@ -78,11 +78,11 @@ test('has the same of answers that repeat each other, whether they are read one 
       for (const [at, turn] of turns.entries()) {
         const text = texts[turn % texts.length] ?? '';
         const batch = { ...about(at + 1), type: 'ads', items: () => JSON.parse(text), text } as const;
-        for (const datasets of [atTheEnd, oneByOne]) await (await datasets.of({ tenantId: 't' })).addItems(batch);
-        await (await oneByOne.of({ tenantId: 't' })).contents();
+        for (const datasets of [atTheEnd, oneByOne]) await (await datasets.open({ tenantId: 't' })).addItems(batch);
+        await (await oneByOne.open({ tenantId: 't' })).contents();
       }
       const [one, other] = [atTheEnd, oneByOne].map(async (datasets) => {
-        const { ads, pages } = await (await datasets.of({ tenantId: 't' })).contents();
+        const { ads, pages } = await (await datasets.open({ tenantId: 't' })).contents();
         return { ads, pages };
       });
       expect(await one).toEqual(await other);
@@ -91,7 +91,7 @@ test('has the same of answers that repeat each other, whether they are read one 
 });
 
 test('takes no answer apart before somebody reads, unless very many wait', async () => {
-  const dataset = await new MemoryDatasets().of({ tenantId: 't' });
+  const dataset = await new MemoryDatasets().open({ tenantId: 't' });
   let taken = 0;
   const items = () => [{ id: `ad-${taken++}` }];
   const answer = (at: number) => dataset.addItems({ ...about(at), type: 'ads', items, text: `${at}`.padEnd(100_000) });
@@ -117,12 +117,12 @@ describe('the room', () => {
           const datasets = new MemoryDatasets(limits);
           const ids = new Map<number, Set<number>>();
           for (const [at, { key, id, size }] of answers.entries()) {
-            await add(await datasets.of({ tenantId: `${key}` }), at, { id: `${id}`, body: 'y'.repeat(size) });
+            await add(await datasets.open({ tenantId: `${key}` }), at, { id: `${id}`, body: 'y'.repeat(size) });
             expect(datasets.bytes).toBeLessThanOrEqual(limits.maxBytes);
             ids.set(key, (ids.get(key) ?? new Set()).add(id));
           }
           for (const [key, added] of ids) {
-            const { ads, evicted } = await (await datasets.of({ tenantId: `${key}` })).contents();
+            const { ads, evicted } = await (await datasets.open({ tenantId: `${key}` })).contents();
             expect(ads.length + evicted.ads).toBeGreaterThanOrEqual(added.size);
           }
         },
@@ -133,7 +133,7 @@ describe('the room', () => {
 
   test('of one key is never all of it, and what came last stays', async () => {
     const datasets = new MemoryDatasets(limits);
-    const dataset = await datasets.of({ tenantId: 'greedy' });
+    const dataset = await datasets.open({ tenantId: 'greedy' });
     for (let at = 0; at < 1000; at++) await add(dataset, at, { id: `ad-${at}`, body: text });
     expect(datasets.bytes).toBeLessThanOrEqual(limits.maxBytesEach);
     expect(await dataset.item('ads', 'ad-999')).toBeDefined();
@@ -142,7 +142,7 @@ describe('the room', () => {
 
   test('is shared fairly: whoever holds much gives up their own', async () => {
     const datasets = new MemoryDatasets({ ...limits, maxBytesEach: limits.maxBytes });
-    const open = (tenantId: string) => datasets.of({ tenantId });
+    const open = (tenantId: string) => datasets.open({ tenantId });
     for (let tenant = 0; tenant < 20; tenant++)
       for (let at = 0; at < 10; at++) await add(await open(`small ${tenant}`), at, { id: `ad-${at}`, body: text });
     for (let at = 0; at < 1000; at++) await add(await open('greedy'), at, { id: `ad-${at}`, body: text });
@@ -155,7 +155,7 @@ describe('the room', () => {
 
   test('is enough for as many ads as it promises', async () => {
     const datasets = new MemoryDatasets(limits);
-    const dataset = await datasets.of({ tenantId: 't' });
+    const dataset = await datasets.open({ tenantId: 't' });
     for (let at = 0; at < 60; at++) await add(dataset, at, { id: `ad-${at}`, body: text });
     const promised = await dataset.maxAds();
     expect(promised).toBeGreaterThan(100);
@@ -167,7 +167,7 @@ describe('the room', () => {
   });
 
   test('for versions of one ad and for gatherings is bounded, too', async () => {
-    const dataset = await new MemoryDatasets().of({ tenantId: 't' });
+    const dataset = await new MemoryDatasets().open({ tenantId: 't' });
     for (let at = 0; at < 600; at++) {
       await add(dataset, at, { id: 'a', headline: `${at}` });
       await dataset.saveGathering(lastStep([], { id: `g${at}`, order: at, gatheredAt: at }));

@@ -20,7 +20,7 @@ const textOf = async (exports: Exports, uri: string) => {
 export function exportsSuite(name: string, open: () => Promise<ExportStore>): void {
   describe(`exports ${name}`, () => {
     test('are listed with the newest first, and read as they were written', async () => {
-      const exports = (await open()).of('a');
+      const exports = (await open()).forTenant('a');
       const first = await exportFile(exports, 'ads.csv', 'id\n', 'ä\n');
       const empty = await exportFile(exports, 'ads.csv');
       expect(first).toMatchObject({ name: 'ads.csv', mimeType: 'text/csv', bytes: 6 });
@@ -34,7 +34,7 @@ export function exportsSuite(name: string, open: () => Promise<ExportStore>): vo
     });
 
     test('leave nothing behind when they fail', async () => {
-      const exports = (await open()).of('a');
+      const exports = (await open()).forTenant('a');
       const failing = exports.create({
         name: 'x.csv',
         mimeType: 'text/csv',
@@ -48,7 +48,7 @@ export function exportsSuite(name: string, open: () => Promise<ExportStore>): vo
     });
 
     test('have links, of which the last fifty lead to files until the key is rejected', async () => {
-      const { of, links } = await open();
+      const { forTenant: of, links } = await open();
       const linkOf = ({ linkPath = '' }: ExportedFile) => linkPath.split('/')[2] ?? '';
       const made: string[] = [];
       for (let count = 0; count < 51; count++) made.unshift(linkOf(await exportFile(of('a'), 'x.csv', `${count}`)));
@@ -72,7 +72,7 @@ export function exportsSuite(name: string, open: () => Promise<ExportStore>): vo
 
     test('belong to one key', async () => {
       const store = await open();
-      const [own, other] = [store.of('a'), store.of('b')];
+      const [own, other] = [store.forTenant('a'), store.forTenant('b')];
       const { uri } = await exportFile(own, 'x.csv', 'own');
       await exportFile(other, 'x.csv', 'other');
       expect(await other.find(uri)).toBeUndefined();

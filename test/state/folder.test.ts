@@ -23,7 +23,7 @@ import { answersSuite, ttl } from './answers-suite.ts';
 import { cursorsSuite } from './cursors-suite.ts';
 import { datasetSuite } from './dataset-suite.ts';
 import { asking, charged, leaseOf, ledgerSuite } from './ledger-suite.ts';
-import { ownRecordsSuite } from './own-records-suite.ts';
+import { userRecordsSuite } from './user-records-suite.ts';
 
 const root = temporaryFolder();
 let folders = 0;
@@ -37,7 +37,7 @@ function openIn(folder: string, options: Partial<FolderOptions> = {}) {
     warn: () => {},
     ...options,
   });
-  const dataset = (apiKey = 'a'): Promise<Dataset> => state.datasets.of({ tenantId: apiKey, apiKey });
+  const dataset = (apiKey = 'a'): Promise<Dataset> => state.datasets.open({ tenantId: apiKey, apiKey });
   return { ...state, dataset };
 }
 
@@ -53,10 +53,10 @@ async function fileIn(folder: string, kind = 'accounts'): Promise<string> {
 function openForEach(folder: string): Datasets {
   const processes = new Map<string, Datasets>();
   return {
-    of: (caller) => {
+    open: (caller) => {
       const { datasets } = openIn(folder, { userIdOf: async ({ tenantId }) => tenantId });
       processes.set(caller.tenantId, processes.get(caller.tenantId) ?? datasets);
-      return (processes.get(caller.tenantId) ?? datasets).of(caller);
+      return (processes.get(caller.tenantId) ?? datasets).open(caller);
     },
     close: async () => {},
   };
@@ -64,7 +64,7 @@ function openForEach(folder: string): Datasets {
 
 datasetSuite('in a folder', async () => openForEach(newFolder()));
 cursorsSuite('in a folder', async () => openIn(newFolder()).cursorsOf);
-ownRecordsSuite('in a folder', async () => {
+userRecordsSuite('in a folder', async () => {
   const folder = newFolder();
   return [openForEach(folder), openForEach(folder)];
 });
@@ -98,7 +98,7 @@ test('what is kept is for its owner alone, whatever the clock says, and no key i
   const folder = newFolder();
   const { dataset, cursorsOf } = openIn(folder, { apiKey: 'a-secret-key' });
   await add(await dataset('a-secret-key'), 1, { id: 'x' });
-  await (await dataset('a-secret-key')).own.update('label', () => ({ put: [['x', 1]], result: undefined }));
+  await (await dataset('a-secret-key')).userRecords.update('label', () => ({ put: [['x', 1]], result: undefined }));
   await cursorsOf('own').remember('@1', { searchParams: {} });
   const names = await readdir(folder, { recursive: true });
   expect(names).toHaveLength(4);
@@ -109,7 +109,7 @@ test('what is kept is for its owner alone, whatever the clock says, and no key i
   for (const kind of ['accounts', 'keys'])
     expect(await readFile(await fileIn(folder, kind), 'utf8')).not.toContain('secret');
   const later = await openIn(folder, { now: () => Date.now() + 1000 * 86_400_000 }).dataset();
-  expect([await idsIn(later), (await later.own.read('label')).size]).toEqual([['x'], 1]);
+  expect([await idsIn(later), (await later.userRecords.read('label')).size]).toEqual([['x'], 1]);
 });
 
 test('of several processes at once none loses anything', async () => {
@@ -132,7 +132,7 @@ test('a turn is had by one call of all processes at a time', async () => {
   const turns = [1, 2, 3].map(() => openIn(folder).turns);
   let [running, max] = [0, 0];
   const use = async (one: Turns) => {
-    const end = await one.take('a question', new AbortController().signal);
+    const end = await one.acquire('a question', new AbortController().signal);
     max = Math.max(max, ++running);
     await new Promise((resolve) => setTimeout(resolve, 1));
     running--;
@@ -204,14 +204,14 @@ describe('a file', () => {
     const put = (value: number) => ({ put: [['x', 'y'.repeat(50_000) + value]] as const, result: undefined });
     let largest = 0;
     for (let at = 1; at <= 60; at++) {
-      await (await (at % 2 ? process : beside).dataset()).own.update('label', () => put(at));
+      await (await (at % 2 ? process : beside).dataset()).userRecords.update('label', () => put(at));
       largest = Math.max(largest, (await stat(file)).size);
     }
     expect(largest).toBeGreaterThan(1_000_000);
     expect(largest).toBeLessThan(1_500_000);
     for (const { dataset } of [process, beside, openIn(folder)]) {
       expect(await idsIn(await dataset())).toEqual(['a', 'b', 'c']);
-      expect((await (await dataset()).own.read('label')).get('x')).toMatch(/60$/);
+      expect((await (await dataset()).userRecords.read('label')).get('x')).toMatch(/60$/);
     }
   });
 

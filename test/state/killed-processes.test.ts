@@ -40,7 +40,7 @@ function openHere() {
   const warn = (message: string) => void warnings.push(message);
   const common = { folder, baseUrl, apiKey: 'k', ttl: 0, now: Date.now, elapsed: Date.now };
   const { datasets, turns } = folderState({ ...common, userIdOf: async () => 'u', warn });
-  return { warnings, turns, open: () => datasets.of({ tenantId: 't', apiKey: 'k' }) };
+  return { warnings, turns, open: () => datasets.open({ tenantId: 't', apiKey: 'k' }) };
 }
 
 const idsIn = async ({ open }: ReturnType<typeof openHere>) =>
@@ -61,13 +61,15 @@ test('processes that are killed while they append and write the file anew lose n
       return ids;
     }),
   );
-  (await here.turns.take('first', new AbortController().signal))();
+  (await here.turns.acquire('first', new AbortController().signal))();
   for (const one of [here, openHere()]) {
     const ids = await idsIn(one);
     expect(ids).toEqual(expect.arrayContaining(answered.flat()));
     expect(ids.filter((id) => id.startsWith('here'))).toHaveLength(60);
     expect(new Set(ids).size).toBe(ids.length);
-    expect([...(await (await one.open()).own.read('label')).keys()]).toEqual(expect.arrayContaining(answered.flat()));
+    expect([...(await (await one.open()).userRecords.read('label')).keys()]).toEqual(
+      expect.arrayContaining(answered.flat()),
+    );
     expect(one.warnings).toEqual([]);
   }
 });

@@ -42,7 +42,7 @@ describe('exported files', () => {
   test('can be read for an hour', async () => {
     let now = 1;
     const store = memoryExports(() => now);
-    const exports = store.of('a');
+    const exports = store.forTenant('a');
     const { uri, linkPath = '' } = await exportFile(exports, 'x.csv', 'x');
     now += exportTtl - 1;
     expect(await exports.list()).toHaveLength(1);
@@ -54,7 +54,7 @@ describe('exported files', () => {
 
   const folder = temporaryFolder();
   test('are the last fifty of a folder, whichever of them were read', async () => {
-    const exports = folderExports({ folder }, () => 1).of('a');
+    const exports = folderExports({ folder }, () => 1).forTenant('a');
     const written: string[] = [];
     for (let at = 0; at < 52; at++) {
       written.unshift((await exportFile(exports, 'x.csv')).uri);

@@ -20,7 +20,7 @@ async function storedIn(folder: string, { baseUrl, userId }: { baseUrl: string; 
   const userIdOf = async () => userId;
   const clocks = { now: Date.now, elapsed: Date.now };
   const { datasets } = folderState({ folder, baseUrl, apiKey: 'k', ttl: 0, ...clocks, userIdOf, warn: () => {} });
-  return (await datasets.of({ tenantId: 't', apiKey: 'other' })).contents();
+  return (await datasets.open({ tenantId: 't', apiKey: 'other' })).contents();
 }
 
 describe('every answer that was paid for', () => {

@@ -230,7 +230,7 @@ export class GatheringServers {
     const shared: Partial<ReplicaState> = {
       now: () => scene().service.time,
       isUp: () => true,
-      datasets: () => ({ of: (...args) => scene().datasets.of(...args), close: async () => {} }),
+      datasets: () => ({ open: (...args) => scene().datasets.open(...args), close: async () => {} }),
       state: (limits) => {
         if (storedIn === 'memory') return memoryState(limits);
         // A shared store has a clock of its own, which is right.
@@ -239,8 +239,8 @@ export class GatheringServers {
       },
       exports: (now) => memoryExports(now),
       turns: () => ({
-        take: async (name, signal) => {
-          const end = await this.#turns.take(name, signal);
+        acquire: async (name, signal) => {
+          const end = await this.#turns.acquire(name, signal);
           if (server.isKilled) end();
           else server.endTurns.push(end);
           return end;
@@ -396,7 +396,7 @@ export async function assertGatherings(schedule: GatheringSchedule, servers: Gat
 
   /** The tables that SQL sees. */
   const view = async (): Promise<DatasetView> => {
-    const contents = await (await datasets.of({ tenantId: apiKey, apiKey })).contents();
+    const contents = await (await datasets.open({ tenantId: apiKey, apiKey })).contents();
     const tables: Record<string, object[]> = { ads: [] };
     for await (const { table, rows } of snapshotOf(adRows, apiKey, contents, 0).tables({ json: true }))
       tables[table] = [...(tables[table] ?? []), ...rows];

@@ -3,7 +3,7 @@ import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { describe, expect } from 'vitest';
 import { isGated, operations } from '../../src/api/operations.ts';
 import { allTools } from '../../src/board/board.ts';
-import { listed } from '../../src/present/safe-text.ts';
+import { listNames } from '../../src/present/safe-text.ts';
 import { toolName, tools } from '../../src/tools/catalog.ts';
 import { makeDemoCalls } from '../support/demo-calls.ts';
 import { everyTool } from '../support/every-tool.ts';
@@ -144,7 +144,7 @@ describe('what a model reads has the names of tools, never those of operations',
   test('and of tools that are offered, where credits are used up', async ({ upstream, start }) => {
     upstream.does(refusal(402));
     for (const [offered, working] of [
-      [undefined, `${listed(tools.flatMap((tool) => (isGated(tool) ? [] : tool.name)))}, and cached answers.`],
+      [undefined, `${listNames(tools.flatMap((tool) => (isGated(tool) ? [] : tool.name)))}, and cached answers.`],
       [['search_ads', 'whoami'], 'whoami, and cached answers.'],
       [['search_ads'], 'cached answers.'],
     ] as const) {

@@ -31,7 +31,7 @@ const stepsBetween = 1000;
  */
 export class SqlEngine {
   readonly #sqlite: Sqlite;
-  readonly #own: Database;
+  readonly #database: Database;
   readonly #db: number;
   readonly #limits: StatementLimits;
   readonly #writers = new Map<TableName, RowWriter>();
@@ -41,8 +41,8 @@ export class SqlEngine {
 
   private constructor(sqlite: Sqlite, limits: StatementLimits) {
     this.#sqlite = sqlite;
-    this.#own = new sqlite.oo1.DB(':memory:');
-    this.#db = this.#own.pointer as unknown as number;
+    this.#database = new sqlite.oo1.DB(':memory:');
+    this.#db = this.#database.pointer as unknown as number;
     this.#limits = limits;
   }
 
@@ -68,12 +68,12 @@ export class SqlEngine {
         [compiled, regexp] = [String(pattern), compile(String(pattern))];
       return Number(regexp.matcher(String(text).slice(0, regexpLimits.textChars)).find());
     };
-    this.#own.createFunction({ name: 'regexp', xFunc, arity: 2, deterministic: true, directOnly: true });
+    this.#database.createFunction({ name: 'regexp', xFunc, arity: 2, deterministic: true, directOnly: true });
   }
 
   load(table: TableName, rows: readonly (readonly Cell[])[]): void {
     const { capi } = this.#sqlite;
-    const writer = this.#writers.get(table) ?? new RowWriter(this.#sqlite, this.#own.prepare(insertSql(table)));
+    const writer = this.#writers.get(table) ?? new RowWriter(this.#sqlite, this.#database.prepare(insertSql(table)));
     this.#writers.set(table, writer);
     for (const row of rows) {
       const code = writer.write(row);
@@ -181,7 +181,7 @@ export class SqlEngine {
 
   #run(sql: string): void {
     try {
-      this.#own.exec(sql);
+      this.#database.exec(sql);
     } catch {
       throw this.#error();
     }
@@ -286,7 +286,7 @@ const bytesPerChar = 3;
 /** Writes rows with an INSERT statement. All texts of a row lie side by side in memory that the next row takes over. */
 class RowWriter {
   readonly #sqlite: Pick<Sqlite3Static, 'capi' | 'wasm'>;
-  readonly #own: Statement;
+  readonly #statement: Statement;
   readonly #exports: Exports;
   readonly #encoder = new TextEncoder();
   #buffer = 0;
@@ -294,14 +294,14 @@ class RowWriter {
 
   constructor(sqlite: Pick<Sqlite3Static, 'capi' | 'wasm'>, statement: Statement) {
     this.#sqlite = sqlite;
-    this.#own = statement;
+    this.#statement = statement;
     this.#exports = sqlite.wasm.exports as unknown as Exports;
   }
 
   /** The engine's result code. */
   write(row: readonly Cell[]): number {
     const { capi } = this.#sqlite;
-    const statement = this.#own.pointer as unknown as number;
+    const statement = this.#statement.pointer as unknown as number;
     const heap = this.#roomFor(row);
     if (!heap) return capi.SQLITE_NOMEM;
     let at = this.#buffer;
@@ -319,7 +319,7 @@ class RowWriter {
   }
 
   close(): void {
-    this.#own.finalize();
+    this.#statement.finalize();
     this.#sqlite.wasm.dealloc(this.#buffer);
   }
 
@@ -341,13 +341,13 @@ class RowWriter {
 /** Runs a statement to its end, or until enough rows are counted. */
 export function readResult(reader: RowReader, options: QueryOptions): SqlResult {
   const rows: Cell[][] = [];
-  let left = resultLimits.chars;
+  let remainingChars = resultLimits.chars;
   let count = 0;
   for (; count <= resultLimits.countedRows; count++) {
     if (!reader.step()) return { columns: reader.columns(), rows, rowCount: count, truncated: count > rows.length };
-    if (rows.length < options.limit && rows.length === count && left > 0) {
+    if (rows.length < options.limit && rows.length === count && remainingChars > 0) {
       const row = reader.row((text) => cellText(text, options.cell));
-      for (const cell of row) left -= typeof cell === 'string' ? cell.length : 8;
+      for (const cell of row) remainingChars -= typeof cell === 'string' ? cell.length : 8;
       rows.push(row);
     }
   }

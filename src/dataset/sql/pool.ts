@@ -80,8 +80,8 @@ export class SqlPool {
     this.#limits = { ...statementLimits, ...limits };
     this.#graceMs = graceMs;
     const workerData = { limits: this.#limits };
-    this.#workers = new WorkerPool({ worker, workerData, maxWorkers, of: 'statements', idleMs });
-    this.#exports = new Semaphore({ atOnce: Math.ceil(maxWorkers / 2), perKey: 1, of: 'exports' });
+    this.#workers = new WorkerPool({ worker, workerData, maxWorkers, name: 'statements', idleMs });
+    this.#exports = new Semaphore({ maxRunning: Math.ceil(maxWorkers / 2), perKey: 1, name: 'exports' });
   }
 
   /** @throws AdLibraryError that says what was wrong and what to do; the signal's reason when that aborts. */
@@ -103,7 +103,7 @@ export class SqlPool {
   ): Promise<Result> {
     checkLength(sql);
     const { tenantId } = snapshot;
-    const end = await this.#exports.take(tenantId, signal);
+    const end = await this.#exports.acquire(tenantId, signal);
     let lent: DatabaseWorker | undefined;
     try {
       const first = await this.#withTables(snapshot, signal, async (worker) => {
@@ -169,13 +169,13 @@ export class SqlPool {
 
   async #workerFor(snapshot: Snapshot, { json, signal }: Loading): Promise<DatabaseWorker> {
     const { tenantId, version } = snapshot;
-    const known = this.#workers.take(
+    const idle = this.#workers.takeIdle(
       (held) => held.tenantId === tenantId && held.version === version && (held.json || !json),
     );
-    if (known) return known;
-    const older = this.#workers.take((held) => held.tenantId === tenantId);
+    if (idle) return idle;
+    const older = this.#workers.takeIdle((held) => held.tenantId === tenantId);
     const worker = older ?? this.#workers.start({ tenantId, version, json });
-    worker.held = { tenantId, version, json };
+    worker.data = { tenantId, version, json };
     try {
       const begin = (call: CallOf<'empty' | 'load'>) => {
         const begun = this.#ask(worker, call, signal, loadMs);

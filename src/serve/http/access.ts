@@ -116,8 +116,8 @@ export function createAddressOf(proxy: Network | undefined): AddressOf {
   const peerOf = createPeerOf(proxy);
   return (context) => {
     const { address } = getConnInfo(context).remote;
-    const forwarded = () => plainAddress(context.req.header('x-forwarded-for')?.split(',').at(-1));
-    return peerOf(address) ?? networkOf(forwarded() || plainAddress(address));
+    const forwardedAddress = () => plainAddress(context.req.header('x-forwarded-for')?.split(',').at(-1));
+    return peerOf(address) ?? networkOf(forwardedAddress() || plainAddress(address));
   };
 }
 
@@ -271,7 +271,7 @@ export function requireApiKey(tenantIdOf: TenantIdOf, tokens?: AccessTokens): Mi
     }
     const given = context.req.header('authorization') ?? '';
     const apiKey = keyShape.exec(given)?.[1];
-    const credentials = apiKey ? { apiKey, tenantId: tenantIdOf(apiKey) } : await signedIn(given, tokens);
+    const credentials = apiKey ? { apiKey, tenantId: tenantIdOf(apiKey) } : await openToken(given, tokens);
     if (credentials === 'unavailable') {
       context.header('Retry-After', '5');
       return refuse(context, 503, 'The shared state of this server cannot be reached, so no token can be checked.');
@@ -282,7 +282,7 @@ export function requireApiKey(tenantIdOf: TenantIdOf, tokens?: AccessTokens): Mi
   };
 }
 
-async function signedIn(given: string, tokens: AccessTokens | undefined) {
+async function openToken(given: string, tokens: AccessTokens | undefined) {
   const token = tokens && tokenShape.exec(given)?.[1];
   if (!token) return undefined;
   return tokens.credentials(token).catch((error) => {

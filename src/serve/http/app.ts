@@ -85,8 +85,8 @@ export function createHttpApp(options: HttpOptions): HttpApp {
   // Those who wait are as many as there are connections.
   const waiting = { maxWaiting: Number.POSITIVE_INFINITY };
   // Requests that need no work are answered for any key, and a small one may ask for a long answer.
-  const lists = new Semaphore({ atOnce: 8, of: 'lists', ...waiting });
-  const largeBodies = new Semaphore({ atOnce: 8, perKey: 2, of: 'requests', ...waiting });
+  const lists = new Semaphore({ maxRunning: 8, name: 'lists', ...waiting });
+  const largeBodies = new Semaphore({ maxRunning: 8, perKey: 2, name: 'requests', ...waiting });
   const calls = limitWork(catalog, options);
   const serve = serveAllRevisions(calls.catalog, (error) => log.debug('refused', { error: error.message }));
   let isDraining = false;
@@ -134,15 +134,15 @@ export function createHttpApp(options: HttpOptions): HttpApp {
     const length = Number(context.req.header('content-length') ?? 0);
     // Until it is answered: to read, check and hand on a large message takes as long as ten calls.
     if (isKnown && length > maxSmallBytes && length <= maxBytes)
-      void sent.then(await largeBodies.take(credentials.tenantId));
+      void sent.then(await largeBodies.acquire(credentials.tenantId));
     const body = await readJson(context, isKnown ? maxBytes : maxSmallBytes);
     if (body instanceof Response) return body;
     const output = outputIn(context);
     if (output instanceof Response) return output;
     const linkOrigin = files?.originOf(context);
-    const answered = () => serve({ request: context.req.raw, body: body.value, credentials, sent, linkOrigin, output });
-    if (isMessage(body.value) && isWork(body.value)) return answered();
-    return lists.run(address, undefined, () => nextTurn().then(answered));
+    const answer = () => serve({ request: context.req.raw, body: body.value, credentials, sent, linkOrigin, output });
+    if (isMessage(body.value) && isWork(body.value)) return answer();
+    return lists.run(address, undefined, () => nextTurn().then(answer));
   });
   if (signIn) app.use('*', validateHost(allowed), refuseWhenDraining).route('/', signIn.routes);
   answerErrors(app, log);

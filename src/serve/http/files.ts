@@ -42,7 +42,7 @@ const filesAtOnce = 4;
 
 /** Answers `GET` and `HEAD` of `/files/:link/:name`. The address is the permission: nothing else is asked for. */
 export function serveFiles({ find, originOf }: ServedFiles): Handler {
-  const turns = new Semaphore({ atOnce: filesAtOnce, perKey: 1, of: 'files' });
+  const turns = new Semaphore({ maxRunning: filesAtOnce, perKey: 1, name: 'files' });
   const answer: Handler = async (context) => {
     const { method, raw } = context.req;
     const { link = '', name = '' } = context.req.param();
@@ -58,7 +58,7 @@ export function serveFiles({ find, originOf }: ServedFiles): Handler {
     if (file.mimeType === 'text/html') context.header('content-security-policy', policy);
     else context.header('content-disposition', `attachment; filename="${file.name}"`);
     if (method === 'HEAD') return context.body(null);
-    const end = await turns.take(tenantId, raw.signal);
+    const end = await turns.acquire(tenantId, raw.signal);
     const { outgoing } = context.env as HttpBindings;
     outgoing.once('close', end);
     if (outgoing.closed) end();

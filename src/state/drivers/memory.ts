@@ -345,9 +345,9 @@ const emptyCollection = (name: string, seq: number): Collection => ({
 
 /** The collection with what a record changes in it. */
 function collectionOf(record: CollectionRecord, before: Collection | undefined): Collection {
-  const known = before?.epoch === record.epoch ? before : emptyCollection(record.name, 0);
-  const { items } = known;
-  let { bytes } = known;
+  const collection = before?.epoch === record.epoch ? before : emptyCollection(record.name, 0);
+  const { items } = collection;
+  let { bytes } = collection;
   const remove = (id: string) => {
     bytes -= items.get(id)?.body.length ?? 0;
     items.delete(id);

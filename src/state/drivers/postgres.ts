@@ -97,7 +97,7 @@ export const postgresDriver = (address: PostgresAddress): StoreDriver => ({
 
 /** Documents that are requested in one turn of the event loop: one statement reads them. */
 interface ReadBatch {
-  wanted: { key: string; known: string }[];
+  wanted: { key: string; version: string }[];
   all: Promise<Seen[]>;
 }
 
@@ -154,7 +154,7 @@ export function postgresStore(
         `SELECT ${now}, version, CASE WHEN version <> known THEN body END AS body
           FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS wanted (key, known, place)
           LEFT JOIN ad_library.documents AS d ON d.key = wanted.key AND ends > clock_timestamp() ORDER BY place`,
-        [wanted.map(({ key }) => key), wanted.map(({ known }) => known)],
+        [wanted.map(({ key }) => key), wanted.map(({ version }) => version)],
       );
       return rows.map(({ now, version, body }): Seen => {
         return version === null ? { now } : { now, found: { version, body: body ?? undefined } };
@@ -162,10 +162,10 @@ export function postgresStore(
     };
     return { wanted, all: readAll() };
   };
-  const read = async (key: string, known = ''): Promise<Seen> => {
+  const read = async (key: string, version = ''): Promise<Seen> => {
     if (batch === undefined || batch.wanted.length >= readAtOnce) batch = newBatch();
     const { wanted, all } = batch;
-    const index = wanted.push({ key, known }) - 1;
+    const index = wanted.push({ key, version }) - 1;
     return (await all)[index] as Seen;
   };
 
@@ -193,8 +193,8 @@ export function postgresStore(
                 values,
               );
       if (done) return { now: done.now, isDone: true };
-      const seen = await read(key);
-      return { ...seen, isDone: body === undefined && expected === '' && seen.found === undefined };
+      const current = await read(key);
+      return { ...current, isDone: body === undefined && expected === '' && current.found === undefined };
     },
     items: async (name, ids) => {
       const rows = await query(

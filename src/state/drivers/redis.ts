@@ -43,11 +43,11 @@ export function redisStore(address: StateAddress, onError: (error: Error) => voi
       await connected;
       await memory.check();
     },
-    read: async (key, cachedVersion = '') => seenIn(await run(readScript, [key], [cachedVersion])),
+    read: async (key, cachedVersion = '') => parseReply(await run(readScript, [key], [cachedVersion])),
     swap: async (key, expected, { version, body, ttlMs }) => {
       const args = [expected, version, body ?? '', String(Math.ceil(ttlMs))];
       const reply = (await run(swapScript, [key], args)) as [number, ...unknown[]];
-      return reply[1] === 1 ? { now: reply[0], isDone: true } : { ...seenIn(reply), isDone: false };
+      return reply[1] === 1 ? { now: reply[0], isDone: true } : { ...parseReply(reply), isDone: false };
     },
     items: async (name, ids) => {
       if (ids.length === 0) return new Map();
@@ -77,7 +77,7 @@ export function redisStore(address: StateAddress, onError: (error: Error) => voi
   };
 }
 
-function seenIn(reply: unknown): Seen {
+function parseReply(reply: unknown): Seen {
   const [now, version, body] = reply as [number, Buffer | null, Buffer | null];
   return version ? { now, found: { version: String(version), body: body ?? undefined } } : { now };
 }

@@ -9,7 +9,7 @@ import { markTtlMs, type Shared } from './retries.ts';
 
 /** A call: its answer, the claim of the process that sends it, and the claim of the last process that died while sending. */
 interface StoredCall {
-  kept?: { operation: OperationName; answer: WrittenAnswer; at: number } | undefined;
+  cached?: { operation: OperationName; answer: WrittenAnswer; at: number } | undefined;
   running?: { id: string; owner: string; at: number };
   lost?: string | undefined;
 }
@@ -39,21 +39,21 @@ export function sharedAnswers(shared: Shared, { ttl, now, sendsAgain = false }: 
   const keyOfGroup = (tenantId: string, group: string) => keyOf(tenantId, 'removed', group);
   /** @param time by the clock of the store */
   const answerIn = (doc: StoredCall | undefined, time: number): CachedAnswer | undefined => {
-    const age = time - (doc?.kept?.at ?? Number.NEGATIVE_INFINITY);
-    if (doc?.kept === undefined || Math.abs(age) >= ttl) return undefined;
-    const { operation, answer } = doc.kept;
+    const age = time - (doc?.cached?.at ?? Number.NEGATIVE_INFINITY);
+    if (doc?.cached === undefined || Math.abs(age) >= ttl) return undefined;
+    const { operation, answer } = doc.cached;
     const read = responseSchemas[operation].safeParse(answer.raw);
     return read.success ? { answer: { ...answer, value: read.data }, at: now() - age } : undefined;
   };
 
   const get = async (tenantId: string, name: string): Promise<CachedAnswer | undefined> => {
     const key = keyFor(tenantId, name);
-    const seen = await documents.read<StoredCall>(key).catch(() => undefined);
+    const read = await documents.read<StoredCall>(key).catch(() => undefined);
     // While the store is away, what was read there before still counts.
-    const known = seen ?? documents.remembered<StoredCall>(key);
-    const kept = await local.get(tenantId, name);
-    if (kept && kept.at >= (known?.doc?.kept?.at ?? 0)) return kept;
-    return known && answerIn(known.doc, known.now + ('ageMs' in known ? known.ageMs : 0));
+    const stored = read ?? documents.remembered<StoredCall>(key);
+    const localAnswer = await local.get(tenantId, name);
+    if (localAnswer && localAnswer.at >= (stored?.doc?.cached?.at ?? 0)) return localAnswer;
+    return stored && answerIn(stored.doc, stored.now + ('ageMs' in stored ? stored.ageMs : 0));
   };
 
   const claim = async (call: Call, name: string | undefined, request: ClaimRequest): Promise<Claim> => {
@@ -76,7 +76,7 @@ export function sharedAnswers(shared: Shared, { ttl, now, sendsAgain = false }: 
       const isTaken =
         !store.isNearlyFull() &&
         (await documents
-          .write<StoredCall>(key, (at) => ({ kept: { operation: operation.name, answer, at } }), ttl)
+          .write<StoredCall>(key, (at) => ({ cached: { operation: operation.name, answer, at } }), ttl)
           .then(() => true)
           .catch(() => false));
       if (isTaken) local.forget(tenantId, name);
@@ -88,15 +88,19 @@ export function sharedAnswers(shared: Shared, { ttl, now, sendsAgain = false }: 
     try {
       for (let awaited: string | undefined; ; ) {
         const step = await documents.update<StoredCall, Step>(key, (doc, time, version) => {
-          const { kept, running, lost } = doc ?? {};
+          const { cached, running, lost } = doc ?? {};
           const found = answerIn(doc, time);
           if (found && cameAfter(found, after, now())) return { result: { kind: 'found', found } };
           const isDead = running && running.id !== id && presence.isDead(running.owner, running.at);
           if (isDead && !sendsAgain)
-            return { next: { kept, lost: running.id }, ttlMs: claimMs, result: { kind: 'lost', id: running.id } };
+            return {
+              next: { cached, lost: running.id },
+              ttlMs: claimMs,
+              result: { kind: 'lost', id: running.id },
+            };
           if (running && running.id !== id && !isDead) return { result: { kind: 'waits', id: running.id, version } };
           if (awaited !== undefined && lost === awaited) return { result: { kind: 'lost', id: lost } };
-          const next = { ...(found && { kept }), lost, running: { id, owner: presence.id, at: time } };
+          const next = { ...(found && { kept: cached }), lost, running: { id, owner: presence.id, at: time } };
           return { next, ttlMs: Math.max(ttl, claimMs), result: { kind: 'granted' } };
         });
         if (step.kind === 'found') return step;
@@ -135,4 +139,4 @@ type Step =
   | { kind: 'waits'; id: string; version: string }
   | { kind: 'lost'; id: string };
 
-const withoutClaim = ({ kept, lost }: StoredCall): StoredCall | null => (kept || lost ? { kept, lost } : null);
+const withoutClaim = ({ cached, lost }: StoredCall): StoredCall | null => (cached || lost ? { cached, lost } : null);

@@ -11,8 +11,8 @@ import {
   MemoryDataset,
   recordsOf,
 } from '../dataset.ts';
-import { contentRecords, ownRecords } from '../own-records.ts';
 import type { Item, ItemChange } from '../ports.ts';
+import { contentRecords, openUserRecords } from '../user-records.ts';
 import { limitsWithRoom, type Shared } from './retries.ts';
 import type { Seal } from './seal.ts';
 
@@ -56,12 +56,12 @@ export class StoreDatasets implements Datasets {
     return this.#copies.calculatedSize;
   }
 
-  async of({ tenantId }: Pick<DatasetCaller, 'tenantId'>): Promise<Dataset> {
+  async open({ tenantId }: Pick<DatasetCaller, 'tenantId'>): Promise<Dataset> {
     const name = this.#shared.keyOf(tenantId, 'dataset');
-    const synced = () => this.#synced(name);
+    const synced = () => this.#sync(name);
     const order = () => this.#nextOrder(this.#shared.keyOf(tenantId, 'order'));
     return {
-      own: ownRecords(this.#shared, tenantId),
+      userRecords: openUserRecords(this.#shared, tenantId),
       order,
       addItems: async (batch) => this.#add(name, recordsOf({ ...batch, order: batch.order ?? (await order()) })),
       saveGathering: (step) => this.#add(name, [{ ...step, kind: 'gathering' }]),
@@ -81,9 +81,9 @@ export class StoreDatasets implements Datasets {
   /** The next number. While the store is away, it follows from what this replica knows. */
   async #nextOrder(key: string): Promise<number> {
     const { documents, store } = this.#shared;
-    const known = this.#order;
+    const lastOrder = this.#order;
     const next = documents.update<{ order: number }, number>(key, (doc, now) => {
-      const order = Math.max((doc?.order ?? 0) + 1, known + 1, Math.floor(now));
+      const order = Math.max((doc?.order ?? 0) + 1, lastOrder + 1, Math.floor(now));
       return { next: { order }, ttlMs: limits.ttlMs, result: order };
     });
     const order = await next.catch(() => Math.max(this.#order + 1, store.now()));
@@ -91,13 +91,13 @@ export class StoreDatasets implements Datasets {
     return order;
   }
 
-  async #synced(name: string): Promise<MemoryDataset> {
-    const known = this.#copies.get(name);
+  async #sync(name: string): Promise<MemoryDataset> {
+    const before = this.#copies.get(name);
     // A store that went back in time gives its numbers again, so a copy of what was there before misses later items.
-    const isCurrent = known?.stateEpoch === this.#shared.presence.epoch;
-    const copy = isCurrent ? known : new DatasetCopy(name, this.#shared, this.#sealed, this.#maxBytesEach);
+    const isCurrent = before?.stateEpoch === this.#shared.presence.epoch;
+    const copy = isCurrent ? before : new DatasetCopy(name, this.#shared, this.#sealed, this.#maxBytesEach);
     this.#copies.set(name, copy);
-    const dataset = await copy.synced();
+    const dataset = await copy.sync();
     this.#order = Math.max(this.#order, dataset.order);
     // With the size that it has now.
     this.#copies.delete(name);
@@ -194,9 +194,9 @@ class SealedRecords {
   /** Items that are damaged are left out. */
   open(name: string, id: string, body: Buffer): readonly DatasetRecord[] {
     const key = `${name} ${id}`;
-    const own = this.#unread.get(key);
+    const unread = this.#unread.get(key);
     this.#unread.delete(key);
-    if (own?.body.equals(body)) return own.records;
+    if (unread?.body.equals(body)) return unread.records;
     const opened = this.#seal.open(key, body);
     if (opened === undefined) return [];
     try {
@@ -252,7 +252,7 @@ class DatasetCopy {
   #epoch = '';
   #seq = 0;
   /** Items in the order in which they changed. */
-  #known = new Map<string, KnownItem>();
+  #items = new Map<string, KnownItem>();
   #next: Promise<MemoryDataset> | undefined;
   #turn: Promise<unknown> = Promise.resolve();
 
@@ -266,11 +266,11 @@ class DatasetCopy {
   }
 
   knows(id: string): boolean {
-    return this.#known.has(id);
+    return this.#items.has(id);
   }
 
   /** The dataset with all that replicas had added when this was called. Callers that wait read it once for all. */
-  synced(): Promise<MemoryDataset> {
+  sync(): Promise<MemoryDataset> {
     this.#next ??= this.#turn.then(async () => {
       this.#next = undefined;
       const followed = this.#follow();
@@ -294,8 +294,8 @@ class DatasetCopy {
       for (const { id, seq, body } of part.items) {
         const records = this.#sealed.open(this.#name, id, body);
         for (const record of records) this.dataset.apply(record);
-        this.#known.delete(id);
-        this.#known.set(id, { seq, record: records[0] && { kind: records[0].kind, id: records[0].id } });
+        this.#items.delete(id);
+        this.#items.set(id, { seq, record: records[0] && { kind: records[0].kind, id: records[0].id } });
         this.#seq = seq;
       }
       this.#dropBefore(part.floor);
@@ -309,16 +309,16 @@ class DatasetCopy {
 
   /** Removes the items that were evicted from the store. */
   #dropBefore(floor: number): void {
-    for (const [id, { seq, record }] of this.#known) {
+    for (const [id, { seq, record }] of this.#items) {
       if (seq > floor) return;
-      this.#known.delete(id);
+      this.#items.delete(id);
       if (record) this.dataset.remove(record.kind, record.id);
     }
   }
 
   #startOver(): void {
     this.dataset = new MemoryDataset(this.#maxBytes);
-    this.#known = new Map();
+    this.#items = new Map();
     this.#epoch = '';
     this.#seq = 0;
   }

@@ -75,19 +75,19 @@ export class Documents {
   update<Doc, Result>(key: string, change: DocumentChange<Doc, Result>): Promise<Result> {
     const began = ++this.#requests;
     return this.#inTurn(key, async () => {
-      for (let known = this.#entry<Doc>(key); ; ) {
-        known ??= await this.read<Doc>(key);
-        const now = known.now + this.#options.elapsed() - known.cameAt;
-        const { next, ttlMs = 0, result } = change(structuredClone(known.doc), now, known.version);
+      for (let current = this.#entry<Doc>(key); ; ) {
+        current ??= await this.read<Doc>(key);
+        const now = current.now + this.#options.elapsed() - current.cameAt;
+        const { next, ttlMs = 0, result } = change(structuredClone(current.doc), now, current.version);
         if (next === undefined) {
           // A document that was requested after the call began is from the time of the call.
-          if (known.request > began) return result;
-          known = undefined;
+          if (current.request > began) return result;
+          current = undefined;
           continue;
         }
-        const written = await this.#swap(key, known.version, next, ttlMs);
+        const written = await this.#swap(key, current.version, next, ttlMs);
         if (written.isDone) return result;
-        known = written.found;
+        current = written.found;
       }
     });
   }
@@ -115,10 +115,10 @@ export class Documents {
     // Until the store answers, it is not known which version is there.
     this.#entries.delete(key);
     const request = ++this.#requests;
-    const seen = await store.swap(key, expected, { version, body, ttlMs });
-    if (!seen.isDone) return { isDone: false, found: this.#keep<Doc>(key, seen, request, undefined) };
+    const answer = await store.swap(key, expected, { version, body, ttlMs });
+    if (!answer.isDone) return { isDone: false, found: this.#keep<Doc>(key, answer, request, undefined) };
     const is = next === null ? { version: '', doc: undefined } : { version, doc: JSON.parse(text) as Doc };
-    this.#remember(key, { ...is, now: seen.now, request, bytes: bytesOf(body?.length) });
+    this.#remember(key, { ...is, now: answer.now, request, bytes: bytesOf(body?.length) });
     return { isDone: true, found: undefined };
   }
 
@@ -148,13 +148,13 @@ export class Documents {
     return this.#entries.get(key) as Entry<Doc> | undefined;
   }
 
-  #remember<Doc>(key: string, known: Omit<Entry<Doc>, 'cameAt'>): Entry<Doc> {
-    const remembered = { ...known, cameAt: this.#options.elapsed() };
+  #remember<Doc>(key: string, document: Omit<Entry<Doc>, 'cameAt'>): Entry<Doc> {
+    const remembered = { ...document, cameAt: this.#options.elapsed() };
     // Answers can overtake each other.
     const before = this.#entry(key);
-    if ((before?.request ?? 0) < known.request) {
+    if ((before?.request ?? 0) < document.request) {
       this.#entries.set(key, remembered);
-      if (before?.version !== known.version) this.#looks.get(key)?.wake();
+      if (before?.version !== document.version) this.#looks.get(key)?.wake();
     }
     return remembered;
   }
@@ -172,8 +172,8 @@ export class Documents {
 
   /** Looks at a document a little later, for all who wait for a change of it; ends at once if this process makes one. */
   #look(key: string): Promise<void> {
-    const known = this.#looks.get(key);
-    if (known) return known.done;
+    const pending = this.#looks.get(key);
+    if (pending) return pending.done;
     let wake = () => {};
     const woken = new Promise<void>((resolve) => {
       wake = resolve;

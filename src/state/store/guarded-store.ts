@@ -83,11 +83,11 @@ export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
     this.#log.warn('the shared state cannot be reached yet', { hosts: this.#driver.hosts, problem });
   }
 
-  read: Store['read'] = (...args) => this.#timed((store) => store.read(...args));
-  swap: Store['swap'] = (...args) => this.#timed((store) => store.swap(...args));
-  items: Store['items'] = (...args) => this.#guarded((store) => store.items(...args));
-  putItems: Store['putItems'] = (...args) => this.#guarded((store) => store.putItems(...args));
-  itemsSince: Store['itemsSince'] = (...args) => this.#guarded((store) => store.itemsSince(...args));
+  read: Store['read'] = (...args) => this.#withTime((store) => store.read(...args));
+  swap: Store['swap'] = (...args) => this.#withTime((store) => store.swap(...args));
+  items: Store['items'] = (...args) => this.#guard((store) => store.items(...args));
+  putItems: Store['putItems'] = (...args) => this.#guard((store) => store.putItems(...args));
+  itemsSince: Store['itemsSince'] = (...args) => this.#guard((store) => store.itemsSince(...args));
 
   async close(): Promise<void> {
     this.#isClosed = true;
@@ -95,9 +95,9 @@ export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
     await this.#store?.close();
   }
 
-  async #timed<Reply extends { now: number }>(ask: (store: Store) => Promise<Reply>): Promise<Reply> {
+  async #withTime<Reply extends { now: number }>(ask: (store: Store) => Promise<Reply>): Promise<Reply> {
     const began = performance.now();
-    const reply = await this.#guarded(ask);
+    const reply = await this.#guard(ask);
     if (began - this.#comparedAt > comparedMs) {
       this.#comparedAt = performance.now();
       this.#ahead = reply.now - (began + this.#comparedAt) / 2;
@@ -105,7 +105,7 @@ export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
     return reply;
   }
 
-  async #guarded<Reply>(ask: (store: Store) => Promise<Reply>): Promise<Reply> {
+  async #guard<Reply>(ask: (store: Store) => Promise<Reply>): Promise<Reply> {
     const store = this.#store;
     if (!this.#isUp || store === undefined) throw stateUnavailable();
     try {
@@ -126,8 +126,8 @@ export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
       const look = (ms: number) => {
         stop = later(ms, () => {
           const now = performance.now();
-          const left = silentMs - (now - Math.max(began, this.#answeredAt));
-          if (left > 0 && now - began < busyMs) look(left);
+          const remainingMs = silentMs - (now - Math.max(began, this.#answeredAt));
+          if (remainingMs > 0 && now - began < busyMs) look(remainingMs);
           else reject(new Error(`no answer within ${silentMs} ms`));
         });
       };

@@ -314,8 +314,8 @@ const writePrices = (prices: Prices): string =>
 const pricesRead = new LRUCache<string, Prices>({ max: 1000 });
 
 function pricesIn(text: string): Prices {
-  const known = pricesRead.get(text);
-  if (known !== undefined) return known;
+  const parsed = pricesRead.get(text);
+  if (parsed !== undefined) return parsed;
   const prices = readPrices(text);
   pricesRead.set(text, prices);
   return prices;
@@ -339,7 +339,13 @@ export function sharedWindows(
       const read = documents.read<Written>(keyOf(tenantId, 'window'));
       const { doc, now } = await read.catch(() => ({ doc: undefined, now: 0 }));
       // JSON has no infinity: the service stated no limit. The age is by the clock of the store.
-      return doc && { ...doc.window, left: doc.window.left ?? Infinity, checkedAt: clock() - Math.abs(now - doc.at) };
+      return (
+        doc && {
+          ...doc.window,
+          remaining: doc.window.remaining ?? Infinity,
+          checkedAt: clock() - Math.abs(now - doc.at),
+        }
+      );
     },
     set: (tenantId, window) =>
       documents.write(keyOf(tenantId, 'window'), (at) => (window ? { window, at } : null), day).catch(() => {}),

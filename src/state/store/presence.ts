@@ -46,11 +46,11 @@ export const newHistory = (now: number): History => ({
  * Records in the store that it does not continue the epoch that was seen at a time. The new epoch is another one,
  * because the same copy may be put back twice.
  */
-const doubted = (history: History, seen: { epoch: string; at: number }, now: number): History => ({
+const withDoubt = (history: History, last: { epoch: string; at: number }, now: number): History => ({
   ...history,
   epoch: randomUUID(),
-  replaced: [...history.replaced, seen.epoch, history.epoch].slice(-maxReplaced),
-  doubt: history.doubt ?? { at: now, found: history.since > seen.at ? 'empty' : 'earlier' },
+  replaced: [...history.replaced, last.epoch, history.epoch].slice(-maxReplaced),
+  doubt: history.doubt ?? { at: now, found: history.since > last.at ? 'empty' : 'earlier' },
 });
 
 /**
@@ -63,7 +63,7 @@ export class Presence {
   readonly #documents: Documents;
   readonly #key: string;
   readonly #log: StateLog;
-  #seen: History | undefined;
+  #lastHistory: History | undefined;
   /** The last heartbeat: its number, and its time by the clock of the store. */
   #beat = { beat: 0, at: Number.NEGATIVE_INFINITY };
   #beating: Promise<void> | undefined;
@@ -89,12 +89,12 @@ export class Presence {
       this.#key,
       (doc, now) => {
         const found = doc ?? newHistory(now);
-        const isContinued = !this.#seen || this.#follows(found, this.#seen, now);
-        const known = isContinued ? found : doubted(found, { epoch: this.epoch, at: this.#beat.at }, now);
-        const heard = Object.entries(known.processes).filter(([, { at }]) => now - at < rememberedMs);
-        const beats = known.beats + 1;
+        const isContinued = !this.#lastHistory || this.#follows(found, this.#lastHistory, now);
+        const current = isContinued ? found : withDoubt(found, { epoch: this.epoch, at: this.#beat.at }, now);
+        const heard = Object.entries(current.processes).filter(([, { at }]) => now - at < rememberedMs);
+        const beats = current.beats + 1;
         const processes = { ...Object.fromEntries(heard), [this.id]: { at: now, beat: beats } };
-        const history = { ...known, beats, processes, since: Math.min(known.since, now) };
+        const history = { ...current, beats, processes, since: Math.min(current.since, now) };
         return { next: history, ttlMs: historyTtlMs, result: { now, history } };
       },
     );
@@ -105,28 +105,28 @@ export class Presence {
   }
 
   /** Whether a store may continue the one that was seen, with what this process wrote. */
-  #follows({ epoch, beats, replaced, processes }: History, seen: History, now: number): boolean {
-    if (epoch !== seen.epoch) return replaced.includes(seen.epoch);
-    const [own, last] = [processes[this.id], this.#beat];
-    return beats >= seen.beats && (own ? own.beat >= last.beat : now - last.at >= rememberedMs);
+  #follows({ epoch, beats, replaced, processes }: History, before: History, now: number): boolean {
+    if (epoch !== before.epoch) return replaced.includes(before.epoch);
+    const [written, last] = [processes[this.id], this.#beat];
+    return beats >= before.beats && (written ? written.beat >= last.beat : now - last.at >= rememberedMs);
   }
 
   /** Answers can overtake each other. */
   #see(history: History, now: number): void {
-    const seen = this.#seen;
-    if (seen && !this.#follows(history, seen, now)) return;
-    this.#seen = history;
+    const before = this.#lastHistory;
+    if (before && !this.#follows(history, before, now)) return;
+    this.#lastHistory = history;
     const { doubt, epoch, processes } = history;
-    if (epoch !== seen?.epoch) {
+    if (epoch !== before?.epoch) {
       this.#beat = processes[this.id] ?? { beat: 0, at: Number.NEGATIVE_INFINITY };
       // A store that was lost does not say who else is alive.
       this.#regularSince = now;
     }
-    if (doubt && !seen?.doubt) {
+    if (doubt && !before?.doubt) {
       const fields = { found: doubt.found, at: new Date(doubt.at).toISOString() };
       this.#log.error(`the shared state went back in time: ${consequence}`, fields);
     }
-    if (!doubt && seen?.doubt) this.#log.info('the shared state was accepted as it is');
+    if (!doubt && before?.doubt) this.#log.info('the shared state was accepted as it is');
   }
 
   /**
@@ -135,7 +135,7 @@ export class Presence {
    */
   async confirm(): Promise<void> {
     const { doc, now } = await this.#documents.read<History>(this.#key);
-    if (doc && (!this.#seen || this.#follows(doc, this.#seen, now))) this.#see(doc, now);
+    if (doc && (!this.#lastHistory || this.#follows(doc, this.#lastHistory, now))) this.#see(doc, now);
     else {
       // Only a write shows the present state, because a read may be old.
       await this.#beating?.catch(() => {});
@@ -147,13 +147,13 @@ export class Presence {
 
   /** The epoch of the store. */
   get epoch(): string {
-    return this.#seen?.epoch ?? '';
+    return this.#lastHistory?.epoch ?? '';
   }
 
   /** Why no budget is open, as far as is known. */
   problem(now: number): keyof typeof problems | undefined {
-    if (this.#seen?.doubt) return 'state went back in time';
-    return this.#seen && now - this.#seen.since >= newMs ? undefined : 'state is new';
+    if (this.#lastHistory?.doubt) return 'state went back in time';
+    return this.#lastHistory && now - this.#lastHistory.since >= newMs ? undefined : 'state is new';
   }
 
   /** Accepts the store as it is. Returns its history; undefined if the store was never used. */
@@ -173,7 +173,7 @@ export class Presence {
   isDead(owner: string, aliveAt: number): boolean {
     const { at } = this.#beat;
     const isJudged = at - Math.max(aliveAt, this.#regularSince) > deadMs;
-    return isJudged && owner !== this.id && at - (this.#seen?.processes[owner]?.at ?? 0) >= deadMs;
+    return isJudged && owner !== this.id && at - (this.#lastHistory?.processes[owner]?.at ?? 0) >= deadMs;
   }
 }
 

@@ -30,11 +30,11 @@ const headBytes = 1 + idBytes + nonceBytes + tagBytes;
 const nameLength = 22;
 
 export function createSeal({ secret, use = 'shared state', warn = () => {} }: SealOptions): Seal {
-  const derived = (purpose: string, bytes = 32) =>
+  const deriveKey = (purpose: string, bytes = 32) =>
     Buffer.from(hkdfSync('sha256', secret, `ad-library-mcp ${use}`, purpose, bytes));
-  const nameKey = derived('names');
-  const valueKey = derived('values');
-  const head = Buffer.concat([Buffer.of(version), derived('id', idBytes)]);
+  const nameKey = deriveKey('names');
+  const valueKey = deriveKey('values');
+  const head = Buffer.concat([Buffer.of(version), deriveKey('id', idBytes)]);
   const warned = new Set<string>();
   const unreadable = (problem: string) => {
     if (!warned.has(problem)) warn(problem);

@@ -13,7 +13,7 @@ import { cursorsSuite } from '../cursors-suite.ts';
 import { datasetSuite } from '../dataset-suite.ts';
 import { exportFile, exportsSuite } from '../exports-suite.ts';
 import { ledgerSuite } from '../ledger-suite.ts';
-import { ownRecordsSuite } from '../own-records-suite.ts';
+import { userRecordsSuite } from '../user-records-suite.ts';
 
 const answer = {
   value: { id: '1' },
@@ -41,8 +41,8 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
     const clocks = { now: Date.now, elapsed: Date.now };
     const state = replica.state({ ttl, ...clocks });
     const datasets = replica.datasets();
-    const exports = replica.exports(Date.now).of('t');
-    const dataset = (tenantId = 't') => datasets.of({ tenantId, apiKey: 'k' });
+    const exports = replica.exports(Date.now).forTenant('t');
+    const dataset = (tenantId = 't') => datasets.open({ tenantId, apiKey: 'k' });
     const claim = (signal = never()) => state.answers.claim(callOf('t', signal), ofAd, { onLost: async () => {} });
     const find = async () => (await state.answers.get('t', ofAd))?.answer.raw;
     /** Asks again, whatever is there. */
@@ -52,7 +52,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
       const list = await state.answers.nameOf('t', { fingerprint: '["getAd",{"id":"a list"}]', group });
       return list !== undefined && (await state.answers.get('t', list)) !== undefined;
     };
-    const own = async () => (await dataset()).own;
+    const own = async () => (await dataset()).userRecords;
     /** Does something while the store is like that. */
     const during = async <Result>(what: StoreNetwork['state'], work: () => Promise<Result>): Promise<Result> => {
       network.state = what;
@@ -90,7 +90,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
     }));
   cursorsSuite('in it', async () => (await join()).cursorsOf);
   datasetSuite('in it', async () => (await join()).datasets());
-  ownRecordsSuite('in it', async () => {
+  userRecordsSuite('in it', async () => {
     const [one, other] = await two();
     return [one.datasets(), other.datasets()];
   });
@@ -121,7 +121,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
       await one.during(what, async () => {
         await one.cursorsOf('t').remember('@1', cursorState);
         await expect(one.cursorsOf('t').recall('@1')).rejects.toMatchObject(unavailable);
-        await expect(one.turns().take('a', never())).rejects.toMatchObject(unavailable);
+        await expect(one.turns().acquire('a', never())).rejects.toMatchObject(unavailable);
         await expect(one.exports.list()).rejects.toMatchObject(unavailable);
         await expect(exportFile(one.exports, 'y.csv', 'y')).rejects.toMatchObject(unavailable);
       });
@@ -142,7 +142,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
         await expect.poll(async () => (await (await dataset()).contents()).gatherings).toHaveLength(1);
         expect(await idsIn(await dataset())).toEqual(['before', 'during']);
       }
-      (await one.turns().take('a', never()))();
+      (await one.turns().acquire('a', never()))();
       expect((await (await other.exports.find(uri))?.content())?.length).toBe(600_000);
     },
   );
@@ -203,13 +203,13 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
 
   test('turns that one waits for in vain are busy, and take nobody with them', async () => {
     const [one, other] = (await two()).map((replica) => replica.turns());
-    const end = await one?.take('a question', never());
+    const end = await one?.acquire('a question', never());
     const leaving = new AbortController();
-    const left = other?.take('a question', leaving.signal);
-    const waiting = other?.take('a question', never());
+    const left = other?.acquire('a question', leaving.signal);
+    const waiting = other?.acquire('a question', never());
     leaving.abort();
     await expect(left).rejects.toMatchObject({ failure: { kind: 'busy' } });
-    (await other?.take('another question', never()))?.();
+    (await other?.acquire('another question', never()))?.();
     end?.();
     (await waiting)?.();
   });
@@ -270,7 +270,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
       const one = await join();
       const limits = { maxBytes: 400_000, maxBytesEach: 150_000 };
       const copies = one.datasets(limits);
-      const of = (key: number) => copies.of({ tenantId: `t${key}`, apiKey: 'k' });
+      const of = (key: number) => copies.open({ tenantId: `t${key}`, apiKey: 'k' });
       const ads = (count: number) => Array.from({ length: count }, (_, at) => ({ id: `${at}`, body: noise(10_000) }));
       for (let key = 0; key < 6; key++) await add(await of(key), 1, ...ads(10));
       await add(await of(6), 1, ...ads(40));

@@ -86,7 +86,7 @@ export function createClients(options: ClientsOptions): Clients {
   const documents = new LRUCache<string, Client>({ max: maxCached, ttl: cacheMs, ttlResolution: 0, perf: { now } });
   const inFlight = new Map<string, ReturnType<Clients['find']>>();
   const fetches = triesOfMinute(now);
-  const slots = new Semaphore({ atOnce: fetchesAtOnce, perKey: fetchesOfAddress, of: 'apps' });
+  const slots = new Semaphore({ maxRunning: fetchesAtOnce, perKey: fetchesOfAddress, name: 'apps' });
   const openAgent = options.openAgent ?? openPublicAgent;
   let agent: Promise<GuardedAgent> | undefined;
 
@@ -98,7 +98,7 @@ export function createClients(options: ClientsOptions): Clients {
     return { id, name, host: undefined, redirectUris };
   };
 
-  const fetched = async (url: URL, address: string): ReturnType<Clients['find']> => {
+  const fetchDescription = async (url: URL, address: string): ReturnType<Clients['find']> => {
     agent ??= openAgent();
     try {
       const opened = await agent;
@@ -124,7 +124,7 @@ export function createClients(options: ClientsOptions): Clients {
       const retryAfter = Math.max(1, Math.ceil(msLeft / 1000));
       return { problem: 'Too many new apps have asked in the last minute. Try again later.', retryAfter };
     }
-    const finding = inFlight.get(url.href) ?? fetched(url, address).finally(() => inFlight.delete(url.href));
+    const finding = inFlight.get(url.href) ?? fetchDescription(url, address).finally(() => inFlight.delete(url.href));
     inFlight.set(url.href, finding);
     return finding;
   };
@@ -209,14 +209,14 @@ async function documentAt({ origin, pathname, search }: URL, agent: GuardedAgent
 
 function clientIn(text: string, url: URL): Client | { problem: string } {
   const metadata = MetadataDocument.safeParse(parseJson(text));
-  const refused = (problem: string) => ({ problem: `The description of the app at ${url.host} ${problem}.` });
-  if (!metadata.success) return refused('is not complete');
+  const refuse = (problem: string) => ({ problem: `The description of the app at ${url.host} ${problem}.` });
+  if (!metadata.success) return refuse('is not complete');
   const { client_id: id, client_name: name, redirect_uris: redirectUris, ...methods } = metadata.data;
-  if (id !== url.href) return refused('belongs to another address');
+  if (id !== url.href) return refuse('belongs to another address');
   // A client may prefer a method that this server does not have, if it lists the one that it has.
   const { token_endpoint_auth_method: method = 'none', token_endpoint_auth_methods_supported: others = [] } = methods;
   if (method !== 'none' && !others.includes('none'))
-    return refused('asks for a way to authenticate that this server does not have');
+    return refuse('asks for a way to authenticate that this server does not have');
   // Addresses that are not for the web are useless here, and harmless.
   return { id, name: nameOf(name), host: url.hostname, redirectUris: redirectUris.filter(isRedirectUri) };
 }

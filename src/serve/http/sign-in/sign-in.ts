@@ -53,7 +53,7 @@ export function createSignIn(options: SignInOptions): SignIn {
   const resource = `${publicUrl}/mcp`;
   const tokens = createTokens({ ...options, resource });
   const clients = createClients({ ...options, now: elapsed });
-  const checks = new Semaphore({ atOnce: checksAtOnce, perKey: checksPerAddress, of: 'keys' });
+  const checks = new Semaphore({ maxRunning: checksAtOnce, perKey: checksPerAddress, name: 'keys' });
   const routes = new Hono();
   routes.use(async (context, next) =>
     hasKeyIn(context) ? problem(context, { text: 'A key must not be in an address.' }) : next(),
@@ -113,7 +113,10 @@ export function createSignIn(options: SignInOptions): SignIn {
     if ('text' in authorization) return problem(context, authorization);
     const { fields, redirectUri, client } = authorization;
     const back = (answer: Record<string, string>) =>
-      context.body(null, 303, { ...headers, location: withAnswer(redirectUri, { ...answer, ...stateOf(fields) }) });
+      context.body(null, 303, {
+        ...headers,
+        location: withAnswer(redirectUri, { ...answer, ...stateParameter(fields) }),
+      });
     if (form.has('cancel')) return back({ error: 'access_denied' });
     const apiKey = (form.get('api_key') ?? '').trim();
     const budget = (form.get('budget') ?? '').trim();
@@ -121,7 +124,7 @@ export function createSignIn(options: SignInOptions): SignIn {
     const grant = { apiKey, budget: budget === '' ? undefined : Number(budget), clientId: client.id, redirectUri };
     const opened =
       whatIsWrong(apiKey, budget) ??
-      (await rejected(context, apiKey)) ??
+      (await checkKey(context, apiKey)) ??
       (await tokens.open({ ...grant, challenge }).catch(notReached));
     if (typeof opened === 'string') return back({ code: opened });
     const { status = 400, retryAfter, ...shown } = opened;
@@ -140,17 +143,16 @@ export function createSignIn(options: SignInOptions): SignIn {
     const missing =
       missingIn(context, form, ['grant_type', 'client_id', ...needed]) ?? unknownClient(context, clientId);
     if (missing) return missing;
-    if (!isAboutUs(form.resource))
-      return refused(context, 'invalid_target', `Tokens are issued for ${resource} alone.`);
+    if (!isAboutUs(form.resource)) return refuse(context, 'invalid_target', `Tokens are issued for ${resource} alone.`);
     if (type !== 'authorization_code' && type !== 'refresh_token')
-      return refused(context, 'unsupported_grant_type', 'grant_type must be authorization_code or refresh_token.');
+      return refuse(context, 'unsupported_grant_type', 'grant_type must be authorization_code or refresh_token.');
     const verifier = form.code_verifier ?? '';
     if (type === 'authorization_code' && !/^[\w.~-]{43,128}$/.test(verifier))
-      return refused(context, 'invalid_request', 'code_verifier must have 43 to 128 characters.');
+      return refuse(context, 'invalid_request', 'code_verifier must have 43 to 128 characters.');
     const shown = { clientId, verifier, redirectUri: form.redirect_uri ?? '' };
     const made = await (type === 'refresh_token' ? tokens.refresh(token, clientId) : tokens.redeem(code, shown));
     if (made === undefined)
-      return refused(
+      return refuse(
         context,
         'invalid_grant',
         'The code or token has expired, was already used, or belongs to another client.',
@@ -165,7 +167,7 @@ export function createSignIn(options: SignInOptions): SignIn {
     const missing = missingIn(context, form, ['token', 'client_id']) ?? unknownClient(context, clientId);
     if (missing) return missing;
     if (await tokens.revoke(token, clientId)) return context.body(null, 200);
-    return refused(context, 'invalid_grant', 'This token belongs to another client.');
+    return refuse(context, 'invalid_grant', 'This token belongs to another client.');
   });
 
   for (const path of ['/authorize', '/register', '/token', '/revoke']) {
@@ -184,7 +186,7 @@ export function createSignIn(options: SignInOptions): SignIn {
   function unknownClient(context: Context, id: string) {
     return clients.isPossible(id)
       ? undefined
-      : refused(context, 'invalid_client', 'This server does not know the client.', 401);
+      : refuse(context, 'invalid_client', 'This server does not know the client.', 401);
   }
 
   /** Whether a client asks for this server's resource (RFC 8707), with or without a slash at the end. */
@@ -209,7 +211,7 @@ export function createSignIn(options: SignInOptions): SignIn {
       return { text: 'The app asks for its answer at an address that it did not register.' };
     const faulty = (error: string, text: string) => ({
       text,
-      back: { href: withAnswer(redirectUri, { error, ...stateOf(fields) }), host: hostOf(redirectUri) },
+      back: { href: withAnswer(redirectUri, { error, ...stateParameter(fields) }), host: hostOf(redirectUri) },
     });
     if (state.length > maxState) return { text: `The request holds more than ${maxState} characters of state.` };
     if (!fields.response_type) return faulty('invalid_request', 'The app must send response_type=code.');
@@ -228,7 +230,7 @@ export function createSignIn(options: SignInOptions): SignIn {
   }
 
   /** Why a key cannot be used; undefined if the service accepts it. */
-  async function rejected(context: Context, apiKey: string): Promise<Problem | undefined> {
+  async function checkKey(context: Context, apiKey: string): Promise<Problem | undefined> {
     const tenantId = options.tenantIdOf(apiKey);
     // Tries on the page have a count of their own.
     const address = addressOf(context);
@@ -241,7 +243,7 @@ export function createSignIn(options: SignInOptions): SignIn {
     const event = () => ({ tool: 'sign_in', tenantId, ms: elapsed() - started });
     try {
       const within = { signals: [context.req.raw.signal], ms: checkMs };
-      const end = await withDeadline(within, (signal) => checks.take(address, signal));
+      const end = await withDeadline(within, (signal) => checks.acquire(address, signal));
       await withDeadline(within, (signal) => options.checkKey({ apiKey, tenantId, signal })).finally(end);
       options.onCall({ ...event(), cached: false });
       return undefined;
@@ -285,7 +287,7 @@ const passed = [
   'scope',
 ];
 
-const stateOf = ({ state }: Record<string, string>) => (state === undefined ? {} : { state });
+const stateParameter = ({ state }: Record<string, string>) => (state === undefined ? {} : { state });
 
 interface RequestProblem {
   text: string;
@@ -325,7 +327,7 @@ function notReached(error: unknown): Problem {
 
 type TokenError = 'invalid_request' | 'invalid_client' | 'invalid_grant' | 'invalid_target' | 'unsupported_grant_type';
 
-const refused = (context: Context, error: TokenError, text: string, status: 400 | 401 = 400) =>
+const refuse = (context: Context, error: TokenError, text: string, status: 400 | 401 = 400) =>
   context.json(
     { error, error_description: text },
     status,
@@ -334,7 +336,7 @@ const refused = (context: Context, error: TokenError, text: string, status: 400 
 
 function missingIn(context: Context, form: Record<string, string>, names: string[]) {
   const missing = names.find((name) => !form[name]);
-  return missing === undefined ? undefined : refused(context, 'invalid_request', `${missing} is missing.`);
+  return missing === undefined ? undefined : refuse(context, 'invalid_request', `${missing} is missing.`);
 }
 
 const noStore: MiddlewareHandler = async (context, next) => {
@@ -361,6 +363,6 @@ async function fieldsOf(context: Context): Promise<Record<string, string> | Resp
   const body = await bodyOf(context, formType);
   if (body instanceof Response) return body;
   const form = new URLSearchParams(body);
-  if (new Set(form.keys()).size !== form.size) return refused(context, 'invalid_request', 'A field is repeated.');
+  if (new Set(form.keys()).size !== form.size) return refuse(context, 'invalid_request', 'A field is repeated.');
   return Object.fromEntries(form);
 }

@@ -109,8 +109,8 @@ export function createTokens(options: TokensOptions): Tokens {
   const { secret, resource, connections = connectionsHere(), now, tenantIdOf } = options;
   const seal = createSeal({ secret, use: 'sign-in' });
   const write = (kind: Kind, content: Omit<Content, 'a' | 'e'>, at: number) => {
-    const whole: Content = { ...content, a: resource, e: at + lifetimes[kind] };
-    return seal.close(kind, JSON.stringify(whole)).toString('base64url');
+    const sealed: Content = { ...content, a: resource, e: at + lifetimes[kind] };
+    return seal.close(kind, JSON.stringify(sealed)).toString('base64url');
   };
   /** A token of another kind, another secret or another resource is none. */
   const read = (kind: Kind, token: string): Content | undefined => {

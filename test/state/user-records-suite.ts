@@ -1,14 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import type { Datasets } from '../../src/state/dataset.ts';
-import { maxRecords, type OwnRecords, type RecordKind } from '../../src/state/own-records.ts';
+import { maxRecords, type RecordKind, type UserRecords } from '../../src/state/user-records.ts';
 import { add } from './add-items.ts';
 
-const putAll = (own: OwnRecords, kind: RecordKind, records: readonly (readonly [string, unknown])[]) =>
+const putAll = (own: UserRecords, kind: RecordKind, records: readonly (readonly [string, unknown])[]) =>
   own.update(kind, () => ({ put: records, result: records.length }));
 
 /** What every kind of store for a person's own records has to do. @param open opens two processes that share it, if any do */
-export function ownRecordsSuite(name: string, open: () => Promise<[Datasets, Datasets]>): void {
-  const ownOf = async (datasets: Datasets, key = 'a') => (await datasets.of({ tenantId: key, apiKey: key })).own;
+export function userRecordsSuite(name: string, open: () => Promise<[Datasets, Datasets]>): void {
+  const ownOf = async (datasets: Datasets, key = 'a') =>
+    (await datasets.open({ tenantId: key, apiKey: key })).userRecords;
 
   describe(`a person's own records ${name}`, () => {
     test('are put, replaced and removed, each kind and key for itself, whatever their ids', async () => {
@@ -42,15 +43,15 @@ export function ownRecordsSuite(name: string, open: () => Promise<[Datasets, Dat
 
     test('change the version of the labels, which the contents hold, and no other', async () => {
       const [datasets] = await open();
-      const dataset = await datasets.of({ tenantId: 'a', apiKey: 'a' });
+      const dataset = await datasets.open({ tenantId: 'a', apiKey: 'a' });
       await add(dataset, 1, { id: 'x' });
       const { version, labelsVersion } = await dataset.contents();
       const versions = new Set([labelsVersion]);
-      await putAll(dataset.own, 'label', [['x', 1]]);
+      await putAll(dataset.userRecords, 'label', [['x', 1]]);
       versions.add((await dataset.contents()).labelsVersion);
-      await putAll(dataset.own, 'label', [['x', 2]]);
+      await putAll(dataset.userRecords, 'label', [['x', 2]]);
       const last = await dataset.contents();
-      await dataset.own.update('label', () => ({ removed: ['y'], result: 0 }));
+      await dataset.userRecords.update('label', () => ({ removed: ['y'], result: 0 }));
       expect(await dataset.contents()).toMatchObject({ version, labelsVersion: last.labelsVersion });
       expect([...last.labels]).toEqual([['x', 2]]);
       expect(versions.add(last.labelsVersion).size).toBe(3);

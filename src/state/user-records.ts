@@ -13,7 +13,7 @@ export type RecordKind = keyof typeof maxRecords;
 export type RecordsById = ReadonlyMap<string, unknown>;
 
 /** The records that one person has beside their dataset. */
-export interface OwnRecords {
+export interface UserRecords {
   /** Whether the records outlive this process. */
   isLasting: boolean;
   /** The result stays as it is while others change records. */
@@ -87,7 +87,7 @@ export const noRecords: ContentRecords = {
   picturesVersion: '',
 };
 
-export const ownRecords = (source: LocalShared, tenantId: string, { isLasting = true } = {}): OwnRecords => ({
+export const openUserRecords = (source: LocalShared, tenantId: string, { isLasting = true } = {}): UserRecords => ({
   isLasting,
   read: async (kind) => (await readRecords(source, tenantId, kind)).records,
   update: <Result>(kind: RecordKind, change: (records: RecordsById) => RecordChange<Result>) =>
@@ -102,19 +102,19 @@ export const ownRecords = (source: LocalShared, tenantId: string, { isLasting = 
       for (const [id, value] of entries) records.set(id, value);
       if (records.size > Math.max(before, maxRecords[kind])) throw tooMany(kind, before, records.size);
       if (entries.some((record) => JSON.stringify(record).length > maxRecordChars))
-        throw invalidRequest(`A ${kind} may have at most ${counted(maxRecordChars)} characters as JSON.`);
+        throw invalidRequest(`A ${kind} may have at most ${countText(maxRecordChars)} characters as JSON.`);
       return { next: records.size > 0 ? { usedAt: now, records: [...records] } : null, ttlMs, result };
     }),
 });
 
-const counted = (count: number): string => count.toLocaleString('en-US');
+const countText = (count: number): string => count.toLocaleString('en-US');
 
 const plurals = { label: 'labels', watch: 'watches', report: 'reports', picture: 'pictures' };
 
 const tooMany = (kind: RecordKind, before: number, after: number) =>
   invalidRequest(
-    `At most ${counted(maxRecords[kind])} ${plurals[kind]} are kept, and there are ${counted(before)}: ` +
-      `these are ${counted(after - maxRecords[kind])} too many. Nothing was changed. Remove some first.`,
+    `At most ${countText(maxRecords[kind])} ${plurals[kind]} are kept, and there are ${countText(before)}: ` +
+      `these are ${countText(after - maxRecords[kind])} too many. Nothing was changed. Remove some first.`,
   );
 
 const noRoom = () =>
