@@ -63,7 +63,7 @@ async function filesRun(): Promise<Map<string, number>> {
     const file = url.replace(/\?.*/, '');
     if (!file.startsWith(sources) || file.startsWith(`${sources}library/`)) continue;
     // The function that begins with its file is the file itself, which runs when it is loaded.
-    const run = functions.filter(({ ranges: [whole] }) => whole && whole.startOffset > 0 && whole.count > 0).length;
+    const run = functions.filter(({ ranges: [body] }) => body && body.startOffset > 0 && body.count > 0).length;
     if (run > 0) files.set(file, run);
   }
   return files;

@@ -205,7 +205,7 @@ async function measureRoom(store: string, server: StateServer, keys: number): Pr
   say(
     `  ${megabytes(bytes)} MB of ${store} with cached answers and gatherings, ${(bytes / ads).toFixed(0)} bytes an ad`,
   );
-  for (const [kind, held] of kinds.slice(0, 4)) say(`  ${megabytes(held)} MB of it under keys of the kind ${kind}`);
+  for (const [kind, size] of kinds.slice(0, 4)) say(`  ${megabytes(size)} MB of it under keys of the kind ${kind}`);
   const seconds = (time: number) => `${(time / 1000).toFixed(1)} s`;
   addRow({
     what: `10,000 ads gathered, with ${store}`,

@@ -79,8 +79,8 @@ async function inRealStores(): Promise<void> {
     const store = server.open();
     await store.connect();
     const together = fc.array(accountSchedules, { minLength: atOnce, maxLength: atOnce });
-    const held = fc.asyncProperty(together, async (some) => void (await Promise.all(some.map(ofOneLedger(store)))));
-    await check(`accounts are those of one ledger, ${atOnce} at once in ${name}`, held, atOnce);
+    const property = fc.asyncProperty(together, async (some) => void (await Promise.all(some.map(ofOneLedger(store)))));
+    await check(`accounts are those of one ledger, ${atOnce} at once in ${name}`, property, atOnce);
     await store.close();
     await server.close();
   }

@@ -117,10 +117,10 @@ function bad(tool: string, args: object): Question {
   return { tool, args, right: (result) => result.isError === true && (result.content?.[0]?.text ?? '') !== '' };
 }
 
-function remember(random: SeededRandom, known: string[], ids: (string | undefined)[]): void {
+function remember(random: SeededRandom, remembered: string[], ids: (string | undefined)[]): void {
   for (const id of ids) {
-    if (id === undefined || known.includes(id)) continue;
-    if (known.length < maxIds) known.push(id);
-    else known[random.between(0, maxIds - 1)] = id;
+    if (id === undefined || remembered.includes(id)) continue;
+    if (remembered.length < maxIds) remembered.push(id);
+    else remembered[random.between(0, maxIds - 1)] = id;
   }
 }

@@ -298,8 +298,8 @@ function withLoopback(hosts: Config['mediaHosts'], baseUrl: string | undefined):
   const isNone = !hosts.public && hosts.listed.length === 0;
   const { hostname, port, protocol } = new URL(baseUrl ?? 'https://none.invalid');
   if (isNone || !isLoopback(hostname)) return hosts;
-  const own = { host: hostname, port: Number(port || (protocol === 'https:' ? 443 : 80)) };
-  return { ...hosts, listed: [...hosts.listed, own] };
+  const libraryHost = { host: hostname, port: Number(port || (protocol === 'https:' ? 443 : 80)) };
+  return { ...hosts, listed: [...hosts.listed, libraryHost] };
 }
 
 function refusingCalls(catalog: Catalog, problems: readonly string[]): Catalog {
@@ -321,8 +321,8 @@ function openService({ config, log, fetch }: AppOptions): UpstreamService {
     );
     return opened;
   };
-  const known = async () => (opened || files !== undefined ? (await learned()).read() : undefined);
-  if (!isLoopback(new URL(baseUrl).hostname)) return { ...service, learned, searchFilters: known };
+  const readLearnedKeys = async () => (opened || files !== undefined ? (await learned()).read() : undefined);
+  if (!isLoopback(new URL(baseUrl).hostname)) return { ...service, learned, searchFilters: readLearnedKeys };
   let served: Promise<SearchFilters | undefined> | undefined;
   const fetchOnce = () => {
     served ??= fetchFilters(baseUrl, fetch).catch(() => {
@@ -332,7 +332,7 @@ function openService({ config, log, fetch }: AppOptions): UpstreamService {
     });
     return served;
   };
-  return { ...service, learned, searchFilters: async () => (await fetchOnce()) ?? known() };
+  return { ...service, learned, searchFilters: async () => (await fetchOnce()) ?? readLearnedKeys() };
 }
 
 /** A loopback address may be a local library's, which describes its filters. */

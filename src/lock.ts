@@ -174,8 +174,8 @@ export function hasEnded(name: string): boolean {
   if (itsMachine !== machine()) return false;
   if (itsBoot !== boot()) return true;
   if (itsNamespace !== namespace()) return false;
-  const seen = startOf(Number(pid));
-  if (seen !== '' && started !== '') return seen !== started;
+  const startNow = startOf(Number(pid));
+  if (startNow !== '' && started !== '') return startNow !== started;
   try {
     process.kill(Number(pid), 0);
     return false;

@@ -9,6 +9,8 @@ import { settings } from '../src/config/settings.ts';
 /** Words that stood for something the field has a name for (`book` for a ledger, `lane` for a transport). */
 const privateWords =
   /^(allowances?|asked|asking|books|cheapest|dearest|dice|eras?|exchanges?|foreign|gate|habits?|keyed|landed|lanes?|merging|passing|payers?|place|refusals?|said|shelf|shelves|shop|spenders?|standing|strangers?|told|wire)$/;
+/** Names that stand for anything: say of what, as in `userRecords`, `cachedVersion`, `remainingTokens`. */
+const emptyNames = /^(around|held|known|own|tells|whole)$/;
 /** Phrases for which the field or everyday English has a plainer one: monotonic clock, compare-and-swap, heartbeat. */
 const privateProse =
   /\b(at most about|(calls?|called) off|clocks? that (only )?goes? on|hangs? up|hung up|if nobody was faster|in vain|(is|are|was|were) (said|told)|known of so many|nobody knows|not seen any more|of which nobody|signs? of life|so many (ads|bytes|calls|characters|ids|items|pages|requests|tokens)|tak(es?|en|ing) apart|whoever)\b/i;
@@ -46,6 +48,7 @@ test('code names things in the words of the field', () => {
           (name) =>
             superlative.test(name) ||
             privatePhrases.test(name) ||
+            emptyNames.test(name) ||
             wordsOf(name).some((word) => privateWords.test(word)),
         )
         .map((name) => `${file}: ${name}`)

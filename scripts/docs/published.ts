@@ -31,8 +31,8 @@ export function placeholders({ mcpName, homepage, repository, bugs, privacyPolic
 
 const isPlaceholder = (value: string): boolean => /^com\.example\/|^(git\+)?https:\/\/example\.com\b/.test(value);
 
-const known = (value: string): string | undefined => (isPlaceholder(value) ? undefined : value);
-const repositoryOf = ({ repository }: Publisher) => known(repository.url)?.replace(/^git\+|\.git$/g, '');
+const unlessPlaceholder = (value: string): string | undefined => (isPlaceholder(value) ? undefined : value);
+const repositoryOf = ({ repository }: Publisher) => unlessPlaceholder(repository.url)?.replace(/^git\+|\.git$/g, '');
 
 /** A conversation in a host, shown before somebody installs. */
 export const screenshot = 'conversation.jpg';
@@ -49,9 +49,9 @@ export function withManifest(manifest: object, publisher: Publisher): object {
     license: publisher.license,
     keywords: publisher.keywords,
     repository: repository && { type: 'git', url: repository },
-    homepage: known(publisher.homepage),
+    homepage: unlessPlaceholder(publisher.homepage),
     documentation: repository && `${repository}#readme`,
-    support: known(publisher.bugs.url),
+    support: unlessPlaceholder(publisher.bugs.url),
     screenshots: [screenshot],
     privacy_policies: publisher.privacyPolicies.filter((address) => !isPlaceholder(address)),
     version,
@@ -77,7 +77,7 @@ export function withRegistryFile(file: object, publisher: Publisher): object {
   return {
     ...file,
     name: publisher.mcpName,
-    websiteUrl: known(publisher.homepage),
+    websiteUrl: unlessPlaceholder(publisher.homepage),
     repository: source && { url, source },
     version,
     _meta: {
@@ -116,7 +116,7 @@ export function withLabels(dockerfile: string, publisher: Publisher): string {
     description: publisher.description,
     version: publisher.version,
     licenses: publisher.license,
-    url: known(publisher.homepage),
+    url: unlessPlaceholder(publisher.homepage),
     source: repositoryOf(publisher),
   }).flatMap(([name, value]) =>
     value ? [`org.opencontainers.image.${name}=${JSON.stringify(value).replaceAll('$', '\\$')}`] : [],

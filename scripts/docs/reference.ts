@@ -89,13 +89,13 @@ const notPassed: SettingName[] = [
 export function withPassedSettings(compose: string): string {
   const [before, lines, after] = compose.split(/(?<=environment: &settings\n)((?: +AD_LIBRARY_.*\n)+)/);
   if (lines === undefined) throw new Error('compose.yaml has no settings to write.');
-  const known = lines.trimEnd().split('\n');
+  const listed = lines.trimEnd().split('\n');
   const missing = (Object.keys(settings) as SettingName[])
     .filter((name) => !notPassed.includes(name))
     .map((name) => settings[name].variable)
     .filter((variable) => !compose.includes(`    ${variable}: `))
     .map((variable) => `    ${variable}: \${${variable}:-}`);
-  return `${before}${[...known, ...missing].join('\n')}\n${after}`;
+  return `${before}${[...listed, ...missing].join('\n')}\n${after}`;
 }
 
 /** What `auto` does for each host, made from the records that the server reads. */

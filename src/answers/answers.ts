@@ -86,8 +86,8 @@ export function openAnswers(
 
   async function findStored(call: Call): Promise<Answer | undefined> {
     if (call.fresh) return undefined;
-    const seen = call.seen && call.operation.name === 'getAd' ? await seenAd(call) : undefined;
-    if (seen !== undefined || !isCached) return seen;
+    const fromDataset = call.seen && call.operation.name === 'getAd' ? await seenAd(call) : undefined;
+    if (fromDataset !== undefined || !isCached) return fromDataset;
     const name = await cache.nameOf(call.tenantId, answerNameOf(call));
     const cached = name === undefined ? undefined : await cache.get(call.tenantId, name);
     return cached && replayCached(cached);

@@ -164,8 +164,10 @@ function missingSettings(apiKey: string | undefined, baseUrl: string | undefined
 }
 
 function explain(error: unknown, { gated, writes }: Operation, signal: AbortSignal): unknown {
-  const known = knownError(error, signal);
-  return known === undefined ? error : new AdLibraryError({ paid: gated, ...known.failure, writes }, { cause: error });
+  const explainedError = knownError(error, signal);
+  return explainedError === undefined
+    ? error
+    : new AdLibraryError({ paid: gated, ...explainedError.failure, writes }, { cause: error });
 }
 
 /** Reads the items of a collection as the requested type, because the answer does not state it reliably. */

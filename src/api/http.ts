@@ -161,9 +161,9 @@ async function read(
 
 /** An answer that broke off in its body: the charge stated in its headers still applies. */
 function brokenOff(error: unknown, { signal }: Call, about: Partial<Failure>): never {
-  const known = knownError(error, signal);
-  if (known === undefined) throw error;
-  throw new AdLibraryError({ ...about, ...known.failure }, { cause: error });
+  const expectedError = knownError(error, signal);
+  if (expectedError === undefined) throw error;
+  throw new AdLibraryError({ ...about, ...expectedError.failure }, { cause: error });
 }
 
 /** JavaScript reads whole numbers of up to 15 digits exactly. Most answers have no longer one outside a string. */

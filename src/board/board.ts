@@ -79,14 +79,14 @@ const boardAds = defineListTool({
     const { now, offers, adRows, tenantId } = context;
     const contents = await dataset.contents();
     const isNew = newInWatches(watchesIn(await dataset.userRecords.read('watch')), contents);
-    const known = await adRows.knownAds(tenantId, contents);
+    const facts = await adRows.knownAds(tenantId, contents);
     const gathering = id === undefined ? undefined : gatheringOf(id, contents);
     const wanted = gathering === undefined ? ids.map(idKey) : [...gathering.adIds];
     const data: BoardAds = {
       asOf: isoTime(now),
       offered: viewTools.filter(offers),
       ...(gathering && { gathering: viewGathering(gathering) }),
-      ...(await adsThatFit([...new Set(wanted)].slice(0, maxAds), { detail, isNew, known }, contents)),
+      ...(await adsThatFit([...new Set(wanted)].slice(0, maxAds), { detail, isNew, facts }, contents)),
     };
     return { data, text: `${count(data.ads.length, 'ad')} for the board, ${data.left.length} more to come.` };
   },
@@ -108,17 +108,17 @@ const viewGathering = ({ id, found, adIds, complete, gatheredAt }: WholeGatherin
 /** As many of the ads as fit into a call, in the order asked for. */
 async function adsThatFit(
   wanted: readonly string[],
-  { detail, isNew, known: facts }: { detail: Detail; isNew: ReadonlySet<string>; known: ReadonlyMap<string, KnownAd> },
+  { detail, isNew, facts }: { detail: Detail; isNew: ReadonlySet<string>; facts: ReadonlyMap<string, KnownAd> },
   contents: DatasetContents,
 ): Promise<Pick<BoardAds, 'ads' | 'left' | 'missing'>> {
   const keys = new Set(wanted);
   const stored = new Map<string, StoredItem>();
   for (const item of contents.ads) if (keys.has(idKey(item.id))) stored.set(idKey(item.id), item);
-  const known = wanted.flatMap((key) => stored.get(key) ?? []);
+  const found = wanted.flatMap((key) => stored.get(key) ?? []);
   const labels = labelsByAd(contents, keys);
   const ads: BoardAd[] = [];
-  let room = maxBytes - known.length * 40;
-  for (const item of known) {
+  let room = maxBytes - found.length * 40;
+  for (const item of found) {
     const key = idKey(item.id);
     const ad = boardAd(item, detail, labels.get(key));
     if (isNew.has(key)) ad.isNew = true;
@@ -132,7 +132,7 @@ async function adsThatFit(
   }
   return {
     ads,
-    left: known.slice(ads.length).map(({ id }) => id),
+    left: found.slice(ads.length).map(({ id }) => id),
     missing: wanted.filter((key) => !stored.has(key)),
   };
 }

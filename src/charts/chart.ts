@@ -101,10 +101,10 @@ const maxBars = { names: 40, upright: 60 };
 function readRows(kind: ChartKind, table: ChartRows, { now }: ChartOptions): ChartData | { problem: string } {
   const byName = seriesForNames(table);
   const { columns, rows: all } = byName ?? table;
-  const known = all.filter(([cell]) => cell !== null);
-  const x = kindOf(known.map(([cell]) => cell));
+  const filledCells = all.filter(([cell]) => cell !== null);
+  const x = kindOf(filledCells.map(([cell]) => cell));
   // A row without a date or number has no place on an axis of dates or numbers.
-  const rows = x === 'names' ? all : known;
+  const rows = x === 'names' ? all : filledCells;
   const without = all.length - rows.length;
   if (rows.length === 0) return { problem: 'the result has no rows' };
   const numbers = columns.flatMap((_, column) => (column > 0 && holdsNumbers(rows, column) ? [column] : []));

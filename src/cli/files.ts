@@ -14,7 +14,7 @@ export async function clearFiles({ files }: Config, print: (text: string) => voi
   const { accounts, keys } = await storedFiles(folder);
   const kept = [...accounts, ...keys];
   const parts = [countText(accounts.length, 'dataset')];
-  if (keys.length > 0) parts.push(`what calls with ${countText(keys.length, 'key')} were answered and cost`);
+  if (keys.length > 0) parts.push(`answers and spending of ${countText(keys.length, 'key')}`);
   print(`${folder} keeps ${parts.join(', and ')}${kept.length > 0 ? ':' : '.'}\n`);
   for (const account of accounts) print(`  ${serviceOf(account)}: ${contentsOf(account)}, ${size(account)}\n`);
   for (const key of keys) print(`  ${serviceOf(key)}: kept answers, cursors and spending of a key, ${size(key)}\n`);

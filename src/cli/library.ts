@@ -88,7 +88,7 @@ async function learnedIn({ files, baseUrl }: Config) {
   const learned = await readLearned(learnedPath(files, baseUrl));
   if (learned) return learned;
   throw new Error(
-    `nothing is known yet of the filters that ${baseUrl} takes: where it refuses a search because of a key and names those that it takes, they are kept in ${files}`,
+    `the filters of ${baseUrl} are not known yet: if it refuses a search and names the keys that it takes, they are stored in ${files}`,
   );
 }
 
@@ -236,7 +236,7 @@ function picturesPlan(
   { folder, maxBytes }: Pick<KeepOptions, 'folder' | 'maxBytes'>,
 ): string {
   const addresses = expired === 1 ? '1 address has' : `${expired.toLocaleString('en-US')} addresses have`;
-  const gone = expired > 0 ? `${addresses} expired, and what was there cannot be fetched any more; ` : '';
+  const gone = expired > 0 ? `${addresses} expired and cannot be fetched any more; ` : '';
   if (of === 0) return `pictures: ${gone}${expired > 0 ? 'no other' : 'none'} is missing`;
   return `pictures: ${gone}at most ${of.toLocaleString('en-US')} to fetch into ${folder}, which may hold ${megabytes(maxBytes)}`;
 }

@@ -112,7 +112,7 @@ const commands = {
   },
   files: { does: 'what AD_LIBRARY_FILES keeps', examples: ['ad-library-mcp files clear --files my-ads'] },
   'files clear': {
-    does: 'delete the kept datasets, after saying what they are',
+    does: 'list the stored datasets, then delete them',
     settings: ['files', 'logLevel'],
     examples: ['ad-library-mcp files clear --files my-ads'],
   },

@@ -35,8 +35,8 @@ export async function acceptState(
   }
   const driver = await driverOf(stateUrl, log);
   const { acceptStoreState } = await import('../state/store/open-store.ts');
-  const known = await acceptStoreState({ driver, secret: stateSecret, log, now });
-  for (const line of linesAbout(driver.hosts, known)) print(`${line}\n`);
+  const status = await acceptStoreState({ driver, secret: stateSecret, log, now });
+  for (const line of linesAbout(driver.hosts, status)) print(`${line}\n`);
   return 0;
 }
 

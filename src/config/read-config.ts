@@ -121,7 +121,7 @@ const prefix = 'AD_LIBRARY_';
 
 /** What is wrong with variables that look like settings but are not: the person who set them expects an effect. */
 export function unknownVariables(environment: NodeJS.ProcessEnv): string[] {
-  const known = Object.values<Setting>(settings).flatMap(({ variable, inFile }) => {
+  const variables = Object.values<Setting>(settings).flatMap(({ variable, inFile }) => {
     const name = variable.slice(prefix.length);
     return inFile ? [name, name + fileSuffix] : [name];
   });
@@ -129,8 +129,8 @@ export function unknownVariables(environment: NodeJS.ProcessEnv): string[] {
     name.startsWith(prefix) ? [name.slice(prefix.length)] : [],
   );
   return names.flatMap((name) => {
-    if (known.includes(name)) return [];
-    const [nearest = ''] = nearestFirst(name, known);
+    if (variables.includes(name)) return [];
+    const [nearest = ''] = nearestFirst(name, variables);
     const hint = isNear(name, nearest) ? `; did you mean ${prefix}${nearest}?` : '';
     return [`${prefix}${name} is not a setting and has no effect${hint}`];
   });

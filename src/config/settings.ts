@@ -164,7 +164,7 @@ export const settings = nameSettings({
   resultTokens: {
     read: withDefault(wholeNumber(1000, 100_000), 8000),
     value: 'tokens',
-    help: 'Tokens of text that one result aims at, by an estimate',
+    help: 'Target size of the text of a result, in estimated tokens',
   },
   output: {
     read: withDefault(oneOf(['auto', 'both', 'text', 'structured'], 'must be auto, both, text or structured'), 'auto'),

@@ -7,11 +7,11 @@ import { type ExpectedPrice, expectedPrice, isList, isPaid, minPriceOf, pricesSe
 
 /** `free`, `10 credits`, `between 3 and 267 credits`; that nothing is known where there is no upper bound. */
 export function priceText({ atLeast, atMost }: { atLeast: number; atMost?: number | undefined }): string {
-  if (atMost === undefined) return 'at a price that no charge tells yet';
+  if (atMost === undefined) return 'at an unknown price';
   if (atMost === 0) return 'free';
-  const most = `${round(atMost)} ${atMost === 1 ? 'credit' : 'credits'}`;
+  const most = `${creditsFigure(atMost)} ${atMost === 1 ? 'credit' : 'credits'}`;
   if (atLeast === atMost) return most;
-  return atLeast === 0 ? `at most ${most}` : `between ${round(atLeast)} and ${most}`;
+  return atLeast === 0 ? `at most ${most}` : `between ${creditsFigure(atLeast)} and ${most}`;
 }
 
 /** What this process spent for one key, and the charges seen for each operation. */
@@ -60,14 +60,14 @@ const pricedOperations = ({ prices }: CreditAccount) =>
 /** "this server since it started: 12 charged in 5 paid calls …" and the charges seen for each operation. */
 export function spendingText(spending: Spending): string {
   const { charged, paidCalls, uncertain, budget, day, connection, prices } = spending;
-  const maybe = uncertain ? `; about ${uncertain} more for calls whose charge is unknown` : '';
+  const maybe = uncertain ? `; about ${creditsFigure(uncertain)} more for calls whose charge is unknown` : '';
   const limit = budget === undefined ? '' : `; ${budgetText({ budget, charged, uncertain })}`;
   const learned = Object.entries(prices).flatMap(([operation, charges]) =>
     charges.length > 0 ? `${operation} ${pricesText(charges)}` : [],
   );
   return [
-    `${day === undefined ? 'this server since it started' : `calls on ${day} (UTC)`}: ${charged} charged in ${paidCalls} paid ${paidCalls === 1 ? 'call' : 'calls'}${maybe}${limit}`,
-    ...(connection ? [`this connection: ${connection.charged} charged; ${budgetText(connection)}`] : []),
+    `${day === undefined ? 'this server since it started' : `calls on ${day} (UTC)`}: ${creditsFigure(charged)} charged in ${creditsFigure(paidCalls)} paid ${paidCalls === 1 ? 'call' : 'calls'}${maybe}${limit}`,
+    ...(connection ? [`this connection: ${creditsFigure(connection.charged)} charged; ${budgetText(connection)}`] : []),
     learned.length > 0 ? `prices seen: ${learned.join('; ')}` : 'prices are unknown until the first paid call',
   ].join('\n');
 }
@@ -75,7 +75,7 @@ export function spendingText(spending: Spending): string {
 type Bounded = { budget: number; charged: number; uncertain?: number | undefined };
 
 const budgetText = ({ budget, charged, uncertain = 0 }: Bounded): string =>
-  `budget ${budget}, ${round(Math.max(0, budget - charged - uncertain))} left`;
+  `budget ${creditsFigure(budget)}, ${creditsFigure(Math.max(0, budget - charged - uncertain))} left`;
 
 const pricesText = (charges: readonly SizeCharge[]): string =>
   charges.every(({ charged }) => charged === 0) ? 'free' : charges.map(chargeText).join(', ');
@@ -98,9 +98,9 @@ interface Refused {
 export function overBudget({ account, budget, expected, call }: Refused): AdLibraryError {
   const { spent, uncertain, reserved, prices, day } = account;
   const parts = [
-    `${round(spent)} spent`,
-    uncertain > 0 && `${round(uncertain)} counted for calls whose charge is unknown`,
-    reserved > 0 && `${round(reserved)} reserved for calls in progress`,
+    `${creditsFigure(spent)} spent`,
+    uncertain > 0 && `${creditsFigure(uncertain)} counted for calls whose charge is unknown`,
+    reserved > 0 && `${creditsFigure(reserved)} reserved for calls in progress`,
   ];
   const { price, atLeast } = expected;
   const { name } = call.operation;
@@ -110,7 +110,7 @@ export function overBudget({ account, budget, expected, call }: Refused): AdLibr
       : prices.has(name)
         ? `this call is expected to cost ${atLeast} or more`
         : 'the price of this call is not known yet';
-  const problem = `Budget of ${budget} credits${day === undefined ? '' : ` for ${day} (UTC)`}: ${parts.filter(Boolean).join(', ')}; ${cost}.${advice(call, account, budget)}`;
+  const problem = `Budget of ${creditsFigure(budget)} credits${day === undefined ? '' : ` for ${day} (UTC)`}: ${parts.filter(Boolean).join(', ')}; ${cost}.${advice(call, account, budget)}`;
   const transient = fits(price ?? atLeast, budget - spent - uncertain);
   return new AdLibraryError({ kind: 'credit_budget', problem, transient, sent: false });
 }
@@ -132,3 +132,6 @@ function advice(call: Call, account: CreditAccount, budget: number): string {
 }
 
 const round = (credits: number) => Math.round(credits * 1e6) / 1e6;
+
+/** `9,998`, as a person reads it. */
+export const { format: creditsFigure } = new Intl.NumberFormat('en-US');

@@ -4,7 +4,7 @@ import type { Answer, Call, Connection, CreditLimit, Send } from '../api/call.ts
 import type { CreditStatusAnswer } from '../api/client.ts';
 import { AdLibraryError, type Failure, mayBeCharged } from '../api/errors.ts';
 import { type Operation, operations } from '../api/operations.ts';
-import { overBudget, type Spending, spendingOf } from './credit-text.ts';
+import { creditsFigure, overBudget, type Spending, spendingOf } from './credit-text.ts';
 import {
   type CreditAccount,
   type CreditLedger,
@@ -499,4 +499,4 @@ function maxPage(prices: Prices, { operation, max, credits, trustsFree }: PageTo
 const pageOf = (operation: Operation, limit: number): PricedCall => ({ operation, query: { limit } });
 
 const leftText = (limit: number, spent: number, day?: string) =>
-  `Of ${limit} credits${day === undefined ? '' : ` for ${day} (UTC)`} ${Math.round(spent * 1e6) / 1e6} are spent or reserved, and no page is sure to cost as little as the rest.`;
+  `${creditsFigure(spent)} of ${creditsFigure(limit)} credits${day === undefined ? '' : ` for ${day} (UTC)`} are spent or reserved, and a page may cost more than the rest.`;

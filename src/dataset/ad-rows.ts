@@ -51,7 +51,7 @@ interface PageVariants {
 interface KnownAds {
   /** Of the contents that they are from. */
   version: string;
-  known: ReadonlyMap<string, KnownAd>;
+  facts: ReadonlyMap<string, KnownAd>;
   byPage: ReadonlyMap<string | null, PageVariants>;
 }
 
@@ -85,7 +85,7 @@ const decoder = new TextDecoder();
  */
 export class AdRowReader {
   readonly #tenants = new LRUCache<string, KnownAds>({ max: maxTenants });
-  readonly #pictures = new LRUCache<string, { version: string; known: ReadonlyMap<string, KnownPicture> }>({
+  readonly #pictures = new LRUCache<string, { version: string; groups: ReadonlyMap<string, KnownPicture> }>({
     max: maxTenants,
   });
   readonly #languages = new LRUCache<string, { language: string | null }>({ max: maxTexts });
@@ -100,7 +100,7 @@ export class AdRowReader {
     contents: HeldPictures,
     { json, ids }: { json: boolean; ids?: ReadonlySet<string> },
   ): AsyncGenerator<AdRows[]> {
-    const known = await this.knownAds(tenantId, contents);
+    const adFacts = await this.knownAds(tenantId, contents);
     const pictures = await this.#picturesOf(tenantId, contents);
     const { ads } = contents;
     const pause = pauses();
@@ -108,7 +108,7 @@ export class AdRowReader {
     for (let start = 0; start < wanted.length; start += adsAtOnce) {
       yield wanted.slice(start, start + adsAtOnce).map((item) => {
         const key = idKey(item.id);
-        return rowsOf(item, { ...known.get(key), ...pictures.get(key) }, json);
+        return rowsOf(item, { ...adFacts.get(key), ...pictures.get(key) }, json);
       });
       await pause();
     }
@@ -117,9 +117,9 @@ export class AdRowReader {
   async #picturesOf(tenantId: string, contents: HeldPictures): Promise<ReadonlyMap<string, KnownPicture>> {
     const version = `${contents.version} ${contents.picturesVersion}`;
     const before = this.#pictures.get(tenantId);
-    const known = before?.version === version ? before.known : await pictureGroups(contents);
-    this.#pictures.set(tenantId, { version, known });
-    return known;
+    const groups = before?.version === version ? before.groups : await pictureGroups(contents);
+    this.#pictures.set(tenantId, { version, groups });
+    return groups;
   }
 
   /** All ads of a dataset by their ids. */
@@ -129,10 +129,10 @@ export class AdRowReader {
     const endTurn = await this.#turns.acquire(tenantId, new AbortController().signal);
     try {
       const before = this.#tenants.get(tenantId);
-      if (before?.version === contents.version) return before.known;
+      if (before?.version === contents.version) return before.facts;
       const now = await this.#readAll(contents, detect, before);
       this.#tenants.set(tenantId, now);
-      return now.known;
+      return now.facts;
     } finally {
       endTurn();
     }
@@ -158,12 +158,12 @@ export class AdRowReader {
       byPage.set(pageId, page);
       for (const [index, { item }] of members.entries()) variants.set(item, page.variants[index] ?? null);
     }
-    const known = ads.map((item): [string, KnownAd] => {
+    const factsById = ads.map((item): [string, KnownAd] => {
       const { pageId, pageName } = this.#reading(item);
       const [language = null, variant = null] = [languages.get(item), variants.get(item)];
       return [idKey(item.id), { pageId, pageName, language, variant }];
     });
-    return { version, known: new Map(known), byPage };
+    return { version, facts: new Map(factsById), byPage };
   }
 
   #languageOf(item: StoredItem, hash: string, detect: DetectLanguage): string | null {
@@ -173,8 +173,8 @@ export class AdRowReader {
   }
 
   #reading({ json }: StoredItem): Reading {
-    const known = this.#read.get(json);
-    if (known) return known;
+    const memo = this.#read.get(json);
+    if (memo) return memo;
     const ad = objectOf({ json });
     const pageId = idCell(ad.pageId);
     const reading = {
@@ -206,10 +206,10 @@ async function variantsOf(
   return page;
 }
 
-function rowsOf(item: StoredItem, known: Partial<KnownAd & KnownPicture>, json: boolean): AdRows {
+function rowsOf(item: StoredItem, facts: Partial<KnownAd & KnownPicture>, json: boolean): AdRows {
   const text = decoder.decode(item.json);
   const { at: gatheredAt, firstAt: firstGatheredAt } = item;
-  return adRows(JSON.parse(text), { ...known, gatheredAt, firstGatheredAt, json: json ? text : '' });
+  return adRows(JSON.parse(text), { ...facts, gatheredAt, firstGatheredAt, json: json ? text : '' });
 }
 
 interface AdFacts extends Partial<KnownPicture> {
@@ -328,8 +328,8 @@ export const copyOf = (ad: Fields): AdCopy => ({
 /** All texts of an ad together, one after the other. */
 function wholeText({ headline, body, cards }: AdCopy): string | null {
   const texts = [headline, body, ...cards.flatMap((card) => [card.title, card.body])];
-  const whole = [...new Set(texts.filter((text) => text !== null))].join('\n');
-  return whole === '' ? null : clipText(whole);
+  const uncut = [...new Set(texts.filter((text) => text !== null))].join('\n');
+  return uncut === '' ? null : clipText(uncut);
 }
 
 /**

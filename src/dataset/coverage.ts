@@ -55,7 +55,7 @@ export const CoverageOfFile = z.looseObject({}).describe('what it rests on, as i
 export interface Answered {
   contents: DatasetContents;
   /** All its ads by their ids. */
-  known: ReadonlyMap<string, KnownAd>;
+  facts: ReadonlyMap<string, KnownAd>;
   columns?: readonly string[];
   /** Rows, as they are shown. */
   rows?: readonly (readonly unknown[])[];
@@ -113,7 +113,7 @@ interface Advertiser {
 }
 
 /** Advertisers with ads that no complete gathering read: those of the rows by name, where the rows name ads or advertisers. */
-function uncoveredBy({ contents, known, columns = [], rows = [], cell = 0 }: Answered) {
+function uncoveredBy({ contents, facts, columns = [], rows = [], cell = 0 }: Answered) {
   const gatherings = contents.gatherings.map((gathering) => wholeOf(gathering, contents));
   const covered = new Set(gatherings.flatMap((one) => (one.complete ? [...one.adIds] : [])));
   const cellsOf = (...names: string[]): unknown[] =>
@@ -122,7 +122,7 @@ function uncoveredBy({ contents, known, columns = [], rows = [], cell = 0 }: Ans
   const ids = new Set(cellsOf('id', 'adId').map((id) => idKey(String(id))));
   const isNamed = (text: string | null) => text !== null && names.has(cellText(text, cell));
   const advertisers = new Map<string, Advertiser & { isInRows: boolean }>();
-  for (const [key, { pageId, pageName }] of known) {
+  for (const [key, { pageId, pageName }] of facts) {
     if (pageId === null && pageName === null) continue;
     const name = JSON.stringify([pageId, pageName]);
     const before = advertisers.get(name) ?? { ads: 0, outside: 0, isInRows: isNamed(pageId) || isNamed(pageName) };

@@ -6,6 +6,7 @@ import { operations } from '../api/operations.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import { maxIdLength } from '../api/url.ts';
 import type { CallBudget } from '../credits/meter.ts';
+import { count, numberText } from '../present/lists.ts';
 import { type Dataset, type DatasetContents, type Gathering, type GatheringState, idKey } from '../state/dataset.ts';
 import {
   type GatheringPart,
@@ -120,9 +121,9 @@ async function openNow(
  * begun lately, and whose end no call has returned.
  */
 function isFresh({ id, parts }: Gathering, before: DatasetContents, now: number): boolean {
-  const known = new Map(before.gatherings.map((gathering) => [gathering.id, gathering]));
-  const gathering = known.get(id);
-  if (gathering === undefined) return parts.every((part) => !known.has(part));
+  const byId = new Map(before.gatherings.map((gathering) => [gathering.id, gathering]));
+  const gathering = byId.get(id);
+  if (gathering === undefined) return parts.every((part) => !byId.has(part));
   return gathering.fresh && Math.abs(now - gathering.startedAt) < maxFreshAge;
 }
 
@@ -342,7 +343,7 @@ class GatherRun {
       return request;
     };
     const listedBy = listOf(part.question);
-    const settings = { fresh: part.fresh, uncached: this.read.size >= maxCachedAds, callBudget, around: wrapSend };
+    const settings = { fresh: part.fresh, uncached: this.read.size >= maxCachedAds, callBudget, wrapSend };
     const answer = await context.api[listedBy]({ ...requestOf(part.question, position), ...settings });
     const { order, receipt, raw } = answer;
     // The dataset may have evicted the ads of a cached answer.
@@ -410,7 +411,7 @@ class GatherRun {
   #reportProgress(found: number | null): void {
     const { size } = this.read;
     const isWhole = found !== null && this.open.parts.length === 1;
-    const message = `${size} ads read${isWhole && found >= size ? ` of ${found}` : ''}`;
+    const message = `${count(size, 'ad')} read${isWhole && found >= size ? ` of ${numberText(found)}` : ''}`;
     const total = isWhole && { total: Math.max(size, Math.min(found, this.#maxAds)) };
     this.#work.context.onProgress?.({ progress: size, ...total, message });
   }

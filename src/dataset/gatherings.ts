@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { canonical } from '../api/json.ts';
-import { count } from '../present/lists.ts';
+import { count, numberText } from '../present/lists.ts';
 import { type DatasetContents, type Gathering, type GatheringState, idKey } from '../state/dataset.ts';
 import { isUnchangedSince, type StoredItem } from '../state/item-versions.ts';
 
@@ -86,8 +86,11 @@ export function openGathering(
   const parts = partsOfQuestion(question).map((part) => ({ question: part, state: partOf(part, state, contents) }));
   const ids = parts.map((part) => part.state.id);
   const hasOthers = state.ended && state.parts.join() !== ids.join();
-  const whole = hasOthers ? newGathering(question, now, { order }) : state;
-  return { gathering: { ...whole, parts: ids, ended: whole.ended && parts.every((part) => part.state.ended) }, parts };
+  const current = hasOthers ? newGathering(question, now, { order }) : state;
+  return {
+    gathering: { ...current, parts: ids, ended: current.ended && parts.every((part) => part.state.ended) },
+    parts,
+  };
 }
 
 /**
@@ -156,7 +159,7 @@ export function wholeOf(gathering: Gathering, { gatherings }: DatasetContents): 
     hasAllIds: ended && hasAll && storedParts.every((part) => part.ended && part.adIds.size >= part.listed),
     foundInParts:
       found === null && totals.length > 0
-        ? `${sumOf(totals)} found in ${totals.length} of ${parts.length} parts`
+        ? `${numberText(sumOf(totals))} found in ${totals.length} of ${parts.length} parts`
         : undefined,
   };
 }

@@ -41,11 +41,11 @@ export class VariantIndex {
   }
 
   #find(bands: readonly number[], shingles: Uint32Array): string | undefined {
-    const seen = new Set<string>();
+    const compared = new Set<string>();
     for (const band of bands) {
       for (const id of this.#bands.get(band) ?? []) {
-        if (seen.has(id)) continue;
-        seen.add(id);
+        if (compared.has(id)) continue;
+        compared.add(id);
         const earliest = this.#earliest.get(id);
         if (earliest && similarity(shingles, earliest) >= alike) return id;
       }

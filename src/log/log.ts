@@ -20,8 +20,8 @@ function logOf(level: LogLevel, write: (line: string) => void, line: Line): Log 
 
 export const createLog = (level: LogLevel, write: (line: string) => void): Log =>
   logOf(level, write, (name, message, fields) => {
-    const known = Object.entries(fields).filter(([, value]) => value !== undefined);
-    const details = known.map(([key, value]) => ` ${key}=${JSON.stringify(value)}`);
+    const given = Object.entries(fields).filter(([, value]) => value !== undefined);
+    const details = given.map(([key, value]) => ` ${key}=${JSON.stringify(value)}`);
     return `ad-library-mcp: ${name}: ${message}${details.join('')}`;
   });
 
@@ -130,12 +130,12 @@ function mapTexts<Value>(value: Value, change: (text: string) => string, depth =
   if (typeof value === 'string') return change(value) as Value;
   if (typeof value !== 'object' || value === null) return value;
   if (depth > maxDepth) return mask as Value;
-  const own = value as Record<string, unknown>;
-  const entries = Object.entries(own).map(([name, item]): [string, unknown] => [
+  const object = value as Record<string, unknown>;
+  const entries = Object.entries(object).map(([name, item]): [string, unknown] => [
     change(name),
     mapTexts(item, change, depth + 1),
   ]);
-  if (entries.every(([name, item]) => Object.hasOwn(own, name) && own[name] === item)) return value;
+  if (entries.every(([name, item]) => Object.hasOwn(object, name) && object[name] === item)) return value;
   return (Array.isArray(value) ? entries.map(([_, item]) => item) : Object.fromEntries(entries)) as Value;
 }
 

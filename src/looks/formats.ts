@@ -11,9 +11,9 @@ let isRightToLeft = false;
 
 /** Writes dates and numbers as a reader of that locale does. The page of the board alone calls it: it has one reader. */
 export function useLocale(locale: string): void {
-  const [known] = Intl.DateTimeFormat.supportedLocalesOf(locale);
-  if (known === undefined) return;
-  formats = formatsIn(known === 'en-US' ? 'en' : known);
+  const [supported] = Intl.DateTimeFormat.supportedLocalesOf(locale);
+  if (supported === undefined) return;
+  formats = formatsIn(supported === 'en-US' ? 'en' : supported);
   isRightToLeft = /[\u0590-\u08ff\u0660-\u0669\u06f0-\u06f9]/.test(
     formats.months.format(0) + formats.numbers.format(1),
   );

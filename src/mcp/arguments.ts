@@ -11,13 +11,13 @@ import { isObject } from '../present/view.ts';
 export function readArguments<Input extends z.ZodObject>(input: Input, given: unknown): z.output<Input> {
   const read = isObject(given) ? normalize(input, given) : (given ?? {});
   const unsendable = Object.entries(read).flatMap(([name, value]) => unsendableIn(name, value));
-  if (unsendable.length > 0) throw refusal(unsendable.slice(0, 1));
+  if (unsendable.length > 0) throw invalidArguments(unsendable.slice(0, 1));
   const parsed = input.safeParse(read);
   if (parsed.success) return parsed.data;
-  throw refusal(parsed.error.issues.map((issue) => problemOf(issue, Object.keys(input.shape))));
+  throw invalidArguments(parsed.error.issues.map((issue) => problemOf(issue, Object.keys(input.shape))));
 }
 
-const refusal = (problems: string[]) =>
+const invalidArguments = (problems: string[]) =>
   new AdLibraryError({ kind: 'invalid_request', problem: problems.join('\n'), sent: false });
 
 /** No filter needs more, and recursive code runs out of stack at a few thousand levels. */

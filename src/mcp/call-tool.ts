@@ -187,7 +187,7 @@ async function runCall(server: CallingContext, call: ToolCall, { receipts, form 
 }
 
 const unconfirmed =
-  'The service could not be reached to say whose key this is: this is what is stored for the account that it belonged to.';
+  'The service could not be reached to confirm whose key this is. This is the stored data of the account it belonged to.';
 
 const withoutLinks = ({ attached = [], ...rendered }: Rendered): Rendered => ({
   attached: attached.filter(({ type }) => type !== 'resource_link'),

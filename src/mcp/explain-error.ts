@@ -1,5 +1,6 @@
 import { AdLibraryError, type ErrorKind, type Failure, mayBeCharged } from '../api/errors.ts';
 import { isGated } from '../api/operations.ts';
+import { creditsFigure } from '../credits/credit-text.ts';
 import { untrustedValue } from '../present/full-view.ts';
 import { listNames } from '../present/safe-text.ts';
 import { untrustedId, untrustedText, untrustedWord } from '../present/tokens.ts';
@@ -225,7 +226,9 @@ function happenedText(failure: Failure): string {
 function windowsText(limit: NonNullable<Failure['usageLimit']>): string {
   const { isLimitReached, limitType, hourlyCredits, hourlyLimit, dailyCredits, dailyLimit } = limit;
   const window = (name: string, used?: number, max?: number) =>
-    used === undefined || max === undefined ? '' : `${name} window ${used} of ${max} credits used`;
+    used === undefined || max === undefined
+      ? ''
+      : `${name} window ${creditsFigure(used)} of ${creditsFigure(max)} credits used`;
   const windows = [window('hourly', hourlyCredits, hourlyLimit), window('daily', dailyCredits, dailyLimit)];
   const used = windows.filter(Boolean).join(', ');
   return [used && `Usage: ${used}.`, isLimitReached ? endsText(limitType) : neitherIsFull].filter(Boolean).join(' ');
@@ -242,7 +245,7 @@ const neitherIsFull = 'Neither window is full, but this call would exceed one.';
 
 function chargeText(failure: Failure): string {
   const { charged, paid, writes, sent } = failure;
-  if (charged) return `The service says it charged ${charged} credits for this call.`;
+  if (charged) return `The service says it charged ${creditsFigure(charged)} credits for this call.`;
   if (sent === false) return 'Nothing was sent, nothing was charged.';
   if (!mayBeCharged(failure)) return paid ? 'The service stated no charge.' : '';
   if (writes && paid)

@@ -17,7 +17,7 @@ export interface ResultForm {
 /** What a host is known to do with results. MCP does not tell, so each row names its source. */
 interface Host {
   title: string;
-  /** As its client calls itself (`clientInfo.name`). */
+  /** The name of its client (`clientInfo.name`). */
   names: readonly string[];
   output: OutputForm;
   /** What the model of the host reads, in words. */

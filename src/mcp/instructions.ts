@@ -32,13 +32,13 @@ const namesIn = (tools: readonly ToolDescription[]): string[] => tools.map(({ na
 /** What repeating a call costs, and where the balance stands. */
 function repeats(cachesAnswers: boolean, offered: readonly string[]): string {
   const opens = offered.includes('get_ad');
-  const seen = 'get_ad with seen: true';
+  const withSeen = 'get_ad with seen: true';
   const lists = 'for an ad that a list showed';
   return [
     cachesAnswers
-      ? `Repeating a call within a few minutes is free${opens ? `, and so is ${seen} ${lists}` : ''}.`
+      ? `Repeating a call within a few minutes is free${opens ? `, and so is ${withSeen} ${lists}` : ''}.`
       : 'This server caches no answers: repeating a call is charged again.',
-    !cachesAnswers && opens && `${seen} costs nothing ${lists}.`,
+    !cachesAnswers && opens && `${withSeen} costs nothing ${lists}.`,
     offered.includes('get_credits') && 'get_credits shows the balance and the usage windows.',
   ]
     .filter(Boolean)

@@ -140,7 +140,7 @@ export function getPrompt(
   invalid: (problem: string) => Error,
 ): PromptResult {
   const prompt = prompts.find((candidate) => candidate.name === name);
-  if (!prompt) throw invalid(`There is no such prompt. Prompts: ${prompts.map((known) => known.name).join(', ')}.`);
+  if (!prompt) throw invalid(`There is no such prompt. Prompts: ${prompts.map((one) => one.name).join(', ')}.`);
   const long = prompt.arguments.find((argument) => (values[argument.name]?.length ?? 0) > maxArgumentLength);
   if (long) throw invalid(`${long.name} may have at most ${maxArgumentLength} characters.`);
   const quoted = Object.fromEntries(

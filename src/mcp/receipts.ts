@@ -1,5 +1,6 @@
 import type { Receipt } from '../api/call.ts';
 import { type Failure, mayBeCharged } from '../api/errors.ts';
+import { creditsFigure } from '../credits/credit-text.ts';
 import { word } from '../present/safe-text.ts';
 import { untrustedId } from '../present/tokens.ts';
 import type { Tool } from '../tools/tool.ts';
@@ -52,7 +53,7 @@ export class Receipts {
     const remaining = this.#all.findLast((receipt) => receipt.remaining !== null)?.remaining ?? null;
     const requestId = shownId(sent.at(-1));
     const calls = sent.length;
-    const spent = `${charged === null ? 'at least ' : ''}${formatCredits(atLeast)} charged`;
+    const spent = `${charged === null ? 'at least ' : ''}${creditsFigure(atLeast)} charged`;
     const made = calls === 0 ? 'nothing charged, no calls' : `${spent} for ${calls} ${calls === 1 ? 'call' : 'calls'}`;
     const receipt = { charged, remaining, cached: calls === 0, requestId, calls };
     return { receipt, line: creditsLine(made, receipt, 'Last request') };
@@ -68,18 +69,16 @@ function costOfOne(received: Receipt | undefined): Cost {
   const receipt = { charged, remaining, cached, requestId };
   const shared = requestId === null ? '' : ' (shared with an identical call)';
   const how = age === undefined ? shared : ` (cached ${ageText(age)})`;
-  const spent = charged === null ? 'not reported for this call' : `${formatCredits(charged)} charged`;
+  const spent = charged === null ? 'not reported for this call' : `${creditsFigure(charged)} charged`;
   return { receipt, line: creditsLine(cached ? `nothing charged${how}` : spent, receipt, 'Request') };
 }
 
 const shownId = (receipt: Receipt | undefined) => (receipt?.requestId ? untrustedId(receipt.requestId) : null);
 
 function creditsLine(spent: string, { remaining, requestId }: ReceiptView, request: string): string {
-  const left = remaining === null ? '' : `, ${formatCredits(remaining)} left`;
+  const left = remaining === null ? '' : `, ${creditsFigure(remaining)} left`;
   return `Credits: ${spent}${left}${requestId === null ? '' : `. ${request} ${word(requestId)}`}`;
 }
-
-const { format: formatCredits } = new Intl.NumberFormat('en-US');
 
 function ageText(ms: number): string {
   if (ms < 1000) return 'just now';

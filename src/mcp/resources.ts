@@ -62,7 +62,7 @@ export async function findExport(
   const { name, mimeType, bytes, path } = file;
   const tooLarge = (size: number) =>
     notFound(
-      `${name} has ${size} bytes, too many to send. ${path ? `It lies in ${path}.` : 'Export fewer rows or columns.'}`,
+      `${name} has ${size} bytes, too many to send. ${path ? `It is at ${path}.` : 'Export fewer rows or columns.'}`,
     );
   if (bytes > maxFileBytes) throw tooLarge(bytes);
   // Quotes and line breaks take two bytes in JSON.

@@ -47,8 +47,8 @@ export async function fetchPicture(address: string, options: FetchOptions, signa
   });
 }
 
-async function ownPicture(address: string, own: OwnPictures): Promise<Fetched> {
-  const response = await own.answer(new Request(address));
+async function ownPicture(address: string, pictures: OwnPictures): Promise<Fetched> {
+  const response = await pictures.answer(new Request(address));
   if (response.status !== 200) return { reason: `its host answered ${response.status}` };
   return { bytes: new Uint8Array(await response.arrayBuffer()) };
 }

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { dayOf } from './dates.ts';
 import { type DataOf, type SentField, shapeOf } from './fields.ts';
 import { asDescribed, fullView, otherTypes } from './full-view.ts';
-import { count, frameList, type ListFrame } from './lists.ts';
+import { count, frameList, type ListFrame, numberText } from './lists.ts';
 import { joinFilled, quote, word } from './safe-text.ts';
 import { type Fields, idOf, isNumber, isObject, keep, viewTable } from './view.ts';
 
@@ -128,7 +128,9 @@ export function creditsText(credits: Fields): string {
 /** `hourly: 320 of 400 used, 80 left`. */
 function windowText(name: string, used: unknown, limit: unknown): string {
   const remaining = remainingOf(used, limit);
-  return remaining === undefined ? '' : `${name}: ${used} of ${limit} used, ${remaining} left`;
+  return remaining === undefined
+    ? ''
+    : `${name}: ${valueText(used)} of ${valueText(limit)} used, ${numberText(remaining)} left`;
 }
 
 export function identityText(identity: Fields): string {
@@ -158,7 +160,8 @@ const member = (value: unknown) =>
   value === true ? 'a member of a team' : value === false ? 'not a member of a team' : '';
 
 function valueText(value: unknown): string {
-  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
+  if (typeof value === 'number') return numberText(value);
+  if (typeof value === 'boolean') return String(value);
   return typeof value === 'string' ? word(value) : quote(JSON.stringify(value) ?? '');
 }
 

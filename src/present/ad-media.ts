@@ -47,16 +47,16 @@ type Assets = Record<Role, Fields[]> & { cards: number };
 /** Some ads send the media of their cards, but no cards. */
 function assetsOf(ad: Fields, media = objects(ad.media)): Assets {
   const assets: Assets = { video: [], cardVideo: [], cardPicture: [], portrait: [], picture: [], cards: 0 };
-  const seen = new Map<unknown, Partial<Record<Role, true>>>();
+  const rolesByAddress = new Map<unknown, Partial<Record<Role, true>>>();
   for (const asset of media) {
     const type = typeof asset.type === 'string' ? asset.type : '';
     const role = roles.find(([, form]) => form.test(type))?.[0] ?? 'picture';
     const position = positionOf(asset);
-    const here = seen.get(position) ?? {};
+    const here = rolesByAddress.get(position) ?? {};
     if (here[role]) continue;
     if (role.startsWith('card') && !here.cardVideo && !here.cardPicture) assets.cards++;
     here[role] = true;
-    seen.set(position, here);
+    rolesByAddress.set(position, here);
     assets[role].push(asset);
   }
   const sent = Array.isArray(ad.cards) ? ad.cards.filter(isObject).length : 0;
@@ -83,18 +83,18 @@ export function mediaCounts(ad: Fields) {
 
 /** The pictures and videos of an ad, without the advertiser's portrait: its own, and those of each card in order. */
 interface Media {
-  own: Fields[];
+  ofAd: Fields[];
   ofCards: Fields[][];
 }
 
 export function mediaOf(ad: Fields): Media {
   const { video, picture, cardVideo, cardPicture, cards } = assetsOf(ad);
-  const own = [...video, ...picture];
+  const ofAd = [...video, ...picture];
   const ofCards: Fields[][] = Array.from({ length: cards }, () => []);
   const cardMedia = [...cardPicture, ...cardVideo];
   const cardIndex = indexByPosition(cardMedia, cards);
-  for (const asset of cardMedia) (ofCards[cardIndex(asset)] ?? own).push(asset);
-  return { own, ofCards };
+  for (const asset of cardMedia) (ofCards[cardIndex(asset)] ?? ofAd).push(asset);
+  return { ofAd, ofCards };
 }
 
 /**
@@ -176,12 +176,12 @@ export function viewCards(ad: Fields): Cards {
   const ofCards = mediaOfCards(ad);
   const shown = Math.min(ofCards.length, maxCards);
   const views = Array.from({ length: shown }, (_, index): CardView => ({ card: index + 1 }));
-  const own = { ...ad, title: undefined, landingUrl: cleanAddress(ad.offerLink, linkTokens) } as Fields;
+  const adFields = { ...ad, title: undefined, landingUrl: cleanAddress(ad.offerLink, linkTokens) } as Fields;
   const earlier = new Set<string>();
   const texts = views.flatMap((view, index) =>
     cardTexts(objects(ad.cards)[index]).flatMap(([field, text]) => {
       const name = `${field} ${text}`;
-      if (text === own[field] || earlier.has(name)) return [];
+      if (text === adFields[field] || earlier.has(name)) return [];
       earlier.add(name);
       return { view, field, text };
     }),
@@ -320,8 +320,8 @@ export function pictureOf(ad: Fields, { card, now }: PictureChoice): AdPicture {
     if (card > cards.length) return { reason: `the ad has only ${count(cards.length, 'card')}` };
     return ofCard(card) ?? { reason: `card ${card} has no picture` };
   }
-  const own = firstWorking(mediaOf(ad).own, now) ?? ofCard(1);
-  return own ?? portraitOf(ad, now) ?? { reason: 'the ad has no picture' };
+  const asset = firstWorking(mediaOf(ad).ofAd, now) ?? ofCard(1);
+  return asset ?? portraitOf(ad, now) ?? { reason: 'the ad has no picture' };
 }
 
 function portraitOf(ad: Fields, now: number): AdPicture | undefined {

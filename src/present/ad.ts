@@ -90,7 +90,7 @@ function standardView(ad: Fields, now: number, budget: number): AdView {
   );
   // Signed addresses weigh more than all other fields, so they get the room that the others leave.
   const links = linkWriter(budget - estimateTokens(JSON.stringify(view)) - labelTokens, now);
-  const own = links.write(mediaOf(ad).own);
+  const adLinks = links.write(mediaOf(ad).ofAd);
   // Each card's picture comes before the second address of any card.
   const firsts = media.map((assets) => links.write(assets.slice(0, 1)));
   for (const [index, card] of cardViews.entries()) {
@@ -98,7 +98,7 @@ function standardView(ad: Fields, now: number, budget: number): AdView {
     add(card, { media: ofCard.length > 0 ? ofCard : undefined });
   }
   add(view, {
-    mediaLinks: own.length > 0 ? own : undefined,
+    mediaLinks: adLinks.length > 0 ? adLinks : undefined,
     moreMedia: links.leftOut > 0 ? links.leftOut : undefined,
   });
   return view;
@@ -340,8 +340,8 @@ interface Row extends WrittenAd {
 export type WrittenAds = Map<AdView, WrittenAd>;
 
 function writeAd(ad: AdView, asOf: string | undefined, written: WrittenAds): WrittenAd {
-  const known = written.get(ad);
-  if (known) return known;
+  const memo = written.get(ad);
+  if (memo) return memo;
   const advertiser = JSON.stringify([ad.pageId, ad.pageName]);
   const made = { ad, advertiser, facts: factsOf(ad, asOf), copy: copyText(ad) };
   written.set(ad, made);
@@ -462,20 +462,20 @@ const network = new RegExp(`^(?:${[...networks.values()].join('|')})$`);
 
 function runFact(ad: AdView, asOf: string | undefined): string | undefined {
   const from = dayOf(ad.startedAt);
-  const seen = dayOf(ad.lastSeen ?? ad.lastSeenAt);
-  const since = ad.daysSinceSeen ?? (seen && asOf ? daysBetween(seen, asOf) : undefined);
+  const lastSeen = dayOf(ad.lastSeen ?? ad.lastSeenAt);
+  const since = ad.daysSinceSeen ?? (lastSeen && asOf ? daysBetween(lastSeen, asOf) : undefined);
   const end = dayOf(ad.endDate);
   const state = [
     ad.daysRunning !== undefined && count(ad.daysRunning, 'day'),
     ad.stillRunning !== undefined && (ad.stillRunning ? 'running' : 'ended'),
     since !== undefined && ad.stillRunning === undefined && `seen ${count(since, 'day')} ago`,
-    end !== undefined && seen !== undefined && seen !== end && `last seen ${seen}`,
+    end !== undefined && lastSeen !== undefined && lastSeen !== end && `last seen ${lastSeen}`,
   ];
-  const last = end ?? seen;
+  const last = end ?? lastSeen;
   const dates =
     from && last ? `${from}–${last}` : from ? `since ${from}` : last && `${end ? 'ended' : 'last seen'} ${last}`;
-  const known = joinFilled(state, ', ');
-  return dates && known ? `${dates} (${known})` : dates;
+  const text = joinFilled(state, ', ');
+  return dates && text ? `${dates} (${text})` : dates;
 }
 
 function range(label: string, [min, max]: [number | undefined, number | undefined], ad: AdView): string | undefined {

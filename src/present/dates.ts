@@ -26,11 +26,11 @@ export interface RunDates {
 
 export function runOf(dates: RunDates, now: number): Run {
   const started = timeOf(dates.startedAt);
-  const seen = timeOf(dates.lastSeenAt);
+  const lastSeen = timeOf(dates.lastSeenAt);
   const end = timeOf(dates.endDate);
   const ended = end !== undefined && end <= now;
-  const last = ended ? end : seen;
-  const sinceSeen = seen === undefined ? undefined : Math.max(0, days(seen, now));
+  const last = ended ? end : lastSeen;
+  const sinceSeen = lastSeen === undefined ? undefined : Math.max(0, days(lastSeen, now));
   const run: Run = {};
   const ran = started === undefined || last === undefined ? -1 : days(started, last);
   if (ran >= 0) run.daysRunning = ran;

@@ -58,19 +58,19 @@ interface SizedGlyph {
 }
 
 /** Letters that were looked for; undefined for one that no font has. Bounded by what Unicode has. */
-const known = new Map<string, SizedGlyph | undefined>();
+const glyphs = new Map<string, SizedGlyph | undefined>();
 
 function glyphOf(letter: string, bold = false): SizedGlyph | undefined {
   const key = bold ? `bold ${letter}` : letter;
-  if (!known.has(key)) {
+  if (!glyphs.has(key)) {
     const files = scripts.find(([letters]) => letters.test(letter))?.[1] ?? [];
     const file = [bold ? latin.bold : latin.regular, ...files].find(
       (file) => fontOf(file).charToGlyphIndex(letter) > 0,
     );
     const font = file === undefined ? undefined : fontOf(file);
-    known.set(key, font && { glyph: font.charToGlyph(letter), unitsPerEm: font.unitsPerEm });
+    glyphs.set(key, font && { glyph: font.charToGlyph(letter), unitsPerEm: font.unitsPerEm });
   }
-  return known.get(key);
+  return glyphs.get(key);
 }
 
 /** The outlines of letters that were read, at most as many as the fonts have. */

@@ -309,8 +309,8 @@ const questionFormats = [undefined, undefined, numberText, numberText, undefined
 async function writeMethod(writer: PageWriter, { headings, method }: ReportHead): Promise<void> {
   const { ads, gatherings, more, coverage, statements } = method;
   const costs = gatherings.map(({ charged }) => charged);
-  const known = costs.reduce<number>((sum, charged) => sum + (charged ?? 0), 0);
-  const cost = `${costs.includes(null) ? 'at least ' : ''}${countText(known, 'credit')}`;
+  const stated = costs.reduce<number>((sum, charged) => sum + (charged ?? 0), 0);
+  const cost = `${costs.includes(null) ? 'at least ' : ''}${countText(stated, 'credit')}`;
   const rowOf = ({ gatheredAt, found, adIds, complete, charged, ...about }: WholeGathering) => [
     questionText(about),
     dayText(gatheredAt),

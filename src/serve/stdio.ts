@@ -247,10 +247,10 @@ function messageIn(line: string | undefined): { message: JSONRPCMessage } | Omit
   if (line === undefined) return errorAnswer(-32_700, `A message may hold ${maxMessage / 1024 / 1024} MB at most.`);
   if (value === undefined) return errorAnswer(-32_700, 'Parse error: a line is one JSON value.');
   const { jsonrpc, id, method, ...rest }: Record<string, unknown> = Object(value);
-  const known = isId(id) ? id : null;
+  const answerId = isId(id) ? id : null;
   if (jsonrpc !== '2.0' || (typeof method !== 'string' && !('result' in rest) && !('error' in rest)))
-    return errorAnswer(-32_600, 'Invalid request: a line is one JSON-RPC 2.0 message.', known);
-  if (id !== undefined && known === null)
+    return errorAnswer(-32_600, 'Invalid request: a line is one JSON-RPC 2.0 message.', answerId);
+  if (id !== undefined && answerId === null)
     return errorAnswer(-32_600, 'Invalid request: an id is a string or a number.');
   return { message: value as JSONRPCMessage };
 }

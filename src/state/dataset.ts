@@ -65,7 +65,7 @@ export interface DatasetContents extends ContentRecords {
   pages: readonly StoredItem[];
   /** The oldest first. */
   gatherings: readonly Gathering[];
-  /** Items and gatherings that were removed for want of room. */
+  /** Items and gatherings that were evicted to make room. */
   evicted: { ads: number; pages: number; gatherings: number };
 }
 
@@ -118,7 +118,7 @@ export interface Gathering extends GatheringState {
   found: number | null;
   /** Ids of all ads that were read, as `idKey` writes them. */
   adIds: ReadonlySet<string>;
-  /** Ads that were read, and that were evicted for want of room. */
+  /** Ads that were read, and then evicted to make room. */
   missing: number;
   /** The last page was reached, and every listed ad is in the dataset. */
   complete: boolean;

@@ -101,8 +101,8 @@ function foldersOf(target: ExportTarget): ExportFolder[] {
   if ('folder' in target) return [lastingFolder(target.folder, () => makeFolder(target.folder))];
   if (target.home === undefined) return [temporaryFolder(target.temporary)];
   // Nothing above it is made: a home without downloads is of no person.
-  const own = join(target.home, 'Downloads', 'Ad Library');
-  return [lastingFolder(own, () => makeOne(own)), temporaryFolder(target.temporary)];
+  const downloads = join(target.home, 'Downloads', 'Ad Library');
+  return [lastingFolder(downloads, () => makeOne(downloads)), temporaryFolder(target.temporary)];
 }
 
 const lastingFolder = (path: string, make: () => Promise<unknown>): ExportFolder => ({

@@ -3,7 +3,7 @@ import type { LocalShared } from './store/retries.ts';
 
 /**
  * The kinds of records beside a dataset, and how many there may be of each kind: a person's labels, watches and reports,
- * and what is known of pictures. The records stay when ads are evicted for want of room.
+ * and what is known of pictures. The records stay when ads are evicted to make room.
  */
 export const maxRecords = { label: 20_000, watch: 50, report: 20, picture: 20_000 } as const;
 

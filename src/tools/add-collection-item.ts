@@ -112,10 +112,10 @@ const rejections: readonly string[] = ['invalid_request', 'not_found'];
 
 function allText(items: readonly SavedView[], collection: CollectionView | undefined): string {
   const idsOf = (isOf: (item: SavedView) => boolean) => items.filter(isOf).map(({ itemId }) => word(itemId));
-  const [added, known] = [idsOf((item) => item.added), idsOf((item) => !item.added && !item.problem)];
+  const [added, present] = [idsOf((item) => item.added), idsOf((item) => !item.added && !item.problem)];
   const untried = idsOf(({ problem }) => problem === notTried);
   return [
-    `Into the collection${collection ? ` ${collectionText(collection)}` : ''}: ${added.length} added, ${known.length} already there.`,
+    `Into the collection${collection ? ` ${collectionText(collection)}` : ''}: ${added.length} added, ${present.length} already there.`,
     ...items.flatMap(({ itemId, problem }) => (problem && problem !== notTried ? `${word(itemId)}: ${problem}` : [])),
     untried.length > 0 && `Not tried: ${listNames(untried)}. Call again with these.`,
   ]

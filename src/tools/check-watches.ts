@@ -17,7 +17,7 @@ import {
 } from '../dataset/watches.ts';
 import { dayOf } from '../present/dates.ts';
 import type { DataOf } from '../present/fields.ts';
-import { count } from '../present/lists.ts';
+import { count, numberText } from '../present/lists.ts';
 import { quote } from '../present/safe-text.ts';
 import { clampLines, estimateTokens, untrustedId } from '../present/tokens.ts';
 import type { DatasetContents, Gathering } from '../state/dataset.ts';
@@ -149,7 +149,7 @@ async function checkAll(
     const isRecent = reading !== undefined && !complete.has(key);
     checked.push({ watch, stop, isSkipped: !reading && ended !== undefined, isRecent, gathered, check });
     if (gathered && check?.complete && !isRecent) complete.set(key, gathered);
-    ended ??= endOf(stop);
+    ended ??= stopOfAll(stop);
   }
   const isShort = ({ stop: { reason }, watch }: Checked) =>
     reason === 'budget' || (reason === 'maxCredits' && watch.maxCredits > remaining);
@@ -194,7 +194,7 @@ async function estimateChecks(chosen: readonly Watch[], fresh: boolean, context:
   const estimate = { pages, credits, atLeast, ...(atMost !== null && { atMost }) };
   const text =
     pages === null
-      ? 'Estimate: how many ads match is not known of every watch. The first check tells.'
+      ? 'Estimate: how many ads match is unknown for some watches. The first check tells.'
       : `Estimate: ${estimateText({ ads, ...estimate }, 0)}`;
   return { data: { watches: [], estimate, stopped: 'estimate' }, text };
 }
@@ -206,7 +206,7 @@ function checkOf(watch: Watch, { gathering, contents, read }: Gathered, at: numb
 }
 
 /** Whether a stop ends the whole call: the next watch would be refused, or there is no time for it. */
-function endOf(stop: Stop): Stop | undefined {
+function stopOfAll(stop: Stop): Stop | undefined {
   const isOver = ['usage_limit', 'deadline', 'shutdown'].includes(stop.reason);
   return isOver || stop.error?.failure.kind === 'payment_required' ? stop : undefined;
 }
@@ -228,7 +228,7 @@ async function keep(checked: readonly Checked[], context: ToolContext): Promise<
     await saveChecks(userRecords, checks);
   } catch (error) {
     const { text } = context.explain(error as AdLibraryError);
-    return `This check could not be kept, so the next one compares with the same one as this. ${text}`;
+    return `This check could not be stored, so the next one compares with the same earlier check. ${text}`;
   }
   for (const { gathered } of checked) await gathered?.markReturned();
   return;
@@ -333,12 +333,12 @@ function viewCheck(
     ...(gathering && { gathering: gathering.id }),
   };
   const counts = since && [
-    `${ids.new?.length} new`,
-    `${ids.changed?.length} changed`,
-    ...(ids.gone ? [`${ids.gone.length} no longer listed`] : []),
+    `${numberText(ids.new?.length ?? 0)} new`,
+    `${numberText(ids.changed?.length ?? 0)} changed`,
+    ...(ids.gone ? [`${numberText(ids.gone.length)} no longer listed`] : []),
   ];
   const news = counts ? `${counts.join(', ')} since ${minute(isoTime(since.at))}; ` : '';
-  const size = `${count(read, 'ad')} read${found === null ? '' : ` of ${found} found`}`;
+  const size = `${count(read, 'ad')} read${found === null ? '' : ` of ${numberText(found)} found`}`;
   const state = complete ? 'complete' : `not complete, stopped: ${stop.reason}`;
   const head = [`${quote(watch.name)}: ${news}${size}, ${state}.`, ...notesOn(one), data.problem];
   const lines = [
@@ -360,15 +360,17 @@ function notesOn({ watch, stop, gathered, check, isRecent }: Checked): (string |
   return [
     lost &&
       `The ads of the check of ${minute(isoTime(lost.at))} are no longer stored, so this check counts as the first.`,
-    complete && !changes && !lost && 'First check: the next one tells what is new.',
+    complete && !changes && !lost && 'First check: the next one reports changes.',
     !complete && changes && 'Only what was read is compared.',
-    !complete && check && !changes && !lost && 'What is new shows from the check after the first complete one on.',
+    !complete && check && !changes && !lost && 'The check after the first complete one reports changes.',
     gathered?.startedOver && beginsAnew,
     isRecent && gathered?.gathering && readAtText(gathered.gathering),
     !complete &&
       check &&
       (roomText(stop, { maxAds: watch.maxAds ?? defaultMaxAds }) ??
-        (stop.reason === 'end' ? 'Not all that it read is still kept: narrower filters fit.' : isLimited || goesOn)),
+        (stop.reason === 'end'
+          ? 'Some ads it read were removed to make room: use narrower filters.'
+          : isLimited || goesOn)),
   ];
 }
 

@@ -7,7 +7,7 @@ import { type AdCount, type Counting, countBy, countOf, isGathered, withoutParts
 import { type Stop, stopOf } from '../dataset/gather.ts';
 import { seenText } from '../present/dates.ts';
 import type { DataOf } from '../present/fields.ts';
-import { count, notesText } from '../present/lists.ts';
+import { count, notesText, numberText } from '../present/lists.ts';
 import { quote, sanitizeLine } from '../present/safe-text.ts';
 import { adFilters, checkQuestion, fresh, split } from './arguments.ts';
 import { countableKey, type Filters, oppositeOf, partsOf, withMissing } from './filter-values.ts';
@@ -99,8 +99,10 @@ export const countAds = defineTool({
       total.total === null ? noTotal : `${count(total.total, 'ad')} in all${remarks(total)}.`,
       ...notesText(total),
       ...(total.total === null ? [] : counts.flatMap((part) => partLines(part, ofAll))),
-      none === undefined ? '' : `none: ${none}`,
-      rest === undefined ? '' : `${restHoldsNone ? 'none or other values' : 'rest (other values)'}: ${rest}`,
+      none === undefined ? '' : `none: ${numberText(none)}`,
+      rest === undefined
+        ? ''
+        : `${restHoldsNone ? 'none or other values' : 'rest (other values)'}: ${numberText(rest)}`,
       stopped && `Stopped (${stopped}) before all parts were counted.`,
       problem,
       next,
@@ -267,15 +269,15 @@ function countView({ total, gatheredAt, notes, lastSeen }: AdCount, filters: Fil
 /** A service decides by itself what its filter `active` finds. */
 function runningNote(lastSeen: AdCount['lastSeen'], isGathered: boolean): string {
   const ads = isGathered ? 'these ads' : 'the ad that it sent';
-  const seen = lastSeen ? seenText(lastSeen) : 'no date of when last seen';
-  return `the service decides what is active; ${ads}: ${seen}`;
+  const seenNote = lastSeen ? seenText(lastSeen) : 'no last-seen date';
+  return `the service decides what is active; ${ads}: ${seenNote}`;
 }
 
 function partLines(part: Count, ofAll: readonly string[]): string[] {
   const name = part.value ?? filtersText(part.filters);
   const notes = (part.notes ?? []).filter((note) => !ofAll.includes(note));
   return [
-    `${name}: ${part.total ?? 'not counted'}${remarks(part)}`,
+    `${name}: ${part.total === null ? 'not counted' : numberText(part.total)}${remarks(part)}`,
     ...notesText({ notes }).map((note) => `  ${note}`),
   ];
 }

@@ -11,7 +11,7 @@ import {
 } from '../dataset/export.ts';
 import { methodsNote, noteMarkdown, noteRows } from '../dataset/methods-note.ts';
 import { dayOf } from '../present/dates.ts';
-import { count } from '../present/lists.ts';
+import { count, numberText } from '../present/lists.ts';
 import { quote, sanitizeLine, word } from '../present/safe-text.ts';
 import { idKey } from '../state/dataset.ts';
 import { checkQuestion, fileName } from './arguments.ts';
@@ -68,11 +68,11 @@ export const exportAds = defineListTool({
     const { signal, now, version } = context;
     const selected = sheets ? checkSheets(sheets, format) : [{ name: 'Ads', sql: sql ?? everyAdSql }];
     const contents = await (await context.dataset()).contents();
-    const known = await context.adRows.knownAds(context.tenantId, contents);
+    const facts = await context.adRows.knownAds(context.tenantId, contents);
     const aboutAll = (all: readonly ExportCounts[]) => {
       const ids = all.every(({ ids }) => ids) ? all.flatMap(({ ids = [] }) => [...ids]) : undefined;
       const listed = ids && { columns: ['id'], rows: ids.map((id) => [id]) };
-      const coverage = viewCoverage({ contents, known, ...listed });
+      const coverage = viewCoverage({ contents, facts, ...listed });
       const adIds = ids && new Set(ids.flatMap((id) => (typeof id === 'string' ? idKey(id) : [])));
       const exported = all.map((counts, at) => ({ counts, sql: selected[at]?.sql ?? '' }));
       return { coverage, note: methodsNote({ contents, coverage, exported, adIds, now, version }) };
@@ -117,7 +117,7 @@ export const exportAds = defineListTool({
         ...(cut > 0 && { cut }),
       },
       text: [
-        `${word(file.name)}: ${count(rows, 'row')}, ${file.bytes} bytes. ${locationText(file, context, note)}, and how the ads were gathered as ${note.uri}.`,
+        `${word(file.name)}: ${count(rows, 'row')}, ${numberText(file.bytes)} bytes. ${locationText(file, context, note)}, and how the ads were gathered as ${note.uri}.`,
         ...parted.map((one) => firstText(one, sheets && `${quote(one.name)}, ${count(one.rows, 'row')}`)),
         cut > 0 && cutText,
         coverageText(coverage),

@@ -166,7 +166,7 @@ async function estimate(
     price ? `Estimate: ${estimateText(price, read)}` : 'The service does not say how many ads there are.',
     price?.credits === null && howToGoOn,
     (price?.ads ?? 0) > maxAds && `With maxAds: ${maxAds}, it stops after ${count(maxAds, 'ad')}.`,
-    context.now - oldest > datedAge && `The number of ads is of ${minute(new Date(oldest).toISOString())}.`,
+    context.now - oldest > datedAge && `The number of ads is as of ${minute(new Date(oldest).toISOString())}.`,
     open.length > 0 &&
       question.collectionId === undefined &&
       `This estimate took ${count(open.length, 'search', 'searches')}.`,

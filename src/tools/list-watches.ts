@@ -17,7 +17,7 @@ export const WatchView = z
     name: z.string(),
     filters: z.looseObject({}).optional(),
     split: z.array(z.looseObject({})).optional().describe('each laid over filters'),
-    shortened: z.boolean().optional().describe('its question is left out, for want of room'),
+    shortened: z.boolean().optional().describe('its question is left out to save room'),
     collectionId: z.string().optional(),
     maxAds: z.number().optional().describe('of a check'),
     maxCredits: z.number().describe('of a check'),

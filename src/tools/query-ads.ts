@@ -3,6 +3,7 @@ import { chartOf } from '../charts/chart.ts';
 import { CoverageView, coverageText, viewCoverage } from '../dataset/coverage.ts';
 import { describedColumns } from '../dataset/tables.ts';
 import { dataPerText } from '../present/full-view.ts';
+import { count, numberText } from '../present/lists.ts';
 import { isWord, quote, word } from '../present/safe-text.ts';
 import { fit } from '../present/tokens.ts';
 import { defineListTool, jpegContent, readOnly } from './tool.ts';
@@ -41,8 +42,8 @@ export const queryAds = defineListTool({
   ) {
     const contents = await (await dataset()).contents();
     const { columns, rows, rowCount, truncated } = await engine().query(contents, { sql, limit, cell, signal });
-    const known = await adRows.knownAds(tenantId, contents);
-    const coverage = viewCoverage({ contents, known, columns, rows, cell });
+    const facts = await adRows.knownAds(tenantId, contents);
+    const coverage = viewCoverage({ contents, facts, columns, rows, cell });
     const render = (shown: readonly unknown[][]) =>
       `${rowsText({ columns, rows: shown, rowCount, limit })}\n${coverageText(coverage)}`;
     const readable = rows.slice(0, fit({ items: rows, budget: resultTokens, render }));
@@ -64,7 +65,7 @@ export const queryAds = defineListTool({
   },
 });
 
-const numbered = '; names that it has no letters for stand there as row 1, row 2 …, in this order';
+const numbered = '; names in scripts that it cannot write are row 1, row 2 …, in this order';
 
 interface ResultRows {
   columns: readonly string[];
@@ -85,12 +86,12 @@ function rowsText({ columns, rows, rowCount, limit }: ResultRows): string {
 }
 
 function countText(shown: number, rowCount: number | null, limit: number): string {
-  if (rowCount === shown) return `${shown} ${shown === 1 ? 'row' : 'rows'}:`;
-  const total = rowCount === null ? 'more than 100,000' : rowCount;
+  if (rowCount === shown) return `${count(shown, 'row')}:`;
+  const total = rowCount === null ? 'more than 100,000' : numberText(rowCount);
   if (shown < limit)
-    return `The first ${shown} of ${total} rows, cut to fit the result (fewer columns or a smaller cell give more, OFFSET ${shown} the next):`;
+    return `The first ${numberText(shown)} of ${total} rows, cut to fit the result (fewer columns or a smaller cell give more, OFFSET ${shown} the next):`;
   const next = rowCount === null ? '' : ' (limit gives more, GROUP BY and WHERE fewer)';
-  return `The first ${shown} of ${total} rows${next}:`;
+  return `The first ${numberText(shown)} of ${total} rows${next}:`;
 }
 
 const quotedCell = (cell: unknown, quoted: boolean): string =>

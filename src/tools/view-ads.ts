@@ -169,9 +169,9 @@ async function comparePictures(sql: string, dataset: Dataset, context: ToolConte
   const fresh = printsOf(found);
   await keepPrints(dataset.userRecords, fresh);
   for (const [id, print] of fresh) prints.set(id, print);
-  const known = await pictureGroups({ ads: contents.ads, pictures: prints });
-  const groups = [...groupBy(chosen, ({ item }) => known.get(idKey(item.id))?.group ?? null)];
-  const plain = chosen.filter(({ item }) => known.get(idKey(item.id))?.group === null).length;
+  const groupOf = await pictureGroups({ ads: contents.ads, pictures: prints });
+  const groups = [...groupBy(chosen, ({ item }) => groupOf.get(idKey(item.id))?.group ?? null)];
+  const plain = chosen.filter(({ item }) => groupOf.get(idKey(item.id))?.group === null).length;
   const shown = groups.flatMap(([group, members]): ChosenAd[] => {
     if (group === null) return [];
     const one = members.find(({ picture }) => 'address' in picture) ?? members[0];
@@ -184,7 +184,7 @@ async function comparePictures(sql: string, dataset: Dataset, context: ToolConte
   const byAds = (left: ChosenAd, right: ChosenAd) =>
     (right.ads ?? 0) - (left.ads ?? 0) || (right.daysRunning ?? 0) - (left.daysRunning ?? 0);
   shown.sort(byAds);
-  const fetched = items.filter(({ id }) => known.has(idKey(id))).length;
+  const fetched = items.filter(({ id }) => groupOf.has(idKey(id))).length;
   const counts = { ads: items.length, fetched, groups: shown.length };
   return { shown: shown.slice(0, maxTiles), pictures: counts, text: comparedText(counts, plain, late) };
 }

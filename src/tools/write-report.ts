@@ -17,7 +17,7 @@ import {
 import type { CardAd } from '../looks/ad-card.tsx';
 import { dayOf } from '../present/dates.ts';
 import type { DataOf } from '../present/fields.ts';
-import { count } from '../present/lists.ts';
+import { count, numberText } from '../present/lists.ts';
 import { listNames, quote, word } from '../present/safe-text.ts';
 import type { Fields } from '../present/view.ts';
 import { cardOf } from '../reports/card.ts';
@@ -155,7 +155,7 @@ export const writeReport = defineListTool({
     return {
       data: { ...addressesOf(file, context), bytes: file.bytes, sections: shown, coverage, ...(note && { note }) },
       text: [
-        `${word(file.name)}: ${count(shown.length, 'section')}, ${file.bytes} bytes. ${locationText(file, context)}.`,
+        `${word(file.name)}: ${count(shown.length, 'section')}, ${numberText(file.bytes)} bytes. ${locationText(file, context)}.`,
         ...shown.map(sectionText),
         missing > 0 && `${count(missing, 'picture')} could not be shown; the report says why.`,
         coverageText(coverage),
@@ -330,14 +330,14 @@ export async function fetchPictures(ads: readonly ChosenAd[], context: ToolConte
 
 async function methodOf(sections: readonly SavedSection[], contents: DatasetContents, context: ToolContext) {
   const statements = sections.flatMap(({ heading, sql }) => (sql === undefined ? [] : [{ heading, sql }]));
-  const known = await context.adRows.knownAds(context.tenantId, contents);
+  const facts = await context.adRows.knownAds(context.tenantId, contents);
   const gatherings = paidGatherings(contents).slice(0, maxGatherings);
   const listed = new Set(gatherings.flatMap(({ id, parts }) => [id, ...parts]));
   return {
     ads: contents.ads.length,
     gatherings,
     more: contents.gatherings.filter(({ id }) => !listed.has(id)).length,
-    coverage: viewCoverage({ contents, known }),
+    coverage: viewCoverage({ contents, facts }),
     statements,
   };
 }

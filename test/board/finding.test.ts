@@ -94,7 +94,9 @@ test.each<[string[], string[]]>([
     ['', 'x'],
   ],
 ])('of %j the words that differ are marked', (texts, marked) => {
-  const shown = wordsThatDiffer(texts).map((parts) => parts.map(({ text, isOther }) => (isOther ? `[${text}]` : text)));
+  const shown = wordsThatDiffer(texts).map((parts) =>
+    parts.map(({ text, isDifferent }) => (isDifferent ? `[${text}]` : text)),
+  );
   expect(shown.map((parts) => parts.join(''))).toEqual(marked);
 });
 

@@ -50,7 +50,7 @@ test('keys are bounded, stay in the folder for the next server, and are printed 
   const many = Array.from({ length: 300 }, (_, at) => `key${at}`);
   const { baseUrl, call, does, described } = await serverOf({ details: { knownKeys: many } }, { files });
   const printed = () => runLibraryCommand(['filters', '--learned', '--files', files, '--base-url', baseUrl]);
-  await expect(printed()).rejects.toThrow(`nothing is known yet of the filters that ${baseUrl} takes`);
+  await expect(printed()).rejects.toThrow(`the filters of ${baseUrl} are not known yet`);
   await call('search_pages', { filters: { q: 1 } });
   does(refusal(422, { details: { validFilters: ['query'] } }));
   await call('search_ads', { filters: { q: 1 } });

@@ -25,7 +25,7 @@ describe('credits', () => {
 
   test('say what is left in words, and until when', () => {
     expect(creditsText(viewCredits(status))).toMatchInlineSnapshot(`
-      "credits left: 640 of 1000
+      "credits left: 640 of 1,000
       period: 2026-11-01 to 2026-12-01
       hourly: 320 of 400 used, 80 left
       daily: 360 of 900 used, 540 left

@@ -49,7 +49,7 @@ describe('the pictures and videos of an ad', () => {
       asset('CARD_THUMB', 0),
       asset('VID', 0),
     ];
-    const { own, ofCards } = mediaOf({ media, cards: [{}, {}] });
+    const { ofAd: own, ofCards } = mediaOf({ media, cards: [{}, {}] });
     expect(urlsOf(own)).toEqual(['https://m.example/VID0']);
     expect(ofCards.map(urlsOf)).toEqual([
       ['https://m.example/CARD_THUMB0'],
@@ -65,7 +65,10 @@ describe('the pictures and videos of an ad', () => {
   });
 
   test('stand beside the ad where no card has their number', () => {
-    const { own, ofCards } = mediaOf({ media: [asset('CARD_THUMB', 7), asset('CARD_THUMB', 0)], cards: [{}, {}, {}] });
+    const { ofAd: own, ofCards } = mediaOf({
+      media: [asset('CARD_THUMB', 7), asset('CARD_THUMB', 0)],
+      cards: [{}, {}, {}],
+    });
     expect(urlsOf(own)).toEqual(['https://m.example/CARD_THUMB7']);
     expect(ofCards.map(urlsOf)).toEqual([['https://m.example/CARD_THUMB0'], [], []]);
   });

@@ -230,7 +230,7 @@ test('the budget of the server bounds a check in the middle', async ({ upstream,
   const watches = [{ complete: true }, { complete: false, stopped: 'budget' }];
   expect(data).toMatchObject({ stopped: 'budget', watches });
   expect(service.charged).toBeLessThanOrEqual(6);
-  expect(text).toContain('What is new shows from the check after the first complete one on.');
+  expect(text).toContain('The check after the first complete one reports changes.');
 });
 
 const ofB = (answer: ReturnType<typeof refusal>) => (search: { filters: Record<string, unknown> }) =>

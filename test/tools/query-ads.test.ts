@@ -59,11 +59,11 @@ describe('query_ads', () => {
     const rows = data.rows as unknown[][];
     expect(data).toMatchObject({ rowCount: 3000, truncated: true });
     expect(rows.length).toBeLessThan(1000);
-    expect(text).toContain(`The first ${rows.length} of 3000 rows, cut to fit the result`);
+    expect(text).toContain(`The first ${rows.length} of 3,000 rows, cut to fit the result`);
     expect(text).toContain(`OFFSET ${rows.length} the next`);
     expect(text.length).toBeLessThan(40_000);
     const few = await server.call('query_ads', { sql, limit: 3 });
-    expect(few.text).toContain('The first 3 of 3000 rows (limit gives more');
+    expect(few.text).toContain('The first 3 of 3,000 rows (limit gives more');
     const whole = await server.call('query_ads', { sql: `${sql} LIMIT 900`, limit: 1000 });
     expect(whole.text).toMatch(/The first \d+ of 900 rows, cut to fit the result/);
   });

@@ -13,7 +13,7 @@ export const maxCompared = 4;
 /** Some ads side by side: the words that differ are marked, and each fact has a row. */
 export function Compare({ view, ids }: { view: View; ids: readonly string[] }) {
   const ads = ids.flatMap((id) => view.state.ads.find((ad) => ad.id === id) ?? []).map((ad) => wholeAd(view, ad));
-  const isWhole = ids.every((id) => view.whole.has(id));
+  const isWhole = ids.every((id) => view.wholeAds.has(id));
   const texts = useMemo(
     () =>
       [
@@ -77,5 +77,5 @@ const Row = ({ name, cells }: { name: string; cells: readonly Cell[] }) =>
   ) : null;
 
 const Words = ({ parts }: { parts: readonly Part[] }) => (
-  <>{parts.map(({ text, isOther }) => (isOther ? <mark>{text}</mark> : text))}</>
+  <>{parts.map(({ text, isDifferent }) => (isDifferent ? <mark>{text}</mark> : text))}</>
 );

@@ -25,8 +25,8 @@ export function Drawer({ view, ad }: { view: View; ad: BoardAd }) {
   };
   // The neighbours too, so that a step to them shows them at once.
   const near = [ad, after, before].flatMap((one) => one?.id ?? []);
-  const whole = wholeAd(view, ad);
-  const card = cardOf(whole);
+  const wholeAdView = wholeAd(view, ad);
+  const card = cardOf(wholeAdView);
   const variants = sorted(
     ads.filter((other) => messageOf(other) === messageOf(ad)),
     sort,
@@ -59,14 +59,14 @@ export function Drawer({ view, ad }: { view: View; ad: BoardAd }) {
         {titleOf(card)}
       </h2>
       <Actions key={`actions ${ad.id}`} view={view} ids={[ad.id]} />
-      <LandingLink view={view} ad={whole} />
+      <LandingLink view={view} ad={wholeAdView} />
       <WholeAds view={view} ids={near} />
-      <Copy view={view} ad={whole} />
-      <Cards view={view} ad={whole} />
+      <Copy view={view} ad={wholeAdView} />
+      <Cards view={view} ad={wholeAdView} />
       <RunBar ad={ad} axis={axis} />
       <Labels labels={card.labels ?? []} />
-      <Changes ad={whole} />
-      <Facts facts={factsOf(whole)} />
+      <Changes ad={wholeAdView} />
+      <Facts facts={factsOf(wholeAdView)} />
     </Modal>
   );
 }
@@ -136,7 +136,7 @@ function copyText(text: string): boolean {
 }
 
 const Cards = ({ view, ad }: { view: View; ad: BoardAd }) =>
-  !view.whole.has(ad.id) || !ad.cards?.length ? null : (
+  !view.wholeAds.has(ad.id) || !ad.cards?.length ? null : (
     <ol class="ad-cards" aria-label="Cards">
       {ad.cards.map(({ title, body }, index) => (
         <li key={`${ad.id} ${index}`}>

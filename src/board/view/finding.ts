@@ -42,16 +42,16 @@ function repeatedMessage(ads: readonly BoardAd[]): Finding | undefined {
 
 /** A run of at least thirty days that goes on, and is twice as long as half of the runs. */
 function runThatGoesOn(ads: readonly BoardAd[]): Finding | undefined {
-  const known = ads.filter(({ daysRunning }) => daysRunning !== undefined);
-  const median = medianOf(known.map(({ daysRunning = 0 }) => daysRunning));
-  const running = known.filter(({ active }) => active === true);
+  const dated = ads.filter(({ daysRunning }) => daysRunning !== undefined);
+  const median = medianOf(dated.map(({ daysRunning = 0 }) => daysRunning));
+  const running = dated.filter(({ active }) => active === true);
   const first = running.reduce<BoardAd | undefined>(
     (longest, ad) => ((ad.daysRunning ?? 0) > (longest?.daysRunning ?? 0) ? ad : longest),
     undefined,
   );
   const days = first?.daysRunning ?? 0;
-  if (first === undefined || known.length < minAds || days < 30 || days <= 2 * median) return undefined;
-  const rest = `half of ${countText(known.length, 'ad')} ran ${countText(median, 'day')} or less`;
+  if (first === undefined || dated.length < minAds || days < 30 || days <= 2 * median) return undefined;
+  const rest = `half of ${countText(dated.length, 'ad')} ran ${countText(median, 'day')} or less`;
   const after = ` has run one ad for ${countText(days, 'day')} and still runs it; ${rest}.`;
   return { sentence: ['', nameOf(first), after], opens: { ad: first.id } };
 }

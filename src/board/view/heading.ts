@@ -12,9 +12,9 @@ export function partsText(state: State): string {
   const { ads, shown } = state;
   const part = (some: number, all: number, noun: string) =>
     `${some < all ? `${numberText(some)} of ` : ''}${countText(all, noun)}`;
-  const whole = wholeOf(state) ?? ads.length;
-  const isAll = shown.length === ads.length && whole !== Number.POSITIVE_INFINITY;
-  const inAds = part(shown.length, isAll ? whole : ads.length, 'ad');
+  const allAds = wholeOf(state) ?? ads.length;
+  const isAll = shown.length === ads.length && allAds !== Number.POSITIVE_INFINITY;
+  const inAds = part(shown.length, isAll ? allAds : ads.length, 'ad');
   const messages = messagesIn(ads);
   return messages === ads.length ? inAds : `${part(messagesIn(shown), messages, 'message')}, ${inAds}`;
 }
@@ -53,12 +53,12 @@ export function aboutText({ gathering, coming, missing, asOf }: State, condition
 
 /** Whose charts these are, where they are a part. */
 export function partText(state: State): string {
-  const whole = state.ads.length < minAds ? undefined : wholeOf(state);
-  if (whole === undefined) return '';
+  const matching = state.ads.length < minAds ? undefined : wholeOf(state);
+  if (matching === undefined) return '';
   const shown = `Charts of the ${countText(state.shown.length, 'ad')} shown`;
-  return whole === Number.POSITIVE_INFINITY
+  return matching === Number.POSITIVE_INFINITY
     ? `${shown}. There are more, which may look different.`
-    : `${shown}, out of ${numberText(whole)}. The others may look different.`;
+    : `${shown}, out of ${numberText(matching)}. The others may look different.`;
 }
 
 /** `Nothing was found: “free shipping” in Germany, running.` */
@@ -93,9 +93,9 @@ export function headingOf({ args, ads, context, collection }: State): { title: s
   const rest = Object.entries(conditions).map(([key, values]) => phrase(key, values));
   // An id says nothing to a reader: the ads name their advertiser.
   const ofIds = pageId ? ads.flatMap(({ pageName }) => pageName ?? []) : [];
-  const known = [...new Set([...advertiser, ...advertiserExact, ...ofIds].map(String))];
+  const advertisers = [...new Set([...advertiser, ...advertiserExact, ...ofIds].map(String))];
   const words = query.map((text) => `“${String(text).replaceAll('"', '')}”`);
-  const who = known.length > 3 ? `${numberText(known.length)} advertisers` : joinedText(known);
+  const who = advertisers.length > 3 ? `${numberText(advertisers.length)} advertisers` : joinedText(advertisers);
   const state = active.length === 0 ? 'Ads' : active.every((value) => value === true) ? 'Running ads' : 'Ended ads';
   if (active.length === 1 && (words.length > 0 || who)) rest.unshift(active[0] === true ? 'running' : 'ended');
   const subject = [...words, who].filter(Boolean).join(' by ');
@@ -131,8 +131,8 @@ const isId = (value: unknown): boolean => typeof value === 'string' && /^[\da-f-
 function phrase(key: string, values: readonly unknown[]): string {
   if (key === 'displayFormat' || key === 'ctaType') return values.map(valueText).join(' or ');
   const words = key.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).replaceAll('_', ' ');
-  const known = values.filter((value) => !isId(value) && value !== true).map(valueText);
-  return [words, known.join(' or ')].filter(Boolean).join(' ');
+  const shownValues = values.filter((value) => !isId(value) && value !== true).map(valueText);
+  return [words, shownValues.join(' or ')].filter(Boolean).join(' ');
 }
 
 function valueText(value: unknown): string {

@@ -108,7 +108,7 @@ const demoLine = /^DEMO DATA:[^\n]*(?:\n|$)/;
 
 /** What the result of a failed call explains, without the line that every result of demo data begins with. */
 export const explanationIn = (result: Message): string =>
-  textOf(result).replace(demoLine, '').trim().slice(0, maxExplanation) || 'The call failed, and nobody says why.';
+  textOf(result).replace(demoLine, '').trim().slice(0, maxExplanation) || 'The call failed without an explanation.';
 
 /** Whether the same call may succeed later, as far as is known. */
 export const canRetry = ({ _meta }: Message): boolean =>

@@ -61,7 +61,7 @@ const view: View = {
   can: (capability) => capabilities[capability] !== undefined,
   load: (ids) => reading(() => loadAds(ids)),
   follow,
-  whole: new Map(),
+  wholeAds: new Map(),
   server,
   host,
   pictures: createPictures(server),
@@ -154,8 +154,8 @@ function show(answers: readonly BoardAds[], coming: readonly string[]): void {
 
 /** Adds ads to those that are shown. */
 function add(more: readonly BoardAd[], change: Partial<State>): void {
-  const known = new Set(state.ads.map(({ id }) => id));
-  const others = more.filter(({ id }) => !known.has(id));
+  const listedIds = new Set(state.ads.map(({ id }) => id));
+  const others = more.filter(({ id }) => !listedIds.has(id));
   // The first ones were drawn before all were sorted.
   if (others.length > 0 && state.coming.length > 0) numbers.clear();
   const ads = [...state.ads, ...others];

@@ -44,16 +44,16 @@ export const CloseButton = () => (
   </button>
 );
 
-/** Reads what the server knows of ads beyond their facts, into `view.whole`, and says where it could not. */
+/** Reads what the server knows of ads beyond their facts, into `view.wholeAds`, and says where it could not. */
 export function WholeAds({ view, ids }: { view: View; ids: readonly string[] }) {
   const [problem, setProblem] = useState<string>();
-  const wanted = ids.filter((id) => !view.whole.has(id));
+  const wanted = ids.filter((id) => !view.wholeAds.has(id));
   const read = async () => {
     if (wanted.length === 0) return;
     setProblem(undefined);
     try {
       const { ads } = await view.server.ads({ ids: wanted, detail: 'full' });
-      for (const ad of ads) view.whole.set(ad.id, ad);
+      for (const ad of ads) view.wholeAds.set(ad.id, ad);
       view.update({});
     } catch (error) {
       setProblem(`The rest could not be read. ${problemOf(error)}`);
@@ -70,4 +70,4 @@ export function WholeAds({ view, ids }: { view: View; ids: readonly string[] }) 
   );
 }
 
-export const wholeAd = (view: View, ad: BoardAd): BoardAd => view.whole.get(ad.id) ?? ad;
+export const wholeAd = (view: View, ad: BoardAd): BoardAd => view.wholeAds.get(ad.id) ?? ad;

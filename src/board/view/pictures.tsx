@@ -21,7 +21,7 @@ export interface Pictures {
  * the others. A picture of a call that failed is requested for again when its frame next comes into sight.
  */
 export function createPictures(server: Pick<Server, 'pictures'>): Pictures {
-  const known = new Map<string, BoardPicture>();
+  const cached = new Map<string, BoardPicture>();
   const frames = new Map<Element, { id: string; show: Show }>();
   const requested = new Set<string>();
   let waiting: string[] = [];
@@ -36,10 +36,10 @@ export function createPictures(server: Pick<Server, 'pictures'>): Pictures {
       const { pictures, left } = await server.pictures(ids);
       for (const picture of pictures) {
         if (picture.isLate) requested.delete(picture.id);
-        else known.set(picture.id, picture);
+        else cached.set(picture.id, picture);
       }
       for (const { id, show } of frames.values()) {
-        const picture = ids.includes(id) && known.get(id);
+        const picture = ids.includes(id) && cached.get(id);
         if (picture) show(picture);
       }
       if (pictures.length === 0) throw new Error('The same call would be made for ever.');
@@ -54,7 +54,7 @@ export function createPictures(server: Pick<Server, 'pictures'>): Pictures {
     (entries) => {
       for (const { isIntersecting, target } of entries) {
         const id = frames.get(target)?.id;
-        if (!isIntersecting || id === undefined || known.has(id) || requested.has(id)) continue;
+        if (!isIntersecting || id === undefined || cached.has(id) || requested.has(id)) continue;
         requested.add(id);
         waiting.push(id);
       }
@@ -63,7 +63,7 @@ export function createPictures(server: Pick<Server, 'pictures'>): Pictures {
     { root: document, rootMargin: '300px' },
   );
   return {
-    get: (id) => known.get(id),
+    get: (id) => cached.get(id),
     watch: (id, frame, show) => {
       frames.set(frame, { id, show });
       observer.observe(frame);

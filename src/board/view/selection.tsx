@@ -130,9 +130,9 @@ export const askToTryAgain = (view: View): Promise<boolean> =>
 export async function tellModel(view: View): Promise<boolean> {
   if (!view.can('updateModelContext')) return false;
   const selected = [...view.state.selected].filter(isWord);
-  const known = [...new Set([...view.state.sent, ...selected])].map((id) => idText(view, id));
+  const chosenIds = [...new Set([...view.state.sent, ...selected])].map((id) => idText(view, id));
   const choice = selected.length === 0 ? 'No ad is selected on the board.' : `Selected: ${adsText(view, selected)}.`;
-  const text = known.length === 0 ? choice : `On the board, ${known.join('; ')}. ${choice}`;
+  const text = chosenIds.length === 0 ? choice : `On the board, ${chosenIds.join('; ')}. ${choice}`;
   const silence = new Promise<{ isError: true }>((resolve) => setTimeout(resolve, 3000, { isError: true }));
   try {
     const answer = view.host.request('ui/update-model-context', { content: block(text) });
@@ -200,8 +200,8 @@ export function Save({ view, ids }: { view: View; ids: readonly string[] }) {
     } catch (error) {
       problem = problemOf(error);
     }
-    const known = done - added;
-    const already = known === 0 ? '' : `, ${known === done ? 'all' : numberText(known)} of them there already`;
+    const present = done - added;
+    const already = present === 0 ? '' : `, ${present === done ? 'all' : numberText(present)} of them there already`;
     const part = done < ids.length ? `${numberText(done)} of ` : '';
     const saved = done === 0 ? 'Nothing was saved.' : `${part}${all} saved to ${name}${already}.`;
     const outcome = `${saved} ${problem}`.trim();

@@ -73,7 +73,7 @@ export interface View {
   /** Adds ads that the server has by their ids. */
   load(ids: readonly string[]): Promise<void>;
   /** Whole ads by id. At first, the board has only the facts of an ad. */
-  whole: Map<string, BoardAd>;
+  wholeAds: Map<string, BoardAd>;
   server: Server;
   host: Host;
   pictures: Pictures;
@@ -108,14 +108,14 @@ export const problemFrom = (error: unknown, again: () => unknown): Problem => ({
 });
 
 /**
- * How many ads match in all, where the board has only a part of them. `Infinity` if there are more and nobody says how
+ * How many ads match in all, where the board has only a part of them. `Infinity` if there are more and it is unknown how
  * many; undefined if the board has all.
  */
 export function wholeOf({ ads, args, context, gathering, coming, missing }: State): number | undefined {
   const here = ads.length + coming.length + missing.length;
   const { totalHits = 0, cursor } = context;
-  const whole = gathering ? Math.max(gathering.read, gathering.complete ? 0 : (gathering.found ?? 0)) : totalHits;
-  if (whole > ads.length || here > ads.length) return Math.max(whole, here);
+  const matching = gathering ? Math.max(gathering.read, gathering.complete ? 0 : (gathering.found ?? 0)) : totalHits;
+  if (matching > ads.length || here > ads.length) return Math.max(matching, here);
   const hasMore = gathering ? !gathering.complete : Boolean(cursor || args.cursor);
   return hasMore ? Number.POSITIVE_INFINITY : undefined;
 }
@@ -139,9 +139,9 @@ export const choosable = ({ ads, message }: State): readonly BoardAd[] =>
 /** The state after a change, with what follows from it: no part is made anew that stays as it was. */
 export function changed(before: State, change: Partial<State>): State {
   const state = { ...before, ...change };
-  const isOther = (...names: (keyof State)[]) => names.some((name) => state[name] !== before[name]);
-  if (isOther('ads', 'message', 'chosen')) state.shown = filtered(choosable(state), state.chosen);
-  if (isOther('shown', 'sort', 'byMessage', 'message'))
+  const hasChanged = (...names: (keyof State)[]) => names.some((name) => state[name] !== before[name]);
+  if (hasChanged('ads', 'message', 'chosen')) state.shown = filtered(choosable(state), state.chosen);
+  if (hasChanged('shown', 'sort', 'byMessage', 'message'))
     state.cards = groupsOf(sorted(state.shown, state.sort), isGrouped(state) ? messageOf : ({ id }) => id);
   return state;
 }
@@ -253,8 +253,8 @@ export function facetValues(ads: readonly BoardAd[], chosen: Chosen): FacetValue
     ads.forEach((ad, at) => {
       const isCounted = lacked[at]?.every((name) => name === facet) === true;
       for (const value of values(ad)) {
-        const known = counts.get(value) ?? { ads: 0, ofAll: 0 };
-        counts.set(value, { ads: known.ads + Number(isCounted), ofAll: known.ofAll + 1 });
+        const before = counts.get(value) ?? { ads: 0, ofAll: 0 };
+        counts.set(value, { ads: before.ads + Number(isCounted), ofAll: before.ofAll + 1 });
       }
     });
     // By the number among all ads, so that no choice moves a value from where a reader saw it.
@@ -326,7 +326,7 @@ const dayMs = 86_400_000;
 const dayOf = (iso: string | undefined): number => Date.parse(iso?.slice(0, 10) ?? '');
 
 /** When an ad was last known to run. */
-const endOf = ({ endDate, lastSeenAt, active }: BoardAd): number => dayOf(active === false ? endDate : lastSeenAt);
+const lastDayOf = ({ endDate, lastSeenAt, active }: BoardAd): number => dayOf(active === false ? endDate : lastSeenAt);
 
 /** No ad is older; a wrong date must not squeeze all others. */
 const maxDays = 3653;
@@ -337,7 +337,7 @@ export function axisOf(ads: readonly BoardAd[], today: string): TimeAxis {
   const isPast = (time: number) => time <= end;
   const starts = ads.map(({ startedAt }) => dayOf(startedAt)).filter(isPast);
   const to = ads
-    .map(endOf)
+    .map(lastDayOf)
     .concat(starts)
     .filter(isPast)
     .reduce((latest, time) => Math.max(latest, time), 0);
@@ -347,7 +347,7 @@ export function axisOf(ads: readonly BoardAd[], today: string): TimeAxis {
 
 export function barOf(ad: BoardAd, { from, to }: TimeAxis): Bar | undefined {
   const start = dayOf(ad.startedAt);
-  const end = Math.max(start, endOf(ad) || start);
+  const end = Math.max(start, lastDayOf(ad) || start);
   if (Number.isNaN(start) || start > to) return undefined;
   const at = (time: number) => Math.min(1, Math.max(0, (time - from) / (to - from)));
   return { start: at(start), length: at(end) - at(start) };

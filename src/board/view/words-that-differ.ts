@@ -3,7 +3,7 @@ import { diffArrays } from 'diff';
 /** A part of a text, and whether another text lacks it. */
 export interface Part {
   text: string;
-  isOther: boolean;
+  isDifferent: boolean;
 }
 
 /** In milliseconds: texts that take longer to compare have little in common. */
@@ -26,14 +26,14 @@ export function wordsThatDiffer(texts: readonly string[]): Part[][] {
     const changes = diffArrays(first, words, { timeout }) ?? [];
     const common = changes.flatMap(({ value, added, removed }) => (added || removed ? [] : value));
     if (lengthOf(common) < minCommon * Math.max(lengthOf(first), lengthOf(words))) return joined(words, () => false);
-    const isOther: boolean[] = [];
+    const areDifferent: boolean[] = [];
     let at = 0;
     for (const { count, added, removed } of changes) {
       if (removed) lacked.fill(true, at, at + count);
-      else isOther.push(...Array<boolean>(count).fill(added));
+      else areDifferent.push(...Array<boolean>(count).fill(added));
       if (!added) at += count;
     }
-    return joined(words, (at) => isOther[at] === true);
+    return joined(words, (at) => areDifferent[at] === true);
   });
   return [joined(first, (at) => lacked[at] === true), ...marked];
 }
@@ -42,10 +42,10 @@ export function wordsThatDiffer(texts: readonly string[]): Part[][] {
 function joined(words: readonly string[], differs: (at: number) => boolean): Part[] {
   const parts: Part[] = [];
   for (const [at, text] of words.entries()) {
-    const isOther = differs(at) || (text === ' ' && differs(at - 1) && differs(at + 1));
+    const isDifferent = differs(at) || (text === ' ' && differs(at - 1) && differs(at + 1));
     const last = parts.at(-1);
-    if (last?.isOther === isOther) last.text += text;
-    else parts.push({ text, isOther });
+    if (last?.isDifferent === isDifferent) last.text += text;
+    else parts.push({ text, isDifferent });
   }
   return parts;
 }

@@ -8,8 +8,8 @@ const regions = new Intl.DisplayNames('en', { type: 'region' });
 
 /** `SHOP_NOW` as `Shop now`. */
 export function label(constant: string): string {
-  const known = { DCO: 'Dynamic creative', DPA: 'Dynamic product' }[constant];
-  if (known || !/^[A-Z][A-Z_]*$/.test(constant)) return known ?? constant;
+  const dynamic = { DCO: 'Dynamic creative', DPA: 'Dynamic product' }[constant];
+  if (dynamic || !/^[A-Z][A-Z_]*$/.test(constant)) return dynamic ?? constant;
   const words = constant.toLowerCase().replaceAll('_', ' ');
   return words.charAt(0).toUpperCase() + words.slice(1);
 }

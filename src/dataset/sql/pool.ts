@@ -131,7 +131,7 @@ export class SqlPool {
 
   /** Forgets the tables of a tenant. */
   forget(tenantId: string): Promise<void> {
-    return this.#workers.end((held) => held.tenantId === tenantId);
+    return this.#workers.end((tables) => tables.tenantId === tenantId);
   }
 
   close(): Promise<void> {
@@ -170,7 +170,7 @@ export class SqlPool {
   async #workerFor(snapshot: Snapshot, { json, signal }: Loading): Promise<DatabaseWorker> {
     const { tenantId, version } = snapshot;
     const idle = this.#workers.takeIdle(
-      (held) => held.tenantId === tenantId && held.version === version && (held.json || !json),
+      (tables) => tables.tenantId === tenantId && tables.version === version && (tables.json || !json),
     );
     if (idle) return idle;
     const older = this.#workers.takeIdle((held) => held.tenantId === tenantId);

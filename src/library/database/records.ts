@@ -24,17 +24,17 @@ export function recordsIn(database: Database) {
 
   /** Writes a page. @returns whether it replaced one with the same id */
   function putPage(page: Page, json = JSON.stringify(page)): boolean {
-    const known = find('pages', page.pageId);
-    write.pages(page.pageId, known, page, json);
-    return known !== undefined;
+    const number = find('pages', page.pageId);
+    write.pages(page.pageId, number, page, json);
+    return number !== undefined;
   }
 
   /** Writes an ad, and creates its page if there is none. @returns whether it replaced one with the same id */
   function putAd(ad: Ad, json = JSON.stringify(ad)): boolean {
-    const known = find('ads', ad.id);
-    write.ads(storedId('ads', ad.id), known, ad, json);
+    const number = find('ads', ad.id);
+    write.ads(storedId('ads', ad.id), number, ad, json);
     if (ad.pageId && find('pages', ad.pageId) === undefined) putPage(pageFromAd(ad, ad.pageId));
-    return known !== undefined;
+    return number !== undefined;
   }
 
   return { find, read, putPage, putAd };
@@ -48,13 +48,13 @@ function writerOf(database: Database, { name, measures, texts, ...rest }: Record
   const insertText = `INSERT OR REPLACE INTO ${name}_text (rowid, ${textColumns.join(', ')}, tags) VALUES (?${', ?'.repeat(textColumns.length + 1)})`;
   const update = `UPDATE ${name} SET ${columns.map((column) => `${column} = ?`).join(', ')} WHERE number = ?`;
 
-  return (id: string, known: number | undefined, item: unknown, json: string): void => {
+  return (id: string, stored: number | undefined, item: unknown, json: string): void => {
     const values = measures.flatMap(({ value, low }) =>
       low ? [value(item) ?? null, low(item) ?? null] : [value(item) ?? null],
     );
     // A known record keeps its number: with a new one it could appear twice while somebody pages through a search.
-    const number = known ?? database.run(insert, [id, ...values]).rowid;
-    if (known !== undefined) database.run(update, [...values, known]);
+    const number = stored ?? database.run(insert, [id, ...values]).rowid;
+    if (stored !== undefined) database.run(update, [...values, stored]);
     database.run(`INSERT OR REPLACE INTO ${name}_json (number, json) VALUES (?, ?)`, [number, utf8(json)]);
     database.run(insertText, [
       number,

@@ -27,7 +27,7 @@ const fileName = /^[\da-f]{64}\.(jpeg|png|webp)$/;
 /** The pictures that a library keeps in a folder of its own, so that they stay when their addresses have expired. */
 export function picturesIn(database: Database, now: () => number) {
   const folderOf = () => database.get<{ value: string }>("SELECT value FROM secrets WHERE name = 'pictures'")?.value;
-  const known = (addresses: Iterable<string>) =>
+  const ofAddresses = (addresses: Iterable<string>) =>
     database.all<{ address: string; file: string | null }>(
       'SELECT address, file FROM pictures WHERE address IN (SELECT value FROM json_each(?))',
       [JSON.stringify([...addresses])],
@@ -44,9 +44,9 @@ export function picturesIn(database: Database, now: () => number) {
       const found = ads.flatMap(({ json }) => picturesOf(JSON.parse(Buffer.from(json).toString()), now()));
       const wanted = new Set(found.flatMap((picture) => ('address' in picture ? picture.address : [])));
       const expired = new Set(found.flatMap((picture) => ('reason' in picture ? (picture.expired ?? []) : [])));
-      for (const { address, file } of known(expired)) if (file !== null) expired.delete(address);
+      for (const { address, file } of ofAddresses(expired)) if (file !== null) expired.delete(address);
       const folder = folderOf() ?? '';
-      for (const { address, file } of known(wanted))
+      for (const { address, file } of ofAddresses(wanted))
         if (!isAgain || (file !== null && existsSync(join(folder, file)))) wanted.delete(address);
       const { bytes = 0 } =
         database.get<{ bytes: number }>(
@@ -69,7 +69,7 @@ export function picturesIn(database: Database, now: () => number) {
       if (folderOf() === undefined) return records;
       const found = records.flatMap((json) => json.match(addressInJson) ?? []);
       const texts = new Map(found.map((text) => [text, JSON.parse(text) as string]));
-      const files = new Map(known(texts.values()).map(({ address, file }) => [address, file]));
+      const files = new Map(ofAddresses(texts.values()).map(({ address, file }) => [address, file]));
       const replaced = (text: string) => {
         const file = files.get(texts.get(text) ?? '');
         return file ? JSON.stringify(`${media}/kept/${file}`) : text;

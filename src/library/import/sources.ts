@@ -146,17 +146,17 @@ async function* linePieces(text: AsyncIterable<string>): AsyncGenerator<Iterable
 
 /** JSON of any layout. */
 async function* documentPieces(text: AsyncIterable<string>): AsyncGenerator<Iterable<Piece>> {
-  let whole = '';
+  let document = '';
   for await (const chunk of text) {
-    whole += chunk;
-    if (whole.length > maxDocumentLength)
+    document += chunk;
+    if (document.length > maxDocumentLength)
       throw new UnreadableSource(
         'a document of more than 256 MB; write each record on a line of its own (JSON Lines), which may be of any length',
       );
   }
-  const value = jsonOf(whole);
+  const value = jsonOf(document);
   if (value !== undefined) yield recordsIn(value, 0);
-  else if (whole.trim() !== '') yield [{ line: 1, path: '', read: failed(notJson) }];
+  else if (document.trim() !== '') yield [{ line: 1, path: '', read: failed(notJson) }];
 }
 
 const notJson = 'not JSON, or cut off; "library import --help" names the formats';

@@ -41,7 +41,7 @@ export type Tag<Item = unknown> = {
   /** Values are ids: they differ in case, and no other value is suggested for an unknown one. */
   opaque?: boolean;
   example?: unknown;
-  of(item: Item): (string | null | undefined)[];
+  valuesOf(item: Item): (string | null | undefined)[];
 };
 
 /** The columns of measures. */
@@ -70,13 +70,13 @@ export const textsIn = (value: unknown): string[] =>
 /** The tag of a field of the same name, a text or a list of texts. */
 const field = (key: string, about: string, more: Partial<Tag> = {}): Tag<Record<string, unknown>> => ({
   ...{ key, about, ...more },
-  of: (item) => textsIn(item[key]),
+  valuesOf: (item) => textsIn(item[key]),
 });
 
 /** The tag of a field that is true or false. */
 const flag = (key: string, about: string): Tag<Record<string, unknown>> => ({
   ...{ key, about, boolean: true, single: true },
-  of: (item) => (typeof item[key] === 'boolean' ? [String(item[key])] : []),
+  valuesOf: (item) => (typeof item[key] === 'boolean' ? [String(item[key])] : []),
 });
 
 /** With the tag that finds records by what they lack: `others` are further fields than tags and measures. */
@@ -89,7 +89,7 @@ function withMissing<Item>(
   const timed = [...measures.filter(({ sql }) => sql).map(({ key }) => key), ...withoutIndex];
   const has = new Map<string, (item: Item) => boolean>([
     ...Object.entries(others).map(([key, of]) => [key, (item: Item) => isFilled(of(item))] as const),
-    ...tags.map(({ key, of }) => [key, (item: Item) => of(item).some(isFilled)] as const),
+    ...tags.map(({ key, valuesOf }) => [key, (item: Item) => valuesOf(item).some(isFilled)] as const),
     ...indexed.map(({ key, value, low }) => [key, (item: Item) => (value(item) ?? low?.(item)) != null] as const),
   ]);
   const missing: Tag<Item> = {
@@ -99,7 +99,7 @@ function withMissing<Item>(
     values: [...has.keys(), ...timed],
     all: true,
     timed,
-    of: (item) => [...has].flatMap(([key, hasValue]) => (hasValue(item) ? [] : key)),
+    valuesOf: (item) => [...has].flatMap(([key, hasValue]) => (hasValue(item) ? [] : key)),
   };
   return { ...type, tags: [...tags, missing], measures };
 }
@@ -158,10 +158,10 @@ const adType: RecordType<Ad> = {
   name: 'ads',
   texts: {
     copy(ad) {
-      const own = [ad.headline, ad.body, ad.linkDescription, ad.productTitle];
+      const texts = [ad.headline, ad.body, ad.linkDescription, ad.productTitle];
       // Further versions, as imports from the public archive keep them.
       const versions = [ad.headlines, ad.bodies, ad.linkDescriptions].flatMap(textsIn);
-      return [...new Set([...own, ...cardText(ad.cards), ...versions])];
+      return [...new Set([...texts, ...cardText(ad.cards), ...versions])];
     },
     advertiser: (ad) => [ad.page?.pageName],
     bylines: adBylines,
@@ -181,14 +181,14 @@ const adType: RecordType<Ad> = {
     field('pageId', 'id of the advertiser page', { single: true, opaque: true }),
     {
       ...{ key: 'advertiserExact', about: 'whole name of the advertiser page', note: 'whole names', single: true },
-      of: (ad) => [ad.page?.pageName],
+      valuesOf: (ad) => [ad.page?.pageName],
     },
     field('countries', 'countries the ad ran in, ISO 3166 codes', { example: ['US', 'DE'] }),
     {
       key: 'language',
       about: 'language of the ad, ISO 639-1 codes: as the record says it, else as its copy tells',
       example: ['en', 'ko'],
-      of: (ad) => textsIn(ad.languages).flatMap(languageAndParent),
+      valuesOf: (ad) => textsIn(ad.languages).flatMap(languageAndParent),
     },
     field('publisherPlatform', 'where the ad ran', {
       values: ['FACEBOOK', 'INSTAGRAM', 'AUDIENCE_NETWORK', 'MESSENGER', 'THREADS'],
@@ -210,7 +210,7 @@ const adType: RecordType<Ad> = {
       note: 'what the media hold; any video makes it video',
       values: ['image', 'video'],
       single: true,
-      of: (ad) => [mediaKind(ad.media)],
+      valuesOf: (ad) => [mediaKind(ad.media)],
     },
     field('ctaType', 'call to action', {
       values: ['LEARN_MORE', 'SHOP_NOW', 'SIGN_UP', 'DOWNLOAD', 'INSTALL_MOBILE_APP', 'ORDER_NOW', 'GET_OFFER'],
@@ -222,7 +222,7 @@ const adType: RecordType<Ad> = {
       note: 'and subdomains',
       example: ['example.com'],
       ...{ nested: true, single: true },
-      of: (ad) => [textsIn(ad.website?.siteDomain)[0], landingDomainOf(ad)].flatMap(domainAndParents),
+      valuesOf: (ad) => [textsIn(ad.website?.siteDomain)[0], landingDomainOf(ad)].flatMap(domainAndParents),
     },
     field('currency', 'currency of the spend, ISO 4217 codes', { example: ['EUR'], single: true }),
     flag('isStorePlatformBestSeller', 'whether the product is a best seller of its shop'),

@@ -22,7 +22,7 @@ function words({ key, about, columns: _, ...rest }: TextFilter): SearchFilter {
   return { key, type: 'query', description, maxLength: maxLength.text, ...rest };
 }
 
-function anyOf({ key, about, boolean, all, opaque, of: _, timed: __, nested: ___, ...rest }: Tag): SearchFilter {
+function anyOf({ key, about, boolean, all, opaque, valuesOf: _, timed: __, nested: ___, ...rest }: Tag): SearchFilter {
   const counted = !opaque && !all && { counted: true };
   if (boolean) return { key, type: 'boolean', description: `Only records that say ${about}`, ...rest, ...counted };
   const description = all ? about : `Any of: ${about}`;

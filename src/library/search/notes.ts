@@ -113,7 +113,7 @@ function tagValuesIn(database: Database, records: Pick<Records, 'read'>, { name 
     const number = rowWith(token);
     const [json] = number === undefined ? [] : records.read(name, [number]);
     if (json === undefined) return [];
-    const value = tag.of(JSON.parse(json)).find((one) => one && tagToken(tag, one) === token);
+    const value = tag.valuesOf(JSON.parse(json)).find((one) => one && tagToken(tag, one) === token);
     return [value ?? decoded(token.slice(tagPrefix(tag.key).length))];
   }
 

@@ -52,9 +52,9 @@ export function readSearch(
     return { kind, filters, limit: readLimit(limit, 'body', searchLimit), asOf: now(), countBy: by };
   }
   if (typeof cursor !== 'string') throw invalid('"cursor" takes the text that an earlier answer returned.');
-  const [before, totalHits, value, number, asOf, held] = cursors.read(listOf(kind), cursor) as Content;
+  const [before, totalHits, value, number, asOf, cursorValues] = cursors.read(listOf(kind), cursor) as Content;
   // Checked again: the cursor may be from a version with other filters.
-  const cursorFilters = readFilters(libraryFilters[kind], held);
+  const cursorFilters = readFilters(libraryFilters[kind], cursorValues);
   if (Object.keys(filters).length > 0 && !isDeepStrictEqual(filters, cursorFilters)) {
     const message = 'The filters differ from those the cursor began with. Send the cursor alone, or the filters alone.';
     throw invalid(message, { cursorFilters });
@@ -99,11 +99,11 @@ function readFilters(filters: SearchFilter[], given: Record<string, unknown>, ot
   return Object.fromEntries(Object.entries(given).map(read));
 }
 
-function unknownKey(key: string, known: string[]) {
-  const [nearest = ''] = nearestFirst(key, known);
+function unknownKey(key: string, knownKeys: string[]) {
+  const [nearest = ''] = nearestFirst(key, knownKeys);
   const hint = isNear(key, nearest) ? ` Did you mean "${nearest}"?` : '';
-  return invalid(`Unknown filter key "${key.slice(0, 100)}".${hint} Known keys: ${known.join(', ')}.`, {
-    knownKeys: known,
+  return invalid(`Unknown filter key "${key.slice(0, 100)}".${hint} Known keys: ${knownKeys.join(', ')}.`, {
+    knownKeys: knownKeys,
   });
 }
 
@@ -130,7 +130,7 @@ function readValue(filter: SearchFilter, value: unknown): FilterValue {
     const list: unknown[] = [value].flat();
     expect(list.length > 0 && list.every(isText), 'a list of texts');
     expect(list.length <= maxLength, `a list of at most ${maxLength} texts`, list.length);
-    return list.map((one) => known(filter, one as string));
+    return list.map((one) => matchValue(filter, one as string));
   }
   if (type === 'boolean') expect(typeof value === 'boolean', 'true or false');
   else if (type === 'integer' || type === 'number') {
@@ -145,12 +145,12 @@ function readValue(filter: SearchFilter, value: unknown): FilterValue {
   } else {
     expect(isText(value), 'a text that is not empty');
     expect(String(value).length <= maxLength, `a text of at most ${maxLength} characters`, String(value).length);
-    return known(filter, String(value));
+    return matchValue(filter, String(value));
   }
   return value as FilterValue;
 }
 
-function known(filter: SearchFilter, value: string): string {
+function matchValue(filter: SearchFilter, value: string): string {
   if (!filter.values || filter.open) return value;
   const match = filter.values.find((candidate) => candidate.toLowerCase() === value.toLowerCase());
   if (match === undefined) throw wrong(filter, `one of ${filter.values.join(', ')}`, quoted(value));

@@ -119,6 +119,6 @@ export const everyRow = '\uE000';
 
 /** All tokens of a record by its tags. */
 export function tagTokens({ tags }: Pick<RecordType, 'tags'>, item: unknown): string {
-  const tokens = tags.flatMap((tag) => tag.of(item).flatMap((value) => (value ? [tagToken(tag, value)] : [])));
+  const tokens = tags.flatMap((tag) => tag.valuesOf(item).flatMap((value) => (value ? [tagToken(tag, value)] : [])));
   return [everyRow, ...new Set(tokens)].join(' ');
 }

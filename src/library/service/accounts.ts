@@ -10,7 +10,7 @@ interface Terms {
   /** Credits per call, or per started group of `perItems` items in the answer (then an empty answer is free). */
   price?: { credits: number; perItems?: number };
   /** The credit headers of its 200 answers (document, *Endpoints*). */
-  tells: readonly ('Charged' | 'Remaining')[];
+  states: readonly ('Charged' | 'Remaining')[];
 }
 
 const [nothing, charged, both] = [[], ['Charged'], ['Charged', 'Remaining']] as const;
@@ -19,16 +19,16 @@ const perCall = { credits: 1 };
 
 /** What the document leaves open, scopes and prices among it, so a real service may differ; README.md lists it. */
 export const terms: Record<OperationName, Terms> = {
-  whoami: { tells: nothing },
-  getAccount: { tells: nothing, scope: 'account:read' },
-  getCredits: { tells: both, scope: 'credits:read' },
-  listCollections: { tells: charged, scope: 'collections:read' },
-  listCollectionItems: { tells: both, scope: 'collections:read', price: perItems },
-  addCollectionItem: { tells: charged, scope: 'collections:write' },
-  searchAds: { tells: both, scope: 'ads:read', price: perItems },
-  getAd: { tells: both, scope: 'ads:read', price: perCall },
-  searchPages: { tells: both, scope: 'pages:read', price: perItems },
-  getPage: { tells: both, scope: 'pages:read', price: perCall },
+  whoami: { states: nothing },
+  getAccount: { states: nothing, scope: 'account:read' },
+  getCredits: { states: both, scope: 'credits:read' },
+  listCollections: { states: charged, scope: 'collections:read' },
+  listCollectionItems: { states: both, scope: 'collections:read', price: perItems },
+  addCollectionItem: { states: charged, scope: 'collections:write' },
+  searchAds: { states: both, scope: 'ads:read', price: perItems },
+  getAd: { states: both, scope: 'ads:read', price: perCall },
+  searchPages: { states: both, scope: 'pages:read', price: perItems },
+  getPage: { states: both, scope: 'pages:read', price: perCall },
 };
 
 export const scopeNames = [...new Set(Object.values(terms).flatMap(({ scope }) => scope ?? []))];

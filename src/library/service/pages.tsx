@@ -278,10 +278,10 @@ export function runText({ active, daysRunning, startedAt, lastSeenAt }: CardAd):
   const days = daysRunning ? ` for ${countText(daysRunning, 'day')}` : '';
   const started = startedAt ? dayText(startedAt) : '';
   if (active) return `Running${days}${started && `, since ${started}`}`;
-  const seen = lastSeenAt ? dayText(lastSeenAt) : '';
+  const lastSeen = lastSeenAt ? dayText(lastSeenAt) : '';
   if (active === false) return `Ended; it ran${days || ' for less than a day'}${started && ` from ${started}`}`;
-  if (seen === '') return started ? `Started on ${started}` : 'No dates';
-  return days ? `Seen${days}, last on ${seen}` : `Seen on ${seen}`;
+  if (lastSeen === '') return started ? `Started on ${started}` : 'No dates';
+  return days ? `Seen${days}, last on ${lastSeen}` : `Seen on ${lastSeen}`;
 }
 
 const advertiserCard = (page: Fields, context: PageContext) => (

@@ -249,8 +249,8 @@ function factOf(name: string, { is, say }: SentField, record: Fields): [string, 
 
 /** The fields of a record as people read them, its id, and all of it as it came. */
 function RecordFacts({ record, fields, id }: { record: Fields; fields: Record<string, SentField>; id: unknown }) {
-  const known = Object.entries(fields).filter(([name]) => !shownAbove.includes(name));
-  const facts = known.map(([name, field]) => factOf(name, field, record)).filter((fact) => fact !== undefined);
+  const entries = Object.entries(fields).filter(([name]) => !shownAbove.includes(name));
+  const facts = entries.map(([name, field]) => factOf(name, field, record)).filter((fact) => fact !== undefined);
   const json = JSON.stringify(record, null, 1).replace(/[^\P{C}\n]/gu, asEscapes);
   return (
     <section>

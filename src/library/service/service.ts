@@ -167,12 +167,15 @@ function requireScope(caller: Caller, name: OperationName): void {
 
 /** Charges for an answer and adds the credit headers that the document lists for the operation. */
 function paid(name: OperationName, { body, items }: OperationResult, caller: Caller, { meter }: ServiceContext) {
-  const { tells, price: { credits, perItems } = { credits: 0 } } = terms[name];
+  const { states, price: { credits, perItems } = { credits: 0 } } = terms[name];
   const isMetered = operations[name].gated && !caller.unmetered;
   const price = isMetered ? credits * (perItems ? Math.ceil(items / perItems) : 1) : 0;
   const left = isMetered ? meter.charge(caller, price) : undefined;
   const amount = { Charged: () => price, Remaining: () => left ?? meter.status(caller).credits ?? 0 };
-  return { body, headers: Object.fromEntries(tells.map((one) => [`X-Service-Credits-${one}`, String(amount[one]())])) };
+  return {
+    body,
+    headers: Object.fromEntries(states.map((one) => [`X-Service-Credits-${one}`, String(amount[one]())])),
+  };
 }
 
 /** `/`, `/ads/<id>` and `/pages/<id>` below the path of the pages. */

@@ -240,7 +240,7 @@ async function readJson(context: Context, maxLength: number): Promise<{ value: u
   const body = parseJson(text);
   if (body === undefined) return refuse(context, 400, 'The body is not JSON.', -32_700);
   if (Array.isArray(body))
-    return refuse(context, 400, 'Send one message at a time: there are no batches here.', -32_600);
+    return refuse(context, 400, 'Send one message at a time: batches are not supported.', -32_600);
   return { value: withoutNulls(body) };
 }
 

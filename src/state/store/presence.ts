@@ -183,7 +183,7 @@ const problems = {
   'state went back in time':
     'The state that all replicas of this server share is empty or an earlier copy, so that it is not known what was spent. Calls that cost credits are refused until the operator of this server has looked and run ad-library-mcp state accept.',
   'state is new':
-    'The state that all replicas of this server share is new. In a few seconds it is known that no other was there before.',
+    'The state that all replicas of this server share is new. In a few seconds it will be sure that no earlier one was lost.',
 };
 
 /** The presence of a single process: no process dies, and nothing is lost. */

@@ -172,7 +172,7 @@ describe('an estimate', () => {
     clock += 480 * hour;
     const old = await server.call('gather_ads', { ...estimate, fresh: true });
     expect(old.data).toMatchObject({ estimate: { ads: 270 }, receipt: { calls: 0 } });
-    expect(old.text).toContain('The number of ads is of 2026-11-20 10:00 UTC.');
+    expect(old.text).toContain('The number of ads is as of 2026-11-20 10:00 UTC.');
   });
 
   upstreamTest('says that a key reads free, which an answer without ads does not show', async ({ upstream, start }) => {
