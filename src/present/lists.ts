@@ -33,7 +33,7 @@ export function frameList({ noun, shown, notes = [], body, ...frame }: FramedLis
   const { total, of, from = 1, hasMore, appUrlPattern } = frame;
   const end = footer(frame, of !== undefined && from + shown <= of);
   if (shown === 0) return `No ${noun}s${hasMore ? ' on this page' : ' found'}.${end}`;
-  const cutShort = of !== undefined && of > shown ? positionText({ noun, from, shown, of: of }) : count(shown, noun);
+  const cutShort = of !== undefined && of > shown ? positionText({ noun, from, shown, of }) : count(shown, noun);
   const head = [total === undefined ? cutShort : `${cutShort}, ${numberText(total)} found in all`, ...notes];
   if (appUrlPattern) head.push(`In the app: "${appUrlPattern}"`);
   return `${joinFilled(head, '. ')}.\n${body}${end}`;

@@ -1,7 +1,5 @@
-import { minute } from '../dataset/gathering-report.ts';
 import { wholeOf } from '../dataset/gatherings.ts';
 import type { UsualView } from '../dataset/launches.ts';
-import { isoTime } from '../dataset/tables.ts';
 import type { Check } from '../dataset/watches.ts';
 import { titleOf } from '../looks/ad-card.tsx';
 import { columnWords } from '../present/column-title.ts';

@@ -25,7 +25,7 @@ describe('a usage limit', () => {
   }) => {
     const { text, error } = await server.call('search_ads');
     expect(error).toMatchObject({ kind: 'usage_limit', retryable: true, status: 429, usageLimit: usage(400) });
-    expect(text).toContain('hourly window 400 of 400 credits used, daily window 400 of 5000 credits used');
+    expect(text).toContain('hourly window 400 of 400 credits used, daily window 400 of 5,000 credits used');
     expect(text).toContain('The hourly window is full. It should end within an hour; this is an estimate');
     const free = listNames(tools.flatMap((tool) => (isGated(tool) ? [] : tool.name)));
     expect(free).toContain('list_collections');

@@ -42,7 +42,7 @@ test('while the service cannot say whose key it is, what is stored for its accou
     const { isError, text, data } = await server.call(tool, args);
     expect([tool, isError]).toEqual([tool, false]);
     for (const said of [text, data.unconfirmed])
-      expect(said).toContain('The service could not be reached to say whose key');
+      expect(said).toContain('The service could not be reached to confirm whose key');
   }
   const other = await start({ ...config, apiKey: 'svc_live_other' });
   for (const [tool, args] of reads)

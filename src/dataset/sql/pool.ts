@@ -173,7 +173,7 @@ export class SqlPool {
       (tables) => tables.tenantId === tenantId && tables.version === version && (tables.json || !json),
     );
     if (idle) return idle;
-    const older = this.#workers.takeIdle((held) => held.tenantId === tenantId);
+    const older = this.#workers.takeIdle((tables) => tables.tenantId === tenantId);
     const worker = older ?? this.#workers.start({ tenantId, version, json });
     worker.data = { tenantId, version, json };
     try {

@@ -100,7 +100,7 @@ export function sharedAnswers(shared: Shared, { ttl, now, sendsAgain = false }: 
             };
           if (running && running.id !== id && !isDead) return { result: { kind: 'waits', id: running.id, version } };
           if (awaited !== undefined && lost === awaited) return { result: { kind: 'lost', id: lost } };
-          const next = { ...(found && { kept: cached }), lost, running: { id, owner: presence.id, at: time } };
+          const next = { ...(found && { cached }), lost, running: { id, owner: presence.id, at: time } };
           return { next, ttlMs: Math.max(ttl, claimMs), result: { kind: 'granted' } };
         });
         if (step.kind === 'found') return step;
