@@ -17,7 +17,7 @@ export async function clearFiles({ files }: Config, print: (text: string) => voi
   if (keys.length > 0) parts.push(`answers and spending of ${countText(keys.length, 'key')}`);
   print(`${folder} keeps ${parts.join(', and ')}${kept.length > 0 ? ':' : '.'}\n`);
   for (const account of accounts) print(`  ${serviceOf(account)}: ${contentsOf(account)}, ${size(account)}\n`);
-  for (const key of keys) print(`  ${serviceOf(key)}: kept answers, cursors and spending of a key, ${size(key)}\n`);
+  for (const key of keys) print(`  ${serviceOf(key)}: cached answers, cursors and spending of a key, ${size(key)}\n`);
   for (const { path } of kept) {
     await removeFile(path);
     print(`Deleted ${path}\n`);

@@ -43,7 +43,7 @@ test('says what is kept, and deletes it, but no files of others', async () => {
   for (const file of theirs) await writeFile(file, 'mine');
   const { code, printed } = await clear(folder);
   expect(code).toBe(0);
-  expect(printed).toContain(`${folder} keeps 2 datasets, and what calls with 1 key were answered and cost:\n`);
+  expect(printed).toContain(`${folder} keeps 2 datasets, and answers and spending of 1 key:\n`);
   expect(printed).toContain(
     'https://api.example.com/v2: 2 ads, no pages, no gatherings, 1 label, 1 watch, 1 report, 0.0 MB',
   );

@@ -105,7 +105,7 @@ test('addresses that have expired are counted, and are no pictures to fetch', as
   const ads = expired.map((url, at) => ({ id: uuidOf(`ad ${at}`), media: media(url) }));
   await run(['import', '-'], ads.map((ad) => JSON.stringify(ad)).join('\n'));
   expect((await run(['pictures', ...mediaHosts])).err).toMatch(
-    /^pictures: 1,200 addresses have expired, and what was there cannot be fetched any more; no other is missing\n/,
+    /^pictures: 1,200 addresses have expired and cannot be fetched any more; no other is missing\n/,
   );
 });
 
