@@ -182,14 +182,31 @@ function boardAd(item: StoredItem, detail: Detail, labels: readonly Label[] | un
   return view;
 }
 
+/** What a reader sees of an ad. Counts such as reach change with every answer. */
+const changing = [
+  'headline',
+  'body',
+  'linkDescription',
+  'ctaType',
+  'displayFormat',
+  'offerLink',
+  'countries',
+  'endDate',
+];
+
+/** What differs from each version of an ad to the next, the newest first. A field that one of them lacks says nothing. */
 function changesOf(item: StoredItem): BoardChange[] | undefined {
-  const changes = changesBetween(item).slice(0, maxChanges);
-  if (changes.length === 0) return undefined;
-  return changes.map(({ at, field, from, to }) => {
-    const change: BoardChange = { at: isoTime(at), field };
-    add(change, { from: copy(from, maxChanged), to: copy(to, maxChanged) });
-    return change;
+  const versions = [item, ...item.versions.toReversed()];
+  const changes = versions.flatMap((version, index) => {
+    const before = versions[index + 1];
+    return (before ? changesBetween(before, version) : []).flatMap(({ field, from, to }) => {
+      if (!changing.includes(field) || typeof from !== 'string' || typeof to !== 'string') return [];
+      const change: BoardChange = { at: isoTime(version.since), field };
+      add(change, { from: copy(from, maxChanged), to: copy(to, maxChanged) });
+      return change;
+    });
   });
+  return changes.length > 0 ? changes.slice(0, maxChanges) : undefined;
 }
 
 /** The fields that the service sent and the board shows. Only the drawer shows copy of several lines. */

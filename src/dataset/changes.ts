@@ -1,33 +1,30 @@
-import { type Fields, isObject } from '../present/view.ts';
-import { objectOf, type StoredItem } from '../state/item-versions.ts';
+import { adFields } from '../present/fields.ts';
+import { changedFields, type ItemVersion, objectOf } from '../state/item-versions.ts';
 
-/** A field that has one value in one version of an ad, and another in the next. */
+/** A field that differs between two versions of an ad. */
 export interface Change {
-  /** When the newer version first came, in milliseconds since the epoch. */
-  at: number;
   /** As the API names it. */
   field: string;
-  from: string;
-  to: string;
+  from: ChangedValue;
+  to: ChangedValue;
 }
 
-/** What a reader sees of an ad. Counts such as reach change with every answer. */
-const fields = ['headline', 'body', 'linkDescription', 'ctaType', 'displayFormat', 'offerLink', 'countries', 'endDate'];
+/** Null where a version says nothing; undefined for what is no text, such as media. */
+export type ChangedValue = string | number | boolean | null | undefined;
 
-/** What differs from each version of an ad to the next, the newest first. A field that one of them lacks says nothing. */
-export function changesBetween(item: StoredItem): Change[] {
-  const versions = [...item.versions, item].map((version) => ({ at: version.since, ad: objectOf(version) as Fields }));
-  return versions.toReversed().flatMap(({ at, ad }, index, all) => {
-    const before = all[index + 1]?.ad;
-    if (before === undefined) return [];
-    return fields.flatMap((field) => {
-      const [from, to] = [textIn(before[field]), textIn(ad[field])];
-      return from === undefined || to === undefined || from === to ? [] : [{ at, field, from, to }];
-    });
-  });
+/** What differs from one version of an ad to a later one, in the order of views. */
+export function changesBetween(before: ItemVersion, after: ItemVersion): Change[] {
+  const [old, now] = [objectOf(before), objectOf(after)];
+  const names = changedFields(old, now).sort((left, right) => rank(left) - rank(right));
+  return names.map((field) => ({ field, from: changedValue(old[field]), to: changedValue(now[field]) }));
 }
 
-function textIn(value: unknown): string | undefined {
-  if (Array.isArray(value)) return value.filter((part) => !isObject(part)).join(', ');
-  return typeof value === 'string' && value !== '' ? value : undefined;
+const order = ['headline', 'body', ...Object.keys(adFields)];
+const rank = (name: string) => (order.includes(name) ? order.indexOf(name) : order.length);
+
+function changedValue(value: unknown): ChangedValue {
+  if (value === undefined || value === null || value === '') return null;
+  if (Array.isArray(value))
+    return value.some((part) => typeof part === 'object') ? undefined : value.join(', ') || null;
+  return typeof value === 'object' ? undefined : (value as string | number | boolean);
 }

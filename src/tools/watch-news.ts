@@ -1,17 +1,17 @@
+import { type ChangedValue, changesBetween } from '../dataset/changes.ts';
 import { wholeOf } from '../dataset/gatherings.ts';
 import type { UsualView } from '../dataset/launches.ts';
 import type { Check } from '../dataset/watches.ts';
 import { titleOf } from '../looks/ad-card.tsx';
 import { columnWords } from '../present/column-title.ts';
 import { dayOf } from '../present/dates.ts';
-import { adFields } from '../present/fields.ts';
 import { count } from '../present/lists.ts';
 import { quote, word } from '../present/safe-text.ts';
 import { fit, lineWithin, untrustedId } from '../present/tokens.ts';
 import { type Fields, textOf } from '../present/view.ts';
 import { cardOf } from '../reports/card.ts';
 import { type DatasetContents, idKey } from '../state/dataset.ts';
-import { changedFields, objectOf, type StoredItem, versionAt } from '../state/item-versions.ts';
+import { objectOf, type StoredItem, versionAt } from '../state/item-versions.ts';
 
 /** An ad that a check names, for a person: what changed, and the address of its page. */
 export interface NewsAd extends ReturnType<typeof cardOf> {
@@ -72,30 +72,26 @@ export function newsOf({ changes, since, complete }: Check, contents: DatasetCon
   ].filter(({ total }) => total > 0);
 }
 
-/** `headline "old" → "new"` of the first fields that differ, in the order of views. */
+/** `headline "old" → "new"` of the first fields that differ. */
 function changeTexts(order: number, item: StoredItem): string[] {
   const then = versionAt(order, item);
-  if (then === undefined) return [];
-  const [before, after] = [objectOf(then), objectOf(item)];
-  const names = changedFields(before, after).sort((left, right) => rank(left) - rank(right));
-  const texts = names.slice(0, maxChanges).map((name) => {
-    const [old, now] = [valueText(before[name], after[name]), valueText(after[name], before[name])];
-    const label = quoteless(columnWords(lineWithin(name, 12)));
+  const changes = then ? changesBetween(then, item) : [];
+  const texts = changes.slice(0, maxChanges).map(({ field, from, to }) => {
+    const [old, now] = [valueText(from, to), valueText(to, from)];
+    const label = quoteless(columnWords(lineWithin(field, 12)));
     return old === undefined || now === undefined ? `${label} changed` : `${label} ${old} → ${now}`;
   });
-  return names.length > maxChanges ? [...texts, `${count(names.length - maxChanges, 'more field')} changed`] : texts;
+  const more = changes.length - texts.length;
+  return more > 0 ? [...texts, `${count(more, 'more field')} changed`] : texts;
 }
 
-const order = ['headline', 'body', ...Object.keys(adFields)];
-const rank = (name: string) => (order.includes(name) ? order.indexOf(name) : order.length);
 /** Names of fields are the service's, too. */
 const quoteless = (name: string) => (/^[a-z\d ]{1,40}$/i.test(name) ? name : quote(name));
 
-/** A value beside its other version: of a long text, what stands around the first difference. Undefined for lists and objects. */
-function valueText(value: unknown, other: unknown): string | undefined {
-  if (value === undefined || value === null || value === '') return 'none';
-  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
-  if (typeof value !== 'string') return;
+/** A value beside its other version: of a long text, what stands around the first difference. */
+function valueText(value: ChangedValue, other: ChangedValue): string | undefined {
+  if (value === null) return 'none';
+  if (typeof value !== 'string') return value === undefined ? undefined : String(value);
   const day = /^\d{4}-\d\d-\d\dT/.test(value) ? dayOf(value) : undefined;
   if (day !== undefined && day !== dayOf(other)) return day;
   const text = textOf(value, 2000) ?? '';
