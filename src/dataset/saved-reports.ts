@@ -4,7 +4,7 @@ import { isNear, nearestFirst } from '../api/nearest.ts';
 import { dayOf } from '../present/dates.ts';
 import { quote } from '../present/safe-text.ts';
 import { untrustedText } from '../present/tokens.ts';
-import type { RecordsById, UserRecords } from '../state/user-records.ts';
+import { type RecordsById, requireRoom, tooLarge, type UserRecords } from '../state/user-records.ts';
 import { cleanLabel } from './labels.ts';
 
 const Section = z.object({
@@ -17,8 +17,8 @@ const Section = z.object({
   adIds: z.array(z.string()).optional(),
 });
 
-/** The values of each section that had one row, by their columns. */
-const Run = z.object({ at: z.number(), rows: z.array(z.record(z.string(), z.unknown()).nullable()) });
+/** The numbers of each section that had one row, by their columns. */
+const Run = z.object({ at: z.number(), rows: z.array(z.record(z.string(), z.number()).nullable()) });
 export type ReportRun = z.infer<typeof Run>;
 
 const ReportRecord = z.object({
@@ -43,6 +43,28 @@ export const reportsIn = (records: RecordsById): SavedReport[] =>
 /** The last run of another day: a report may be written twice a day, first for its figures, then with texts. */
 export const runBefore = ({ runs }: Pick<SavedReport, 'runs'>, now: number): ReportRun | undefined =>
   runs.find(({ at }) => dayOf(at) !== dayOf(now));
+
+/** Characters of a report as JSON without its figures, and of the figures of one section: two runs of them fit beside it. */
+const maxChars = 48 * 1024;
+const maxRowChars = 400;
+
+/** What is kept of a section with one row. A row of very many numbers is not compared. */
+export function figuresIn(columns: readonly string[], row: readonly unknown[]): Record<string, number> | null {
+  const figures = Object.fromEntries(
+    columns.flatMap((name, index) => (typeof row[index] === 'number' ? [[name, row[index]]] : [])),
+  );
+  return JSON.stringify(figures).length > maxRowChars ? null : figures;
+}
+
+/** @throws AdLibraryError for a report that cannot be kept, before it is made */
+export async function checkRoom(
+  userRecords: UserRecords,
+  { name, title, sections }: Omit<SavedReport, 'runs'>,
+): Promise<void> {
+  if (JSON.stringify({ title, sections }).length > maxChars) throw tooLarge('report', maxChars);
+  const kept = await userRecords.read('report');
+  requireRoom('report', kept.size, kept.size + Number(!kept.has(name)));
+}
 
 /** Keeps a report with its last run, unless it was removed while it was written again. */
 export function saveReport(

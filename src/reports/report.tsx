@@ -32,8 +32,8 @@ export interface ReportSection {
   text?: string | undefined;
   /** When the text was written, if not now: then it stands below the figures, with its day. */
   writtenAt?: number | undefined;
-  /** The values of its one row on an earlier day, by columns. */
-  last?: { at: number; row: Readonly<Record<string, unknown>> };
+  /** The numbers of its one row on an earlier day, by columns. */
+  last?: { at: number; row: Readonly<Record<string, number>> };
   /** The same chart for wide and for narrow screens. */
   charts?: { wide: Chart; narrow: Chart } | undefined;
   table?: ReportTable | undefined;
@@ -238,12 +238,12 @@ interface Figure {
 /** The one row of a table as figures; undefined for a table that is to be read as one. */
 function figuresOf(
   { columns, rows: [row, ...others] }: ReportTable,
-  last: Readonly<Record<string, unknown>> = {},
+  last: Readonly<Record<string, number>> = {},
 ): Figure[] | undefined {
   if (row === undefined || others.length > 0 || columns.length > maxFigures || !row.some(Number.isFinite)) return;
   const figures = columns.map((name, index): Figure => {
     const cell = row[index] ?? null;
-    const before = typeof cell === 'number' && typeof last[name] === 'number' ? last[name] : undefined;
+    const before = typeof cell === 'number' && Object.hasOwn(last, name) ? last[name] : undefined;
     const format = columnFormat(name, [cell, ...(before === undefined ? [] : [before])]);
     const written = (value: unknown) =>
       format && typeof value === 'number' ? format(value) : value === null ? '–' : cellText(value);

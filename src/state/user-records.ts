@@ -100,9 +100,9 @@ export const openUserRecords = (source: LocalShared, tenantId: string, { isLasti
       const before = records.size;
       for (const id of ids) records.delete(id);
       for (const [id, value] of entries) records.set(id, value);
-      if (records.size > Math.max(before, maxRecords[kind])) throw tooMany(kind, before, records.size);
+      requireRoom(kind, before, records.size);
       if (entries.some((record) => JSON.stringify(record).length > maxRecordChars))
-        throw invalidRequest(`A ${kind} may have at most ${countText(maxRecordChars)} characters as JSON.`);
+        throw tooLarge(kind, maxRecordChars);
       return { next: records.size > 0 ? { usedAt: now, records: [...records] } : null, ttlMs, result };
     }),
 });
@@ -111,11 +111,17 @@ const countText = (count: number): string => count.toLocaleString('en-US');
 
 const plurals = { label: 'labels', watch: 'watches', report: 'reports', picture: 'pictures' };
 
-const tooMany = (kind: RecordKind, before: number, after: number) =>
-  invalidRequest(
+/** @throws AdLibraryError where records would be more than before, and too many */
+export function requireRoom(kind: RecordKind, before: number, after: number): void {
+  if (after <= Math.max(before, maxRecords[kind])) return;
+  throw invalidRequest(
     `At most ${countText(maxRecords[kind])} ${plurals[kind]} are kept, and there are ${countText(before)}: ` +
       `these are ${countText(after - maxRecords[kind])} too many. Nothing was changed. Remove some first.`,
   );
+}
+
+export const tooLarge = (kind: RecordKind, maxChars: number) =>
+  invalidRequest(`A kept ${kind} may have at most ${countText(maxChars)} characters as JSON.`);
 
 const noRoom = () =>
   new AdLibraryError({

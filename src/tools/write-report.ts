@@ -7,6 +7,8 @@ import { paidGatherings } from '../dataset/gatherings.ts';
 import { labelsByAd, labelTexts } from '../dataset/labels.ts';
 import { keepPrints, printsOf } from '../dataset/picture-groups.ts';
 import {
+  checkRoom,
+  figuresIn,
   findNamed,
   type ReportRun,
   reportsIn,
@@ -47,7 +49,7 @@ const SectionView = z
     heading: z.string(),
     rows: z.number().nullable().optional().describe('rows of its table; null above 100,000'),
     ...FirstRows.shape,
-    last: z.looseObject({}).optional().describe('of one row: its values on an earlier day, and that day'),
+    last: z.looseObject({}).optional().describe('of one row: its numbers on an earlier day, and that day'),
     ads: z.number().optional().describe('ads shown'),
     problem: z.string().optional().describe('why a part of it is missing'),
   })
@@ -95,6 +97,7 @@ export const writeReport = defineListTool({
     const { now, version, isDemo } = context;
     const dataset = await context.dataset();
     const { title, sections: wanted, name, last } = await reportOf(input, dataset.userRecords, now);
+    if (name !== undefined) await checkRoom(dataset.userRecords, { name, title, sections: wanted });
     const contents = await dataset.contents();
     const ads = adsById(contents, wanted);
     const { coverage, ...method } = await methodOf(wanted, contents, context);
@@ -209,9 +212,7 @@ function sectionText(section: DataOf<typeof SectionView>): string {
     ads !== undefined && count(ads, 'ad'),
     last &&
       `on ${last.at}: ${Object.entries(last)
-        .flatMap(([name, value]) =>
-          name === 'at' ? [] : `${word(name)} ${typeof value === 'string' ? quote(value) : value}`,
-        )
+        .flatMap(([name, value]) => (name === 'at' ? [] : `${word(name)} ${value}`))
         .join(', ')}`,
     problem,
   ];
@@ -232,9 +233,9 @@ interface MadeSection {
   shown: ReportSection;
   /** Rows of the whole result; null where they are too many to count. */
   rows?: number | null;
-  /** Its columns and first rows, and its values by columns where it has one row. */
+  /** Its columns and first rows, and its numbers by columns where it has one row. */
   first?: { columns: readonly string[]; first: readonly (readonly unknown[])[] };
-  row: Record<string, unknown> | null;
+  row: Record<string, number> | null;
   cards: ChosenAd[];
   /** The problem for the caller. Readers of the report need no names of columns. */
   problem?: string | undefined;
@@ -267,7 +268,7 @@ async function makeSection(
       const { columns, rows, rowCount } = await context.sql().query(contents, { sql, limit, cell, signal });
       made.rows = rowCount;
       made.first = { columns, first: rows.slice(0, 3) };
-      if (rowCount === 1) made.row = Object.fromEntries(columns.map((name, index) => [name, rows[0]?.[index] ?? null]));
+      if (rowCount === 1) made.row = figuresIn(columns, rows[0] ?? []);
       shown.table = { columns, rows: rows.slice(0, maxTableRows), rowCount };
       const wide = chart && chartOf(chart, { columns, rows }, { now, isDemo });
       const narrow = chart && chartOf(chart, { columns, rows }, { now, isDemo, isNarrow: true });

@@ -89,11 +89,12 @@ test('what cannot be written again is refused, and a report that cannot be kept 
     ['unwatch_ads', { report: 'x' }, 'There is no kept report "x". Kept: "daily".'],
     ['unwatch_ads', { report: 'x', name: 'x' }, 'Pass either name or report.'],
     ['unwatch_ads', {}, 'Pass either name or report.'],
-    ['write_report', { ...weekly, sections: Array(7).fill({ heading: 'x', text: 'x'.repeat(10_000) }) }, '65,536'],
+    ['write_report', { ...weekly, sections: Array(7).fill({ heading: 'x', text: 'x'.repeat(10_000) }) }, '49,152'],
   ] as const) {
     const { error, text } = await server.call(tool, args);
     expect([error?.kind, text]).toEqual(['invalid_request', expect.stringContaining(problem)]);
   }
+  expect((await server.client.listResources()).resources.map(({ name }) => name)).toEqual(['daily.html']);
   const small = { title: 'x', sections: [{ heading: 'x' }] };
   for (let more = 1; more < 20; more++) await server.call('write_report', { ...small, name: `n ${more}` });
   const full = await server.call('write_report', { ...small, name: 'too many' });
