@@ -10,7 +10,7 @@ import { type Fields, isObject, objects } from '../present/view.ts';
 import { type DatasetContents, idKey } from '../state/dataset.ts';
 import { memoryTurns } from '../state/drivers/memory.ts';
 import { objectOf, type StoredItem } from '../state/item-versions.ts';
-import { type KnownPicture, pictureGroups } from './picture-groups.ts';
+import { type KnownPicture, pictureGroups, printInAddress } from './picture-groups.ts';
 import {
   type AdRow,
   asTexts,
@@ -39,6 +39,8 @@ export interface KnownAd {
 interface Reading extends Pick<KnownAd, 'pageId' | 'pageName'> {
   /** Equal for the same words. */
   hash: string;
+  /** As `printInAddress` finds it. */
+  print: string | undefined;
 }
 
 /** The ads of one page in the order they came first, each with the hash of its words, and the groups that they make in this order. */
@@ -117,9 +119,19 @@ export class AdRowReader {
   async #picturesOf(tenantId: string, contents: HeldPictures): Promise<ReadonlyMap<string, KnownPicture>> {
     const version = `${contents.version} ${contents.picturesVersion}`;
     const before = this.#pictures.get(tenantId);
-    const groups = before?.version === version ? before.groups : await pictureGroups(contents);
+    const groups =
+      before?.version === version ? before.groups : await pictureGroups(contents.ads, this.prints(contents));
     this.#pictures.set(tenantId, { version, groups });
     return groups;
+  }
+
+  /** As `picturePrint` writes them, by `idKey`: of pictures that were fetched, here or by a local library. */
+  prints({ ads, pictures }: HeldPictures): Map<string, unknown> {
+    const kept = ads.flatMap((item) => {
+      const { print } = this.#reading(item);
+      return print === undefined ? [] : [[idKey(item.id), print] as const];
+    });
+    return new Map<string, unknown>([...kept, ...pictures]);
   }
 
   /** All ads of a dataset by their ids. */
@@ -181,6 +193,7 @@ export class AdRowReader {
       pageId,
       pageName: pageNameOf(ad),
       hash: hash('sha256', JSON.stringify(copyOf(ad)), 'base64url'),
+      print: printInAddress(ad),
     };
     this.#read.set(json, reading);
     return reading;

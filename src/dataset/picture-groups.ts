@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
-import type { AdPicture } from '../present/ad-media.ts';
+import { type AdPicture, pictureOf } from '../present/ad-media.ts';
+import type { Fields } from '../present/view.ts';
 import { type DatasetContents, idKey } from '../state/dataset.ts';
 import { maxRecords, type UserRecords } from '../state/user-records.ts';
 
@@ -11,8 +12,6 @@ export interface KnownPicture {
   group: string | null;
 }
 
-type Hashed = Pick<DatasetContents, 'ads' | 'pictures'>;
-
 /** As `picturePrint` writes it. */
 const print = /^([\da-f]{8})([\da-f]{8})(-?)$/;
 /** Bits in which two pictures of a group may differ. */
@@ -20,18 +19,21 @@ const maxDistance = 8;
 const adsAtOnce = 100;
 
 /**
- * The pictures of ads that were fetched, by `idKey`. In the order in which ads came, each picture joins the nearest group
+ * The pictures of ads whose prints are known, by `idKey`. In the order in which ads came, each picture joins the nearest group
  * whose first picture is near enough, or begins one: so every process finds the same groups.
  */
-export async function pictureGroups({ ads, pictures }: Hashed): Promise<ReadonlyMap<string, KnownPicture>> {
+export async function pictureGroups(
+  ads: DatasetContents['ads'],
+  prints: ReadonlyMap<string, unknown>,
+): Promise<ReadonlyMap<string, KnownPicture>> {
   const firsts: { id: string; high: number; low: number }[] = [];
   const groups = new Map<string, string>();
   const grouped = new Map<string, KnownPicture>();
-  const hashed = ads.filter(({ id }) => pictures.has(idKey(id)));
+  const hashed = ads.filter(({ id }) => prints.has(idKey(id)));
   const inOrder = hashed.sort((left, right) => left.firstOrder - right.firstOrder || (left.id < right.id ? -1 : 1));
   for (const [index, { id }] of inOrder.entries()) {
     if (index % adsAtOnce === 0) await setImmediate();
-    const [, first = '', second = '', isPlain] = print.exec(String(pictures.get(idKey(id)))) ?? [];
+    const [, first = '', second = '', isPlain] = print.exec(String(prints.get(idKey(id)))) ?? [];
     if (first === '') continue;
     const picture = first + second;
     if (isPlain === '-') {
@@ -75,16 +77,27 @@ export interface FetchedPicture {
   fetched: { print?: string; reason?: string } | undefined;
 }
 
-/** The prints of pictures that stand for their ads, which portraits of advertisers and later cards do not. */
+/** The prints of pictures that stand for their ads. */
 export function printsOf(fetched: readonly FetchedPicture[]): Map<string, string> {
   const prints = new Map<string, string>();
-  for (const { adId, picture, fetched: came } of fetched) {
-    if (!came?.print || 'reason' in picture || picture.shows === 'portrait') continue;
-    if (typeof picture.shows === 'object' && picture.shows.card > 1) continue;
-    prints.set(idKey(adId), came.print);
-  }
+  for (const { adId, picture, fetched: came } of fetched)
+    if (came?.print && standsForAd(picture)) prints.set(idKey(adId), came.print);
   return prints;
 }
+
+/** Portraits of advertisers and later cards do not. */
+function standsForAd(picture: AdPicture): picture is Extract<AdPicture, { address: string }> {
+  if ('reason' in picture || picture.shows === 'portrait') return false;
+  return typeof picture.shows !== 'object' || picture.shows.card === 1;
+}
+
+/** The print of an ad's picture where a local library keeps the picture: its address holds the print. */
+export function printInAddress(ad: Fields): string | undefined {
+  const picture = pictureOf(ad, { now: 0 });
+  return standsForAd(picture) ? keptAddress.exec(picture.address)?.[1] : undefined;
+}
+
+const keptAddress = /\/media\/kept\/[\da-f]{64}\.([\da-f]{16}-?)\.[a-z]+$/;
 
 /** Keeps what is known of pictures. Where there are too many, those that were kept first go; where it cannot be kept, the picture is fetched again. */
 export async function keepPrints(userRecords: UserRecords, prints: ReadonlyMap<string, string>): Promise<void> {

@@ -205,7 +205,7 @@ export class Pictures {
 
   /** The picture as a full sheet shows it. */
   preview = (address: string, options: Omit<ThumbnailOptions, 'side'>): Promise<Thumbnail> =>
-    this.thumbnail(address, { ...options, side: gridOf(maxTiles).side });
+    this.thumbnail(address, { ...options, side: previewSide });
 
   /** One sheet of numbered pictures as JPEG. The same picture is fetched once. */
   async sheet(tiles: readonly SheetTile[], { signal, waitMs, isOverview = false }: SheetOptions): Promise<Sheet> {
@@ -266,7 +266,7 @@ export class Pictures {
 
   /** The bytes as the host sent them, if they could be decoded within the limits; otherwise the reason why not. */
   async original(address: string, signal: AbortSignal): Promise<Original> {
-    const decoded = await this.#decode(address, smallSide, signal);
+    const decoded = await this.#decode(address, previewSide, signal);
     return 'reason' in decoded ? { reason: decoded.reason } : decoded;
   }
 
@@ -300,9 +300,6 @@ export class Pictures {
 type Decoded =
   | { bytes: Uint8Array; format: PictureFormat; jpeg: Uint8Array; print: string }
   | { reason: string; isUnread?: true };
-
-/** The side of a thumbnail that nobody looks at. */
-const smallSide = 32;
 
 /** A call of the worker, which answers each call before it takes the next. */
 export type DrawRequest =
@@ -354,6 +351,9 @@ export function gridOf(tiles: number): Grid {
     labelHeight: 34,
   };
 }
+
+/** Pictures of one size have one hash: so large are those that are compared. */
+const previewSide = gridOf(maxTiles).side;
 
 /** A word of six letters that stands in no ad. @param random from 0 to less than 1 */
 function wordAt(random: number): string {

@@ -139,7 +139,7 @@ async function comparePictures(sql: string, dataset: Dataset, context: ToolConte
   const wanted = new Set(await idsOf(sql, contents, context));
   const items = contents.ads.filter(({ id }) => wanted.has(idKey(id)));
   if (items.length === 0) throw invalidRequest('The SELECT gives no id of an ad in the dataset.');
-  const prints = new Map(contents.pictures);
+  const prints = context.adRows.prints(contents);
   const chosen = items.map((item) => ({ item, picture: pictureOf(objectOf(item), { now }) }));
   const toFetch = chosen.filter(({ item }) => !prints.has(idKey(item.id)));
   const late: Record<string, number> = {};
@@ -169,7 +169,7 @@ async function comparePictures(sql: string, dataset: Dataset, context: ToolConte
   const fresh = printsOf(found);
   await keepPrints(dataset.userRecords, fresh);
   for (const [id, print] of fresh) prints.set(id, print);
-  const groupOf = await pictureGroups({ ads: contents.ads, pictures: prints });
+  const groupOf = await pictureGroups(contents.ads, prints);
   const groups = [...groupBy(chosen, ({ item }) => groupOf.get(idKey(item.id))?.group ?? null)];
   const plain = chosen.filter(({ item }) => groupOf.get(idKey(item.id))?.group === null).length;
   const shown = groups.flatMap(([group, members]): ChosenAd[] => {

@@ -6,6 +6,7 @@ import { jpegOf, pngOf } from '../pictures/sample-pictures.ts';
 import { until } from '../support/http.ts';
 import { startPictureHost } from '../support/picture-host.ts';
 import { start } from '../support/process.ts';
+import { startServer } from '../support/server.ts';
 import { uuidOf } from '../support/uuid-of.ts';
 import { runLibraryCommand, serveDatabase } from './support/command.ts';
 import { databaseTest } from './support/fixtures.ts';
@@ -44,13 +45,14 @@ const test = databaseTest
       const { body } = await request(`${origin}/v1/ads/${uuidOf(`ad ${number}`)}`, { headers });
       return body.json() as Promise<{ media: { url: string }[]; cards: { image_url: string }[] }>;
     };
-    return { origin, ad, pages };
+    return { origin, key, ad, pages };
   });
 
 test('an import fetches pictures, and the library serves them where the ads name them', async ({
   pictures,
   run,
   serve,
+  undo,
 }) => {
   const bytes = await jpegOf();
   const input = linesOf([host.serve(bytes), host.serve(bytes), host.serve(pngOf())]);
@@ -60,10 +62,10 @@ test('an import fetches pictures, and the library serves them where the ads name
   expect(imported.err).toMatch(/pictures: 6 pictures kept/);
   // The same picture is one file, whatever its address.
   const names = readdirSync(pictures).toSorted();
-  expect(names).toEqual(Array(2).fill(expect.stringMatching(/^[\da-f]{64}\.(jpeg|png)$/)));
-  const { origin, ad, pages } = await serve();
+  expect(names).toEqual(Array(2).fill(expect.stringMatching(/^[\da-f]{64}\.[\da-f]{16}-?\.(jpeg|png)$/)));
+  const { origin, key, ad, pages } = await serve();
   const { media, cards } = await ad(0);
-  expect(media[0]?.url).toMatch(new RegExp(`^${origin}/media/kept/[\\da-f]{64}\\.jpeg$`));
+  expect(media[0]?.url).toMatch(new RegExp(`^${origin}/media/kept/[\\da-f]{64}\\.[\\da-f]{16}-\\.jpeg$`));
   expect(cards[0]?.image_url).toBe(media[0]?.url);
   const { headers, body } = await request(media[0]?.url ?? '');
   expect(headers).toMatchObject({
@@ -74,8 +76,17 @@ test('an import fetches pictures, and the library serves them where the ads name
   expect(Buffer.from(await body.arrayBuffer())).toEqual(Buffer.from(bytes));
   const page = await request(`${pages}ads/${uuidOf('ad 0')}`);
   expect(await page.body.text()).toContain('<img src="/media/kept/');
-  for (const name of ['..%2fad-library.db', `${'0'.repeat(64)}.jpeg`, `${'0'.repeat(64)}.svg`])
+  for (const name of ['..%2fad-library.db', `${'0'.repeat(64)}.${'0'.repeat(16)}.jpeg`, `${'0'.repeat(64)}.svg`])
     expect((await request(`${origin}/media/kept/${name}`)).statusCode).toBe(404);
+  // A server that asks the library knows what its pictures show, and fetches none for that.
+  const server = await startServer({ config: { baseUrl: origin, apiKey: key } });
+  undo.push(server.close);
+  await server.call('search_ads');
+  const known = { sql: 'SELECT headline, picture FROM ads ORDER BY 1' };
+  const before = (await server.call('query_ads', known)).data.rows as [string, string][];
+  expect(before.map(([, picture]) => names.some((name) => name.includes(`.${picture}`)))).toEqual([true, true, true]);
+  await server.call('view_ads', { adIds: [0, 1, 2].map((number) => uuidOf(`ad ${number}`)) });
+  expect((await server.call('query_ads', known)).data.rows).toEqual(before);
 });
 
 test('what is no picture is not kept, and the reasons are counted', async ({ pictures, run }) => {

@@ -21,8 +21,8 @@ export type Picture = { bytes: Uint8Array; type: string };
 
 const adsAtATime = 25;
 const types: Readonly<Record<string, string>> = { jpeg: 'image/jpeg', png: 'image/png', webp: 'image/webp' };
-/** Named by the hash of its content. */
-const fileName = /^[\da-f]{64}\.(jpeg|png|webp)$/;
+/** Named by the hashes of its content and of what it shows, so that servers know the second without fetching it. */
+const fileName = /^[\da-f]{64}\.[\da-f]{16}-?\.(jpeg|png|webp)$/;
 
 /** The pictures that a library keeps in a folder of its own, so that they stay when their addresses have expired. */
 export function picturesIn(database: Database, now: () => number) {
@@ -152,7 +152,7 @@ export async function keepPictures(pictures: Noted, options: KeepOptions): Promi
   async function fetchOne(address: string): Promise<FetchedPicture> {
     const got = await fetch(address, new AbortController().signal);
     if ('reason' in got) return { address, problem: got.reason };
-    const file = `${createHash('sha256').update(got.bytes).digest('hex')}.${got.format}`;
+    const file = `${createHash('sha256').update(got.bytes).digest('hex')}.${got.print}.${got.format}`;
     // The file gets its name only when it is complete.
     const part = join(folder, `${randomUUID()}.part`);
     await writeFile(part, got.bytes);
