@@ -25,12 +25,11 @@ type DemoPage = { page: Page; ads: Ad[] };
 
 /**
  * The market as the demo reads it, a record on each line: an advertiser and then its ads, with an empty line before the
- * next. In place of days there is how far they lie from today (`{-3}`), and in place of an ad's id `{id}`, or `{ad}` for
- * its beginning.
+ * next. In place of days there is how far they lie from today (`{-3}`), and in place of an ad's id `{id}`.
  */
 export function marketText(): string {
   const dated = (json: string) => json.replace(/"([\d-]{10}T[^"]*)"/g, (_, date) => `"{${Date.parse(date) / day}}"`);
-  const lineOf = (ad: Ad) => JSON.stringify(ad).replaceAll(ad.id, '{id}').replaceAll(ad.id.slice(0, 8), '{ad}');
+  const lineOf = (ad: Ad) => JSON.stringify(ad).replaceAll(ad.id, '{id}');
   return [...makeMarket(seededRandom(1), 0)]
     .map(({ page, ads }) => [JSON.stringify(page), ...ads.map(lineOf)].map(dated).join('\n'))
     .join('\n\n');
@@ -128,7 +127,9 @@ function makeAd(market: Market, campaign: Campaign, pageId: string, copy: Copy, 
   const { random, today } = market;
   const { advertiser, product } = campaign;
   const id = random.uuid();
-  const link = `https://${advertiser.domain}/${campaign.angle}?ad=${id.slice(0, 8)}`;
+  // Only campaigns that do well are measured, so that some links have parameters and others have not.
+  const measured = `?utm_source=meta&utm_campaign=${campaign.angle}&utm_content=${copy.format.toLowerCase()}`;
+  const link = `https://${advertiser.domain}/${campaign.angle}${campaign.strength > 0.3 ? measured : ''}`;
   const cardCount = copy.format === 'CAROUSEL' || copy.format === 'DCO' ? random.between(3, 5) : 0;
   const ad: Ad & { countries: string[] } = {
     id,

@@ -74,8 +74,7 @@ async function fill(context: ServiceContext, userId: string, now: number, stop: 
   const filled = (line: string, id = '') =>
     line
       .replace(/\{(-?\d+)\}/g, (_, days) => new Date((today + Number(days)) * day).toISOString())
-      .replaceAll('{id}', id)
-      .replaceAll('{ad}', id.slice(0, 8));
+      .replaceAll('{id}', id);
   for (const advertiser of market.split('\n\n')) {
     if (stop.aborted) return;
     const [page = '', ...ads] = advertiser.split('\n');
