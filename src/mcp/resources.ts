@@ -42,9 +42,13 @@ export const listedFile = ({ uri, name, mimeType, bytes }: ExportedFile): Listed
   size: bytes,
 });
 
-export const skillFile: FoundResource = {
-  contents: async () => ({ contents: [{ uri: skill.entry.uri, mimeType: 'text/markdown', text: skill.text }] }),
-};
+/** A file of the skill, by its address. */
+export function skillFile(uri: string): FoundResource | undefined {
+  const text = Object.hasOwn(skill.texts, uri) ? skill.texts[uri] : undefined;
+  return text === undefined
+    ? undefined
+    : { contents: async () => ({ contents: [{ uri, mimeType: 'text/markdown', text }] }) };
+}
 
 /** Larger files would choke a host, because a host asks for a whole file. */
 const maxFileBytes = 16 * 1024 * 1024;

@@ -78,7 +78,8 @@ export function createCatalog({ server, version, openCalls, searchFilters }: Cat
   const skills = skillTools.every((tool) => server.tools.has(tool)) ? [skill.entry] : [];
   const findResource = async (read: ResourceRead): Promise<FoundResource> => {
     const { findExport, skillFile } = await import('./resources.ts');
-    if (skills.some(({ uri }) => uri === read.uri)) return skillFile;
+    const file = skills.length > 0 ? skillFile(read.uri) : undefined;
+    if (file) return file;
     if (!showsBoard || read.uri !== boardUri) return findExport((await opened()).exportsOf(read), read);
     const board = await readBoard();
     return { contents: async () => board };

@@ -1,13 +1,19 @@
 import { readFileSync } from 'node:fs';
 import { skillEntry } from '@modelcontextprotocol/server/ext/skills';
 
-const text = readFileSync(new URL('../../docs/skill/ad-research/SKILL.md', import.meta.url), 'utf8');
+const folder = new URL('../../docs/skill/ad-research/', import.meta.url);
+const names = ['SKILL.md', 'vocabulary.md'];
+const texts = names.map((name) => [name, readFileSync(new URL(name, folder), 'utf8')] as const);
 
 /**
- * How to research ads with these tools, as the skill that `docs/skill` holds, with the entry that lists it (SEP-2640:
- * address, frontmatter, size and digest). The build puts the values in place of this module.
+ * How to research ads with these tools, as the skill that `docs/skill` holds: the entry that lists it (SEP-2640:
+ * frontmatter, and address, size and digest of each file), and the files by their addresses. The build puts the values
+ * in place of this module.
  */
-export const skill = { text, entry: await skillEntry('ad-research', { 'SKILL.md': text }) };
+export const skill = {
+  entry: await skillEntry('ad-research', Object.fromEntries(texts)),
+  texts: Object.fromEntries(texts.map(([name, text]) => [`skill://ad-research/${name}`, text])),
+};
 
 /** The tools that the skill works with. */
 export const skillTools = ['count_ads', 'gather_ads', 'query_ads'];

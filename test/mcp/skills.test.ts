@@ -5,7 +5,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { command, type Served, serveHttp } from '../support/process.ts';
 
-const file = readFileSync(new URL('../../docs/skill/ad-research/SKILL.md', import.meta.url), 'utf8');
+const textOf = (name: string) => readFileSync(new URL(`../../docs/skill/ad-research/${name}`, import.meta.url), 'utf8');
 
 const skillsOf = async (mode: 'auto' | 'legacy', transport: Parameters<Client['connect']>[0]) => {
   const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode } });
@@ -32,7 +32,10 @@ test.each(['auto', 'legacy'] as const)(
       if (entry === undefined) throw new Error('no skill is listed');
       expect((await skills.get(entry.uri)).skill).toEqual(entry);
       // The client compares size, digest and frontmatter with the entry.
-      expect(await skills.read(entry)).toMatchObject({ verified: true, text: file, mimeType: 'text/markdown' });
+      for (const name of ['SKILL.md', 'vocabulary.md']) {
+        const read = { verified: true, text: textOf(name), mimeType: 'text/markdown' };
+        expect(await skills.read(entry, name)).toMatchObject(read);
+      }
       await expect(skills.get('skill://other/SKILL.md')).rejects.toThrow('skills/list names those that are');
       await client.close();
     }
