@@ -1,17 +1,22 @@
-import { expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
+import { jpegOf } from '../pictures/sample-pictures.ts';
 import { AdService } from '../support/ad-service.ts';
 import { creditStatus, documented, json, paid, refusal, usage } from '../support/faulty-upstream.ts';
 import { gateOf } from '../support/gate.ts';
+import { startPictureHost } from '../support/picture-host.ts';
 import { replicasForAll } from '../support/replicas.ts';
 import { describeEveryServer } from '../support/stores.ts';
 import { uuidOf } from '../support/uuid-of.ts';
 
 const gather = { filters: { query: 'tea' }, maxCredits: 100 };
 const countAds = { sql: 'SELECT count(*) AS ads FROM ads' };
+const host = await startPictureHost();
+afterAll(() => host.close());
 
 describeEveryServer('any replica', (server) => {
   // All of this holds although the clocks of two are an hour wrong.
-  const fleet = replicasForAll({ count: 3, server, minutesFast: [60, -60, 0] });
+  const args = ['--media-hosts', `${host.host.host}:${host.host.port}`];
+  const fleet = replicasForAll({ count: 3, server, args, minutesFast: [60, -60, 0] });
 
   function between(ads: number) {
     const service = new AdService(ads);
@@ -61,6 +66,27 @@ describeEveryServer('any replica', (server) => {
     expect(again.data).toMatchObject({ complete: true, receipt: { charged: 25 } });
     const [now] = (await right.call('query_ads', { sql: 'select max(gatheredAt) from ads' })).data.rows as [[string]];
     expect(Math.abs(Date.parse(now[0]) - Date.now())).toBeLessThan(10 * 60_000);
+  });
+
+  test('writes the report of another again after a restart, and knows the pictures that it fetched', async () => {
+    const { service, replicas, call } = between(3);
+    const media = [{ type: 'IMAGE', url: host.serve(await jpegOf()), nr: 0 }];
+    service.ads = service.ads.map((ad) => ({ ...ad, media }));
+    await replicas[0].call('gather_ads', gather);
+    const sections = [
+      { heading: 'How many', text: 'Few.', ...countAds },
+      { heading: 'All', adIds: service.ads.map(({ id }) => id) },
+    ];
+    await replicas[1].call('write_report', { title: 'Tea', name: 'tea', sections });
+    await fleet.replace(1);
+    const fetched = host.requests.length;
+    for (const _ of replicas) {
+      expect((await call('query_ads', { sql: 'SELECT count(picture) FROM ads' })).data.rows).toEqual([[3]]);
+      expect((await call('list_watches')).data.reports).toMatchObject([{ name: 'tea', sections: 2 }]);
+      const { data, text } = await call('write_report', { again: 'tea' });
+      expect(data.sections, text).toMatchObject([{ first: [[3]] }, { ads: 3 }]);
+    }
+    expect(fetched).toBe(1);
   });
 
   test('takes turns with the others over one question, so that each page is paid once', async () => {

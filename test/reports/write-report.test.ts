@@ -144,12 +144,10 @@ describe('a report', () => {
   test('stays under 5 MB, with fewer pictures before none', async ({ server, upstream }) => {
     const pixels = new Uint8ClampedArray(randomBytes(400 * 400 * 4));
     const noise = await encodeJpeg({ width: 400, height: 400, data: pixels }, 95);
-    const media = () => [{ type: 'THUMB', url: host.serve(noise), nr: 0 }];
-    const ids = await searchFor({ server, upstream }, ...Array.from({ length: 60 }, () => ({ media: media() })));
-    const sections = Array.from({ length: 20 }, (_, index) => ({
-      heading: `Section ${index}`,
-      adIds: Array.from({ length: 12 }, (_, at) => ids[(index * 3 + at) % ids.length]),
-    }));
+    // Few to fetch, and many to write: a slow machine has them in time, too.
+    const media = [{ type: 'THUMB', url: host.serve(noise), nr: 0 }];
+    const adIds = await searchFor({ server, upstream }, ...Array.from({ length: 12 }, () => ({ media })));
+    const sections = Array.from({ length: 20 }, (_, index) => ({ heading: `Section ${index}`, adIds }));
     const { html, data } = await report(server, { sections });
     expect(data.bytes).toBeLessThan(5_000_000);
     expect(html.match(/<img /g)?.length).toBeGreaterThan(20);

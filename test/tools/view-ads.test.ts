@@ -8,10 +8,12 @@ import { upstreamTest } from '../support/fixtures.ts';
 import { until } from '../support/http.ts';
 import { searchFor, startPictureHost } from '../support/picture-host.ts';
 import type { Result } from '../support/server.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { uuidOf } from '../support/uuid-of.ts';
 
 const host = await startPictureHost();
 afterAll(() => host.close());
+const files = temporaryFolder();
 const mediaHosts = { public: true, listed: [host.host] };
 const test = upstreamTest({ config: { mediaHosts }, resolve: async () => [] });
 
@@ -275,6 +277,15 @@ test('finds the different pictures of many ads, however they were encoded, and k
   const again = await server.call('view_ads', { sql });
   expect(again.data.pictures).toEqual(first.data.pictures);
   expect(host.requests).toHaveLength(0);
+});
+
+test('keeps what it knows of pictures in a folder', async ({ start, upstream }) => {
+  const server = await start({ files });
+  await searchFor({ server, upstream }, thumb(host.serve(await encodeJpeg(boxes(7), 80))));
+  await server.call('view_ads', { sql: 'SELECT id FROM ads' });
+  const restarted = await start({ files });
+  const { data } = await restarted.call('query_ads', { sql: 'SELECT pictureGroup = id FROM ads' });
+  expect(data.rows).toEqual([[1]]);
 });
 
 test('says what did not come in time, and goes on with it', async ({ start, upstream }) => {
