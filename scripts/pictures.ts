@@ -1,7 +1,15 @@
-/** `npm run pictures` makes the pictures in `docs/pictures`: the board, a sheet and a report, from demo data of one day. */
+/**
+ * `npm run pictures` makes the pictures in `docs/pictures`: the board, a sheet, a report and a weekly mail, from demo data
+ * of one day.
+ */
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { openApp } from '../src/app.ts';
+import { readConfig } from '../src/config/read-config.ts';
+import { openDemoLibrary } from '../src/library/demo/demo.ts';
+import { createLog } from '../src/log/log.ts';
 import { type HostOptions, openStage } from '../test/support/board/board-host.ts';
 import { launchChromium } from '../test/support/board/launch-chromium.ts';
+import { startUpstream } from '../test/support/faulty-upstream.ts';
 import { startServer } from '../test/support/server.ts';
 
 const folder = new URL('../docs/pictures/', import.meta.url);
@@ -65,10 +73,63 @@ const { data: report } = await server.call('write_report', {
   ],
 });
 const { contents } = await server.client.readResource({ uri: report.uri as string });
-const html = contents[0] && 'text' in contents[0] ? contents[0].text : '';
-writeFileSync(new URL('report.html', folder), html);
-const page = await browser.newPage({ viewport: { width: 1100, height: 1250 } });
-await page.setContent(html);
-writeFileSync(new URL('report.png', folder), await page.screenshot());
+await keepPage('report', contents, { width: 1100, height: 1250 });
+const mail = await weeklyMail();
+await keepPage('mail', mail.contents, { width: 640, height: 900 });
+process.stdout.write(`${mail.text}\n`);
 await browser.close();
 await server.close();
+
+async function keepPage(name: string, contents: readonly object[], viewport: { width: number; height: number }) {
+  const [{ text: html = '' } = {}] = contents as { text?: string }[];
+  writeFileSync(new URL(`${name}.html`, folder), html);
+  const page = await browser.newPage({ viewport });
+  await page.setContent(html);
+  writeFileSync(new URL(`${name}.png`, folder), await page.screenshot());
+}
+
+/** What a check finds of an advertiser that has started ads since the week before, and changed one. */
+async function weeklyMail() {
+  let time = day - 7 * 86_400_000;
+  const { library, apiKey } = await openDemoLibrary({ now: () => day });
+  const upstream = await startUpstream(async ({ method = '', url = '', headers }, response, body) => {
+    const { authorization = '' } = headers;
+    const sent = { authorization, 'content-type': 'application/json' };
+    const request = new Request(upstream.baseUrl + url, {
+      method,
+      headers: sent,
+      ...(method === 'POST' && { body: body ?? '' }),
+    });
+    const answer = await library.fetch(request);
+    const bytes = Buffer.from(await answer.arrayBuffer());
+    response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' });
+    if (!url.endsWith('/search')) return response.end(bytes);
+    const found = JSON.parse(bytes.toString()) as { items: { startedAt: string; headline: string }[] };
+    const items = found.items.filter(({ startedAt }) => Date.parse(startedAt) <= time);
+    const [longest] = items.toSorted((one, other) => (one.startedAt < other.startedAt ? -1 : 1));
+    if (longest && time === day) longest.headline += ' – 20 %';
+    response.end(JSON.stringify({ ...found, items, totalHits: items.length }));
+  });
+  const app = await openApp({
+    config: { ...readConfig({}), baseUrl: upstream.baseUrl, apiKey },
+    log: createLog('silent', () => {}),
+    ...{ now: () => time, elapsed: () => time, random: () => 0 },
+  });
+  const call = (name: string, args: object) =>
+    app.catalog.callTool({
+      ...app.credentials,
+      ...{ name, arguments: args, wantsHtml: true, signal: new AbortController().signal },
+    });
+  await call('watch_ads', { name: 'Lichtwerft', filters: { advertiser: 'Lichtwerft' }, maxCredits: 30 });
+  await call('check_watches', { maxCredits: 60 });
+  time = day;
+  const { content, structuredContent } = await call('check_watches', { maxCredits: 60 });
+  const { contents } = await app.catalog.readResource({
+    ...{ ...app.credentials, uri: String(structuredContent?.uri), signal: new AbortController().signal },
+    errors: { notFound: Error, refused: Error } as never,
+  });
+  await app.close();
+  await upstream.close();
+  library.close();
+  return { contents, text: content.map((block) => ('text' in block ? block.text : '')).join('') };
+}

@@ -14,6 +14,7 @@ interface Session {
   call: Call;
   /** The rows of a statement. */
   rows(sql: string, limit?: number): Promise<Rows>;
+  passWeek(): void;
   /** The three ads of the first question, and the page of Lichtwerft. */
   adIds: string[];
   pageId: string;
@@ -86,8 +87,8 @@ const questions: [question: string, ask: (session: Session) => Promise<unknown>]
     'What would reading all ads in Germany cost?',
     async ({ call }) => {
       const { estimate } = await call('gather_ads', { filters: inDe, maxCredits: 0 });
-      const { credits, atMost } = estimate as { credits: number | null; atMost?: number };
-      return credits ?? `at most ${atMost}`;
+      const { credits, atLeast, atMost } = estimate as Record<'credits' | 'atLeast' | 'atMost', number | null>;
+      return credits ?? `between ${atLeast} and ${atMost}`;
     },
   ],
   [
@@ -117,15 +118,6 @@ const questions: [question: string, ask: (session: Session) => Promise<unknown>]
       ),
   ],
   [
-    'When did Lichtwerft start its ads?',
-    async ({ rows, pageId }) =>
-      listed(
-        await rows(
-          `SELECT startedMonth, count(*) FROM ads WHERE pageId = '${pageId}' GROUP BY 1 ORDER BY 1 DESC LIMIT 3`,
-        ),
-      ),
-  ],
-  [
     'Which calls to action are commonest in Germany?',
     async ({ rows }) => listed(await rows(`SELECT ctaType, count(*) ${ofDe} GROUP BY 1 ORDER BY 2 DESC LIMIT 3`)),
   ],
@@ -134,25 +126,34 @@ const questions: [question: string, ask: (session: Session) => Promise<unknown>]
     async ({ rows }) => listed(await rows(`SELECT language, count(*) ${ofDe} GROUP BY 1 ORDER BY 2 DESC LIMIT 3`)),
   ],
   [
-    'Where else do they run?',
+    'Which pictures stand in most of them?',
+    async ({ call }) => {
+      const { pictures, tiles } = await call('view_ads', { sql: `SELECT id ${ofDe}` });
+      const [{ ads } = {}] = tiles as { ads?: number }[];
+      return `${(pictures as { groups: number }).groups} different ones, the first in ${ads} ads`;
+    },
+  ],
+  [
+    'How many messages does the first of these pictures carry?',
     async ({ rows }) =>
       listed(
         await rows(
-          `SELECT c.country, count(*) FROM ad_countries c WHERE c.id IN (SELECT id ${ofDe}) AND c.country <> 'DE' GROUP BY 1 ORDER BY 2 DESC LIMIT 3`,
+          'SELECT count(DISTINCT variant) FROM ads WHERE pictureGroup IS NOT NULL GROUP BY pictureGroup ORDER BY count(*) DESC LIMIT 1',
         ),
       ),
   ],
   [
-    'Which share of them names a discount?',
-    async ({ rows }) => listed(await rows(`SELECT round(100.0 * avg(text LIKE '%\\%%' ESCAPE '\\')) || '%' ${ofDe}`)),
-  ],
-  [
-    'How long are their texts?',
-    async ({ rows }) => `${listed(await rows(`SELECT median(length(text)) ${ofDe}`))} characters at the median`,
-  ],
-  [
     'Which landing pages do they lead to most?',
-    async ({ rows }) => listed(await rows(`SELECT landingDomain, count(*) ${ofDe} GROUP BY 1 ORDER BY 2 DESC LIMIT 3`)),
+    async ({ rows }) => listed(await rows(`SELECT landing, count(*) ${ofDe} GROUP BY 1 ORDER BY 2 DESC LIMIT 3`)),
+  ],
+  [
+    'Which campaigns do their links name?',
+    async ({ rows }) =>
+      listed(
+        await rows(
+          `SELECT utm ->> 'campaign', count(*) ${ofDe} AND utm IS NOT NULL GROUP BY 1 ORDER BY 2 DESC LIMIT 3`,
+        ),
+      ),
   ],
   [
     'Which platforms do the longest-running ones use?',
@@ -217,6 +218,16 @@ const questions: [question: string, ask: (session: Session) => Promise<unknown>]
   ],
   ['How many credits are left?', async ({ call }) => (await call('get_credits')).credits],
   ['Whose key is this?', async ({ call }) => ((await call('whoami')).user as { name: string }).name],
+  [
+    'Of the ads in Germany, what is new after a week, and what is usual?',
+    async ({ call, passWeek }) => {
+      await call('check_watches', { maxCredits: 50 });
+      passWeek();
+      const { watches } = await call('check_watches', { maxCredits: 50 });
+      const [watch] = watches as { new: string[]; usual?: { least: number; most: number } }[];
+      return `${watch?.new.length} new; ${watch?.usual?.least} to ${watch?.usual?.most} are usual`;
+    },
+  ],
 ];
 
 /** What each question took. What an earlier one read is not read again. */
@@ -232,7 +243,7 @@ async function askAll(demo: Demo): Promise<Answered[]> {
     return demo.call(tool, args);
   };
   const rows: Session['rows'] = async (sql, limit = 50) => (await call('query_ads', { sql, limit })).rows as Rows;
-  const session: Session = { call, rows, adIds: [], pageId: '' };
+  const session: Session = { call, rows, passWeek: demo.passWeek, adIds: [], pageId: '' };
   const answered: Answered[] = [];
   for (const [question, ask] of questions) {
     const answer = String(await ask(session));

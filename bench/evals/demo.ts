@@ -11,7 +11,7 @@ import { bindV1 } from '../../src/mcp/sdk-v1.ts';
 import { type Result, readResult } from '../../test/support/server.ts';
 
 /** The demo's data are the same on the same day. */
-const now = () => Date.UTC(2026, 0, 15, 12);
+const start = Date.UTC(2026, 0, 15, 12);
 
 export const tokensOf = (text: string): number =>
   countTokens(text, { allowedSpecial: new Set(), disallowedSpecial: new Set() });
@@ -32,6 +32,7 @@ export interface Demo {
   /** Throws where the result is an error. */
   call(name: string, args?: object): Promise<Result['data']>;
   spent(): Spent;
+  passWeek(): void;
   close(): Promise<void>;
 }
 
@@ -40,6 +41,8 @@ export interface Demo {
  * can be counted; it has no pictures then.
  */
 export async function openDemo({ counted = false } = {}): Promise<Demo> {
+  let time = start;
+  const now = () => time;
   const { library, apiKey } = await openDemoLibrary({ now });
   const nothing = { calls: 0, credits: 0, tokens: 0, rawTokens: 0 };
   let spent: Spent = { ...nothing };
@@ -80,6 +83,9 @@ export async function openDemo({ counted = false } = {}): Promise<Demo> {
       spent = { ...nothing };
       return sum;
     },
+    passWeek() {
+      time += 7 * 86_400_000;
+    },
     async close() {
       await client.close();
       await app.close();
@@ -97,7 +103,7 @@ export interface RawDemo {
 }
 
 export async function readRawDemo(): Promise<RawDemo> {
-  const { library, apiKey } = await openDemoLibrary({ now });
+  const { library, apiKey } = await openDemoLibrary({ now: () => start });
   const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };
   const ask = async <Answer>(path: string, init: RequestInit = {}) => {
     const answer = await library.fetch(new Request(`https://library.demo.example${path}`, { ...init, headers }));

@@ -33,7 +33,7 @@ interface Data {
     Record<'daysRunning' | 'duplicates' | 'adCount', number>)[];
   total: number;
   counts: { filters: { displayFormat?: string[] }; total: number }[];
-  estimate: { ads: number; pages: number; credits: number | null; atMost?: number };
+  estimate: { ads: number; pages: number; credits: number | null; atLeast: number; atMost?: number };
   read: number;
   rows: (string | number)[][];
   uri: string;
@@ -163,11 +163,12 @@ async function competitor(session: Session): Promise<void> {
   const filters = { pageId: page?.pageId };
   const { total, counts } = await session.call('count_ads', { filters, by: 'displayFormat' });
   const { estimate } = await session.call('gather_ads', { filters, maxCredits: 0 });
-  const price = estimate.credits === null ? `at most ${estimate.atMost} credits` : `${estimate.credits} credits`;
+  const { credits, atLeast, atMost } = estimate;
+  const price = credits === null ? `between ${atLeast} and ${atMost} credits` : `${credits} credits`;
   const formats = counts.map((part) => `${part.total} ${part.filters.displayFormat?.[0]}`).join(', ');
   session.assistant(`${page?.pageName} has ${total} ads: ${formats}. Reading all of them costs ${price}. Shall I?`);
   session.person('Yes.');
-  const { receipt } = await session.call('gather_ads', { filters, maxCredits: estimate.credits ?? estimate.atMost });
+  const { receipt } = await session.call('gather_ads', { filters, maxCredits: credits ?? atMost });
   const sql = `SELECT min(firstLine) AS message, count(*) AS ads, max(daysRunning) AS longest, sum(active) AS running FROM ads WHERE pageId = '${page?.pageId}' AND variant IS NOT NULL GROUP BY variant ORDER BY ads DESC, longest DESC`;
   const { rows } = await session.call('query_ads', { sql, limit: 5 });
   const [message, ads, longest] = rows[0] ?? [];
