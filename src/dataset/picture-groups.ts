@@ -16,7 +16,7 @@ export interface KnownPicture {
 const print = /^([\da-f]{8})([\da-f]{8})(-?)$/;
 /** Bits in which two pictures of a group may differ. */
 const maxDistance = 8;
-const adsAtOnce = 100;
+const adsAtOnce = 20;
 
 /**
  * The pictures of ads whose prints are known, by `idKey`. In the order in which ads came, each picture joins the nearest group
@@ -26,10 +26,10 @@ export async function pictureGroups(
   ads: DatasetContents['ads'],
   prints: ReadonlyMap<string, unknown>,
 ): Promise<ReadonlyMap<string, KnownPicture>> {
-  const firsts: { id: string; high: number; low: number }[] = [];
   const groups = new Map<string, string>();
   const grouped = new Map<string, KnownPicture>();
   const hashed = ads.filter(({ id }) => prints.has(idKey(id)));
+  const firsts = { ids: [] as string[], halves: new Int32Array(2 * hashed.length) };
   const inOrder = hashed.sort((left, right) => left.firstOrder - right.firstOrder || (left.id < right.id ? -1 : 1));
   for (const [index, { id }] of inOrder.entries()) {
     if (index % adsAtOnce === 0) await setImmediate();
@@ -42,9 +42,9 @@ export async function pictureGroups(
     }
     let group = groups.get(picture);
     if (group === undefined) {
-      const [high, low] = [Number.parseInt(first, 16), Number.parseInt(second, 16)];
-      group = nearest(firsts, high, low);
-      if (group === undefined) firsts.push({ id, high, low });
+      const halves = [Number.parseInt(first, 16), Number.parseInt(second, 16)] as const;
+      group = nearest(firsts, halves);
+      if (group === undefined) firsts.halves.set(halves, 2 * firsts.ids.push(id) - 2);
       group ??= id;
       groups.set(picture, group);
     }
@@ -53,12 +53,16 @@ export async function pictureGroups(
   return grouped;
 }
 
-function nearest(firsts: readonly { id: string; high: number; low: number }[], high: number, low: number) {
+/** Thousands of pictures are compared with thousands: two numbers of 32 bits for each, side by side. */
+function nearest(
+  { ids, halves }: { ids: readonly string[]; halves: Int32Array },
+  [high, low]: readonly [number, number],
+) {
   let found: string | undefined;
   let least = maxDistance + 1;
-  for (const first of firsts) {
-    const distance = bitsIn(first.high ^ high) + bitsIn(first.low ^ low);
-    if (distance < least) [found, least] = [first.id, distance];
+  for (let at = 0; at < ids.length; at++) {
+    const distance = bitsIn((halves[2 * at] as number) ^ high) + bitsIn((halves[2 * at + 1] as number) ^ low);
+    if (distance < least) [found, least] = [ids[at], distance];
   }
   return found;
 }
