@@ -68,9 +68,9 @@ export function chartOf(kind: ChartKind, table: ChartRows, options: ChartOptions
   }
   if (options.isDemo) {
     const { width, margin, size } = layout;
+    height += size - 3;
     const mark = { text: 'demo data', x: width - margin, y: height - 6, size: size - 3 } as const;
     shapes.push({ is: 'text', ...mark, anchor: 'end', colour: 'soft' });
-    height += 4;
   }
   return { width: layout.width, height, shapes };
 }
@@ -212,7 +212,7 @@ const kindOf = (cells: readonly unknown[]): ChartData['x'] =>
 
 /** What a number column counts or measures, by its name. */
 const units: readonly [string, RegExp][] = [
-  ['days', /days|duration/i],
+  ['days', /days|duration|longest/i],
   ['share', /share|percent|pct|rate|ratio|%/i],
   ['money', /spend|cost|price|revenue|credit|usd|eur/i],
   ['reach', /reach|impression|likes|views|clicks|audience/i],
@@ -380,9 +380,11 @@ function head(shapes: Shape[], title: string, series: readonly Series[], layout:
   const { width, margin, headSize, size, lineHeight } = layout;
   const lettering = { anchor: 'start', colour: 'ink' } as const;
   let y = margin + headSize - 4;
-  const text = cutInside(title, width - 2 * margin, headSize);
-  shapes.push({ is: 'text', text, instead: '', size: headSize, bold: true, x: margin, y, ...lettering });
-  y += lineHeight - 4;
+  for (const text of twoLines(title, width - 2 * margin, headSize)) {
+    shapes.push({ is: 'text', text, instead: '', size: headSize, bold: true, x: margin, y, ...lettering });
+    y += lineHeight;
+  }
+  y -= 4;
   if (series.length === 1) return y;
   const box = size - 3;
   let x = margin;
@@ -450,6 +452,15 @@ function shortNumber(value: number | null): string {
   const size = Math.abs(value);
   if (size !== 0 && (size < 1e-4 || size >= 1e15)) return tiny.format(value).replaceAll('-', '−');
   return (size !== 0 && size < 1 ? small : size < 1e6 ? plain : compact).format(value).replaceAll('-', '−');
+}
+
+/** A text on one line, or on two between words. */
+function twoLines(text: string, room: number, size: number): string[] {
+  if (textWidth(text, size) <= room) return [text];
+  const words = text.split(' ');
+  let first = words.shift() ?? '';
+  while (words[0] !== undefined && textWidth(`${first} ${words[0]}`, size) <= room) first += ` ${words.shift()}`;
+  return [first, words.join(' ')].filter(Boolean).map((line) => cutInside(line, room, size));
 }
 
 /** Long names differ at their ends as often as at their beginnings, so the middle goes. */

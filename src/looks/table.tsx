@@ -13,7 +13,7 @@ interface TableProps {
 /** A table that scrolls in itself where it is wider than the page. */
 export const Table = ({ label, columns, formats, children }: TableProps) => (
   // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard
-  <section class="table" aria-label={sanitizeLine(label)} tabIndex={0}>
+  <section class={columns.length > maxOnPaper ? 'table many' : 'table'} aria-label={sanitizeLine(label)} tabIndex={0}>
     <table>
       <thead>
         <tr>
@@ -28,6 +28,9 @@ export const Table = ({ label, columns, formats, children }: TableProps) => (
     </table>
   </section>
 );
+
+/** Columns that paper holds in letters of the usual size. */
+const maxOnPaper = 8;
 
 interface RowsProps {
   rows: readonly (readonly unknown[])[];

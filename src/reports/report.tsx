@@ -381,13 +381,18 @@ nav li::before { content: counter(part) '  '; color: var(--soft); font-variant-n
   h1 { font-size: 19pt } h2 { font-size: 13.5pt } h3 { font-size: 10pt }
   section { display: block; margin-top: 7mm }
   section > * + * { margin-top: 3mm }
-  h2, h3, th, .figures { break-after: avoid }
+  h2, h3, th, .figures, .words:has(+ :is(.chart, .cards, .table)) { break-after: avoid }
   .words, .method > p { orphans: 3; widows: 3 }
   .chart, .card, tr, .problem { break-inside: avoid }
+  .chart .wide { width: 72%; margin: 0 auto }
   .table { overflow: visible; border: 0 }
   table { font-size: 8.5pt }
-  th { white-space: normal }
-  th, td { padding: 1mm 2mm; min-width: 0 }
+  .many table { font-size: 6.5pt }
+  th, td { padding: 1mm 2mm }
+  td { min-width: 7em; overflow-wrap: anywhere }
+  td:is(.date, .number), th { min-width: 0 }
+  th, th.number { white-space: normal }
+  .many :is(th, td) { padding: 1mm }
   thead { display: table-header-group }
   .cards { grid-template-columns: repeat(4, 1fr); gap: 4mm }
   .facts { padding: 2mm; font-size: 8pt }
