@@ -6,13 +6,15 @@ import { type Fields, textOf } from '../present/view.ts';
 /** An ad of the API as a card, its picture, which the caller fetches, and all of its words. */
 export function cardOf(fields: Fields, { id, at, now }: { id: string; at: number; now: number }) {
   const { ad, cards } = adRows(fields, { gatheredAt: at, json: '' });
-  const picture = pictureOf(fields, { now });
+  const [picture, creative] = [pictureOf(fields, { now }), creativeOf(fields)];
+  // `video 15 s`; just the cards of an ad with cards.
+  const format = creative?.includes('card') ? creative : [ad.displayFormat?.toLowerCase(), creative];
   const card: CardAd = {
     id,
     pageName: line(ad.pageName),
     title: line(ad.headline ?? cards[0]?.title),
     line: line(ad.firstLine),
-    format: line(creativeOf(fields) ?? ad.displayFormat?.toLowerCase()),
+    format: line([format].flat().filter(Boolean).join(' ')),
     domain: line(ad.landingDomain),
     startedAt: ad.startedAt ?? undefined,
     lastSeenAt: ad.lastSeenAt ?? undefined,

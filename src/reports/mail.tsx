@@ -65,7 +65,7 @@ function NewsItem({ ad: { card, changes, page } }: { ad: MailAd }) {
   return (
     <li>
       {card.picture && 'src' in card.picture && <Frame ad={card} />}
-      <div class="about">
+      <div class="news-facts">
         <p class="soft" dir="auto">
           {sanitizeLine(card.pageName ?? 'Advertiser unknown')}
         </p>
@@ -77,7 +77,7 @@ function NewsItem({ ad: { card, changes, page } }: { ad: MailAd }) {
         ))}
         {about && changes.length === 0 && <p>{sanitizeLine(about)}</p>}
         {page && <p class="id">{sanitizeLine(page)}</p>}
-        <p class="id">{sanitizeLine(card.id)}</p>
+        {!page?.includes(card.id) && <p class="id">{sanitizeLine(card.id)}</p>}
       </div>
     </li>
   );
@@ -87,5 +87,5 @@ const styles = `${cardStyles}
 main { max-width: 680px }
 .news li { display: flex; gap: 14px; padding: 10px 0; border-top: 1px solid var(--line) }
 .news .frame { flex: none; width: 84px; height: 84px; border-radius: 8px }
-.about { min-width: 0; overflow-wrap: anywhere; font-size: 14px; line-height: 1.45 }
+.news-facts { min-width: 0; overflow-wrap: anywhere; font-size: 14px; line-height: 1.45 }
 `;

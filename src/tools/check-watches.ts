@@ -251,10 +251,10 @@ async function viewChecks(
   const written = [head, ...views.flatMap(({ lines }) => lines)].filter(Boolean).join('\n');
   let remaining = context.resultTokens - estimateTokens(written) - 20 * views.length;
   let waiting = views.filter(({ groups }) => groups.length > 0).length;
-  const parts = views.map(({ lines: [first, ...lines], groups }) => {
+  const parts = views.map(({ data: { name }, lines, groups }) => {
     const news = groups.length > 0 ? newsText(groups, Math.max(0, remaining / waiting--)) : '';
     remaining -= estimateTokens(news);
-    return [first, ...lines, news].filter(Boolean).join('\n');
+    return [`${quote(name)}: ${lines.join('\n')}`, news].filter(Boolean).join('\n');
   });
   return {
     data: {
@@ -340,7 +340,7 @@ function viewCheck(
   const news = counts ? `${counts.join(', ')} since ${minute(isoTime(since.at))}; ` : '';
   const size = `${count(read, 'ad')} read${found === null ? '' : ` of ${numberText(found)} found`}`;
   const state = complete ? 'complete' : `not complete, stopped: ${stop.reason}`;
-  const head = [`${quote(watch.name)}: ${news}${size}, ${state}.`, ...notesOn(one), data.problem];
+  const head = [`${news}${size}, ${state}.`, ...notesOn(one), data.problem];
   const lines = [
     head.filter(Boolean).join(' '),
     check && usual && usualText(usual, check),

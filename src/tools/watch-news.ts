@@ -3,10 +3,11 @@ import { wholeOf } from '../dataset/gatherings.ts';
 import type { UsualView } from '../dataset/launches.ts';
 import type { Check } from '../dataset/watches.ts';
 import { titleOf } from '../looks/ad-card.tsx';
+import { creativeOf } from '../present/ad-media.ts';
 import { columnWords } from '../present/column-title.ts';
 import { dayOf } from '../present/dates.ts';
 import { count } from '../present/lists.ts';
-import { quote, word } from '../present/safe-text.ts';
+import { constant, joined, quote, word } from '../present/safe-text.ts';
 import { fit, lineWithin, untrustedId } from '../present/tokens.ts';
 import { type Fields, textOf } from '../present/view.ts';
 import { cardOf } from '../reports/card.ts';
@@ -15,6 +16,8 @@ import { objectOf, type StoredItem, versionAt } from '../state/item-versions.ts'
 
 /** An ad that a check names, for a person: what changed, and the address of its page. */
 export interface NewsAd extends ReturnType<typeof cardOf> {
+  /** `VIDEO 15 s`, safe to stand in a text. */
+  format: string;
   changes: readonly string[];
   page: string | undefined;
 }
@@ -61,7 +64,10 @@ export function newsOf({ changes, since, complete }: Check, contents: DatasetCon
       const item = items.get(idKey(id));
       if (item === undefined) return [];
       const fields = objectOf(item) as Fields;
-      return [{ ...cardOf(fields, { ...item, now }), changes: changesOf(item), page: textOf(fields.appUrl, 100) }];
+      const kind = textOf(fields.displayFormat, 12);
+      const format = joined([kind && constant(kind), creativeOf(fields)], ' ');
+      const page = textOf(fields.appUrl, 100);
+      return [{ ...cardOf(fields, { ...item, now }), format, changes: changesOf(item), page }];
     });
     return { title, ads, total: all.length };
   };
@@ -117,9 +123,9 @@ export function newsText(groups: readonly NewsGroup[], tokens: number): string {
     .join('\n');
 }
 
-function adLine({ card, changes, page }: NewsAd): string {
-  const { id, pageName, format, startedAt } = card;
-  const about = [format && word(format), startedAt && `started ${dayOf(startedAt)}`].filter(Boolean);
+function adLine({ card, format, changes, page }: NewsAd): string {
+  const { id, pageName, startedAt } = card;
+  const about = [format, startedAt && `started ${dayOf(startedAt)}`].filter(Boolean);
   const facts = [...(changes.length > 0 ? changes : about), word(untrustedId(id)), page && quote(page)];
   return `- ${quote(pageName ?? 'Advertiser unknown')}: ${quote(titleOf(card))}; ${facts.filter(Boolean).join('; ')}`;
 }

@@ -64,11 +64,11 @@ test('tells what came, changed and went since the last complete check, and lists
   expect(second.data.receipt).toMatchObject({ charged: 3 });
   expect(second.text).toContain('1 new, 1 changed, 1 no longer listed since 2026-11-16 09:00 UTC');
   expect(second.text).toContain(`New:
-- "Advertiser unknown": "Brand new"; video; ${adOf(1000).id}
+- "Advertiser unknown": "Brand new"; VIDEO; ${adOf(1000).id}
 Changed:
 - "Advertiser unknown": "Offer 1"; body "Text of offer number 1" → "Another text"; ${changed?.id}; "https://app.example/ads/1"
 No longer listed (they may still be running):
-- "Advertiser unknown": "Offer 0"; video; ${gone?.id}`);
+- "Advertiser unknown": "Offer 0"; VIDEO; ${gone?.id}`);
 
   const { data } = await server.call('list_watches');
   const checkedAt = expect.stringMatching(/^2026-11-23/);
