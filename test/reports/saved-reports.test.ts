@@ -94,7 +94,7 @@ test('what cannot be written again is refused, and a report that cannot be kept 
     const { error, text } = await server.call(tool, args);
     expect([error?.kind, text]).toEqual(['invalid_request', expect.stringContaining(problem)]);
   }
-  expect((await server.client.listResources()).resources.map(({ name }) => name)).toEqual(['daily.html']);
+  expect((await server.client.listResources()).resources.map(({ name }) => name)).toEqual(['board', 'daily.html']);
   const small = { title: 'x', sections: [{ heading: 'x' }] };
   for (let more = 1; more < 20; more++) await server.call('write_report', { ...small, name: `n ${more}` });
   const full = await server.call('write_report', { ...small, name: 'too many' });
