@@ -7,6 +7,7 @@ import { openApp } from '../src/app.ts';
 import { readConfig } from '../src/config/read-config.ts';
 import { openDemoLibrary } from '../src/library/demo/demo.ts';
 import { createLog } from '../src/log/log.ts';
+import { type ServedAd, serveAds } from '../test/support/ad-service.ts';
 import { type HostOptions, openStage } from '../test/support/board/board-host.ts';
 import { launchChromium } from '../test/support/board/launch-chromium.ts';
 import { startUpstream } from '../test/support/faulty-upstream.ts';
@@ -88,44 +89,44 @@ async function keepPage(name: string, contents: readonly object[], viewport: { w
   writeFileSync(new URL(`${name}.png`, folder), await page.screenshot());
 }
 
-/** What a check finds of an advertiser that has started ads since the week before, and changed one. */
+/** What a check finds of an advertiser that has started ads since the week before, changed one and ended one. */
 async function weeklyMail() {
-  let time = day - 7 * 86_400_000;
   const { library, apiKey } = await openDemoLibrary({ now: () => day });
-  const upstream = await startUpstream(async ({ method = '', url = '', headers }, response, body) => {
-    const { authorization = '' } = headers;
-    const sent = { authorization, 'content-type': 'application/json' };
-    const request = new Request(upstream.baseUrl + url, {
-      method,
-      headers: sent,
-      ...(method === 'POST' && { body: body ?? '' }),
-    });
-    const answer = await library.fetch(request);
-    const bytes = Buffer.from(await answer.arrayBuffer());
-    response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' });
-    if (!url.endsWith('/search')) return response.end(bytes);
-    const found = JSON.parse(bytes.toString()) as { items: { startedAt: string; headline: string }[] };
-    const items = found.items.filter(({ startedAt }) => Date.parse(startedAt) <= time);
-    const [longest] = items.toSorted((one, other) => (one.startedAt < other.startedAt ? -1 : 1));
-    if (longest && time === day) longest.headline += ' – 20 %';
-    response.end(JSON.stringify({ ...found, items, totalHits: items.length }));
-  });
+  const upstream = await startUpstream();
+  const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };
+  const ask = (path: string, options = {}) =>
+    library.fetch(new Request(upstream.baseUrl + path, { headers, ...options }));
+  const body = JSON.stringify({ advertiser: 'Langkah Rimba', limit: 100 });
+  const found = (await (await ask('/v1/ads/search', { method: 'POST', body })).json()) as { items: ServedAd[] };
+  const ads = found.items.map((ad): ServedAd => ({ ...ad, appUrl: `https://app.example.com/ads/${ad.id}` }));
+  const week = day - 7 * 86_400_000;
+  const before = ads.filter(({ startedAt }) => Date.parse(String(startedAt)) <= week);
+  const [ended, changed] = before;
+  const service = serveAds(upstream, 0);
+  service.before = (path) =>
+    path.startsWith('/media/')
+      ? async (_, response) => void response.end(Buffer.from(await (await ask(path)).arrayBuffer()))
+      : undefined;
+  let time = week;
   const app = await openApp({
     config: { ...readConfig({}), baseUrl: upstream.baseUrl, apiKey },
     log: createLog('silent', () => {}),
     ...{ now: () => time, elapsed: () => time, random: () => 0 },
   });
+  const signal = new AbortController().signal;
   const call = (name: string, args: object) =>
-    app.catalog.callTool({
-      ...app.credentials,
-      ...{ name, arguments: args, wantsHtml: true, signal: new AbortController().signal },
-    });
-  await call('watch_ads', { name: 'Lichtwerft', filters: { advertiser: 'Lichtwerft' }, maxCredits: 30 });
+    app.catalog.callTool({ ...app.credentials, name, arguments: args, wantsHtml: true, signal });
+  await call('watch_ads', { name: 'Langkah Rimba', filters: { advertiser: 'Langkah Rimba' }, maxCredits: 30 });
+  service.ads = before;
   await call('check_watches', { maxCredits: 60 });
   time = day;
+  service.ads = ads.flatMap((ad) => {
+    if (ad.id === ended?.id) return [];
+    return ad.id === changed?.id ? { ...ad, headline: `${ad.headline}: 20%` } : ad;
+  });
   const { content, structuredContent } = await call('check_watches', { maxCredits: 60 });
   const { contents } = await app.catalog.readResource({
-    ...{ ...app.credentials, uri: String(structuredContent?.uri), signal: new AbortController().signal },
+    ...{ ...app.credentials, uri: String(structuredContent?.uri), signal },
     errors: { notFound: Error, refused: Error } as never,
   });
   await app.close();
