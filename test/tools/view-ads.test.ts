@@ -3,6 +3,7 @@ import { gridOf } from '../../src/pictures/pictures.ts';
 import { Canvas } from '../../src/raster/canvas.ts';
 import { decodeJpeg, encodeJpeg, type Raster } from '../../src/raster/codecs.ts';
 import { jpegOf } from '../pictures/sample-pictures.ts';
+import { adOf, serveAds } from '../support/ad-service.ts';
 import { ad, json } from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
 import { until } from '../support/http.ts';
@@ -280,8 +281,9 @@ test('finds the different pictures of many ads, however they were encoded, and k
 });
 
 test('keeps what it knows of pictures in a folder', async ({ start, upstream }) => {
+  serveAds(upstream, 0).ads = [adOf(0, thumb(host.serve(await encodeJpeg(boxes(7), 80))))];
   const server = await start({ files });
-  await searchFor({ server, upstream }, thumb(host.serve(await encodeJpeg(boxes(7), 80))));
+  await server.call('search_ads');
   await server.call('view_ads', { sql: 'SELECT id FROM ads' });
   const restarted = await start({ files });
   const { data } = await restarted.call('query_ads', { sql: 'SELECT pictureGroup = id FROM ads' });
