@@ -174,12 +174,11 @@ async function comparePictures(sql: string, dataset: Dataset, context: ToolConte
   const plain = chosen.filter(({ item }) => groupOf.get(idKey(item.id))?.group === null).length;
   const shown = groups.flatMap(([group, members]): ChosenAd[] => {
     if (group === null) return [];
-    const one = members.find(({ picture }) => 'address' in picture) ?? members[0];
-    const days = members.map(({ item }) => runOf(objectOf(item), item.at).daysRunning ?? -1);
-    const longest = Math.max(...days);
-    return one
-      ? [{ id: one.item.id, item: one.item, ads: members.length, daysRunning: longest < 0 ? undefined : longest }]
-      : [];
+    const runs = members.map((one) => ({ ...one, days: runOf(objectOf(one.item), one.item.at).daysRunning }));
+    const [longest, ...others] = runs.sort((left, right) => (right.days ?? -1) - (left.days ?? -1));
+    if (longest === undefined) return [];
+    const { item } = [longest, ...others].find(({ picture }) => 'address' in picture) ?? longest;
+    return [{ id: item.id, item, ads: members.length, daysRunning: longest.days }];
   });
   const byAds = (left: ChosenAd, right: ChosenAd) =>
     (right.ads ?? 0) - (left.ads ?? 0) || (right.daysRunning ?? 0) - (left.daysRunning ?? 0);
@@ -222,7 +221,7 @@ function comparedText(
     : '';
   return (
     `Pictures of ${fetched} of ${count(ads, 'ad')} are compared: ${groups} different${plain > 0 ? `, and ${plain} nearly plain that are not grouped` : ''}. ` +
-    `Below are those in most ads, each with the ad that stands for it.${lacking}${later} A cropped picture counts as another one.`
+    `Below are those in most ads, each with the ad that has run longest.${lacking}${later} A cropped picture counts as another one.`
   );
 }
 

@@ -260,11 +260,11 @@ test('finds the different pictures of many ads, however they were encoded, and k
   const sql = `SELECT id FROM ads WHERE id IN (${ids.map((id) => `'${id}'`).join()})`;
   const first = await server.call('view_ads', { sql });
   expect(first.data.pictures).toEqual({ ads: 10, fetched: 8, groups: 3 });
-  expect(first.data.tiles).toMatchObject([{ id: ids[1], ads: 4, daysRunning: 18 }, { ads: 1 }, { ads: 1 }]);
+  expect(first.data.tiles).toMatchObject([{ id: ids[2], ads: 4, daysRunning: 18 }, { ads: 1 }, { ads: 1 }]);
   expect(first.text).toContain(
-    'Pictures of 8 of 10 ads are compared: 3 different, and 2 nearly plain that are not grouped. Below are those in most ads, each with the ad that stands for it. Not compared: 1: the address has expired; 1: only a portrait of the advertiser.',
+    'Pictures of 8 of 10 ads are compared: 3 different, and 2 nearly plain that are not grouped. Below are those in most ads, each with the ad that has run longest. Not compared: 1: the address has expired; 1: only a portrait of the advertiser.',
   );
-  expect(first.text).toContain(`1. in 4 ads: ${ids[1]}`);
+  expect(first.text).toContain(`1. in 4 ads: ${ids[2]}`);
   expect(host.requests).toHaveLength(8 - 1);
   const rows = await server.call('query_ads', {
     sql: `SELECT pictureGroup, count(*) AS ads, count(DISTINCT picture) > 1 AS several, min(length(picture)) AS digits FROM ads WHERE id IN (${ids.map((id) => `'${id}'`).join()}) GROUP BY 1 ORDER BY 2 DESC, 1`,
