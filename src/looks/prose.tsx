@@ -30,20 +30,6 @@ export const Prose = ({ text }: { text: string }) => (
   </>
 );
 
-/** A text that nobody wrote for us: its paragraphs, as they are. */
-export const Paragraphs = ({ text }: { text: string }) => (
-  <>
-    {sanitize(text)
-      .split(/\n\s*\n/)
-      .filter((part) => part.trim() !== '')
-      .map((part) => (
-        <p class="words" dir="auto">
-          {part.trim()}
-        </p>
-      ))}
-  </>
-);
-
 const bullet = /^ {0,3}[-*+•] +(?=\S)/;
 const numbered = /^ {0,3}(\d{1,6})[.)] +(?=\S)/;
 

@@ -357,6 +357,7 @@ button { background: var(--accent); border-color: var(--accent); color: var(--on
 .ad { display: grid; grid-template-columns: minmax(200px, 320px) minmax(0, 1fr); gap: 28px; align-items: start }
 .ad .frame { border-radius: 12px }
 .ad > :last-child, .parts, .parts li { display: grid; gap: 14px; align-content: start } .parts li { gap: 4px }
+.words { white-space: pre-line; unicode-bidi: plaintext; overflow-wrap: anywhere }
 .address { display: grid } .address input { font: 12.5px / 1.4 ui-monospace, Menlo, Consolas, monospace }
 .fact-list { max-width: 640px; font-size: 14px } .fact-list dd { text-align: start }
 @media (max-width: 640px) { .ad { grid-template-columns: minmax(0, 1fr) } label { flex: 1 1 40% } }

@@ -3,14 +3,13 @@ import { Frame, titleOf } from '../../looks/ad-card.tsx';
 import { Link } from '../../looks/addresses.tsx';
 import { type Column, Columns, Facts, Figure, Shares } from '../../looks/bars.tsx';
 import { countText, dayText, monthText, numberText } from '../../looks/formats.ts';
-import { Paragraphs } from '../../looks/prose.tsx';
 import { viewCards } from '../../present/ad-media.ts';
 import { cleanAddress } from '../../present/addresses.ts';
 import { columnTitle } from '../../present/column-title.ts';
 import { timeOf } from '../../present/dates.ts';
 import { adFields, pageFields, type SentField } from '../../present/fields.ts';
 import { groupBy } from '../../present/lists.ts';
-import { sanitizeLine } from '../../present/safe-text.ts';
+import { sanitize, sanitizeLine } from '../../present/safe-text.ts';
 import { type Fields, isNumber, textOf } from '../../present/view.ts';
 import { recordTypes } from '../search/ads-and-pages.ts';
 import { findPage } from '../search/search.ts';
@@ -56,7 +55,7 @@ export function adPage(ad: Fields, context: PageContext): string {
         <Frame ad={card} />
         <div>
           {copy.map((text) => (
-            <Paragraphs text={text} />
+            <Words text={text} />
           ))}
           {copy.length === 0 && <p class="soft">The ad has no further words of its own.</p>}
           {landing && (
@@ -74,7 +73,7 @@ export function adPage(ad: Fields, context: PageContext): string {
               <li>
                 <p class="soft">Card {number}</p>
                 {[title, body, landingUrl].map((text) => (
-                  <Paragraphs text={text} />
+                  <Words text={text} />
                 ))}
               </li>
             ))}
@@ -86,6 +85,13 @@ export function adPage(ad: Fields, context: PageContext): string {
     </>,
   );
 }
+
+const Words = ({ text }: { text: string }) =>
+  text && (
+    <p class="words" dir="auto">
+      {sanitize(text)}
+    </p>
+  );
 
 /** How many ads an advertiser's charts count, the newest ones. */
 const maxCounted = 1000;
