@@ -144,7 +144,6 @@ test('no file is too long to be read in one sitting', () => {
 });
 
 /** What stands alone although it is short: a module that tests replace, a command that is loaded with its first use, and what readers look for under its name. */
-const alone = ['src/dataset/changes.ts', 'src/workers/start-worker.ts', 'src/cli/files.ts', 'src/mcp/instructions.ts'];
 
 test('what is short and has one reader stands in the file that reads it', () => {
   const readers = (file: string) => sources.filter(({ ours }) => ours.includes(file)).length;

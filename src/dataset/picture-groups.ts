@@ -98,10 +98,10 @@ function standsForAd(picture: AdPicture): picture is Extract<AdPicture, { addres
 /** The print of an ad's picture where a local library keeps the picture: its address holds the print. */
 export function printInAddress(ad: Fields): string | undefined {
   const picture = pictureOf(ad, { now: 0 });
-  return standsForAd(picture) ? keptAddress.exec(picture.address)?.[1] : undefined;
+  return standsForAd(picture) ? pictureAddress.exec(picture.address)?.[1] : undefined;
 }
 
-const keptAddress = /\/media\/kept\/[\da-f]{64}\.([\da-f]{16}-?)\.[a-z]+$/;
+const pictureAddress = /\/media\/kept\/[\da-f]{64}\.([\da-f]{16}-?)\.[a-z]+$/;
 
 /** Keeps what is known of pictures. Where there are too many, those that were kept first go; where it cannot be kept, the picture is fetched again. */
 export async function keepPrints(userRecords: UserRecords, prints: ReadonlyMap<string, string>): Promise<void> {
