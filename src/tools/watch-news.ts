@@ -7,7 +7,7 @@ import { creativeOf } from '../present/ad-media.ts';
 import { columnWords } from '../present/column-title.ts';
 import { dayOf } from '../present/dates.ts';
 import { count } from '../present/lists.ts';
-import { constant, joined, quote, word } from '../present/safe-text.ts';
+import { constant, joinFilled, quote, word } from '../present/safe-text.ts';
 import { fit, lineWithin, untrustedId } from '../present/tokens.ts';
 import { type Fields, textOf } from '../present/view.ts';
 import { cardOf } from '../reports/card.ts';
@@ -65,7 +65,7 @@ export function newsOf({ changes, since, complete }: Check, contents: DatasetCon
       if (item === undefined) return [];
       const fields = objectOf(item) as Fields;
       const kind = textOf(fields.displayFormat, 12);
-      const format = joined([kind && constant(kind), creativeOf(fields)], ' ');
+      const format = joinFilled([kind && constant(kind), creativeOf(fields)], ' ');
       const page = textOf(fields.appUrl, 100);
       return [{ ...cardOf(fields, { ...item, now }), format, changes: changesOf(item), page }];
     });
