@@ -214,7 +214,7 @@ describe('query_ads with a chart', () => {
       ['Müller – “Bücher” …', false],
     ] as const) {
       const { text } = await server.call('query_ads', { sql: `SELECT '${name}' AS page, -3 AS ads`, chart: 'bar' });
-      expect(text.includes('stand there as row 1, row 2'), name).toBe(isNumbered);
+      expect(text.includes('are row 1, row 2'), name).toBe(isNumbered);
     }
     await server.call('search_ads', { limit: 5 });
     const sql = 'SELECT id, headline FROM ads';
