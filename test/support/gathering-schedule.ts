@@ -343,8 +343,11 @@ export async function assertGatherings(schedule: GatheringSchedule, servers: Gat
       if (page++ !== during?.page) return 'sent';
       const { happens } = during;
       if (typeof happens === 'object') {
-        if ('change' in happens) apply(happens.change);
-        else if (areToldApart(call, happens.call)) {
+        if ('change' in happens) {
+          apply(happens.change);
+          // No call lasts for hours: to a call, time that passes while a page comes is a clock that was set.
+          oracle.clocksJumped ||= 'passMs' in happens.change;
+        } else if (areToldApart(call, happens.call)) {
           const other = make(number, happens.call);
           const before = askers;
           askers = [other];
