@@ -36,7 +36,7 @@ interface Note {
   address?: Address | undefined;
 }
 
-/** How long one waits for a lock, and how often one looks, in milliseconds. */
+/** How long to wait for a lock, and how often to look at it, in milliseconds. */
 const maxWaitMs = 5000;
 const lookMs = 10;
 

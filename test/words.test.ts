@@ -13,7 +13,7 @@ const privateWords =
 const emptyNames = /^(around|held|known|own|tells|whole)$/;
 /** Phrases for which the field or everyday English has a plainer one: monotonic clock, compare-and-swap, heartbeat. */
 const privateProse =
-  /\b(at most about|(calls?|called) off|clocks? that (only )?goes? on|hangs? up|hung up|if nobody was faster|in vain|(is|are|was|were) (said|told)|known of so many|nobody knows|not seen any more|of which nobody|signs? of life|so many (ads|bytes|calls|characters|ids|items|pages|requests|tokens)|tak(es?|en|ing) apart|whoever)\b/i;
+  /\b(at most about|(calls?|called) off|clocks? that (only )?goes? on|hangs? up|hung up|if nobody was faster|in vain|(is|are|was|were) (said|told)|known of so many|for want of|nobody (knows|says)|not seen any more|of which nobody|no charge tells|signs? of life|so many (ads|bytes|calls|characters|ids|items|pages|requests|tokens)|tak(es?|en|ing) apart|whoever)\b/i;
 /** `evicted`, `inFlight`, `cachedAnswer` or `storedClaim`. */
 const privatePhrases = /(letGo|underWay|atHand)($|[A-Z])|^kept[A-Z]|Kept($|[A-Z])/;
 /** `maxTokens`, not `MAX_TOKENS`: one casing of limits. Two letters or fewer are a unit (`MB`). */

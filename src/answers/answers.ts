@@ -49,9 +49,9 @@ interface SharedCall extends InFlightCall {
 }
 
 /**
- * Answers a call without sending it where that is possible: with the ad in the dataset (`seen`), the cached
- * answer, the answer to the same call in progress, here or at another replica. What the service then says is cached,
- * added to the dataset, and given to all who wait. So nobody pays twice for the same call while its answer is fresh.
+ * Answers a call without sending it where that is possible: with the ad in the dataset (`seen`), or with the cached
+ * answer. Equal calls are sent once, here and at other replicas (singleflight). The answer of the service is cached,
+ * added to the dataset, and given to all callers that wait. So nobody pays twice for a call while its answer is fresh.
  */
 export function openAnswers(
   meter: Pick<Meter, 'send' | 'stateCharge' | 'settleLost'>,

@@ -78,7 +78,7 @@ export interface Answer {
   /** The text that `value` was read from, until the text is stored. */
   text?: string | undefined;
   receipt: Receipt;
-  /** The number of the answer. Later answers have higher numbers, whatever the clocks say. */
+  /** The sequence number of the answer: later answers have higher ones, even where clocks differ. */
   order?: number;
   /** The rest of its page can be read without another call. */
   isCached?: true;

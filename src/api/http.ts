@@ -65,7 +65,7 @@ export function httpService(options: ServiceOptions): Send {
           unsafe++;
           if (call.transit) call.transit.mayBeDone = true;
         }
-        // Full jitter: calls that failed together are not repeated together.
+        // Exponential backoff with full jitter, so that calls that failed together are not repeated together.
         const pause = options.random() * base * 2 ** (attempt - 1);
         await wait(pause, undefined, { signal: call.signal }).catch(() => {
           throw error;

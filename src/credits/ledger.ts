@@ -109,7 +109,7 @@ export interface CreditLedger {
   /** Resolves when the account has changed since that version, or rejects with the signal's reason. */
   changed(tenantId: string, version: string, signal: AbortSignal): Promise<void>;
   /**
-   * Records how a call ended and returns its lease, in one step. Never rejects: a settlement that fails is made up for
+   * Records how a call ended and returns its lease, in one step. Never rejects: a settlement that fails is repeated
    * later. Resolves to the number of the settlement, where replicas number answers by it: higher than all before.
    */
   settle(tenantId: string, settlement: Settlement, lease?: Lease): Promise<number | undefined>;

@@ -9,7 +9,7 @@ import type { UsageLimitAnswer } from '../api/schemas.ts';
 import type { CreditLedger, FullWindow, FullWindows } from './ledger.ts';
 import { expectedPrice } from './prices.ts';
 
-/** Asks `GET /v1/credits` for the sake of another call. Undefined if there is no answer soon. */
+/** Asks `GET /v1/credits` on behalf of another call. Undefined if there is no answer soon. */
 export type AskCredits = (send: Send, call: Call) => Promise<CreditStatusAnswer | undefined>;
 
 /** How long a call may wait for the balance: in milliseconds, and as a share of the call's time. */

@@ -203,7 +203,7 @@ export class AdRowReader {
 const byArrival = (left: StoredItem, right: StoredItem): number =>
   left.firstOrder - right.firstOrder || (idKey(left.id) < idKey(right.id) ? -1 : 1);
 
-/** Goes on with the groups there are where ads were only added behind, and else makes them anew. */
+/** Extends the existing groups where ads were only appended; otherwise makes them anew. */
 async function variantsOf(
   members: readonly { item: StoredItem; hash: string }[],
   before: PageVariants | undefined,

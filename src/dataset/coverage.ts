@@ -9,7 +9,7 @@ import type { KnownAd } from './ad-rows.ts';
 import { countOutside, newestGatherings, questionJson, type WholeGathering, wholeOf } from './gatherings.ts';
 import { cellText } from './sql/statement.ts';
 
-/** How much of all matching ads an answer from the dataset rests on. */
+/** Coverage: what part of all matching ads an answer from the dataset rests on. */
 const PartialView = z
   .looseObject({
     gathering: z.string(),
@@ -48,7 +48,7 @@ export const CoverageView = z
   .meta({ title: 'Coverage' });
 export type CoverageView = DataOf<typeof CoverageView>;
 
-/** The same for tools that write files. Its fields are listed once, with `query_ads`: the list of tools is bounded. */
+/** The same for tools that write files. Only `query_ads` lists its fields, to keep the list of tools small. */
 export const CoverageOfFile = z.looseObject({}).describe('what it rests on, as in query_ads');
 
 /** The dataset that an answer rests on, and the answer. */
@@ -149,10 +149,10 @@ const viewUncovered = ({ pageId, pageName, ads, outside }: Advertiser): Uncovere
   outside,
 });
 
-/** Which gatherings an answer rests on only in part; that it rests on no gathering; or that all are complete. */
+/** Which gatherings of an answer are incomplete, that it has none, or that all are complete. */
 export const coverageText = (coverage: CoverageView): string => `${gatheringsText(coverage)}${uncoveredText(coverage)}`;
 
-/** Which advertisers of an answer no complete gathering has read, as far as is known. */
+/** The advertisers of an answer that no complete gathering is known to cover. */
 export function uncoveredText({ uncovered = [], moreUncovered = 0 }: CoverageView): string {
   if (uncovered.length + moreUncovered === 0) return '';
   const names = uncovered.map(

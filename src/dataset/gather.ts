@@ -297,7 +297,7 @@ class GatherRun {
     }
   }
 
-  /** @param remaining how many ads are left, as far as is known */
+  /** @param remaining how many ads are probably left */
   async #readPage(part: PartRun, remaining: number): Promise<void> {
     const { context, callBudget } = this.#work;
     const { cursor } = part.state;

@@ -26,7 +26,7 @@ export const EstimateView = z
     pages: z.number().nullable().describe('calls'),
     credits: z.number().nullable().describe('their price; null: not known'),
     atLeast: z.number(),
-    atMost: z.number().optional().describe('missing: no charge tells it'),
+    atMost: z.number().optional().describe('missing where unknown'),
   })
   .meta({ title: 'Estimate' });
 export type EstimateView = DataOf<typeof EstimateView>;

@@ -8,7 +8,7 @@ const Filters = z.record(z.string(), z.unknown());
 /** A check whose gathering is complete. */
 const CompleteCheck = z.object({
   gathering: z.string(),
-  /** The order of the gathering: a later one is higher, whatever clocks say. */
+  /** The sequence number of the gathering: a later one is higher. */
   order: z.number(),
   /** When it was read, in milliseconds since the epoch. */
   at: z.number(),

@@ -46,8 +46,8 @@ export const describe = (tool: ToolDescription): string =>
   `${tool.description} ${isGated(tool) ? 'Costs credits.' : 'Free.'}`;
 
 /**
- * JSON Schema in the subset that every host accepts: no `$schema`, no union for a nullable value, no bound that goes
- * without saying, no empty `additionalProperties`.
+ * JSON Schema in the subset that every host accepts: no `$schema`, no union for a nullable value, no trivial bound,
+ * no empty `additionalProperties`.
  */
 function jsonSchema(schema: z.ZodObject): ObjectSchema {
   const { $schema: _, ...listed } = z.toJSONSchema(schema, {
@@ -55,14 +55,14 @@ function jsonSchema(schema: z.ZodObject): ObjectSchema {
     override: ({ jsonSchema: json }) => {
       if (json.maximum === Number.MAX_SAFE_INTEGER) delete json.maximum;
       if (json.minimum === Number.MIN_SAFE_INTEGER) delete json.minimum;
-      // No model passes less than nothing, and every conversation pays for saying so. Calls are checked all the same.
+      // No model passes a negative number, and the bound would cost tokens in every conversation. Calls are checked.
       if (json.minItems === 1) delete json.minItems;
       if (json.minLength === 1) delete json.minLength;
       if (json.minimum === 0 || json.minimum === 1) delete json.minimum;
       if (typeof json.additionalProperties === 'object') {
         delete json.additionalProperties;
         if (json.properties && Object.keys(json.properties).length === 0) {
-          // Without this, some hosts take an object that names no keys for one that must be empty.
+          // Without this, some hosts treat an object without named keys as one that must be empty.
           delete json.properties;
           json.additionalProperties = true;
         }

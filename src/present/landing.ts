@@ -2,7 +2,7 @@ import { linkOf } from './ad-media.ts';
 import { addressOf, domainOf, hostOf, isTracking } from './addresses.ts';
 import { type Fields, isObject, isVisible, objects } from './view.ts';
 
-/** Where an ad leads: the page, and the `utm_` parameters of its link without that prefix. */
+/** The landing page of an ad, and the `utm_` parameters of its link without that prefix. */
 interface Landing {
   /** `shop.example/boots?colour=red`; null without a link that leads to the web. */
   page: string | null;
@@ -73,8 +73,8 @@ function innerAddress(url: URL): URL | undefined {
 }
 
 /**
- * Hosts that send a visitor on, and their parameters with the address: link shims of networks, clicks of advertising
- * systems, affiliate networks. They hold for subdomains of one more label, too.
+ * Hosts that redirect a visitor, and their parameters with the address: link shims of networks, clicks of advertising
+ * systems, affiliate networks. Subdomains with one more label count as well.
  */
 const wrappers = new Map(
   (

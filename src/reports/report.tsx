@@ -235,7 +235,7 @@ interface Figure {
   last: string | undefined;
 }
 
-/** The one row of a table as figures; undefined for a table that is to be read as one. */
+/** The one row of a table as figures; undefined for any other table. */
 function figuresOf(
   { columns, rows: [row, ...others] }: ReportTable,
   last: Readonly<Record<string, number>> = {},

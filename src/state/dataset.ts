@@ -24,7 +24,7 @@ export interface Dataset {
   addItems(batch: ItemBatch): Promise<void>;
   item(type: ItemType, id: string): Promise<StoredItem | undefined>;
   contents(): Promise<DatasetContents>;
-  /** The number of an answer that comes now: higher than all before, whatever the clocks say. */
+  /** The next sequence number of an answer: higher than all before, even where clocks differ. */
   order(): Promise<number>;
   /** Adds what one step of a gathering read. Saving the same step twice changes nothing. */
   saveGathering(gathering: GatheringStep): Promise<void>;
@@ -97,7 +97,7 @@ export interface GatheringState {
   ended: boolean;
   /** The service's cursor of the next page. */
   cursor: string | null;
-  /** Grows with each gathering and with each step of a gathering, whatever clocks say. */
+  /** A sequence number, which grows with each gathering and each of its steps. */
   order: number;
   step: number;
   /** The number of the last answer that the gathering read. */

@@ -100,7 +100,7 @@ interface ExportFolder {
 function foldersOf(target: ExportTarget): ExportFolder[] {
   if ('folder' in target) return [lastingFolder(target.folder, () => makeFolder(target.folder))];
   if (target.home === undefined) return [temporaryFolder(target.temporary)];
-  // Nothing above it is made: a home without downloads is of no person.
+  // No folder above it is made: a home without downloads does not belong to a person.
   const downloads = join(target.home, 'Downloads', 'Ad Library');
   return [lastingFolder(downloads, () => makeOne(downloads)), temporaryFolder(target.temporary)];
 }

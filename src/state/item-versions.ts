@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { ItemType } from '../api/schemas.ts';
 
 export interface ItemSource {
-  /** The operation whose answer brought the version. */
+  /** The operation whose answer held the version. */
   listedBy: string;
   requestId: string | null;
 }
@@ -32,7 +32,7 @@ export interface ItemVersion {
   json: Uint8Array;
 }
 
-/** A version of an ad or a page, as an answer or a file brings it. */
+/** A version of an ad or a page, read from an answer or a file. */
 export interface ItemRecord extends ItemSource, ItemVersion {
   kind: ItemType;
   id: string;
@@ -98,7 +98,7 @@ export function isUnchangedSince(order: number, item: StoredItem): boolean {
 export const versionAt = (order: number, item: StoredItem): ItemVersion | undefined =>
   item.sinceOrder <= order ? item : item.versions.findLast(({ sinceOrder }) => sinceOrder <= order);
 
-/** Whether a version has no field that an earlier one lacks or has otherwise. */
+/** Whether a version has no field that the earlier one lacks or holds another value of. */
 const addsNothing = (came: JsonObject, before: JsonObject): boolean => sameContent(mergeItems(came, before), before);
 
 const versionOf = ({ since, at, sinceOrder, order, json }: ItemVersion): ItemVersion => ({

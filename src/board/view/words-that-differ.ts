@@ -13,7 +13,7 @@ const timeout = 150;
 const segmenter = new Intl.Segmenter(undefined, { granularity: 'word' });
 const wordsOf = (text: string) => Array.from(segmenter.segment(text), ({ segment }) => segment);
 
-/** Less than this part of a text in common, and marks would say nothing. */
+/** Where texts share a smaller part of their words, marks would say nothing. */
 const minCommon = 0.3;
 
 const lengthOf = (words: readonly string[]) => words.reduce((length, word) => length + word.trim().length, 0);

@@ -18,8 +18,8 @@ export function countHits(database: Database, search: Search): number {
 /**
  * The next `limit` rows after `after`, and whether more follow.
  *
- * Ordered by sort value, then by row number; rows without a value come last. Pages start at a position and not at an
- * offset, so that no result appears twice or is lost when rows are added meanwhile.
+ * Ordered by sort value, then by row number; rows without a value come last. Keyset pagination: a page starts at a
+ * position and not at an offset, so that no result appears twice or is lost when rows are added meanwhile.
  */
 export function findPage(database: Database, search: Search, limit: number, after?: Position) {
   const { column, order, compare } = direction(search);

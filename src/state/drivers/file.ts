@@ -33,7 +33,7 @@ const chunkBytes = 1024 * 1024;
 const maxLineBytes = 64 * 1024 * 1024;
 /** How many bytes beyond those of a file without superseded lines it may have before it is written anew. */
 const slackBytes = 1024 * 1024;
-/** What would live longer stays until it is deleted: it is a person's own, and clocks err. */
+/** What would live longer has no expiry and stays until a person deletes it, because clocks can be wrong. */
 const maxTtlMs = 86_400_000;
 // Windows has neither flag. Without it, opening a pipe would wait for a writer.
 const noLinks = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
@@ -280,7 +280,7 @@ export async function baseUrlIn(path: string): Promise<string | undefined> {
   });
 }
 
-/** Deletes a file. A process that uses it goes on with an empty one. */
+/** Deletes a file. A process that uses it continues with an empty one. */
 export async function removeFile(path: string): Promise<void> {
   await withLock(lockOf(path), async () => {
     for (const file of [path, `${path}.part`]) await rm(file, { force: true });
@@ -421,7 +421,7 @@ const reasons: Record<string, string> = {
 
 /** Why a file cannot be read or written, as a person reads it. */
 export const reasonOf = (error: unknown): string => {
-  // A lock that cannot be made says so in words of its own.
+  // The error of a lock that cannot be made explains itself.
   const { code = '', message } = ((error as Error).cause ?? error) as NodeJS.ErrnoException;
   return reasons[code] ?? (message || code);
 };

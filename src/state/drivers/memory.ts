@@ -74,7 +74,7 @@ export function memoryState({ ttl, now, elapsed }: MemoryStateOptions): State {
 /** The overhead of an answer: its receipt, and what its schema made of it. */
 const answerBytes = 3 * 1024;
 
-/** Groups that were forgotten and are remembered, for reads that began before. */
+/** The most tombstones: marks of groups that were forgotten, for reads that began before. */
 const maxForgotten = 10_000;
 
 export function memoryAnswers(options: TenantCacheOptions) {

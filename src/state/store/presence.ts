@@ -25,7 +25,7 @@ export interface History {
   beats: number;
   /** When the epoch began, by the clock of the store. */
   since: number;
-  /** The epochs that this one replaced: a process that knew one of them goes on with this one. */
+  /** The epochs that this one replaced: a process that knew one of them continues with this one. */
   replaced: string[];
   /** The time and the number of the last heartbeat of each process. */
   processes: Record<string, { at: number; beat: number }>;

@@ -5,7 +5,7 @@ import type { GuardedStore } from './guarded-store.ts';
 import type { Presence } from './presence.ts';
 import type { Seal } from './seal.ts';
 
-/** How long removals and rejected keys are remembered: longer than anything else lives. */
+/** How long tombstones and rejected keys are remembered: longer than anything else lives. */
 export const markTtlMs = 30 * 86_400_000;
 
 /** The parts that every shared store of the domain uses. */
@@ -48,7 +48,8 @@ const smallBytes = 1000;
 const partForSmall = 0.25;
 
 /**
- * Work that must reach the store although the store does not answer: tried again until it succeeds, in bounded memory.
+ * Write-behind: work that must reach the store while the store does not answer is tried again until it succeeds, in
+ * bounded memory.
  */
 export class Retries {
   readonly #waiting = new Set<Waiting>();
