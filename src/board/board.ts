@@ -7,7 +7,7 @@ import { changesBetween } from '../dataset/changes.ts';
 import { type WholeGathering, wholeOf } from '../dataset/gatherings.ts';
 import { type Label, labelsByAd } from '../dataset/labels.ts';
 import { type FetchedPicture, keepPrints, printsOf } from '../dataset/picture-groups.ts';
-import { asTexts, dateCell, isoTime, numberCell } from '../dataset/tables.ts';
+import { asTexts, clip, dateCell, isoTime, numberCell } from '../dataset/tables.ts';
 import { newInWatches, watchesIn } from '../dataset/watches.ts';
 import type { Pictures } from '../pictures/pictures.ts';
 import { creativeOf, pictureOf } from '../present/ad-media.ts';
@@ -244,13 +244,6 @@ const shownAs: Record<SentField['is'], (value: unknown) => unknown> = {
   flag: (value) => (typeof value === 'boolean' ? value : undefined),
   words: (value) => words(asTexts(value)),
 };
-
-/** Says how much is missing, and cuts no character in two. */
-function clip(text: string, max: number): string {
-  if (text.length <= max) return text;
-  const kept = text.slice(0, max).replace(/[\ud800-\udbff]$/, '');
-  return `${kept}… (+${text.length - kept.length} characters)`;
-}
 
 /** Undefined for any other address, and for one that hides its host behind a user name. */
 function httpsAddress(address: string | null | undefined): string | undefined {

@@ -85,16 +85,16 @@ export const Labels = ({ labels }: { labels: readonly string[] }) =>
     </p>
   );
 
-/** The whole picture, or the headline of the ad and why there is none. */
+/** The whole picture, or why there is none, with the first line of the copy. */
 export function Frame({ ad }: { ad: CardAd }) {
-  const { id, pageName, picture } = ad;
+  const { id, pageName, picture, line } = ad;
   return (
     <div class={`frame hue${hueOf(pageName ?? id)}`}>
       {picture !== undefined && 'src' in picture && <Picture from={picture.src} />}
       {picture !== undefined && 'reason' in picture && (
         <>
-          <p class="poster" dir="auto" aria-hidden="true">
-            {titleOf(ad)}
+          <p class="poster" dir="auto">
+            {sanitizeLine(line ?? titleOf(ad))}
           </p>
           <p class="reason">{reasonText(picture.reason)}</p>
         </>
@@ -109,11 +109,18 @@ const reasonText = (reason: string): string =>
     : `No picture: ${sanitizeLine(reason).replace(/\b\d{4}-\d\d-\d\d\b/, (day) => dayText(day) || day)}`;
 
 /** `92 days, running · since 21 Aug 2026 · 3 copies`; for an ad whose state is not known, the day it was last seen. */
-export function Run({ ad: { daysRunning, active, startedAt, lastSeenAt, copies = 1 } }: { ad: RunFacts }) {
-  const state = active === undefined ? lastSeenAt && `last seen ${dayText(lastSeenAt)}` : active ? 'running' : 'ended';
+export function Run({ ad: { daysRunning, active, startedAt, lastSeenAt, copies = 1 } }: { ad: CardAd }) {
+  const state = active === undefined ? '' : active ? 'running' : 'ended';
   const run = [daysRunning ? countText(daysRunning, 'day') : '', state].filter(Boolean).join(', ');
-  const since = startedAt && dayText(startedAt);
-  const facts = [since && `since ${since}`, copies > 1 && `${shortNumber(copies)} copies`].filter(Boolean);
+  const [start, seen] = [startedAt, active === undefined && lastSeenAt].map((day) =>
+    day ? onOneLine(dayText(day)) : '',
+  );
+  const facts = [
+    start && `${active === false ? 'from' : 'since'} ${start}`,
+    seen && `last seen ${seen}`,
+    copies > 1 && onOneLine(`${shortNumber(copies)} copies`),
+  ].filter(Boolean);
+  if (run === '' && facts.length === 0) facts.push('Dates unknown');
   return (
     <p class="run">
       {run && <b class={active ? 'running' : undefined}>{run}</b>}
@@ -125,7 +132,7 @@ export function Run({ ad: { daysRunning, active, startedAt, lastSeenAt, copies =
   );
 }
 
-export type RunFacts = Pick<CardAd, 'daysRunning' | 'active' | 'startedAt' | 'lastSeenAt' | 'copies'>;
+const onOneLine = (text: string): string => text.replaceAll(' ', '\u00a0');
 
 /** One of twelve colours, the same for the same advertiser. */
 function hueOf(name: string): number {
@@ -144,8 +151,9 @@ export const cardStyles = `
 ${hues}
 .frame:has(.reason) { display: flex; flex-direction: column; justify-content: space-between; gap: 8px; padding: 16px 14px 10px; color: light-dark(hsl(var(--hue) 38% 24%), hsl(var(--hue) 22% 86%)) }
 .frame img { position: absolute; inset: 0; width: 100%; height: 100%; object-fit: contain }
-.poster { font-weight: 600; font-size: 16px; line-height: 1.3; overflow: hidden; overflow-wrap: anywhere; display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 4; min-height: 0 }
-.reason { font-size: 11.5px; line-height: 1.35; overflow-wrap: anywhere }
+.poster { font-size: 15px; line-height: 1.35; overflow: hidden; overflow-wrap: anywhere; display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 5; min-height: 0 }
+.reason { margin-top: auto; font-size: 11.5px; line-height: 1.35; overflow-wrap: anywhere }
+.card:has(.reason) .line { display: none }
 .facts { flex: 1; padding: 9px 12px 11px; display: flex; flex-direction: column; gap: 3px; font-size: 13px; line-height: 1.4; overflow-wrap: anywhere }
 .top { display: grid; grid-template-columns: minmax(0, 1fr) auto; align-items: center }
 .page { color: var(--soft); overflow: hidden; text-overflow: ellipsis; white-space: nowrap }
@@ -156,5 +164,5 @@ ${hues}
 .run { color: var(--soft); margin-top: auto; padding-top: 3px }
 .run b { color: var(--ink); font-weight: 600 } .run .running { color: var(--run) }
 .id { color: var(--soft); font: 11px / 1.4 ui-monospace, Menlo, Consolas, monospace; overflow-wrap: anywhere }
-@media (max-width: 560px) { .cards { gap: 10px } .facts { padding: 8px 10px 10px } }
+@media (max-width: 560px) { .cards { gap: 10px } .facts { padding: 8px 10px 10px } .poster { -webkit-line-clamp: 3 } }
 `;

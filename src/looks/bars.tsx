@@ -1,6 +1,6 @@
 import { sanitizeLine } from '../present/safe-text.ts';
 import { Link } from './addresses.tsx';
-import { numberText } from './formats.ts';
+import { constantText, countText, monthText, numberText } from './formats.ts';
 import type { Content } from './jsx.d.ts';
 
 interface FigureProps {
@@ -112,6 +112,116 @@ export const Shares = ({ shares, of }: { shares: readonly Share[]; of: number })
   </ul>
 );
 
+/** Ads by the month they started, in at most two years. Those of earlier months stand in the first column. */
+export function Launches({ ads, asOf }: { ads: readonly { startedAt?: string | undefined }[]; asOf: string }) {
+  const months = ads.map(({ startedAt }) => monthNumber(startedAt)).filter((month) => !Number.isNaN(month));
+  if (months.length === 0) return null;
+  const earliest = months.reduce((least, month) => Math.min(least, month));
+  const latest = months.reduce((most, month) => Math.max(most, month));
+  const now = monthNumber(asOf);
+  const to = Math.min(latest, now || latest);
+  // At least a year, so that a few months do not look like many.
+  const length = Math.min(24, Math.max(12, 4 * Math.ceil((to - earliest + 1) / 4)));
+  const names = Array.from({ length }, (_, index) => nameOfMonth(to - length + 1 + index));
+  // A column at an end may hold the months beyond it.
+  const suffix = (index: number) => {
+    if (index === 0 && earliest <= to - length) return ' or earlier';
+    if (index === length - 1 && latest > to) return ' or later';
+    return to - length + 1 + index === now ? ', so far' : '';
+  };
+  const columns = names.map(
+    (name, index): Column => ({ name: name + suffix(index), value: 0, isPart: to - length + 1 + index === now }),
+  );
+  for (const month of months) {
+    const column = columns[Math.min(length - 1, Math.max(0, month - to + length - 1))];
+    if (column) column.value++;
+  }
+  const peak = columns.reduce((top, { value }) => Math.max(top, value), 0);
+  const ends = [suffix(0) === '' ? (names[0] ?? '') : 'earlier', names[length - 1] ?? ''];
+  return (
+    <Figure title="Launches by month" note={unknownText(ads.length - months.length) || `peak ${numberText(peak)}`}>
+      <Columns columns={columns} ends={ends} kind="launches" />
+    </Figure>
+  );
+}
+
+/** Months since the year 0; NaN where there is no date. */
+const monthNumber = (iso: string | undefined): number =>
+  iso === undefined ? Number.NaN : Number(iso.slice(0, 4)) * 12 + Number(iso.slice(5, 7)) - 1;
+
+const nameOfMonth = (at: number): string =>
+  monthText(`${String(Math.floor(at / 12)).padStart(4, '0')}-${String((at % 12) + 1).padStart(2, '0')}`);
+
+const unknownText = (ads: number): string => (ads > 0 ? `${numberText(ads)} unknown` : '');
+
+/** Ads by the days they ran. */
+export function Runs({ ads }: { ads: readonly { daysRunning?: number | undefined }[] }) {
+  const days = ads.flatMap(({ daysRunning }) => daysRunning ?? []);
+  if (days.length === 0) return null;
+  const max = days.reduce((most, day) => Math.max(most, day));
+  const width = Math.max(1, Math.ceil((max + 1) / 12));
+  const columns = Array.from({ length: Math.ceil((max + 1) / width) }, (_, index) => ({
+    name: width === 1 ? countText(index, 'day') : `${index * width} to ${(index + 1) * width - 1} days`,
+    value: 0,
+  }));
+  for (const day of days) {
+    const column = columns[Math.floor(day / width)];
+    if (column) column.value++;
+  }
+  const ends = [numberText(0), unknownText(ads.length - days.length), numberText(max)];
+  return (
+    <Figure title="Days running" note={`median ${numberText(medianOf(days))}`}>
+      <Columns columns={columns} ends={ends.filter(Boolean)} kind="runs" />
+    </Figure>
+  );
+}
+
+const maxShares = 4;
+
+interface CountedProps {
+  title: string;
+  /** The value of each ad. */
+  values: readonly (string | undefined)[];
+  onChoose?: (value: string) => void;
+}
+
+/** The commonest values by name, the rest together. */
+export function Counted({ title, values, onChoose }: CountedProps) {
+  const counts = [...countsOf(values)].sort(([, a], [, b]) => b - a);
+  if (counts.length === 0) return null;
+  const named = counts.length <= maxShares ? maxShares : maxShares - 1;
+  const sum = (some: readonly [string, number][]) => some.reduce((all, [, ads]) => all + ads, 0);
+  const shares = counts.slice(0, named).map(
+    ([value, ads]): Share => ({
+      name: constantText(value),
+      value: ads,
+      onClick: onChoose && (() => onChoose(value)),
+    }),
+  );
+  const rest = [
+    { name: 'Others', value: sum(counts.slice(named)) },
+    { name: 'Not stated', value: values.length - sum(counts) },
+  ].filter(({ value }) => value > 0);
+  return (
+    <Figure title={title}>
+      <Shares shares={[...shares, ...rest]} of={values.length} />
+    </Figure>
+  );
+}
+
+export function countsOf(values: readonly (string | undefined)[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const value of values) if (value !== undefined) counts.set(value, (counts.get(value) ?? 0) + 1);
+  return counts;
+}
+
+/** The median. Of an even number of values, it lies halfway between the two in the middle. */
+export function medianOf(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = (sorted.length - 1) / 2;
+  return ((sorted[Math.floor(middle)] ?? 0) + (sorted[Math.ceil(middle)] ?? 0)) / 2;
+}
+
 /** Facts in rows: a name, and its value; what has none is left out. */
 export const Facts = ({ facts }: { facts: readonly (readonly [name: string, value: string | undefined])[] }) => (
   <dl class="fact-list">
@@ -129,15 +239,15 @@ export const Facts = ({ facts }: { facts: readonly (readonly [name: string, valu
 
 export const barStyles = `
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(230px, 100%), 1fr)); gap: 10px }
-.chart { background: var(--panel); border-radius: 12px; padding: 11px 14px 10px; min-width: 0; display: flex; flex-direction: column; gap: 8px; margin: 0 }
+.chart { background: var(--panel); border-radius: 12px; padding: 11px 14px 10px; min-width: 0; display: flex; flex-direction: column; gap: 8px }
 figcaption { display: flex; justify-content: space-between; gap: 8px; font-size: 12.5px; font-weight: 600 }
 figcaption span, .ends { font-weight: 400; font-size: 12px; color: var(--soft) }
 .columns { width: 100%; flex: 1 0 62px; height: 62px }
 .columns rect { fill: color-mix(in srgb, var(--accent) 82%, var(--panel)) }
 .columns.runs rect { fill: color-mix(in srgb, var(--run) 82%, var(--panel)) }
 .columns rect.rest { fill: var(--rest) }
-.ends { display: flex; justify-content: space-between; white-space: nowrap; margin: 0 }
-.shares { display: grid; grid-template-columns: fit-content(65%) minmax(24px, 1fr) auto; gap: 0 8px; font-size: 12.5px; list-style: none; margin: 0; padding: 0 }
+.ends { display: flex; justify-content: space-between; white-space: nowrap }
+.shares { display: grid; grid-template-columns: fit-content(65%) minmax(24px, 1fr) auto; gap: 0 8px; font-size: 12.5px }
 .shares :is(li, button, div) { display: grid; grid-column: 1 / -1; grid-template-columns: subgrid; align-items: center }
 .shares :is(button, div) { border: 0; padding: 2px 0; background: none; text-align: start }
 .shares .name { overflow: hidden; line-height: 1.25; display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow-wrap: anywhere }
@@ -145,7 +255,7 @@ figcaption span, .ends { font-weight: 400; font-size: 12px; color: var(--soft) }
 .shares rect { fill: color-mix(in srgb, var(--rest) 45%, transparent) }
 .shares .bar { fill: color-mix(in srgb, var(--ink) 52%, var(--panel)) }
 .shares b { text-align: end; font-weight: 600; font-variant-numeric: tabular-nums }
-.fact-list { display: grid; grid-template-columns: auto minmax(0, 1fr); gap: 5px 18px; margin: 0 }
+.fact-list { display: grid; grid-template-columns: auto minmax(0, 1fr); gap: 5px 18px }
 .fact-list dt { color: var(--soft) }
-.fact-list dd { margin: 0; text-align: end; overflow-wrap: anywhere }
+.fact-list dd { text-align: end; overflow-wrap: anywhere }
 `;

@@ -1,4 +1,6 @@
-/** Numbers and dates as people read them. */
+import { sanitizeLine } from '../present/safe-text.ts';
+
+/** Numbers, dates and values of the service as people read them. */
 
 const formatsIn = (locale: string) => ({
   numbers: new Intl.NumberFormat(locale),
@@ -44,3 +46,27 @@ export const dayText = (time: number | string): string => dateText(formats.days,
 /** `2026-08` as `Aug 2026`. */
 export const monthText = (yearAndMonth: string): string =>
   dateText(formats.months, Date.parse(`${yearAndMonth}-01T00:00:00Z`)) || yearAndMonth;
+
+const formatNames = new Map([
+  ['DCO', 'Dynamic creative'],
+  ['DPA', 'Dynamic product'],
+]);
+
+/** `SHOP_NOW` as `Shop now`. */
+export function constantText(constant: string): string {
+  const name = formatNames.get(constant);
+  if (name !== undefined || !/^[A-Z][A-Z_]*$/.test(constant)) return name ?? sanitizeLine(constant);
+  return constant.charAt(0) + constant.slice(1).toLowerCase().replaceAll('_', ' ');
+}
+
+const regions = new Intl.DisplayNames('en', { type: 'region' });
+
+/** `DE` as `Germany`. */
+export const countryText = (code: string): string =>
+  (/^[A-Z]{2}$/.test(code) && regions.of(code)) || sanitizeLine(code);
+
+const languages = new Intl.DisplayNames('en', { type: 'language' });
+
+/** `de` as `German`. */
+export const languageText = (code: string): string =>
+  (/^[a-z]{2}$/i.test(code) && languages.of(code)) || sanitizeLine(code);

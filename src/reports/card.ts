@@ -1,5 +1,6 @@
 import { adRows } from '../dataset/ad-rows.ts';
 import type { CardAd } from '../looks/ad-card.tsx';
+import { constantText } from '../looks/formats.ts';
 import { creativeOf, pictureOf } from '../present/ad-media.ts';
 import { type Fields, textOf } from '../present/view.ts';
 
@@ -7,8 +8,8 @@ import { type Fields, textOf } from '../present/view.ts';
 export function cardOf(fields: Fields, { id, at, now }: { id: string; at: number; now: number }) {
   const { ad, cards } = adRows(fields, { gatheredAt: at, json: '' });
   const [picture, creative] = [pictureOf(fields, { now }), creativeOf(fields)];
-  // `video 15 s`; just the cards of an ad with cards.
-  const format = creative?.includes('card') ? creative : [ad.displayFormat?.toLowerCase(), creative];
+  // `Video 15 s`; just the cards of an ad with cards.
+  const format = creative?.includes('card') ? creative : [constantText(ad.displayFormat ?? ''), creative];
   const card: CardAd = {
     id,
     pageName: line(ad.pageName),

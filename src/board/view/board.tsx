@@ -1,7 +1,7 @@
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
+import { Counted, Launches, Runs } from '../../looks/bars.tsx';
 import { numberText } from '../../looks/formats.ts';
 import type { BoardContext } from '../payload.ts';
-import { Charts } from './charts.tsx';
 import { Compare, maxCompared } from './compare.tsx';
 import { Drawer } from './drawer.tsx';
 import { Filters } from './filters.tsx';
@@ -11,6 +11,7 @@ import { AdList } from './list.tsx';
 import { Actions, Save } from './selection.tsx';
 import {
   choosable,
+  facets,
   isGrouped,
   messagesIn,
   type Problem,
@@ -62,7 +63,8 @@ function Heading({ state, estimate }: { state: State; estimate: string | undefin
   return (
     <div id="heading">
       <h1>
-        <bdi id="title">{estimate ?? heading.title}</bdi> {state.context.isDemo && <span id="notice">Demo data</span>}
+        <bdi id="title">{estimate ?? heading.title}</bdi>{' '}
+        {state.context.isDemo && estimate === undefined && <span id="notice">Demo data</span>}
       </h1>
       {estimate === undefined && (
         <p id="subtitle">
@@ -110,6 +112,28 @@ function Controls({ view, panel }: { view: View; panel: boolean | undefined }) {
       )}
       {display.canExpand && <ExpandButton view={view} />}
     </div>
+  );
+}
+
+/** Charts of the ads that the filters leave; none where a reader sees all of them at a glance. */
+function Charts({ view }: { view: View }) {
+  const { shown, asOf, chosen } = view.state;
+  const choose = (facet: 'format' | 'cta') => (value: string) => view.update({ chosen: toggled(chosen, facet, value) });
+  return useMemo(
+    () =>
+      shown.length < minAds ? null : (
+        <section id="charts" class="charts" aria-label="Overview">
+          <Launches ads={shown} asOf={asOf} />
+          <Runs ads={shown} />
+          <Counted
+            title={facets.format.title}
+            values={shown.map(({ displayFormat }) => displayFormat)}
+            onChoose={choose('format')}
+          />
+          <Counted title={facets.cta.title} values={shown.map(({ ctaType }) => ctaType)} onChoose={choose('cta')} />
+        </section>
+      ),
+    [shown, asOf, chosen],
   );
 }
 

@@ -5,22 +5,11 @@ import { choosable, type FacetName, type FacetValue, facetOf, facetValues, toggl
 
 /** Values of each facet until a reader asks for all. */
 const inGroup = 2;
-/** With more values of one ad each, they are names and no filter. */
-const maxSingle = 8;
-
 /** Filters with counts, by what they filter. Choosing one filters at once, and costs nothing. */
 export function Filters({ view, children }: { view: View; children: ComponentChildren }) {
   const { chosen, ads, message } = view.state;
   const [open, setOpen] = useState<FacetName>();
-  const groups = useMemo(() => {
-    const from = choosable(view.state);
-    // What all ads have filters nothing, and what each has for itself leaves one.
-    const filters = (values: FacetValue[]) =>
-      values.some(
-        ({ isChosen, ofAll }) => isChosen || (ofAll < from.length && (ofAll > 1 || values.length <= maxSingle)),
-      );
-    return facetValues(from, chosen).filter(filters);
-  }, [ads, message, chosen]);
+  const groups = useMemo(() => facetValues(choosable(view.state), chosen), [ads, message, chosen]);
   return (
     <section id="chips" aria-label="Filters">
       {children}

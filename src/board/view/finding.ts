@@ -1,3 +1,4 @@
+import { countsOf, medianOf } from '../../looks/bars.tsx';
 import { countText, monthText, numberText } from '../../looks/formats.ts';
 import type { BoardAd } from '../payload.ts';
 
@@ -92,22 +93,9 @@ function sharedLandingPage(ads: readonly BoardAd[]): Finding | undefined {
   return { sentence: [before, page, '.'], opens: { facet: 'landing', value: page } };
 }
 
-export function countsOf(values: readonly (string | undefined)[]): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const value of values) if (value !== undefined) counts.set(value, (counts.get(value) ?? 0) + 1);
-  return counts;
-}
-
 /** The first of the values that occur most often, and how often. */
 const maxOf = (counts: ReadonlyMap<string, number>): [string, number] | [] =>
   [...counts].reduce<[string, number] | []>((most, one) => (one[1] > (most[1] ?? 0) ? one : most), []);
-
-/** The median. Of an even number of values, it lies halfway between the two in the middle. */
-export function medianOf(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  const middle = (sorted.length - 1) / 2;
-  return ((sorted[Math.floor(middle)] ?? 0) + (sorted[Math.ceil(middle)] ?? 0)) / 2;
-}
 
 /** `2026-11-20` and 2 as `2026-09`. */
 function monthBefore(iso: string, months: number): string {

@@ -1,9 +1,16 @@
-import { countText, dayText, joinedText, numberText } from '../../looks/formats.ts';
+import {
+  constantText,
+  countryText,
+  countText,
+  dayText,
+  joinedText,
+  languageText,
+  numberText,
+} from '../../looks/formats.ts';
 import { sanitizeLine } from '../../present/safe-text.ts';
 import type { BoardContext, PriceBounds } from '../payload.ts';
 import { minAds } from './finding.ts';
 import { messagesIn, type State, wholeOf } from './state.ts';
-import { country, label } from './words.ts';
 
 /** The sentences of the board about all that it shows. */
 
@@ -99,7 +106,7 @@ export function headingOf({ args, ads, context, collection }: State): { title: s
   const state = active.length === 0 ? 'Ads' : active.every((value) => value === true) ? 'Running ads' : 'Ended ads';
   if (active.length === 1 && (words.length > 0 || who)) rest.unshift(active[0] === true ? 'running' : 'ended');
   const subject = [...words, who].filter(Boolean).join(' by ');
-  const places = countries.map((code) => country(String(code))).map(withArticle);
+  const places = countries.map((code) => countryText(String(code))).map(withArticle);
   const where = places.length > 3 ? `${numberText(places.length)} countries` : joinedText(places);
   const isAll = Object.keys(filters).length === 0;
   const title = line(subject || collection || subjects[context.tool ?? ''] || (isAll ? 'All ads' : state));
@@ -130,6 +137,7 @@ const isId = (value: unknown): boolean => typeof value === 'string' && /^[\da-f-
 /** `daysRunningFrom: 30` as `days running from 30`. */
 function phrase(key: string, values: readonly unknown[]): string {
   if (key === 'displayFormat' || key === 'ctaType') return values.map(valueText).join(' or ');
+  if (key === 'language') return `in ${values.map((code) => languageText(String(code))).join(' or ')}`;
   const words = key.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).replaceAll('_', ' ');
   const shownValues = values.filter((value) => !isId(value) && value !== true).map(valueText);
   return [words, shownValues.join(' or ')].filter(Boolean).join(' ');
@@ -139,7 +147,8 @@ function valueText(value: unknown): string {
   if (typeof value === 'number') return numberText(value);
   if (typeof value === 'string')
     return (
-      (/^\d{4}-\d\d-\d\d/.test(value) && dayText(value)) || (country(value) === value ? label(value) : country(value))
+      (/^\d{4}-\d\d-\d\d/.test(value) && dayText(value)) ||
+      (countryText(value) === value ? constantText(value) : countryText(value))
     );
   if (typeof value !== 'object' || value === null) return String(value);
   return joinedText(Object.entries(value).map(([key, inner]) => phrase(key, [inner].flat())));

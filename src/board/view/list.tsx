@@ -9,7 +9,7 @@ import { barOf, isGrouped, monthsOn, type TimeAxis, type View } from './state.ts
 import { cardOf } from './words.ts';
 
 /** Ads drawn at once; more are drawn when a reader comes near the end. */
-const part = 60;
+const part = 30;
 /** After a change of filters or of their order, the board draws no more than that at once. */
 const maxDrawn = 4 * part;
 
@@ -111,10 +111,10 @@ class RowItem extends Item {
             {ad.pageName ?? 'Advertiser unknown'}
           </p>
           <OpenButton {...this.props} />
-          <VariantsButton {...this.props} />
         </div>
+        <VariantsButton {...this.props} />
         <RunBar ad={ad} axis={axis} />
-        <Run ad={{ ...cardOf(ad), startedAt: undefined, copies: undefined }} />
+        <Run ad={cardOf(ad)} />
       </li>
     );
   }

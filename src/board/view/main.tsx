@@ -32,11 +32,6 @@ const host = connectHost({
   'ui/notifications/host-context-changed': (context) => follow(context),
 });
 const server = serverBehind(host);
-const size = followSize(host, (display) => {
-  // What is behind the board belongs to the conversation.
-  document.documentElement.classList.toggle('inline', display.mode === 'inline');
-  view.update({ display });
-});
 /** The number of each message, and its ads in the order in which they were first drawn. */
 const numbers = new Map<string, { number: number; ids: string[] }>();
 
@@ -132,8 +127,8 @@ async function loadAds(ids: readonly string[]): Promise<void> {
       if (answer.ads.length === 0 && answer.left.length > 0) throw new Error('The server gives none of them.');
       left = [...answer.left, ...left.slice(perCall)];
       come.push(answer);
-      if (state.ads.length > 0) view.update({ coming: left });
-      else {
+      if (state.ads.length > 0 && left.length > 0) view.update({ coming: left });
+      else if (state.ads.length === 0) {
         show(come, left);
         come = [];
       }
@@ -174,8 +169,13 @@ const { hostContext, hostCapabilities } = await host.request('ui/initialize', {
   appInfo: { name: 'ad-library-board', version: '1.0.0' },
   appCapabilities: { availableDisplayModes: ['inline', 'fullscreen'] },
 });
-const { locale } = (hostContext as Message | undefined) ?? {};
-if (typeof locale === 'string') useLocale(locale);
+const context = (hostContext as Message | undefined) ?? {};
+if (typeof context.locale === 'string') useLocale(context.locale);
 capabilities = (hostCapabilities as Message | undefined) ?? {};
-follow((hostContext as Message | undefined) ?? {});
 host.notify('ui/notifications/initialized', {});
+const size = followSize(host, (display) => {
+  // What is behind the board belongs to the conversation.
+  document.documentElement.classList.toggle('inline', display.mode === 'inline');
+  view.update({ display });
+});
+follow(context);

@@ -39,7 +39,7 @@ export function Actions({ view, ids, opening = 'Tell me about' }: ActionsProps) 
           <input
             class="question"
             aria-label="Your question"
-            placeholder="Ask about this …"
+            placeholder="Ask …"
             maxLength={2000}
             ref={question}
             onKeyDown={onKeyDown}

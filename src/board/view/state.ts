@@ -1,9 +1,9 @@
-import { monthText } from '../../looks/formats.ts';
+import { countsOf } from '../../looks/bars.tsx';
+import { constantText, countryText, monthText } from '../../looks/formats.ts';
 import type { BoardAd, BoardContext, BoardGathering } from '../payload.ts';
-import { countsOf, type Finding, messageOf } from './finding.ts';
+import { type Finding, messageOf } from './finding.ts';
 import { type Display, type Host, type Message, type Server, ToolError } from './host.ts';
 import type { Pictures } from './pictures.tsx';
-import { country, label } from './words.ts';
 
 /** All that the board shows. */
 export interface State {
@@ -176,10 +176,10 @@ export const facets = {
     read: (state) => (state === 'Unknown' ? 'State unknown' : state),
     inOrder: true,
   },
-  format: { title: 'Format', values: ({ displayFormat }) => one(displayFormat), read: label },
-  cta: { title: 'Call to action', values: ({ ctaType }) => one(ctaType), read: label },
+  format: { title: 'Format', values: ({ displayFormat }) => one(displayFormat), read: constantText },
+  cta: { title: 'Call to action', values: ({ ctaType }) => one(ctaType), read: constantText },
   advertiser: { title: 'Advertiser', values: ({ pageName }) => one(pageName), read: same },
-  country: { title: 'Country', values: ({ countries = [] }) => countries, read: country },
+  country: { title: 'Country', values: ({ countries = [] }) => countries, read: countryText },
   landing: { title: 'Landing page', values: ({ landing }) => one(landing), read: same },
   month: { title: 'Started', values: ({ startedAt }) => one(startedAt?.slice(0, 7)), read: monthText, inOrder: true },
 } satisfies Record<string, Facet>;
@@ -237,38 +237,43 @@ export interface FacetValue {
   value: string;
   text: string;
   ads: number;
-  /** How many ads have the value whatever is chosen. */
-  ofAll: number;
   rank: number;
   isChosen: boolean;
 }
 
-/** The values of each facet with the number of ads that choosing each would show beside the other facets; none without any. */
+/** With more values of one ad each, they are names and no filter. */
+const maxSingle = 8;
+
+/**
+ * The values of each facet that filters something, with the number of ads that choosing each would show beside the other
+ * facets; none without any.
+ */
 export function facetValues(ads: readonly BoardAd[], chosen: Chosen): FacetValue[][] {
   const chosenNow = chosenFacets(chosen);
   const lacked = ads.map((ad) => lackedBy(ad, chosenNow));
-  return facetNamesOf(ads).map((facet) => {
+  return facetNamesOf(ads).flatMap((facet) => {
     const { values, read, inOrder } = facetOf(facet);
     const counts = new Map<string, { ads: number; ofAll: number }>();
     ads.forEach((ad, at) => {
       const isCounted = lacked[at]?.every((name) => name === facet) === true;
       for (const value of values(ad)) {
-        const before = counts.get(value) ?? { ads: 0, ofAll: 0 };
-        counts.set(value, { ads: before.ads + Number(isCounted), ofAll: before.ofAll + 1 });
+        const count = counts.get(value) ?? { ads: 0, ofAll: 0 };
+        if (count.ofAll++ === 0) counts.set(value, count);
+        if (isCounted) count.ads++;
       }
     });
+    // What all ads have filters nothing, and what each has for itself leaves one.
+    const isFilter = [...counts.values()].some(
+      ({ ofAll }) => ofAll < ads.length && (ofAll > 1 || counts.size <= maxSingle),
+    );
+    if (!isFilter && !chosen[facet]?.size) return [];
     // By the number among all ads, so that no choice moves a value from where a reader saw it.
     const all = [...counts].sort(inOrder ? ([a], [b]) => (a < b ? 1 : -1) : ([, a], [, b]) => b.ofAll - a.ofAll);
-    return all
-      .map(([value, counted], rank) => ({
-        facet,
-        value,
-        text: read(value),
-        ...counted,
-        rank,
-        isChosen: chosen[facet]?.has(value) === true,
-      }))
-      .filter(({ ads, isChosen }) => ads > 0 || isChosen);
+    const shown = all.flatMap(([value, { ads }], rank) => {
+      const isChosen = chosen[facet]?.has(value) === true;
+      return ads > 0 || isChosen ? { facet, value, text: read(value), ads, rank, isChosen } : [];
+    });
+    return shown.length > 0 ? [shown] : [];
   });
 }
 

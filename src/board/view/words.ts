@@ -1,22 +1,8 @@
 import type { CardAd } from '../../looks/ad-card.tsx';
-import { countText, dayText, numberText, shortNumber } from '../../looks/formats.ts';
+import { constantText, countryText, countText, dayText, numberText, shortNumber } from '../../looks/formats.ts';
 import type { BoardAd } from '../payload.ts';
 
-/** Our words for ads, and for values of the service. */
-
-const regions = new Intl.DisplayNames('en', { type: 'region' });
-
-/** `SHOP_NOW` as `Shop now`. */
-export function label(constant: string): string {
-  const dynamic = { DCO: 'Dynamic creative', DPA: 'Dynamic product' }[constant];
-  if (dynamic || !/^[A-Z][A-Z_]*$/.test(constant)) return dynamic ?? constant;
-  const words = constant.toLowerCase().replaceAll('_', ' ');
-  return words.charAt(0).toUpperCase() + words.slice(1);
-}
-
-export function country(code: string): string {
-  return /^[A-Z]{2}$/.test(code) ? (regions.of(code) ?? code) : code;
-}
+/** Our words for ads. */
 
 /** An ad as the card of a page shows it; its picture comes later. */
 export function cardOf(ad: BoardAd): CardAd {
@@ -29,24 +15,26 @@ export function cardOf(ad: BoardAd): CardAd {
 
 /** `New · Video · 15 s`; just the cards of an ad with cards, and nothing for a picture, which can be seen. */
 function formatOf({ displayFormat, creative, isNew }: BoardAd): string {
-  const format = displayFormat === undefined || displayFormat === 'IMAGE' ? undefined : label(displayFormat);
+  const format = displayFormat === undefined || displayFormat === 'IMAGE' ? undefined : constantText(displayFormat);
   return [isNew && 'New', creative?.includes('card') ? undefined : format, creative].filter(Boolean).join(' · ');
 }
 
 /** The facts of an ad, each under its name; undefined where a fact is not known. */
 export function factsOf(ad: BoardAd): [name: string, value: string | undefined][] {
   const { daysRunning, active, startedAt, lastSeenAt, endDate, countries, publisherPlatform, audienceReach } = ad;
+  const { displayFormat, creative } = ad;
   const state = active === undefined ? 'unknown whether it still runs' : active ? 'running' : 'ended';
+  const ran = daysRunning === 0 ? 'less than a day' : daysRunning && countText(daysRunning, 'day');
   return [
-    ['Ran', daysRunning === undefined ? state : `${countText(daysRunning, 'day')}, ${state}`],
+    ['Ran', [ran, state].filter(Boolean).join(', ')],
     ['Started', startedAt && dayText(startedAt)],
     ['Last seen', lastSeenAt && dayText(lastSeenAt)],
     [active === false ? 'Ended' : 'Ends', endDate && dayText(endDate)],
-    ['Format', formatOf(ad)],
-    ['Call to action', ad.ctaType && label(ad.ctaType)],
+    ['Format', [displayFormat && constantText(displayFormat), creative].filter(Boolean).join(' · ')],
+    ['Call to action', ad.ctaType && constantText(ad.ctaType)],
     ['Leads to', ad.landing],
-    ['Countries', countries?.map(country).join(', ')],
-    ['Platforms', publisherPlatform?.map(label).join(', ')],
+    ['Countries', countries?.map(countryText).join(', ')],
+    ['Platforms', publisherPlatform?.map(constantText).join(', ')],
     ['Reach', audienceReach === undefined ? undefined : shortNumber(audienceReach)],
     ['Spend, estimated', spendOf(ad)],
     ['Copies', ad.duplicates === undefined ? undefined : numberText(ad.duplicates)],

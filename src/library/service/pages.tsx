@@ -1,14 +1,21 @@
 import type { ItemType } from '../../api/schemas.ts';
 import { VariantIndex } from '../../dataset/variants.ts';
-import { AdCard, type CardAd, cardStyles } from '../../looks/ad-card.tsx';
+import { AdCard, type CardAd, cardStyles, Run } from '../../looks/ad-card.tsx';
 import { Form, Link } from '../../looks/addresses.tsx';
 import { barStyles } from '../../looks/bars.tsx';
-import { countText, dayText, numberText } from '../../looks/formats.ts';
+import {
+  constantText,
+  countryText,
+  countText,
+  dayText,
+  languageText,
+  numberText,
+  shortNumber,
+} from '../../looks/formats.ts';
 import type { Content } from '../../looks/jsx.d.ts';
 import { demoNotice, Page, renderPage } from '../../looks/page.tsx';
 import { proseStyles } from '../../looks/prose.tsx';
-import { columnTitle } from '../../present/column-title.ts';
-import { countryPattern, groupBy } from '../../present/lists.ts';
+import { groupBy } from '../../present/lists.ts';
 import { sanitizeLine } from '../../present/safe-text.ts';
 import { type Fields, isNumber, textOf } from '../../present/view.ts';
 import { cardOf } from '../../reports/card.ts';
@@ -262,7 +269,9 @@ const Messages = ({ ads }: { ads: readonly ShownAd[] }) => (
             <ul>
               {others.map(({ card }) => (
                 <li>
-                  <Link to={card.path ?? ''}>{runText(card)}</Link>
+                  <Link to={card.path ?? ''}>
+                    <Run ad={card} />
+                  </Link>
                 </li>
               ))}
             </ul>
@@ -272,17 +281,6 @@ const Messages = ({ ads }: { ads: readonly ShownAd[] }) => (
     })}
   </ul>
 );
-
-/** `Running for 92 days, since 21 Aug 2026`, `Ran for 3 days, until 4 May 2026`; what is not known is left out. */
-export function runText({ active, daysRunning, startedAt, lastSeenAt }: CardAd): string {
-  const days = daysRunning ? ` for ${countText(daysRunning, 'day')}` : '';
-  const started = startedAt ? dayText(startedAt) : '';
-  if (active) return `Running${days}${started && `, since ${started}`}`;
-  const lastSeen = lastSeenAt ? dayText(lastSeenAt) : '';
-  if (active === false) return `Ended; it ran${days || ' for less than a day'}${started && ` from ${started}`}`;
-  if (lastSeen === '') return started ? `Started on ${started}` : 'No dates';
-  return days ? `Seen${days}, last on ${lastSeen}` : `Seen on ${lastSeen}`;
-}
 
 const advertiserCard = (page: Fields, context: PageContext) => (
   <li class="card">
@@ -298,8 +296,8 @@ const advertiserCard = (page: Fields, context: PageContext) => (
 /** The number of ads is the record's own; the library may hold fewer. */
 export const advertiserFacts = ({ adsAmount, pageLikes }: Fields): string =>
   [
-    isNumber(adsAmount) && `${countText(adsAmount, 'ad')} by its record`,
-    isNumber(pageLikes) && countText(pageLikes, 'like'),
+    isNumber(adsAmount) && `${countText(adsAmount, 'ad')} on record`,
+    isNumber(pageLikes) && `${shortNumber(pageLikes)} ${pageLikes === 1 ? 'like' : 'likes'}`,
   ]
     .filter(Boolean)
     .join(' · ');
@@ -309,22 +307,6 @@ export const Home = ({ pagesPath }: PageContext) => (
     <Link to={`${pagesPath}/`}>Ad library</Link>
   </nav>
 );
-
-/** `LEARN_MORE` as `Learn more`; `DCO` stays. */
-export function constantText(value: string): string {
-  return value.length > 3 ? columnTitle(value.toLowerCase()) : sanitizeLine(value);
-}
-
-const regions = new Intl.DisplayNames('en', { type: 'region' });
-const languages = new Intl.DisplayNames('en', { type: 'language' });
-
-export function countryText(code: string): string {
-  return (countryPattern.test(code) && regions.of(code)) || sanitizeLine(code);
-}
-
-export function languageText(code: string): string {
-  return (/^[a-z]{2}$/i.test(code) && languages.of(code)) || sanitizeLine(code);
-}
 
 export const document = (title: string, children: Content): string =>
   renderPage(
@@ -345,7 +327,7 @@ header { padding-bottom: 20px }
 form, form details div { display: flex; flex-wrap: wrap; gap: 12px; align-items: end; font-size: 13px; color: var(--soft) }
 form details { order: 9; flex-basis: 100% } form details div { padding-top: 4px }
 label { display: grid; gap: 3px; flex: 0 1 auto; min-width: 0 } label:has([type=search]) { flex: 1 1 220px }
-input, select, button { font: inherit; font-size: 15px; color: var(--ink); background: var(--panel); border: 1px solid var(--line); border-radius: 8px; padding: 9px 12px; min-height: 44px; min-width: 0; max-width: 100% }
+input, select, button, textarea { font: inherit; font-size: 15px; color: var(--ink); background: var(--panel); border: 1px solid var(--line); border-radius: 8px; padding: 9px 12px; min-height: 44px; min-width: 0; max-width: 100% }
 button { background: var(--accent); border-color: var(--accent); color: var(--on-accent); font-weight: 650 }
 .chips { display: flex; flex-wrap: wrap; gap: 6px; align-items: center; font-size: 13px } .chips span { color: var(--soft); min-width: 4em }
 .chips a, .more a { padding: 5px 12px; border: 1px solid var(--line); border-radius: 99px; text-decoration: none; overflow-wrap: anywhere }
@@ -355,13 +337,13 @@ button { background: var(--accent); border-color: var(--accent); color: var(--on
 .card details li { padding: 3px 0 }
 .times { font-size: 12px; color: var(--accent) }
 .ad { display: grid; grid-template-columns: minmax(200px, 320px) minmax(0, 1fr); gap: 28px; align-items: start }
-.ad .frame { border-radius: 12px }
+.ad .frame { border-radius: 12px } .ad .poster { display: none } .ad .frame:has(.reason) { aspect-ratio: auto }
 .ad > :last-child, .parts, .parts li { display: grid; gap: 14px; align-content: start } .parts li { gap: 4px }
 .words { white-space: pre-line; unicode-bidi: plaintext; overflow-wrap: anywhere }
-.address { display: grid } .address input { font: 12.5px / 1.4 ui-monospace, Menlo, Consolas, monospace }
+.address { display: grid } textarea { resize: none; field-sizing: content; font: 12.5px / 1.4 ui-monospace, Menlo, Consolas, monospace }
 .fact-list { max-width: 640px; font-size: 14px } .fact-list dd { text-align: start }
 @media (max-width: 640px) { .ad { grid-template-columns: minmax(0, 1fr) } label { flex: 1 1 40% } }
-@media print { form, .chips, .more, .card details { display: none } .card, .chart { break-inside: avoid } }
+@media print { .tabs, .more, .card details, .chips:has(span + [aria-current]), .chips a:not([aria-current]) { display: none } section.ad { display: grid } }
 `;
 
 export const missingPage = (context: PageContext): string =>

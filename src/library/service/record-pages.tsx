@@ -1,30 +1,24 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { Frame, titleOf } from '../../looks/ad-card.tsx';
+import { Frame, Run, titleOf } from '../../looks/ad-card.tsx';
 import { Link } from '../../looks/addresses.tsx';
-import { type Column, Columns, Facts, Figure, Shares } from '../../looks/bars.tsx';
-import { countText, dayText, monthText, numberText } from '../../looks/formats.ts';
+import { Counted, Facts, Figure, Launches, Shares } from '../../looks/bars.tsx';
+import { constantText, countryText, countText, dayText, languageText, numberText } from '../../looks/formats.ts';
 import { viewCards } from '../../present/ad-media.ts';
 import { cleanAddress } from '../../present/addresses.ts';
 import { columnTitle } from '../../present/column-title.ts';
-import { timeOf } from '../../present/dates.ts';
 import { adFields, pageFields, type SentField } from '../../present/fields.ts';
-import { groupBy } from '../../present/lists.ts';
 import { sanitize, sanitizeLine } from '../../present/safe-text.ts';
 import { type Fields, isNumber, textOf } from '../../present/view.ts';
 import { recordTypes } from '../search/ads-and-pages.ts';
 import { findPage } from '../search/search.ts';
 import {
   advertiserFacts,
-  constantText,
-  countryText,
   document,
   Found,
   Home,
-  languageText,
   messagesIn,
   type PageContext,
   pathOf,
-  runText,
   type ShownAd,
   shownAd,
 } from './pages.tsx';
@@ -49,7 +43,7 @@ export function adPage(ad: Fields, context: PageContext): string {
         <Home {...context} />
         <p dir="auto">{ad.pageId ? <Link to={pathOf('pages', ad.pageId, context)}>{advertiser}</Link> : advertiser}</p>
         <h1 dir="auto">{name}</h1>
-        <p>{runText(card)}</p>
+        <Run ad={card} />
       </header>
       <section class="ad">
         <Frame ad={card} />
@@ -60,7 +54,7 @@ export function adPage(ad: Fields, context: PageContext): string {
           {copy.length === 0 && <p class="soft">The ad has no further words of its own.</p>}
           {landing && (
             <label class="address">
-              Where it leads, to copy <input type="text" name="address" readOnly value={landing} />
+              Where it leads, to copy <textarea name="address" readOnly value={landing} />
             </label>
           )}
         </div>
@@ -128,8 +122,6 @@ function Summary({ ads, hasMore, now }: { ads: readonly ShownAd[]; hasMore: bool
   const cards = ads.map(({ card }) => card);
   const running = cards.filter(({ active }) => active).length;
   const messages = messagesIn(ads).sort((left, right) => right.length - left.length);
-  const launches = launchesOf(cards, now);
-  const formats = [...groupBy(ads, ({ format }) => format ?? 'Not known')];
   const runs = cards.filter(({ daysRunning = 0 }) => daysRunning > 0);
   runs.sort((left, right) => (right.daysRunning ?? 0) - (left.daysRunning ?? 0));
   const repeated = messages.filter(({ length }) => length > 1);
@@ -144,20 +136,8 @@ function Summary({ ads, hasMore, now }: { ads: readonly ShownAd[]; hasMore: bool
       <h2>At a glance</h2>
       <p class="soft">{facts.filter(Boolean).join(' · ')}</p>
       <div class="charts">
-        {launches.length > 0 && (
-          <Figure title="Launches by month">
-            <Columns columns={launches} kind="runs" ends={[launches[0]?.name ?? '', launches.at(-1)?.name ?? '']} />
-          </Figure>
-        )}
-        <Figure title="Formats">
-          <Shares
-            of={ads.length}
-            shares={formats
-              .map(([format, { length }]) => ({ name: constantText(format), value: length }))
-              .sort((left, right) => right.value - left.value)
-              .slice(0, maxShares)}
-          />
-        </Figure>
+        <Launches ads={cards} asOf={new Date(now).toISOString()} />
+        <Counted title="Formats" values={ads.map(({ format }) => format)} />
         {repeated.length > 0 && (
           <Figure title="Messages in most ads">
             <Shares of={ads.length} shares={repeated.slice(0, maxShares).map((of) => linked(of.length, of[0]?.card))} />
@@ -174,30 +154,6 @@ function Summary({ ads, hasMore, now }: { ads: readonly ShownAd[]; hasMore: bool
       </div>
     </section>
   );
-}
-
-const maxMonths = 24;
-
-/** The months from the first launch to the last, at most two years; the current one has not ended. */
-function launchesOf(cards: readonly { startedAt?: string | undefined }[], now: number): Column[] {
-  const months = cards.flatMap(({ startedAt }) => startedAt?.slice(0, 7) ?? []).sort();
-  const counts = groupBy(months, (month) => month);
-  const last = timeOf(`${months.at(-1)}-01`);
-  if (last === undefined) return [];
-  const all = Array.from({ length: maxMonths }, (_, back) => {
-    const date = new Date(last);
-    date.setUTCMonth(date.getUTCMonth() - back);
-    return date.toISOString().slice(0, 7);
-  });
-  const current = new Date(now).toISOString().slice(0, 7);
-  return all
-    .filter((month) => month >= (months[0] ?? ''))
-    .reverse()
-    .map((month) => ({
-      name: monthText(month),
-      value: counts.get(month)?.length ?? 0,
-      isPart: month === current,
-    }));
 }
 
 /** The fields of an ad, and further ones that imported ads have. */
