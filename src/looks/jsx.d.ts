@@ -98,6 +98,7 @@ export namespace JSX {
     form: Attributes & { method?: 'post' | undefined };
     label: Attributes & { for?: string };
     input: InputAttributes;
+    textarea: InputAttributes;
     button: Attributes & {
       type: 'button' | 'submit';
       title?: string;

@@ -22,7 +22,7 @@ export const Page = ({ title, styles = '', policy, children }: PageProps) => (
       <meta name="color-scheme" content="light dark" />
       <meta name="referrer" content={policy ? 'no-referrer' : 'same-origin'} />
       <title>{sanitizeLine(title)}</title>
-      <style>{withoutMarkup(pageStyles + styles)}</style>
+      <style>{stylesOf(styles)}</style>
     </head>
     <body>
       <main>{children}</main>
@@ -32,20 +32,21 @@ export const Page = ({ title, styles = '', policy, children }: PageProps) => (
 
 export const renderPage = (page: VNode): string => `<!doctype html>\n${renderToString(page)}\n`;
 
-/** Styles are text of ours. Browsers read no escapes in them, so that what would be escaped is refused. */
-function withoutMarkup(styles: string): string {
-  if (/["&<]/.test(styles)) throw new TypeError('Styles hold a character that would be escaped');
-  return styles;
+/** All styles of a page. They are text of ours; browsers read no escapes in them, so that what would be escaped is refused. */
+export function stylesOf(styles: string): string {
+  const all = pageStyles + styles + printStyles;
+  if (/["&<]/.test(all)) throw new TypeError('Styles hold a character that would be escaped');
+  return all;
 }
 
 export const demoNotice = <p class="notice">Demo data: every advertiser and ad is generated and fictional.</p>;
 
 /** The type and surfaces of all pages, on screens of 360 pixels and more. */
-export const pageStyles = `${paletteStyles()}
+const pageStyles = `${paletteStyles()}
 :root { font: 15px / 1.55 ui-sans-serif, system-ui, -apple-system, 'Segoe UI', 'Noto Sans', sans-serif }
 * { box-sizing: border-box }
 html { background: var(--paper); color: var(--ink); -webkit-text-size-adjust: 100% }
-body, h1, h2, h3, p, ul, ol, dl, dd, pre { margin: 0; padding: 0 }
+body, h1, h2, h3, p, ul, ol, dl, dd, pre, figure { margin: 0; padding: 0 }
 ul, ol { list-style: none }
 a { color: inherit; text-decoration-color: var(--line); text-underline-offset: 3px }
 a:hover { text-decoration-color: var(--accent) }
@@ -65,4 +66,38 @@ summary { cursor: pointer; padding: 6px 0; color: var(--soft); font-size: 13.5px
 pre { background: var(--panel); border-radius: 8px; padding: 10px 14px; overflow-x: auto; white-space: pre-wrap; overflow-wrap: anywhere; font: 12.5px / 1.5 ui-monospace, Menlo, Consolas, monospace }
 footer { color: var(--soft); font-size: 12.5px }
 @media (max-width: 560px) { main { padding: 24px 14px 40px; gap: 34px } }
+`;
+
+/** The same on paper. */
+const printStyles = `
+@media print {
+  :root { color-scheme: light; font-size: 10pt; line-height: 1.45 }
+  @page { margin: 16mm 15mm 18mm; @bottom-center { content: counter(page) ' / ' counter(pages); font: 8.5pt sans-serif; color: #645e56 } }
+  main { display: block; max-width: none; padding: 0 }
+  main > * + * { margin-top: 5mm }
+  header { padding-bottom: 4mm }
+  nav, form, summary { display: none }
+  h1 { font-size: 19pt } h2 { font-size: 13.5pt } h3 { font-size: 9.5pt }
+  section { display: block; margin-top: 7mm }
+  section > * + * { margin-top: 3mm }
+  h2, h3, th, .figures, .words:has(+ :is(.chart, .cards, .table)) { break-after: avoid }
+  .words, .method > p { orphans: 3; widows: 3 }
+  .chart, .card, tr, .problem { break-inside: avoid }
+  .chart .wide { width: 72%; margin: 0 auto }
+  .table { overflow: visible; border: 0 }
+  table, .fact-list { font-size: 8.5pt }
+  .many table { font-size: 6.5pt }
+  th, td { padding: 1mm 2mm }
+  td { min-width: 7em; overflow-wrap: anywhere }
+  td:is(.date, .number), th { min-width: 0 }
+  th, th.number { white-space: normal }
+  .many :is(th, td) { padding: 1mm }
+  thead { display: table-header-group }
+  .cards { grid-template-columns: repeat(4, 1fr); gap: 4mm }
+  .facts { padding: 2mm; font-size: 8pt }
+  .frame { aspect-ratio: 4 / 3 }
+  pre { font-size: 8pt; padding: 2mm }
+  * { print-color-adjust: exact; -webkit-print-color-adjust: exact }
+  a { text-decoration: none }
+}
 `;

@@ -372,34 +372,5 @@ nav li::before { content: counter(part) '  '; color: var(--soft); font-variant-n
 .figures dd { font-size: 30px; line-height: 1.2; font-weight: 700; letter-spacing: -0.02em; overflow-wrap: anywhere }
 .method > p { max-width: 46em; overflow-wrap: anywhere }
 .method { padding-top: 28px; border-top: 1px solid var(--line); font-size: 14px }
-@media print {
-  :root { color-scheme: light; font-size: 10pt; line-height: 1.45 }
-  @page { margin: 16mm 15mm 18mm; @bottom-center { content: counter(page) ' / ' counter(pages); font: 8.5pt sans-serif; color: #645e56 } }
-  main { display: block; max-width: none; padding: 0 }
-  header { padding-bottom: 4mm }
-  nav, summary { display: none }
-  h1 { font-size: 19pt } h2 { font-size: 13.5pt } h3 { font-size: 10pt }
-  section { display: block; margin-top: 7mm }
-  section > * + * { margin-top: 3mm }
-  h2, h3, th, .figures, .words:has(+ :is(.chart, .cards, .table)) { break-after: avoid }
-  .words, .method > p { orphans: 3; widows: 3 }
-  .chart, .card, tr, .problem { break-inside: avoid }
-  .chart .wide { width: 72%; margin: 0 auto }
-  .table { overflow: visible; border: 0 }
-  table { font-size: 8.5pt }
-  .many table { font-size: 6.5pt }
-  th, td { padding: 1mm 2mm }
-  td { min-width: 7em; overflow-wrap: anywhere }
-  td:is(.date, .number), th { min-width: 0 }
-  th, th.number { white-space: normal }
-  .many :is(th, td) { padding: 1mm }
-  thead { display: table-header-group }
-  .cards { grid-template-columns: repeat(4, 1fr); gap: 4mm }
-  .facts { padding: 2mm; font-size: 8pt }
-  .frame { aspect-ratio: 4 / 3 }
-  pre { font-size: 8pt; padding: 2mm }
-  .method { padding-top: 4mm; font-size: 9pt }
-  * { print-color-adjust: exact; -webkit-print-color-adjust: exact }
-  a { text-decoration: none }
-}
+@media print { .method { padding-top: 4mm; font-size: 9pt } }
 `;
