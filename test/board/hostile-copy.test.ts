@@ -126,7 +126,7 @@ inChromium('copy that means harm', () => {
     for (const { params } of sent.filter(({ method }) => method !== 'tools/call'))
       expect(JSON.stringify(params)).toMatch(/^[\w\s{}[\]":;,./-]*$/);
     await shown.board.locator('.open', { hasText: 'WWWW' }).click();
-    const heading = shown.board.getByRole('dialog').getByRole('heading', { name: /… \(\+9700 characters\)$/ });
+    const heading = shown.board.getByRole('dialog').getByRole('heading', { name: /… \(\+9700 chars\)$/ });
     await heading.waitFor();
   });
 

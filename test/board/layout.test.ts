@@ -70,9 +70,15 @@ inChromium('the layout of the board', () => {
       await board.getByLabel('Timeline').click();
       await board.getByLabel('Sort').selectOption('Days running');
       const bars = await board
-        .locator('.row .track i')
-        .evaluateAll((all) => all.map((bar) => bar.getBoundingClientRect().width));
-      expect((bars[0] ?? 0) / (bars[1] ?? 1)).toBeCloseTo(296 / 116, 1);
+        .locator('.row .track')
+        .evaluateAll((tracks) =>
+          tracks.map((track) => track.firstElementChild.getBoundingClientRect().width / track.clientWidth),
+        );
+      // The axis fits the oldest ad, which still runs.
+      expect(bars[0]).toBeCloseTo(1, 2);
+      expect((bars[1] ?? 0) * 296).toBeCloseTo(116, 0);
+      expect(await board.locator('#axis span').count()).toBeGreaterThan(1);
+      expect((await board.locator('.row').first().boundingBox())?.height).toBeLessThan(120);
       await isSound('timeline');
       await board.locator('#list input').first().check();
       await board.locator('#list input').nth(1).check();
@@ -86,14 +92,22 @@ inChromium('the layout of the board', () => {
     },
   );
 
-  test('two ads need no charts and no filters; none says what was searched for', async () => {
+  test('two ads need no charts and no filters; none says what was searched for, and an error what was wrong', async () => {
     const two = await boards.show({ tool: 'search_ads', args: { limit: 2 }, width: 760, height: 500 });
     await reads(two, '2 of 44 ads');
     expect(await two.board.locator('#charts, #chips, #filters, #finding').count()).toBe(0);
-    expect(await faultsOf(two.board.locator('html'))).toEqual([]);
+    const isSound = async ({ board }: ShownBoard) => {
+      const html = board.locator('html');
+      expect([await faultsOf(html), await violationsOn(html)]).toEqual([[], []]);
+    };
+    await isSound(two);
     const filters = { query: 'zzz', countries: ['DE'], daysRunningFrom: 30 };
     const none = await boards.show({ tool: 'search_ads', args: { filters } });
     await status(none, 'Nothing was found: “zzz” in Germany, days running from 30.');
+    await isSound(none);
+    const wrong = await boards.show({ tool: 'search_ads', args: { filters: { colour: 'red' } } });
+    await wrong.board.getByRole('alert').locator('summary').click();
+    await isSound(wrong);
   });
 
   test('the finding leads to the message that it names, whose ads have numbers of their own', async () => {

@@ -1,5 +1,7 @@
-import * as fc from 'fast-check';
+import fc from 'fast-check';
+import type { Locator } from 'playwright-core';
 import { afterAll, expect, test } from 'vitest';
+import { constantText, countryText, monthText, numberText } from '../../src/looks/formats.ts';
 import type { ShownBoard } from '../support/board/board-host.ts';
 import { now, someAds } from '../support/board/board-service.ts';
 import { boardTest, button, chip, closeBrowser, reads, status, textOf } from '../support/board/board-test.ts';
@@ -11,32 +13,22 @@ afterAll(closeBrowser);
 const heightOf = async (shown: ShownBoard) =>
   Number((await shown.messages('ui/notifications/size-changed')).at(-1)?.params.height);
 
-/** Fails one of the calls for ads. */
-const failing = (number: number) => {
-  let calls = 0;
-  return ({ name }: { name: string }) => {
-    if (name === 'board_ads' && ++calls === number) throw new Error('Not now.');
-  };
-};
-
 inChromium('what the board states of a part', () => {
   const boards = boardTest(someAds(90));
 
-  test('a search that found more says so in its heading and over its charts, with filters as well', async () => {
-    const shown = await boards.show({ tool: 'search_ads', args: { limit: 20 } });
-    await reads(shown, '20 of 90 ads');
-    expect(await textOf(shown, '#part')).toBe('Charts of the 20 ads shown, out of 90. The others may look different.');
-    await chip(shown, 'Running').click();
-    await reads(shown, '10 of 20 ads');
-    expect(await textOf(shown, '#part')).toContain('the 10 ads shown, out of 90');
-  });
-
-  test('a gathering that is not complete says so', async () => {
-    const args = { filters: { countries: ['DE'] }, maxAds: 10, maxCredits: 50 };
-    const part = await boards.show({ tool: 'gather_ads', args });
-    await reads(part, '10 of 45 ads');
-    expect(await textOf(part, '#part')).toContain('of the 10 ads shown, out of 45');
-    expect(await textOf(part, '#subtitle')).toContain('not complete');
+  test.each([
+    ['a search that found more', { tool: 'search_ads', args: { limit: 20 } }, 20, 90, 'as of'],
+    [
+      'a gathering that is not complete',
+      { tool: 'gather_ads', args: { filters: { countries: ['DE'] }, maxAds: 10, maxCredits: 50 } },
+      ...([10, 45, 'not complete'] as const),
+    ],
+  ] as const)('%s says so in its heading and over its charts', async (_, call, ads, all, words) => {
+    const shown = await boards.show(call);
+    await reads(shown, `${ads} of ${all} ads`);
+    const part = `Charts of the ${ads} ads shown, out of ${all}. The others may look different.`;
+    expect(await textOf(shown, '#part')).toBe(part);
+    expect(await textOf(shown, '#subtitle')).toContain(words);
   });
 
   test('where nobody says how many there are, the board says that there are more', async () => {
@@ -108,15 +100,6 @@ inChromium('what the board states of a part', () => {
       expect(JSON.stringify(message?.params)).not.toMatch(/colour|red"/);
     },
   );
-
-  test('ads that did not come are asked for again, and the heading says what is there until then', async () => {
-    const gathered = { tool: 'gather_ads', args: { maxAds: 90, maxCredits: 50 } };
-    const shown = await boards.show({ ...gathered, onCall: failing(1) });
-    await shown.board.getByRole('alert').getByText('The ads could not be read. Not now.').waitFor();
-    await button(shown, 'Try again').click();
-    await reads(shown, '90 ads');
-    expect(await textOf(shown, '#problem')).toBe('');
-  });
 });
 
 inChromium('a gathering of thousands', () => {
@@ -124,7 +107,11 @@ inChromium('a gathering of thousands', () => {
 
   test('shows what came when a call fails, reads on from there, and is sorted, filtered and drawn as a whole', async () => {
     const args = { maxAds: 10_000, maxCredits: 5000 };
-    const shown = await boards.show({ tool: 'gather_ads', args, onCall: failing(3) });
+    let calls = 0;
+    const onCall = ({ name }: { name: string }) => {
+      if (name === 'board_ads' && ++calls === 3) throw new Error('Not now.');
+    };
+    const shown = await boards.show({ tool: 'gather_ads', args, onCall });
     const { board } = shown;
     await board.getByRole('alert').getByText('Not now.').waitFor();
     const [, here = ''] = /^([\d,]+) of 2,600 ads$/.exec((await textOf(shown, '#count')) ?? '') ?? [];
@@ -140,7 +127,7 @@ inChromium('a gathering of thousands', () => {
     expect(new Set(later.flatMap(({ arguments: { ids } }) => ids)).size).toBe(2600 - read);
 
     const first = () => textOf(shown, '#list .open');
-    expect(await first()).toBe('Offer 2598');
+    expect([await first(), await textOf(shown, '#list .number')]).toEqual(['Offer 2598', '1']);
     expect(await textOf(shown, '#charts figure:nth-child(2) .ends')).toBe('02,603');
     expect(await chip(shown, 'Running').textContent()).toBe('Running1,300');
     await board.getByLabel('Sort').selectOption('Copies of the ad');
@@ -150,44 +137,35 @@ inChromium('a gathering of thousands', () => {
   });
 });
 
-type Count = [name: string, ads: number];
-interface Part {
-  querySelector(selector: string): { textContent: string } | null;
+type Counts = Record<string, number>;
+
+/** Names and numbers that stand one after the other. */
+const countsIn = async (texts: Locator): Promise<Counts> => {
+  const all = await texts.allTextContents();
+  return Object.fromEntries(all.flatMap((name, at) => (at % 2 === 0 ? [[name, Number(all[at + 1])]] : [])));
+};
+
+/** All values of a filter. */
+async function chipsOf({ board }: ShownBoard, facet: string): Promise<Counts> {
+  const group = board.getByRole('group', { name: facet, exact: true });
+  const more = group.getByRole('button', { name: /: \d+ more$/ });
+  if ((await more.count()) > 0) await more.click();
+  return countsIn(group.locator('.chip[aria-pressed] :is(span, small)'));
 }
 
-interface Chart {
-  note: string;
-  /** What stands below it. */
-  ends: string;
-  bars: Count[];
-}
+const sum = (counts: Counts) => Object.values(counts).reduce((all, ads) => all + ads, 0);
 
-/** The charts of the board by their titles, and the numbers of its filters for the state of ads. */
-const drawnOn = ({ board }: ShownBoard): Promise<{ charts: Record<string, Chart>; states: Count[] }> =>
-  board.locator('main').evaluate((main) => {
-    const number = (text = '') => Number(text.replaceAll(',', ''));
-    const textIn = (part: Part, selector: string) => part.querySelector(selector)?.textContent ?? '';
-    const charts = [...main.querySelectorAll('#charts figure')].map((figure) => {
-      const columns = [...figure.querySelectorAll('rect > title')].map(({ textContent }) => textContent.split(': '));
-      const shares = [...figure.querySelectorAll('.shares li')].map((row) => [textIn(row, '.name'), textIn(row, 'b')]);
-      const bars = [...columns, ...shares].map(([name = '', ads]): Count => [name, number(ads)]);
-      const chart = { note: textIn(figure, 'figcaption span'), ends: textIn(figure, '.ends'), bars };
-      return [figure.querySelector('figcaption')?.firstChild?.textContent ?? '', chart] as const;
-    });
-    const states = [...main.querySelectorAll('[aria-label="State"] .chip[aria-pressed]')];
-    return {
-      charts: Object.fromEntries(charts),
-      states: states.map((chip): Count => [textIn(chip, 'span'), number(textIn(chip, 'small'))]),
-    };
-  });
-
-const sum = (counts: readonly Count[]) => counts.reduce((all, [, ads]) => all + ads, 0);
-
-/** Holds each bar to the ads of the values in it; no ad is in two, or in none. */
-function expectBars({ bars }: Chart, counted: readonly Count[], isIn: (name: string, value: string) => boolean): void {
-  for (const [name, ads] of bars)
-    expect([name, ads]).toEqual([name, sum(counted.filter(([value]) => isIn(name, value)))]);
-  expect(sum(bars)).toBe(sum(counted));
+/** Holds each column of a chart to the ads of the values in it; no ad is in two, or in none. */
+async function expectColumns(figure: Locator, counted: Counts, isIn: (name: string, value: string) => boolean) {
+  const label = (await figure.getByRole('img').getAttribute('aria-label')) ?? '';
+  const columns = [...label.matchAll(/(.+?): (\d+)(?:, |$)/g)];
+  for (const [, name = '', ads] of columns) {
+    const inside = Object.entries(counted).filter(([value]) => isIn(name, value));
+    expect([name, Number(ads)]).toEqual([name, sum(Object.fromEntries(inside))]);
+  }
+  expect(columns.reduce((all, [, , ads]) => all + Number(ads), 0)).toBe(sum(counted));
+  const unknown = 70 - sum(counted);
+  expect(await figure.textContent()).toContain(`${unknown} unknown`);
 }
 
 const isOfDays = (name: string, days: string) => {
@@ -199,81 +177,99 @@ const isOfMonth = (name: string, at: string) => {
   return name.endsWith('earlier') ? at <= month : name.endsWith('later') ? at >= month : at === month;
 };
 
-const day = fc.integer({ min: -1500, max: 40 }).map((days) => new Date(now + days * 86_400_000).toISOString());
+const daysAgo = (days: number) => new Date(now - days * 86_400_000).toISOString();
+const day = fc.integer({ min: -40, max: 1500 }).map(daysAgo);
 const maybe = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: null, freq: 6 });
+const words = ['Stiefel und Schuhe', 'مجموعة تمور الموسم', '今日優惠月牙餐盤', 'Серебряные кольца', 'Boots and shoes'];
+/** Ads with gaps, in many languages. */
 const someAd = fc.record({
   startedAt: maybe(day),
   lastSeenAt: maybe(day),
   endDate: fc.option(day, { nil: null, freq: 1 }),
   displayFormat: maybe(fc.constantFrom('IMAGE', 'VIDEO', 'CAROUSEL', 'DCO', 'DPA', 'PAGE_LIKE')),
   ctaType: maybe(fc.constantFrom('SHOP_NOW', 'LEARN_MORE', 'SIGN_UP')),
+  countries: fc.subarray(['DE', 'US', 'SA', 'JP']),
+  offerLink: maybe(fc.constantFrom('https://a.example/x?utm_source=1', 'https://a.example/x', 'https://b.example')),
+  body: maybe(fc.constantFrom(...words)),
+  adSpendMin: maybe(fc.integer({ min: 1, max: 900 })),
+  duplicates: maybe(fc.integer({ min: 1, max: 90 })),
 });
-const formats = new Intl.NumberFormat('en');
 
 inChromium('the numbers of the board', () => {
   const boards = boardTest(() => []);
-  let pages = 0;
 
-  test('are those that SQL counts', async () => {
-    const check = async (ads: readonly object[]) => {
-      const page = `page ${++pages}`;
-      const own = (_: object, index: number) => ({ id: uuidOf(`${page} ${index}`), pageId: page });
-      await boards.service.add(ads.map((ad, index) => ({ ...ad, ...own(ad, index) })));
-      const args = { filters: { pageId: [page] }, maxAds: 100, maxCredits: 100 };
-      const shown = await boards.show({ tool: 'gather_ads', args });
-      await reads(shown, `${ads.length} ads`);
-      const { charts, states } = await drawnOn(shown);
-
-      const { data } = await (await boards.server()).call('query_ads', {
-        sql: `WITH own AS (SELECT *, CASE active WHEN 1 THEN 'Running' WHEN 0 THEN 'Ended' ELSE 'State unknown' END AS state
-            FROM ads WHERE pageId = '${page}')
-          SELECT 'state', state, count(*) FROM own GROUP BY 2
-          UNION ALL SELECT 'days', daysRunning, count(*) FROM own WHERE daysRunning IS NOT NULL GROUP BY 2
-          UNION ALL SELECT 'median', '', median(daysRunning) FROM own
-          UNION ALL SELECT 'month', startedMonth, count(*) FROM own WHERE startedMonth IS NOT NULL GROUP BY 2
-          UNION ALL SELECT 'Format', displayFormat, count(*) FROM own WHERE displayFormat IS NOT NULL GROUP BY 2
-          UNION ALL SELECT 'Call to action', ctaType, count(*) FROM own WHERE ctaType IS NOT NULL GROUP BY 2`,
-        limit: 1000,
-      });
-      const counted = (wanted: string) =>
-        (data.rows as [string, unknown, number][]).flatMap(([kind, value, count]): Count[] =>
-          kind === wanted ? [[String(value), count]] : [],
-        );
-
-      // What all ads have filters nothing.
-      const known = counted('state');
-      expect(states.toSorted()).toEqual(known.length === 1 ? [] : known.toSorted());
-
-      const [days, months] = [counted('days'), counted('month')];
-      const { 'Days running': runs, 'Launches by month': launches } = charts;
-      const unknownRuns = ads.length - sum(days);
-      expect([runs, launches].map((chart) => chart !== undefined)).toEqual(
-        [days, months].map(({ length }) => length > 0),
-      );
-      if (runs) {
-        expectBars(runs, days, isOfDays);
-        expect(runs.note).toBe(`median ${formats.format(counted('median')[0]?.[1] ?? 0)}`);
-        expect(runs.ends).toMatch(unknownRuns > 0 ? new RegExp(`^0${unknownRuns} unknown`) : /^(?!.*unknown)/);
-      }
-      if (launches) {
-        expectBars(launches, months, isOfMonth);
-        const unknown = ads.length - sum(months);
-        expect(launches.note).toMatch(unknown > 0 ? new RegExp(`^${unknown} unknown$`) : /^peak/);
-      }
-      for (const title of ['Format', 'Call to action']) {
-        const values = counted(title).map(([, ads]) => ads);
-        if (values.length === 0) expect(charts[title]).toBeUndefined();
-        else {
-          const bars = charts[title]?.bars ?? [];
-          const { Others: others = 0, 'Not stated': none = 0, ...named } = Object.fromEntries(bars);
-          const largest = values.toSorted((a, b) => b - a).slice(0, Object.keys(named).length);
-          expect(Object.values(named)).toEqual(largest);
-          expect([sum(bars), none + sum(counted(title))]).toEqual([ads.length, ads.length]);
-          expect(others).toBe(ads.length - none - sum(largest.map((ads) => ['', ads])));
-        }
-      }
+  test.each([1, 2, 3])('are those that SQL counts of the same gathering: %d', async (seed) => {
+    const page = `page ${seed}`;
+    const [given = []] = fc.sample(fc.array(someAd, { minLength: 70, maxLength: 70 }), { seed, numRuns: 1 });
+    const own = (_: object, index: number) => ({
+      id: uuidOf(`${page} ${index}`),
+      pageId: page,
+      headline: `Ad ${index}`,
+    });
+    await boards.service.add(given.map((ad, index) => ({ ...ad, ...own(ad, index) })));
+    const args = { filters: { pageId: [page] }, maxAds: 100, maxCredits: 100 };
+    const shown = await boards.show({ tool: 'gather_ads', args });
+    const { board } = shown;
+    const server = await boards.server();
+    const rows = async (select: string) => {
+      const state = `CASE active WHEN 1 THEN 'Running' WHEN 0 THEN 'Ended' ELSE 'State unknown' END`;
+      const own = `WITH own AS (SELECT *, ${state} AS state FROM ads WHERE pageId = '${page}')`;
+      return (await server.call('query_ads', { sql: `${own} ${select}`, limit: 1000 })).data.rows as unknown[][];
     };
-    const someAds = fc.array(someAd, { minLength: 8, maxLength: 40 });
-    await fc.assert(fc.asyncProperty(someAds, check), { numRuns: 4, endOnFailure: true });
+    const counts = async (value: string, read = (name: string) => name, from = 'own'): Promise<Counts> => {
+      const counted = await rows(`SELECT ${value}, count(*) FROM ${from} WHERE ${value} IS NOT NULL GROUP BY 1`);
+      return Object.fromEntries(counted.map(([name, ads]) => [read(String(name)), Number(ads)]));
+    };
+    const [[messages, median] = []] = await rows(
+      'SELECT count(DISTINCT coalesce(variant, id)), median(daysRunning) FROM own',
+    );
+    await reads(shown, `${messages} messages, 70 ads`);
+
+    const facets = {
+      State: await counts('state'),
+      Format: await counts('displayFormat', constantText),
+      'Call to action': await counts('ctaType', constantText),
+      Country: await counts('country', countryText, 'own JOIN ad_countries USING (id)'),
+      'Landing page': await counts('landing'),
+      Started: await counts('startedMonth', monthText),
+    };
+    for (const [facet, values] of Object.entries(facets)) expect(await chipsOf(shown, facet), facet).toEqual(values);
+
+    const figure = (title: string) => board.locator('figure', { has: board.getByText(title, { exact: false }) });
+    await expectColumns(figure('Launches by month'), await counts('startedMonth'), isOfMonth);
+    await expectColumns(figure('Days running'), await counts('daysRunning'), isOfDays);
+    await figure('Days running')
+      .getByText(`median ${numberText(Number(median))}`)
+      .waitFor();
+    for (const title of ['Format', 'Call to action'] as const) {
+      const rows = await countsIn(figure(title).locator('.shares :is(.name, b)'));
+      const { Others: others = 0, 'Not stated': none = 0, ...named } = rows;
+      const values = Object.values(facets[title]).sort((a, b) => b - a);
+      const largest = values.slice(0, Object.keys(named).length);
+      expect([Object.values(named), none, sum(rows)]).toEqual([largest, 70 - sum(facets[title]), 70]);
+      expect(others).toBe(sum(facets[title]) - sum(named));
+    }
+
+    // What a choice would leave, beside the one that is made.
+    await chip(shown, 'Running').click();
+    await board.locator('#count', { hasText: `, ${facets.State.Running} of 70 ads` }).waitFor();
+    const running = await counts('displayFormat', constantText, '(SELECT * FROM own WHERE active)');
+    expect(await chipsOf(shown, 'Format')).toEqual(running);
+    await chip(shown, 'Running').click();
+
+    await button(shown, 'Ads').click();
+    await board.getByLabel('Sort').selectOption('Days running');
+    await button(shown, 'Timeline').click();
+    const sharesOf = await board.locator('.row').evaluateAll((all) =>
+      all.map((row) => {
+        const [bar, track] = ['.track i', '.track'].map((part) => row.querySelector(part)?.getBoundingClientRect());
+        return [row.querySelector('.open')?.textContent, (bar?.width ?? 0) / (track?.width ?? 1)] as const;
+      }),
+    );
+    const drawn = new Map(sharesOf);
+    const ran = await rows('SELECT headline, daysRunning FROM own ORDER BY daysRunning DESC LIMIT 10');
+    const share = ([headline]: unknown[] = []) => drawn.get(String(headline)) ?? 0;
+    for (const row of ran)
+      expect(share(row) / share(ran[0]), String(row[0])).toBeCloseTo(Number(row[1]) / Number(ran[0]?.[1]), 2);
   });
 });

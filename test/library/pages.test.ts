@@ -61,23 +61,23 @@ test('an ad and its advertiser are shown as a person reads them', async () => {
   const words = wordsOf(text);
   for (const said of [
     'Socks 2',
-    'Running for 13 days, since 1 Mar 2026',
+    '|13 days, running| · since 1\u00a0Mar\u00a02026',
     'No picture: it is not kept in this library',
     ...['|Button|Learn more|', '|Countries|Germany|', '|Languages|German|', '|Ad spend|10 to 2,000|'],
   ])
     expect(words).toContain(said);
   expect(words).not.toMatch(/[a-z][A-Z]|\d{4}-\d\d-\d\d|\b0 days|adSpend/);
-  expect(text).toMatch(/<input type="text" name="address" readonly value="https:\/\/shop\.example\/\?a=1[^"<]*"/i);
+  expect(text).toMatch(/<textarea name="address" readonly>https:\/\/shop\.example\/\?a=1[^"<]*</i);
   expect(text).toContain(`href="${library.home}${advertiser}"`);
-  expect(wordsOf((await library.get(addressOf(ads[1]))).text)).toMatch(/\|Seen on 1 Jan 2026|No dates/);
+  expect(wordsOf((await library.get(addressOf(ads[1]))).text)).toContain('last seen 1\u00a0Jan\u00a02026');
 });
 
 test('the page of an advertiser begins with launches, formats, messages and runs', async () => {
   const { text } = await library.get(advertiser);
   const words = wordsOf(text);
   expect(words.indexOf('Launches by month')).toBeLessThan(words.indexOf('Socks 68'));
-  expect(text).toContain('aria-label="Jan 2026: 24, Feb 2026: 23, Mar 2026: 23"');
-  expect(words).toContain('|Formats|Image|24|DCO|23|Video|23|');
+  expect(text).toContain('aria-label="Jan 2026: 24, Feb 2026: 23, Mar 2026, so far: 23"');
+  expect(words).toContain('|Formats|Image|24|Dynamic creative|23|Video|23|');
   expect(words).toMatch(/\|Messages in most ads\|Socks 59 ?\|60\|Socks 68 ?\|10\|/);
   expect(words).toMatch(/\|Longest runs\|days\|[^|]+\|72\|/);
 });
