@@ -70,7 +70,7 @@ const sortTime = clickTime('#sort').replace(
   ".dispatchEvent((document.querySelector('#sort').value = 'advertiser', new Event('change')))",
 );
 
-async function longestWhileScrolling(page: Page, frame: Frame): Promise<number> {
+async function maxTaskWhileScrolling(page: Page, frame: Frame): Promise<number> {
   await page.waitForTimeout(500);
   await frame.evaluate('window.longest = 0');
   await page.mouse.move(500, 400);
@@ -103,7 +103,7 @@ for (let round = 0; round <= rounds; round++) {
     'the timeline': await frame.evaluate<number>(clickTime('[aria-label=Timeline]')),
     'sorting by advertiser': await frame.evaluate<number>(sortTime),
     'the cards again': await frame.evaluate<number>(clickTime('[aria-label=Cards]')),
-    'the longest task while scrolling': await longestWhileScrolling(shown.page, frame),
+    'the longest task while scrolling': await maxTaskWhileScrolling(shown.page, frame),
   };
   // The first round warms up the server.
   if (round > 0) for (const [name, ms] of Object.entries(measured)) times[name] = [...(times[name] ?? []), ms];

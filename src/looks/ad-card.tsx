@@ -155,7 +155,7 @@ ${hues}
 .reason { margin-top: auto; font-size: 11.5px; line-height: 1.35; overflow-wrap: anywhere }
 .card:has(.reason) .line { display: none }
 .facts { flex: 1; padding: 9px 12px 11px; display: flex; flex-direction: column; gap: 3px; font-size: 13px; line-height: 1.4; overflow-wrap: anywhere }
-.top { display: grid; grid-template-columns: minmax(0, 1fr) auto; align-items: center }
+.top { display: grid; grid-template-columns: minmax(0, 1fr) auto; gap: 6px; align-items: center }
 .page { color: var(--soft); overflow: hidden; text-overflow: ellipsis; white-space: nowrap }
 .line, .about { color: var(--soft) }
 .clamp { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: hidden }

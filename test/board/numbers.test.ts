@@ -178,14 +178,14 @@ const isOfMonth = (name: string, at: string) => {
 };
 
 const daysAgo = (days: number) => new Date(now - days * 86_400_000).toISOString();
-const day = fc.integer({ min: -40, max: 1500 }).map(daysAgo);
+const day = (min: number) => fc.integer({ min, max: 1500 }).map(daysAgo);
 const maybe = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: null, freq: 6 });
 const words = ['Stiefel und Schuhe', 'مجموعة تمور الموسم', '今日優惠月牙餐盤', 'Серебряные кольца', 'Boots and shoes'];
 /** Ads with gaps, in many languages. */
 const someAd = fc.record({
-  startedAt: maybe(day),
-  lastSeenAt: maybe(day),
-  endDate: fc.option(day, { nil: null, freq: 1 }),
+  startedAt: maybe(day(-40)),
+  lastSeenAt: maybe(day(0)),
+  endDate: fc.option(day(-40), { nil: null, freq: 1 }),
   displayFormat: maybe(fc.constantFrom('IMAGE', 'VIDEO', 'CAROUSEL', 'DCO', 'DPA', 'PAGE_LIKE')),
   ctaType: maybe(fc.constantFrom('SHOP_NOW', 'LEARN_MORE', 'SIGN_UP')),
   countries: fc.subarray(['DE', 'US', 'SA', 'JP']),

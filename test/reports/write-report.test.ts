@@ -326,10 +326,15 @@ describe('what a report writes', () => {
     [{ daysRunning: 92, active: false, copies: 3 }, '92 days, ended · 3 copies'],
     [{ daysRunning: 0, lastSeenAt: '2026-08-21', copies: 2_500_000 }, 'last seen 21 Aug 2026 · 2.5M copies'],
     [{ copies: 1e300 }, 'very many copies'],
-    [{ copies: 1 }, ''],
+    [{ copies: 1 }, 'Dates unknown'],
   ])('an ad with %o ran: %s', async (facts, words) => {
     const html = await cardHtml({ id: 'x', picture: { reason: 'none' }, ...facts });
-    expect(/<p class="run">(.*?)<\/p>/.exec(html)?.[1]?.replace(/<[^>]*>/g, '')).toBe(words);
+    expect(
+      /<p class="run">(.*?)<\/p>/
+        .exec(html)?.[1]
+        ?.replace(/<[^>]*>/g, '')
+        .replaceAll('\u00a0', ' '),
+    ).toBe(words);
     expect(html.includes('class="running"')).toBe(facts.active === true);
   });
 
