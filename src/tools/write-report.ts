@@ -130,6 +130,11 @@ export const writeReport = defineListTool({
           context,
         ),
     });
+    // Before the file: where it cannot be kept, nothing is left.
+    if (name !== undefined) {
+      const runs = [{ at: now, rows: made.map(({ row }) => row) }, ...(last ? [last] : [])];
+      await saveReport(dataset.userRecords, { name, title, sections: wanted, runs }, input.again !== undefined);
+    }
     const bytes = Buffer.from(html);
     const file = await context.exports().create({
       name: `${name ?? `report-${dayOf(now)}`}.html`,
@@ -137,15 +142,6 @@ export const writeReport = defineListTool({
       ttlMs: reportTtl,
       write: (take) => take(bytes),
     });
-    if (name !== undefined) {
-      const runs = [{ at: now, rows: made.map(({ row }) => row) }, ...(last ? [last] : [])];
-      await saveReport(dataset.userRecords, { name, title, sections: wanted, runs }, input.again !== undefined).catch(
-        async (error) => {
-          await file.discard?.();
-          throw error;
-        },
-      );
-    }
     const shown = made.map(({ shown: { heading }, rows, first, row, cards, problem }, index) => ({
       heading,
       ...(rows !== undefined && { rows }),
