@@ -15,17 +15,33 @@ export interface ManyAds {
 const count = Number(process.argv[2]);
 const { source, ads } = realSamples() ?? (await demoSamples(Date.now()));
 
+const identityOf = (id: string) => ({
+  authenticated: true,
+  authSource: 'api_key',
+  user: {
+    userId: id,
+    billingUserId: id,
+    planId: 'pro',
+    isTeamMember: false,
+    subscriptionStatus: 'active',
+    name: 'Ada',
+  },
+  apiKey: { id, name: 'Key', keyPrefix: 'svc_live_ab' },
+});
+
 const server = createServer(async (request, response) => {
+  const { authorization } = request.headers;
   let body = '';
   for await (const chunk of request.setEncoding('utf8')) body += chunk;
   const { limit = 20, cursor = '0' } = JSON.parse(body || '{}') as { limit?: number; cursor?: string };
   const [start, end] = [Number(cursor), Math.min(Number(cursor) + limit, count)];
   const items = Array.from({ length: end - start }, (_, index) => ({
     ...ads[(start + index) % ads.length],
-    id: uuidOf(`${request.headers.authorization} ${start + index}`),
+    id: uuidOf(`${authorization} ${start + index}`),
   }));
-  const answer = { items, cursor: end < count ? String(end) : null, hasMore: end < count, totalHits: count };
+  const found = { items, cursor: end < count ? String(end) : null, hasMore: end < count, totalHits: count };
   const headers = { 'content-type': 'application/json', 'x-service-credits-charged': '1' };
+  const answer = request.url === '/v1/whoami' ? identityOf(uuidOf(`${authorization}`)) : found;
   response.writeHead(200, headers).end(JSON.stringify(answer));
 });
 server.listen(0, '127.0.0.1', () => {
