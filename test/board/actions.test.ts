@@ -11,6 +11,8 @@ const six = { tool: 'search_ads', args: { limit: 6 } };
 const waiting = (ms: string) =>
   `const later = setTimeout; setTimeout = (run, ms, ...args) => later(run, ${ms}, ...args);`;
 const withoutMeta = (result: object) => ({ ...result, _meta: undefined });
+const withoutMetaOfItems = (result: Record<string, unknown>) =>
+  'items' in Object(result.structuredContent) ? withoutMeta(result) : result;
 const paid = ({ calls }: ShownBoard) => calls.filter(({ name }) => name === 'search_ads');
 
 inChromium('on the board', () => {
@@ -120,15 +122,6 @@ inChromium('on the board', () => {
       .toBe('shop.example was not opened: Not allowed.');
   });
 
-  test('where a host drops what a result says to the board, its data do', async () => {
-    const shown = await boards.show({
-      ...six,
-      passOn: (result) => ('items' in Object(result.structuredContent) ? withoutMeta(result) : result),
-    });
-    await reads(shown, '6 of 30 ads');
-    expect(shown.calls[0]).toMatchObject({ name: 'board_ads', arguments: { ids: [0, 1, 2, 3, 4, 5].map(idOf) } });
-  });
-
   test('ads that the server keeps no longer are shown as the result lists them', async () => {
     const lost = idOf(3).replace('0', 'f');
     const shown = await boards.show({
@@ -147,12 +140,15 @@ inChromium('on the board', () => {
   };
   const notPassedOn = 'The ads could not be read. The host did not pass on the ads';
   test.each([
+    ['replaces what a result says to the board, and no answer', { passOn: withoutMetaOfItems }, ''],
     ['drops it from every result', { passOn: withoutMeta }, notPassedOn],
     ['makes no calls', { passOn: withoutMeta, onCall }, 'Not now.'],
     ['makes no calls, and drops nothing', { onCall }, 'Not now.'],
   ])('where a host %s, the board shows what the result lists, or says why not', async (_, host, problem) => {
     const listed = await boards.show({ ...six, ...host });
     await reads(listed, '6 of 30 ads');
+    expect(listed.calls[0]).toMatchObject({ name: 'board_ads', arguments: { ids: [0, 1, 2, 3, 4, 5].map(idOf) } });
+    if (problem === '') return;
     await expect.poll(() => listed.board.getByRole('status').textContent()).toBe('');
     await listed.board.locator('.card', { hasText: 'First line of offer 3.' }).locator('.track i').waitFor();
     expect(await button(listed, /^More ads/).count()).toBe(0);

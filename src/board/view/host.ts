@@ -124,7 +124,7 @@ function textOf({ content }: Message): string {
   return typeof block?.text === 'string' ? block.text : '';
 }
 
-/** The part of a tool's result that is for the board. Where a host drops that part, its data in its place. */
+/** The part of a tool's result that is for the board; its data where a host replaces `_meta`, as ChatGPT on the web does. */
 export function contextOf(result: Message): BoardContext {
   const context = boardMeta(result);
   if (context.tool !== undefined) return context;
