@@ -129,9 +129,9 @@ interface Answering {
 async function runCall(server: CallingContext, call: ToolCall, { receipts, form }: Answering): Promise<Outcome> {
   const tool = server.tools.has(call.name) && toolsByName.get(call.name);
   if (!tool) throw unknownTool(call.name, toolsForModels(server));
-  if (keyMasker(call.apiKey)(call.arguments) !== call.arguments)
-    throw invalidRequest('An argument holds the API key. Leave it out: the server sends it with each call.');
   const input = readArguments(tool.input, call.arguments);
+  if (keyMasker(call.apiKey)(input) !== input)
+    throw invalidRequest('An argument holds the API key. Leave it out: the server sends it with each call.');
   const signals = [call.signal, server.closing];
   const ms = server.timeoutMs - (call.waitedMs ?? 0);
   const run = async (signal: AbortSignal): Promise<Outcome> => {
