@@ -1,22 +1,18 @@
 /**
- * Whether the server comes to rest: long mixed traffic over HTTP and over stdio against the local library, and what of
- * it stayed in memory. `npm run soak -- --seconds 600`. With replicas, each HTTP call goes to the next of them, and the
+ * Whether the server comes to rest: long mixed traffic over HTTP against the local library, and what of
+ * it stayed in memory. `npm run soak -- --seconds 600`. With replicas, each call goes to the next of them, and the
  * store they share has to come to rest as well: `npm run soak -- --replicas 3 --store PostgreSQL`.
  */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { connect } from 'node:net';
-import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import { Client, WebSocket } from 'undici';
 import { seededRandom } from '../scripts/demo-market/market.ts';
-import { callOf, goodHeaders, writtenRequest } from '../test/support/http.ts';
-import { command, serveHttp } from '../test/support/process.ts';
+import { callOf, goodHeaders } from '../test/support/http.ts';
+import { serveHttp } from '../test/support/process.ts';
 import { stateServers } from '../test/support/stores.ts';
 import { startChild } from './child.ts';
 import { megabytes, residentMegabytes } from './memory.ts';
 import type { ServedDemo } from './served-demo.ts';
-import { type Question, type ToolResult, trafficOf } from './traffic.ts';
+import { type ToolResult, trafficOf } from './traffic.ts';
 
 const { values } = parseArgs({
   options: {
@@ -50,15 +46,13 @@ const seen = new Set<string>();
 const kind = stateServers.find(({ name }) => name === values.store);
 if (values.store !== undefined && kind === undefined) throw new Error(`There is no store named ${values.store}.`);
 const store = await kind?.start();
-const library = await startChild<ServedDemo>('served-demo.ts', String(callers + 1));
+const library = await startChild<ServedDemo>('served-demo.ts', String(callers));
 const { baseUrl, callers: all } = library.ready;
-const [overStdio, ...overHttp] = all as [ServedDemo['callers'][number], ...ServedDemo['callers']];
 const secret = 'a secret of the soak, long enough to be one';
 const state: Record<string, string> = store ? { AD_LIBRARY_STATE_URL: store.url, AD_LIBRARY_STATE_SECRET: secret } : {};
 
 /** A process of the server, and its heap in bytes after each turn. */
 interface Watched {
-  name: string;
   pid: number | undefined;
   heapUsed(): Promise<number>;
   heaps: number[];
@@ -73,10 +67,9 @@ const servers = await Promise.all(
 const watched: Watched[] = [];
 for (const { process: running } of servers) {
   const [, address] = await running.says(debuggerAddress);
-  watched.push(await watch('HTTP', running.child.pid, address));
+  watched.push(await watch(running.child.pid, address));
 }
-const stdio = await stdioCaller(overStdio);
-const asks = [...overHttp.map(httpCaller), stdio.ask, stdio.ask, stdio.ask, stdio.ask];
+const asks = all.map(httpCaller);
 const storeBytes: number[] = [];
 const counts: { keys: number; items: number }[] = [];
 
@@ -100,11 +93,11 @@ const [full, end] = [counts[warmUp - 1], counts[turns - 1]] as [(typeof counts)[
 const items = end.items - full.items;
 const most = maxGrowth.heap + (end.keys - full.keys) * maxGrowth.ofKey + items * maxGrowth.ofItem;
 let isAtRest = complaints.length === 0;
-for (const { name, pid, heaps } of watched) {
+for (const { pid, heaps } of watched) {
   const growth = (heaps[turns - 1] ?? 0) - (heaps[warmUp - 1] ?? 0);
   isAtRest &&= growth <= most;
   const grew = `grew by ${megabytes(growth)} MB since turn ${warmUp}, at most ${megabytes(most)}`;
-  say(`  ${name}: heap ${heaps.map(megabytes).join(', ')} MB, ${grew}; RSS ${residentMegabytes(pid)} MB`);
+  say(`  heap ${heaps.map(megabytes).join(', ')} MB, ${grew}; RSS ${residentMegabytes(pid)} MB`);
 }
 if (store) {
   isAtRest &&= (storeBytes[turns - 1] ?? 0) <= maxGrowth.storeShare * (storeBytes[warmUp - 1] ?? 0);
@@ -114,18 +107,14 @@ if (store) {
 }
 for (const { close } of watched) close();
 for (const complaint of complaints.slice(0, 10)) say(`WRONG ${complaint.slice(0, 800)}`);
-for (const code of [
-  await stdio.end(),
-  ...(await Promise.all(servers.map((one) => one.close()))).map((one) => one.code),
-])
-  if (code !== 0) say(`ended with ${code}`);
+for (const { code } of await Promise.all(servers.map((one) => one.close()))) if (code !== 0) say(`ended with ${code}`);
 library.process.kill();
 await store?.close();
 say(isAtRest ? 'at rest' : 'NOT AT REST, or answers were wrong');
 process.exit(isAtRest ? 0 : 1);
 
 /** Attaches to a process by the Chrome DevTools protocol. */
-async function watch(name: string, pid: number | undefined, address = ''): Promise<Watched> {
+async function watch(pid: number | undefined, address = ''): Promise<Watched> {
   const socket = new WebSocket(address);
   await new Promise((resolve) => socket.addEventListener('open', resolve));
   const waiting = new Map<number, (result: { usedSize: number }) => void>();
@@ -145,10 +134,8 @@ async function watch(name: string, pid: number | undefined, address = ''): Promi
     for (let time = 0; time < 2; time++) await send('HeapProfiler.collectGarbage');
     return (await send('Runtime.getHeapUsage')).usedSize;
   };
-  return { name, pid, heapUsed, heaps: [], close: () => socket.close() };
+  return { pid, heapUsed, heaps: [], close: () => socket.close() };
 }
-
-const described = ({ tool, args }: Question) => `${tool} ${JSON.stringify(args).slice(0, 200)}`;
 
 /** One caller with a connection to each replica, who asks, and now and then does what no client should. */
 function httpCaller({ name, key }: ServedDemo['callers'][number], number: number): () => Promise<void> {
@@ -167,7 +154,8 @@ function httpCaller({ name, key }: ServedDemo['callers'][number], number: number
     const { status, text } = await send(JSON.stringify(callOf(question.tool, question.args, id)));
     for (const [, item] of text.matchAll(/"(?:id|pageId)":"([^"]+)"/g)) seen.add(`${number} ${item}`);
     const result: ToolResult | undefined = status === 200 ? JSON.parse(text).result : undefined;
-    if (!result || !question.right(result)) complaints.push(`${described(question)}: ${status} ${text}`);
+    if (!result || !question.right(result))
+      complaints.push(`${JSON.stringify(question).slice(0, 200)}: ${status} ${text}`);
     else traffic.learn(question, result);
   };
   const hangUp = async (headers: object = {}) => {
@@ -185,7 +173,6 @@ function httpCaller({ name, key }: ServedDemo['callers'][number], number: number
   const oddities = [
     () => hangUp(),
     () => hangUp(unknownKey()),
-    () => breakOff(random.pick(servers).port, key),
     () => expectAnswer(200, 'unauthorized', whoami, unknownKey()),
     () => expectAnswer(401, 'needs your API key', '{}', { authorization: '' }),
     () => expectAnswer(400, 'not JSON', random.pick(['{"jsonrpc":', 'hello', ''])),
@@ -194,48 +181,4 @@ function httpCaller({ name, key }: ServedDemo['callers'][number], number: number
     () => expectAnswer(400, 'one message at a time', `[${whoami},${whoami}]`),
   ];
   return () => (random.chance(0.85) ? ask() : random.pick(oddities)());
-}
-
-/** Leaves in the middle of a body. */
-async function breakOff(port: number, key: string): Promise<void> {
-  const socket = connect(port, '127.0.0.1');
-  socket.on('error', () => {}).write(writtenRequest(callOf('whoami'), goodHeaders(key)).slice(0, -20));
-  setTimeout(() => socket.destroy(), 2);
-  await once(socket, 'close');
-}
-
-/** The built server over stdio, and a client that speaks the protocol and keeps nothing of it. */
-async function stdioCaller({ name, key }: ServedDemo['callers'][number]) {
-  const { command: file, args } = command();
-  const env = { PATH: process.env.PATH ?? '', AD_LIBRARY_API_KEY: key, AD_LIBRARY_BASE_URL: baseUrl, ...inspected };
-  const child = spawn(file, args, { env, stdio: 'pipe' });
-  const ended = once(child, 'close');
-  const waiting = new Map<number, (result: ToolResult) => void>();
-  createInterface(child.stdout).on('line', (line) => {
-    const { id, result, error } = JSON.parse(line);
-    waiting.get(id)?.(result ?? { isError: true, content: [{ text: error.message }] });
-    waiting.delete(id);
-  });
-  const [first] = await once(child.stderr.setEncoding('utf8'), 'data');
-  watched.push(await watch('stdio', child.pid, debuggerAddress.exec(first)?.[1]));
-  let id = 0;
-  const send = (method: string, params: object) =>
-    new Promise<ToolResult>((resolve) => {
-      waiting.set(++id, resolve);
-      child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`);
-    });
-  const clientInfo = { name: 'soak', version: '1' };
-  await send('initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo });
-  const traffic = trafficOf(name, seededRandom(callers));
-  const ask = async () => {
-    const question = traffic.next();
-    const result = await send('tools/call', { name: question.tool, arguments: question.args });
-    if (question.right(result)) traffic.learn(question, result);
-    else complaints.push(`${described(question)}: ${JSON.stringify(result)}`);
-  };
-  const end = async (): Promise<number | null> => {
-    child.stdin.end();
-    return (await ended)[0];
-  };
-  return { ask, end };
 }

@@ -1,17 +1,19 @@
 /**
- * `npm run pictures` makes the pictures in `docs/pictures`: the board, a sheet, a report and a weekly mail, from demo data
- * of one day.
+ * `npm run pictures` makes the pictures in `docs/pictures` from demo data of one day: a whole conversation in a host, the
+ * board, a sheet, a report and a weekly mail.
  */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { openApp } from '../src/app.ts';
 import { readConfig } from '../src/config/read-config.ts';
 import { openDemoLibrary } from '../src/library/demo/demo.ts';
 import { createLog } from '../src/log/log.ts';
+import { paletteStyles } from '../src/looks/palette.ts';
 import { type ServedAd, serveAds } from '../test/support/ad-service.ts';
 import { type HostOptions, openStage } from '../test/support/board/board-host.ts';
 import { launchChromium } from '../test/support/board/launch-chromium.ts';
 import { startUpstream } from '../test/support/faulty-upstream.ts';
 import { startServer } from '../test/support/server.ts';
+import { screenshot as conversationFile } from './docs/published.ts';
 
 const folder = new URL('../docs/pictures/', import.meta.url);
 const day = Date.UTC(2026, 10, 20, 12);
@@ -35,6 +37,7 @@ async function screenshot(name: string, options: Omit<HostOptions, 'tool'>, mode
   writeFileSync(new URL(name, folder), await page.screenshot());
 }
 
+await drawConversation();
 await screenshot('board-light.png', { width: 1100, height: 900 }, 'cards');
 await screenshot('board-dark.png', { width: 1100, height: 900, context: { theme: 'dark' } }, 'timeline');
 await screenshot('board-narrow.png', { width: 360, height: 900 }, 'cards');
@@ -133,4 +136,33 @@ async function weeklyMail() {
   await upstream.close();
   library.close();
   return { contents, text: content.map((block) => ('text' in block ? block.text : '')).join('') };
+}
+
+/** The first question of README, with the answer and the cost that `npm run docs` found, and the board of that call. */
+async function drawConversation() {
+  const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
+  const [, question = '', answer = '', tool = '', cost = ''] =
+    /> \*\*(.+)\*\*\n>\n> (.+)\n>\n> <sub>`(\w+)` · (.+)<\/sub>/.exec(readme) ?? [];
+  const args = { filters: { query: '"free shipping"', countries: ['US'], active: true, sort: 'daysRunning' } };
+  const { page, board } = await stage.show(server.client, { tool, args, width: 760, height: 560 });
+  await board.locator('.card img').nth(1).waitFor();
+  await page.waitForTimeout(1500);
+  const shown = (await page.screenshot({ type: 'jpeg', quality: 90 })).toString('base64');
+  const asHtml = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+  const chat = await browser.newPage({ viewport: { width: 800, height: 400 } });
+  await chat.setContent(`<!doctype html><meta charset="utf-8"><style>
+    ${paletteStyles()}
+    :root { color-scheme: light; }
+    body { margin: 0; padding: 28px 40px; background: var(--paper); color: var(--ink); font: 16px/1.5 Inter, sans-serif; }
+    .person { margin: 0 0 20px auto; padding: 12px 18px; width: fit-content; max-width: 78%; border-radius: 18px; background: var(--accent-soft); }
+    .call { color: var(--soft); font-size: 14px; } code { color: var(--ink); }
+    img { display: block; width: 720px; margin: 14px 0 18px; border: 1px solid var(--line); border-radius: 12px; }
+    p { margin: 0; }
+  </style>
+  <p class="person">${asHtml(question)}</p>
+  <p class="call"><code>${tool}</code> · Ad Library · demo data · ${cost}</p>
+  <img src="data:image/jpeg;base64,${shown}">
+  <p>${asHtml(answer)}</p>`);
+  const picture = await chat.screenshot({ fullPage: true, type: 'jpeg', quality: 85 });
+  writeFileSync(new URL(conversationFile, folder), picture);
 }
