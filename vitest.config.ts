@@ -47,6 +47,8 @@ export default defineConfig({
     // A test waits for what it waits for: these are for what hangs, on a machine that is busy with two other files.
     testTimeout: 90_000,
     hookTimeout: 90_000,
+    // In CI a machine may stand still for longer than a deadline lasts. What is wrong fails twice.
+    retry: process.env.CI ? 1 : 0,
     // A poll that fails waits to its end: here for a person, in CI beside other machines' work.
     expect: { poll: { timeout: process.env.CI ? 60_000 : 5000 } },
     coverage: {
