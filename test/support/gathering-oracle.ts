@@ -160,12 +160,14 @@ export class GatheringOracle {
     const chains = partsOf(gather).map((part) => this.#chains.get(part));
     // Other calls continue what a call of several parts began with `fresh`.
     if (!run?.fresh && !run?.hasEnded && chains.some((chain) => chain?.begunFresh)) return 'may';
-    if (run === undefined) return 'must';
+    // Cached answers have the time of the process that asked, where a store has a clock of its own.
+    const must = this.clocksJumped ? 'may' : 'must';
+    if (run === undefined) return must;
     const isUnchanged = partsOf(gather).every((part) => run.chains.get(part) === this.#chains.get(part)?.number);
     // Where the pages repeat, or the service does not take the cursor, going on brings nothing.
     const isStuck = chains.some((chain) => chain && (chain.idle >= 3 || !this.#service.takes(chain.last.next)));
     if (!isUnchanged || isStuck || run.hasEnded === undefined) return 'may';
-    if (!run.fresh || run.hasEnded) return 'must';
+    if (!run.fresh || run.hasEnded) return must;
     const isRead = chains.every((chain) => chain?.last.next === null && chain.number > run.after);
     // No call returned the end, or other questions brought it.
     if (this.clocksJumped || isRead) return 'may';
