@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import { setImmediate } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { cardField, isTemplate, linkOf, mediaCounts } from '../present/ad-media.ts';
 import { runOf } from '../present/dates.ts';
@@ -10,6 +9,7 @@ import { type Fields, isObject, objects } from '../present/view.ts';
 import { type DatasetContents, idKey } from '../state/dataset.ts';
 import { memoryTurns } from '../state/drivers/memory.ts';
 import { objectOf, type StoredItem } from '../state/item-versions.ts';
+import { pauses } from '../workers/pauses.ts';
 import { type KnownPicture, pictureGroups, printInAddress } from './picture-groups.ts';
 import {
   type AdRow,
@@ -62,19 +62,8 @@ type HeldPictures = Held & Pick<DatasetContents, 'pictures' | 'picturesVersion'>
 
 /** Tenants whose ads are remembered, as many as have their tables open for SQL. */
 const maxTenants = 2;
-/** Ads read before others may get a turn, and how long they may have to wait for it, in milliseconds. */
+/** Ads read before others may get a turn. */
 const adsAtOnce = 10;
-const computingMs = 5;
-
-/** Gives others a turn where this computed for as long as they may wait. */
-function pauses(): () => Promise<void> {
-  let since = performance.now();
-  return async () => {
-    if (performance.now() - since < computingMs) return;
-    await setImmediate();
-    since = performance.now();
-  };
-}
 
 /** Texts whose language is remembered: many ads say the same, and most stay as they are. */
 const maxTexts = 20_000;

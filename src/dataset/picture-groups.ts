@@ -1,8 +1,8 @@
-import { setImmediate } from 'node:timers/promises';
 import { type AdPicture, pictureOf } from '../present/ad-media.ts';
 import type { Fields } from '../present/view.ts';
 import { type DatasetContents, idKey } from '../state/dataset.ts';
 import { maxRecords, type UserRecords } from '../state/user-records.ts';
+import { pauses } from '../workers/pauses.ts';
 
 /** What is known of an ad's picture. */
 export interface KnownPicture {
@@ -16,7 +16,6 @@ export interface KnownPicture {
 const print = /^([\da-f]{8})([\da-f]{8})(-?)$/;
 /** Bits in which two pictures of a group may differ. */
 const maxDistance = 8;
-const adsAtOnce = 20;
 
 /**
  * The pictures of ads whose prints are known, by `idKey`. In the order in which ads came, each picture joins the nearest group
@@ -31,8 +30,9 @@ export async function pictureGroups(
   const hashed = ads.filter(({ id }) => prints.has(idKey(id)));
   const firsts = { ids: [] as string[], halves: new Int32Array(2 * hashed.length) };
   const inOrder = hashed.sort((left, right) => left.firstOrder - right.firstOrder || (left.id < right.id ? -1 : 1));
-  for (const [index, { id }] of inOrder.entries()) {
-    if (index % adsAtOnce === 0) await setImmediate();
+  const pause = pauses();
+  for (const { id } of inOrder) {
+    await pause();
     const [, first = '', second = '', isPlain] = print.exec(String(prints.get(idKey(id)))) ?? [];
     if (first === '') continue;
     const picture = first + second;

@@ -89,11 +89,6 @@ export class WorkerPool<Request, Reply, Data = undefined> {
     this.rest(worker);
   }
 
-  /** Ends workers, whatever they do. Workers that are lent stay. */
-  async end(fits: (data: Data) => boolean): Promise<void> {
-    await Promise.all([...this.#workers].filter(({ data }) => fits(data)).map((worker) => worker.end()));
-  }
-
   async close(): Promise<void> {
     await Promise.all([...this.#workers, ...this.#lent].map((worker) => worker.end()));
   }

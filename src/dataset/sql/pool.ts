@@ -129,11 +129,6 @@ export class SqlPool {
     }
   }
 
-  /** Forgets the tables of a tenant. */
-  forget(tenantId: string): Promise<void> {
-    return this.#workers.end((tables) => tables.tenantId === tenantId);
-  }
-
   close(): Promise<void> {
     return this.#workers.close();
   }

@@ -35,7 +35,8 @@ test('tables are loaded once for a version, and the JSON once a statement reads 
   expect(first.wanted).toEqual([{ json: false }, { json: true }]);
   const second = snapshotOf('versions', someAds(5), '2');
   expect([await countAds(pool, second), await countAds(pool, second)]).toEqual([5, 5]);
-  await pool.forget('versions');
+  // A key has the tables of one version.
+  expect(await countAds(pool, first)).toBe(3);
   expect(await countAds(pool, second)).toBe(5);
   expect(second.wanted).toHaveLength(2);
 });
@@ -114,7 +115,7 @@ test('a worker that is ended under a statement says so, and the next statement h
   const snapshot = snapshotOf('tenant', someAds(3));
   await countAds(patient, snapshot);
   const running = patient.query(snapshot, { sql: `select count(*) from (${endless})` });
-  setTimeout(() => void patient.forget('tenant'), 20);
+  setTimeout(() => void patient.close(), 20);
   await expect(running).rejects.toMatchObject({ failure: { kind: 'internal', sent: false } });
   expect(await countAds(patient, snapshot)).toBe(3);
 });
