@@ -4,8 +4,6 @@ import { TenantCache } from '../state/tenant-cache.ts';
 import { WorkerLate, WorkerPool } from '../workers/pool.ts';
 import { Semaphore } from '../workers/semaphore.ts';
 import {
-  type Fetched,
-  type FetchLimits,
   fetchPicture,
   type GuardedAgent,
   type MediaHosts,
@@ -24,15 +22,8 @@ interface ThumbnailOptions {
   timeUp?: AbortSignal;
 }
 
-/** `print`: as `picturePrint` writes it. */
-type Thumbnail = { jpeg: Uint8Array; print: string } | NotShown;
-type Original = { bytes: Uint8Array; format: PictureFormat; print: string } | NotShown;
-
-interface NotShown {
-  reason: string;
-  /** The picture may come if it is asked for again. */
-  isLate?: true;
-}
+/** `print`: as `picturePrint` writes it. `isLate`: the picture may come if it is asked for again. */
+type Thumbnail = { jpeg: Uint8Array; print: string } | { reason: string; isLate?: true };
 
 /** A picture to fetch, or why there is none. */
 export type SheetTile = TileTexts & ({ address: string } | { reason: string });
@@ -53,35 +44,17 @@ interface SheetOptions {
   isOverview?: boolean;
 }
 
-interface Sheet {
-  /** Undefined where no picture could be shown: an image without pictures would only cost its reader. */
-  jpeg?: Uint8Array;
-  tiles: readonly DrawnTile[];
-}
-
-interface PictureLimits extends FetchLimits {
-  maxWorkers: number;
-  /**
-   * How long decoding one picture may take, in milliseconds. Drawing a sheet or a chart may take three times as long.
-   */
-  drawMs: number;
-  /** How long a worker without work stays, in milliseconds. */
-  idleMs: number;
-  /** Pictures that are fetched or held until they are decoded, for all tenants together and for one. */
-  maxFetches: number;
-  maxFetchesPerTenant: number;
-  /** Thumbnails, and how long they are cached, in milliseconds. */
-  maxCachedBytes: number;
-  cachedMs: number;
-}
-
-const defaults: PictureLimits = {
+/** Times in milliseconds. */
+const defaults = {
   maxBytes: 10_000_000,
   fetchMs: 8000,
   notPublicMs: 2000,
   maxWorkers: 2,
+  /** For decoding one picture. Drawing a sheet or a chart may take three times as long. */
   drawMs: 5000,
+  /** How long a worker without work stays. */
   idleMs: 120_000,
+  /** Pictures that are fetched or held until they are decoded, for all tenants together and for one. */
   maxFetches: 24,
   maxFetchesPerTenant: 6,
   maxCachedBytes: 32 * 1024 * 1024,
@@ -98,75 +71,12 @@ export interface PictureOptions {
   now: () => number;
   random: () => number;
   resolve?: Resolve | undefined;
-  limits?: Partial<PictureLimits>;
+  limits?: Partial<typeof defaults>;
 }
 
-/** Pictures for all callers, until it is closed. */
-export interface OpenPictures {
-  forTenant(tenantId: string): Pictures;
-  close(): Promise<void>;
-}
-
-export function openPictures(options: PictureOptions): OpenPictures {
-  const { hosts, ownPictures, userAgent, now, random, resolve = resolveInDns } = options;
-  const limits = { ...defaults, ...options.limits };
-  let opened: Promise<GuardedAgent> | undefined;
-  const agent = () => {
-    // A name that is not found in time counts as one that does not exist.
-    opened ??= openGuardedAgent({ hosts, resolve, resolveMs: limits.notPublicMs * 0.9 });
-    return opened;
-  };
-  const { maxWorkers, idleMs } = limits;
-  const workers: DrawingPool = new WorkerPool({ worker, maxWorkers, idleMs, name: 'pictures' });
-  const parts: PictureParts = {
-    fetch: (address, signal) => fetchPicture(address, { hosts, agent, ownPictures, userAgent, limits }, signal),
-    fetches: new Semaphore({
-      maxRunning: limits.maxFetches,
-      perKey: limits.maxFetchesPerTenant,
-      maxWaiting: maxPicturesWaiting,
-      name: 'pictures',
-    }),
-    inFlight: new Map(),
-    draw: (request, tenantId, signal) => {
-      // An abort does not stop the thread; its turn ends when it does.
-      const ms = request.type === 'thumbnail' ? limits.drawMs : 3 * limits.drawMs;
-      const turn = workers.inTurn(tenantId, signal, () => drawWithin(request, workers, ms));
-      return raceAbort(turn, signal);
-    },
-    cached: new TenantCache({ maxBytes: limits.maxCachedBytes, ttl: limits.cachedMs, now }),
-    random,
-  };
-  return {
-    forTenant: (tenantId) => new Pictures(tenantId, parts),
-    close: async () => {
-      await workers.close();
-      await (await opened)?.destroy();
-    },
-  };
-}
-
-/** What the pictures of all callers share. */
-interface PictureParts {
-  fetch(address: string, signal: AbortSignal): Promise<Fetched>;
-  /** A turn lasts until the bytes of the picture are released, so that few wait in memory for a decoder. */
-  fetches: Semaphore;
-  inFlight: Map<string, InFlight>;
-  draw(
-    request: DrawRequest,
-    tenantId: string,
-    signal: AbortSignal,
-  ): Promise<Drawing | { failed: keyof typeof failures }>;
-  /** Thumbnails of each tenant, by side and address. A picture that could not be decoded is not tried again at once. */
-  cached: TenantCache<Thumbnail>;
-  random(): number;
-}
-
-/** A thumbnail that is being made, for everyone who has asked for it since. */
-interface InFlight {
-  result: Promise<Thumbnail>;
-  abort: AbortController;
-  callers: number;
-}
+export type OpenPictures = ReturnType<typeof openPictures>;
+/** Pictures of ads for one caller. */
+export type Pictures = ReturnType<OpenPictures['forTenant']>;
 
 const failures = {
   damaged: 'the picture is damaged',
@@ -174,132 +84,151 @@ const failures = {
   ended: 'decoding it failed',
 } as const;
 
-/** Pictures of ads for one caller, fetched under the rule of `AD_LIBRARY_MEDIA_HOSTS`. */
-export class Pictures {
-  readonly #tenantId: string;
-  readonly #parts: PictureParts;
+/** Pictures for all callers until it is closed, fetched under the rule of `AD_LIBRARY_MEDIA_HOSTS`. */
+export function openPictures({ resolve = resolveInDns, ...options }: PictureOptions) {
+  const { hosts, ownPictures, userAgent, now, random } = options;
+  const limits = { ...defaults, ...options.limits };
+  const { maxWorkers, idleMs, drawMs, maxFetches: maxRunning, maxFetchesPerTenant: perKey } = limits;
+  let opened: Promise<GuardedAgent> | undefined;
+  const agent = () => {
+    // A name that is not found in time counts as one that does not exist.
+    opened ??= openGuardedAgent({ hosts, resolve, resolveMs: limits.notPublicMs * 0.9 });
+    return opened;
+  };
+  // One job at a time for each tenant.
+  const workers = new WorkerPool<DrawRequest, DrawReply>({ worker, maxWorkers, idleMs, name: 'pictures' });
+  /** A turn lasts until the bytes of the picture are released, so that few wait in memory for a decoder. */
+  const fetches = new Semaphore({ maxRunning, perKey, maxWaiting: maxPicturesWaiting, name: 'pictures' });
+  const cached = new TenantCache<Thumbnail>({ maxBytes: limits.maxCachedBytes, ttl: limits.cachedMs, now });
+  /** Thumbnails that are being made, each for everyone who has asked for it since. */
+  const inFlight = new Map<string, { result: Promise<Thumbnail>; abort: AbortController; callers: number }>();
 
-  constructor(tenantId: string, parts: PictureParts) {
-    this.#tenantId = tenantId;
-    this.#parts = parts;
-  }
-
-  /**
-   * The picture at the address, shrunk to fit a square of `side` pixels, as JPEG; or why it is not shown. Rejects only if
-   * the signal aborts or too many pictures are waiting, never for what a host does.
-   */
-  async thumbnail(address: string, { side, signal, timeUp = signal }: ThumbnailOptions): Promise<Thumbnail> {
-    const { cached } = this.#parts;
-    const name = `${side} ${address}`;
-    try {
-      return (
-        cached.get(this.#tenantId, name) ??
-        (await this.#share(name, timeUp, (abort) => this.#make(address, side, abort)))
-      );
-    } catch (error) {
-      signal.throwIfAborted();
-      if (timeUp.aborted) return { reason: 'there was no time left for it', isLate: true };
-      throw error;
-    }
-  }
-
-  /** The picture as a full sheet shows it. */
-  preview = (address: string, options: Omit<ThumbnailOptions, 'side'>): Promise<Thumbnail> =>
-    this.thumbnail(address, { ...options, side: previewSide });
-
-  /** One sheet of numbered pictures as JPEG. The same picture is fetched once. */
-  async sheet(tiles: readonly SheetTile[], { signal, waitMs, isOverview = false }: SheetOptions): Promise<Sheet> {
-    const grid = gridOf(isOverview ? maxTiles : tiles.length);
-    const drawn = await withDeadline({ signals: [signal], ms: waitMs }, (timeUp) =>
-      Promise.all(
-        tiles.map(async (tile): Promise<DrawnTile> => {
-          if ('reason' in tile) return tile;
-          const { address, ...texts } = tile;
-          return { ...texts, ...(await this.thumbnail(address, { side: grid.side, signal, timeUp })) };
-        }),
-      ),
-    );
-    if (drawn.every((tile) => 'reason' in tile)) return { tiles: drawn };
-    const word = wordAt(this.#parts.random());
-    const { jpeg } = await this.#draw({ type: 'sheet', word, grid, tiles: drawn }, signal);
-    return { jpeg, tiles: drawn };
-  }
-
-  /** A chart as JPEG, at most 200,000 bytes. */
-  chart = (chart: Chart, signal: AbortSignal): Promise<Drawing> => this.#draw({ type: 'chart', chart }, signal);
-
-  async #draw(request: DrawRequest, signal: AbortSignal): Promise<Drawing> {
-    const drawn = await this.#parts.draw(request, this.#tenantId, signal);
-    if ('failed' in drawn) throw new Error(`The ${request.type} could not be drawn: ${drawn.failed}.`);
-    return drawn;
-  }
-
-  /**
-   * Callers that ask for the same picture at the same time share one promise. The work ends early when the last of them
-   * has left.
-   */
-  async #share(
-    name: string,
-    signal: AbortSignal,
-    make: (signal: AbortSignal) => Promise<Thumbnail>,
-  ): Promise<Thumbnail> {
-    signal.throwIfAborted();
-    const { inFlight } = this.#parts;
-    const key = `${this.#tenantId} ${name}`;
-    let shared = inFlight.get(key);
-    if (shared === undefined) {
-      const abort = new AbortController();
-      shared = { result: make(abort.signal), abort, callers: 0 };
-      inFlight.set(key, shared);
-    }
-    shared.callers++;
-    try {
-      return await raceAbort(shared.result, signal);
-    } finally {
-      shared.callers--;
-      if (shared.callers === 0) {
-        inFlight.delete(key);
-        shared.abort.abort(signal.reason);
+  function draw(tenantId: string, request: DrawRequest, signal: AbortSignal) {
+    const ms = request.type === 'thumbnail' ? drawMs : 3 * drawMs;
+    // An abort does not stop the thread; its turn ends when it does.
+    const turn = workers.inTurn(tenantId, signal, async () => {
+      const worker = workers.takeIdle() ?? workers.start(undefined);
+      try {
+        const drawing = await worker.ask(request, { ms });
+        // What a picture that cannot be decoded leaves in memory is unknown.
+        if (drawing === undefined) void worker.end();
+        return drawing ?? { failed: 'damaged' as const };
+      } catch (error) {
+        return { failed: error instanceof WorkerLate ? ('slow' as const) : ('ended' as const) };
+      } finally {
+        workers.rest(worker);
       }
-    }
+    });
+    return raceAbort(turn, signal);
   }
 
-  /** The bytes as the host sent them, if they could be decoded within the limits; otherwise the reason why not. */
-  async original(address: string, signal: AbortSignal): Promise<Original> {
-    const decoded = await this.#decode(address, previewSide, signal);
-    return 'reason' in decoded ? { reason: decoded.reason } : decoded;
+  async function drawn(tenantId: string, request: DrawRequest, signal: AbortSignal): Promise<Drawing> {
+    const drawing = await draw(tenantId, request, signal);
+    if ('failed' in drawing) throw new Error(`The ${request.type} could not be drawn: ${drawing.failed}.`);
+    return drawing;
   }
 
-  async #make(address: string, side: number, signal: AbortSignal): Promise<Thumbnail> {
-    const decoded = await this.#decode(address, side, signal);
-    if ('reason' in decoded && decoded.isUnread) return { reason: decoded.reason };
-    const made = 'reason' in decoded ? { reason: decoded.reason } : { jpeg: decoded.jpeg, print: decoded.print };
-    const bytes = 'jpeg' in made ? made.jpeg.length : 0;
-    this.#parts.cached.set(this.#tenantId, `${side} ${address}`, { value: made, bytes });
-    return made;
-  }
-
-  async #decode(address: string, side: number, signal: AbortSignal): Promise<Decoded> {
-    const { fetches, fetch, draw } = this.#parts;
-    const tenantId = this.#tenantId;
-    return fetches.run(tenantId, signal, async () => {
-      const fetched = await fetch(address, signal);
-      if ('reason' in fetched) return { ...fetched, isUnread: true };
+  /** A picture with its thumbnail. One that is `undecodable` need not be tried again at once. */
+  const decode = (tenantId: string, address: string, side: number, signal: AbortSignal) =>
+    fetches.run(tenantId, signal, async () => {
+      const fetched = await fetchPicture(address, { hosts, agent, ownPictures, userAgent, limits }, signal);
+      if ('reason' in fetched) return fetched;
       const { bytes } = fetched;
       const header = readHeader(bytes);
-      if ('reason' in header) return { ...header, isUnread: true };
+      if ('reason' in header) return header;
       const { format } = header;
-      const drawn = await draw({ type: 'thumbnail', format, bytes, side }, tenantId, signal);
-      if ('failed' in drawn) return { reason: failures[drawn.failed] };
-      return { bytes, format, jpeg: drawn.jpeg, print: drawn.print ?? '' };
+      const drawing = await draw(tenantId, { type: 'thumbnail', format, bytes, side }, signal);
+      if ('failed' in drawing) return { reason: failures[drawing.failed], undecodable: true };
+      return { bytes, format, jpeg: drawing.jpeg, print: drawing.print ?? '' };
     });
+
+  async function make(tenantId: string, address: string, side: number, signal: AbortSignal): Promise<Thumbnail> {
+    const decoded = await decode(tenantId, address, side, signal);
+    if ('reason' in decoded && !('undecodable' in decoded)) return decoded;
+    const value = 'reason' in decoded ? { reason: decoded.reason } : { jpeg: decoded.jpeg, print: decoded.print };
+    const bytes = 'jpeg' in value ? value.jpeg.length : 0;
+    cached.set(tenantId, `${side} ${address}`, { value, bytes });
+    return value;
   }
+
+  function forTenant(tenantId: string) {
+    /**
+     * The picture at the address, shrunk to fit a square of `side` pixels, as JPEG; or why it is not shown. Rejects only
+     * if the signal aborts or too many pictures are waiting, never for what a host does.
+     *
+     * Callers that ask for the same picture at the same time share one promise. The work ends early when the last of
+     * them has left.
+     */
+    async function thumbnail(address: string, { side, signal, timeUp = signal }: ThumbnailOptions): Promise<Thumbnail> {
+      const known = cached.get(tenantId, `${side} ${address}`);
+      if (known) return known;
+      const key = `${tenantId} ${side} ${address}`;
+      try {
+        timeUp.throwIfAborted();
+        let shared = inFlight.get(key);
+        if (shared === undefined) {
+          const abort = new AbortController();
+          shared = { result: make(tenantId, address, side, abort.signal), abort, callers: 0 };
+          inFlight.set(key, shared);
+        }
+        shared.callers++;
+        try {
+          return await raceAbort(shared.result, timeUp);
+        } finally {
+          shared.callers--;
+          if (shared.callers === 0) {
+            inFlight.delete(key);
+            shared.abort.abort(timeUp.reason);
+          }
+        }
+      } catch (error) {
+        signal.throwIfAborted();
+        if (timeUp.aborted) return { reason: 'there was no time left for it', isLate: true };
+        throw error;
+      }
+    }
+
+    return {
+      thumbnail,
+      /** The picture as a full sheet shows it. */
+      preview: (address: string, given: Omit<ThumbnailOptions, 'side'>) =>
+        thumbnail(address, { ...given, side: previewSide }),
+      /** The bytes as the host sent them, if they could be decoded within the limits; otherwise the reason why not. */
+      original: (address: string, signal: AbortSignal) => decode(tenantId, address, previewSide, signal),
+      /**
+       * One sheet of numbered pictures as JPEG; none where no picture could be shown, as such an image would only cost
+       * its reader.
+       */
+      async sheet(tiles: readonly SheetTile[], { signal, waitMs, isOverview = false }: SheetOptions) {
+        const grid = gridOf(isOverview ? maxTiles : tiles.length);
+        const shown = await withDeadline({ signals: [signal], ms: waitMs }, (timeUp) =>
+          Promise.all(
+            tiles.map(async (tile): Promise<DrawnTile> => {
+              if ('reason' in tile) return tile;
+              const { address, ...texts } = tile;
+              return { ...texts, ...(await thumbnail(address, { side: grid.side, signal, timeUp })) };
+            }),
+          ),
+        );
+        if (shown.every((tile) => 'reason' in tile)) return { tiles: shown };
+        const { jpeg } = await drawn(tenantId, { type: 'sheet', word: wordAt(random()), grid, tiles: shown }, signal);
+        return { jpeg, tiles: shown };
+      },
+      /** A chart as JPEG, at most 200,000 bytes. */
+      chart: (chart: Chart, signal: AbortSignal) => drawn(tenantId, { type: 'chart', chart }, signal),
+    };
+  }
+
+  return {
+    forTenant,
+    async close() {
+      await workers.close();
+      await (await opened)?.destroy();
+    },
+  };
 }
 
-/** A decoded picture and its thumbnail. A picture that was not read may be tried again at once. */
-type Decoded =
-  | { bytes: Uint8Array; format: PictureFormat; jpeg: Uint8Array; print: string }
-  | { reason: string; isUnread?: true };
+const worker = { from: import.meta.url, source: './worker.ts', built: './picture-worker.js' };
 
 /** A call of the worker, which answers each call before it takes the next. */
 export type DrawRequest =
@@ -322,16 +251,7 @@ export interface Drawing {
   isNumbered?: boolean;
 }
 
-/** How a sheet is divided, in pixels. */
-export interface Grid {
-  columns: number;
-  /** The longest side of a picture. */
-  side: number;
-  width: number;
-  gap: number;
-  headHeight: number;
-  labelHeight: number;
-}
+export type Grid = ReturnType<typeof gridOf>;
 
 /** Of a full sheet. */
 const maxTiles = 12;
@@ -339,7 +259,8 @@ const maxTiles = 12;
 /** The number of columns for a number of tiles: the pictures fill the sheet, and the sheet is about as high as wide. */
 const columnsFor = [1, 1, 2, 3, 2, 3, 3, 3, 3, 3, 4, 4, 4];
 
-export function gridOf(tiles: number): Grid {
+/** How a sheet is divided, in pixels; `side` is the longest side of a picture. */
+export function gridOf(tiles: number) {
   const columns = columnsFor[tiles] ?? 4;
   const [width, gap] = [1100, 14];
   return {
@@ -365,23 +286,4 @@ function wordAt(random: number): string {
     left -= index;
     return letters[index];
   }).join('');
-}
-
-const worker = { from: import.meta.url, source: './worker.ts', built: './picture-worker.js' };
-
-/** A few threads that decode pictures and draw sheets for all tenants, one job at a time for each tenant. */
-type DrawingPool = WorkerPool<DrawRequest, DrawReply>;
-
-async function drawWithin(request: DrawRequest, workers: DrawingPool, ms: number) {
-  const worker = workers.takeIdle() ?? workers.start(undefined);
-  try {
-    const drawing = await worker.ask(request, { ms });
-    // What a picture that cannot be decoded leaves in memory is unknown.
-    if (drawing === undefined) void worker.end();
-    return drawing ?? { failed: 'damaged' as const };
-  } catch (error) {
-    return { failed: error instanceof WorkerLate ? ('slow' as const) : ('ended' as const) };
-  } finally {
-    workers.rest(worker);
-  }
 }
