@@ -58,19 +58,18 @@ export function chartOf(kind: ChartKind, table: ChartRows, options: ChartOptions
   const data = readRows(kind, table, options);
   if ('problem' in data) return data;
   const layout = options.isNarrow ? narrow : wide;
-  const panels = panelsOf(data);
   const shapes: Shape[] = [];
   let height = 0;
-  for (const panel of panels) {
+  for (const panel of panelsOf(data)) {
     const drawn = kind === 'bar' && data.x === 'names' ? sideways(panel, layout) : upright(panel, kind, layout);
     shapes.push(...drawn.shapes.map((shape) => lower(shape, height)));
     height += drawn.height;
   }
   if (options.isDemo) {
-    const { width, margin, size } = layout;
-    height += size - 3;
-    const mark = { text: 'demo data', x: width - margin, y: height - 6, size: size - 3 } as const;
-    shapes.push({ is: 'text', ...mark, anchor: 'end', colour: 'soft' });
+    const size = layout.size - 3;
+    height += size;
+    const at = { x: layout.width - layout.margin, y: height - 6, size };
+    shapes.push({ is: 'text', text: 'demo data', ...at, anchor: 'end', colour: 'soft' });
   }
   return { width: layout.width, height, shapes };
 }
@@ -105,7 +104,6 @@ function readRows(kind: ChartKind, table: ChartRows, { now }: ChartOptions): Cha
   const x = kindOf(filledCells.map(([cell]) => cell));
   // A row without a date or number has no place on an axis of dates or numbers.
   const rows = x === 'names' ? all : filledCells;
-  const without = all.length - rows.length;
   if (rows.length === 0) return { problem: 'the result has no rows' };
   const numbers = columns.flatMap((_, column) => (column > 0 && holdsNumbers(rows, column) ? [column] : []));
   if (numbers.length === 0)
@@ -132,21 +130,19 @@ function readRows(kind: ChartKind, table: ChartRows, { now }: ChartOptions): Cha
     return { problem: 'the numbers lie too far apart, or too near to each other, to be drawn' };
   const last = points.at(-1);
   const isOpen = isMonthly && now !== undefined && last?.name.slice(0, 7) === new Date(now).toISOString().slice(0, 7);
+  const without = all.length - rows.length;
   const notes = [
     without > 0 && `without ${count(without, 'row')} that ${without === 1 ? 'has' : 'have'} none`,
     isOpen && `${last?.name.slice(0, 7)} so far`,
   ].filter(Boolean);
-  const titles = numbers.map((column) => columns[column] ?? '');
-  const [of, by] = byName
-    ? [[columnWords(table.columns[2] ?? '')], table.columns.slice(0, 2).map(columnWords)]
-    : [undefined, [columnWords(columns[0] ?? '')]];
+  const by = table.columns.slice(0, byName ? 2 : 1).map(columnWords);
   return {
-    of,
+    of: byName && [columnWords(table.columns[2] ?? '')],
     title: `by ${listNames(by)}${notes.length > 0 ? ` (${notes.join('; ')})` : ''}`,
     x,
     points: points.map((point) => ({ ...point, isOpen: isOpen && point === last })),
     series: numbers.map((column, number) => ({
-      title: byName ? sanitizeLine(titles[number] ?? '') : columnWords(titles[number] ?? ''),
+      title: (byName ? sanitizeLine : columnWords)(columns[column] ?? ''),
       unit: unitOf((byName ? table.columns[2] : columns[column]) ?? ''),
       number,
       values: points.map((point) => point.values[number] ?? null),
@@ -219,14 +215,10 @@ const units: readonly [string, RegExp][] = [
 ];
 const unitOf = (name: string) => units.find(([, pattern]) => pattern.test(name))?.[0];
 
-interface Panel extends ChartData {
-  min: number;
-  max: number;
-  isSmall: boolean;
-}
+type Panel = ReturnType<typeof panelsOf>[number];
 
 /** Series of one unit share an axis; each unit has a small chart of its own. */
-function panelsOf(data: ChartData): Panel[] {
+function panelsOf(data: ChartData) {
   const byUnit = [...groupBy(data.series, ({ unit }) => unit).values()];
   return byUnit.map((series) => {
     const values = series.flatMap((one) => one.values).filter((value) => value !== null);
@@ -241,23 +233,12 @@ const lower = (shape: Shape, by: number): Shape =>
     ? { ...shape, points: shape.points.map(([x, y]): Point => [x, y + by]) }
     : { ...shape, y: shape.y + by };
 
-interface Layout {
-  width: number;
-  margin: number;
-  headSize: number;
-  size: number;
-  lineHeight: number;
-  /** Of a chart that stands on an axis, alone or among others. */
-  height: number;
-  smallHeight: number;
-  maxName: number;
-  bar: number;
-}
-
-const wide: Layout = {
+/** The heights are those of a chart that stands on an axis, alone or among others. */
+const wide = {
   ...{ width: 1000, margin: 28, headSize: 22, size: 17, lineHeight: 26 },
   ...{ height: 520, smallHeight: 320, maxName: 380, bar: 20 },
 };
+type Layout = typeof wide;
 const narrow: Layout = {
   ...{ width: 330, margin: 10, headSize: 14, size: 12, lineHeight: 18 },
   ...{ height: 250, smallHeight: 190, maxName: 130, bar: 15 },
@@ -345,9 +326,12 @@ function upright({ title, x, series, points, min, max, isSmall }: Panel, kind: C
       shapes.push({ is: 'rect', ...box, colour: number, ...(isPale && { isPale }) });
     });
   });
-  // A date without the time of midnight.
-  const nameOf = (name: string) => (x === 'dates' ? name.replace(/T.*$/, '') : name);
-  const names = points.map(({ name, row }, index) => ({ name: nameOf(name), row, middle: middles[index] ?? 0 }));
+  const names = points.map(({ name, row }, index) => ({
+    // A date without the time of midnight.
+    name: x === 'dates' ? name.replace(/T.*$/, '') : name,
+    row,
+    middle: middles[index] ?? 0,
+  }));
   drawNames(shapes, names, { y: bottom + lineHeight - 4, left: margin, right, size });
   return { width, height, shapes };
 }
@@ -375,7 +359,7 @@ function drawLine(
         shapes.push({ is: 'rect', x: x - 4, y: y - 4, width: 8, height: 8, colour });
 }
 
-/** Draws the title and, for several series, a legend. Returns where the chart begins. */
+/** Draws the title and, for several series, a legend. @returns where the chart begins */
 function head(shapes: Shape[], title: string, series: readonly Series[], layout: Layout): number {
   const { width, margin, headSize, size, lineHeight } = layout;
   const lettering = { anchor: 'start', colour: 'ink' } as const;
@@ -403,17 +387,10 @@ function head(shapes: Shape[], title: string, series: readonly Series[], layout:
   return y + lineHeight + 8;
 }
 
-interface Name {
-  name: string;
-  row: number;
-  /** The position on the axis. */
-  middle: number;
-}
-
 /** As many names as fit side by side, the first and every second, third … after it. */
 function drawNames(
   shapes: Shape[],
-  names: readonly Name[],
+  names: readonly { name: string; row: number; middle: number }[],
   { y, left, right, size }: Record<'y' | 'left' | 'right' | 'size', number>,
 ): void {
   const widest = Math.min(150, Math.max(...names.map(({ name }) => textWidth(name, size))));

@@ -10,9 +10,9 @@ export interface OwnPictures {
   answer(request: Request): Promise<Response>;
 }
 
-export type Fetched = { bytes: Uint8Array } | { reason: string };
+type Fetched = { bytes: Uint8Array } | { reason: string };
 
-export interface FetchLimits {
+interface FetchLimits {
   maxBytes: number;
   /** For all requests of one picture together, in milliseconds. */
   fetchMs: number;
@@ -39,18 +39,16 @@ const redirects = new Set([301, 302, 303, 307, 308]);
 export async function fetchPicture(address: string, options: FetchOptions, signal: AbortSignal): Promise<Fetched> {
   if (!URL.canParse(address)) return { reason: 'not a web address' };
   const { ownPictures, limits } = options;
-  if (ownPictures && address.startsWith(ownPictures.address)) return ownPicture(address, ownPictures);
+  if (ownPictures && address.startsWith(ownPictures.address)) {
+    const response = await ownPictures.answer(new Request(address));
+    if (response.status !== 200) return { reason: `its host answered ${response.status}` };
+    return { bytes: new Uint8Array(await response.arrayBuffer()) };
+  }
   const work = (deadline: AbortSignal) => follow(new URL(address), options, deadline);
   return withDeadline({ signals: [signal], ms: limits.fetchMs }, work).catch((error) => {
     signal.throwIfAborted();
     return { reason: reasonOf(error, limits) };
   });
-}
-
-async function ownPicture(address: string, pictures: OwnPictures): Promise<Fetched> {
-  const response = await pictures.answer(new Request(address));
-  if (response.status !== 200) return { reason: `its host answered ${response.status}` };
-  return { bytes: new Uint8Array(await response.arrayBuffer()) };
 }
 
 /** Each address on the way is checked anew. */
@@ -142,8 +140,7 @@ export async function openGuardedAgent({ hosts, ...options }: GuardOptions): Pro
   return new Agent({
     connect: (target, callback) => {
       const host = bare(target.hostname);
-      const port = Number(target.port || (target.protocol === 'https:' ? 443 : 80));
-      if (isListed(hosts, { host, port })) return toListed(target, callback);
+      if (isListed(hosts, { host, port: portOf(target) })) return toListed(target, callback);
       // Nothing is looked up for an address.
       if (isIP(host) !== 0 && isInside(host)) return callback(new NotPublic(), null);
       toPublic(target, callback);
@@ -185,7 +182,7 @@ export interface MediaHosts {
 const isListed = ({ listed }: MediaHosts, { host, port }: { host: string; port: number }): boolean =>
   listed.some((entry) => bare(entry.host) === bare(host) && (entry.port ?? port) === port);
 
-/** Why the rule allows no request to an address; undefined if it does, as far as the address itself tells. */
+/** Undefined where the rule allows a request, as far as the address itself tells. */
 function whyForbidden(url: URL, hosts: MediaHosts): string | undefined {
   const { protocol, hostname, username, password } = url;
   if (protocol !== 'https:' && protocol !== 'http:') return 'not a web address';
@@ -196,7 +193,7 @@ function whyForbidden(url: URL, hosts: MediaHosts): string | undefined {
   return portOf(url) === 443 ? undefined : 'its port is not 443';
 }
 
-const portOf = ({ port, protocol }: URL): number => Number(port || (protocol === 'https:' ? 443 : 80));
+const portOf = ({ port, protocol }: Pick<URL, 'port' | 'protocol'>): number => Number(port || (protocol === 'https:' ? 443 : 80));
 
 /** An IPv6 address without its brackets. */
 const bare = (host: string): string => host.replace(/^\[(.*)\]$/, '$1');
@@ -307,18 +304,13 @@ function otherKind(bytes: Buffer): string {
   return start.startsWith('<') ? 'a web page, not a picture' : 'not a picture';
 }
 
-interface Size {
-  width: number;
-  height: number;
-}
-
-type Reading = Size | 'cut' | { reason: string } | undefined;
+type Reading = { width: number; height: number } | 'cut' | { reason: string } | undefined;
 
 const readers: Record<PictureFormat, (bytes: Buffer) => Reading> = { jpeg: readJpeg, png: readPng, webp: readWebp };
 
 /** Reads a JPEG from segment to segment to its end. Libraries would fill missing parts with grey. */
 function readJpeg(bytes: Buffer): Reading {
-  let size: Size | undefined;
+  let size: Reading;
   let at = 2;
   while (at + 4 <= bytes.length) {
     if (bytes[at] !== 0xff) {

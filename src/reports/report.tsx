@@ -108,15 +108,14 @@ export async function writeReportPage(
   for (const [index, { part, ad }] of cards.entries()) {
     const picture = found[index] ?? ad.picture;
     const isPicture = picture !== undefined && 'src' in picture;
-    const isShown = writer.rewrite(part, <AdCard ad={{ ...ad, picture }} />) && isPicture;
-    if (!isShown) missing++;
-    if (!isShown && isPicture) writer.rewrite(part, <AdCard ad={{ ...ad, picture: tooLarge }} />);
+    const fits = writer.rewrite(part, <AdCard ad={{ ...ad, picture }} />);
+    if (!fits && isPicture)
+      writer.rewrite(part, <AdCard ad={{ ...ad, picture: { reason: 'the report would pass 5 MB' } }} />);
+    if (!fits || !isPicture) missing++;
     await setImmediate();
   }
   return { html: writer.html(), missing };
 }
-
-const tooLarge = { reason: 'the report would pass 5 MB' };
 
 /** Where an element is open for what is written next. No text holds it, because texts lose their control characters. */
 const hole = '\0';
@@ -228,20 +227,13 @@ const maxFigures = 8;
 /** Characters of a text beside a number. */
 const maxFigure = 60;
 
-/** A number or a short text with its title, and what it was on an earlier day. */
-interface Figure {
-  title: string;
-  text: string;
-  last: string | undefined;
-}
-
-/** The one row of a table as figures; undefined for any other table. */
-function figuresOf(
-  { columns, rows: [row, ...others] }: ReportTable,
-  last: Readonly<Record<string, number>> = {},
-): Figure[] | undefined {
+/**
+ * The one row of a table as figures, each a number or a short text with its title and what it was on an earlier day;
+ * undefined for any other table.
+ */
+function figuresOf({ columns, rows: [row, ...others] }: ReportTable, last: Readonly<Record<string, number>> = {}) {
   if (row === undefined || others.length > 0 || columns.length > maxFigures || !row.some(Number.isFinite)) return;
-  const figures = columns.map((name, index): Figure => {
+  const figures = columns.map((name, index) => {
     const cell = row[index] ?? null;
     const before = typeof cell === 'number' && Object.hasOwn(last, name) ? last[name] : undefined;
     const format = columnFormat(name, [cell, ...(before === undefined ? [] : [before])]);
@@ -252,7 +244,12 @@ function figuresOf(
   return figures.every(({ text }) => text.length <= maxFigure) ? figures : undefined;
 }
 
-const Figures = ({ figures, lastDay }: { figures: readonly Figure[]; lastDay: string | undefined }) => (
+interface FiguresProps {
+  figures: NonNullable<ReturnType<typeof figuresOf>>;
+  lastDay: string | undefined;
+}
+
+const Figures = ({ figures, lastDay }: FiguresProps) => (
   <dl class="figures">
     {figures.map(({ title, text, last }) => (
       <div>

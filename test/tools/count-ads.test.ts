@@ -79,13 +79,14 @@ describe('with a service that', () => {
     upstream,
     server,
   }) => {
-    const noted = (...notes: string[]) => json({ items: [], cursor: null, hasMore: false, totalHits: 0, notes });
-    upstream.does(noted('of all'), noted('of all', 'No "BUY"'));
+    const service = serveAds(upstream, 30);
+    const notesOf = () => ['of all', ...(service.searches.length > 1 ? ['No "BUY"'] : [])];
+    service.change = (answer) => ({ ...answer, notes: notesOf() });
     for (const round of ['asked', 'kept']) {
       const { data, text } = await server.call('count_ads', { split: [{ ctaType: ['BUY'] }] });
-      expect(text, round).toMatch(/^The service notes: "of all"\n.*: 0\n {2}The service notes: "No 'BUY'"$/m);
+      expect(text, round).toMatch(/^The service notes: "of all"\n.*: 30\n {2}The service notes: "No 'BUY'"$/m);
       expect(text.split('of all')).toHaveLength(2);
-      expect(data.counts, round).toMatchObject([{ total: 0, notes: ['of all', 'No "BUY"'] }]);
+      expect(data.counts, round).toMatchObject([{ total: 30, notes: ['of all', 'No "BUY"'] }]);
     }
   });
 

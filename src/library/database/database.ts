@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { LRUCache } from 'lru-cache';
-import { type HeldLock, holdLock } from '../../lock.ts';
+import { holdLock } from '../../lock.ts';
 import { columnsOf, recordTypes, textColumns } from '../search/ads-and-pages.ts';
 import { ApiError } from '../service/request.ts';
 
@@ -12,24 +12,8 @@ type Statement = ReturnType<Connection['prepare']>;
 /** Pass long texts as UTF-8 bytes: the engine binds them several times faster than strings. */
 type Value = string | number | null | Uint8Array;
 
-/** The part of SQLite that the library uses. All calls are synchronous. */
-export type Database = {
-  all<Row>(sql: string, values?: Value[]): Row[];
-  get<Row>(sql: string, values?: Value[]): Row | undefined;
-  run(sql: string, values?: Value[]): { changes: number; rowid: number };
-  /** Runs `work` whole or not at all, and returns when it is on disk. Nested calls join the outer transaction. */
-  transaction<Result>(work: () => Result): Result;
-  /** @throws ApiError when the file belongs to another process by now, or is gone */
-  checkLock(): void;
-  close(): void;
-};
-
-export type DatabaseLock = Pick<HeldLock, 'announce' | 'release'> & {
-  /** The real path of the file, with all links resolved. */
-  database: string;
-  /** @throws ApiError when the file is gone, or may have another owner */
-  check(): void;
-};
+export type Database = Awaited<ReturnType<typeof openDatabase>>;
+export type DatabaseLock = Awaited<ReturnType<typeof lockDatabase>>;
 
 /** The code of the error where another process may have the file, and its log. */
 const takenOver = 'database_taken_over';
@@ -39,11 +23,17 @@ const takenOver = 'database_taken_over';
  * if there is none.
  * @throws LockHeld, or Error when the file cannot be written
  */
-export async function lockDatabase(path: string): Promise<DatabaseLock> {
+export async function lockDatabase(path: string) {
   if (path === ':memory:') return { database: path, check() {}, announce() {}, release() {} };
-  const database = located(path);
+  try {
+    fs.closeSync(fs.openSync(path, 'a', 0o600));
+  } catch (error) {
+    throw new Error(`The database ${path} cannot be written: ${(error as Error).message}.`);
+  }
+  // With all links resolved.
+  const database = fs.realpathSync(path);
   const lockPath = `${database}.owner`;
-  const { isHeld, announce, release } = await holdLock(lockPath);
+  const { isHeld, ...lock } = await holdLock(lockPath);
   // A killed process leaves the engine's own lock behind, a folder beside the database.
   fs.rmSync(`${database}.lock`, { recursive: true, force: true });
   const file = identityAt(database);
@@ -51,22 +41,13 @@ export async function lockDatabase(path: string): Promise<DatabaseLock> {
     new ApiError(503, code, `${what} while this process used it, so it writes nothing more; stop it before that.`);
   return {
     database,
+    ...lock,
+    /** @throws ApiError when the file is gone, or may have another owner */
     check() {
       if (!isHeld()) throw lost(takenOver, `The lock of ${database}, ${lockPath}, was deleted`);
       if (identityAt(database) !== file) throw lost('database_replaced', `${database} was deleted or replaced`);
     },
-    announce,
-    release,
   };
-}
-
-function located(path: string): string {
-  try {
-    fs.closeSync(fs.openSync(path, 'a', 0o600));
-  } catch (error) {
-    throw new Error(`The database ${path} cannot be written: ${(error as Error).message}.`);
-  }
-  return fs.realpathSync(path);
 }
 
 /** Which file it is. Inode numbers are not used again while a file is open. */
@@ -89,14 +70,14 @@ const maxStatements = 200;
 const bindable = (value: Value) => (typeof value === 'string' ? value.replaceAll('\0', '\uFFFD') : value);
 
 /**
- * Opens a database file (made when absent) or `:memory:`, with the tables of this version.
+ * Opens a database file (made when absent) or `:memory:`, with the tables of this version. All calls are synchronous.
  *
  * No other process may have the file open: the engine has no shared memory, so write-ahead logging, its only crash-safe
  * mode, needs an exclusive lock.
  * @param checkLock throws when the caller is that process no longer
  * @throws Error when the file is no library, or was made by another version.
  */
-export async function openDatabase(path: string, checkLock = () => {}): Promise<Database> {
+export async function openDatabase(path: string, checkLock = () => {}) {
   // Loaded on demand: most processes never open a library.
   const { default: engine } = (await import('node-sqlite3-wasm')) as unknown as { default: Engine };
   const connection = new engine.Database(path);
@@ -110,10 +91,6 @@ export async function openDatabase(path: string, checkLock = () => {}): Promise<
     if (String(error).includes('not a database')) throw new Error(`${path} is not a database of the ad library.`);
     throw error;
   }
-  return wrap(connection, checkLock);
-}
-
-function wrap(connection: Connection, checkLock: () => void): Database {
   // Finalizing a statement that failed throws the same error again.
   const dispose = (statement: Statement) => void thrownBy(() => statement.finalize());
   const statements = new LRUCache<string, Statement>({ max: maxStatements, dispose });
@@ -126,6 +103,7 @@ function wrap(connection: Connection, checkLock: () => void): Database {
 
   const all = <Row>(sql: string, values: Value[] = []) => prepared(sql).all(values.map(bindable)) as Row[];
 
+  /** Runs `work` whole or not at all, and returns when it is on disk. Nested calls join the outer transaction. */
   function transaction<Result>(work: () => Result): Result {
     if (connection.inTransaction) return work();
     checkLock();
@@ -144,7 +122,7 @@ function wrap(connection: Connection, checkLock: () => void): Database {
     all,
     // Reads all rows: a half-read statement keeps its read transaction open.
     get: <Row>(sql: string, values?: Value[]) => all<Row>(sql, values)[0],
-    run: (sql, values = []) =>
+    run: (sql: string, values: Value[] = []) =>
       transaction(() => {
         const { changes, lastInsertRowid } = prepared(sql).run(values.map(bindable));
         return { changes, rowid: Number(lastInsertRowid) };
@@ -171,9 +149,6 @@ function thrownBy(work: () => void): unknown {
     return error;
   }
 }
-
-const pragma = (connection: Connection, name: string) =>
-  Number(Object.values(connection.get(`PRAGMA ${name}`) ?? {})[0]);
 
 const cannotWrite = /disk is full|disk I\/O|read-?only|unable to open/i;
 
@@ -239,10 +214,11 @@ const format = Number.parseInt(
 
 /** Makes the tables of a new file. @throws Error where another version or another program made the file */
 function makeTables(connection: Connection, path: string): void {
+  const pragma = (name: string) => Number(Object.values(connection.get(`PRAGMA ${name}`) ?? {})[0]);
   const isNew = connection.all("SELECT 1 FROM sqlite_schema WHERE type = 'table' LIMIT 1").length === 0;
-  if (!isNew && pragma(connection, 'application_id') !== applicationId)
+  if (!isNew && pragma('application_id') !== applicationId)
     throw new Error(`${path} is a database of another program.`);
-  if (!isNew && pragma(connection, 'user_version') !== format)
+  if (!isNew && pragma('user_version') !== format)
     throw new Error(`${path} was made by another version of ad-library-mcp. Name another file, and import again.`);
   try {
     // Always writes, so that a database that cannot be written fails now and not at the first call.

@@ -38,26 +38,6 @@ const plan = { planId: 'library', credits: 10_000, hourlyLimit: 1_000, dailyLimi
 
 export const maxBodyBytes = 64 * 1024;
 
-/** The key of a request, its account, and the subscription that pays. */
-export type Caller = {
-  keyId: string;
-  keyName: string;
-  keyPrefix: string;
-  scopes: string[];
-  /** Calls with the key cost nothing and meet no limits. */
-  unmetered: boolean;
-  userId: string;
-  billingUserId: string;
-  name: string | null;
-  emailAddress: string | null;
-  isTeamMember: boolean;
-  planId: string | null;
-  subscriptionStatus: string | null;
-  creditsMax: number;
-  hourlyLimit: number;
-  dailyLimit: number;
-};
-
 /** The source of ids and secrets. With a seeded one a library is the same every time. */
 export type Random = { bytes(count: number): Uint8Array; uuid(): string };
 
@@ -76,18 +56,10 @@ export type KeyOptions = {
   unmetered?: boolean;
 };
 
-/** A key without its secret, which is not stored. Times are Unix milliseconds. */
-export type KeyInfo = {
-  id: string;
-  keyPrefix: string;
-  name: string;
-  scopes: string[];
-  userId: string;
-  unmetered: boolean;
-  createdAt: number;
-  revokedAt: number | null;
-};
-
+/** A key without its secret, which is not stored. */
+export type KeyInfo = ReturnType<typeof toKeyInfo>;
+/** The key of a request, its account, and the subscription that pays. */
+export type Caller = ReturnType<typeof toCaller>;
 export type Keys = ReturnType<typeof keysIn>;
 
 const fixedPrefix = 'svc_live_';
@@ -98,9 +70,39 @@ const secretBytes = 20;
 /** A fast hash is enough, because 160 random bits cannot be guessed. */
 const hashOf = (key: string) => createHash('sha256').update(key).digest('hex');
 
-type KeyRow = Omit<KeyInfo, 'scopes' | 'unmetered'> & { scopes: string; unmetered: number };
-type CallerRow = Omit<Caller, 'scopes' | 'unmetered' | 'isTeamMember'> &
-  Pick<KeyRow, 'scopes' | 'unmetered' | 'revokedAt'> & { isTeamMember: number };
+/** Times are Unix milliseconds; flags are 0 or 1. */
+type KeyRow = {
+  id: string;
+  keyPrefix: string;
+  name: string;
+  /** With spaces between them. */
+  scopes: string;
+  userId: string;
+  unmetered: number;
+  createdAt: number;
+  revokedAt: number | null;
+};
+type CallerRow = Omit<KeyRow, 'id' | 'name' | 'createdAt'> & {
+  keyId: string;
+  keyName: string;
+  billingUserId: string;
+  name: string | null;
+  emailAddress: string | null;
+  isTeamMember: number;
+  planId: string | null;
+  subscriptionStatus: string | null;
+  creditsMax: number;
+  hourlyLimit: number;
+  dailyLimit: number;
+};
+
+const toKeyInfo = (row: KeyRow) => ({ ...row, scopes: row.scopes.split(' '), unmetered: row.unmetered === 1 });
+const toCaller = (row: CallerRow) => ({
+  ...row,
+  scopes: row.scopes.split(' '),
+  unmetered: row.unmetered === 1,
+  isTeamMember: row.isTeamMember === 1,
+});
 
 type KeyParts = { database: Database; collections: Collections; now: () => number; random: Random };
 
@@ -155,12 +157,7 @@ export function keysIn(parts: KeyParts) {
       const row = database.get<CallerRow>(callerQuery, [hashOf(key)]);
       if (!row) throw unauthorized('invalid_api_key', 'This API key is not known here.');
       if (row.revokedAt !== null) throw unauthorized('revoked_api_key', 'This API key was revoked.');
-      return {
-        ...row,
-        scopes: row.scopes.split(' '),
-        unmetered: row.unmetered === 1,
-        isTeamMember: row.isTeamMember === 1,
-      };
+      return toCaller(row);
     },
   };
 }
@@ -171,8 +168,6 @@ const callerQuery = `
     payer.planId, payer.subscriptionStatus, payer.creditsMax, payer.hourlyLimit, payer.dailyLimit
   FROM keys JOIN accounts AS account USING (userId) JOIN accounts AS payer ON payer.userId = account.billingUserId
   WHERE hash = ?`;
-
-const toKeyInfo = (row: KeyRow): KeyInfo => ({ ...row, scopes: row.scopes.split(' '), unmetered: row.unmetered === 1 });
 
 /** What is wrong with the options of a new key, or undefined. */
 export function wrongOption({ scopes = scopeNames, unmetered, subscription, ...others }: KeyOptions) {

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import * as z from 'zod';
 import { AddCollectionItemRequest, ItemType } from '../../api/schemas.ts';
@@ -24,10 +25,7 @@ export const invalid = (message: string, details?: unknown) => new ApiError(422,
 /** A value as an error message quotes it. */
 export const quoted = (value: unknown): string => String(JSON.stringify(value)).slice(0, 100);
 
-/** 404: collection, item, ad or page not found. */
 export const notFound = (what: string, id: string) => new ApiError(404, 'not_found', `No ${what} with the id ${id}.`);
-
-/** Reads the parts of a request. Every function throws an ApiError 422 for what it cannot accept. */
 
 const uuidForm = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i;
 export const isUuid = (text: string) => uuidForm.test(text);
@@ -59,7 +57,16 @@ export async function readBody(request: Request, maxBytes: number): Promise<Reco
   if (!/^application\/([\w.-]+\+)?json$/.test(type)) {
     throw invalid(`The body takes the header "Content-Type: application/json"; got "${type.slice(0, 100)}".`);
   }
-  const text = await readText(request, maxBytes);
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of request.body ?? []) {
+    size += chunk.byteLength;
+    if (size > maxBytes) throw invalid(`The body takes at most ${maxBytes} bytes.`);
+    chunks.push(chunk);
+  }
+  const bytes = Buffer.concat(chunks);
+  if (!isUtf8(bytes)) throw invalid('The body is not UTF-8.');
+  const text = new TextDecoder().decode(bytes);
   if (text.trim() === '') throw invalid('The body is empty; it takes a JSON object.');
   let body: unknown;
   try {
@@ -84,21 +91,6 @@ export function isTooDeep(value: unknown): boolean {
   return level.length > 0;
 }
 
-async function readText(request: Request, maxBytes: number): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of request.body ?? []) {
-    size += chunk.byteLength;
-    if (size > maxBytes) throw invalid(`The body takes at most ${maxBytes} bytes.`);
-    chunks.push(chunk);
-  }
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks));
-  } catch {
-    throw invalid('The body is not UTF-8.');
-  }
-}
-
 /** `limit` as a number within bounds; `from` says where it was, for the error message. */
 export function readLimit(limit: unknown, from: string, bounds: { default: number; maximum: number }): number {
   if (limit === undefined) return bounds.default;
@@ -106,7 +98,6 @@ export function readLimit(limit: unknown, from: string, bounds: { default: numbe
   throw invalid(`"limit" in the ${from} takes a whole number from 1 to ${bounds.maximum}; got ${quoted(limit)}.`);
 }
 
-/** Query of listCollectionItems. */
 export function readItemsQuery(query: URLSearchParams) {
   const itemType = ItemType.safeParse(query.get('itemType'));
   if (!itemType.success)
@@ -121,7 +112,6 @@ export function readItemsQuery(query: URLSearchParams) {
   };
 }
 
-/** Body of addCollectionItem. */
 export function readItem(body: Record<string, unknown>) {
   const item = AddCollectionItemRequest.safeParse(body);
   if (!item.success)
@@ -134,23 +124,16 @@ export function readItem(body: Record<string, unknown>) {
  * Writes and reads cursors: JSON, signed for one list, so that an altered cursor, or one of another list, is refused. A
  * model reads cursors too, so a cursor is short: the list is part of the signature, and not of the text.
  */
-export type Cursors = {
-  write(list: string, content: unknown[]): string;
-  /** @throws ApiError 422 */
-  read(list: string, cursor: string): unknown[];
-};
-
-const signatureLength = 11;
-
-export function cursorsWith(secret: string): Cursors {
+export function cursorsWith(secret: string) {
   const signatureOf = (list: string, content: string) =>
     createHmac('sha256', secret).update(`${list}\n${content}`).digest('base64url').slice(0, signatureLength);
   return {
-    write(list, content) {
+    write(list: string, content: unknown[]): string {
       const text = Buffer.from(JSON.stringify(content)).toString('base64url');
       return signatureOf(list, text) + text;
     },
-    read(list, cursor) {
+    /** @throws ApiError 422 */
+    read(list: string, cursor: string): unknown[] {
       const content = cursor.slice(signatureLength);
       if (!isSame(cursor.slice(0, signatureLength), signatureOf(list, content))) {
         throw invalid(
@@ -161,6 +144,10 @@ export function cursorsWith(secret: string): Cursors {
     },
   };
 }
+
+export type Cursors = ReturnType<typeof cursorsWith>;
+
+const signatureLength = 11;
 
 /** Compares secrets in a time that does not reveal how similar they are. */
 export function isSame(given: string, expected: string): boolean {

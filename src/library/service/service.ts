@@ -33,7 +33,8 @@ export type LibraryOptions = {
   database: string;
   /** Unix milliseconds. */
   now: () => number;
-  bases?: Bases;
+  /** The start of the library's own addresses, where it differs from the address of the request. */
+  bases?: { app: string; media: string };
   random?: Random;
   /** Throws when another process may have taken over the file. */
   checkLock?: () => void;
@@ -44,9 +45,6 @@ export type LibraryOptions = {
   /** Receives errors that callers only see as a 500. */
   onError?: ((error: unknown) => void) | undefined;
 };
-
-/** The start of the library's own addresses, where it differs from the address of the request. */
-type Bases = { app?: string; media?: string };
 
 export type OpenLibrary = Awaited<ReturnType<typeof openLibrary>>;
 export type Library = Omit<OpenLibrary, 'context'>;
@@ -79,7 +77,6 @@ export async function openLibrary(options: LibraryOptions) {
   };
 }
 
-/** Everything an operation may use. */
 export type ServiceContext = ReturnType<typeof contextOf>;
 
 const contextOf = (database: Database, { now, random }: { now: () => number; random: Random }) => ({
@@ -150,32 +147,24 @@ async function answer(name: OperationName, request: Request, params: Record<stri
   // First: a process that lost its database must not judge keys by stale data.
   context.database.checkLock();
   const caller = keys.authenticate(request.headers.get('authorization') ?? undefined);
-  requireScope(caller, name);
-  const { origin } = new URL(request.url);
-  const present = presenterFor(origin, parts);
+  const { scope: requiredScope, states, price: { credits, perItems } = { credits: 0 } } = terms[name];
+  if (requiredScope !== undefined && !caller.scopes.includes(requiredScope)) {
+    const message = `This API key lacks the scope ${requiredScope}, which ${name} needs.`;
+    throw new ApiError(403, 'missing_scope', message, { requiredScope });
+  }
+  const present = presenterFor(new URL(request.url).origin, parts);
   const run = await handlers[name]({ request, params, caller, present }, context);
-  const { body, headers } = context.database.transaction(() => paid(name, run(), caller, context));
-  return Response.json(body, { headers: { ...headers, 'X-Service-Request-Id': parts.requestId() } });
-}
-
-function requireScope(caller: Caller, name: OperationName): void {
-  const { scope: requiredScope } = terms[name];
-  if (requiredScope === undefined || caller.scopes.includes(requiredScope)) return;
-  const message = `This API key lacks the scope ${requiredScope}, which ${name} needs.`;
-  throw new ApiError(403, 'missing_scope', message, { requiredScope });
-}
-
-/** Charges for an answer and adds the credit headers that the document lists for the operation. */
-function paid(name: OperationName, { body, items }: OperationResult, caller: Caller, { meter }: ServiceContext) {
-  const { states, price: { credits, perItems } = { credits: 0 } } = terms[name];
-  const isMetered = operations[name].gated && !caller.unmetered;
-  const price = isMetered ? credits * (perItems ? Math.ceil(items / perItems) : 1) : 0;
-  const left = isMetered ? meter.charge(caller, price) : undefined;
-  const amount = { Charged: () => price, Remaining: () => left ?? meter.status(caller).credits ?? 0 };
-  return {
-    body,
-    headers: Object.fromEntries(states.map((one) => [`X-Service-Credits-${one}`, String(amount[one]())])),
-  };
+  const { meter } = context;
+  return context.database.transaction(() => {
+    const { body, items } = run();
+    const isMetered = operations[name].gated && !caller.unmetered;
+    const price = isMetered ? credits * (perItems ? Math.ceil(items / perItems) : 1) : 0;
+    const left = isMetered ? meter.charge(caller, price) : undefined;
+    const amount = { Charged: () => price, Remaining: () => left ?? meter.status(caller).credits ?? 0 };
+    const headers = states.map((one) => [`X-Service-Credits-${one}`, String(amount[one]())]);
+    headers.push(['X-Service-Request-Id', parts.requestId()]);
+    return Response.json(body, { headers: Object.fromEntries(headers) });
+  });
 }
 
 /** `/`, `/ads/<id>` and `/pages/<id>` below the path of the pages. */
@@ -237,7 +226,10 @@ type Handler = (
 
 const handlers: Record<OperationName, Handler> = {
   whoami: (call) => () => single(identity(call.caller)),
-  getAccount: (call) => () => single(account(call.caller)),
+  getAccount: ({ caller: { userId, billingUserId, planId, isTeamMember, subscriptionStatus } }) => {
+    const account: Account = { userId, billingUserId, planId, isTeamMember, subscriptionStatus };
+    return () => single(account);
+  },
   getCredits: (call, context) => () => single(context.meter.status(call.caller)),
   listCollections: (call, context) => () => single({ items: context.collections.list(call.caller) }),
   listCollectionItems,
@@ -295,10 +287,6 @@ async function addCollectionItem({ request, params, caller }: OperationCall, con
   };
 }
 
-function account({ userId, billingUserId, planId, isTeamMember, subscriptionStatus }: Caller): Account {
-  return { userId, billingUserId, planId, isTeamMember, subscriptionStatus };
-}
-
 /** Unlike in Account, plan and subscription are never null here: if they are missing, they are `none`. */
 function identity(caller: Caller): Identity {
   const { userId, billingUserId, name, emailAddress, isTeamMember, keyId, keyName, keyPrefix } = caller;
@@ -319,7 +307,7 @@ type Presenter = ReturnType<typeof presenterFor>;
  * are the addresses of pictures that the library stores.
  */
 function presenterFor(origin: string, { context: { records, pictures }, bases, pagesPath = '' }: ServiceParts) {
-  const { app, media } = { app: `${origin}${pagesPath}`, media: `${origin}/media`, ...bases };
+  const { app, media } = bases ?? { app: `${origin}${pagesPath}`, media: `${origin}/media` };
   const inJson = (text: string) => JSON.stringify(text).slice(0, -1);
   const filled = (json: string) => json.replaceAll('"{media_url}', inJson(media)).replaceAll('"{app_url}', inJson(app));
   const read = (kind: ItemType, numbers: number[]) =>
