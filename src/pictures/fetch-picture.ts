@@ -193,7 +193,8 @@ function whyForbidden(url: URL, hosts: MediaHosts): string | undefined {
   return portOf(url) === 443 ? undefined : 'its port is not 443';
 }
 
-const portOf = ({ port, protocol }: Pick<URL, 'port' | 'protocol'>): number => Number(port || (protocol === 'https:' ? 443 : 80));
+const portOf = ({ port, protocol }: Pick<URL, 'port' | 'protocol'>): number =>
+  Number(port || (protocol === 'https:' ? 443 : 80));
 
 /** An IPv6 address without its brackets. */
 const bare = (host: string): string => host.replace(/^\[(.*)\]$/, '$1');

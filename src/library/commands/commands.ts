@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { type Address, LockHeld } from '../../lock.ts';
-import { type DatabaseLock, lockDatabase } from '../database/database.ts';
+import { lockDatabase } from '../database/database.ts';
 import type { ImportReport } from '../import/import.ts';
 import { type KeepOptions, keepPictures, type PicturesReport } from '../import/pictures.ts';
 import { demoLibrary, openLibrary } from '../open.ts';
@@ -14,25 +14,18 @@ export type { KeepOptions, PicturesReport } from '../import/pictures.ts';
 export { type KeyInfo, type KeyOptions, wrongOption } from '../service/accounts.ts';
 
 /** `library serve`, `library import` and `library key`. Nothing here prints; cli/library.ts does. */
-export type DatabaseOptions = {
-  /** A file. */
-  database: string;
-  /** Unix milliseconds. */
-  now: () => number;
-};
+export type DatabaseOptions = Pick<LibraryOptions, 'database' | 'now'>;
+type OpenOptions = DatabaseOptions & Pick<LibraryOptions, 'onError' | 'pagesPath'>;
 
-/** `address` is `http://HOST:PORT` as this machine reaches it; `close` waits for answers in flight. */
-type Listening = { address: string; close(): Promise<void> };
-
-type ServeOptions = DatabaseOptions & {
-  /** Serves the library's HTTP API. @throws Error when the address cannot be taken */
-  listen(fetch: Library['fetch']): Promise<Listening>;
-  pagesPath?: LibraryOptions['pagesPath'];
-  onError?: LibraryOptions['onError'];
+type ServeOptions = OpenOptions & {
+  /**
+   * Serves the library's HTTP API at `http://HOST:PORT`, as this machine reaches it, until `close`, which waits for
+   * answers in flight. @throws Error when the address cannot be taken
+   */
+  listen(fetch: Library['fetch']): Promise<{ address: string; close(): Promise<void> }>;
 };
 
 export type ServedLibrary = {
-  /** `http://HOST:PORT`, as others reach it. */
   url: string;
   /** The key of demo mode. */
   apiKey: string | undefined;
@@ -67,14 +60,10 @@ export async function serveLibrary({ listen, ...options }: ServeOptions): Promis
 }
 
 /** `library serve --demo`: generated data in memory, with a key for it. */
-export async function serveDemoLibrary(options: Omit<ServeOptions, 'database'>): Promise<ServedLibrary> {
-  const library = demoLibrary(options);
-  const listening = await options.listen(library.fetch);
-  const close = async () => {
-    await listening.close();
-    await library.close();
-  };
-  return { url: listening.address, apiKey: library.apiKey, close };
+export async function serveDemoLibrary({ listen, ...options }: Omit<ServeOptions, 'database'>): Promise<ServedLibrary> {
+  const { apiKey, fetch, close } = demoLibrary(options);
+  const { address, close: stop } = await listen(fetch);
+  return { url: address, apiKey, close: () => stop().then(close) };
 }
 
 export type ImportedFile = ImportReport & { name: string };
@@ -92,8 +81,7 @@ export async function importFiles(
   return withLibrary(target, async (ask) => {
     const reports: ImportedFile[] = [];
     for (const file of files) {
-      const name = file === '-' ? 'standard input' : file;
-      const source = file === '-' ? stdin : bytesOf(file);
+      const [name, source] = file === '-' ? ['standard input', stdin] : [file, bytesOf(file)];
       reports.push({ name, ...(await ask<ImportReport>('import', source)) });
     }
     return reports;
@@ -148,9 +136,7 @@ async function withLibrary<Result>(target: DatabaseOptions, work: (ask: Ask) => 
   }
 }
 
-type OpenOptions = DatabaseOptions & Pick<LibraryOptions, 'onError' | 'pagesPath'>;
-
-async function openOwned(options: OpenOptions): Promise<{ library: Library; lock: DatabaseLock; close(): void }> {
+async function openOwned(options: OpenOptions) {
   const lock = await lockDatabase(options.database);
   try {
     const library = await openLibrary({ ...options, database: lock.database, checkLock: lock.check });

@@ -44,22 +44,24 @@ export async function importRecords(
   const report: ImportReport = { ...counts, problems: [], reasons: {} };
   const withLanguage = await loadAdLanguage();
   let position = { line: 1, path: '' };
-  const onColumns = (columns: string) => void Object.assign(report, { columns });
+  const onColumns = (columns: string) => {
+    report.columns = columns;
+  };
 
   function put(piece: Piece): void {
     position = piece;
-    let entry: Entry;
+    let entry: ReturnType<typeof readEntry>;
     try {
       entry = readEntry(piece);
     } catch (error) {
       addProblem(report, piece, error);
       return;
     }
-    const isKnown =
-      'ad' in entry ? records.putAd(withLanguage(entry.ad), entry.json) : records.putPage(entry.page, entry.json);
+    const { ad, page, json, fromPublicArchive } = entry;
+    const isKnown = ad ? records.putAd(withLanguage(ad), json) : records.putPage(page, json);
     if (isKnown) report.updated++;
-    report['ad' in entry ? 'ads' : 'pages']++;
-    if ('ad' in entry && entry.fromPublicArchive) report.fromPublicArchive++;
+    report[ad ? 'ads' : 'pages']++;
+    if (fromPublicArchive) report.fromPublicArchive++;
   }
 
   try {
@@ -85,18 +87,15 @@ const maxProblemLength = 500;
 function addProblem(report: ImportReport, { line, path }: Pick<Piece, 'line' | 'path'>, error: unknown): void {
   const problem = (error instanceof Error ? error.message : String(error)).slice(0, maxProblemLength);
   report.skipped++;
-  if (report.problems.length < maxProblems) {
-    report.problems.push({ line, path, problem });
-    return;
-  }
-  countReason(report.reasons, problem.split(';', 1)[0] ?? '');
+  if (report.problems.length < maxProblems) report.problems.push({ line, path, problem });
+  else countReason(report.reasons, problem.split(';', 1)[0] ?? '');
 }
 
-/** A checked record. `json` is the text to store: a record on a line of its own is stored as it was written. */
-type Entry = { ad: Ad; json: string; fromPublicArchive: boolean } | { page: Page; json: string };
-
-/** @throws Error that says what is wrong; it begins with the key, if it is about one */
-function readEntry({ text, read }: Piece): Entry {
+/**
+ * Checks a record. `json` is the text to store: a record on a line of its own is stored as it was written.
+ * @throws Error that says what is wrong; it begins with the key, if it is about one
+ */
+function readEntry({ text, read }: Piece) {
   const value = read();
   if (!isObject(value)) throw new Error('not a JSON object; a record is an ad or a page');
   if (isTooDeep(value)) throw new Error(`nested deeper than ${maxDepth} levels`);
@@ -105,10 +104,10 @@ function readEntry({ text, read }: Piece): Entry {
     return { ad, json: withinLength(JSON.stringify(ad)), fromPublicArchive: true };
   }
   const json = withinLength(text ?? JSON.stringify(value));
-  if ('id' in value) return { ad: checkedAd(value), json, fromPublicArchive: false };
+  if ('id' in value) return { ad: checkedAd(value), json };
   if ('pageId' in value) {
     const page = checked(Page, value);
-    checkPageId('pageId', page.pageId);
+    checkPageId(page.pageId);
     return { page, json };
   }
   throw new Error(
@@ -124,15 +123,15 @@ function withinLength(json: string): string {
 function checkedAd(value: unknown): Ad {
   const ad = checked(Ad, value);
   if (!isUuid(ad.id)) throw new Error(`id: an ad's id is a UUID; got "${ad.id.slice(0, 50)}"`);
-  if (ad.pageId) checkPageId('pageId', ad.pageId);
+  if (ad.pageId) checkPageId(ad.pageId);
   return ad;
 }
 
 /** With such an id, no call could ask for the page later. */
-function checkPageId(key: string, id: string): void {
+function checkPageId(id: string): void {
   if (isPathId(id) && !/\p{Cc}/u.test(id)) return;
   throw new Error(
-    `${key}: cannot be asked for; a page id has 1 to ${maxIdLength} characters, no control characters, and is not "." or ".."`,
+    `pageId: cannot be asked for; a page id has 1 to ${maxIdLength} characters, no control characters, and is not "." or ".."`,
   );
 }
 

@@ -10,12 +10,6 @@ import type { Database } from '../database/database.ts';
 /** A picture that was fetched: the file that holds it and its size in bytes, or why there is none. */
 export type FetchedPicture = { address: string } & ({ file: string; bytes: number } | { problem: string });
 
-/**
- * The pictures to fetch of the next ads, and how many cannot be fetched any more, because their addresses have expired.
- * `last` is the number of the last of these ads; null at the end.
- */
-export type MissingPictures = { addresses: string[]; expired: number; last: number | null; storedBytes: number };
-
 export type StoredPictures = ReturnType<typeof picturesIn>;
 export type Picture = { bytes: Uint8Array; type: string };
 
@@ -34,9 +28,11 @@ export function picturesIn(database: Database, now: () => number) {
     );
   return {
     /**
+     * The pictures to fetch of the next ads, and how many cannot be fetched any more, because their addresses have
+     * expired. `last` is the number of the last of these ads; null at the end.
      * @param isAgain pictures that could not be fetched before, and files that are gone, count as missing again
      */
-    missing(after: number, isAgain: boolean): MissingPictures {
+    missing(after: number, isAgain: boolean) {
       const ads = database.all<{ number: number; json: Uint8Array }>(
         'SELECT number, json FROM ads_json WHERE number > ? ORDER BY number LIMIT ?',
         [after, adsAtATime],
@@ -127,8 +123,8 @@ export type KeepOptions = {
 
 /** The pictures of a library, maybe one of another process. */
 type Noted = {
-  missing(...given: Parameters<StoredPictures['missing']>): MissingPictures | Promise<MissingPictures>;
-  keep(...given: Parameters<StoredPictures['keep']>): unknown;
+  missing(...given: Parameters<StoredPictures['missing']>): Promise<ReturnType<StoredPictures['missing']>>;
+  keep(...given: Parameters<StoredPictures['keep']>): Promise<unknown>;
 };
 
 const atOnce = 6;
@@ -140,11 +136,17 @@ const atOnce = 6;
 export async function keepPictures(pictures: Noted, options: KeepOptions): Promise<PicturesReport> {
   const { folder, maxBytes, isAgain, fetch, makeFolder, onProgress } = options;
   const report: PicturesReport = { fetched: 0, failed: 0, bytes: 0, of: 0, expired: 0, reasons: {}, isFull: false };
-  for (let after: number | null = 0; after !== null; ) {
-    const missing: MissingPictures = await pictures.missing(after, isAgain);
-    report.of += missing.addresses.length;
-    report.expired += missing.expired;
-    after = missing.last;
+  async function* missing() {
+    for (let after = 0; ; ) {
+      const { last, ...part } = await pictures.missing(after, isAgain);
+      if (last === null) return;
+      yield part;
+      after = last;
+    }
+  }
+  for await (const { addresses, expired } of missing()) {
+    report.of += addresses.length;
+    report.expired += expired;
   }
   onProgress(report);
   if (report.of > 0) await makeFolder(folder);
@@ -160,19 +162,14 @@ export async function keepPictures(pictures: Noted, options: KeepOptions): Promi
     return { address, file, bytes: got.bytes.length };
   }
 
-  for (let after = 0; ; ) {
-    const { addresses, last, storedBytes } = await pictures.missing(after, isAgain);
-    if (last === null) return report;
-    after = last;
+  for await (const { addresses, storedBytes } of missing()) {
     const done: FetchedPicture[] = [];
-    const waiting = [...addresses];
+    const waiting = addresses.values();
     let bytes = storedBytes;
     const fetchNext = async () => {
-      for (let address = waiting.shift(); address !== undefined; address = waiting.shift()) {
-        if (bytes >= maxBytes) {
-          report.isFull = true;
-          return;
-        }
+      for (const address of waiting) {
+        report.isFull ||= bytes >= maxBytes;
+        if (report.isFull) return;
         const picture = await fetchOne(address);
         done.push(picture);
         if ('file' in picture) {
@@ -189,8 +186,9 @@ export async function keepPictures(pictures: Noted, options: KeepOptions): Promi
     const ended = await Promise.allSettled(Array.from({ length: atOnce }, fetchNext));
     await pictures.keep(folder, done);
     for (const one of ended) if (one.status === 'rejected') throw one.reason;
-    if (report.isFull) return report;
+    if (report.isFull) break;
   }
+  return report;
 }
 
 const maxReasons = 20;
