@@ -1,13 +1,10 @@
 import type { Raster } from './codecs.ts';
 
-interface Size {
-  width: number;
-  height: number;
-}
-
-export interface Rect extends Size {
+export interface Rect {
   x: number;
   y: number;
+  width: number;
+  height: number;
 }
 
 /** From 0 to 255. */
@@ -116,8 +113,10 @@ const curve = (start: Point, control: Point, end: Point): Point[] =>
 /** As many straight pieces as look round. */
 function circle(x: number, y: number, radius: number): Point[] {
   const sides = 4 * Math.ceil(3 + 1.5 * Math.sqrt(radius));
-  const angles = Array.from({ length: sides }, (_, at) => (at / sides) * 2 * Math.PI);
-  return angles.map((angle): Point => [x + Math.cos(angle) * radius, y + Math.sin(angle) * radius]);
+  return Array.from({ length: sides }, (_, at) => {
+    const angle = (at / sides) * 2 * Math.PI;
+    return [x + Math.cos(angle) * radius, y + Math.sin(angle) * radius];
+  });
 }
 
 /** A line of some width with round ends and corners. */
@@ -145,13 +144,11 @@ export const transform = (
   { x, y, scaleX, scaleY }: Record<'x' | 'y' | 'scaleX' | 'scaleY', number>,
 ): Path => path.map((outline) => outline.map(([px, py]): Point => [px * scaleX + x, py * scaleY + y]));
 
-/** How much of each pixel of a rectangle a path covers, from 0 to 1, row by row. */
-interface Mask extends Rect {
-  coverage: Float32Array;
-}
-
-/** The mask of a path; undefined for a path that lies outside, or that is not made of numbers. */
-function maskOf(path: Path, width: number, height: number): Mask | undefined {
+/**
+ * How much of each pixel of a rectangle a path covers, from 0 to 1, row by row; undefined for a path that lies outside,
+ * or that is not made of numbers.
+ */
+function maskOf(path: Path, width: number, height: number) {
   const box = boundsOf(path, width, height);
   if (box === undefined) return;
   // Each edge says at which pixel the inside begins or ends; going along the row then adds up to what is covered.
@@ -200,29 +197,18 @@ function addEdge(changes: Float32Array, { width, height }: Rect, start: Point, e
     const to = Math.min(row + 1, bottomY);
     const here = topX + (from - topY) * slope;
     const there = topX + (to - topY) * slope;
-    const amount = direction * (to - from);
-    addSpan(changes, { row: row * width, width, left: Math.min(here, there), right: Math.max(here, there), amount });
-  }
-}
-
-interface Span {
-  row: number;
-  width: number;
-  left: number;
-  right: number;
-  amount: number;
-}
-
-/** The part of an edge in one row, from `left` to `right`: the pixels it crosses are covered in part. */
-function addSpan(changes: Float32Array, { row, width, left, right, amount }: Span): void {
-  const first = Math.max(0, Math.floor(left));
-  const last = Math.min(width - 1, Math.max(0, Math.floor(right) + 1));
-  let [before, upTo] = [0, coveredUpTo(first, left, right)];
-  for (let column = first; column <= last; column++) {
-    const next = coveredUpTo(column + 1, left, right);
-    changes[row + column] = (changes[row + column] ?? 0) + amount * (next - upTo - before);
-    before = next - upTo;
-    upTo = next;
+    const [left, right] = here < there ? [here, there] : [there, here];
+    // The pixels that the edge crosses in this row are covered in part.
+    const first = Math.max(0, Math.floor(left));
+    const lastColumn = Math.min(width - 1, Math.max(0, Math.floor(right) + 1));
+    let [before, upTo] = [0, coveredUpTo(first, left, right)];
+    for (let column = first; column <= lastColumn; column++) {
+      const next = coveredUpTo(column + 1, left, right);
+      const at = row * width + column;
+      changes[at] = (changes[at] ?? 0) + direction * (to - from) * (next - upTo - before);
+      before = next - upTo;
+      upTo = next;
+    }
   }
 }
 
@@ -232,52 +218,43 @@ function coveredUpTo(x: number, left: number, right: number): number {
   return x >= right ? x - (left + right) / 2 : (x - left) ** 2 / (2 * (right - left));
 }
 
-/** The pixels of a picture, and how much each counts for one pixel of the resized picture. */
-interface Share {
-  from: number;
-  weights: Float32Array;
-}
-
 /**
  * The rows of a picture made smaller, as the mean of the pixels that become one, or larger, with colours that pass into
  * each other. The colours are weighed by their opacity. Only one row is held at a time, however large the picture.
  */
-function* resample({ width, height, data }: Raster, size: Size): Generator<Float32Array> {
+function* resample({ width, height, data }: Raster, size: Pick<Rect, 'width' | 'height'>): Generator<Float32Array> {
   const columns = sharesOf(width, size.width);
   const rows = sharesOf(height, size.height);
   const sums = new Float32Array(width * 4);
   const pixels = new Float32Array(size.width * 4);
   for (const { from, weights } of rows) {
     sums.fill(0);
-    weights.forEach((weight, at) => {
-      addRow(sums, data, { start: (from + at) * width * 4, weight });
-    });
-    columns.forEach((share, column) => {
-      for (let channel = 0; channel < 4; channel++) pixels[column * 4 + channel] = mean(sums, channel, share);
-    });
+    for (const [row, weight] of weights.entries()) {
+      const start = (from + row) * width * 4;
+      for (let at = 0; at < sums.length; at += 4) {
+        const opacity = data[start + at + 3] ?? 0;
+        const counts = (weight * opacity) / 255;
+        sums[at] = (sums[at] ?? 0) + (data[start + at] ?? 0) * counts;
+        sums[at + 1] = (sums[at + 1] ?? 0) + (data[start + at + 1] ?? 0) * counts;
+        sums[at + 2] = (sums[at + 2] ?? 0) + (data[start + at + 2] ?? 0) * counts;
+        sums[at + 3] = (sums[at + 3] ?? 0) + opacity * weight;
+      }
+    }
+    for (const [column, { from, weights }] of columns.entries())
+      for (let channel = 0; channel < 4; channel++) {
+        let sum = 0;
+        for (let at = 0; at < weights.length; at++) sum += (sums[(from + at) * 4 + channel] ?? 0) * (weights[at] ?? 0);
+        pixels[column * 4 + channel] = sum;
+      }
     yield pixels;
   }
 }
 
-function addRow(sums: Float32Array, data: Uint8ClampedArray, { start, weight }: { start: number; weight: number }) {
-  for (let at = 0; at < sums.length; at += 4) {
-    const opacity = data[start + at + 3] ?? 0;
-    const counts = (weight * opacity) / 255;
-    sums[at] = (sums[at] ?? 0) + (data[start + at] ?? 0) * counts;
-    sums[at + 1] = (sums[at + 1] ?? 0) + (data[start + at + 1] ?? 0) * counts;
-    sums[at + 2] = (sums[at + 2] ?? 0) + (data[start + at + 2] ?? 0) * counts;
-    sums[at + 3] = (sums[at + 3] ?? 0) + opacity * weight;
-  }
-}
-
-function mean(sums: Float32Array, channel: number, { from, weights }: Share): number {
-  let sum = 0;
-  for (let at = 0; at < weights.length; at++) sum += (sums[(from + at) * 4 + channel] ?? 0) * (weights[at] ?? 0);
-  return sum;
-}
-
-/** How `count` pixels are made of `length` pixels: a pixel counts more the nearer its middle is. */
-function sharesOf(length: number, count: number): Share[] {
+/**
+ * How `count` pixels are made of `length` pixels: those from one on, and how much each counts, which is more the nearer
+ * its middle is.
+ */
+function sharesOf(length: number, count: number) {
   const scale = length / count;
   const reach = Math.max(1, scale);
   return Array.from({ length: count }, (_, at) => {

@@ -25,9 +25,6 @@ export const isPublicArchiveAd = (value: Json): boolean => archiveKeys.some((key
 type Json = Record<string, unknown>;
 
 const object = (value: unknown): Json => (isObject(value) ? value : {});
-const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
-const first = (value: Json, ...keys: string[]) => keys.map((key) => value[key]).find((one) => one != null);
-const inObject = (key: string, value: unknown) => (value === undefined ? undefined : { [key]: value });
 
 function text(value: unknown): string | undefined {
   if (typeof value === 'number') return String(value);
@@ -97,7 +94,7 @@ const fields: [field: string, read: Read, ...from: string[]][] = [
   ['adArchiveId', (value) => idText('ad_archive_id', value), 'adArchiveId', 'id'],
   ['pageId', (value) => idText('page_id', value), 'pageId', '.pageId'],
   ['sourcePageExternalId', text, 'pageId', '.pageId'],
-  ['page', (value) => inObject('pageName', text(value)), 'pageName', '.pageName'],
+  ['page', (value) => text(value) && { pageName: text(value) }, 'pageName', '.pageName'],
   // A snapshot shows one version of the copy, the archive lists all of them; several are stored beside the first.
   ['headline', firstText, '.title', 'adCreativeLinkTitles'],
   ['headlines', several, 'adCreativeLinkTitles'],
@@ -189,24 +186,20 @@ function bodyText(body: unknown): string | undefined {
 }
 
 function mediaOf(snapshot: Json): MediaAsset[] {
-  const pictures = (from: unknown, type: string) =>
-    list(from).flatMap((entry, nr) => {
-      const url = text(first(camelCased(object(entry)), 'originalImageUrl', 'resizedImageUrl'));
-      return url ? [{ type, url, nr }] : [];
-    });
-  const videos = (from: unknown, type: string) =>
-    list(from).flatMap((entry, nr) => {
+  const assets = (from: unknown, type: string) =>
+    (Array.isArray(from) ? from : []).flatMap((entry, nr) => {
       const one = camelCased(object(entry));
-      const url = text(first(one, 'videoHdUrl', 'videoSdUrl'));
-      const preview = text(one.videoPreviewImageUrl);
+      const isVideo = type.endsWith('VID');
+      const url = text(isVideo ? (one.videoHdUrl ?? one.videoSdUrl) : (one.originalImageUrl ?? one.resizedImageUrl));
+      const preview = isVideo && text(one.videoPreviewImageUrl);
       return url ? [{ type, url, nr, ...(preview && { urls: { preview } }) }] : [];
     });
   const portrait = text(snapshot.pageProfilePictureUrl);
   return [
-    ...videos(snapshot.videos, 'VID'),
-    ...pictures(snapshot.images, 'THUMB'),
-    ...videos(snapshot.cards, 'CARD_VID'),
-    ...pictures(snapshot.cards, 'CARD_THUMB'),
+    ...assets(snapshot.videos, 'VID'),
+    ...assets(snapshot.images, 'THUMB'),
+    ...assets(snapshot.cards, 'CARD_VID'),
+    ...assets(snapshot.cards, 'CARD_THUMB'),
     ...(portrait ? [{ type: 'PA_PP', url: portrait, nr: null }] : []),
   ];
 }

@@ -198,9 +198,8 @@ function csvDelimiter(text: string): string | undefined {
   return amount(most) > 1 ? most : undefined;
 }
 
-type Row = { cells: string[]; line: number };
-/** What a row becomes. */
-type ReadCells = (cells: string[]) => unknown;
+/** What the cells of a row become. */
+type ReadCells = (cells: readonly string[]) => unknown;
 
 /** The rows of a CSV: ads of the public archive, or ads that somebody wrote down. */
 async function* csvPieces(
@@ -210,7 +209,7 @@ async function* csvPieces(
 ): AsyncGenerator<Piece[]> {
   // Loaded on demand: most imports are JSON.
   const { parse } = await import('csv-parse');
-  const rows: Row[] = [];
+  const rows: { cells: string[]; line: number }[] = [];
   let line = 1;
   const parser = parse({
     delimiter,
@@ -239,8 +238,11 @@ async function* csvPieces(
       else throw new UnreadableSource(unknownColumns);
     }
     if (columns === undefined || (read === undefined && !isEnd)) return [];
-    read ??= ownReader(columns, rows);
-    const readRow = withAmount(columns.length, read);
+    const [wanted, readCells] = [columns.length, read ?? ownReader(columns, rows)];
+    const readRow = (cells: string[]) => {
+      if (cells.length === wanted) return readCells(cells);
+      throw new Error(`${cells.length} cells where the first line has ${wanted}; is a quotation mark missing?`);
+    };
     return rows.splice(0).map(({ cells, line }) => ({ line, path: '', read: () => readRow(cells) }));
   };
   const ended = (error: unknown): Piece[] => [{ line, path: '', read: failed(explain(error)) }];
@@ -271,15 +273,8 @@ const isArchive = (columns: readonly string[]) =>
   columns.some((name) => name.toLowerCase() === 'ad_archive_id') ||
   (columns.includes('id') && columns.some((name) => /^ad_(?:creat|delivery|snapshot)/.test(name)));
 
-const withAmount =
-  (wanted: number, read: ReadCells): ReadCells =>
-  (cells) => {
-    if (cells.length === wanted) return read(cells);
-    throw new Error(`${cells.length} cells where the first line has ${wanted}; is a quotation mark missing?`);
-  };
-
 /** @throws UnreadableSource where a column cannot be understood */
-function ownReader(columns: string[], rows: readonly Row[]): ReadCells {
+function ownReader(columns: string[], rows: readonly { cells: string[] }[]): ReadCells {
   try {
     return adReader(
       columns,
