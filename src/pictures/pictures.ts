@@ -160,8 +160,8 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
      * them has left.
      */
     async function thumbnail(address: string, { side, signal, timeUp = signal }: ThumbnailOptions): Promise<Thumbnail> {
-      const known = cached.get(tenantId, `${side} ${address}`);
-      if (known) return known;
+      const before = cached.get(tenantId, `${side} ${address}`);
+      if (before) return before;
       const key = `${tenantId} ${side} ${address}`;
       try {
         timeUp.throwIfAborted();
