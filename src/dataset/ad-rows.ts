@@ -5,6 +5,7 @@ import { runOf } from '../present/dates.ts';
 import { adFields } from '../present/fields.ts';
 import { landingDomainOf, landingOf } from '../present/landing.ts';
 import { type DetectLanguage, loadLanguageDetector } from '../present/language.ts';
+import { groupBy } from '../present/lists.ts';
 import { type Fields, isObject, objects } from '../present/view.ts';
 import { type DatasetContents, idKey } from '../state/dataset.ts';
 import { memoryTurns } from '../state/drivers/memory.ts';
@@ -26,7 +27,6 @@ import {
 } from './tables.ts';
 import { VariantIndex } from './variants.ts';
 
-/** What is known of an ad beside its own fields. */
 export interface KnownAd {
   pageId: string | null;
   pageName: string | null;
@@ -35,15 +35,11 @@ export interface KnownAd {
   variant: string | null;
 }
 
-/** What an object says of its page and its words. */
 interface Reading extends Pick<KnownAd, 'pageId' | 'pageName'> {
-  /** Equal for the same words. */
   hash: string;
-  /** As `printInAddress` finds it. */
   print: string | undefined;
 }
 
-/** The ads of one page in the order they came first, each with the hash of its words, and the groups that they make in this order. */
 interface PageVariants {
   hashes: string[];
   variants: (string | null)[];
@@ -51,21 +47,18 @@ interface PageVariants {
 }
 
 interface KnownAds {
-  /** Of the contents that they are from. */
   version: string;
   facts: ReadonlyMap<string, KnownAd>;
   byPage: ReadonlyMap<string | null, PageVariants>;
 }
 
-type Held = Pick<DatasetContents, 'version' | 'ads'>;
-type HeldPictures = Held & Pick<DatasetContents, 'pictures' | 'picturesVersion'>;
+type AdContents = Pick<DatasetContents, 'version' | 'ads' | 'pictures' | 'picturesVersion'>;
 
-/** Tenants whose ads are remembered, as many as have their tables open for SQL. */
+/** As many as have their tables open for SQL. */
 const maxTenants = 2;
 /** Ads read before others may get a turn. */
 const adsAtOnce = 10;
 
-/** Texts whose language is remembered: many ads say the same, and most stay as they are. */
 const maxTexts = 20_000;
 
 const decoder = new TextDecoder();
@@ -80,15 +73,13 @@ export class AdRowReader {
     max: maxTenants,
   });
   readonly #languages = new LRUCache<string, { language: string | null }>({ max: maxTexts });
-  /** For as long as the object is held. */
   readonly #read = new WeakMap<Uint8Array, Reading>();
   readonly #turns = memoryTurns();
   #detector: Promise<DetectLanguage> | undefined;
 
-  /** The rows of all ads of a dataset in parts, or of those with some ids. */
   async *read(
     tenantId: string,
-    contents: HeldPictures,
+    contents: AdContents,
     { json, ids }: { json: boolean; ids?: ReadonlySet<string> },
   ): AsyncGenerator<AdRows[]> {
     const adFacts = await this.knownAds(tenantId, contents);
@@ -105,7 +96,7 @@ export class AdRowReader {
     }
   }
 
-  async #picturesOf(tenantId: string, contents: HeldPictures): Promise<ReadonlyMap<string, KnownPicture>> {
+  async #picturesOf(tenantId: string, contents: AdContents) {
     const version = `${contents.version} ${contents.picturesVersion}`;
     const before = this.#pictures.get(tenantId);
     const groups =
@@ -115,7 +106,7 @@ export class AdRowReader {
   }
 
   /** As `picturePrint` writes them, by `idKey`: of pictures that were fetched, here or by a local library. */
-  prints({ ads, pictures }: HeldPictures): Map<string, unknown> {
+  prints({ ads, pictures }: AdContents): Map<string, unknown> {
     const kept = ads.flatMap((item) => {
       const { print } = this.#reading(item);
       return print === undefined ? [] : [[idKey(item.id), print] as const];
@@ -123,8 +114,10 @@ export class AdRowReader {
     return new Map<string, unknown>([...kept, ...pictures]);
   }
 
-  /** All ads of a dataset by their ids. */
-  async knownAds(tenantId: string, contents: Held): Promise<ReadonlyMap<string, KnownAd>> {
+  async knownAds(
+    tenantId: string,
+    contents: Pick<AdContents, 'version' | 'ads'>,
+  ): Promise<ReadonlyMap<string, KnownAd>> {
     this.#detector ??= loadLanguageDetector();
     const detect = await this.#detector;
     const endTurn = await this.#turns.acquire(tenantId, new AbortController().signal);
@@ -139,25 +132,25 @@ export class AdRowReader {
     }
   }
 
-  async #readAll({ version, ads }: Held, detect: DetectLanguage, before?: KnownAds): Promise<KnownAds> {
-    const pages = new Map<string | null, { item: StoredItem; hash: string }[]>();
+  async #readAll(
+    { version, ads }: Pick<AdContents, 'version' | 'ads'>,
+    detect: DetectLanguage,
+    before?: KnownAds,
+  ): Promise<KnownAds> {
     const languages = new Map<StoredItem, string | null>();
     const pause = pauses();
-    for (const [index, item] of ads.toSorted(byArrival).entries()) {
-      const { hash, pageId } = this.#reading(item);
-      languages.set(item, this.#languageOf(item, hash, detect));
-      const member = { item, hash: `${item.id} ${hash}` };
-      const page = pages.get(pageId);
-      if (page) page.push(member);
-      else pages.set(pageId, [member]);
+    const inOrder = ads.toSorted(byArrival);
+    for (const [index, item] of inOrder.entries()) {
+      languages.set(item, this.#languageOf(item, this.#reading(item).hash, detect));
       if (index % adsAtOnce === 0) await pause();
     }
     const byPage = new Map<string | null, PageVariants>();
     const variants = new Map<StoredItem, string | null>();
-    for (const [pageId, members] of pages) {
+    for (const [pageId, items] of groupBy(inOrder, (item) => this.#reading(item).pageId)) {
+      const members = items.map((item) => ({ item, hash: `${item.id} ${this.#reading(item).hash}` }));
       const page = await variantsOf(members, before?.byPage.get(pageId), pause);
       byPage.set(pageId, page);
-      for (const [index, { item }] of members.entries()) variants.set(item, page.variants[index] ?? null);
+      for (const [index, item] of items.entries()) variants.set(item, page.variants[index] ?? null);
     }
     const factsById = ads.map((item): [string, KnownAd] => {
       const { pageId, pageName } = this.#reading(item);
@@ -214,22 +207,16 @@ function rowsOf(item: StoredItem, facts: Partial<KnownAd & KnownPicture>, json: 
   return adRows(JSON.parse(text), { ...facts, gatheredAt, firstGatheredAt, json: json ? text : '' });
 }
 
-interface AdFacts extends Partial<KnownPicture> {
+interface AdFacts extends Partial<Pick<KnownAd, 'language' | 'variant'> & KnownPicture> {
   /** Milliseconds: when this version came. How long the ad has run is counted up to then. */
   gatheredAt: number;
-  /** When its first version came. */
   firstGatheredAt?: number;
-  /** What `detectLanguage` makes of the text. */
-  language?: string | null;
-  /** What `VariantIndex` makes of the copy. */
-  variant?: string | null;
   /** The object as it came, where its text is known. */
   json?: string;
 }
 
 export interface AdRows {
   ad: AdRow;
-  /** The ad as the API sent it. */
   sent: object;
   countries: Row<'ad_countries'>[];
   platforms: Row<'ad_platforms'>[];
@@ -306,7 +293,6 @@ function derivedFields(ad: Fields, copy: AdCopy, facts: AdFacts) {
   };
 }
 
-/** Everything an ad says in words: headline, body and what its cards say, each text once. */
 interface AdCopy {
   headline: string | null;
   body: string | null;
@@ -327,7 +313,6 @@ export const copyOf = (ad: Fields): AdCopy => ({
   })),
 });
 
-/** All texts of an ad together, one after the other. */
 function wholeText({ headline, body, cards }: AdCopy): string | null {
   const texts = [headline, body, ...cards.flatMap((card) => [card.title, card.body])];
   const uncut = [...new Set(texts.filter((text) => text !== null))].join('\n');

@@ -1,7 +1,6 @@
 import { adFields } from '../present/fields.ts';
 import { changedFields, type ItemVersion, objectOf } from '../state/item-versions.ts';
 
-/** A field that differs between two versions of an ad. */
 export interface Change {
   /** As the API names it. */
   field: string;

@@ -8,16 +8,13 @@ import { gatheringsOf, wholeOf } from './gatherings.ts';
 
 type Filters = Readonly<Record<string, unknown>>;
 
-/** How many ads match filters. */
 export interface AdCount {
   total: number | null;
   /** When that was so, in milliseconds. */
   at: number;
   /** If the answer comes from a gathering: when that was made. */
   gatheredAt?: string;
-  /** What the service says about the number. */
   notes?: string[];
-  /** When the ads that came along were last seen. */
   lastSeen?: SeenDays;
   /** The values of `countBy`, from a service that tells them. */
   values?: ValueCounts;
@@ -34,7 +31,6 @@ export interface Counting {
   callBudget: CreditLimit;
   now: number;
   fresh: boolean;
-  /** Gatherings that may answer. */
   contents: DatasetContents | undefined;
 }
 
@@ -52,7 +48,6 @@ export async function countOf(filters: Filters, { api, callBudget, now, fresh, c
   return gathered ?? searchedCount(await api.searchAds({ body: { ...filters, limit: 1 }, fresh, callBudget }), now);
 }
 
-/** Whether a recent complete gathering answers. */
 export const isGathered = (filters: Filters, { contents, now }: Pick<Counting, 'contents' | 'now'>): boolean =>
   contents !== undefined && gatheredCount(filters, contents, now) !== undefined;
 

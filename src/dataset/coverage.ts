@@ -6,10 +6,9 @@ import { quote } from '../present/safe-text.ts';
 import { lineWithin, untrustedId } from '../present/tokens.ts';
 import { type DatasetContents, idKey } from '../state/dataset.ts';
 import type { KnownAd } from './ad-rows.ts';
-import { countOutside, newestGatherings, questionJson, type WholeGathering, wholeOf } from './gatherings.ts';
+import { countOutside, newestGatherings, questionJson, sumOf, type WholeGathering, wholeOf } from './gatherings.ts';
 import { cellText } from './sql/statement.ts';
 
-/** Coverage: what part of all matching ads an answer from the dataset rests on. */
 const PartialView = z
   .looseObject({
     gathering: z.string(),
@@ -51,13 +50,10 @@ export type CoverageView = DataOf<typeof CoverageView>;
 /** The same for tools that write files. Only `query_ads` lists its fields, to keep the list of tools small. */
 export const CoverageOfFile = z.looseObject({}).describe('what it rests on, as in query_ads');
 
-/** The dataset that an answer rests on, and the answer. */
 export interface Answered {
   contents: DatasetContents;
-  /** All its ads by their ids. */
   facts: ReadonlyMap<string, KnownAd>;
   columns?: readonly string[];
-  /** Rows, as they are shown. */
   rows?: readonly (readonly unknown[])[];
   /** Characters of a cell. */
   cell?: number;
@@ -76,7 +72,7 @@ export function viewCoverage(answered: Answered): CoverageView {
   const outsideAds = countOutside(contents);
   const parts = new Set(newest.flatMap((gathering) => gathering.parts));
   const wholes = newest.filter(({ id }) => !parts.has(id)).map((gathering) => wholeOf(gathering, contents));
-  const unlisted = wholes.reduce((sum, gathering) => sum + gathering.unlisted, 0);
+  const unlisted = sumOf(wholes.map((gathering) => gathering.unlisted));
   const partial = wholes.filter(({ complete }) => !complete).sort((left, right) => right.gatheredAt - left.gatheredAt);
   const { named, others } = uncoveredBy(answered);
   return {
@@ -105,11 +101,10 @@ function viewPartial(gathering: WholeGathering): PartialView {
   };
 }
 
-interface Advertiser {
-  pageId: string | null;
-  pageName: string | null;
+interface Advertiser extends Pick<KnownAd, 'pageId' | 'pageName'> {
   ads: number;
   outside: number;
+  isInRows: boolean;
 }
 
 /** Advertisers with ads that no complete gathering read: those of the rows by name, where the rows name ads or advertisers. */
@@ -121,19 +116,16 @@ function uncoveredBy({ contents, facts, columns = [], rows = [], cell = 0 }: Ans
   const names = new Set(cellsOf('pageId', 'pageName'));
   const ids = new Set(cellsOf('id', 'adId').map((id) => idKey(String(id))));
   const isNamed = (text: string | null) => text !== null && names.has(cellText(text, cell));
-  const advertisers = new Map<string, Advertiser & { isInRows: boolean }>();
+  const advertisers = new Map<string, Advertiser>();
   for (const [key, { pageId, pageName }] of facts) {
     if (pageId === null && pageName === null) continue;
     const name = JSON.stringify([pageId, pageName]);
-    const before = advertisers.get(name) ?? { ads: 0, outside: 0, isInRows: isNamed(pageId) || isNamed(pageName) };
-    const outside = before.outside + (covered.has(key) ? 0 : 1);
-    advertisers.set(name, {
-      pageId,
-      pageName,
-      ads: before.ads + 1,
-      outside,
-      isInRows: before.isInRows || ids.has(key),
-    });
+    const isInRows = isNamed(pageId) || isNamed(pageName);
+    const one = advertisers.get(name) ?? { pageId, pageName, ads: 0, outside: 0, isInRows };
+    one.ads++;
+    if (!covered.has(key)) one.outside++;
+    one.isInRows ||= ids.has(key);
+    advertisers.set(name, one);
   }
   const uncovered = [...advertisers.values()].filter(({ outside }) => outside > 0);
   if (!columns.some((column) => ['id', 'adId', 'pageId', 'pageName'].includes(column)))
@@ -149,10 +141,8 @@ const viewUncovered = ({ pageId, pageName, ads, outside }: Advertiser): Uncovere
   outside,
 });
 
-/** Which gatherings of an answer are incomplete, that it has none, or that all are complete. */
 export const coverageText = (coverage: CoverageView): string => `${gatheringsText(coverage)}${uncoveredText(coverage)}`;
 
-/** The advertisers of an answer that no complete gathering is known to cover. */
 export function uncoveredText({ uncovered = [], moreUncovered = 0 }: CoverageView): string {
   if (uncovered.length + moreUncovered === 0) return '';
   const names = uncovered.map(

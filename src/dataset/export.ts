@@ -10,7 +10,6 @@ export type ExportFormat = 'csv' | 'jsonl' | 'xlsx' | 'parquet';
 export type RunStatement = <Result>(read: (exported: SqlExport) => Promise<Result>) => Promise<Result>;
 
 export interface Statement {
-  /** The name of its sheet. */
   name: string;
   run: RunStatement;
 }
@@ -19,7 +18,6 @@ export interface ExportCounts {
   name: string;
   columns: readonly string[];
   rows: number;
-  /** The first rows, as the statement gives them. */
   first: Cell[][];
   /** Cells of a sheet that were cut. */
   cut: number;
@@ -37,7 +35,6 @@ interface ExportTarget {
   method(counts: readonly ExportCounts[]): SheetCell[][];
 }
 
-/** Every ad of the dataset, all columns but `json`. */
 export const everyAdSql = `SELECT ${columnsOf('ads')
   .filter((name) => name !== 'json')
   .join(', ')} FROM ads ORDER BY rowid`;
@@ -192,12 +189,10 @@ function typeOf(cell: string | number): ColumnType {
   return isDate(cell) ? 'date' : 'text';
 }
 
-/** As the dataset writes dates. */
 const datePattern = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
 const isDate = (cell: Cell): cell is string =>
   typeof cell === 'string' && datePattern.test(cell) && cell >= firstSheetDate && !Number.isNaN(Date.parse(cell));
 
-/** A sheet for each statement, and a last one on the method. */
 async function writeWorkbook(
   statements: readonly { counts: ExportCounts; run: RunStatement }[],
   method: () => SheetCell[][],
@@ -217,11 +212,9 @@ async function writeWorkbook(
   await workbook.end();
 }
 
-/** The sheet that says how the ads were gathered. */
 export const methodSheet = 'Method';
 const methodColumns = [24, 48, 24, 12, 12, 12].map((width) => ({ title: '', width, style: 'plain' }) as const);
 
-/** Dates as dates, numbers as numbers, texts as texts. */
 function sheetOf(columns: TypedColumn[], batches: SqlExport['rows'], counts: ExportCounts): Sheet {
   counts.cut = 0;
   const cellOf = (cell: Cell, { type }: TypedColumn) => {

@@ -27,22 +27,37 @@ export interface GatherRequest {
 }
 
 /** What gathering needs of a tool call. */
-interface GatherContext extends StopSignals {
+export interface GatherContext extends StopSignals {
   api: Api;
+  /** What is known of the filter keys of ads. */
   adFilters: readonly SearchFilter[];
+  /** The caller's dataset, with what other processes brought. */
   dataset(): Promise<Dataset>;
-  isCached: IsCached;
+  /** Whether a call has an answer that is cached: then it costs nothing. */
+  isCached(call: Pick<Call, 'operation' | 'path' | 'query' | 'body'>): Promise<boolean>;
+  /** How many ads match, as a cached answer says. */
   cachedTotal(filters: object): Promise<CountedAds | undefined>;
+  /** Opens a limit of credits for calls of the API that this tool call makes: without one, it ends with a charge. */
   callBudget(maxCredits?: number): Promise<CallBudget>;
+  /** Waits until no other call of the caller has this turn; returns a function that ends it. */
   takeTurn(name: string): Promise<() => void>;
+  /** Milliseconds since the epoch. */
   now: number;
+  /** A monotonic clock, and the deadline of the call. */
   clock(): number;
   deadline: number;
-  onProgress?(progress: { progress: number; total?: number; message: string }): void;
+  /** Present if the client asked for progress. */
+  onProgress?: ReportProgress;
 }
 
-/** Whether a call has an answer that is cached: then it costs nothing. */
-export type IsCached = (call: Pick<Call, 'operation' | 'path' | 'query' | 'body'>) => Promise<boolean>;
+/** The progress of a long call. It grows with each report. */
+export interface Progress {
+  progress: number;
+  total?: number;
+  message: string;
+}
+
+export type ReportProgress = (progress: Progress) => void;
 
 /** How many ads there are, when they were counted, in milliseconds since the epoch, and the number of the answer. */
 export interface CountedAds {
@@ -52,25 +67,8 @@ export interface CountedAds {
 }
 
 /** A gathering as a call left it. */
-export interface Gathered {
-  /** Why it read no more. */
-  stop: Stop;
-  /** Undefined where nothing of the gathering is stored. */
-  gathering: Gathering | undefined;
-  /** What there is now. */
-  contents: DatasetContents;
-  /** How many ads are read, and the ids of those that this call has read. */
-  read: number;
-  readByCall: ReadonlySet<string>;
-  /** Credits that this call spent on it, or may have. */
-  spent: number;
-  /** An earlier gathering with `fresh` was stopped too long ago to be continued. */
-  startedOver: boolean;
-  /** To be called when the result is returned: a later call with `fresh` starts over. */
-  markReturned(): Promise<void>;
-}
+export type Gathered = Awaited<ReturnType<typeof readWithin>>;
 
-/** Where the parts of a gathering stand. */
 export interface Opened extends OpenGathering {
   contents: DatasetContents;
   /** An earlier gathering with `fresh` was stopped too long ago to be continued. */
@@ -103,7 +101,6 @@ export async function gatherInTurn<Result>(
 /** How long calls with `fresh` continue a gathering that such a call began, in milliseconds: a day. */
 const maxFreshAge = 86_400_000;
 
-/** Where the gathering stands now. */
 async function openNow(
   { question, fresh }: GatherRequest,
   before: DatasetContents,
@@ -132,7 +129,7 @@ async function readWithin(
   opened: Opened,
   reopen: () => Promise<Opened>,
   context: GatherContext,
-): Promise<Gathered> {
+) {
   const dataset = await context.dataset();
   const callBudget = await context.callBudget(request.maxCredits);
   const run = new GatherRun({ request, context, dataset, callBudget, reopen }, opened);
@@ -142,12 +139,15 @@ async function readWithin(
   const ids = new Set([state.id, ...parts.map((part) => part.state.id)]);
   return {
     stop,
+    /** Undefined where nothing of the gathering is stored. */
     gathering: contents.gatherings.find(({ id }) => id === state.id),
     contents,
     read: run.read.size,
     readByCall: run.readByCall,
+    /** Credits that this call spent on it, or may have. */
     spent: await callBudget.used(),
     startedOver: opened.isTooOld && run.readByCall.size > 0,
+    /** To be called when the result is returned: a later call with `fresh` starts over. */
     async markReturned() {
       if (isAbandoned(context.signal)) return;
       for (const gathering of contents.gatherings)
@@ -181,7 +181,6 @@ interface PagePosition {
   cursor: string | null;
 }
 
-/** A part while its pages are read. */
 interface PartRun extends GatheringPart {
   /** Requests pages again whose answers are cached. */
   fresh: boolean;
@@ -203,13 +202,11 @@ class GatherRun {
   readonly read = new Set<string>();
   readonly readByCall = new Set<string>();
   readonly #work: Work;
-  /** How many ads are read, counted in each part. */
   #listed = 0;
   /** How many ads the call may read: what the dataset has room for changes with the size of the ads. */
   #maxAds = 0;
   /** The largest page that the service gives, as far as is known, and the largest that it gave. */
   #pageSize: { max: number; given: number };
-  /** Milliseconds of the slowest page so far. */
   #slowest = 0;
 
   constructor(work: Work, opened: Opened) {
@@ -297,7 +294,6 @@ class GatherRun {
     }
   }
 
-  /** @param remaining how many ads are probably left */
   async #readPage(part: PartRun, remaining: number): Promise<void> {
     const { context, callBudget } = this.#work;
     const { cursor } = part.state;
@@ -356,7 +352,6 @@ class GatherRun {
     await addOnce(answer);
   }
 
-  /** Adds a page to the part, and saves where the part continues. */
   async #addPage(part: PartRun, answer: ListAnswer): Promise<void> {
     const { context, request, dataset } = this.#work;
     const { state, listedIds } = part;
@@ -444,18 +439,15 @@ export async function knownTotal(
   return gathering && gathering.answerOrder > (cached?.order ?? 0) ? gathered : cached;
 }
 
-/** The operation that lists what a question is about. */
 export const listOf = ({ collectionId }: GatheringQuestion) =>
   collectionId === undefined ? 'searchAds' : 'listCollectionItems';
 
-/** The parameters of a request for a page. */
 function requestOf({ collectionId, filters }: GatheringQuestion, { limit, cursor }: PagePosition) {
   const position = { limit, ...(cursor !== null && { cursor }) };
   if (collectionId === undefined) return { path: {}, query: {}, body: { ...filters, ...position } };
   return { path: { collectionId }, query: { itemType: 'ads', ...position } };
 }
 
-/** The ads that an answer lists, and how many the service says there are. */
 async function contentOf({ collectionId }: GatheringQuestion, answer: ListAnswer) {
   // Loaded with the first call, like everything that reads answers.
   const { readAds } = await import('../api/client.ts');
@@ -483,7 +475,6 @@ export function totalOf({ value: { items, totalHits } }: Pick<ApiAnswer<'searchA
 /** The largest page that the document allows for items of a collection. For searches, the document shows no bound. */
 const documentedMax = 100;
 
-/** The largest page size that the service is known to allow. */
 export function maxPageSize({ collectionId }: GatheringQuestion, filters: readonly SearchFilter[]): number {
   if (collectionId !== undefined) return documentedMax;
   const described = filters.find(({ key }) => key === 'limit')?.maximum ?? documentedMax;
@@ -497,7 +488,6 @@ const smallerPageSizes = [50, 20, 10];
 export const isRejected = ({ failure: { kind } }: AdLibraryError): boolean =>
   kind === 'invalid_request' || kind === 'not_found';
 
-/** Null where one is not known. */
 const plus = (sum: number | null, charged: number | null): number | null =>
   sum === null || charged === null ? null : sum + charged;
 
@@ -525,7 +515,6 @@ export const stopReasons = [
 
 export interface Stop {
   reason: (typeof stopReasons)[number];
-  /** What was thrown. */
   error?: AdLibraryError;
   /** The cause will not go away, so continuing brings nothing: the pages repeat, or the service rejects the request. */
   leadsNowhere?: 'repeats' | 'rejected';

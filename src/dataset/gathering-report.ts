@@ -11,7 +11,7 @@ import { type DatasetContents, type Gathering, idKey } from '../state/dataset.ts
 import type { AdRowReader } from './ad-rows.ts';
 import { type Stop, stopReasons } from './gather.ts';
 import { type Differences, differences, lastComplete, wholeOf } from './gatherings.ts';
-import type { AdRow, Row } from './tables.ts';
+import { type AdRow, isoTime, type Row } from './tables.ts';
 
 const SinceLast = z.looseObject({
   gatheredAt: z.string().describe('of the last complete gathering of this question'),
@@ -31,7 +31,6 @@ export const EstimateView = z
   .meta({ title: 'Estimate' });
 export type EstimateView = DataOf<typeof EstimateView>;
 
-/** What a call of `gather_ads` gives. */
 export const GatherOutput = z.looseObject({
   gathering: z.string().nullable().describe('its id, in gatherings of SQL; null of an estimate'),
   gatheredAt: z.string().optional().describe('when its oldest part was read'),
@@ -61,7 +60,6 @@ interface ResultOptions {
   tenantId: string;
   /** Milliseconds since the epoch: addresses of pictures expire. */
   now: number;
-  /** The dataset before this call, and the ids of the ads that the call has read. */
   before: DatasetContents;
   readByCall: ReadonlySet<string>;
 }
@@ -87,12 +85,12 @@ export async function resultOf(gathering: Gathering, options: ResultOptions) {
     updated: read.filter(({ id, sinceOrder }) => sinceOrder !== (earlier.get(idKey(id)) ?? sinceOrder)).length,
     gone: changes?.gone.slice(0, maxGone).map(untrustedId) ?? null,
     complete,
-    gatheredAt: isoDate(gathering.gatheredAt),
+    gatheredAt: isoTime(gathering.gatheredAt),
     ...(missing > 0 && { missing }),
     ...(unlisted > 0 && { unlisted }),
     ...(changes && {
       sinceLast: {
-        gatheredAt: isoDate(last.gatheredAt),
+        gatheredAt: isoTime(last.gatheredAt),
         fresh: changes.fresh.length,
         updated: changes.updated.length,
         gone: changes.gone.length,
@@ -118,8 +116,6 @@ async function gatheredRows(
     }
   return { ads, countries: places, expired };
 }
-
-const isoDate = (at: number) => new Date(at).toISOString();
 
 /**
  * `267 ads in 3 pages, between 3 and 267 credits; the first page tells.`
@@ -160,21 +156,19 @@ function headline(output: GatherOutput): string {
 
 function changesText(at: number, { fresh, updated, gone }: Differences): string {
   const counts = `${numberText(fresh.length)} new, ${numberText(updated.length)} changed, ${numberText(gone.length)} no longer listed`;
-  const lines = [idsLine('New', fresh), ...changedLines({ updated, gone })];
-  return [`Since the last complete gathering of ${minute(isoDate(at))}: ${counts}.`, ...lines]
+  return [
+    `Since the last complete gathering of ${minute(isoTime(at))}: ${counts}.`,
+    idsLine('New', fresh),
+    idsLine('Changed', updated),
+    idsLine('No longer listed (they may still be running)', gone),
+  ]
     .filter(Boolean)
     .join('\n');
 }
 
-/** The ids of ads that changed, and of those that are no longer listed. */
-export const changedLines = ({ updated, gone }: Partial<Differences>): (string | undefined)[] => [
-  idsLine('Changed', updated),
-  idsLine('No longer listed (they may still be running)', gone),
-];
-
 const maxIdsInText = 12;
 
-function idsLine(label: string, ids: readonly string[] = []): string | undefined {
+function idsLine(label: string, ids: readonly string[]): string | undefined {
   if (ids.length === 0) return;
   const shown = ids.slice(0, maxIdsInText).map((id) => word(untrustedId(id)));
   const rest = ids.length - shown.length;
@@ -186,7 +180,6 @@ export const minute = (iso: string) => `${iso.slice(0, 16).replace('T', ' ')} UT
 const unlistedText = (ads: number) =>
   `The service counts ${count(ads, 'ad')} more, which it did not list: fresh: true reads all again, and is charged again.`;
 
-/** What to do where continuing brings nothing. */
 export const startOver = 'To read the rest, start over with fresh: true, which is charged again.';
 
 export const beginsAnew =
@@ -197,7 +190,6 @@ export const readAgain = 'To read them again, call with fresh: true, which is ch
 export const noRoom = (maxAds: number, isInParts: boolean) =>
   `The dataset has room for ${count(maxAds, 'ad')} of this gathering${isInParts ? ', counting each part' : ''}. Narrow the filters to read others.`;
 
-/** How to continue after each way to stop. */
 export const nextSteps: Record<Stop['reason'], string | undefined> = {
   end: undefined,
   estimate: undefined,
@@ -233,7 +225,6 @@ export function summaryText(rows: GatheredRows, maxTokens = 700): string {
   }
 }
 
-/** A line that shows this share of its values. */
 type Line = string | ((share: number) => string);
 
 function linesOf({ ads, countries, expired = 0 }: GatheredRows): Line[] {
@@ -313,8 +304,12 @@ function numbersText(label: string, values: readonly (number | null)[]): string 
   const without = `unknown for ${count(unknown, 'ad')}`;
   if (inOrder.length === 0) return `${label}: ${without}`;
   const at = (index: number) => inOrder[index] ?? 0;
-  const middle = (inOrder.length - 1) / 2;
-  const median = (at(Math.floor(middle)) + at(Math.ceil(middle))) / 2;
   const highest = `90th percentile ${at(Math.ceil(0.9 * inOrder.length) - 1)}, max ${at(inOrder.length - 1)}`;
-  return `${label}: min ${at(0)}, median ${median}, ${highest}${unknown > 0 ? `; ${without}` : ''}`;
+  return `${label}: min ${at(0)}, median ${medianOf(inOrder)}, ${highest}${unknown > 0 ? `; ${without}` : ''}`;
+}
+
+/** Of numbers in order. */
+export function medianOf(inOrder: readonly number[]): number {
+  const middle = (inOrder.length - 1) / 2;
+  return ((inOrder[Math.floor(middle)] ?? 0) + (inOrder[Math.ceil(middle)] ?? 0)) / 2;
 }

@@ -17,7 +17,6 @@ export interface GatheringQuestion {
 export const questionKey = ({ filters = {}, split, collectionId }: GatheringQuestion): string =>
   hash('sha256', canonical([filters, split ?? null, collectionId?.toLowerCase() ?? null]), 'base64url');
 
-/** The question of each part: each filter object of `split` laid over `filters`. */
 const partsOfQuestion = ({ filters = {}, split, collectionId }: GatheringQuestion): GatheringQuestion[] =>
   split?.map((part) => ({ filters: { ...filters, ...part } })) ?? [{ filters, collectionId }];
 
@@ -72,7 +71,6 @@ export interface OpenGathering {
   parts: GatheringPart[];
 }
 
-/** Continues the newest gathering of the question, or starts over. */
 export function openGathering(
   question: GatheringQuestion,
   contents: DatasetContents,
@@ -109,13 +107,11 @@ function partOf(
 
 const withoutIds = ({ adIds: _, missing: __, complete: ___, ...state }: Gathering): GatheringState => state;
 
-/** All gatherings of a question, the newest first. */
 export const gatheringsOf = ({ gatherings }: DatasetContents, question: GatheringQuestion): Gathering[] => {
   const key = questionKey(question);
   return gatherings.filter((gathering) => gathering.question === key).reverse();
 };
 
-/** The newest gathering of each question. */
 export const newestGatherings = ({ gatherings }: DatasetContents): Gathering[] => [
   ...new Map(gatherings.map((gathering) => [gathering.question, gathering])).values(),
 ];
@@ -174,7 +170,7 @@ export function paidGatherings(contents: DatasetContents): WholeGathering[] {
     .sort((left, right) => right.gatheredAt - left.gatheredAt);
 }
 
-const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0);
+export const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0);
 
 export const questionJson = ({ filters, collectionId }: Pick<Gathering, 'filters' | 'collectionId'>): string =>
   collectionId === null ? canonical(filters ?? {}) : `collection ${collectionId}`;
@@ -195,17 +191,13 @@ function valueText(value: unknown): string {
   return typeof value === 'object' && value !== null ? canonical(value) : String(value);
 }
 
-/** How a gathering differs from an earlier one. */
 export interface Differences {
-  /** Ads that the earlier one did not have. */
   fresh: string[];
   /** Ads whose content has changed since the earlier gathering read them, even if another call saw the change first. */
   updated: string[];
-  /** Ads of the earlier one that this one did not see. */
   gone: string[];
 }
 
-/** The last complete gathering of the same question before this one. */
 export function lastComplete(gathering: Gathering, contents: DatasetContents): Gathering | undefined {
   const { question, order } = gathering;
   const earlier = contents.gatherings.filter((other) => other.question === question && other.order < order);

@@ -13,11 +13,9 @@ export interface Label {
 export interface AdLabel extends Label {
   /** As the service spells it, where the ad is still there. */
   adId: string;
-  /** In ISO text. */
   labelledAt: string;
 }
 
-/** Characters of a name and of a value. */
 export const maxLabel = 40;
 export const maxValue = 200;
 
@@ -29,7 +27,6 @@ export const labelId = (adId: string, label: string): string => `${idKey(adId)}\
 const StoredLabel = z.object({ value: z.string().nullable(), at: z.number().min(0).max(8.64e15) });
 export const storedLabel = (value: string | null, at: number): z.output<typeof StoredLabel> => ({ value, at });
 
-/** The labels of ads by the keys of their ids; all of them, or of some ads. */
 export function labelsByAd({ labels }: { labels: RecordsById }, wanted?: ReadonlySet<string>): Map<string, AdLabel[]> {
   const found = new Map<string, AdLabel[]>();
   for (const [id, kept] of labels) {

@@ -3,10 +3,10 @@ import type { SearchFilter } from '../api/search-filters.ts';
 import type { DataOf } from '../present/fields.ts';
 import { type DatasetContents, idKey } from '../state/dataset.ts';
 import type { AdRowReader } from './ad-rows.ts';
+import { medianOf } from './gathering-report.ts';
 import { type GatheringQuestion, gatheringsOf, wholeOf } from './gatherings.ts';
 import type { Check } from './watches.ts';
 
-/** How many new ads started since the last check, beside the launches of the weeks before it. */
 export const UsualView = z
   .looseObject({
     started: z.number().describe('of new, since then'),
@@ -63,11 +63,10 @@ export async function usualLaunches(
   const inOrder = launches.slice(0, weeks).sort((left, right) => left - right);
   const scale = (gathering.gatheredAt - since.at) / day / 7;
   const scaleToInterval = (launches: number) => Math.round(launches * scale * 10) / 10;
-  const median = ((inOrder[Math.floor((weeks - 1) / 2)] ?? 0) + (inOrder[Math.ceil((weeks - 1) / 2)] ?? 0)) / 2;
   return {
     started,
     weeks,
-    median: scaleToInterval(median),
+    median: scaleToInterval(medianOf(inOrder)),
     least: scaleToInterval(inOrder[0] ?? 0),
     most: scaleToInterval(inOrder[weeks - 1] ?? 0),
   };

@@ -9,16 +9,13 @@ import type { SheetCell } from './workbook.ts';
 interface MethodsNote {
   contents: DatasetContents;
   coverage: CoverageView;
-  /** What was exported, and with which statements. */
   exported: readonly { sql: string; counts: Pick<ExportCounts, 'name' | 'rows'> }[];
   /** Ids of the ads in the rows, as `idKey` writes them, where these are known. */
   adIds?: ReadonlySet<string> | undefined;
-  /** Milliseconds since the epoch. */
   now: number;
   version: string;
 }
 
-/** A part of the note on an export: questions, dates, totals, coverage. */
 interface NotePart {
   heading: string;
   paragraphs?: string[];
@@ -99,7 +96,6 @@ const tableLine = (cells: readonly (string | number)[]) =>
   `| ${cells.map((cell) => (/[{}]/.test(String(cell)) ? `\`${plain(cell)}\`` : plain(cell))).join(' | ')} |`;
 const plain = (cell: string | number) => String(cell).replace(/[`|\n\r]/g, ' ');
 
-/** The same as rows of a sheet. */
 export const noteRows = (parts: readonly NotePart[]): SheetCell[][] =>
   parts.flatMap(({ heading, paragraphs = [], sql, table = [], points = [] }): SheetCell[][] => [
     [{ bold: heading }],

@@ -4,7 +4,6 @@ import { type DatasetContents, idKey } from '../state/dataset.ts';
 import { maxRecords, type UserRecords } from '../state/user-records.ts';
 import { pauses } from '../workers/pauses.ts';
 
-/** What is known of an ad's picture. */
 export interface KnownPicture {
   /** Difference hash: 16 hex digits. */
   picture: string;
@@ -67,14 +66,12 @@ function nearest(
   return found;
 }
 
-/** How many of the 32 bits are set. */
 function bitsIn(number: number): number {
   const pairs = number - ((number >>> 1) & 0x55555555);
   const fours = (pairs & 0x33333333) + ((pairs >>> 2) & 0x33333333);
   return Math.imul((fours + (fours >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
 }
 
-/** The picture of an ad that was to be fetched, and what came of it. */
 export interface FetchedPicture {
   adId: string;
   picture: AdPicture;

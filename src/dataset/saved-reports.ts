@@ -78,10 +78,6 @@ export function saveReport(
   }));
 }
 
-/**
- * What was kept under names.
- * @throws AdLibraryError for a name under which nothing is kept
- */
 export function findNamed<Named extends { name: string }>(
   kind: string,
   kept: readonly Named[],

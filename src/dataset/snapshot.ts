@@ -7,51 +7,34 @@ import type { AdRowReader, AdRows } from './ad-rows.ts';
 import { wholeOf } from './gatherings.ts';
 import { labelRows } from './labels.ts';
 import type { Snapshot, SqlExport, SqlPool, SqlQuery, TableRows } from './sql/pool.ts';
-import type { SqlResult } from './sql/statement.ts';
 import { idCell, isoTime, jsonCell, monthRows, type PageRow, type Row, sentCells } from './tables.ts';
 
-/** SQL over a tenant's dataset, as it is at one moment. */
-export interface DatasetSql {
-  query(contents: DatasetContents, query: SqlQuery): Promise<SqlResult>;
-  /** Hands all rows of a statement to `read`, uncut and in batches. */
-  export<Result>(
-    contents: DatasetContents,
-    query: Pick<SqlQuery, 'sql' | 'signal'>,
-    read: (exported: SqlExport) => Promise<Result>,
-  ): Promise<Result>;
-}
-
 /** SQL over the datasets of all tenants. The engine is loaded with the first statement. */
-export class DatasetSqlEngine {
-  readonly #rows: AdRowReader;
-  readonly #now: () => number;
-  #pool: Promise<SqlPool> | undefined;
-
-  /** @param now milliseconds since the epoch */
-  constructor(rows: AdRowReader, now: () => number) {
-    this.#rows = rows;
-    this.#now = now;
-  }
-
-  forTenant(tenantId: string): DatasetSql {
-    const snapshot = (contents: DatasetContents) => snapshotOf(this.#rows, tenantId, contents, this.#now());
-    return {
-      query: async (contents, query) => (await this.#open()).query(snapshot(contents), query),
-      export: async (contents, query, read) => (await this.#open()).export(snapshot(contents), query, read),
-    };
-  }
-
-  async close(): Promise<void> {
-    await (await this.#pool)?.close();
-  }
-
-  #open(): Promise<SqlPool> {
-    this.#pool ??= import('./sql/pool.ts').then(({ SqlPool }) => new SqlPool());
-    return this.#pool;
-  }
+export function openDatasetSql(rows: AdRowReader, now: () => number) {
+  let pool: Promise<SqlPool> | undefined;
+  const open = () => {
+    pool ??= import('./sql/pool.ts').then(({ SqlPool }) => new SqlPool());
+    return pool;
+  };
+  return {
+    forTenant(tenantId: string) {
+      const snapshot = (contents: DatasetContents) => snapshotOf(rows, tenantId, contents, now());
+      return {
+        query: async (contents: DatasetContents, query: SqlQuery) => (await open()).query(snapshot(contents), query),
+        /** Hands all rows of a statement to `read`, uncut and in batches. */
+        export: async <Result>(
+          contents: DatasetContents,
+          query: Pick<SqlQuery, 'sql' | 'signal'>,
+          read: (exported: SqlExport) => Promise<Result>,
+        ) => (await open()).export(snapshot(contents), query, read),
+      };
+    },
+    close: async () => (await pool)?.close(),
+  };
 }
 
-/** A dataset as SQL sees it. */
+export type DatasetSql = ReturnType<ReturnType<typeof openDatasetSql>['forTenant']>;
+
 export function snapshotOf(reader: AdRowReader, tenantId: string, contents: DatasetContents, now: number): Snapshot {
   return {
     tenantId,

@@ -69,7 +69,6 @@ export const tables = {
   months: { month: 'text', first: 'text', last: 'text', unfinished: 'numeric' },
 } as const satisfies Record<string, Record<string, ColumnType>>;
 
-/** What columns of `ads` hold where their name does not say it. */
 const meanings: { [Name in keyof typeof tables.ads]?: string } = {
   landing: 'page without tracking parameters',
   utm: 'JSON: source, campaign …',
@@ -145,7 +144,6 @@ export function dateCell(value: unknown): string | null {
   return time === undefined ? null : isoTime(time);
 }
 
-/** Milliseconds as ISO text. */
 export const isoTime = (time: number): string => new Date(time).toISOString();
 
 const maxMonths = 240;
@@ -164,11 +162,9 @@ export function monthRows(from: string, now: number): Row<'months'>[] {
   return rows;
 }
 
-/** The distinct texts of a list. */
 export const asTexts = (value: unknown): string[] =>
   Array.isArray(value) ? [...new Set(value.filter((text) => textCell(text) !== null))] : [];
 
-/** A list as JSON, for `json_each`. */
 function listCell(value: unknown): string | null {
   const texts = asTexts(value);
   return texts.length > 0 ? JSON.stringify(texts) : null;

@@ -62,7 +62,6 @@ const maxIds = 50;
 const maxChars = 2000;
 const shingleLength = 3;
 
-/** The distinct hashes of all overlapping threes, ascending. */
 function shinglesOf(copy: string): Uint32Array {
   const text = normalize(copy);
   const hashes = new Set<number>();

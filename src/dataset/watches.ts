@@ -5,7 +5,6 @@ import { type Differences, differences, type GatheringQuestion, questionKey, who
 
 const Filters = z.record(z.string(), z.unknown());
 
-/** A check whose gathering is complete. */
 const CompleteCheck = z.object({
   gathering: z.string(),
   /** The sequence number of the gathering: a later one is higher. */
@@ -23,12 +22,10 @@ const WatchRecord = z.object({
   maxCredits: z.number(),
   /** The last two, the newest first: the result of the newest may not have been received. */
   complete: z.array(CompleteCheck),
-  /** The last one, complete or not. */
   last: z.object({ at: z.number(), ads: z.number(), complete: z.boolean() }).optional(),
 });
 type WatchRecord = z.infer<typeof WatchRecord>;
 
-/** A gathering with a name, which is made again from time to time. */
 export interface Watch extends WatchRecord {
   name: string;
 }
@@ -78,16 +75,12 @@ export function storeWatch(
   });
 }
 
-/** A check of a watch: the gathering that it read, and what differs from the last complete one. */
 export interface Check {
-  /** When it was made, in milliseconds since the epoch. */
   at: number;
   gathering: Gathering;
   complete: boolean;
-  /** How many ads it has read. */
   ads: number;
   since: CompleteCheck | undefined;
-  /** Undefined where there is nothing to compare with. */
   changes: Differences | undefined;
   /** There was a complete check, but too much of it was evicted to compare with it. */
   lost: CompleteCheck | undefined;

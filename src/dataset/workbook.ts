@@ -16,7 +16,6 @@ export interface Sheet {
 
 export interface SheetColumn {
   title: string;
-  /** In characters. */
   width: number;
   style: keyof typeof styles;
 }
@@ -59,7 +58,6 @@ export class Workbook {
     await this.#zip.add(`xl/worksheets/sheet${this.#names.length}.xml`, sheetXml(sheet));
   }
 
-  /** Writes what names the sheets. */
   async end(): Promise<void> {
     const each = (write: (id: number, name: string) => string) =>
       this.#names.map((name, at) => write(at + 1, name)).join('');
@@ -119,7 +117,6 @@ function cellXml(cell: SheetCell, at: string, style: number): string {
   return `${head} t="inlineStr"><is><t xml:space="preserve">${text}</t></is></c>`;
 }
 
-/** `A` to `Z`, `AA` … */
 const columnLetters = (index: number): string =>
   (index >= 26 ? columnLetters(Math.floor(index / 26) - 1) : '') + String.fromCharCode(65 + (index % 26));
 

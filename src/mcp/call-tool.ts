@@ -11,8 +11,8 @@ import { boardKey } from '../board/payload.ts';
 import type { Meter } from '../credits/meter.ts';
 import { priceBounds } from '../credits/prices.ts';
 import { AdRowReader } from '../dataset/ad-rows.ts';
-import { type CountedAds, totalOf } from '../dataset/gather.ts';
-import { DatasetSqlEngine } from '../dataset/snapshot.ts';
+import { type CountedAds, type ReportProgress, totalOf } from '../dataset/gather.ts';
+import { openDatasetSql } from '../dataset/snapshot.ts';
 import { type CallEvent, keyMasker, type Log, type OnCall } from '../log/log.ts';
 import type { OpenPictures } from '../pictures/pictures.ts';
 import { clampLines, untrustedText } from '../present/tokens.ts';
@@ -25,7 +25,6 @@ import type {
   CallerContext,
   ImageContent,
   Rendered,
-  ReportProgress,
   ResourceLink,
   Tool,
   ToolContext,
@@ -303,7 +302,7 @@ export interface OpenCalls {
 export function openCallContexts(options: CallContextOptions): OpenCalls {
   const { apiOf, answers, keys, meter, state, baseUrl, version } = options;
   const adRows = new AdRowReader();
-  const sql = new DatasetSqlEngine(adRows, options.now);
+  const sql = openDatasetSql(adRows, options.now);
   const heavy = new Semaphore({ maxRunning: 16, perKey: 1, name: 'reports and batches of labels' });
   return {
     callsOf(caller) {
@@ -346,7 +345,7 @@ export function openCallContexts(options: CallContextOptions): OpenCalls {
     },
     findLinked: async (link, name) => state.exports.links?.find(link, name),
     keepSpending: meter.keepSpending,
-    close: () => sql.close(),
+    close: sql.close,
   };
 }
 

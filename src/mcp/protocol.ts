@@ -1,4 +1,4 @@
-import type { Progress, ReportProgress } from '../tools/tool.ts';
+import type { Progress, ReportProgress } from '../dataset/gather.ts';
 
 /** The part of a JSON-RPC message that routing reads; the SDKs check the rest. */
 export interface Message {

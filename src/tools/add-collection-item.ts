@@ -107,7 +107,6 @@ async function addAll(collectionId: string, itemType: ItemType, itemIds: readonl
   return { ...(collection && { collection }), items, ...(stop && { stopped: stop.reason }) };
 }
 
-/** Of one item: the next may fare better. */
 const rejections: readonly string[] = ['invalid_request', 'not_found'];
 
 function allText(items: readonly SavedView[], collection: CollectionView | undefined): string {

@@ -101,9 +101,7 @@ interface Checked {
   isSkipped: boolean;
   /** A gathering of some minutes ago served as its reading. */
   isRecent: boolean;
-  /** Undefined where the watch was not read at all. */
   gathered?: Gathered | undefined;
-  /** Undefined where the reading gave no check. */
   check?: Check | undefined;
 }
 
@@ -234,7 +232,6 @@ async function keep(checked: readonly Checked[], context: ToolContext): Promise<
   return;
 }
 
-/** The most ids that a result lists. */
 const maxIds = 600;
 
 async function viewChecks(
@@ -270,14 +267,12 @@ async function viewChecks(
   };
 }
 
-/** The ads that a check names, and what is usual. */
 async function newsOfOne({ watch, check, gathered }: Checked, context: ToolContext) {
   if (!check || !gathered) return { groups: [], usual: undefined };
   const usual = await usualLaunches(questionOf(watch), check, { ...context, contents: gathered.contents });
   return { groups: newsOf(check, gathered.contents, context.now), usual };
 }
 
-/** Writes what the checks found as one HTML file. */
 async function writeMail(views: readonly ReturnType<typeof viewCheck>[], context: ToolContext) {
   const ads = views.flatMap(({ groups }) => groups.flatMap(({ ads }) => ads));
   const pictures = await fetchPictures(ads, context);
@@ -351,7 +346,6 @@ function viewCheck(
   return { data, lines, groups };
 }
 
-/** Notes on a check: what a reader has to know besides the numbers. */
 function notesOn({ watch, stop, gathered, check, isRecent }: Checked): (string | false | undefined)[] {
   const { complete, changes, lost } = check ?? {};
   const isLimited =

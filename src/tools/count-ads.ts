@@ -10,7 +10,7 @@ import type { DataOf } from '../present/fields.ts';
 import { count, notesText, numberText } from '../present/lists.ts';
 import { quote, sanitizeLine } from '../present/safe-text.ts';
 import { adFilters, checkQuestion, fresh, split } from './arguments.ts';
-import { countableKey, type Filters, oppositeOf, partsOf, withMissing } from './filter-values.ts';
+import { countableKey, type Filters, oppositeOf, partOf, partsOf, withMissing } from './filter-values.ts';
 import { defineTool, readOnly, type ToolContext } from './tool.ts';
 
 const Counted = z.looseObject({
@@ -93,7 +93,8 @@ export const countAds = defineTool({
     };
   },
   render: ({ counts, none, rest, restHoldsNone, estimate, stopped, problem, next, ...total }) => {
-    if (estimate) return estimateText(estimate);
+    if (estimate)
+      return `Estimate: ${count(estimate.calls, 'search', 'searches')} of one ad each, ${priceText(estimate)}. Nothing was sent.`;
     const ofAll = total.notes ?? [];
     return [
       total.total === null ? noTotal : `${count(total.total, 'ad')} in all${remarks(total)}.`,
@@ -143,11 +144,6 @@ async function estimate(
   };
 }
 
-function estimateText({ calls, atLeast, atMost }: CountEstimate): string {
-  const price = priceText({ atLeast, atMost });
-  return `Estimate: ${count(calls, 'search', 'searches')} of one ad each, ${price}. Nothing was sent.`;
-}
-
 async function countSplit(filters: Filters, split: readonly Filters[], counting: Counting, context: ToolContext) {
   const total = await countOf(filters, counting);
   const { parts, stop } = await countParts({ filters, total, parts: split }, counting, context);
@@ -191,10 +187,6 @@ async function countKey(key: SearchFilter, filters: Filters, counting: Counting,
   return { ...ofAll, counts: existing, rest: left, restHoldsNone: true as const, stop };
 }
 
-const partOf = ({ key, type }: SearchFilter, value: string | boolean): Filters => ({
-  [key]: type === 'strings' ? [value] : value,
-});
-
 const unknown = (total: number | null, filters: Filters | undefined): Count => ({
   filters: filters ?? { active: null },
   value: 'unknown',
@@ -209,14 +201,12 @@ interface CountedPart {
 const maxRunning = 4;
 const equal = 'equal to the total';
 
-interface Question {
-  filters: Filters;
-  total: AdCount;
-  parts: readonly Filters[];
-}
-
-/** Counts each part, a few at a time, until something stops it. */
-async function countParts({ filters, total, parts }: Question, counting: Counting, context: ToolContext) {
+/** A few at a time, until something stops it. */
+async function countParts(
+  { filters, total, parts }: { filters: Filters; total: AdCount; parts: readonly Filters[] },
+  counting: Counting,
+  context: ToolContext,
+) {
   const counted: CountedPart[] = parts.map((part) => ({ shown: { filters: part, total: null }, answer: undefined }));
   if (total.total === null) return { parts: counted, stop: undefined };
   let stop: Stop | undefined;
@@ -239,23 +229,13 @@ async function countParts({ filters, total, parts }: Question, counting: Countin
   await Promise.all(Array.from({ length: maxRunning }, countNext));
   for (const { shown: part } of counted) {
     if (part.total !== total.total || part.total === 0 || Object.keys(part.filters).length === 0) continue;
-    const isProven =
-      stop === undefined && (await finds(oppositeOf(part.filters, filters, context.adFilters), counting)) === 0;
+    const opposite = stop === undefined ? oppositeOf(part.filters, filters, context.adFilters) : undefined;
+    const isProven = opposite && (await countOf(opposite, counting).catch(() => undefined))?.total === 0;
     part.note = [`${equal}; ${isProven ? 'verified' : 'not verified'}`, part.note].filter(Boolean).join('; ');
   }
   return { parts: counted, stop };
 }
 
-/** How many ads match; undefined where no filter can ask that. */
-async function finds(filters: Filters | undefined, counting: Counting): Promise<number | undefined> {
-  if (filters === undefined) return undefined;
-  return countOf(filters, counting).then(
-    ({ total }) => total ?? undefined,
-    () => undefined,
-  );
-}
-
-/** A count as a result shows it. */
 function countView({ total, gatheredAt, notes, lastSeen }: AdCount, filters: Filters, { adFilters }: ToolContext) {
   const isOwnRule = Object.hasOwn(filters, 'active') && withMissing({}, 'active', adFilters) === undefined;
   return {

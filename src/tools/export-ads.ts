@@ -9,6 +9,7 @@ import {
   type Statement,
   writeExport,
 } from '../dataset/export.ts';
+import { sumOf } from '../dataset/gatherings.ts';
 import { methodsNote, noteMarkdown, noteRows } from '../dataset/methods-note.ts';
 import { dayOf } from '../present/dates.ts';
 import { count, numberText } from '../present/lists.ts';
@@ -129,10 +130,7 @@ export const exportAds = defineListTool({
   },
 });
 
-/** Tokens of the first rows of all sheets. */
 const firstTokens = 600;
-
-const sumOf = (numbers: readonly number[]) => numbers.reduce((sum, number) => sum + number, 0);
 
 /** @throws AdLibraryError for sheets that Excel would not open */
 function checkSheets(sheets: readonly z.output<typeof Sheet>[], format: ExportFormat) {

@@ -5,12 +5,15 @@ export type Filters = Readonly<Record<string, unknown>>;
 
 const maxValues = 30;
 
-/** The keys by which ads can be counted: the service counts their values, or their values are known and few. */
-export const countableKeys = (described: readonly SearchFilter[]): SearchFilter[] => described.filter(isCountable);
-
-/** A key with a default orders or pages results, and filters nothing. */
-const isCountable = (filter: SearchFilter) =>
-  filter.default === undefined && (filter.counted || (knownValues(filter)?.length ?? Infinity) <= maxValues);
+/**
+ * The keys by which ads can be counted: the service counts their values, or their values are known and few. A key with a
+ * default orders or pages results, and filters nothing.
+ */
+export const countableKeys = (described: readonly SearchFilter[]): SearchFilter[] =>
+  described.filter(
+    (filter) =>
+      filter.default === undefined && (filter.counted || (knownValues(filter)?.length ?? Infinity) <= maxValues),
+  );
 
 const knownValues = ({ type, values }: SearchFilter): readonly (string | boolean)[] | undefined =>
   type === 'boolean' ? [true, false] : values;
@@ -32,11 +35,13 @@ export function countableKey(key: string, described: readonly SearchFilter[], fi
   return filter;
 }
 
-/** One filter object for each known value. */
-export function partsOf(filter: SearchFilter): Filters[] {
-  const isList = filter.type === 'strings';
-  return (knownValues(filter) ?? []).map((value) => ({ [filter.key]: isList ? [value] : value }));
-}
+export const partOf = ({ key, type }: SearchFilter, value: string | boolean): Filters => ({
+  [key]: type === 'strings' ? [value] : value,
+});
+
+/** For each known value. */
+export const partsOf = (filter: SearchFilter): Filters[] =>
+  (knownValues(filter) ?? []).map((value) => partOf(filter, value));
 
 /** `filters`, narrowed to ads without a value of the key; undefined if no described filter can say that. */
 export function withMissing(filters: Filters, key: string, described: readonly SearchFilter[]): Filters | undefined {

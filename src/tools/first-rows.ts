@@ -11,12 +11,10 @@ export const FirstRows = z.looseObject({
 
 const maxRows = 3;
 const maxColumns = 12;
-/** Characters of a cell. */
 const maxCell = 60;
 
 interface Rows {
   columns: readonly string[];
-  /** The first rows, or all of them. */
   first: readonly (readonly unknown[])[];
 }
 

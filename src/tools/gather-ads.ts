@@ -2,7 +2,6 @@ import * as z from 'zod';
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
 import type { PriceBounds } from '../credits/prices.ts';
 import {
-  type CountedAds,
   type GatherRequest,
   gatherInTurn,
   knownTotal,
@@ -98,13 +97,11 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
   });
 }
 
-/** A note for a gathering with room for fewer ads than were asked for. */
 export function roomText({ maxAds, maxInParts }: Stop, request: Pick<GatherRequest, 'maxAds'>): string | undefined {
   if (maxInParts !== undefined) return noRoom(maxInParts, true);
   return maxAds !== undefined && maxAds < request.maxAds ? noRoom(maxAds, false) : undefined;
 }
 
-/** Why a gathering stopped, and how to continue. */
 export function stopData({ reason, error, leadsNowhere }: Stop, { explain }: ToolContext) {
   const next = leadsNowhere ? startOver : nextSteps[reason];
   const isOurs = reason === 'maxCredits' || reason === 'deadline' || reason === 'shutdown';
@@ -131,17 +128,7 @@ const nothingRead = () =>
 /** The age from which a total is dated, in milliseconds: a day. */
 const datedAge = 86_400_000;
 
-interface Part {
-  question: GatheringQuestion;
-  /** Ads that are held, and ads that were read, those that were evicted since included. */
-  read: number;
-  listed: number;
-  ended: boolean;
-  /** Undefined where nothing tells how many ads there are. */
-  total: Pick<CountedAds, 'ads' | 'at'> | undefined;
-  /** Whether the gathering will know the total before its first page, too. */
-  isTotalKnown: boolean;
-}
+type Part = Awaited<ReturnType<typeof partsOf>>[number];
 
 /** What reading the rest costs, after one search for each part whose total nothing tells; for a collection, one list. */
 async function estimate(
@@ -216,10 +203,7 @@ const nothing: PriceBounds = { atLeast: 0, atMost: 0 };
 const sumOf = (numbers: readonly number[]): number =>
   Math.round(1e6 * numbers.reduce((sum, number) => sum + number, 0)) / 1e6;
 
-export const partsOf = (
-  { parts, contents }: Pick<Opened, 'parts' | 'contents'>,
-  context: ToolContext,
-): Promise<Part[]> =>
+export const partsOf = ({ parts, contents }: Pick<Opened, 'parts' | 'contents'>, context: ToolContext) =>
   Promise.all(
     parts.map(async ({ question, state }) => {
       const begun = contents.gatherings.find(({ id }) => id === state.id);
@@ -227,24 +211,21 @@ export const partsOf = (
       const found = begun?.found ?? (state.ended ? read : null);
       const total =
         found === null ? await knownTotal(question, contents, context) : { ads: found, at: state.gatheredAt };
+      /** Those that were evicted since included. */
       const listed = Math.max(read, state.listed);
-      return { question, read, listed, ended: state.ended, total, isTotalKnown: total !== undefined };
+      /** Whether the gathering will know the total before its first page, too. */
+      const isTotalKnown = total !== undefined;
+      return { question, read, listed, ended: state.ended, total, isTotalKnown };
     }),
   );
 
-const countNow = ({ filters, collectionId }: GatheringQuestion, context: ToolContext): Promise<number | undefined> =>
-  collectionId === undefined
-    ? context.api.searchAds({ body: { ...filters, limit: 1 } }).then(totalOf)
-    : countItems(collectionId, context);
-
-async function countItems(collectionId: string, { api }: ToolContext): Promise<number | undefined> {
+async function countNow({ filters, collectionId }: GatheringQuestion, { api }: ToolContext) {
+  if (collectionId === undefined) return totalOf(await api.searchAds({ body: { ...filters, limit: 1 } }));
   const { value, raw } = await api.listCollections();
   const collection = value.items.find(({ id }) => id?.toLowerCase() === collectionId);
   // The document knows no further pages of this list.
   const { hasMore, cursor } = raw as { hasMore?: unknown; cursor?: unknown };
-  if (collection === undefined && !hasMore && !cursor) throw noCollection();
+  const problem = 'There is no collection with this id in the list of collections.';
+  if (collection === undefined && !hasMore && !cursor) throw new AdLibraryError({ kind: 'not_found', problem });
   return wholeCount(collection?.adCount);
 }
-
-const noCollection = () =>
-  new AdLibraryError({ kind: 'not_found', problem: 'There is no collection with this id in the list of collections.' });

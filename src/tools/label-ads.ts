@@ -9,7 +9,7 @@ import { maxRecords } from '../state/user-records.ts';
 import { isShort, mustBeShort } from './arguments.ts';
 import { defineTool, type ToolContext } from './tool.ts';
 
-/** A text of one line that is cleaned before it is measured. */
+/** Cleaned before it is measured. */
 const cleanText = (max: number, least: number) =>
   z
     .string()
@@ -21,8 +21,18 @@ const adId = z.string().refine(isShort, mustBeShort);
 const label = cleanText(maxLabel, 1);
 const value = cleanText(maxValue, 0);
 
-/** Ids that a result lists. */
 const maxUnknown = 100;
+
+const LabelInput = z.strictObject({
+  adId: adId.optional().describe('of a gathered ad'),
+  adIds: z
+    .array(adId)
+    .refine(({ length }) => length <= 1000, 'must be at most 1,000 ids')
+    .optional()
+    .describe('in its place'),
+  label: label.describe('hook, format …'),
+  value: value.optional().describe('such as question'),
+});
 
 export const labelAds = defineTool({
   name: 'label_ads',
@@ -41,23 +51,7 @@ export const labelAds = defineTool({
   keepsRecords: true,
   isHeavy: true,
   input: z.strictObject({
-    labels: z
-      .array(
-        z.strictObject({
-          adId: adId.optional().describe('of a gathered ad'),
-          adIds: z
-            .array(adId)
-            .refine(({ length }) => length <= 1000, 'must be at most 1,000 ids')
-            .optional()
-            .describe('in its place'),
-          label: label.describe('hook, format …'),
-          value: value.optional().describe('such as question'),
-        }),
-      )
-      .min(1)
-      .max(200)
-      .optional()
-      .describe('one for each note'),
+    labels: z.array(LabelInput).min(1).max(200).optional().describe('one for each note'),
     sql: z.string().optional().describe('or SELECT id, label, value'),
     remove: z.boolean().optional().describe('true: remove them'),
   }),
@@ -96,13 +90,13 @@ export const labelAds = defineTool({
   },
   render({ labelled, ads, unknown, moreUnknown, note }, { remove }) {
     const what = `${count(labelled, 'label')} of ${count(ads, 'ad')}`;
-    const lines = [remove ? `Removed ${what}.` : `Kept ${what}.`];
-    if (unknown.length > 0)
-      lines.push(
+    const lines = [
+      remove ? `Removed ${what}.` : `Kept ${what}.`,
+      unknown.length > 0 &&
         `Not in the dataset: ${listNames(unknown.map(word))}${moreUnknown ? ` and ${moreUnknown} more` : ''}. Searches and gather_ads bring ads into it.`,
-      );
-    if (note) lines.push(note);
-    return lines.join('\n');
+      note,
+    ];
+    return lines.filter(Boolean).join('\n');
   },
 });
 
@@ -114,12 +108,7 @@ interface Note {
   value?: string | null | undefined;
 }
 
-interface LabelInput extends Pick<Note, 'label' | 'value'> {
-  adId?: string | undefined;
-  adIds?: readonly string[] | undefined;
-}
-
-const namedNotes = (labels: readonly LabelInput[]): Note[] =>
+const namedNotes = (labels: readonly z.output<typeof LabelInput>[]): Note[] =>
   labels.flatMap(({ adId, adIds, label, value }, index) => {
     if ((adId === undefined) === (adIds === undefined))
       throw invalidRequest(`labels.${index}: pass either adId or adIds.`);
@@ -128,7 +117,6 @@ const namedNotes = (labels: readonly LabelInput[]): Note[] =>
 
 const SelectedNote = z.object({ id: adId, label, value: value.nullable() });
 
-/** The rows of a SELECT as notes. */
 function selectedNotes(sql: string, contents: DatasetContents, { sql: engine, signal }: ToolContext): Promise<Note[]> {
   return engine().export(contents, { sql, signal }, async ({ columns, rows }) => {
     const at = ['id', 'label', 'value'].map((name) => columns.indexOf(name));
@@ -136,9 +124,7 @@ function selectedNotes(sql: string, contents: DatasetContents, { sql: engine, si
     const notes: Note[] = [];
     for await (const batch of rows) {
       for (const row of batch) {
-        const [id, label, value] = at
-          .map((index) => row[index] ?? null)
-          .map((cell) => (cell === null ? null : String(cell)));
+        const [id, label, value] = at.map((index) => row[index]?.toString() ?? null);
         const { data, error } = SelectedNote.safeParse({ id, label, value });
         const [issue] = error?.issues ?? [];
         if (issue) throw invalidRequest(`Row ${notes.length + 1} of sql: ${issue.path.join()} ${issue.message}.`);

@@ -72,7 +72,6 @@ interface ResultRows {
   rows: readonly (readonly unknown[])[];
   /** Rows of the whole result; null where they are too many to count. */
   rowCount: number | null;
-  /** Rows that were asked for. */
   limit: number;
 }
 

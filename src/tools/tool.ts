@@ -1,22 +1,17 @@
 import type * as z from 'zod';
-import type { Api } from '../api/client.ts';
 import type { ErrorKind } from '../api/errors.ts';
 import type { OperationName } from '../api/operations.ts';
-import type { SearchFilter } from '../api/search-filters.ts';
 import type { Spending } from '../credits/credit-text.ts';
-import type { CallBudget } from '../credits/meter.ts';
 import type { PriceBounds } from '../credits/prices.ts';
 import type { AdRowReader } from '../dataset/ad-rows.ts';
-import type { CountedAds, IsCached } from '../dataset/gather.ts';
+import type { GatherContext } from '../dataset/gather.ts';
 import type { DatasetSql } from '../dataset/snapshot.ts';
 import type { Pictures } from '../pictures/pictures.ts';
 import type { DataOf } from '../present/fields.ts';
 import { quote, word } from '../present/safe-text.ts';
-import type { Dataset } from '../state/dataset.ts';
 import { type ExportedFile, type Exports, exportTtl } from '../state/exports.ts';
 import type { CursorMemory } from '../state/ports.ts';
 
-/** All four tool annotations of MCP (specification, *Tools*). */
 interface Annotations {
   readOnlyHint: boolean;
   destructiveHint: boolean;
@@ -49,7 +44,6 @@ export interface ToolDescription {
   severalCalls?: true;
   /** The tool stores what a person made, which no service can send again. */
   keepsRecords?: true;
-  /** The tool reports progress to clients that ask for it. */
   reportsProgress?: true;
   /** A call takes the thread that serves everybody more than a few milliseconds: each caller has one at a time. */
   isHeavy?: true;
@@ -108,10 +102,8 @@ export interface Rendered {
   price?: PriceBounds | undefined;
 }
 
-/** MCP specification, *Tools*, *Image Content*. */
 export interface ImageContent {
   type: 'image';
-  /** In base64. */
   data: string;
   mimeType: string;
 }
@@ -122,13 +114,11 @@ export const jpegContent = (jpeg: Uint8Array): ImageContent => ({
   mimeType: 'image/jpeg',
 });
 
-/** MCP specification, *Tools*, *Resource Links*. */
 export interface ResourceLink {
   type: 'resource_link';
   uri: string;
   name: string;
   mimeType: string;
-  /** In bytes. */
   size: number;
 }
 
@@ -173,55 +163,30 @@ export const defineListTool = <Input extends z.ZodObject, Output extends z.ZodOb
   tool;
 
 /** What belongs to one caller, for one call. */
-export interface CallerContext {
-  api: Api;
-  /** The caller's dataset, with what other processes brought. */
-  dataset(): Promise<Dataset>;
-  /** Turns the ads of the dataset into rows. */
+export interface CallerContext
+  extends Pick<GatherContext, 'api' | 'dataset' | 'isCached' | 'cachedTotal' | 'callBudget' | 'takeTurn'> {
   adRows: AdRowReader;
   sql(): DatasetSql;
-  /** The files that the caller exported. */
   exports(): Exports;
   /** The version of this server, for notes on how data were gathered. */
   version: string;
   /** What this process has spent for the caller. */
   spending(): Promise<Spending>;
-  priceOf: PriceOf;
-  isCached: IsCached;
-  /** How many ads match, as a cached answer says. */
-  cachedTotal(filters: object): Promise<CountedAds | undefined>;
-  /** Opens a limit of credits for calls of the API that this tool call makes: without one, it ends with a charge. */
-  callBudget(maxCredits?: number): Promise<CallBudget>;
-  /** Waits until no other call of the caller has this turn; returns a function that ends it. */
-  takeTurn(name: string): Promise<() => void>;
-  /** Pictures of ads, fetched for the caller; loaded with the first use. */
+  /** The price of a page of a list with this number of items; undefined if no charge was seen. */
+  priceOf(list: OperationName, items: number): Promise<PriceBounds | undefined>;
   pictures(): Promise<Pictures>;
   cursors: Cursors;
 }
 
 /** What a tool may use: the API on its caller's account, the time, and the space for its text. */
-export interface ToolContext extends CallerContext {
+export interface ToolContext extends CallerContext, GatherContext {
   /** An id of the caller's key. */
   tenantId: string;
-  /** Milliseconds since the epoch. */
-  now: number;
-  /** A monotonic clock, and the deadline of the call. */
-  clock(): number;
-  deadline: number;
-  /** Aborts when the caller leaves or at the deadline. */
-  signal: AbortSignal;
-  /** Whether all data is made up. */
   isDemo: boolean;
   /** Whether the caller wants what a check found as an HTML file, too. */
   wantsHtml: boolean;
-  /** Whether the process is asked to end. */
-  isDraining(): boolean;
   /** How long answers are cached, in milliseconds. */
   cacheMs: number;
-  /** Present if the client asked for progress. */
-  onProgress?: ReportProgress;
-  /** What is known of the filter keys of ads. */
-  adFilters: readonly SearchFilter[];
   /** Explains an error in words, for a result that holds what was read before. */
   explain(thrown: unknown): { kind: ErrorKind; text: string };
   /** Maximum tokens of the tool's own text in a result. */
@@ -236,18 +201,5 @@ export interface ToolContext extends CallerContext {
 
 /** Signs and remembers the cursors of one caller. */
 export interface Cursors extends CursorMemory {
-  /** Returns a short signature under the caller's key. */
   sign(text: string): string;
 }
-
-/** The price of a page of a list with this number of items; undefined if no charge was seen. */
-type PriceOf = (list: OperationName, items: number) => Promise<PriceBounds | undefined>;
-
-/** The progress of a long call. It grows with each report. */
-export interface Progress {
-  progress: number;
-  total?: number;
-  message: string;
-}
-
-export type ReportProgress = (progress: Progress) => void;

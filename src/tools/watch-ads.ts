@@ -1,18 +1,14 @@
 import * as z from 'zod';
 import { invalidRequest } from '../api/errors.ts';
-
 import { withoutRepeats } from '../dataset/gatherings.ts';
 import { cleanLabel } from '../dataset/labels.ts';
 import { questionOf, storeWatch, watchesIn } from '../dataset/watches.ts';
-
 import { dataPerText } from '../present/full-view.ts';
-
 import { adFilters, checkQuestion, collectionId, split } from './arguments.ts';
 import { inMemory, viewsOf, WatchView, watchText } from './list-watches.ts';
 import { defineTool } from './tool.ts';
 
 const maxName = 80;
-/** The most characters of filters and split together, as JSON. */
 const maxQuestion = 20_000;
 
 export const watchAds = defineTool({
@@ -45,7 +41,9 @@ export const watchAds = defineTool({
     if (maxCredits === 0) throw invalidRequest('maxCredits must be above 0: the most that one check may cost.');
     if (JSON.stringify(question).length > maxQuestion)
       throw invalidRequest(`filters and split may have at most ${maxQuestion} characters together.`);
-    const name = nameOf(given);
+    const name = cleanLabel(given);
+    if (name === '' || name.length > maxName)
+      throw invalidRequest(`name must have 1 to ${maxName} characters that can be seen.`);
     await storeWatch(userRecords, { ...questionOf(withoutRepeats(question)), name, maxAds, maxCredits });
     const stored = watchesIn(await userRecords.read('watch')).filter((watch) => watch.name === name);
     const [watch] = viewsOf(stored, dataPerText * resultTokens);
@@ -54,10 +52,3 @@ export const watchAds = defineTool({
   },
   render: ({ watch, note }) => [`Stored ${watchText(watch)}`, note].filter(Boolean).join('\n'),
 });
-
-/** A name as it is stored. */
-function nameOf(given: string): string {
-  const name = cleanLabel(given);
-  if (name !== '' && name.length <= maxName) return name;
-  throw invalidRequest(`name must have 1 to ${maxName} characters that can be seen.`);
-}

@@ -22,7 +22,6 @@ export interface NewsAd extends ReturnType<typeof cardOf> {
   page: string | undefined;
 }
 
-/** The first ads of each kind, and how many there are in all. */
 export interface NewsGroup {
   title: string;
   ads: readonly NewsAd[];
@@ -107,7 +106,6 @@ function valueText(value: ChangedValue, other: ChangedValue): string | undefined
   return quote(`${start > 0 ? '…' : ''}${lineWithin(text.slice(start), 28)}`);
 }
 
-/** The ads that are named, as many as fit, and how many more there are. */
 export function newsText(groups: readonly NewsGroup[], tokens: number): string {
   return groups
     .map(({ title, ads, total }) => {

@@ -169,7 +169,6 @@ export const writeReport = defineListTool({
 
 const endsWithServer = 'The report is kept in memory under its name, and ends with this server.';
 
-/** Tokens of the first rows of all sections. */
 const firstTokens = 1500;
 
 type SavedSection = SavedReport['sections'][number];
@@ -216,11 +215,8 @@ function sectionText(section: DataOf<typeof SectionView>): string {
 }
 
 const maxBytes = 5_000_000;
-/** Rows of a table. */
 const maxTableRows = 200;
-/** Characters of a cell. */
 const cell = 300;
-/** The most points of a line. */
 const maxChartRows = 1000;
 const maxGatherings = 60;
 
@@ -229,7 +225,6 @@ interface MadeSection {
   shown: ReportSection;
   /** Rows of the whole result; null where they are too many to count. */
   rows?: number | null;
-  /** Its columns and first rows, and its numbers by columns where it has one row. */
   first?: { columns: readonly string[]; first: readonly (readonly unknown[])[] };
   row: Record<string, number> | null;
   cards: ChosenAd[];
@@ -240,7 +235,6 @@ interface MadeSection {
 /** An ad as the report shows it, and its picture. */
 type ChosenAd = Omit<ReturnType<typeof cardOf>, 'address' | 'copy'>;
 
-/** The ads that sections name, by their keys. */
 interface NamedAds {
   items: ReadonlyMap<string, StoredItem>;
   labels: ReturnType<typeof labelsByAd>;

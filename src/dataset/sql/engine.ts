@@ -298,7 +298,6 @@ class RowWriter {
     this.#exports = sqlite.wasm.exports as unknown as Exports;
   }
 
-  /** The engine's result code. */
   write(row: readonly Cell[]): number {
     const { capi } = this.#sqlite;
     const statement = this.#statement.pointer as unknown as number;
@@ -354,15 +353,12 @@ export function readResult(reader: RowReader, options: QueryOptions): SqlResult 
   return { columns: reader.columns(), rows, rowCount: null, truncated: true };
 }
 
-/** A compiled statement. */
 interface Prepared extends Pick<Sqlite, 'capi' | 'wasm'> {
   statement: number;
-  /** The engine's last error message. */
   failure(): SqlFailure;
   interruption: Interruption;
 }
 
-/** Steps through the rows of a statement. */
 export class RowReader {
   readonly #prepared: Prepared;
   readonly #count: number;
@@ -389,7 +385,6 @@ export class RowReader {
     return [...names];
   }
 
-  /** Whether there is another row. */
   step(): boolean {
     const { capi, statement, failure } = this.#prepared;
     const code = capi.sqlite3_step(statement);

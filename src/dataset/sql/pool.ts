@@ -29,9 +29,7 @@ export type TableRows = { [Table in TableName]: { table: Table; rows: Iterable<R
 
 export interface SqlQuery {
   sql: string;
-  /** Rows to give: 50 by default, at most 1,000. */
   limit?: number | undefined;
-  /** Characters of a cell: 160 by default. */
   cell?: number | undefined;
   signal?: AbortSignal | undefined;
 }
@@ -51,7 +49,6 @@ export interface SqlPoolOptions {
   idleMs?: number;
 }
 
-/** What a worker holds: the tables of one version of one tenant's dataset. */
 interface Tables {
   tenantId: string;
   version: string;
@@ -73,7 +70,6 @@ export class SqlPool {
   readonly #limits: StatementLimits;
   readonly #graceMs: number;
   readonly #workers: WorkerPool<SqlCall, Reply, Tables>;
-  /** Exports in progress, each with a worker of its own. */
   readonly #exports: Semaphore;
 
   constructor({ maxWorkers = 4, limits, graceMs = 400, idleMs = 120_000 }: SqlPoolOptions = {}) {

@@ -4,13 +4,11 @@ import { type Cell, clip, columnsOf, tableNames } from '../tables.ts';
 
 /** What a statement may use. All of it is enforced by the engine, none of it by looking at the statement's text. */
 export interface StatementLimits {
-  /** How long a statement may compute. */
   statementMs: number;
   /** How long an export may compute in all; each batch of its rows is a statement's work. */
   exportMs: number;
   /** Memory for sorting, grouping and putting texts together, beside what the tables themselves take. */
   workingBytes: number;
-  /** Memory for the tables. */
   tableBytes: number;
 }
 
@@ -56,7 +54,6 @@ export const resultLimits = {
 export interface QueryOptions {
   /** Rows to give, not to count. */
   limit: number;
-  /** Characters of a cell. */
   cell: number;
 }
 
@@ -68,7 +65,6 @@ export interface SqlResult {
   truncated: boolean;
 }
 
-/** Why a statement gave no result. */
 export interface SqlProblem {
   reason:
     | 'refused'
@@ -109,7 +105,6 @@ export function cellText(text: string, max: number): string {
   return clip(sanitize(looked), max, text.length - looked.length);
 }
 
-/** What was wrong with a statement, what there is, and what to do. */
 export function explainProblem({ reason, detail }: SqlProblem, limits: StatementLimits): AdLibraryError {
   return invalidRequest([...textsOf[reason](limits), ...(detail ? detailTexts(detail) : [])].join(' '));
 }

@@ -31,7 +31,6 @@ const interruption = () => {
 lowerPriority();
 let engine = await SqlEngine.open(limits);
 
-/** What the pool may ask for. */
 const methods = {
   /** Begins anew with empty tables, ten times as fast as in a new thread. */
   async empty(): Promise<void> {
@@ -58,7 +57,6 @@ const methods = {
   close: closeExport,
 };
 
-/** Rows of some tables. */
 export type LoadedRows = [TableName, Cell[][]][];
 
 type Methods = typeof methods;
@@ -116,5 +114,4 @@ parentPort?.on('message', async ([name, ...given]: SqlCall) => {
   }
   parentPort?.postMessage(reply);
 });
-// Ready for the first call.
 parentPort?.postMessage({} satisfies Reply);
