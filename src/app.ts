@@ -250,7 +250,7 @@ export async function openCalls(options: CallsOptions): Promise<OpenCalls> {
     ...contexts,
     close: async (ms) => {
       await answers.close(ms);
-      await Promise.all([state.datasets.close(), contexts.close(ms), pictures.close()]);
+      await Promise.all([state.datasets.close(), contexts.close(), pictures.close()]);
       // A dataset whose owner is not known yet asks once more whose key it is, so the network is closed last.
       await network.close();
     },

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Answers } from '../answers/answers.ts';
 import { abortedError, withDeadline } from '../api/abort.ts';
-import { type Connection, fingerprint } from '../api/call.ts';
+import { fingerprint } from '../api/call.ts';
 import { type Api, type ApiAnswer, type Caller, type Credentials, keyOf } from '../api/client.ts';
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
 import { operations } from '../api/operations.ts';
@@ -49,7 +49,6 @@ export interface ServerContext {
   onCall: OnCall;
   resultTokens: number;
   timeoutMs: number;
-  /** How long answers are cached, in milliseconds. */
   cacheMs: number;
   output: OutputSetting;
   /** A sentence added to every result, in its text and in its data. */
@@ -71,7 +70,6 @@ export type ToolResult = {
 export interface ToolCall extends Credentials {
   name: string;
   arguments?: unknown;
-  /** The name of the client's program, where the client states it. */
   client?: string | undefined;
   /** The form of result that the caller asks for, in place of the server's setting. */
   output?: OutputSetting | undefined;
@@ -82,27 +80,19 @@ export interface ToolCall extends Credentials {
   linkOrigin?: string | undefined;
   /** How long the call has waited for its turn, in milliseconds: part of its whole time. */
   waitedMs?: number;
-  /** Present if the client asked for progress. */
   onProgress?: ReportProgress | undefined;
   /** The caller wants what a check found as an HTML file, too. */
   wantsHtml?: boolean;
 }
 
 /** How a call ended: what its caller reads, and what the log records. */
-interface Outcome {
-  result: ToolResult;
-  facts: Partial<CallEvent>;
-}
+type Outcome = { result: ToolResult; facts: Partial<CallEvent> };
 
 /** Modules that a server loads with its first call. */
 export interface CallingContext extends ServerContext, OpenCalls {
-  /** What is known of the filter keys of ads. */
   adFilters(): Promise<readonly SearchFilter[]>;
 }
 
-/**
- * @param form how the result is written for the client
- */
 export async function callTool(server: CallingContext, call: ToolCall, form: ResultForm): Promise<ToolResult> {
   const started = server.elapsed();
   const receipts = new Receipts();
@@ -251,11 +241,8 @@ function withError(
 export function errorResult({ notice, tools }: Pick<ServerContext, 'notice' | 'tools'>, thrown: unknown, cost = '') {
   const { text: explanation, error } = explainError(thrown, toolsForModels({ tools }));
   const text = [notice, explanation, cost].filter(Boolean).join('\n');
-  const result: ToolResult = {
-    content: [{ type: 'text', text }],
-    isError: true,
-    _meta: { 'ad-library/error': error },
-  };
+  const _meta = { 'ad-library/error': error };
+  const result: ToolResult = { content: [{ type: 'text', text }], isError: true, _meta };
   return { result, error };
 }
 
@@ -284,28 +271,19 @@ interface CallContextOptions {
   elapsed: () => number;
 }
 
-/** What calls need, for all callers. */
-export interface OpenCalls {
-  /** The methods of the API for one tool call. */
-  callsOf(caller: Caller): CallerContext;
-  /** Does heavy work when it is the tenant's turn. */
-  heavyTurn<Result>(tenantId: string, signal: AbortSignal, work: () => Promise<Result>): Promise<Result>;
-  /** The files that a caller exported. */
-  exportsOf(caller: Credentials): Exports;
-  findLinked: FileLinks['find'];
-  /** A connection was renewed: its spending counts for longer. */
-  keepSpending(connection: Connection): Promise<void>;
+export type OpenCalls = Omit<ReturnType<typeof openCallContexts>, 'close'> & {
   /** Waits up to `ms` for paid calls that were sent, and aborts the rest. */
   close(ms: number): Promise<void>;
-}
+};
 
-export function openCallContexts(options: CallContextOptions): OpenCalls {
+/** What calls need, for all callers. */
+export function openCallContexts(options: CallContextOptions) {
   const { apiOf, answers, keys, meter, state, baseUrl, version } = options;
   const adRows = new AdRowReader();
   const sql = openDatasetSql(adRows, options.now);
   const heavy = new Semaphore({ maxRunning: 16, perKey: 1, name: 'reports and batches of labels' });
   return {
-    callsOf(caller) {
+    callsOf(caller: Caller): CallerContext {
       const { tenantId, apiKey, connection, signal } = caller;
       // This call is not counted as a call of the tool: it is free, whether the service states that or not.
       const whoami = () => apiOf({ tenantId, apiKey, signal }).whoami();
@@ -331,8 +309,9 @@ export function openCallContexts(options: CallContextOptions): OpenCalls {
       };
     },
     // Others have their turn in between, however many wait.
-    heavyTurn: (tenantId, signal, work) => heavy.run(tenantId, signal, () => nextTurn().then(work)),
-    exportsOf({ tenantId, apiKey }) {
+    heavyTurn: <Result>(tenantId: string, signal: AbortSignal, work: () => Promise<Result>) =>
+      heavy.run(tenantId, signal, () => nextTurn().then(work)),
+    exportsOf({ tenantId, apiKey }: Credentials): Exports {
       const exports = state.exports.forTenant(tenantId);
       const whoami = () => apiOf({ tenantId, apiKey, signal: AbortSignal.timeout(maxWhoamiMs) }).whoami();
       const isAccepted = () => answers.untilAccepted(tenantId, whoami).then(isTrue, isFalse);
@@ -343,7 +322,8 @@ export function openCallContexts(options: CallContextOptions): OpenCalls {
         find: async (uri) => ((await isAccepted()) ? exports.find(uri) : undefined),
       };
     },
-    findLinked: async (link, name) => state.exports.links?.find(link, name),
+    findLinked: (async (link, name) => state.exports.links?.find(link, name)) satisfies FileLinks['find'],
+    /** A connection was renewed: its spending counts for longer. */
     keepSpending: meter.keepSpending,
     close: sql.close,
   };

@@ -13,7 +13,6 @@ const ReceiptView = z.looseObject({
 /** `calls` is of tools that make several. It is not listed, nor is the notice of demo data: each tool would repeat it. */
 export type ReceiptView = DataOf<typeof ReceiptView> & { calls?: number };
 
-/** What every successful result holds besides the tool's own data. */
 const everyResult = { receipt: ReceiptView };
 
 export type ObjectSchema = { type: 'object' } & Record<string, unknown>;

@@ -200,7 +200,6 @@ function detailsText({ details, serviceMessage = '', problem = '' }: Failure): s
   return repeated ? '' : `Details: ${untrustedText(text, 700)}`;
 }
 
-/** Service values are made safe and bounded, as in any result. */
 function errorMeta(failure: Failure): ErrorMeta {
   const { kind, status, code, requestId, usageLimit, details } = failure;
   const meta = {

@@ -17,10 +17,8 @@ export interface ResultForm {
 /** What a host is known to do with results. MCP does not tell, so each row names its source. */
 interface Host {
   title: string;
-  /** The name of its client (`clientInfo.name`). */
   names: readonly string[];
   output: OutputForm;
-  /** What the model of the host reads, in words. */
   reads: string;
   /** The host takes links to resources in results; other hosts may fail on a link. */
   links?: true;
@@ -36,9 +34,6 @@ export const hosts = hostRows as readonly Host[];
 
 const byName = new Map(hosts.flatMap((host) => host.names.map((name) => [name, host])));
 
-/**
- * @param client the name that the client gave, if it gave one
- */
 export function formFor(
   client: string | undefined,
   { output, resultTokens }: { output: OutputSetting; resultTokens: number },

@@ -9,17 +9,6 @@ import { isObject } from '../present/view.ts';
 import { ignoring, makeFolder } from '../state/drivers/file.ts';
 import { isName } from './served-filters.ts';
 
-/**
- * The filter keys that a service named when it refused a search (422), for a service whose document shows none. They are
- * remembered while the process runs; with a path also in that file, where the next process finds them.
- */
-export interface LearnedFilters {
-  /** The same object until more is learned; undefined where nothing is. */
-  read(): Promise<SearchFilters | undefined>;
-  /** Learns from the searches that are sent. */
-  from(send: Send): Send;
-}
-
 /** Keys of one search; a name has 40 characters. */
 const maxKeys = 100;
 const searches: Record<string, 'ads' | 'pages'> = { searchAds: 'ads', searchPages: 'pages' };
@@ -31,7 +20,13 @@ interface LearnedOptions {
   warn(message: string, fields: Record<string, unknown>): void;
 }
 
-export function openLearnedFilters({ folder, baseUrl, warn }: LearnedOptions): LearnedFilters {
+export type LearnedFilters = ReturnType<typeof openLearnedFilters>;
+
+/**
+ * The filter keys that a service named when it refused a search (422), for a service whose document shows none. They are
+ * remembered while the process runs; with a path also in that file, where the next process finds them.
+ */
+export function openLearnedFilters({ folder, baseUrl, warn }: LearnedOptions) {
   const path = folder === undefined ? undefined : learnedPath(folder, baseUrl);
   const failed = (error: Error) => warn('learned filter keys are not kept', { file: path, error: error.message });
   let filters: Promise<SearchFilters | undefined> | undefined;
@@ -49,21 +44,24 @@ export function openLearnedFilters({ folder, baseUrl, warn }: LearnedOptions): L
     if (path !== undefined) await write(path, `${JSON.stringify(learned, null, 2)}\n`);
   }
   return {
+    /** The same object until more is learned; undefined where nothing is. */
     read,
-    from: (send) => async (call) => {
-      try {
-        return await send(call);
-      } catch (error) {
-        const kind = searches[call.operation.name];
-        if (kind !== undefined && error instanceof AdLibraryError && error.failure.status === 422)
-          await learn(kind, namedKeys(error.failure, call.body)).catch(failed);
-        throw error;
-      }
-    },
+    /** Learns from the searches that are sent. */
+    from:
+      (send: Send): Send =>
+      async (call) => {
+        try {
+          return await send(call);
+        } catch (error) {
+          const kind = searches[call.operation.name];
+          if (kind !== undefined && error instanceof AdLibraryError && error.failure.status === 422)
+            await learn(kind, namedKeys(error.failure, call.body)).catch(failed);
+          throw error;
+        }
+      },
   };
 }
 
-/** The file of a service, in the folder that a person chose. */
 export const learnedPath = (folder: string, baseUrl: string): string =>
   join(resolve(folder), 'filters', `${hash('sha256', baseUrl).slice(0, 32)}.json`);
 

@@ -19,7 +19,6 @@ export interface ListedTool {
 export interface ListOptions {
   /** False where results have no structured content: then no output schemas are listed. */
   withOutput: boolean;
-  /** The filter keys, where they are known. */
   filters?: SearchFilters | undefined;
 }
 

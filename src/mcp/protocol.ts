@@ -40,14 +40,12 @@ export function withoutNulls<Value>(message: Value): Value {
   return { ...message, params: Object.fromEntries(kept) };
 }
 
-/** A schema as both SDKs export them. */
 interface Schema {
   '~standard': { validate(value: unknown): unknown };
 }
 
 export type RequestSchemas = Readonly<Record<string, Schema>>;
 
-/** The error object of JSON-RPC. */
 export interface RequestError {
   code: number;
   message: string;
@@ -73,7 +71,6 @@ interface Validated {
   issues?: readonly { message: string; path?: readonly (string | number)[] }[];
 }
 
-/** The params of `notifications/progress`. */
 type ProgressParams = Progress & { progressToken: string | number };
 
 interface ProgressReporter {

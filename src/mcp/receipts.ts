@@ -60,7 +60,6 @@ export class Receipts {
   }
 }
 
-/** The receipt of a tool that needed no call. */
 const nothingSent: Receipt = { charged: 0, remaining: null, cached: true, requestId: null };
 
 function costOfOne(received: Receipt | undefined): Cost {

@@ -4,15 +4,6 @@ import { untrustedWord } from '../present/tokens.ts';
 import type { ExportedFile, Exports } from '../state/exports.ts';
 import { skill } from './skill.ts';
 
-/** A resource in `resources/list` (MCP specification, *Resources*). */
-export interface ListedResource {
-  uri: string;
-  name: string;
-  mimeType: string;
-  size?: number;
-  [other: string]: unknown;
-}
-
 export interface ResourceRead extends Credentials {
   uri: string;
   signal: AbortSignal;
@@ -35,19 +26,11 @@ export type ResourceContents = {
   ))[];
 };
 
-export const listedFile = ({ uri, name, mimeType, bytes }: ExportedFile): ListedResource => ({
-  uri,
-  name,
-  mimeType,
-  size: bytes,
-});
+export const listedFile = ({ uri, name, mimeType, bytes }: ExportedFile) => ({ uri, name, mimeType, size: bytes });
 
-/** A file of the skill, by its address. */
 export function skillFile(uri: string): FoundResource | undefined {
   const text = Object.hasOwn(skill.texts, uri) ? skill.texts[uri] : undefined;
-  return text === undefined
-    ? undefined
-    : { contents: async () => ({ contents: [{ uri, mimeType: 'text/markdown', text }] }) };
+  if (text !== undefined) return { contents: async () => ({ contents: [{ uri, mimeType: 'text/markdown', text }] }) };
 }
 
 /** Larger files would choke a host, because a host asks for a whole file. */
@@ -74,15 +57,14 @@ export async function findExport(
   return {
     isLarge: bytes > largeFileBytes,
     async contents() {
-      const content = await file.content().catch((error) => {
+      const read = await file.content().catch((error) => {
         throw error instanceof AdLibraryError ? notFound(error.message) : error;
       });
-      if (!textPattern.test(mimeType)) {
-        return { contents: [{ uri, mimeType, blob: Buffer.from(content).toString('base64') }] };
-      }
+      const content = Buffer.from(read);
+      if (!textPattern.test(mimeType)) return { contents: [{ uri, mimeType, blob: content.toString('base64') }] };
       const size = bytesInJson(content);
       if (size > maxBytes) throw tooLarge(size);
-      return { contents: [{ uri, mimeType, text: Buffer.from(content).toString() }] };
+      return { contents: [{ uri, mimeType, text: content.toString() }] };
     },
   };
 }
@@ -92,8 +74,7 @@ const textPattern = /^text\/|jsonl$/;
 
 function bytesInJson(content: Uint8Array): number {
   let bytes = content.length;
-  for (let at = 0; at < content.length; at++) {
-    const byte = content[at] ?? 0;
+  for (const byte of content) {
     if (byte === quotationMark || byte === backslash || (byte >= backspace && byte <= carriageReturn)) bytes++;
     else if (byte < space) bytes += 5;
   }

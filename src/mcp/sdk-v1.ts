@@ -79,7 +79,6 @@ const noValidator = {
   },
 };
 
-/** The request schemas of this SDK, by method. */
 export const requestsV1: RequestSchemas = {
   request: JSONRPCRequestSchema,
   initialize: InitializeRequestSchema,

@@ -64,7 +64,6 @@ export function bindV2(catalog: Catalog, session: Session): Server {
 const listSkills = { params: z.looseObject({}) };
 const getSkill = { params: z.looseObject({ uri: z.string() }) };
 
-/** The request schemas of this SDK, by method. */
 export const requestsV2: RequestSchemas = {
   request: specTypeSchemas.JSONRPCRequest,
   'tools/list': specTypeSchemas.ListToolsRequest,

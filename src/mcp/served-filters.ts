@@ -6,9 +6,7 @@ import { readSearchFilters, type SearchFilter, type SearchFilters } from '../api
 interface ServedBy {
   baseUrl: string;
   userAgent: string;
-  /** A way to the service other than the network. */
   fetch: Fetch | undefined;
-  /** The filters of a library of this version. */
   ownFilters: SearchFilters;
 }
 

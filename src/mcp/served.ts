@@ -2,56 +2,15 @@ import type { Credentials } from '../api/client.ts';
 import type { AdLibraryError } from '../api/errors.ts';
 import type { SearchFilters } from '../api/search-filters.ts';
 import { boardResource, boardUri, readBoard } from '../board/board-resource.ts';
-import type { OpenCalls, ServerContext, ToolCall, ToolResult } from './call-tool.ts';
+import { joinFilled } from '../present/safe-text.ts';
+import type { OpenCalls, ServerContext, ToolCall } from './call-tool.ts';
 import { describedTools } from './described-tools.ts';
 import { formFor, type OutputSetting } from './hosts.ts';
 import { instructions } from './instructions.ts';
 import { type ListedTool, listTools } from './list-tools.ts';
-import {
-  getPrompt,
-  type ListedPrompt,
-  listPrompts,
-  type PromptRequest,
-  type PromptResult,
-  promptsWith,
-} from './prompts.ts';
-import type { FoundResource, ListedResource, ResourceContents, ResourceRead } from './resources.ts';
+import { getPrompt, listPrompts, type PromptRequest, promptsWith } from './prompts.ts';
+import type { FoundResource, ResourceRead } from './resources.ts';
 import { skill, skillTools } from './skill.ts';
-
-/** Everything the SDK binders serve. Built once per process and the same for every caller. */
-export interface Catalog {
-  serverInfo: { name: string; title: string; version: string };
-  capabilities: {
-    tools: object;
-    prompts: object;
-    resources: object;
-    extensions: Record<string, Record<string, never>>;
-  };
-  instructions: string;
-  hasTool(name: string): boolean;
-  /**
-   * The list is the same at every call of a client, until more is known of the filters that the service takes.
-   * @param client its name and the form that it asks for, which decide whether output schemas are listed
-   */
-  tools(client: Pick<ToolCall, 'client' | 'output'>): Promise<ListedTool[]>;
-  prompts: ListedPrompt[];
-  /** The answer to `skills/list`: empty where the tools of the skill are not offered. */
-  skills: (typeof skill.entry)[];
-  /** The answer to `skills/get`. */
-  getSkill(uri: string, invalid: (problem: string) => Error): { skill: typeof skill.entry };
-  /** The whole time of a call in milliseconds, including the wait for its turn. */
-  timeoutMs: number;
-  callTool(call: ToolCall): Promise<ToolResult>;
-  /** Whether the tool of that name reports progress. */
-  reportsProgress(name: unknown): boolean;
-  /** The result of a call that is rejected before it runs. */
-  refuse(error: AdLibraryError): Promise<ToolResult>;
-  getPrompt(request: PromptRequest, invalid: (problem: string) => Error): PromptResult;
-  listResources(caller: Credentials): Promise<ListedResource[]>;
-  /** @throws what `errors.notFound` makes of a problem */
-  findResource(read: ResourceRead): Promise<FoundResource>;
-  readResource(read: ResourceRead): Promise<ResourceContents>;
-}
 
 /** Who sends the requests that one SDK server answers. */
 export interface Session extends Credentials {
@@ -63,7 +22,10 @@ export interface Session extends Credentials {
   output?: OutputSetting | undefined;
 }
 
-export interface CatalogOptions {
+/** Everything the SDK binders serve. Built once per process and the same for every caller. */
+export type Catalog = ReturnType<typeof createCatalog>;
+
+interface CatalogOptions {
   server: ServerContext;
   version: string;
   openCalls(): Promise<OpenCalls>;
@@ -71,11 +33,12 @@ export interface CatalogOptions {
   searchFilters?: (() => Promise<SearchFilters | undefined>) | undefined;
 }
 
-export function createCatalog({ server, version, openCalls, searchFilters }: CatalogOptions): Catalog {
+export function createCatalog({ server, version, openCalls, searchFilters }: CatalogOptions) {
   const names = describedTools.map(({ name }) => name);
   const prompts = promptsWith((tool) => server.tools.has(tool), names);
   const showsBoard = [...server.tools.values()].some((tool) => tool.showsBoard);
   const skills = skillTools.every((tool) => server.tools.has(tool)) ? [skill.entry] : [];
+  /** @throws what `errors.notFound` makes of a problem */
   const findResource = async (read: ResourceRead): Promise<FoundResource> => {
     const { findExport, skillFile } = await import('./resources.ts');
     const file = skills.length > 0 ? skillFile(read.uri) : undefined;
@@ -87,7 +50,7 @@ export function createCatalog({ server, version, openCalls, searchFilters }: Cat
   const formOf = ({ client, output = server.output }: Pick<ToolCall, 'client' | 'output'>) =>
     formFor(client, { ...server, output });
   // Loaded with the first call: every session starts with a list of tools, and some end there.
-  let opening: Promise<OpenCalls & { callTool: Catalog['callTool'] }> | undefined;
+  let opening: ReturnType<typeof open> | undefined;
   const open = async () => {
     const [{ callTool }, calls] = await Promise.all([import('./call-tool.ts'), openCalls()]);
     const context = { ...server, ...calls, adFilters };
@@ -103,14 +66,16 @@ export function createCatalog({ server, version, openCalls, searchFilters }: Cat
     serverInfo: { name: 'ad-library-mcp', title: 'Ad Library', version },
     // The lists never change, so `listChanged` is not announced.
     capabilities: { tools: {}, prompts: {}, resources: {}, extensions: { 'io.modelcontextprotocol/skills': {} } },
-    instructions: [
-      instructions({ offered: [...server.tools.values()], cachesAnswers: server.cacheMs > 0 }),
-      server.notice,
-    ]
-      .filter(Boolean)
-      .join('\n'),
-    hasTool: (name) => server.tools.has(name),
-    tools: async (client) => {
+    instructions: joinFilled(
+      [instructions({ offered: [...server.tools.values()], cachesAnswers: server.cacheMs > 0 }), server.notice],
+      '\n',
+    ),
+    hasTool: (name: string) => server.tools.has(name),
+    /**
+     * The list is the same at every call of a client, until more is known of the filters that the service takes.
+     * @param client its name and the form that it asks for, which decide whether output schemas are listed
+     */
+    tools: async (client: Pick<ToolCall, 'client' | 'output'>) => {
       const filters = await searchFilters?.();
       if (lists.filters !== filters) lists = { filters, tools: new Map() };
       const withOutput = formOf(client).output !== 'text';
@@ -119,23 +84,29 @@ export function createCatalog({ server, version, openCalls, searchFilters }: Cat
       return tools;
     },
     prompts: listPrompts(prompts),
+    /** Empty where the tools of the skill are not offered. */
     skills,
-    getSkill: (uri, invalid) => {
+    getSkill: (uri: string, invalid: MakeError) => {
       const found = skills.find((served) => served.uri === uri);
       if (found) return { skill: found };
       throw invalid('No skill is served at that address: skills/list names those that are.');
     },
+    /** The whole time of a call in milliseconds, including the wait for its turn. */
     timeoutMs: server.timeoutMs,
-    callTool: async (call) => (await opened()).callTool(call),
-    reportsProgress: (name) => typeof name === 'string' && server.tools.get(name)?.reportsProgress === true,
-    refuse: async (error) => (await import('./call-tool.ts')).errorResult(server, error).result,
-    getPrompt: (request, invalid) => getPrompt(prompts, request, invalid),
-    listResources: async (caller) => {
+    callTool: async (call: ToolCall) => (await opened()).callTool(call),
+    reportsProgress: (name: unknown) => typeof name === 'string' && server.tools.get(name)?.reportsProgress === true,
+    /** The result of a call that is rejected before it runs. */
+    refuse: async (error: AdLibraryError) => (await import('./call-tool.ts')).errorResult(server, error).result,
+    getPrompt: (request: PromptRequest, invalid: MakeError) => getPrompt(prompts, request, invalid),
+    listResources: async (caller: Credentials) => {
       const { listedFile } = await import('./resources.ts');
       const files = await (await opened()).exportsOf(caller).list();
       return [...(showsBoard ? [boardResource] : []), ...files.map(listedFile)];
     },
     findResource,
-    readResource: async (read) => (await findResource(read)).contents(),
+    readResource: async (read: ResourceRead) => (await findResource(read)).contents(),
   };
 }
+
+/** The two SDKs have different error classes. */
+type MakeError = (problem: string) => Error;

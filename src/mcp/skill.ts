@@ -15,5 +15,4 @@ export const skill = {
   texts: Object.fromEntries(texts.map(([name, text]) => [`skill://ad-research/${name}`, text])),
 };
 
-/** The tools that the skill works with. */
 export const skillTools = ['count_ads', 'gather_ads', 'query_ads'];

@@ -71,7 +71,6 @@ const tokens = 1500;
 export const viewAccount = (account: unknown): Fields => asDescribed(fullView(account, tokens), AccountView);
 export const viewIdentity = (identity: unknown): Fields => asDescribed(fullView(identity, tokens), IdentityView);
 
-/** Adds the days of the period, and what is left in each window, to the API's fields. */
 export function viewCredits(status: unknown): Fields {
   const view = asDescribed(fullView(status, tokens), CreditsView);
   const ends = dayOf(seconds(view.periodEnd));
@@ -149,7 +148,7 @@ export function identityText(identity: Fields): string {
   ]);
 }
 
-const lines = (parts: string[]) => parts.filter(Boolean).join('\n');
+const lines = (parts: string[]) => joinFilled(parts, '\n');
 
 const labelText = (label: string, value: unknown, otherwise?: string): string =>
   value === undefined ? (otherwise === undefined ? '' : `${label}: ${otherwise}`) : `${label}: ${valueText(value)}`;
@@ -188,7 +187,6 @@ export function viewCollection(collection: object): CollectionView {
   return view;
 }
 
-/** A collection on one line: name, id, contents, owner. */
 export function collectionText(collection: CollectionView): string {
   const { id, name, type, isDefault, defaultType, isOwner, adCount, pageCount } = collection;
   const facts = [
@@ -208,15 +206,3 @@ export const collectionListText = ({ items, ...frame }: ListFrame & { items: rea
     shown: items.length,
     body: items.map((collection, index) => `${index + (frame.from ?? 1)}. ${collectionText(collection)}`).join('\n'),
   });
-
-export function addedText(result: {
-  collection?: CollectionView | undefined;
-  itemType: string;
-  itemId: string;
-  added: boolean;
-}): string {
-  const { collection, itemType, itemId, added } = result;
-  const item = `${itemType === 'pages' ? 'Page' : 'Ad'} ${word(itemId)}`;
-  const where = collection ? `the collection ${collectionText(collection)}` : 'the collection';
-  return `${item} ${added ? 'added to' : 'was already in'} ${where}`;
-}

@@ -28,7 +28,6 @@ export function addressOf(text: unknown): URL | undefined {
 /** An address of a form that the parser of addresses leaves as it is. */
 const plainHost = /^(?:https?:\/\/)?((?:(?!xn--)[a-z\d-]{1,63}\.){1,4}[a-z]{2,20})(?=\/|$)/;
 
-/** The host of an address, without `www.`; undefined if it has none. */
 export function domainOf(address: unknown): string | undefined {
   const [, plain] = (typeof address === 'string' && plainHost.exec(address)) || [];
   return plain === undefined ? hostOf(addressOf(address)) : withoutWww(plain);
@@ -79,7 +78,6 @@ const hostFirst = /^(?:[\\/]{2}|[^\\/?#])/;
  */
 const longHost = /^[^:]*:[\\/]*[^\\/?#]{1000}/;
 const webPattern = /^https?:$/;
-/** DNS: a name has at most 253 characters. */
 const maxName = 253;
 const maxAddress = 4000;
 
@@ -115,7 +113,6 @@ const tracking = new RegExp(
 );
 const macro = /\{\{|%7b%7b|__[A-Z_]+__/i;
 
-/** @param parameter `name=value` */
 export const isTracking = (parameter: string): boolean => tracking.test(parameter);
 
 const isWorthKeeping = (parameter: string) => parameter !== '' && !isTracking(parameter) && !macro.test(parameter);

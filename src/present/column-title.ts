@@ -18,5 +18,4 @@ const initials = new Set(['id', 'cta', 'url', 'eu', 'ai']);
 
 export const columnTitle = (name: string): string => sentence(columnWords(name));
 
-/** With a capital at its beginning. */
 export const sentence = (words: string): string => words.replace(/^\p{Ll}/u, (letter) => letter.toUpperCase());

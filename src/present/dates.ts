@@ -56,7 +56,6 @@ export interface SeenDays {
   isAll: boolean;
 }
 
-/** Undefined where no date tells it. */
 export function seenDays(ads: readonly RunDates[]): SeenDays | undefined {
   const days = ads.flatMap(({ lastSeenAt }) => dayOf(lastSeenAt) ?? []).sort();
   const [first, last] = [days[0], days.at(-1)];

@@ -85,12 +85,10 @@ export const pageFields = {
   appUrl: { is: 'text', standard: 100, means: "in the service's app" },
 } as const satisfies Record<string, SentField>;
 
-/** The names of the fields that have a property, such as `column`. */
 export type NamesWith<Fields, Property> = {
   [Name in keyof Fields]: Fields[Name] extends Property ? Name : never;
 }[keyof Fields];
 
-/** What a view holds of a field. */
 export type Shown<Field> = Field extends { is: 'number' }
   ? number
   : Field extends { is: 'flag' }
@@ -113,7 +111,6 @@ const schemas: Record<SentField['is'], () => z.ZodType> = {
   id: z.string,
 };
 
-/** The schema of each field. Any of them may be missing. */
 export const shapeOf = <Fields extends Record<string, SentField>>(fields: Fields) =>
   Object.fromEntries(
     Object.entries(fields).map(([name, { is, means, brief, standard }]) => {

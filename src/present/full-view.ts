@@ -23,7 +23,6 @@ export function fullView(raw: unknown, tokens: number, toGetAll?: string): Field
   return isObject(view) ? fitView(view, tokens, toGetAll) : {};
 }
 
-/** An ad or a page as data, which may be larger than its text. */
 export const fullItem = (raw: unknown, tokens: number): Fields => fullView(raw, dataPerText * tokens, howToGetAll);
 
 /** A client that checks the schema would reject a paid answer for one value of another type. */
@@ -94,7 +93,6 @@ function safeName(name: string): string {
 /** How the API writes names. */
 const plainName = /^[a-z][A-Za-z\d]*$/;
 
-/** The name of the field that says what is missing. */
 const missingName = '…';
 
 const costOf = (value: unknown): number => estimateTokens(JSON.stringify(value)) + 1;

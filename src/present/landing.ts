@@ -2,7 +2,6 @@ import { linkOf } from './ad-media.ts';
 import { addressOf, domainOf, hostOf, isTracking } from './addresses.ts';
 import { type Fields, isObject, isVisible, objects } from './view.ts';
 
-/** The landing page of an ad, and the `utm_` parameters of its link without that prefix. */
 interface Landing {
   /** `shop.example/boots?colour=red`; null without a link that leads to the web. */
   page: string | null;
@@ -54,7 +53,6 @@ function utmOf({ searchParams }: URL): Record<string, string> | null {
 /** A wrapper may hold the address of another one. */
 const maxWrappers = 5;
 
-/** The address behind wrappers, read from their text. */
 function targetOf(link: unknown): URL | undefined {
   let url = addressOf(link);
   for (let depth = 0; url !== undefined && depth < maxWrappers; depth++) {

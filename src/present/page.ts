@@ -48,7 +48,6 @@ export interface PageList extends ListFrame {
   budget?: number;
 }
 
-/** Advertiser pages: one on each line in brief, one block each in full. */
 export const pageListText = ({ items, detail = 'brief', budget = fullTokens, ...frame }: PageList): string =>
   frameList({
     ...frame,

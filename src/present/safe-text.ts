@@ -14,7 +14,6 @@
 export const quote = (text: string): string =>
   `"${defuse(text.replace(breakPattern, ' ').trim()).replaceAll('"', "'")}"`;
 
-/** White space other than a single space. */
 const breakPattern = /\s{2,}|[^\S ]/g;
 
 export const quoteLines = (text: string): string =>
@@ -139,7 +138,6 @@ export function fnv1a(text: string, seed = 0): number {
   return hash >>> 0;
 }
 
-/** The parts that are there, joined. */
 export const joinFilled = (parts: readonly (string | number | false | undefined)[], between: string): string =>
   parts.filter((part) => part).join(between);
 

@@ -85,7 +85,6 @@ export function keep(view: object, source: Fields, types: Readonly<Record<string
   }
 }
 
-/** Adds derived fields, without those that are undefined. */
 export function add(view: object, fields: object): void {
   for (const name in fields) {
     const value = (fields as Fields)[name];

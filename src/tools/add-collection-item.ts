@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { ItemType } from '../api/schemas.ts';
 import { type Stop, stopOf } from '../dataset/gather.ts';
-import { addedText, CollectionView, collectionText, viewCollection } from '../present/account.ts';
+import { CollectionView, collectionText, viewCollection } from '../present/account.ts';
 import type { DataOf } from '../present/fields.ts';
 import { isUuid, listNames, word } from '../present/safe-text.ts';
 import { collectionId, isShort, itemType, mustBeAdId, mustBeShort } from './arguments.ts';
@@ -54,16 +54,17 @@ export const addCollectionItem = defineTool({
     stopped: z.string().optional().describe('why the rest was not tried, as in gather_ads'),
     note: z.string().optional(),
   }),
-  async run({ collectionId, itemType, itemId, itemIds }, context) {
-    if (itemId !== undefined) return { itemType, ...(await addOne(collectionId, itemType, itemId, context)) };
-    return { itemType, ...(await addAll(collectionId, itemType, itemIds ?? [], context)) };
+  async run({ collectionId, itemType, itemId, itemIds = [] }, context) {
+    const saved = itemId
+      ? await addOne(collectionId, itemType, itemId, context)
+      : await addAll(collectionId, itemType, itemIds, context);
+    return { itemType, ...saved };
   },
-  render(output) {
-    const { note, itemType, itemId, added, items, collection } = output;
-    if (itemId === undefined || added === undefined) return allText(items ?? [], collection);
-    return note
-      ? `${itemType === 'ads' ? 'Ad' : 'Page'} ${word(itemId)}: ${note}`
-      : addedText({ ...output, itemId, added });
+  render({ note, itemType, itemId, added, items = [], collection }) {
+    const where = `the collection${collection ? ` ${collectionText(collection)}` : ''}`;
+    if (itemId === undefined) return allText(items, where);
+    const item = `${itemType === 'ads' ? 'Ad' : 'Page'} ${word(itemId)}`;
+    return note ? `${item}: ${note}` : `${item} ${added ? 'added to' : 'was already in'} ${where}`;
   },
 });
 
@@ -109,12 +110,12 @@ async function addAll(collectionId: string, itemType: ItemType, itemIds: readonl
 
 const rejections: readonly string[] = ['invalid_request', 'not_found'];
 
-function allText(items: readonly SavedView[], collection: CollectionView | undefined): string {
+function allText(items: readonly SavedView[], where: string): string {
   const idsOf = (isOf: (item: SavedView) => boolean) => items.filter(isOf).map(({ itemId }) => word(itemId));
   const [added, present] = [idsOf((item) => item.added), idsOf((item) => !item.added && !item.problem)];
   const untried = idsOf(({ problem }) => problem === notTried);
   return [
-    `Into the collection${collection ? ` ${collectionText(collection)}` : ''}: ${added.length} added, ${present.length} already there.`,
+    `Into ${where}: ${added.length} added, ${present.length} already there.`,
     ...items.flatMap(({ itemId, problem }) => (problem && problem !== notTried ? `${word(itemId)}: ${problem}` : [])),
     untried.length > 0 && `Not tried: ${listNames(untried)}. Call again with these.`,
   ]

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import * as account from '../../src/present/account.ts';
-import { addedText, CollectionView, collectionListText, viewCollection } from '../../src/present/account.ts';
 import { AdView, adListText, adText, viewAd } from '../../src/present/ad.ts';
 import type { Detail } from '../../src/present/full-view.ts';
 import { PageView, pageListText, pageText, viewPage } from '../../src/present/page.ts';
@@ -68,10 +67,9 @@ const shown: Record<string, [model: object, texts: (sent: object, detail: Detail
   'a collection': [
     { name: '', type: '', defaultType: '', isDefault: true, adCount: 1, id: '' },
     (sent) => {
-      const collection = viewCollection(sent);
-      expect(CollectionView.safeParse(collection).success).toBe(true);
-      const added = { collection, itemType: 'ads', itemId: collection.id, added: true };
-      return [collectionListText({ items: [collection] }), addedText(added)];
+      const collection = account.viewCollection(sent);
+      expect(account.CollectionView.safeParse(collection).success).toBe(true);
+      return [account.collectionListText({ items: [collection] }), account.collectionText(collection)];
     },
   ],
   'an account': [
