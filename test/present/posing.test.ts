@@ -69,7 +69,7 @@ const shown: Record<string, [model: object, texts: (sent: object, detail: Detail
     (sent) => {
       const collection = account.viewCollection(sent);
       expect(account.CollectionView.safeParse(collection).success).toBe(true);
-      return [account.collectionListText({ items: [collection] }), account.collectionText(collection)];
+      return [account.collectionListText({ items: [collection] }), `Collection ${account.collectionText(collection)}`];
     },
   ],
   'an account': [
