@@ -33,12 +33,9 @@ export interface ReserveRequest {
 /** Credits reserved for one call. */
 export interface Lease {
   id: string;
-  tenantId: string;
   credits: number;
   paid: boolean;
   line: string | undefined;
-  /** Counts up with each lease. */
-  number: number;
 }
 
 export type Admission =

@@ -1,22 +1,21 @@
 import type { CursorMemory, CursorState } from './ports.ts';
-import type { LocalShared } from './store/retries.ts';
+import type { Shared } from './store/retries.ts';
 import { sealedItems } from './store/seal.ts';
 
 /** A cursor may be used without its filters for a day. */
 const limits = { ttlMs: 86_400_000, maxBytes: 2 * 1024 * 1024 };
 
-/** Memory of cursors, over a store of any kind. */
-export function cursorsOver(source: LocalShared): (tenantId: string) => CursorMemory {
-  const { store, seal, retries, keyOf } = source;
-  return (tenantId) => {
-    const items = sealedItems(source, keyOf(tenantId, 'cursors'));
-    const idOf = (cursor: string) => seal.name('cursor', cursor);
+export const cursorsOver =
+  (shared: Shared) =>
+  (tenantId: string): CursorMemory => {
+    const items = sealedItems(shared, shared.keyOf(tenantId, 'cursors'));
+    const idOf = (cursor: string) => shared.seal.name('cursor', cursor);
     return {
       remember: async (cursor, state) => {
         const id = idOf(cursor);
         const body = items.close(id, JSON.stringify(state));
-        if (body.length > limits.maxBytes / 2 || store.isNearlyFull()) return;
-        await retries.do(() => items.put(id, body, limits), { bytes: body.length });
+        if (body.length > limits.maxBytes / 2 || shared.store.isNearlyFull()) return;
+        await shared.retries.do(() => items.put(id, body, limits), { bytes: body.length });
       },
       recall: async (cursor) => {
         const text = await items.get(idOf(cursor));
@@ -24,4 +23,3 @@ export function cursorsOver(source: LocalShared): (tenantId: string) => CursorMe
       },
     };
   };
-}

@@ -6,7 +6,7 @@ import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
 import { checkOwnFolder, ignoring, makeFolder, reasonOf } from './drivers/file.ts';
 import { inMemory } from './drivers/memory.ts';
-import { type LocalShared, limitsWithRoom } from './store/retries.ts';
+import { limitsWithRoom, type Shared } from './store/retries.ts';
 import { sealedItems } from './store/seal.ts';
 
 export interface ExportedFile {
@@ -304,7 +304,7 @@ const randomId = () => randomBytes(9).toString('base64url');
 
 /** Exported files, which every replica lists and reads, whichever replica made them. */
 export function exportsOver(
-  source: LocalShared,
+  source: Shared,
   clock: () => number,
   { maxBytes = maxBytesEach, newId = randomId, stays }: { maxBytes?: number; newId?(): string; stays?: string } = {},
 ): ExportStore {

@@ -1,34 +1,27 @@
 import { hash, randomUUID } from 'node:crypto';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 import { AdLibraryError, type ErrorKind } from '../api/errors.ts';
 import type { CreditLedger } from '../credits/ledger.ts';
 import { hasEnded, thisProcess } from '../lock.ts';
 import { cursorsOver } from './cursors.ts';
 import type { Dataset, DatasetCaller, Datasets } from './dataset.ts';
 import { baseUrlIn, FileStore, ignoring } from './drivers/file.ts';
-import type { State, Store } from './ports.ts';
+import type { State, StateOptions, Store } from './ports.ts';
 import { sharedAnswers } from './store/answers.ts';
 import { StoreDatasets } from './store/datasets.ts';
 import { Documents } from './store/documents.ts';
 import { type Account, sharedWindows, storeLedger } from './store/ledger.ts';
 import { singleProcess } from './store/presence.ts';
-import { Retries, type Shared } from './store/retries.ts';
+import { Retries, type Shared, withoutRetries } from './store/retries.ts';
 import { noSeal } from './store/seal.ts';
-import { type Turns, turnsOver } from './turns.ts';
+import { turnsOver } from './turns.ts';
 
-export interface FolderOptions {
+export interface FolderOptions extends StateOptions {
   /** The folder that a person chose. */
   folder: string;
   baseUrl: string;
   apiKey: string;
-  /** How long answers are cached, in milliseconds. */
-  ttl: number;
-  /** In milliseconds since the epoch. */
-  now: () => number;
-  /** A monotonic clock, in milliseconds. */
-  elapsed: () => number;
   /** The account of a key; undefined if the service does not say. */
   userIdOf(caller: DatasetCaller): Promise<string | undefined>;
   warn(message: string, fields?: Record<string, unknown>): void;
@@ -51,45 +44,44 @@ const accountsFolder = (folder: string): string => join(folder, 'accounts');
 const keysFolder = (folder: string): string => join(folder, 'keys');
 
 /** The state in a person's folder, which any number of processes share. */
-export function folderState(options: FolderOptions): Omit<State, 'ledger'> & {
-  datasets: Datasets;
-  turns: Turns;
-  dailyLedger(): CreditLedger;
-} {
+export function folderState(
+  options: FolderOptions,
+): Omit<State, 'ledger' | 'exports'> & { dailyLedger(): CreditLedger } {
   const { folder, baseUrl, apiKey, ttl, now, warn } = options;
   const path = join(keysFolder(folder), fileName(baseUrl, apiKey));
   const store = new FileStore({ path, baseUrl, now, maxBytes: maxAnswerBytes });
   const shared = shareStore(async () => store, options);
-  const { documents, presence, keyOf } = shared;
   return {
     // A person who runs a call again after it was killed wants its answer.
     answers: sharedAnswers(shared, { ttl, now, sendsAgain: true }),
     windows: sharedWindows(shared, options.elapsed),
     cursorsOf: cursorsOver(shared),
     datasets: new FolderDatasets(options, shared),
-    turns: turnsOver({ ...shared, keyOf: (name) => keyOf(name, 'turn') }),
+    turns: turnsOver(shared),
     dailyLedger: () =>
-      storeLedger({
-        documents,
-        presence,
-        keyOf: (tenantId) => keyOf(tenantId, 'account'),
-        begin: (account, at) => beginDay(account, at, path),
-        onLost: (error) => warn('what a call cost could not be counted', { file: path, error: String(error) }),
-      }),
+      storeLedger(
+        { ...shared, retries: withoutRetries },
+        {
+          begin: (account, at) => beginDay(account, at, path),
+          onLost: (error) => warn('what a call cost could not be counted', { file: path, error: String(error) }),
+        },
+      ),
   };
 }
 
 /** Everything above the store, for the processes that use one file. */
-function shareStore(find: () => Promise<Store>, { now, warn }: Pick<FolderOptions, 'now' | 'warn'>): Shared {
-  const store = storeOf(find);
+function shareStore(find: () => Promise<Store>, { now, warn }: Pick<FolderOptions, 'now' | 'warn'>) {
+  // A store that has to be found first.
+  const store: Shared['store'] = {
+    read: async (...args) => (await find()).read(...args),
+    swap: async (...args) => (await find()).swap(...args),
+    items: async (...args) => (await find()).items(...args),
+    putItems: async (...args) => (await find()).putItems(...args),
+    itemsSince: async (...args) => (await find()).itemsSince(...args),
+    ...{ isNearlyFull: () => false, isUp: () => true, now },
+  };
   return {
-    store: { ...store, now, isUp: () => true },
-    seal: noSeal,
-    documents: new Documents({
-      ...{ store, seal: noSeal },
-      elapsed: () => Math.round(performance.now()),
-      wait: (ms) => wait(ms, undefined, { ref: false }),
-    }),
+    ...{ store, seal: noSeal, documents: new Documents({ store, seal: noSeal }) },
     presence: {
       ...singleProcess,
       id: `${thisProcess()} ${randomUUID()}`,
@@ -100,7 +92,7 @@ function shareStore(find: () => Promise<Store>, { now, warn }: Pick<FolderOption
     keyOf: (tenantId, kind, ...parts) =>
       [noSeal.name(tenantId), kind, ...(parts.length > 0 ? [noSeal.name(...parts)] : [])].join(' '),
     warn,
-  };
+  } satisfies Shared;
 }
 
 /**
@@ -133,7 +125,7 @@ class FolderDatasets implements Datasets {
   readonly #options: FolderOptions;
   /** What the folder has of the key. */
   readonly #ofKey: Shared;
-  readonly #shared: Shared;
+  readonly #shared: ReturnType<typeof shareStore>;
   readonly #datasets: StoreDatasets;
   #caller: DatasetCaller | undefined;
   #store: Store | undefined;
@@ -216,19 +208,6 @@ const unknownAccount = (cause?: unknown) => {
   const problem = 'The service did not say whose key this is (whoami), so what is kept in files cannot be read now.';
   return new AdLibraryError({ kind: 'unavailable', problem, sent: false }, { cause });
 };
-
-/** A store that has to be found first. */
-const storeOf = (find: () => Promise<Store>): Store => ({
-  connect: async () => (await find()).connect(),
-  read: async (...args) => (await find()).read(...args),
-  swap: async (...args) => (await find()).swap(...args),
-  items: async (...args) => (await find()).items(...args),
-  putItems: async (...args) => (await find()).putItems(...args),
-  itemsSince: async (...args) => (await find()).itemsSince(...args),
-  isNearlyFull: () => false,
-  refuses: () => false,
-  close: async () => {},
-});
 
 /** A file of a folder, and what is in it. */
 export interface StoredFile {

@@ -1,22 +1,13 @@
-import type { DatasetCaller, Datasets } from './dataset.ts';
-import { memoryState, memoryTurns } from './drivers/memory.ts';
-import { type ExportStore, type ExportTarget, folderExports, memoryExports } from './exports.ts';
-import { folderState } from './folder.ts';
+import { cursorsOver } from './cursors.ts';
+import { inMemory, memoryAnswers, memoryCreditLedger, memoryTurns } from './drivers/memory.ts';
+import { type ExportTarget, folderExports, memoryExports } from './exports.ts';
+import { type FolderOptions, folderState } from './folder.ts';
 import { MemoryDatasets } from './memory-datasets.ts';
-import type { State } from './ports.ts';
+import type { State, StateOptions } from './ports.ts';
+import { sharedWindows } from './store/ledger.ts';
 import type { ReplicaState } from './store/open-store.ts';
-import type { Turns } from './turns.ts';
 
-/** All that outlives a call, with what was read and exported. */
-export interface OpenState extends State {
-  datasets: Datasets;
-  exports: ExportStore;
-  turns: Turns;
-}
-
-export interface OpenStateOptions {
-  /** How long answers are cached, in milliseconds. */
-  ttl: number;
+export interface OpenStateOptions extends Omit<FolderOptions, 'folder' | 'baseUrl' | 'apiKey'> {
   /** The service whose answers are cached; undefined if there is none. */
   baseUrl: string | undefined;
   /** The folder for the datasets of one person; undefined for memory. */
@@ -24,35 +15,37 @@ export interface OpenStateOptions {
   /** Where files are written; undefined for memory. */
   exportTarget: ExportTarget | undefined;
   /** The key whose answers the folder keeps. */
-  apiKey?: string | undefined;
+  apiKey: string | undefined;
   /** Whether the folder counts spending by day, for all processes that use it. */
-  countsDays?: boolean | undefined;
+  countsDays: boolean | undefined;
   shared: ReplicaState | undefined;
-  /** In milliseconds since the epoch. */
-  now: () => number;
-  /** A monotonic clock, in milliseconds. */
-  elapsed: () => number;
-  /** The id of the key's user, as the service tells it. */
-  userIdOf(caller: DatasetCaller): Promise<string | undefined>;
-  warn(problem: string, fields?: Record<string, unknown>): void;
 }
 
 /** Opens the state that all replicas share, or that of this process, in memory or in a person's folder. */
-export function openState(options: OpenStateOptions): OpenState {
-  const { ttl, baseUrl, apiKey, shared, now, elapsed } = options;
-  const clocks = { now, elapsed };
-  if (shared)
-    return {
-      ...shared.state({ ttl, ...clocks }),
-      datasets: shared.datasets(),
-      exports: shared.exports(now),
-      turns: shared.turns(),
-    };
-  const state = memoryState({ ttl, ...clocks });
-  const { folder, exportTarget } = options;
-  const exports = exportTarget === undefined ? memoryExports(now) : folderExports(exportTarget, now);
-  if (folder === undefined || baseUrl === undefined || apiKey === undefined)
-    return { ...state, datasets: new MemoryDatasets(), exports, turns: memoryTurns() };
+export function openState(options: OpenStateOptions): State {
+  const { baseUrl, apiKey, shared, now, folder, exportTarget, countsDays } = options;
+  if (shared) return shared.state(options);
+  const state = memoryState(options);
+  if (exportTarget) state.exports = folderExports(exportTarget, now);
+  if (folder === undefined || baseUrl === undefined || apiKey === undefined) return state;
   const { dailyLedger, ...inFolder } = folderState({ ...options, folder, baseUrl, apiKey });
-  return { ...inFolder, exports, ledger: options.countsDays ? dailyLedger() : state.ledger };
+  return { ...state, ...inFolder, ...(countsDays && { ledger: dailyLedger() }) };
+}
+
+const MB = 1024 * 1024;
+/** Bytes of answers, and of cursors and full windows, for all tenants together. */
+const maxAnswerBytes = 128 * MB;
+const maxOtherBytes = 16 * MB;
+
+export function memoryState({ ttl, now, elapsed }: StateOptions): State {
+  const others = inMemory(now, { maxBytes: maxOtherBytes });
+  return {
+    ledger: memoryCreditLedger({ now: elapsed }),
+    answers: memoryAnswers({ maxBytes: maxAnswerBytes, ttl, now }),
+    windows: sharedWindows(others, elapsed),
+    cursorsOf: cursorsOver(others),
+    datasets: new MemoryDatasets(),
+    exports: memoryExports(now),
+    turns: memoryTurns(),
+  };
 }

@@ -1,12 +1,27 @@
 import type { Answer, AnswerName, Call } from '../api/call.ts';
 import type { CreditLedger, FullWindows } from '../credits/ledger.ts';
+import type { Datasets } from './dataset.ts';
+import type { ExportStore } from './exports.ts';
+import type { Turns } from './turns.ts';
 
-/** Everything that outlives a call, for all tenants: in this process, or shared by all replicas. */
+/** Everything that outlives a call, for all tenants: in this process, in a folder, or shared by all replicas. */
 export interface State {
   ledger: CreditLedger;
   answers: AnswerCache;
   windows: FullWindows;
   cursorsOf(tenantId: string): CursorMemory;
+  datasets: Datasets;
+  exports: ExportStore;
+  turns: Turns;
+}
+
+export interface StateOptions {
+  /** How long answers are cached, in milliseconds. */
+  ttl: number;
+  /** In milliseconds since the epoch. */
+  now: () => number;
+  /** A monotonic clock, in milliseconds. */
+  elapsed: () => number;
 }
 
 export interface CachedAnswer {
@@ -64,10 +79,11 @@ export interface CursorState {
   searchParams: Readonly<Record<string, unknown>>;
   /** The service's cursor, if it is too long to be part of this server's cursor. */
   serviceCursor?: string | undefined;
-} /**
+}
+
+/**
  * What processes share: documents that are replaced by compare-and-swap, and collections of items in the order of their
- * last change. Names and bodies are opaque, everything expires, and all times are by the
- * clock of the store. A call that fails may still have been carried out.
+ * last change. Names and bodies are opaque, everything expires, and all times are by the clock of the store. A call that fails may still have been carried out.
  */
 export interface Store {
   /** Creates missing tables. Call once, before any other method. Rejects if the store cannot be reached. */

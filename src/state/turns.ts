@@ -1,20 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { AdLibraryError } from '../api/errors.ts';
-import type { Documents } from './store/documents.ts';
-import { type Presence, singleProcess } from './store/presence.ts';
-import { type Retries, withoutRetries } from './store/retries.ts';
+import type { Shared } from './store/retries.ts';
 
 /** Lets calls with the same turn run one after the other. */
 export interface Turns {
   /** Resolves when the turn is free, to a function that ends it. Rejects with `busy` if the signal aborts first. */
   acquire(name: string, signal: AbortSignal): Promise<() => void>;
-}
-
-interface TurnsOptions {
-  documents: Pick<Documents, 'update' | 'changed'>;
-  presence?: Pick<Presence, 'id' | 'isDead'>;
-  retries?: Pick<Retries, 'do'>;
-  keyOf?(name: string): string;
 }
 
 interface Turn {
@@ -26,19 +17,14 @@ interface Turn {
 /** How long a turn lasts at most, in milliseconds. */
 const turnMs = 3_600_000;
 
-/** The turns of all processes that share the documents. The turn of a process that dies is free. */
-export function turnsOver({
-  documents,
-  presence = singleProcess,
-  retries = withoutRetries,
-  keyOf = String,
-}: TurnsOptions): Turns {
+/** The turn of a process that dies is free. */
+export function turnsOver({ documents, presence, retries, keyOf }: Shared): Turns {
   /** Turns that calls of this process have, or wait for. A turn of this process that is not among them is free. */
   const local = new Set<string>();
   const isTaken = ({ id, owner, at }: Turn) => (owner === presence.id ? local.has(id) : !presence.isDead(owner, at));
   return {
     acquire: async (name, signal) => {
-      const [id, key] = [randomUUID(), keyOf(name)];
+      const [id, key] = [randomUUID(), keyOf(name, 'turn')];
       local.add(id);
       const remove = (doc: Turn | undefined) => ({ ...(doc?.id === id && { next: null }), result: undefined });
       const end = () => {
@@ -56,11 +42,9 @@ export function turnsOver({
         }
       } catch (error) {
         end();
-        throw signal.aborted ? tooBusy() : error;
+        if (!signal.aborted) throw error;
+        throw new AdLibraryError({ kind: 'busy', problem: 'Another call is reading the same ads.', sent: false });
       }
     },
   };
 }
-
-export const tooBusy = () =>
-  new AdLibraryError({ kind: 'busy', problem: 'Another call is reading the same ads.', sent: false });

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { memoryCreditLedger, memoryState } from '../../src/state/drivers/memory.ts';
+import { memoryCreditLedger } from '../../src/state/drivers/memory.ts';
 import { exportTtl, folderExports, memoryExports } from '../../src/state/exports.ts';
+import { memoryState } from '../../src/state/open.ts';
 import { TenantCache } from '../../src/state/tenant-cache.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { answersSuite, ttl } from './answers-suite.ts';

@@ -192,16 +192,11 @@ class Replica {
       wait: (ms) => world.wait(this, ms),
     });
     this.presence = new Presence(this.documents, world.processesKey, silent);
-    this.ledger = storeLedger({
-      documents: this.documents,
-      presence: this.presence,
-      retries: this.retries,
-      keyOf: () => world.accountKey,
-      newId: () => {
-        this.lastId = `id ${world.ids++}`;
-        return this.lastId;
-      },
-    });
+    const newId = () => {
+      this.lastId = `id ${world.ids++}`;
+      return this.lastId;
+    };
+    this.ledger = storeLedger({ ...this, keyOf: () => world.accountKey }, { newId, isShared: true });
   }
 
   get runs(): boolean {

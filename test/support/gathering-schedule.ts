@@ -12,12 +12,13 @@ import { snapshotOf } from '../../src/dataset/snapshot.ts';
 import { createLog } from '../../src/log/log.ts';
 import { bindV1 } from '../../src/mcp/sdk-v1.ts';
 import type { Datasets } from '../../src/state/dataset.ts';
-import { memoryState, memoryTurns } from '../../src/state/drivers/memory.ts';
-import { memoryExports } from '../../src/state/exports.ts';
+import { memoryTurns } from '../../src/state/drivers/memory.ts';
 import { folderState } from '../../src/state/folder.ts';
 import { MemoryDatasets } from '../../src/state/memory-datasets.ts';
+import { memoryState } from '../../src/state/open.ts';
 import type { State } from '../../src/state/ports.ts';
 import type { ReplicaState } from '../../src/state/store/open-store.ts';
+import type { Turns } from '../../src/state/turns.ts';
 import { cacheSeconds, type DatasetView, GatheringOracle, isEstimate, type MadeCall } from './gathering-oracle.ts';
 import { adId, collectionId, dayMs, GatheringService, never, type ServiceRule } from './gathering-service.ts';
 import { readResult } from './server.ts';
@@ -227,26 +228,22 @@ export class GatheringServers {
 
   /** What replicas share, in the memory of this process; a server in memory shares it with nobody. */
   #shared(storedIn: 'memory' | 'replicas', scene: () => Scene, server: Omit<Server, 'app'>): ReplicaState {
-    const shared: Partial<ReplicaState> = {
-      now: () => scene().service.time,
-      isUp: () => true,
-      datasets: () => ({ open: (...args) => scene().datasets.open(...args), close: async () => {} }),
-      state: (limits) => {
-        if (storedIn === 'memory') return memoryState(limits);
-        // A shared store has a clock of its own, which is right.
-        this.#sharedState ??= memoryState({ ...limits, now: () => scene().service.time });
-        return this.#sharedState;
+    const datasets: Datasets = { open: (...args) => scene().datasets.open(...args), close: async () => {} };
+    const turns: Turns = {
+      acquire: async (name, signal) => {
+        const end = await this.#turns.acquire(name, signal);
+        if (server.isKilled) end();
+        else server.endTurns.push(end);
+        return end;
       },
-      exports: (now) => memoryExports(now),
-      turns: () => ({
-        acquire: async (name, signal) => {
-          const end = await this.#turns.acquire(name, signal);
-          if (server.isKilled) end();
-          else server.endTurns.push(end);
-          return end;
-        },
-      }),
-      close: () => {},
+    };
+    const shared: Partial<ReplicaState> = {
+      state: (options) => {
+        if (storedIn === 'memory') return { ...memoryState(options), datasets, turns };
+        // A shared store has a clock of its own, which is right.
+        this.#sharedState ??= memoryState({ ...options, now: () => scene().service.time });
+        return { ...this.#sharedState, datasets, turns };
+      },
     };
     return shared as ReplicaState;
   }

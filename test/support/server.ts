@@ -9,8 +9,7 @@ import { createLog } from '../../src/log/log.ts';
 import { bindV1 } from '../../src/mcp/sdk-v1.ts';
 import type { Resolve } from '../../src/pictures/fetch-picture.ts';
 import type { Datasets } from '../../src/state/dataset.ts';
-import { memoryState, memoryTurns } from '../../src/state/drivers/memory.ts';
-import { memoryExports } from '../../src/state/exports.ts';
+import { memoryState } from '../../src/state/open.ts';
 import type { ReplicaState } from '../../src/state/store/open-store.ts';
 
 /** A client of the real server, in this process, with the network behind it. */
@@ -75,10 +74,8 @@ export interface ServerOptions {
 }
 
 /** What is shared by a server alone. */
-const sharedBy = (datasets: Datasets, now: () => number): Partial<ReplicaState> => ({
-  ...{ now, isUp: () => true, close: () => {} },
-  ...{ datasets: () => datasets, state: memoryState, turns: memoryTurns },
-  exports: () => memoryExports(now),
+const sharedBy = (datasets: Datasets): Partial<ReplicaState> => ({
+  state: (options) => ({ ...memoryState(options), datasets }),
 });
 
 export async function startServer({
@@ -98,7 +95,7 @@ export async function startServer({
     elapsed,
     random,
     ...(resolve && { resolve }),
-    ...(datasets && { shared: sharedBy(datasets, now) as ReplicaState }),
+    ...(datasets && { shared: sharedBy(datasets) as ReplicaState }),
   });
   const clients: Client[] = [];
   const join = async (payer: Credentials, name = 'test') => {

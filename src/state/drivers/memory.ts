@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { AdLibraryError } from '../../api/errors.ts';
 import type { CreditLedger } from '../../credits/ledger.ts';
-import { cursorsOver } from '../cursors.ts';
 import {
   type AnswerCache,
   type CachedAnswer,
@@ -12,12 +10,12 @@ import {
   type ItemsPart,
   partLimits,
   type Seen,
-  type State,
   type Store,
 } from '../ports.ts';
 import { Documents } from '../store/documents.ts';
-import { sharedWindows, storeLedger } from '../store/ledger.ts';
-import { type LocalShared, withoutRetries } from '../store/retries.ts';
+import { storeLedger } from '../store/ledger.ts';
+import { singleProcess } from '../store/presence.ts';
+import { type Shared, withoutRetries } from '../store/retries.ts';
 import { noSeal } from '../store/seal.ts';
 import { memoryOf, TenantCache, type TenantCacheOptions } from '../tenant-cache.ts';
 import { type Turns, turnsOver } from '../turns.ts';
@@ -26,8 +24,7 @@ const MB = 1024 * 1024;
 const maxTurnBytes = 16 * MB;
 
 /** The turns of one process, which end with it and not by a clock. */
-export const memoryTurns = (): Turns =>
-  turnsOver({ documents: inMemory(() => 0, { maxBytes: maxTurnBytes }).documents });
+export const memoryTurns = (): Turns => turnsOver(inMemory(() => 0, { maxBytes: maxTurnBytes }));
 
 interface MemoryLedgerOptions {
   /** A monotonic clock, in milliseconds. */
@@ -44,31 +41,7 @@ interface MemoryLedgerOptions {
  */
 export function memoryCreditLedger(options: MemoryLedgerOptions): CreditLedger {
   const { now, maxBytes = 16 * MB, maxLastingBytes = 256 * MB } = options;
-  const { documents } = inMemory(now, { maxBytes, maxLastingBytes });
-  return storeLedger({ documents, keyOf: (tenantId) => tenantId });
-}
-
-export interface MemoryStateOptions {
-  /** How long answers are cached, in milliseconds. */
-  ttl: number;
-  /** In milliseconds since the epoch. */
-  now: () => number;
-  /** A monotonic clock, in milliseconds. */
-  elapsed: () => number;
-}
-
-/** Bytes of answers, and of cursors and full windows, for all tenants together. */
-const maxAnswerBytes = 128 * MB;
-const maxOtherBytes = 16 * MB;
-
-export function memoryState({ ttl, now, elapsed }: MemoryStateOptions): State {
-  const others = inMemory(now, { maxBytes: maxOtherBytes });
-  return {
-    ledger: memoryCreditLedger({ now: elapsed }),
-    answers: memoryAnswers({ maxBytes: maxAnswerBytes, ttl, now }),
-    windows: sharedWindows(others, elapsed),
-    cursorsOf: cursorsOver(others),
-  };
+  return storeLedger(inMemory(now, { maxBytes, maxLastingBytes }));
 }
 
 /** The overhead of an answer: its receipt, and what its schema made of it. */
@@ -157,11 +130,14 @@ interface MemoryStoreOptions {
 const maxRemembered = 32 * MB;
 
 /** What the domain needs of a store, where no other process shares it. @param now in milliseconds since the epoch */
-export function inMemory(now: () => number, options: MemoryStoreOptions = {}): LocalShared & { store: MemoryStore } {
+export function inMemory(now: () => number, options: MemoryStoreOptions = {}): Shared {
   const store = new MemoryStore(now, options);
-  const wait = (ms: number) => setTimeout(ms, undefined, { ref: false });
-  const documents = new Documents({ store, seal: noSeal, elapsed: now, wait, maxRemembered });
-  return { store, seal: noSeal, documents, retries: withoutRetries, keyOf: (...parts) => parts.join(' ') };
+  return {
+    ...{ store, seal: noSeal, presence: singleProcess, retries: withoutRetries },
+    documents: new Documents({ store, seal: noSeal, elapsed: now, maxRemembered }),
+    keyOf: (...parts) => parts.join(' '),
+    warn: () => {},
+  };
 }
 
 /** The overhead of a document or a collection. */
@@ -177,7 +153,8 @@ interface Entry {
 
 /** The store of one process. */
 export class MemoryStore implements Store {
-  readonly #now: () => number;
+  readonly now: () => number;
+  readonly isUp = () => true;
   readonly #options: Required<MemoryStoreOptions>;
   /** Documents and collections, those that were written longest ago first. */
   readonly #entries = new Map<string, Entry>();
@@ -189,7 +166,7 @@ export class MemoryStore implements Store {
 
   /** @param now in milliseconds since the epoch */
   constructor(now: () => number, options: MemoryStoreOptions = {}) {
-    this.#now = now;
+    this.now = now;
     this.#options = { maxBytes: Infinity, maxLastingBytes: Infinity, onChange: () => {}, ...options };
   }
 
@@ -200,7 +177,7 @@ export class MemoryStore implements Store {
   async connect(): Promise<void> {}
 
   async read(key: string, cachedVersion?: string): Promise<Seen> {
-    const now = this.#now();
+    const now = this.now();
     const found = this.#document(key);
     if (found === undefined) return { now };
     const { version, body } = found;
@@ -208,7 +185,7 @@ export class MemoryStore implements Store {
   }
 
   async swap(...[key, expected, { version, body, ttlMs }]: Parameters<Store['swap']>) {
-    const now = this.#now();
+    const now = this.now();
     const found = this.#document(key);
     if ((found?.version ?? '') !== expected)
       return { now, found: found && { version: found.version, body: found.body }, isDone: false };
@@ -224,7 +201,7 @@ export class MemoryStore implements Store {
   }
 
   async putItems(...[name, changes, { ttlMs, maxBytes }]: Parameters<Store['putItems']>): Promise<Set<string>> {
-    const now = this.#now();
+    const now = this.now();
     const { items, ...about } =
       this.#collection(name) ?? emptyCollection(name, Math.max(Math.ceil(now * 1000), this.#seq));
     const [refused, put] = [new Set<string>(), new Map<string, Item>()];
@@ -289,14 +266,14 @@ export class MemoryStore implements Store {
   /** What makes an equal store, in parts. */
   *records(): Generator<StoreRecord> {
     for (const { record } of this.#entries.values()) {
-      if (record.ends <= this.#now()) continue;
+      if (record.ends <= this.now()) continue;
       if ('key' in record) yield record;
       else for (const items of partsOf([...record.items])) yield { ...record, items };
     }
   }
 
   removeEnded(): void {
-    const now = this.#now();
+    const now = this.now();
     for (const [name, { record }] of this.#entries) if (record.ends <= now) this.#put(name, undefined);
   }
 
@@ -318,7 +295,7 @@ export class MemoryStore implements Store {
     this.#entries.delete(name);
     if (record === undefined) return;
     const bytes = entryBytes + ('key' in record ? record.body.length : record.bytes);
-    const entry = { record, bytes, isLasting: record.ends - this.#now() > lastsAboveMs };
+    const entry = { record, bytes, isLasting: record.ends - this.now() > lastsAboveMs };
     this.#count(entry, 1);
     this.#entries.set(name, entry);
   }
@@ -333,7 +310,7 @@ export class MemoryStore implements Store {
 
   #unended(name: string): DocumentRecord | Collection | undefined {
     const { record } = this.#entries.get(name) ?? {};
-    if (record === undefined || record.ends > this.#now()) return record;
+    if (record === undefined || record.ends > this.now()) return record;
     this.#put(name, undefined);
     return undefined;
   }

@@ -3,8 +3,8 @@ import { abortedError } from '../../api/abort.ts';
 import type { Answer, Call } from '../../api/call.ts';
 import { responseSchemas } from '../../api/client.ts';
 import type { OperationName } from '../../api/operations.ts';
-import { cameAfter, type MemoryStateOptions, memoryAnswers } from '../drivers/memory.ts';
-import type { AnswerCache, CachedAnswer, Claim, ClaimRequest } from '../ports.ts';
+import { cameAfter, memoryAnswers } from '../drivers/memory.ts';
+import type { AnswerCache, CachedAnswer, Claim, ClaimRequest, StateOptions } from '../ports.ts';
 import { markTtlMs, type Shared } from './retries.ts';
 
 /** A call: its answer, the claim of the process that sends it, and the claim of the last process that died while sending. */
@@ -22,7 +22,7 @@ const claimMs = 3_600_000;
 /** Bytes of answers that the store did not take. */
 const maxLocalAnswers = 64 * 1024 * 1024;
 
-interface SharedAnswersOptions extends Pick<MemoryStateOptions, 'ttl' | 'now'> {
+interface SharedAnswersOptions extends Pick<StateOptions, 'ttl' | 'now'> {
   /** Whether a call whose process has died is sent again, although it may have been charged. */
   sendsAgain?: boolean;
 }

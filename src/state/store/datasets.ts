@@ -20,11 +20,7 @@ const MB = 1024 * 1024;
 /** How long a dataset lives after the last answer that added to it, in milliseconds, and how many bytes it may take. */
 const limits = { ttlMs: 30 * 86_400_000, maxBytes: 64 * MB };
 /** Bytes of the memory of this process, for all copies together and for one. */
-export interface CopyLimits {
-  maxBytes: number;
-  maxBytesEach?: number;
-}
-const copyLimits: CopyLimits = { maxBytes: 256 * MB };
+const copyLimits: { maxBytes: number; maxBytesEach?: number } = { maxBytes: 256 * MB };
 /** Bytes of one item: an answer of the service has 8 MB at most. */
 const maxItemBytes = 64 * MB;
 
@@ -44,7 +40,7 @@ export class StoreDatasets implements Datasets {
   readonly #sealed: SealedRecords;
   readonly #maxBytesEach: number | undefined;
 
-  constructor(shared: Shared, { maxBytes, maxBytesEach }: CopyLimits = copyLimits) {
+  constructor(shared: Shared, { maxBytes, maxBytesEach } = copyLimits) {
     this.#shared = shared;
     this.#sealed = new SealedRecords(shared.seal);
     this.#maxBytesEach = maxBytesEach;

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { raceAbort } from '../../api/abort.ts';
 import type { Seen, Store } from '../ports.ts';
@@ -35,9 +36,9 @@ export interface DocumentsOptions {
   store: Pick<Store, 'read' | 'swap'>;
   seal: Pick<Seal, 'open' | 'close'>;
   /** A monotonic clock of this process, in whole milliseconds: what is stored with another time counts as damaged. */
-  elapsed(): number;
+  elapsed?(): number;
   /** Resolves after `ms` milliseconds. */
-  wait(ms: number): Promise<void>;
+  wait?(ms: number): Promise<void>;
   /** Bytes of documents that this process remembers: what a sealed byte takes once it is parsed, and the overhead of each. */
   maxRemembered?: number;
 }
@@ -53,16 +54,20 @@ const bytesOf = (sealed = 0) => 6 * sealed + 1000;
  * one document take turns in this process, so that only another process can make one fail.
  */
 export class Documents {
-  readonly #options: DocumentsOptions;
+  readonly #options: Required<DocumentsOptions>;
   readonly #entries: LRUCache<string, Entry<unknown>>;
   readonly #turns = new Map<string, Promise<unknown>>();
   readonly #looks = new Map<string, { done: Promise<void>; wake(): void }>();
   #requests = 0;
 
   constructor(options: DocumentsOptions) {
-    this.#options = options;
-    const { maxRemembered: maxSize = 256 * 1024 * 1024 } = options;
-    this.#entries = new LRUCache({ maxSize, sizeCalculation: ({ bytes }) => bytes });
+    const wait = (ms: number) => setTimeout(ms, undefined, { ref: false });
+    const elapsed = () => Math.round(performance.now());
+    this.#options = { elapsed, wait, maxRemembered: 256 * 1024 * 1024, ...options };
+    this.#entries = new LRUCache({
+      maxSize: this.#options.maxRemembered,
+      sizeCalculation: ({ bytes }) => bytes,
+    });
   }
 
   /** The document as this process read or wrote it last, and how old that is. */

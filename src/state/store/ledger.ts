@@ -11,24 +11,19 @@ import {
   type Settlement,
 } from '../../credits/ledger.ts';
 import type { Prices, PriceTable } from '../../credits/prices.ts';
-import type { Documents } from './documents.ts';
-import { type Presence, singleProcess } from './presence.ts';
-import type { Retries, Shared } from './retries.ts';
+import type { Shared } from './retries.ts';
 
 const day = 86_400_000;
 /** How old an account may be that estimates are made from, in milliseconds: a tool call asks several times. */
 const goodEnoughMs = 200;
 
-export interface StoreLedgerOptions {
-  documents: Pick<Documents, 'remembered' | 'update' | 'changed'>;
-  /** By default, there is this process alone. */
-  presence?: Pick<Presence, 'id' | 'isDead' | 'confirm'>;
-  /** By default, nothing has to be tried again. */
-  retries?: Pick<Retries, 'do'>;
-  keyOf(tenantId: string): string;
+interface LedgerOptions {
   newId?: () => string;
-  /** Whether settlements are numbered, for answers that replicas share. */
-  numbersAnswers?: boolean;
+  /**
+   * Whether replicas share it: then settlements are numbered, for answers that they share, and one that is tried again
+   * counts once.
+   */
+  isShared?: boolean;
   /** Changes an account before anything else happens to it. */
   begin?(account: Account, now: number): void;
   /** Receives why something that was charged could not be recorded. */
@@ -42,23 +37,21 @@ const recordsNothing = ({ charged, uncertain, isPaidAnswer, remaining, keeps }: 
 const learns = ({ learn }: Settlement, prices: Prices): boolean => learn !== undefined && learn(prices) !== prices;
 
 /** The ledger over a store: an account is a document, which the rules below change. */
-export function storeLedger(options: StoreLedgerOptions): CreditLedger {
-  const { documents, presence = singleProcess, retries, keyOf } = options;
-  const {
-    newId = () => randomBytes(9).toString('base64url'),
-    begin = () => {},
-    onLost = () => {},
-    numbersAnswers,
-  } = options;
+export function storeLedger(
+  { documents, presence, retries, keyOf }: Pick<Shared, 'documents' | 'presence' | 'retries' | 'keyOf'>,
+  options: LedgerOptions = {},
+): CreditLedger {
+  const { newId = () => randomBytes(9).toString('base64url'), begin, onLost, isShared = false } = options;
+  const key = (tenantId: string) => keyOf(tenantId, 'account');
   /** Leases whose calls are in progress here. A lease of this process that is not among them is lost. */
   const openLeases = new Set<string>();
 
   /** @param work returns its result, and whether the account has to be written */
   const change = <Result>(tenantId: string, work: (account: Account, now: number) => readonly [Result, boolean]) => {
     type Changed = { result: Result; account: Account; version: string };
-    return documents.update<Account, Changed>(keyOf(tenantId), (doc, now, version) => {
+    return documents.update<Account, Changed>(key(tenantId), (doc, now, version) => {
       const account = doc ?? emptyAccount();
-      begin(account, now);
+      begin?.(account, now);
       const hasPassed = passTime(account, now, (id, { owner, at }) =>
         owner === presence.id ? !openLeases.has(id) : presence.isDead(owner, at),
       );
@@ -70,7 +63,7 @@ export function storeLedger(options: StoreLedgerOptions): CreditLedger {
 
   const read = async (tenantId: string): Promise<CreditAccount> =>
     creditAccount((await change(tenantId, () => [undefined, false])).account);
-  const knownAccount = (tenantId: string) => creditAccount(documents.remembered<Account>(keyOf(tenantId))?.doc);
+  const knownAccount = (tenantId: string) => creditAccount(documents.remembered<Account>(key(tenantId))?.doc);
 
   /**
    * Writes even if the lease is missing: the new version makes a reservation or settlement that is still in flight fail
@@ -79,26 +72,26 @@ export function storeLedger(options: StoreLedgerOptions): CreditLedger {
   const settleOnce = async (tenantId: string, id: string, settlement: Settlement, hasLease: boolean) => {
     const giveUp = (error: unknown) => {
       openLeases.delete(id);
-      if (!recordsNothing(settlement)) onLost(error);
+      if (!recordsNothing(settlement)) onLost?.(error);
     };
     let order: number | undefined;
     const work = async () => {
       const { result } = await change(tenantId, (account, now) => {
         const isWritten = settle(account, id, settlement, { hasLease, now }) || hasLease;
-        if (isWritten && numbersAnswers) account.order = Math.max((account.order ?? 0) + 1, Math.floor(now));
+        if (isWritten && isShared) account.order = Math.max((account.order ?? 0) + 1, Math.floor(now));
         return [isWritten ? account.order : undefined, isWritten];
       });
       order = result;
       openLeases.delete(id);
     };
-    await (retries ? retries.do(work, { giveUp }) : work().catch(giveUp));
+    await retries.do(work, { giveUp });
     return order;
   };
 
   return {
     read,
     estimate: async (tenantId) => {
-      const age = documents.remembered(keyOf(tenantId))?.ageMs ?? Infinity;
+      const age = documents.remembered(key(tenantId))?.ageMs ?? Infinity;
       return age < goodEnoughMs ? knownAccount(tenantId) : read(tenantId).catch(() => knownAccount(tenantId));
     },
     reserve: async (tenantId, requestOf) => {
@@ -117,23 +110,21 @@ export function storeLedger(options: StoreLedgerOptions): CreditLedger {
       const { kind, request } = result;
       if (kind === 'granted') {
         const { credits, paid, line } = request;
-        const { number = 0 } = account.leases[id] ?? {};
         if (paid || credits > 0)
           await presence.confirm().catch((error) => {
             void settleOnce(tenantId, id, nothing, true);
             throw error;
           });
-        const lease = { id, tenantId, credits, paid, line, number };
+        const lease = { id, credits, paid, line };
         return { kind, lease, account: creditAccount(account) };
       }
       openLeases.delete(id);
       if (kind === 'refused') return { kind, account: creditAccount(account) };
       return { kind, version };
     },
-    changed: (tenantId, version, signal) => documents.changed(keyOf(tenantId), version, signal),
+    changed: (tenantId, version, signal) => documents.changed(key(tenantId), version, signal),
     settle: async (tenantId, settlement, lease) => {
-      // Where nothing is tried again, nothing is settled twice.
-      const id = lease?.id ?? settlement.id ?? (retries ? newId() : '');
+      const id = lease?.id ?? settlement.id ?? (isShared ? newId() : '');
       // Keys that somebody made up take no room.
       if (!lease && recordsNothing(settlement) && !learns(settlement, knownAccount(tenantId).prices)) return undefined;
       return settleOnce(tenantId, id, settlement, lease !== undefined);

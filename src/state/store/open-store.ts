@@ -1,13 +1,10 @@
-import { setTimeout as wait } from 'node:timers/promises';
 import { cursorsOver } from '../cursors.ts';
-import type { Datasets } from '../dataset.ts';
-import type { MemoryStateOptions } from '../drivers/memory.ts';
-import { type ExportStore, exportsOver } from '../exports.ts';
+import { exportsOver } from '../exports.ts';
 import { sharedKeys } from '../keys.ts';
-import type { State } from '../ports.ts';
-import { type Turns, turnsOver } from '../turns.ts';
+import type { State, StateOptions } from '../ports.ts';
+import { turnsOver } from '../turns.ts';
 import { sharedAnswers } from './answers.ts';
-import { type CopyLimits, StoreDatasets } from './datasets.ts';
+import { StoreDatasets } from './datasets.ts';
 import { Documents } from './documents.ts';
 import { GuardedStore, type StateLog, type StoreDriver } from './guarded-store.ts';
 import { sharedWindows, storeLedger } from './ledger.ts';
@@ -21,7 +18,7 @@ const startMs = 1000;
 /** Bytes of work that waits until the store takes it. */
 const maxWaiting = 96 * MB;
 
-export interface StoreStateOptions {
+interface StoreStateOptions {
   driver: StoreDriver;
   secret: string;
   /** The service: the state of one service says nothing about another. */
@@ -31,28 +28,17 @@ export interface StoreStateOptions {
   now(): number;
 }
 
-export interface ReplicaState extends ReturnType<typeof sharedKeys> {
-  /** The time for all of them. */
-  now(): number;
-  isUp(): boolean;
-  /** Why the state cannot carry paid calls, if it cannot. */
-  problem(): string | undefined;
-  state(options: MemoryStateOptions): State;
-  datasets(limits?: CopyLimits): Datasets & { bytes?: number };
-  exports(now: () => number): ExportStore;
-  turns(): Turns;
-  close(): void;
-}
+export type ReplicaState = Awaited<ReturnType<typeof openStoreState>>;
 
 /** Everything that replicas share, over a store. */
-export async function openStoreState({ driver, secret, baseUrl, log, now }: StoreStateOptions): Promise<ReplicaState> {
-  const { seal, store, documents, presence } = reach({ driver, secret, log, now });
+export async function openStoreState({ baseUrl, ...options }: StoreStateOptions) {
+  const { seal, store, documents, presence } = reach(options);
   const keyOf: Shared['keyOf'] = (tenantId, kind, ...parts) => {
     const tag = seal.name('tenant', baseUrl, tenantId);
     return ['ad-library:2', `{${tag}}`, kind, ...(parts.length > 0 ? [seal.name(kind, ...parts)] : [])].join(':');
   };
   const retries = new Retries(maxWaiting);
-  const shared: Shared = { store, seal, documents, presence, retries, keyOf, warn: log.warn };
+  const shared: Shared = { store, seal, documents, presence, retries, keyOf, warn: options.log.warn };
   const tick = () => {
     if (!store.isUp()) return;
     void presence.beat().catch(() => {});
@@ -64,13 +50,20 @@ export async function openStoreState({ driver, secret, baseUrl, log, now }: Stor
   if (store.isUp()) await presence.beat().catch(() => {});
   return {
     ...sharedKeys(shared),
+    /** The time for all of them. */
     now: () => store.now(),
     isUp: () => store.isUp(),
+    /** Why the state cannot carry paid calls, if it cannot. */
     problem: () => (store.isUp() ? presence.problem(store.now()) : 'state unavailable'),
-    state: (options) => sharedState(shared, options),
-    datasets: (limits) => new StoreDatasets(shared, limits),
-    exports: (clock) => exportsOver(shared, clock),
-    turns: () => turnsOver({ ...shared, keyOf: (name) => keyOf(name, 'turn') }),
+    state: (options: StateOptions): State => ({
+      ledger: storeLedger(shared, { isShared: true }),
+      answers: sharedAnswers(shared, options),
+      windows: sharedWindows(shared, options.elapsed),
+      cursorsOf: cursorsOver(shared),
+      datasets: new StoreDatasets(shared),
+      exports: exportsOver(shared, options.now),
+      turns: turnsOver(shared),
+    }),
     close: () => {
       clearInterval(ticks);
       void retries.run().finally(() => store.close());
@@ -92,21 +85,8 @@ export async function acceptStoreState(options: Omit<StoreStateOptions, 'baseUrl
 function reach({ driver, secret, log, now }: Omit<StoreStateOptions, 'baseUrl'>) {
   const seal = createSeal({ secret, warn: log.warn });
   const store = new GuardedStore(driver, log, now);
-  const documents = new Documents({
-    ...{ store, seal },
-    elapsed: () => Math.round(performance.now()),
-    wait: (ms) => wait(ms, undefined, { ref: false }),
-  });
+  const documents = new Documents({ store, seal });
   // The store is the same for every service.
   const presence = new Presence(documents, `ad-library:2:{${seal.name('replicas')}}:replicas`, log);
   return { seal, store, documents, presence };
-}
-
-function sharedState(shared: Shared, options: MemoryStateOptions): State {
-  return {
-    ledger: storeLedger({ ...shared, keyOf: (tenantId) => shared.keyOf(tenantId, 'account'), numbersAnswers: true }),
-    answers: sharedAnswers(shared, options),
-    windows: sharedWindows(shared, options.elapsed),
-    cursorsOf: cursorsOver(shared),
-  };
 }

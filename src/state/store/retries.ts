@@ -14,17 +14,11 @@ export interface Shared {
   seal: Seal;
   documents: Documents;
   presence: Pick<Presence, 'id' | 'isDead' | 'epoch' | 'confirm'>;
-  retries: Retries;
+  retries: Pick<Retries, 'do'>;
   /** The name of a document or collection. All of a tenant have the same hash tag. */
   keyOf(tenantId: string, kind: string, ...parts: readonly string[]): string;
   warn(message: string, fields?: Record<string, unknown>): void;
 }
-
-/** As much of it as a store has that no other process shares. */
-export type LocalShared = Pick<Shared, 'seal' | 'documents' | 'keyOf'> & {
-  store: Pick<Shared['store'], 'items' | 'putItems' | 'isNearlyFull'>;
-  retries: Pick<Retries, 'do'>;
-};
 
 /** The room of each key when all keys together take nearly all the room: an eighth. */
 export const limitsWithRoom = (store: Pick<GuardedStore, 'isNearlyFull'>, limits: ItemLimits): ItemLimits =>

@@ -2,7 +2,9 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Dataset } from '../../../src/state/dataset.ts';
+import { inMemory } from '../../../src/state/drivers/memory.ts';
 import type { ItemChange } from '../../../src/state/ports.ts';
+import { StoreDatasets } from '../../../src/state/store/datasets.ts';
 import { openStoreState } from '../../../src/state/store/open-store.ts';
 import { until } from '../../support/http.ts';
 import { StoreNetwork } from '../../support/store-network.ts';
@@ -38,11 +40,8 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
       log: { error: () => {}, warn: (message) => void warned.push(message), info: () => {} },
     });
     onTestFinished(() => replica.close());
-    const clocks = { now: Date.now, elapsed: Date.now };
-    const state = replica.state({ ttl, ...clocks });
-    const datasets = replica.datasets();
-    const exports = replica.exports(Date.now).forTenant('t');
-    const dataset = (tenantId = 't') => datasets.open({ tenantId, apiKey: 'k' });
+    const state = replica.state({ ttl, now: Date.now, elapsed: Date.now });
+    const dataset = (tenantId = 't') => state.datasets.open({ tenantId, apiKey: 'k' });
     const claim = (signal = never()) => state.answers.claim(callOf('t', signal), ofAd, { onLost: async () => {} });
     const find = async () => (await state.answers.get('t', ofAd))?.answer.raw;
     /** Asks again, whatever is there. */
@@ -61,11 +60,8 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
       await until(() => replica.isUp());
       return done;
     };
-    return {
-      ...{ ...replica, ...state, network, warned, claim, find, isListKept, dataset, store, own, during },
-      openExports: replica.exports,
-      exports,
-    };
+    const files = state.exports.forTenant('t');
+    return { ...replica, ...state, network, warned, claim, find, isListKept, dataset, store, own, during, files };
   }
   const several = async (count: number) => {
     const service = randomUUID();
@@ -89,12 +85,12 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
       return replica.ledger;
     }));
   cursorsSuite('in it', async () => (await join()).cursorsOf);
-  datasetSuite('in it', async () => (await join()).datasets());
+  datasetSuite('in it', async () => (await join()).datasets);
   userRecordsSuite('in it', async () => {
     const [one, other] = await two();
-    return [one.datasets(), other.datasets()];
+    return [one.datasets, other.datasets];
   });
-  exportsSuite('in it', async () => (await join()).openExports(Date.now));
+  exportsSuite('in it', async () => (await join()).exports);
 
   test.each(['away', 'refused', 'answers are lost'] as const)(
     'while a store is like that (%s), nothing is taken for empty, and what happens is known to all afterwards',
@@ -104,7 +100,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
       await put(one.answers, { id: 'a list', group, cached: { answer, at: Date.now() } });
       expect(await other.isListKept()).toBe(true);
       await add(await one.dataset(), 1, { id: 'before' });
-      const { uri } = await exportFile(one.exports, 'x.csv', noise(600_000));
+      const { uri } = await exportFile(one.files, 'x.csv', noise(600_000));
       const claim = await claimOf(one.answers, ofAd);
       const waiting = other.claim();
       await one.keys.add('t');
@@ -121,9 +117,9 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
       await one.during(what, async () => {
         await one.cursorsOf('t').remember('@1', cursorState);
         await expect(one.cursorsOf('t').recall('@1')).rejects.toMatchObject(unavailable);
-        await expect(one.turns().acquire('a', never())).rejects.toMatchObject(unavailable);
-        await expect(one.exports.list()).rejects.toMatchObject(unavailable);
-        await expect(exportFile(one.exports, 'y.csv', 'y')).rejects.toMatchObject(unavailable);
+        await expect(one.turns.acquire('a', never())).rejects.toMatchObject(unavailable);
+        await expect(one.files.list()).rejects.toMatchObject(unavailable);
+        await expect(exportFile(one.files, 'y.csv', 'y')).rejects.toMatchObject(unavailable);
       });
       await one.during(what, async () => {
         expect(await one.isListKept()).toBe(false);
@@ -142,8 +138,8 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
         await expect.poll(async () => (await (await dataset()).contents()).gatherings).toHaveLength(1);
         expect(await idsIn(await dataset())).toEqual(['before', 'during']);
       }
-      (await one.turns().acquire('a', never()))();
-      expect((await (await other.exports.find(uri))?.content())?.length).toBe(600_000);
+      (await one.turns.acquire('a', never()))();
+      expect((await (await other.files.find(uri))?.content())?.length).toBe(600_000);
     },
   );
 
@@ -202,7 +198,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
   });
 
   test('turns that one waits for in vain are busy, and take nobody with them', async () => {
-    const [one, other] = (await two()).map((replica) => replica.turns());
+    const [one, other] = (await two()).map((replica) => replica.turns);
     const end = await one?.acquire('a question', never());
     const leaving = new AbortController();
     const left = other?.acquire('a question', leaving.signal);
@@ -267,10 +263,10 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
     });
 
     test('datasets are copied into this process within a bound for all keys and for each, and read anew', async () => {
-      const one = await join();
       const limits = { maxBytes: 400_000, maxBytesEach: 150_000 };
-      const copies = one.datasets(limits);
-      const of = (key: number) => copies.open({ tenantId: `t${key}`, apiKey: 'k' });
+      const shared = inMemory(Date.now);
+      const copies = new StoreDatasets(shared, limits);
+      const of = (key: number) => copies.open({ tenantId: `t${key}` });
       const ads = (count: number) => Array.from({ length: count }, (_, at) => ({ id: `${at}`, body: noise(10_000) }));
       for (let key = 0; key < 6; key++) await add(await of(key), 1, ...ads(10));
       await add(await of(6), 1, ...ads(40));
@@ -281,7 +277,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
         expect(copies.bytes).toBeLessThanOrEqual(limits.maxBytes);
       }
       expect(copies.bytes).toBeGreaterThan(limits.maxBytes / 2);
-      expect(await idsIn(await one.dataset('t6'))).toHaveLength(40);
+      expect(await idsIn(await new StoreDatasets(shared).open({ tenantId: 't6' }))).toHaveLength(40);
     });
 
     test('answers for a dataset whose store stays away are lost, and that is said', async () => {
@@ -335,13 +331,13 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
   test('the last 50 exports of a key stay, and one that lost a part is no longer there, and says so', async () => {
     const [one, other] = await two();
     const names = Array.from({ length: 52 }, (_, at) => `${at}.csv`);
-    for (const each of names) await exportFile(one.exports, each, 'x');
-    expect((await other.exports.list()).map((file) => file.name)).toEqual(names.slice(2).toReversed());
+    for (const each of names) await exportFile(one.files, each, 'x');
+    expect((await other.files.list()).map((file) => file.name)).toEqual(names.slice(2).toReversed());
     let parts = 0;
     one.network.taken = (changes) => (++parts === 2 ? [] : changes);
-    const { uri } = await exportFile(one.exports, 'cut.csv', noise(600_000));
+    const { uri } = await exportFile(one.files, 'cut.csv', noise(600_000));
     expect(parts).toBe(3);
-    await expect((await other.exports.find(uri))?.content()).rejects.toMatchObject({
+    await expect((await other.files.find(uri))?.content()).rejects.toMatchObject({
       failure: { kind: 'not_found', problem: 'This file is no longer stored. Export it again.' },
     });
   });
