@@ -30,7 +30,6 @@ export interface Address {
 
 interface Note {
   id: string;
-  /** See `thisProcess`. */
   process: string;
   host: string;
   address?: Address | undefined;
@@ -44,7 +43,6 @@ const elsewhere =
   'If that address does not answer from here, run this where that process runs; if it is suspended, end it.';
 const unfinished = 'Try again when it has finished; if it is suspended, continue or end it.';
 
-/** A process that lives holds the lock. */
 export class LockHeld extends AdLibraryError {
   readonly address: Address | undefined;
 

@@ -20,30 +20,19 @@ import type { Dataset, DatasetCaller, Datasets } from '../state/dataset.ts';
 import { objectOf } from '../state/item-versions.ts';
 import type { AcceptedKeys, AnswerCache, CachedAnswer } from '../state/ports.ts';
 
-/** What answers calls: the cache and the dataset, or the service. */
-export interface Answers {
-  send: Send;
-  /** The dataset of a caller, whose key must be accepted. */
-  dataset(caller: DatasetCaller, whoami: () => Promise<Answer>): Promise<Dataset>;
-  /** Resolves if the service accepts the key, or did lately. Nothing that is stored for another key is served. */
-  untilAccepted(tenantId: string, whoami: () => Promise<Answer>): Promise<void>;
-  /** Waits up to `ms` for calls that were sent, aborts the rest, and lets them settle what they may have cost. */
-  close(ms: number): Promise<void>;
-}
-
 interface AnswersOptions extends InFlightOptions {
   datasets: Datasets;
   cache: AnswerCache;
   isCached: boolean;
   keys: AcceptedKeys;
-  /** In milliseconds since the epoch. */
   now: () => number;
   /** Receives what went wrong while an answer was added to the dataset. The answer is returned: it was paid for. */
   onError(error: unknown): void;
 }
 
+type InFlightCall = ReturnType<ReturnType<typeof trackInFlightCalls>['start']>;
+
 interface SharedCall extends InFlightCall {
-  call: Call;
   /** Whether one caller's receipt shows the charge. */
   isPaid: boolean;
 }
@@ -53,10 +42,7 @@ interface SharedCall extends InFlightCall {
  * answer. Equal calls are sent once, here and at other replicas (singleflight). The answer of the service is cached,
  * added to the dataset, and given to all callers that wait. So nobody pays twice for a call while its answer is fresh.
  */
-export function openAnswers(
-  meter: Pick<Meter, 'send' | 'stateCharge' | 'settleLost'>,
-  options: AnswersOptions,
-): Answers {
+export function openAnswers(meter: Pick<Meter, 'send' | 'stateCharge' | 'settleLost'>, options: AnswersOptions) {
   const { datasets, cache, isCached, keys, now, onError } = options;
   const inFlight = trackInFlightCalls(options);
   const shared = new Map<string, SharedCall>();
@@ -132,8 +118,7 @@ export function openAnswers(
   }
 
   function start(name: string, call: Call, send: Send): SharedCall {
-    const { join, settled, isAborted } = inFlight.start(call, send);
-    const started: SharedCall = { call, isPaid: false, join, settled, isAborted };
+    const started = { ...inFlight.start(call, send), isPaid: false };
     shared.set(name, started);
     void started.settled.then(() => leave(name, started));
     return started;
@@ -148,6 +133,7 @@ export function openAnswers(
     return meter.send({ fingerprint: fingerprint(call), tenantId, apiKey, signal, ...call });
   }
 
+  /** Resolves if the service accepts the key, or did lately. Nothing that is stored for another key is served. */
   async function untilAccepted(tenantId: string, ask: () => Promise<Answer>): Promise<void> {
     if (!(await keys.has(tenantId))) assertIdentity(await ask());
   }
@@ -191,15 +177,17 @@ export function openAnswers(
   }
 
   return {
-    send: (call) => meter.stateCharge(call, answer(call)),
+    send: (call: Call) => meter.stateCharge(call, answer(call)),
     close: inFlight.close,
     untilAccepted,
-    async dataset(caller, whoami) {
+    async dataset(caller: DatasetCaller, whoami: () => Promise<Answer>): Promise<Dataset> {
       await untilAccepted(caller.tenantId, whoami);
       return datasets.open(caller);
     },
   };
 }
+
+export type Answers = ReturnType<typeof openAnswers>;
 
 /** Keys whose last rejection is remembered, for answers to calls that were sent before. */
 const maxRejections = 10_000;
@@ -290,22 +278,6 @@ const lostCall = () =>
     paid: true,
   });
 
-interface InFlightCall {
-  /** Returns the answer to one more caller. Rejects if that caller leaves first. */
-  join(signal: AbortSignal): Promise<Answer>;
-  /** Resolves when the call has succeeded or failed. */
-  settled: Promise<void>;
-  /** Whether the call was aborted, so that nobody can join it any more. */
-  isAborted(): boolean;
-}
-
-interface InFlightCalls {
-  /** The answer is a `busy` error if too many are in progress. */
-  start(call: Call, send: Send): InFlightCall;
-  /** Waits up to `ms` for calls that were sent, aborts the rest, and lets them settle what they may have cost. */
-  close(ms: number): Promise<void>;
-}
-
 interface InFlightOptions {
   /** Calls in progress, of a tenant and in all. They count until they end, even without a caller. */
   maxCallsEach: number;
@@ -324,6 +296,7 @@ interface TrackedCall {
   transit: Transit;
   abort: AbortController;
   callers: number;
+  settled: Promise<void>;
 }
 
 /**
@@ -331,10 +304,8 @@ interface TrackedCall {
  * them out and charges for them anyway, and a repeated call finds the answer in the cache. A call that was not sent yet
  * ends with its last caller.
  */
-export function trackInFlightCalls(options: InFlightOptions): InFlightCalls {
-  const { maxCallsEach, maxCalls, timeoutMs, onLost } = options;
+function trackInFlightCalls({ maxCallsEach, maxCalls, timeoutMs, onLost }: InFlightOptions) {
   const tracked = new Set<TrackedCall>();
-  let emptied = () => {};
   const ofTenant = (tenantId: string) => [...tracked].filter(({ call }) => call.tenantId === tenantId).length;
 
   const run = async (entry: TrackedCall, send: Send): Promise<Answer> => {
@@ -348,49 +319,48 @@ export function trackInFlightCalls(options: InFlightOptions): InFlightCalls {
     } finally {
       clearTimeout(timer);
       tracked.delete(entry);
-      if (tracked.size === 0) emptied();
     }
   };
 
+  const drained = async (limit: number) => {
+    let timer: NodeJS.Timeout | undefined;
+    const isLate = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, limit);
+    });
+    const all = Promise.all([...tracked].map(({ settled }) => settled));
+    await Promise.race([all, isLate]).finally(() => clearTimeout(timer));
+  };
+
   return {
-    start(call, send) {
+    /** The answer is a `busy` error if too many are in progress. */
+    start(call: Call, send: Send) {
       const abort = new AbortController();
-      const entry: TrackedCall = {
-        call,
-        abort,
-        callers: 0,
-        transit: { sent: false, isWanted: () => entry.callers > 0 },
-      };
+      const transit: Transit = { sent: false, isWanted: () => entry.callers > 0 };
+      const entry: TrackedCall = { call, abort, transit, callers: 0, settled: Promise.resolve() };
       const answer = run(entry, send);
+      entry.settled = answer.then(
+        () => {},
+        () => {},
+      );
       return {
-        join: (signal) => receiveFrom(entry, answer, signal),
-        settled: answer.then(noop, noop),
+        call,
+        settled: entry.settled,
+        /** Returns the answer to one more caller. Rejects if that caller leaves first. */
+        join: (signal: AbortSignal) => receiveFrom(entry, answer, signal),
         isAborted: () => abort.signal.aborted,
       };
     },
-    async close(ms) {
-      const drained = new Promise<void>((resolve) => {
-        emptied = resolve;
-        if (tracked.size === 0) resolve();
-      });
-      const drainedWithin = async (limit: number) => {
-        let timer: NodeJS.Timeout | undefined;
-        const isLate = new Promise<void>((resolve) => {
-          timer = setTimeout(resolve, limit);
-        });
-        await Promise.race([drained, isLate]).finally(() => clearTimeout(timer));
-      };
-      if (ms > 0) await drainedWithin(ms);
+    /** Waits up to `ms` for calls that were sent, aborts the rest, and lets them settle what they may have cost. */
+    async close(ms: number) {
+      if (ms > 0) await drained(ms);
       for (const { abort, call, transit } of tracked) {
         if (transit.sent || transit.mayBeDone) onLost(call);
         abort.abort();
       }
-      await drainedWithin(maxSettleMs);
+      await drained(maxSettleMs);
     },
   };
 }
-
-const noop = () => {};
 
 async function receiveFrom(entry: TrackedCall, answer: Promise<Answer>, signal: AbortSignal): Promise<Answer> {
   const { abort, transit } = entry;

@@ -30,7 +30,6 @@ export function follow(controller: AbortController, signals: readonly AbortSigna
 
 export const timeIsUp = (): DOMException => new DOMException('Time is up', 'TimeoutError');
 
-/** The error of a call whose signal aborted: at the deadline, or because its caller left. */
 export function abortedError({ reason }: AbortSignal, sent: boolean): AdLibraryError {
   const late = reason instanceof DOMException && reason.name === 'TimeoutError';
   const problem = late ? undefined : 'The call was cancelled.';

@@ -3,7 +3,6 @@ import type { Operation, OperationName } from './operations.ts';
 
 export interface Call {
   operation: Operation;
-  /** Path parameters by name. */
   path: Readonly<Record<string, string>>;
   query: Readonly<Record<string, string | number>>;
   body?: Readonly<Record<string, unknown>>;
@@ -25,7 +24,6 @@ export interface Call {
   usualSize?: boolean | undefined;
   /** Costs credits: its operation is gated, or has charged although the document does not say so. */
   paid?: boolean;
-  /** How far its request has come. */
   transit?: Transit;
   /** What the tool call that makes it may spend. */
   callBudget?: CreditLimit | undefined;
@@ -111,7 +109,6 @@ export interface AnswerName {
   group?: string | undefined;
 }
 
-/** The group of the answers that hold items of the call's collection. */
 export const itemsGroup = ({ path }: Call): string =>
   fingerprintStart('listCollectionItems', { collectionId: (path.collectionId ?? '').toLowerCase() });
 

@@ -15,7 +15,6 @@ import {
   UsageLimitAnswer,
 } from './schemas.ts';
 
-/** The parameters of an operation, and how to answer it. */
 type ApiRequest = Partial<
   Pick<Call, 'path' | 'query' | 'body' | 'fresh' | 'uncached' | 'seen' | 'usualSize' | 'callBudget' | 'wrapSend'>
 >;
@@ -97,9 +96,7 @@ export type Api = { [Name in OperationName]: (request?: ApiRequest) => Promise<A
 export interface Credentials {
   /** If undefined, every call fails without being sent. */
   apiKey: string | undefined;
-  /** Partitions cache, ledger and cursors per API key. */
   tenantId: string;
-  /** How its caller signed in, if not with the key itself. */
   connection?: Connection | undefined;
 }
 
@@ -148,7 +145,6 @@ async function ask({ send, baseUrl, operation, caller }: ApiCall, request: ApiRe
   }
 }
 
-/** The key that calls are made with. Throws if there is none, or no address. */
 export function keyOf({ apiKey }: Credentials, baseUrl: string | undefined): string {
   if (apiKey === undefined || baseUrl === undefined) throw missingSettings(apiKey, baseUrl);
   return apiKey;

@@ -32,7 +32,6 @@ export interface Failure {
   details?: unknown;
   /** Credits that the service stated it charged although the call failed. */
   charged?: number | undefined;
-  /** The service stated a charge that cannot be read. */
   chargeUnreadable?: boolean | undefined;
   /** False if nothing reached the service; undefined if that is unknown. */
   sent?: boolean | undefined;

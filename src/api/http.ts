@@ -32,7 +32,6 @@ export interface ServiceOptions {
   fetch: Fetch;
   baseUrl: string;
   userAgent: string;
-  /** A number from 0 to 1; injected so that tests are not left to chance. */
   random: () => number;
   /** Masks the key in the text of a body, so that nothing that is stored holds the key. */
   keyMasker(key: string): <Value>(value: Value, text?: string) => Value;
@@ -75,7 +74,6 @@ export function httpService(options: ServiceOptions): Send {
   };
 }
 
-/** The failure of a call whose earlier attempt may have been carried out. */
 const withEarlier = (error: unknown): unknown =>
   error instanceof AdLibraryError
     ? new AdLibraryError({ ...error.failure, sent: true, repeated: true }, { cause: error })
@@ -202,7 +200,6 @@ const noErrorBody: Partial<Failure> = {
 
 const ServiceError = lenient(ErrorBody.shape.error, []);
 
-/** Reads the request id and the credit headers of an answer (document, *Endpoints*). */
 function receiptIn(headers: { get(name: string): string | null }): Receipt {
   const chargedText = headers.get('x-service-credits-charged');
   const charged = readCredits(chargedText);

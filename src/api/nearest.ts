@@ -21,7 +21,6 @@ const maxCompared = 60;
 export const isNear = (word: string, other: string): boolean =>
   distance(word, other) <= Math.max(word.length, other.length) / 2;
 
-/** Levenshtein distance. */
 function editDistance(from: string, to: string): number {
   let previous = Array.from({ length: to.length + 1 }, (_, at) => at);
   for (const [row, letter] of [...from].entries()) {

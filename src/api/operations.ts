@@ -14,7 +14,6 @@ export type OperationName =
 export interface Operation {
   name: OperationName;
   method: 'GET' | 'POST';
-  /** Path parameters in braces. */
   path: string;
   /** Gated by credits, a subscription and usage limits (document, *Limits* 3 and 4). */
   gated: boolean;
@@ -23,7 +22,6 @@ export interface Operation {
    * been charged. Once for adding an item, because adding it twice is harmless (*Endpoints*, rule 1).
    */
   maxUnsafeRetries: number;
-  /** Changes data of the service. */
   writes?: true;
   /** Returns a page of a list, with as many items as the call asks for. */
   list?: true;

@@ -14,7 +14,6 @@ export function priceText({ atLeast, atMost }: { atLeast: number; atMost?: numbe
   return atLeast === 0 ? `at most ${most}` : `between ${creditsFigure(atLeast)} and ${most}`;
 }
 
-/** What this process spent for one key, and the charges seen for each operation. */
 export const Spending = z.looseObject({
   charged: z.number().describe('credits'),
   paidCalls: z.number(),
@@ -29,7 +28,6 @@ export const Spending = z.looseObject({
 });
 export type Spending = z.infer<typeof Spending> & { prices: Record<string, SizeCharge[]> };
 
-/** @param connection the account of the caller's connection, and its budget */
 export function spendingOf(
   account: CreditAccount,
   budget: number | undefined,
@@ -94,7 +92,6 @@ interface Refused {
   call: Call;
 }
 
-/** States the budget, how it was used, and what the call would cost. */
 export function overBudget({ account, budget, expected, call }: Refused): AdLibraryError {
   const { spent, uncertain, reserved, prices, day } = account;
   const parts = [

@@ -17,7 +17,6 @@ export interface CreditAccount {
   readonly day?: string;
 }
 
-/** A request to reserve credits of a budget for a call. */
 export interface ReserveRequest {
   budget: number;
   /** Credits to reserve: the expected cost, or the least. */
@@ -30,7 +29,6 @@ export interface ReserveRequest {
   ifLost?: number | undefined;
 }
 
-/** Credits reserved for one call. */
 export interface Lease {
   id: string;
   credits: number;
@@ -44,15 +42,12 @@ export type Admission =
   | { kind: 'wait'; version: string }
   | { kind: 'refused'; account: CreditAccount };
 
-/** How a call ended. */
 export interface Settlement {
   /** Where several processes find out how a call ended, it counts once. */
   id?: string;
-  /** Credits that the service stated it charged. */
   charged: number;
   /** Credits that it may have charged in addition. */
   uncertain: number;
-  /** Whether the call got an answer that is paid for. */
   isPaidAnswer: boolean;
   remaining?: number | undefined;
   /** The spending counts for longer, as if it had happened just now. */

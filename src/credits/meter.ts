@@ -22,48 +22,18 @@ import {
   maxCostOf,
   maxPriceOf,
   type PriceBounds,
-  type PricedCall,
   type Prices,
   priceBounds,
 } from './prices.ts';
 import { type AskCredits, creditsAsker, usageWindows } from './usage-windows.ts';
 
-/** Everything between a call and what it costs. */
-export interface Meter {
-  /**
-   * Sends a call if its usage window has room and its price fits into every limit: it is reserved in each before the
-   * call, and settled afterwards. Explains a 402 and a 429.
-   */
-  send: Send;
-  /**
-   * Completes what the caller of a call receives: the credits left now with a cached answer, and whether a failed call
-   * was one that costs credits.
-   */
-  stateCharge(call: Call, answering: Promise<Answer>): Promise<Answer>;
-  /** What is known of prices, even while the account cannot be reached. */
-  prices(tenantId: string): Promise<Prices>;
-  spending(caller: TenantOrConnection): Promise<Spending>;
-  /**
-   * Opens a limit for one tool call, however many calls of the API it makes. Budgets still apply. Without `maxCredits` it
-   * ends with the first charge: for services that were free so far.
-   */
-  callBudget(caller: TenantOrConnection, maxCredits?: number): Promise<CallBudget>;
-  /**
-   * Makes the spending of a connection count for longer: otherwise it is forgotten a month after the last paid call.
-   */
-  keepSpending(connection: Connection): Promise<void>;
-  /** Counts what a call may have cost when its process has died, once for each claim. */
-  settleLost(call: Call, claimId: string): Promise<void>;
-}
-
-export interface MeterOptions {
+interface MeterOptions {
   ledger: CreditLedger;
   windows: FullWindows;
   /** The budget of each tenant; if undefined, spending is recorded but not bounded. */
   budget: number | undefined;
   /** Opens an empty ledger for one tool call. */
   openLedger(): CreditLedger;
-  /** How long a tool call may take, in milliseconds. */
   timeoutMs: number;
   /** A monotonic clock, in milliseconds. */
   now: () => number;
@@ -74,19 +44,18 @@ type TenantOrConnection = Pick<Call, 'tenantId' | 'connection'>;
 /** A limit of credits, and the account that says what is left of it. */
 interface Limit {
   ledger: CreditLedger;
-  /** The id of the account in the ledger. */
   account: string;
   budget: number | undefined;
   scope: 'tool call' | 'connection' | 'server';
 }
 
-/** Connections have accounts beside those of the tenants. */
 const accountOf = ({ id }: Connection) => `connection ${id}`;
 
-export function openMeter(service: Send, options: MeterOptions): Meter {
+export type Meter = ReturnType<typeof openMeter>;
+
+export function openMeter(service: Send, options: MeterOptions) {
   const { ledger, windows, budget, openLedger, now } = options;
   const limits = new WeakMap<CreditLimit, Limit>();
-  /** The limits of all calls of the caller. */
   const budgetsOf = ({ tenantId, connection }: TenantOrConnection): Limit[] => {
     const server: Limit = { ledger, account: tenantId, budget, scope: 'server' };
     if (connection?.budget === undefined) return [server];
@@ -112,7 +81,11 @@ export function openMeter(service: Send, options: MeterOptions): Meter {
   const usage = usageWindows({ ledger, windows, now, askCredits: (call) => askCredits(sendMetered, call) });
 
   return {
-    async send(call) {
+    /**
+     * Sends a call if its usage window has room and its price fits into every limit: it is reserved in each before the
+     * call, and settled afterwards. Explains a 402 and a 429.
+     */
+    async send(call: Call): Promise<Answer> {
       const { operation, tenantId } = call;
       if (operation.gated) {
         const window = await usage.admit(call);
@@ -124,7 +97,8 @@ export function openMeter(service: Send, options: MeterOptions): Meter {
       if (operation.name === 'getCredits') await usage.learn(tenantId, (answer.value as CreditStatusAnswer).usageLimit);
       return answer;
     },
-    async stateCharge({ operation, tenantId }, answering) {
+    /** Adds the credits left now to a cached answer, and to a failure whether the call was one that costs credits. */
+    async stateCharge({ operation, tenantId }: Call, answering: Promise<Answer>): Promise<Answer> {
       if (!operation.gated)
         return answering.catch(async (error) => {
           throw isPaid(operation, (await ledger.estimate(tenantId)).prices) ? markAsPaid(error) : error;
@@ -135,32 +109,33 @@ export function openMeter(service: Send, options: MeterOptions): Meter {
       const { remaining = receipt.remaining } = await ledger.estimate(tenantId);
       return { ...answer, receipt: { ...receipt, remaining } };
     },
-    prices: async (tenantId) => (await ledger.estimate(tenantId)).prices,
-    async spending({ tenantId, connection }) {
+    prices: async (tenantId: string) => (await ledger.estimate(tenantId)).prices,
+    async spending({ tenantId, connection }: TenantOrConnection): Promise<Spending> {
       const account = await ledger.read(tenantId);
       if (connection?.budget === undefined) return spendingOf(account, budget);
       const connectionLimit = { account: await ledger.read(accountOf(connection)), budget: connection.budget };
       return spendingOf(account, budget, connectionLimit);
     },
-    async keepSpending(connection) {
+    /** Spending is forgotten a month after the last paid call; that of a connection which goes on counts for longer. */
+    async keepSpending(connection: Connection) {
       await ledger.settle(accountOf(connection), { ...nothing, keeps: true });
     },
-    async callBudget(caller, maxCredits) {
+    /**
+     * Opens a limit for one tool call, however many calls of the API it makes. Budgets still apply. Without `maxCredits` it
+     * ends with the first charge: for services that were free so far.
+     */
+    async callBudget(caller: TenantOrConnection, maxCredits?: number): Promise<CallBudget> {
       const { tenantId } = caller;
-      const callLimit: Bounded = {
-        ledger: openLedger(),
-        account: tenantId,
-        budget: maxCredits ?? 0,
-        scope: 'tool call',
-      };
+      const about = { account: tenantId, budget: maxCredits ?? 0, scope: 'tool call' } as const;
+      const callLimit: Bounded = { ledger: openLedger(), ...about };
       const { prices } = await ledger.estimate(tenantId);
-      // It starts with the prices that the tenant's calls have shown so far.
       await callLimit.ledger.settle(tenantId, { ...nothing, learn: (learned) => new Map([...learned, ...prices]) });
       const opened = callBudgetOf(callLimit, budgetsOf(caller), maxCredits === undefined);
       limits.set(opened, callLimit);
       return opened;
     },
-    async settleLost(call, claimId) {
+    /** Counts what a call may have cost when its process has died, once for each claim. */
+    async settleLost(call: Call, claimId: string) {
       // With a budget, what its process had reserved counts already.
       if (budget !== undefined) return;
       const { prices } = await ledger.estimate(call.tenantId);
@@ -175,12 +150,6 @@ const nothing = { charged: 0, uncertain: 0, isPaidAnswer: false };
 const markAsPaid = (error: unknown) =>
   error instanceof AdLibraryError ? new AdLibraryError({ ...error.failure, paid: true }, { cause: error }) : error;
 
-interface Sending {
-  service: Send;
-  askCredits: AskCredits;
-}
-
-/** The share of one limit in a call. */
 interface Reservation {
   limit: Limit;
   lease: Lease | undefined;
@@ -196,7 +165,11 @@ type Outcome = { answer: Answer } | { error: unknown };
  * each limit before it is sent, and settled afterwards. Calls of unknown price run one at a time, so that at most one
  * such call can exceed a limit.
  */
-async function sendWithin(limits: readonly Limit[], call: Call, sending: Sending): Promise<Answer> {
+async function sendWithin(
+  limits: readonly Limit[],
+  call: Call,
+  sending: { service: Send; askCredits: AskCredits },
+): Promise<Answer> {
   const reservations: Reservation[] = [];
   // Reading the balance is part of the call that needs it, so it needs no reservation; but it may be charged.
   const withoutBudgets = () => limits.map((limit) => ({ ...limit, budget: undefined }));
@@ -255,7 +228,6 @@ async function admitIfPaid(call: Call, limit: Bounded) {
   }
 }
 
-/** Waits until the limit admits a call; throws if its price does not fit. */
 async function waitForAdmission(call: Call, { ledger, account: id, budget, scope }: Bounded) {
   const { signal } = call;
   for (;;) {
@@ -308,17 +280,14 @@ interface Ended {
  * Records what a call was charged, or what it may have been, and returns what was reserved for it. Resolves to the number
  * of the settlement, if it has one.
  */
-async function settle(
-  { limit, lease, paid, isMeasured }: Reservation,
-  call: Call,
-  ended: Ended,
-): Promise<number | undefined> {
+async function settle(reservation: Reservation, call: Call, ended: Ended): Promise<number | undefined> {
+  const { lease, paid, isMeasured, limit } = reservation;
   const { ledger, account } = limit;
   const { operation } = call;
   const answer = 'answer' in ended.outcome ? ended.outcome.answer : undefined;
   const charged = answer ? chargeOf(answer, paid) : chargeOfFailure(ended.outcome, paid);
   const isStated = charged !== 'unknown';
-  const estimate = isStated ? { uncertain: 0 } : await estimateCharge({ limit, lease, paid, isMeasured }, call, ended);
+  const estimate = isStated ? { uncertain: 0 } : await estimateCharge(reservation, call, ended);
   // Only a call whose outcome is unknown may still be charged.
   if (isStated && isMeasured) await ledger.readBalance(account, undefined);
   const balance = operation.name === 'getCredits' ? (answer?.value as CreditStatusAnswer | undefined)?.credits : null;
@@ -339,7 +308,6 @@ async function settle(
 
 const noItems = { value: { items: [] } };
 
-/** The stated charge, or `unknown` if the service may have charged without stating it. */
 function chargeOf({ receipt: { charged, chargeUnreadable } }: Answer, paid: boolean): number | 'unknown' {
   if (charged !== null) return charged;
   return paid || chargeUnreadable ? 'unknown' : 0;
@@ -406,20 +374,7 @@ async function balanceChange({ ledger, account }: Limit, ended: Ended) {
   return { change, isSecond: before.isUnshown === true };
 }
 
-/** What one tool call may spend, however many calls of the API it makes. */
-export interface CallBudget extends CreditLimit {
-  /**
-   * The largest page, of at most `max` items, that costs no more than what is left, by every price seen.
-   * Throws if none does: `credit_budget`, marked with `maxCredits` if it is this limit that refuses.
-   */
-  pageSize(page: { operation: ListName; max: number }): Promise<number>;
-  /** What reading the items costs; undefined while no charge was seen. */
-  costOf(pages: PagesToRead): Promise<PriceBounds | undefined>;
-  /** Whether every charge seen for an operation was 0, and there was one. */
-  isFree(operation: ListName): Promise<boolean>;
-  /** What its calls cost, may have cost, and may still cost. */
-  used(): Promise<number>;
-}
+export type CallBudget = ReturnType<typeof callBudgetOf>;
 
 interface PagesToRead {
   operation: ListName;
@@ -432,13 +387,18 @@ interface PagesToRead {
 
 type ListName = 'searchAds' | 'listCollectionItems';
 
-function callBudgetOf(callLimit: Bounded, budgets: readonly Limit[], trustsFree: boolean): CallBudget {
+function callBudgetOf(callLimit: Bounded, budgets: readonly Limit[], trustsFree: boolean) {
   const { budget: maxCredits } = callLimit;
   const read = () => callLimit.ledger.read(callLimit.account);
   return {
     maxCredits,
+    /** What its calls cost, may have cost, and may still cost. */
     used: async () => used(await read()),
-    async pageSize({ operation, max }) {
+    /**
+     * The largest page, of at most `max` items, that costs no more than what is left, by every price seen.
+     * Throws if none does: `credit_budget`, marked with `maxCredits` if it is this limit that refuses.
+     */
+    async pageSize({ operation, max }: { operation: ListName; max: number }): Promise<number> {
       const account = await read();
       const sizeWithin = (credits: number) =>
         maxPage(account.prices, { operation: operations[operation], max, credits, trustsFree });
@@ -454,7 +414,8 @@ function callBudgetOf(callLimit: Bounded, budgets: readonly Limit[], trustsFree:
       }
       return size;
     },
-    async costOf({ operation, items, size, isTotalKnown }) {
+    /** Undefined while no charge was seen. */
+    async costOf({ operation, items, size, isTotalKnown }: PagesToRead): Promise<PriceBounds | undefined> {
       const { prices } = await read();
       const [pages, rest] = [Math.floor(items / size), items % size];
       const full = priceBounds(prices, operations[operation], size);
@@ -467,36 +428,30 @@ function callBudgetOf(callLimit: Bounded, budgets: readonly Limit[], trustsFree:
       if (pages > 0 || isTotalKnown) return both((page, end) => pages * page + (rest === 0 ? 0 : end));
       return { atLeast: both(Math.min).atLeast, atMost: both(Math.max).atMost };
     },
-    async isFree(operation) {
+    /** Whether every charge seen for an operation was 0, and there was one. */
+    async isFree(operation: ListName) {
       return maxPriceOf((await read()).prices, operation) === 0;
     },
   };
-}
-
-interface PageToRead {
-  operation: Operation;
-  max: number;
-  /** Credits that it may cost. */
-  credits: number;
-  trustsFree: boolean;
 }
 
 /** Page sizes while their price is not known: whole groups of whatever a service may charge by. */
 const isRound = (size: number) => size % 10 === 0 || size === 5 || size <= 2;
 
 /** While no price tells, an item is taken to cost a credit at most. */
-function maxPage(prices: Prices, { operation, max, credits, trustsFree }: PageToRead): number {
+function maxPage(
+  prices: Prices,
+  { operation, max, credits, trustsFree }: { operation: Operation; max: number; credits: number; trustsFree: boolean },
+): number {
   const isFree = trustsFree && maxPriceOf(prices, operation.name) === 0;
   for (let size = max; size > 0; size--) {
     const bounds = priceBounds(prices, operation, size);
-    const most = bounds?.atMost ?? maxCostOf(prices, pageOf(operation, size)) ?? (isFree ? 0 : size);
+    const most = bounds?.atMost ?? maxCostOf(prices, { operation, query: { limit: size } }) ?? (isFree ? 0 : size);
     const isPlain = size === max || isRound(size) || (bounds !== undefined && bounds.atLeast === bounds.atMost);
     if (isPlain && fits(most, credits)) return size;
   }
   return 0;
 }
-
-const pageOf = (operation: Operation, limit: number): PricedCall => ({ operation, query: { limit } });
 
 const leftText = (limit: number, spent: number, day?: string) =>
   `${creditsFigure(spent)} of ${creditsFigure(limit)} credits${day === undefined ? '' : ` for ${day} (UTC)`} are spent or reserved, and a page may cost more than the rest.`;

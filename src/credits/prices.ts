@@ -10,7 +10,6 @@ interface SizePrice {
   charged: number;
 }
 
-/** The charges seen for one operation. */
 export interface PriceTable {
   /** By the number of items asked for, which is 1 for operations that return one object. */
   bySize: Map<number, SizePrice>;
@@ -23,15 +22,12 @@ export interface PriceTable {
 /** By operation. The document gives no prices (*Limits*, 6), so all that is known are charges. */
 export type Prices = Map<string, PriceTable>;
 
-/** The expected cost of a call. */
 export interface ExpectedPrice {
-  /** Undefined if the price of such a call is not known yet. */
   price: number | undefined;
   /** The least it can cost if prices do not fall. */
   atLeast: number;
 }
 
-/** The part of a call that its price depends on. */
 export type PricedCall = Pick<Call, 'operation' | 'query' | 'body' | 'usualSize'>;
 
 /** A price rule that the charges seen follow: credits for each group of items begun, or for a call of any size. */
@@ -121,7 +117,6 @@ export function priceBounds(prices: Prices, operation: Operation, items: number)
 /** Group sizes in price rules that charge for each started group of items. */
 const groups = [1, 2, 5, 10, 20, 25, 50, 100];
 
-/** The lowest and highest price of a size by all rules that fit. */
 function byRules(table: PriceTable, size: number): [low?: number, high?: number] {
   const full = fullPages(table);
   if (full.every((page) => page.charged === 0 && page.size < size)) return [];
@@ -134,13 +129,11 @@ interface SizeCharge {
   charged: number;
 }
 
-/** The charges of full pages; empty unless two sizes were seen. */
 function fullPages({ bySize }: PriceTable): SizeCharge[] {
   const full = [...bySize].flatMap(([size, { items, charged }]) => (items === size ? [{ size, charged }] : []));
   return full.length < 2 ? [] : full;
 }
 
-/** All rules that match the charges: flat, or per started group. */
 function fittingRules(charges: readonly SizeCharge[]): PriceRule[] {
   const [first] = charges;
   if (first === undefined) return [];
@@ -181,17 +174,14 @@ function pageSizeOf(call: PricedCall, { bySize, page = call.operation.defaultLim
 
 export const isList = ({ operation }: PricedCall): boolean => operation.list === true;
 
-/** Prices shown for one operation. */
 const maxShown = 4;
 
-/** The charges seen by number of items, the largest last. */
 export function pricesSeen({ bySize, unsized }: PriceTable): { items: number; charged: number }[] {
   const charges = [...bySize].map(([items, { any }]) => ({ items, charged: any })).sort((a, b) => a.items - b.items);
   const first = unsized === undefined ? [] : [{ items: unsized.items, charged: unsized.any }];
   return [...first, ...charges].slice(-maxShown);
 }
 
-/** The highest charge of an operation so far; undefined if there was none. */
 export function maxPriceOf(prices: Prices, operation: string): number | undefined {
   const table = prices.get(operation);
   return table && maxPriceIn(table);
@@ -231,11 +221,9 @@ export function maxCostOf(prices: Prices, call: PricedCall): number | undefined 
   return Math.max(maxPriceIn(table), Math.min(...costs));
 }
 
-/** The highest charge of any call so far. */
 export const maxPrice = (prices: Prices): number =>
   Math.max(0, ...[...prices.keys()].map((operation) => maxPriceOf(prices, operation) ?? 0));
 
-/** The lowest charge of an operation so far. */
 export function minPriceOf(prices: Prices, operation: string): number {
   const { bySize } = prices.get(operation) ?? { bySize: new Map<number, SizePrice>() };
   return Math.min(...[...bySize.values()].map(({ any }) => any));

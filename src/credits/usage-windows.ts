@@ -44,7 +44,6 @@ const askAgainAfter = 60_000;
 interface UsageWindowsOptions {
   ledger: CreditLedger;
   windows: FullWindows;
-  /** Milliseconds since the epoch. */
   now: () => number;
   askCredits(call: Call): Promise<CreditStatusAnswer | undefined>;
 }
@@ -95,7 +94,6 @@ export function usageWindows({ ledger, windows, askCredits, now }: UsageWindowsO
       if (newer && (await isTooFull(newer, call))) throw limitReached(newer.usageLimit);
       return newer;
     },
-    /** Adds to a failure what `GET /v1/credits` says about it. */
     async explain(error: unknown, call: Call, before: FullWindow | undefined): Promise<unknown> {
       const failure = error instanceof AdLibraryError ? error.failure : undefined;
       if (failure?.kind !== 'usage_limit' && failure?.kind !== 'payment_required') return error;
@@ -114,7 +112,6 @@ export function usageWindows({ ledger, windows, askCredits, now }: UsageWindowsO
   };
 }
 
-/** Credits left in the tighter of the two windows. */
 function remainingIn({
   isLimitReached,
   hourlyCredits,

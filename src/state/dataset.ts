@@ -19,7 +19,6 @@ import { type ContentRecords, noRecords, type UserRecords } from './user-records
 export interface Dataset {
   /** The service could not be asked whose key it is: this is the dataset of the account that is remembered for it. */
   isUnconfirmed?: boolean;
-  /** The person's own records: labels, watches and reports. */
   userRecords: UserRecords;
   addItems(batch: ItemBatch): Promise<void>;
   item(type: ItemType, id: string): Promise<StoredItem | undefined>;
@@ -43,14 +42,12 @@ export interface Datasets {
 
 export type DatasetCaller = Pick<Call, 'tenantId' | 'apiKey'>;
 
-/** Ads or pages of one answer, as they came. */
 export interface ItemBatch extends ItemSource {
   type: ItemType;
   /** Parses the items lazily, on first read. */
   items(): readonly unknown[];
   /** The text of the answer, if nothing else of it is held until the items are read. */
   text?: string | undefined;
-  /** In milliseconds since the epoch. */
   at: number;
   /** The number of the answer; by default the highest. */
   order?: number | undefined;
@@ -65,7 +62,6 @@ export interface DatasetContents extends ContentRecords {
   pages: readonly StoredItem[];
   /** The oldest first. */
   gatherings: readonly Gathering[];
-  /** Items and gatherings that were evicted to make room. */
   evicted: { ads: number; pages: number; gatherings: number };
 }
 
@@ -82,7 +78,6 @@ export interface GatheringState {
   fresh: boolean;
   /** If it has several parts: the ids of their gatherings, which hold what was read. */
   parts: readonly string[];
-  /** The total that the service states. */
   found: number | null;
   /** How many different ads the service has listed. */
   listed: number;
@@ -95,7 +90,6 @@ export interface GatheringState {
   stuck: boolean;
   /** The last page was reached. */
   ended: boolean;
-  /** The service's cursor of the next page. */
   cursor: string | null;
   /** A sequence number, which grows with each gathering and each of its steps. */
   order: number;
@@ -103,7 +97,6 @@ export interface GatheringState {
   /** The number of the last answer that the gathering read. */
   answerOrder: number;
   startedAt: number;
-  /** When it last read something. */
   gatheredAt: number;
 }
 
@@ -149,7 +142,6 @@ export class MemoryDataset {
   /** Tells the versions of this object from those of one that took its place. */
   readonly #name = ++created;
   readonly #maxBytes: number;
-  /** The highest number of an item. */
   order = 0;
   #changes = 0;
   /** What was evicted from the store of the dataset, besides what was evicted here. */
@@ -176,7 +168,6 @@ export class MemoryDataset {
     return this.#tables[type].get(id);
   }
 
-  /** Returns whether it changed anything. */
   apply(record: DatasetRecord): boolean {
     if (record.kind !== 'gathering') this.order = Math.max(this.order, record.order);
     const isChange =
@@ -228,7 +219,6 @@ export class MemoryDataset {
     }
   }
 
-  /** How many ads there is room for, at the average size of those that are stored. */
   maxAds(bytes = this.#maxBytes): number {
     const { ads } = this.#tables;
     const each = ads.entries.size < minAds ? typicalAdBytes : ads.bytes / ads.entries.size;
@@ -239,7 +229,6 @@ export class MemoryDataset {
 /** An answer that came several times in a row: its last time, and its `first`. */
 export type OrderedBatch = ItemBatch & { order: number; first?: { at: number; order: number } };
 
-/** What is an ad or a page in an answer. */
 export function recordsOf({ items, text: _, ...source }: OrderedBatch): DatasetRecord[] {
   return items().flatMap((item) => recordOf(item, source) ?? []);
 }
@@ -266,7 +255,6 @@ function jsonOf(item: object): Uint8Array | undefined {
   }
 }
 
-/** Ads have a few kilobytes. */
 const maxItemBytes = 1024 * 1024;
 /** The overhead of an item: its objects, its entry in the map, its buffer. Measured. */
 const itemBytes = 1024;
@@ -315,7 +303,6 @@ class ItemTable extends Table<StoredItem> {
     super(keyOf, bytesOf);
   }
 
-  /** Items, the one that came longest ago first. */
   all(): StoredItem[] {
     return [...this.entries.values()].sort(byOrder);
   }
@@ -364,7 +351,6 @@ interface Entry {
 const maxGatherings = 500;
 const maxGatheringBytes = 16 * 1024 * 1024;
 const gatheringBytes = 1024;
-/** An id in a set. */
 const idBytes = 128;
 
 /** The gatherings of a dataset. Those that were read longest ago are removed when there are too many. */
@@ -376,7 +362,6 @@ class GatheringTable extends Table<Entry> {
     );
   }
 
-  /** Gatherings, the one that began first is first. @param ads the ads of the dataset */
   all(ads: Table<StoredItem>): Gathering[] {
     return [...this.entries.values()]
       .sort(({ state: left }, { state: right }) => left.order - right.order || left.startedAt - right.startedAt)

@@ -16,9 +16,7 @@ export interface ExportedFile {
   name: string;
   mimeType: string;
   bytes: number;
-  /** In milliseconds since the epoch. */
   at: number;
-  /** The path on this machine, if the file is in a folder. */
   path?: string | undefined;
   /** How long it stays, as a person reads it. */
   stays?: string;
@@ -51,7 +49,6 @@ interface NewFile {
   write(append: (bytes: Uint8Array) => Promise<void>, maxBytes: number): Promise<unknown>;
 }
 
-/** The files that one tenant exported, and that are not too old. */
 export interface Exports {
   create(file: NewFile): Promise<ExportedFile>;
   /** The files, the newest first. */
@@ -91,7 +88,6 @@ export type ExportTarget = { folder: string } | { home: string | undefined; temp
 
 interface ExportFolder {
   path: string;
-  /** How long its files stay, as a person reads it. */
   stays: string;
   /** Makes the folder, if it is safe to write there. Returns the most bytes of one file. */
   open(): Promise<number>;
@@ -146,7 +142,6 @@ async function filesIn(folder: string) {
   );
 }
 
-/** Removes what lies in the temporary folder for too long. */
 export async function removeOldExports(temporary: string, now: number): Promise<void> {
   const folder = ownTemporary(temporary);
   await checkOwnFolder(folder);
@@ -188,7 +183,6 @@ export function folderExports(target: ExportTarget, now: () => number): ExportSt
   return { forTenant: () => exports };
 }
 
-/** Writes to the first folder that takes the file. */
 async function writeToFirst(folders: readonly ExportFolder[], newFile: NewFile) {
   let problem = '';
   for (const { path: folder, stays, open } of folders) {
@@ -276,7 +270,6 @@ async function readWritten(path: string, bytes: number): Promise<Uint8Array> {
 
 /** Bytes of the files of one tenant, and of all tenants where they are in memory. */
 const maxBytesEach = 64 * MB;
-/** The files of one tenant that are listed. */
 const maxExports = 50;
 const exportPartBytes = 256 * 1024;
 
@@ -302,7 +295,6 @@ export function memoryExports(now: () => number): ExportStore {
 
 const randomId = () => randomBytes(9).toString('base64url');
 
-/** Exported files, which every replica lists and reads, whichever replica made them. */
 export function exportsOver(
   source: Shared,
   clock: () => number,
@@ -387,7 +379,6 @@ export function exportsOver(
   };
 }
 
-/** What a link leads to. */
 interface Linked {
   tenantId: string;
   name: string;

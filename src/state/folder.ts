@@ -18,7 +18,6 @@ import { noSeal } from './store/seal.ts';
 import { turnsOver } from './turns.ts';
 
 export interface FolderOptions extends StateOptions {
-  /** The folder that a person chose. */
   folder: string;
   baseUrl: string;
   apiKey: string;
@@ -123,7 +122,6 @@ function beginDay(account: Account, now: number, path: string): void {
  */
 class FolderDatasets implements Datasets {
   readonly #options: FolderOptions;
-  /** What the folder has of the key. */
   readonly #ofKey: Shared;
   readonly #shared: ReturnType<typeof shareStore>;
   readonly #datasets: StoreDatasets;
@@ -209,7 +207,6 @@ const unknownAccount = (cause?: unknown) => {
   return new AdLibraryError({ kind: 'unavailable', problem, sent: false }, { cause });
 };
 
-/** A file of a folder, and what is in it. */
 export interface StoredFile {
   path: string;
   bytes: number;
@@ -218,7 +215,6 @@ export interface StoredFile {
   contents?: Record<'ads' | 'pages' | 'gatherings' | 'labels' | 'watches' | 'reports', number>;
 }
 
-/** The accounts and the keys of which a folder keeps something. */
 export async function storedFiles(folder: string): Promise<{ accounts: StoredFile[]; keys: StoredFile[] }> {
   const accounts = [];
   for (const file of await filesIn(accountsFolder(folder))) {

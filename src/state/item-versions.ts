@@ -11,7 +11,6 @@ export interface ItemSource {
 export interface StoredItem extends ItemSource, ItemVersion {
   /** As the service spells it. */
   id: string;
-  /** When the first version came. */
   firstAt: number;
   firstOrder: number;
   /** Earlier versions with other content, the oldest first. */
@@ -32,7 +31,6 @@ export interface ItemVersion {
   json: Uint8Array;
 }
 
-/** A version of an ad or a page, read from an answer or a file. */
 export interface ItemRecord extends ItemSource, ItemVersion {
   kind: ItemType;
   id: string;

@@ -6,7 +6,6 @@ import { markTtlMs, type Shared } from './store/retries.ts';
 const acceptedMs = 15 * 60_000;
 const maxAccepted = 10_000;
 
-/** The keys of many callers, for one process. */
 export function memoryKeys(elapsed: () => number): AcceptedKeys {
   const accepted = new LRUCache<string, true>({
     ...{ max: maxAccepted, ttl: acceptedMs, ttlResolution: 0, perf: { now: elapsed } },

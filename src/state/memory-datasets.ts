@@ -11,7 +11,6 @@ import { inMemory } from './drivers/memory.ts';
 import { contentRecords, openUserRecords } from './user-records.ts';
 
 export interface MemoryDatasetsOptions {
-  /** For all tenants together. */
   maxBytes?: number;
   maxBytesEach?: number;
 }
@@ -62,7 +61,6 @@ export class MemoryDatasets implements Datasets {
   #unreadSize = 0;
   #makingRoom: NodeJS.Timeout | undefined;
   #bytes = 0;
-  /** The highest number of all answers. */
   #order = 0;
 
   constructor({ maxBytes = 256 * MB, maxBytesEach }: MemoryDatasetsOptions = {}) {
@@ -121,9 +119,6 @@ export class MemoryDatasets implements Datasets {
     for (const tenantId of this.#unread.keys()) this.#takeApart(tenantId, maxUnread);
   }
 
-  /**
-   * @param maxSize the size that unread answers may keep
-   */
   #takeApart(tenantId: string, maxSize = 0): void {
     const unread = this.#unread.get(tenantId) ?? [];
     while (unread.length > 0 && this.#unreadSize > maxSize) {
@@ -139,7 +134,6 @@ export class MemoryDatasets implements Datasets {
     return this.#datasets.get(tenantId);
   }
 
-  /** Changes a tenant's dataset, and makes room if it has grown. */
   #apply(tenantId: string, records: readonly DatasetRecord[]): void {
     const dataset = this.#datasets.get(tenantId) ?? new MemoryDataset(this.#maxBytesEach);
     this.#resize(tenantId, dataset, () => {

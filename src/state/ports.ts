@@ -43,7 +43,6 @@ export interface AnswerCache {
   get(tenantId: string, name: string): Promise<CachedAnswer | undefined>;
   /** Resolves when no other process sends the same call. */
   claim(call: Call, name: string | undefined, request: ClaimRequest): Promise<Claim>;
-  /** Forgets a tenant's answers of a group. */
   forgetGroup(tenantId: string, group: string): Promise<void>;
 }
 
@@ -57,9 +56,7 @@ export interface ClaimRequest {
 export type Claim =
   /** This process sends the call. Each of the three ends the claim; `end` after another one does nothing. */
   | { kind: 'granted'; put(answer: CachedAnswer): Promise<void>; forget(): Promise<void>; end(): Promise<void> }
-  /** Somebody has put the answer meanwhile. */
   | { kind: 'found'; found: CachedAnswer }
-  /** The process that sent the call has died. */
   | { kind: 'lost' };
 
 /** Keys that the service accepted lately. What is stored for a key is served only while it is one of them. */

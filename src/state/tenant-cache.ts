@@ -5,7 +5,6 @@ export interface TenantCacheOptions {
   maxBytes: number;
   /** How long an entry lives, in milliseconds. */
   ttl: number;
-  /** In milliseconds since the epoch. */
   now: () => number;
 }
 
@@ -46,9 +45,6 @@ export class TenantCache<Value> {
     return undefined;
   }
 
-  /**
-   * @param bytes the caller's estimate; a value larger than a tenant's share is not stored
-   */
   set(tenantId: string, name: string, { value, bytes }: { value: Value; bytes: number }): void {
     const { maxBytes, now } = this.#options;
     const sizeCalculation = (entry: Entry<Value>) => entry.bytes;
@@ -62,7 +58,6 @@ export class TenantCache<Value> {
     if (entries?.delete(name)) this.#countBytes(tenantId, entries);
   }
 
-  /** Removes a tenant's entries whose names begin with `start`. */
   drop(tenantId: string, start: string): void {
     const entries = this.#tenants.get(tenantId);
     if (entries === undefined) return;

@@ -12,7 +12,6 @@ export type RecordKind = keyof typeof maxRecords;
 /** JSON values by their ids. The one that was put first comes first; a new value keeps its place. */
 export type RecordsById = ReadonlyMap<string, unknown>;
 
-/** The records that one person has beside their dataset. */
 export interface UserRecords {
   /** Whether the records outlive this process. */
   isLasting: boolean;
@@ -58,7 +57,6 @@ async function readRecords({ documents, keyOf }: Shared, tenantId: string, kind:
   return { records: new Map(doc?.records), version };
 }
 
-/** The records that are part of a dataset's contents. */
 export async function contentRecords(source: Shared, tenantId: string): Promise<ContentRecords> {
   const [labels, pictures] = await Promise.all([
     readRecords(source, tenantId, 'label'),

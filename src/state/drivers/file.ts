@@ -13,7 +13,6 @@ export interface FileStoreOptions {
   path: string;
   /** The service that the file is about. */
   baseUrl: string;
-  /** In milliseconds since the epoch. */
   now: () => number;
   /** The most bytes of what ends within a day. */
   maxBytes?: number;
@@ -53,7 +52,6 @@ interface Job {
 export class FileStore implements Store {
   readonly #options: FileStoreOptions;
   #memory: MemoryStore;
-  /** Changes that are not in the file yet. */
   #changes: StoreRecord[] = [];
   /** The id of the file that was read, and the position behind the lines that were read. */
   #id = '';
@@ -271,7 +269,6 @@ function headIn(line: string): Head | undefined {
   return typeof head?.id === 'string' && typeof head.baseUrl === 'string' ? (head as Head) : undefined;
 }
 
-/** The service that a file is about. */
 export async function baseUrlIn(path: string): Promise<string | undefined> {
   const file = await open(path, constants.O_RDONLY | noLinks);
   return closing(file, async () => {
@@ -366,7 +363,6 @@ async function closing<Result>(file: FileHandle, work: () => Promise<Result>): P
   }
 }
 
-/** A folder for its owner alone. */
 async function ownFolder(path: string): Promise<void> {
   await makeFolder(path);
   await checkOwnFolder(path);
@@ -419,7 +415,6 @@ const reasons: Record<string, string> = {
   EFBIG: 'this server may not write such a large file',
 };
 
-/** Why a file cannot be read or written, as a person reads it. */
 export const reasonOf = (error: unknown): string => {
   // The error of a lock that cannot be made explains itself.
   const { code = '', message } = ((error as Error).cause ?? error) as NodeJS.ErrnoException;

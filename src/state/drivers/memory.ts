@@ -151,7 +151,6 @@ interface Entry {
   isLasting: boolean;
 }
 
-/** The store of one process. */
 export class MemoryStore implements Store {
   readonly now: () => number;
   readonly isUp = () => true;
@@ -164,7 +163,6 @@ export class MemoryStore implements Store {
   /** The last number that any collection gave. */
   #seq = 0;
 
-  /** @param now in milliseconds since the epoch */
   constructor(now: () => number, options: MemoryStoreOptions = {}) {
     this.now = now;
     this.#options = { maxBytes: Infinity, maxLastingBytes: Infinity, onChange: () => {}, ...options };
@@ -320,7 +318,6 @@ const emptyCollection = (name: string, seq: number): Collection => ({
   ...{ name, epoch: randomUUID(), seq, items: new Map(), bytes: 0, floor: 0, gone: {}, ends: 0 },
 });
 
-/** The collection with what a record changes in it. */
 function collectionOf(record: CollectionRecord, before: Collection | undefined): Collection {
   const collection = before?.epoch === record.epoch ? before : emptyCollection(record.name, 0);
   const { items } = collection;

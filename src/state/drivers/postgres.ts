@@ -13,7 +13,6 @@ const maxConnections = 10;
 /** How often expired rows are deleted, in milliseconds, and how many at once. */
 const sweepMs = 60_000;
 const sweptAtOnce = 1000;
-/** Documents that are read at once. */
 const readAtOnce = 100;
 /** How many bytes the collections of all keys may take together before each collection gets less. */
 const enough = 4 * 1024 ** 3;

@@ -171,7 +171,6 @@ for i = 1, #found, 2 do
 end
 return reply`);
 
-/** The error that Redis stated; undefined if it did not answer. */
 const replyOf = (error: unknown): string | undefined => (error instanceof ErrorReply ? error.message : undefined);
 
 /** Redis says that this is not the time for any command. */
@@ -220,7 +219,6 @@ function memoryOfRedis(info: () => Promise<unknown>, log: StateLog) {
 const connectTimeout = 1000;
 /** The longest wait between two attempts to reconnect, in milliseconds. */
 const maxWait = 400;
-/** Commands that wait for their answer. */
 const maxQueued = 20_000;
 
 const reconnectStrategy = (retries: number) => Math.min(maxWait, 50 * 2 ** Math.min(retries, 10)) + randomInt(50);

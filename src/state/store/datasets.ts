@@ -32,7 +32,6 @@ const maxItemBytes = 64 * MB;
 export class StoreDatasets implements Datasets {
   readonly #shared: Shared;
   readonly #copies: LRUCache<string, DatasetCopy>;
-  /** The highest number that this replica has seen. */
   #order = 0;
   /** Whether there is no room for items that wait for the store, which is logged once. */
   #isLosing = false;
@@ -47,7 +46,6 @@ export class StoreDatasets implements Datasets {
     this.#copies = new LRUCache({ maxSize: maxBytes, sizeCalculation: ({ dataset }) => dataset.bytes });
   }
 
-  /** Bytes that all copies take, as they are counted. */
   get bytes(): number {
     return this.#copies.calculatedSize;
   }
@@ -206,7 +204,6 @@ class SealedRecords {
 /** Behind the head of an ad or a page, before its object: no JSON contains a tab, so neither is written anew. */
 const [tab, lineFeed] = [Buffer.from('\t'), Buffer.from('\n')];
 
-/** Records as lines. */
 const bytesOfLines = (records: readonly DatasetRecord[]): Buffer =>
   Buffer.concat(
     records.flatMap((record) => {
@@ -230,13 +227,11 @@ function recordsOfLines(bytes: Buffer): DatasetRecord[] {
   return records;
 }
 
-/** What is known of an item of the store: its number and its content. */
 interface KnownItem {
   seq: number;
   record: Pick<DatasetRecord, 'kind' | 'id'> | undefined;
 }
 
-/** What this replica has read of a dataset. */
 class DatasetCopy {
   readonly #name: string;
   readonly #store: Pick<Shared['store'], 'itemsSince'>;
@@ -303,7 +298,6 @@ class DatasetCopy {
     }
   }
 
-  /** Removes the items that were evicted from the store. */
   #dropBefore(floor: number): void {
     for (const [id, { seq, record }] of this.#items) {
       if (seq > floor) return;

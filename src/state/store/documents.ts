@@ -15,7 +15,6 @@ interface Change<Doc, Result> {
 /** Receives a document, the time and the version. It may run again, and its last result counts. */
 export type DocumentChange<Doc, Result> = (doc: Doc | undefined, now: number, version: string) => Change<Doc, Result>;
 
-/** A document as it was at some time. */
 export interface RememberedDocument<Doc> {
   /** Empty if there was none. */
   version: string;
@@ -27,7 +26,6 @@ export interface RememberedDocument<Doc> {
 interface Entry<Doc> extends RememberedDocument<Doc> {
   /** When the document came, by the clock of this process. */
   cameAt: number;
-  /** The number of the request that brought the document. */
   request: number;
   bytes: number;
 }
@@ -37,7 +35,6 @@ export interface DocumentsOptions {
   seal: Pick<Seal, 'open' | 'close'>;
   /** A monotonic clock of this process, in whole milliseconds: what is stored with another time counts as damaged. */
   elapsed?(): number;
-  /** Resolves after `ms` milliseconds. */
   wait?(ms: number): Promise<void>;
   /** Bytes of documents that this process remembers: what a sealed byte takes once it is parsed, and the overhead of each. */
   maxRemembered?: number;

@@ -22,7 +22,6 @@ export interface StoreDriver {
   open(onError: (error: Error) => void): Store;
 }
 
-/** The key of the write that tests the store. */
 const probeKey = 'ad-library:2:probe';
 const probe = { version: 'probe', body: Buffer.from('1'), ttlMs: 1 };
 
@@ -35,13 +34,11 @@ export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
   readonly #log: StateLog;
   readonly #problems = new Set<string>();
   #store: Store | undefined;
-  /** Runs whenever the store can be reached again. */
   onUp = () => {};
   #isUp = false;
   #isClosed = false;
   #isFullReported = false;
   #reaching: Promise<void> | undefined;
-  /** When it last answered. */
   #answeredAt = 0;
   /** By how much the clock of the store is ahead of the monotonic one, and when they were compared. */
   #ahead: number;

@@ -36,7 +36,6 @@ const recordsNothing = ({ charged, uncertain, isPaidAnswer, remaining, keeps }: 
 
 const learns = ({ learn }: Settlement, prices: Prices): boolean => learn !== undefined && learn(prices) !== prices;
 
-/** The ledger over a store: an account is a document, which the rules below change. */
 export function storeLedger(
   { documents, presence, retries, keyOf }: Pick<Shared, 'documents' | 'presence' | 'retries' | 'keyOf'>,
   options: LedgerOptions = {},
@@ -187,7 +186,6 @@ const emptyAccount = (): Account => ({
 
 const noPrices = '[]';
 
-/** Whether nothing was ever learned of the account. */
 const isUnknown = ({ paidAt, leases, remaining, prices }: Account): boolean =>
   paidAt === 0 && Object.keys(leases).length === 0 && remaining === undefined && prices === noPrices;
 
@@ -244,7 +242,6 @@ interface NewLease {
   now: number;
 }
 
-/** Reserves, by the rule of budgets. */
 function reserve(
   account: Account,
   request: ReserveRequest,
@@ -297,7 +294,6 @@ function readBalance(account: Account, credits: number | undefined, now: number)
   return before && now - before.at < readingHoldsFor ? before : undefined;
 }
 
-/** The charges seen, as text. */
 const writePrices = (prices: Prices): string =>
   JSON.stringify([...prices].map(([operation, { bySize, ...rest }]) => [operation, { bySize: [...bySize], ...rest }]));
 

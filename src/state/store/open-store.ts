@@ -30,7 +30,6 @@ interface StoreStateOptions {
 
 export type ReplicaState = Awaited<ReturnType<typeof openStoreState>>;
 
-/** Everything that replicas share, over a store. */
 export async function openStoreState({ baseUrl, ...options }: StoreStateOptions) {
   const { seal, store, documents, presence } = reach(options);
   const keyOf: Shared['keyOf'] = (tenantId, kind, ...parts) => {
@@ -50,7 +49,6 @@ export async function openStoreState({ baseUrl, ...options }: StoreStateOptions)
   if (store.isUp()) await presence.beat().catch(() => {});
   return {
     ...sharedKeys(shared),
-    /** The time for all of them. */
     now: () => store.now(),
     isUp: () => store.isUp(),
     /** Why the state cannot carry paid calls, if it cannot. */

@@ -76,7 +76,6 @@ export class Presence {
     this.#log = log;
   }
 
-  /** One at a time. */
   beat(): Promise<void> {
     this.#beating ??= this.#beatOnce().finally(() => {
       this.#beating = undefined;
@@ -145,7 +144,6 @@ export class Presence {
     if (problem) throw new AdLibraryError({ kind: 'unavailable', problem: problems[problem], sent: false });
   }
 
-  /** The epoch of the store. */
   get epoch(): string {
     return this.#lastHistory?.epoch ?? '';
   }

@@ -8,7 +8,6 @@ import type { Seal } from './seal.ts';
 /** How long tombstones and rejected keys are remembered: longer than anything else lives. */
 export const markTtlMs = 30 * 86_400_000;
 
-/** The parts that every shared store of the domain uses. */
 export interface Shared {
   store: Omit<Store, 'connect' | 'refuses' | 'close'> & Pick<GuardedStore, 'now' | 'isUp'>;
   seal: Seal;
@@ -31,7 +30,6 @@ interface Waiting {
 }
 
 interface RetryOptions {
-  /** Bytes of memory that it takes while it waits. */
   bytes?: number;
   /** Runs if a later attempt cannot succeed, or if there is no room to wait for one. */
   giveUp?(error: unknown): void;
