@@ -1,5 +1,5 @@
 import { canonical } from './json.ts';
-import type { Operation, OperationName } from './operations.ts';
+import type { Operation } from './operations.ts';
 
 export interface Call {
   operation: Operation;
@@ -99,18 +99,13 @@ export type Send = (call: Call) => Promise<Answer>;
 export const fingerprint = ({ operation, path, query, body }: Pick<Call, 'operation' | 'path' | 'query' | 'body'>) =>
   canonical([operation.name, path, query, body ?? null]);
 
-/** The common start of the fingerprints of an operation's calls, or of those with these path parameters. */
-const fingerprintStart = (name: OperationName, path?: Call['path']): string =>
-  `${canonical(path ? [name, path] : [name]).slice(0, -1)},`;
-
 export interface AnswerName {
   fingerprint: string;
   /** Answers of a group become stale together. */
   group?: string | undefined;
 }
 
-export const itemsGroup = ({ path }: Call): string =>
-  fingerprintStart('listCollectionItems', { collectionId: (path.collectionId ?? '').toLowerCase() });
+export const itemsGroup = ({ path }: Call): string => `items of ${(path.collectionId ?? '').toLowerCase()}`;
 
 export const answerNameOf = (call: Call): AnswerName => ({
   fingerprint: call.fingerprint,

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { knownError } from './abort.ts';
-import { type Answer, type Call, type Connection, fingerprint, type Receipt, type Send } from './call.ts';
+import { type Answer, type Call, fingerprint, type Receipt, type Send } from './call.ts';
 import { AdLibraryError, type Failure } from './errors.ts';
 import { type Operation, type OperationName, operations } from './operations.ts';
 import {
@@ -93,11 +93,9 @@ type AnswerOf<Name extends OperationName> = z.output<(typeof responseSchemas)[Na
 export type Api = { [Name in OperationName]: (request?: ApiRequest) => Promise<ApiAnswer<Name>> };
 
 /** The API key that pays for a call. */
-export interface Credentials {
+export interface Credentials extends Pick<Call, 'tenantId' | 'connection'> {
   /** If undefined, every call fails without being sent. */
   apiKey: string | undefined;
-  tenantId: string;
-  connection?: Connection | undefined;
 }
 
 export interface Caller extends Credentials {
@@ -113,57 +111,41 @@ export interface Caller extends Credentials {
 export function createApi(send: Send, baseUrl: string | undefined): (caller: Caller) => Api {
   return (caller) => {
     const methods = Object.values(operations).map((operation) => {
-      const method = (request?: ApiRequest) => ask({ send, baseUrl, operation, caller }, request);
+      const method = async (request: ApiRequest = {}) =>
+        ask(send, operation, { ...caller, apiKey: keyOf(caller, baseUrl) }, request);
       return [operation.name, method] as const;
     });
     return Object.fromEntries(methods) as unknown as Api;
   };
 }
 
-interface ApiCall {
-  send: Send;
-  baseUrl: string | undefined;
-  operation: Operation;
-  caller: Caller;
-}
-
-async function ask({ send, baseUrl, operation, caller }: ApiCall, request: ApiRequest = {}): Promise<Answer> {
-  const { tenantId, connection, signal, onReceipt, onFailure } = caller;
+async function ask(send: Send, operation: Operation, caller: Caller & { apiKey: string }, request: ApiRequest) {
+  const { apiKey, tenantId, connection, signal, onReceipt, onFailure } = caller;
   const { path = {}, query = {}, body, fresh = false, seen = false, ...settings } = request;
-  const key = keyOf(caller, baseUrl);
   try {
     const called = { operation, path, query, ...(body && { body }) };
-    const identity = { fingerprint: fingerprint(called), apiKey: key, tenantId, connection };
+    const identity = { fingerprint: fingerprint(called), apiKey, tenantId, connection };
     // Named fields come first: in Node 20, one that is added after a spread takes microseconds.
     const answer = await send({ signal, fresh, seen, ...called, ...identity, ...settings });
     onReceipt?.(answer.receipt);
     return answer;
   } catch (error) {
-    const failed = explain(error, operation, signal);
-    if (failed instanceof AdLibraryError) onFailure?.(failed.failure);
-    throw failed;
+    const explained = knownError(error, signal);
+    if (explained === undefined) throw error;
+    const failure = { paid: operation.gated, ...explained.failure, writes: operation.writes };
+    onFailure?.(failure);
+    throw new AdLibraryError(failure, { cause: error });
   }
 }
 
 export function keyOf({ apiKey }: Credentials, baseUrl: string | undefined): string {
-  if (apiKey === undefined || baseUrl === undefined) throw missingSettings(apiKey, baseUrl);
-  return apiKey;
-}
-
-function missingSettings(apiKey: string | undefined, baseUrl: string | undefined): AdLibraryError {
+  if (apiKey !== undefined && baseUrl !== undefined) return apiKey;
   const missing = [
     apiKey === undefined && 'AD_LIBRARY_API_KEY (in the host\'s form: "API key")',
     baseUrl === undefined && 'AD_LIBRARY_BASE_URL (in the host\'s form: "API address")',
   ];
   const problem = `Missing: ${missing.filter(Boolean).join(' and ')}.`;
-  return new AdLibraryError({ kind: 'no_api_key', problem, sent: false });
-}
-
-function explain(error: unknown, { gated, writes }: Operation, signal: AbortSignal): unknown {
-  const explainedError = knownError(error, signal);
-  return explainedError === undefined
-    ? error
-    : new AdLibraryError({ paid: gated, ...explainedError.failure, writes }, { cause: error });
+  throw new AdLibraryError({ kind: 'no_api_key', problem, sent: false });
 }
 
 /** Reads the items of a collection as the requested type, because the answer does not state it reliably. */

@@ -1,20 +1,11 @@
-export type OperationName =
-  | 'whoami'
-  | 'getAccount'
-  | 'getCredits'
-  | 'listCollections'
-  | 'listCollectionItems'
-  | 'addCollectionItem'
-  | 'searchAds'
-  | 'getAd'
-  | 'searchPages'
-  | 'getPage';
-
 /** One row of the document's endpoint table. `responseSchemas` describes its answer. */
-export interface Operation {
+export interface Operation extends Rules {
   name: OperationName;
   method: 'GET' | 'POST';
   path: string;
+}
+
+interface Rules {
   /** Gated by credits, a subscription and usage limits (document, *Limits* 3 and 4). */
   gated: boolean;
   /**
@@ -29,13 +20,11 @@ export interface Operation {
   defaultLimit?: number;
 }
 
-type Row = [method: Operation['method'], path: string, rest: Omit<Operation, 'name' | 'method' | 'path'>];
-
 const free = { gated: false, maxUnsafeRetries: 2 };
 const gated = { gated: true, maxUnsafeRetries: 0 };
 const gatedList = { ...gated, list: true } as const;
 
-const rows: Record<OperationName, Row> = {
+const rows = {
   whoami: ['GET', '/v1/whoami', free],
   getAccount: ['GET', '/v1/account', free],
   getCredits: ['GET', '/v1/credits', free],
@@ -46,11 +35,13 @@ const rows: Record<OperationName, Row> = {
   getAd: ['GET', '/v1/ads/{adId}', gated],
   searchPages: ['POST', '/v1/pages/search', gatedList],
   getPage: ['GET', '/v1/pages/{pageId}', gated],
-};
+} satisfies Record<string, [method: 'GET' | 'POST', path: string, rules: Rules]>;
+
+export type OperationName = keyof typeof rows;
 
 export const operations = Object.fromEntries(
-  Object.entries(rows).map(([name, [method, path, rest]]) => [name, { name, method, path, ...rest }]),
-) as Readonly<Record<OperationName, Operation>>;
+  Object.entries(rows).map(([name, [method, path, rules]]) => [name, { name, method, path, ...rules }]),
+) as unknown as Readonly<Record<OperationName, Operation>>;
 
 /** Whether what makes these calls may be charged. */
 export const isGated = ({ operations: made }: { operations: readonly OperationName[] }): boolean =>

@@ -33,20 +33,18 @@ export function spendingOf(
   budget: number | undefined,
   connection?: { account: CreditAccount; budget: number },
 ): Spending {
-  const connectionAccount = connection?.account;
+  const chargesOf = ({ spent, uncertain }: CreditAccount) => ({
+    charged: round(spent),
+    ...(uncertain > 0 && { uncertain: round(uncertain) }),
+  });
+  const { charged, ...rest } = chargesOf(account);
   return {
-    charged: round(account.spent),
+    charged,
     paidCalls: account.calls,
-    ...(account.uncertain > 0 && { uncertain: round(account.uncertain) }),
+    ...rest,
     ...(budget !== undefined && { budget }),
     ...(account.day && { day: account.day }),
-    ...(connectionAccount && {
-      connection: {
-        budget: connection.budget,
-        charged: round(connectionAccount.spent),
-        ...(connectionAccount.uncertain > 0 && { uncertain: round(connectionAccount.uncertain) }),
-      },
-    }),
+    ...(connection && { connection: { budget: connection.budget, ...chargesOf(connection.account) } }),
     prices: Object.fromEntries(pricedOperations(account).map(([operation, table]) => [operation, pricesSeen(table)])),
   };
 }

@@ -17,7 +17,8 @@ import { type CallEvent, keyMasker, type Log, type OnCall } from '../log/log.ts'
 import type { OpenPictures } from '../pictures/pictures.ts';
 import { clampLines, untrustedText } from '../present/tokens.ts';
 import type { Exports, FileLinks } from '../state/exports.ts';
-import type { AcceptedKeys, State } from '../state/ports.ts';
+import type { State } from '../state/open.ts';
+import type { AcceptedKeys } from '../state/ports.ts';
 import { toolName } from '../tools/catalog.ts';
 import { signCursor } from '../tools/pager.ts';
 import type {

@@ -2,12 +2,11 @@ import { hash, randomUUID } from 'node:crypto';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AdLibraryError, type ErrorKind } from '../api/errors.ts';
-import type { CreditLedger } from '../credits/ledger.ts';
 import { hasEnded, thisProcess } from '../lock.ts';
 import { cursorsOver } from './cursors.ts';
 import type { Dataset, DatasetCaller, Datasets } from './dataset.ts';
 import { baseUrlIn, FileStore, ignoring } from './drivers/file.ts';
-import type { State, StateOptions, Store } from './ports.ts';
+import type { StateOptions, Store } from './ports.ts';
 import { sharedAnswers } from './store/answers.ts';
 import { StoreDatasets } from './store/datasets.ts';
 import { Documents } from './store/documents.ts';
@@ -43,9 +42,7 @@ const accountsFolder = (folder: string): string => join(folder, 'accounts');
 const keysFolder = (folder: string): string => join(folder, 'keys');
 
 /** The state in a person's folder, which any number of processes share. */
-export function folderState(
-  options: FolderOptions,
-): Omit<State, 'ledger' | 'exports'> & { dailyLedger(): CreditLedger } {
+export function folderState(options: FolderOptions) {
   const { folder, baseUrl, apiKey, ttl, now, warn } = options;
   const path = join(keysFolder(folder), fileName(baseUrl, apiKey));
   const store = new FileStore({ path, baseUrl, now, maxBytes: maxAnswerBytes });

@@ -27,11 +27,15 @@ export function ownKeys(): AcceptedKeys {
   };
 }
 
-/** The register of all replicas. While the store is away, each replica knows what it heard last. */
-function acceptedKeys({ documents, retries, keyOf }: Shared, heard: AcceptedKeys): AcceptedKeys {
-  type Accepted = { at: number };
+interface Accepted {
+  at: number;
+}
+
+export function sharedKeys({ documents, retries, keyOf, seal }: Shared) {
+  const heard = memoryKeys(() => performance.now());
   const keyOfTenant = (tenantId: string) => keyOf(tenantId, 'accepted');
-  return {
+  /** The register of all replicas. While the store is away, each replica knows what it heard last. */
+  const keys: AcceptedKeys = {
     has: async (tenantId) => {
       const read = await documents.read<Accepted>(keyOfTenant(tenantId)).catch(() => undefined);
       if (read === undefined) return heard.has(tenantId);
@@ -50,12 +54,6 @@ function acceptedKeys({ documents, retries, keyOf }: Shared, heard: AcceptedKeys
       await retries.do(() => documents.write(keyOfTenant(tenantId), () => null));
     },
   };
-}
-
-export function sharedKeys(shared: Shared) {
-  const { documents, keyOf, seal } = shared;
-  const heard = memoryKeys(() => performance.now());
-  const keys = acceptedKeys(shared, heard);
   return {
     /** The secret with which tenant ids are made. */
     tenantSecret: seal.name('tenant secret'),

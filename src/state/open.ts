@@ -1,11 +1,20 @@
 import { cursorsOver } from './cursors.ts';
+import type { Datasets } from './dataset.ts';
 import { inMemory, memoryAnswers, memoryCreditLedger, memoryTurns } from './drivers/memory.ts';
-import { type ExportTarget, folderExports, memoryExports } from './exports.ts';
+import { type ExportStore, type ExportTarget, folderExports, memoryExports } from './exports.ts';
 import { type FolderOptions, folderState } from './folder.ts';
 import { MemoryDatasets } from './memory-datasets.ts';
-import type { State, StateOptions } from './ports.ts';
+import type { CallState, StateOptions } from './ports.ts';
 import { sharedWindows } from './store/ledger.ts';
 import type { ReplicaState } from './store/open-store.ts';
+import type { Turns } from './turns.ts';
+
+/** All that outlives a call. */
+export interface State extends CallState {
+  datasets: Datasets;
+  exports: ExportStore;
+  turns: Turns;
+}
 
 export interface OpenStateOptions extends Omit<FolderOptions, 'folder' | 'baseUrl' | 'apiKey'> {
   /** The service whose answers are cached; undefined if there is none. */

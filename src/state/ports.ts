@@ -1,18 +1,12 @@
 import type { Answer, AnswerName, Call } from '../api/call.ts';
 import type { CreditLedger, FullWindows } from '../credits/ledger.ts';
-import type { Datasets } from './dataset.ts';
-import type { ExportStore } from './exports.ts';
-import type { Turns } from './turns.ts';
 
-/** Everything that outlives a call, for all tenants: in this process, in a folder, or shared by all replicas. */
-export interface State {
+/** What is known of calls, for all tenants: in this process, in a folder, or shared by all replicas. */
+export interface CallState {
   ledger: CreditLedger;
   answers: AnswerCache;
   windows: FullWindows;
   cursorsOf(tenantId: string): CursorMemory;
-  datasets: Datasets;
-  exports: ExportStore;
-  turns: Turns;
 }
 
 export interface StateOptions {
@@ -84,7 +78,7 @@ export interface CursorState {
  */
 export interface Store {
   /** Creates missing tables. Call once, before any other method. Rejects if the store cannot be reached. */
-  connect(): Promise<void>;
+  connect?(): Promise<void>;
   /** @param cachedVersion a version whose body is not needed */
   read(key: string, cachedVersion?: string): Promise<Seen>;
   /**
@@ -99,10 +93,10 @@ export interface Store {
   /** Items that changed after `after`, in the order in which they changed: some at a time, at least one. */
   itemsSince(name: string, after: number): Promise<ItemsPart | undefined>;
   /** Whether the store is nearly full, so that only necessary things should be written. */
-  isNearlyFull(): boolean;
+  isNearlyFull?(): boolean;
   /** Whether the store itself refused a call, for a reason that concerns no other call. */
-  refuses(error: unknown): boolean;
-  close(): Promise<void>;
+  refuses?(error: unknown): boolean;
+  close?(): Promise<void>;
 }
 
 export interface Seen {

@@ -40,7 +40,7 @@ export class StoreNetwork {
       open: (onError): Store => {
         const store = open(onError);
         return {
-          connect: () => pass(() => store.connect()),
+          connect: () => pass(async () => store.connect?.()),
           read: (...args) => timed(() => store.read(...args)),
           swap: async (...args) => {
             const swapped = await timed(() => store.swap(...args));
@@ -61,7 +61,7 @@ export class StoreNetwork {
           itemsSince: (...args) => pass(() => store.itemsSince(...args)),
           isNearlyFull: () => this.isNearlyFull,
           refuses: () => this.state.endsWith('refused'),
-          close: () => store.close(),
+          close: async () => store.close?.(),
         };
       },
     };

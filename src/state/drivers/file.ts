@@ -61,14 +61,12 @@ export class FileStore implements Store {
   #compactAbove = 0;
   #jobs: Job[] = [];
   #isRunning = false;
-  #running: Promise<void> | undefined;
 
   constructor(options: FileStoreOptions) {
     this.#options = options;
     this.#memory = this.#emptyMemory();
   }
 
-  connect = () => this.#run(false, async () => {});
   read: Store['read'] = (...args) => this.#run(false, (memory) => memory.read(...args));
   items: Store['items'] = (...args) => this.#run(false, (memory) => memory.items(...args));
   itemsSince: Store['itemsSince'] = (...args) => this.#run(false, (memory) => memory.itemsSince(...args));
@@ -80,18 +78,6 @@ export class FileStore implements Store {
   putItems: Store['putItems'] = (name, changes, { ttlMs, maxBytes }) =>
     this.#run(true, (memory) => memory.putItems(name, changes, { ttlMs: lifetime(ttlMs), maxBytes }));
 
-  isNearlyFull(): boolean {
-    return false;
-  }
-
-  refuses(): boolean {
-    return false;
-  }
-
-  async close(): Promise<void> {
-    await this.#running;
-  }
-
   #emptyMemory(): MemoryStore {
     const { now, maxBytes } = this.#options;
     const onChange = (record: StoreRecord) => void this.#changes.push(record);
@@ -101,7 +87,7 @@ export class FileStore implements Store {
   #run<Reply>(isWrite: boolean, work: (memory: MemoryStore) => Promise<Reply>): Promise<Reply> {
     return new Promise((resolve, reject) => {
       this.#jobs.push({ isWrite, work, resolve, reject });
-      if (!this.#isRunning) this.#running = this.#runAll();
+      if (!this.#isRunning) void this.#runAll();
     });
   }
 

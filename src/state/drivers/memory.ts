@@ -54,18 +54,16 @@ export function memoryAnswers(options: TenantCacheOptions) {
   const cache = new TenantCache<CachedAnswer>(options);
   const forgotten = new LRUCache<string, number>({ max: maxForgotten });
   let forgettings = 0;
-  const get = (tenantId: string, name: string) => cache.get(tenantId, name);
-  const put = (tenantId: string, name: string, value: CachedAnswer) => {
+  const put = (tenantId: string, name: string, value: CachedAnswer) =>
     cache.set(tenantId, name, { value, bytes: memoryOf(value.answer.raw) + answerBytes });
-  };
   const forget = (tenantId: string, name: string) => cache.remove(tenantId, name);
-  const port: AnswerCache = {
+  const answers: AnswerCache = {
     nameOf: async (tenantId, { group, fingerprint }) =>
       group === undefined ? fingerprint : `${group} ${forgotten.get(`${tenantId} ${group}`) ?? 0} ${fingerprint}`,
-    get: async (tenantId, name) => get(tenantId, name),
+    get: async (tenantId, name) => cache.get(tenantId, name),
     claim: async ({ tenantId }, name, { after = Number.NEGATIVE_INFINITY }) => {
       if (name === undefined) return unnamedClaim;
-      const found = get(tenantId, name);
+      const found = cache.get(tenantId, name);
       if (found && cameAfter(found, after, options.now())) return { kind: 'found', found };
       return {
         ...unnamedClaim,
@@ -78,7 +76,7 @@ export function memoryAnswers(options: TenantCacheOptions) {
       cache.drop(tenantId, `${group} `);
     },
   };
-  return { ...port, put, forget };
+  return { ...answers, put, forget };
 }
 
 /** Whether an answer came after a time; one from the future came before a clock was set back. */
@@ -172,8 +170,6 @@ export class MemoryStore implements Store {
     return this.#endingBytes + this.#lastingBytes;
   }
 
-  async connect(): Promise<void> {}
-
   async read(key: string, cachedVersion?: string): Promise<Seen> {
     const now = this.now();
     const found = this.#document(key);
@@ -241,12 +237,6 @@ export class MemoryStore implements Store {
   isNearlyFull(): boolean {
     return this.#lastingBytes >= this.#options.maxLastingBytes;
   }
-
-  refuses(): boolean {
-    return false;
-  }
-
-  async close(): Promise<void> {}
 
   apply(record: StoreRecord): void {
     if ('key' in record) this.#put(`document ${record.key}`, record.version === '' ? undefined : record);

@@ -108,7 +108,7 @@ export function postgresStore(
   address: PostgresAddress,
   onError: (error: Error) => void,
   { sweepEvery = sweepMs, maxBytes = enough } = {},
-): Store {
+): Required<Store> {
   const { host, port, user, password = '', database, ssl } = address;
   const pool = new pg.Pool({
     ...{ host, port, user, password, database, ssl },

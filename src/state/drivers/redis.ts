@@ -18,7 +18,7 @@ export const redisDriver = (address: StateAddress, log: StateLog): StoreDriver =
 });
 
 /** The store in Redis or Valkey. Keys and names have a hash tag, so that one script may use all keys of a collection. */
-export function redisStore(address: StateAddress, onError: (error: Error) => void, log: StateLog): Store {
+export function redisStore(address: StateAddress, onError: (error: Error) => void, log: StateLog): Required<Store> {
   const client = openClient(address).on('error', onError);
   const memory = memoryOfRedis(() => client.sendCommand(['INFO']), log);
   const run = async (

@@ -56,7 +56,7 @@ export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
   }
 
   isNearlyFull(): boolean {
-    const isNearlyFull = this.#store?.isNearlyFull() ?? false;
+    const isNearlyFull = this.#store?.isNearlyFull?.() ?? false;
     if (isNearlyFull && !this.#isFullReported)
       this.#log.warn('the shared state is nearly full: less is kept of each key');
     this.#isFullReported = isNearlyFull;
@@ -89,7 +89,7 @@ export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#isUp = false;
-    await this.#store?.close();
+    await this.#store?.close?.();
   }
 
   async #withTime<Reply extends { now: number }>(ask: (store: Store) => Promise<Reply>): Promise<Reply> {
@@ -109,7 +109,7 @@ export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
       return await this.#withPatience(ask(store));
     } catch (error) {
       // An error of the store itself concerns one call, unless the store says that it takes no calls now.
-      if (store.refuses(error)) this.#report('warn', 'the shared state refused a call', error);
+      if (store.refuses?.(error)) this.#report('warn', 'the shared state refused a call', error);
       else this.#markDown(error);
       throw stateUnavailable(error);
     }
@@ -168,7 +168,7 @@ export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
 
   async #attempt(): Promise<void> {
     const store = this.#store ?? this.#openStore();
-    await this.#withPatience(store.connect());
+    await this.#withPatience(Promise.resolve(store.connect?.()));
     await this.#withPatience(store.swap(probeKey, '', probe));
     if (this.#isClosed) return;
     this.#problems.clear();
@@ -187,7 +187,7 @@ export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
 
   /** The connection may be lost without notice, or may lead to a machine that is no longer the store. */
   #giveUpStore(): void {
-    this.#store?.close().catch(() => {});
+    this.#store?.close?.().catch(() => {});
     this.#store = undefined;
   }
 }

@@ -1,7 +1,8 @@
 import { cursorsOver } from '../cursors.ts';
+import type { Datasets } from '../dataset.ts';
 import { exportsOver } from '../exports.ts';
 import { sharedKeys } from '../keys.ts';
-import type { State, StateOptions } from '../ports.ts';
+import type { StateOptions } from '../ports.ts';
 import { turnsOver } from '../turns.ts';
 import { sharedAnswers } from './answers.ts';
 import { StoreDatasets } from './datasets.ts';
@@ -53,12 +54,12 @@ export async function openStoreState({ baseUrl, ...options }: StoreStateOptions)
     isUp: () => store.isUp(),
     /** Why the state cannot carry paid calls, if it cannot. */
     problem: () => (store.isUp() ? presence.problem(store.now()) : 'state unavailable'),
-    state: (options: StateOptions): State => ({
+    state: (options: StateOptions) => ({
       ledger: storeLedger(shared, { isShared: true }),
       answers: sharedAnswers(shared, options),
       windows: sharedWindows(shared, options.elapsed),
       cursorsOf: cursorsOver(shared),
-      datasets: new StoreDatasets(shared),
+      datasets: new StoreDatasets(shared) as Datasets,
       exports: exportsOver(shared, options.now),
       turns: turnsOver(shared),
     }),
