@@ -16,73 +16,77 @@ import { type DescribedTool, describedTools } from './mcp/described-tools.ts';
 import type { LearnedFilters } from './mcp/learned-filters.ts';
 import { type Catalog, createCatalog } from './mcp/served.ts';
 import type { OwnPictures, Resolve } from './pictures/fetch-picture.ts';
-import type { OpenPictures, PictureOptions, Pictures } from './pictures/pictures.ts';
-import type { ExportTarget, FileLinks } from './state/exports.ts';
+import type { OpenPictures, PictureOptions } from './pictures/pictures.ts';
+import type { ExportTarget } from './state/exports.ts';
 import type { AcceptedKeys } from './state/ports.ts';
 import type { ReplicaState } from './state/store/open-store.ts';
 
 /** The version in `package.json`. */
 export const { version } = about;
 
-/** What the process serves over any transport. */
-export interface App {
-  catalog: Catalog;
-  /** The credentials of calls that bring no key: the configured ones, or those of the demo. */
-  credentials: Credentials;
-  /** Asks the service whether it accepts a key; rejects if it does not. */
-  checkKey(caller: Caller): Promise<void>;
-  /** A connection was renewed: its spending counts for longer. */
-  keepSpending(connection: Connection): Promise<void>;
-  /** Finds an exported file by its link. */
-  findLinked: FileLinks['find'];
-  /** Answers requests for pictures of the demo. */
-  pictures?: ((request: Request) => Promise<Response>) | undefined;
-  /**
-   * Ends all calls, then releases all resources. Waits up to `drainMs` for paid calls that were sent, because they are
-   * charged anyway.
-   */
-  close(drainMs?: number): Promise<void>;
-  /** Makes long calls return what they have, because the process ends soon. */
-  drain(): void;
-}
-
-export interface AppOptions extends Omit<CallsOptions, 'upstream'> {
+export interface AppOptions {
+  config: Config;
   /** What is wrong with the settings. If anything is, every call is answered with it. */
   problems?: readonly string[];
+  log: Log;
   /** Receives every call that has ended; by default they are logged. */
   onCall?: OnCall;
-  /** The address at which `pictures` will be served, if any. */
-  mediaUrl?: string | undefined;
+  now: () => number;
+  /** Milliseconds that have passed, whatever happens to the clock. */
+  elapsed: () => number;
+  random: () => number;
   /** The way to the service; by default the network. */
   fetch?: Fetch | undefined;
+  /** The address at which `pictures` will be served, if any. */
+  mediaUrl?: string | undefined;
+  /** Finds the addresses of picture hosts; by default in the DNS. */
+  resolve?: Resolve | undefined;
+  /** The keys that the service accepted lately; by default there is only one key. */
+  keys?: AcceptedKeys | undefined;
+  /** What all replicas share, if anything. */
+  shared?: ReplicaState | undefined;
+  /** Whether the folder counts spending by day, for all processes that use it. */
+  countsDays?: boolean | undefined;
+  /** Where files are written if the settings name no folder; by default they are in memory. */
+  exportTarget?: ExportTarget | undefined;
 }
 
 /** A monotonic clock, in milliseconds. */
 export const elapsed = (): number => Math.round(performance.now());
 
-type DemoParts = Pick<AppOptions, 'now' | 'log' | 'mediaUrl'>;
-
 /** Placeholder for picture addresses when no HTTP server runs. */
 const mediaAddress = 'https://media.demo.example/media';
 
-/** The service behind the tools, and what callers should know about it. */
-interface UpstreamService extends Upstream {
-  pictures?: App['pictures'];
-  notice?: string;
+/** The service that answers: the real one, or the local library with demo data inside this process. */
+interface Upstream {
+  /** The key of a user's own server. */
+  key?: string | undefined;
+  /** A way to the service other than the network. */
+  fetch: Fetch | undefined;
+  baseUrl: string | undefined;
+  /** The filter keys that the service named when it refused a search. */
+  learned?(): Promise<LearnedFilters>;
   searchFilters?(): Promise<SearchFilters | undefined>;
+  /** Pictures that the service serves inside this process. */
+  ownPictures?: OwnPictures;
+  notice?: string;
   close?(): Promise<void>;
 }
 
-export async function openApp(options: AppOptions): Promise<App> {
-  const { config, problems = [], log, onCall = logCalls(log), now, elapsed, mediaUrl } = options;
-  const upstream = await (config.demo ? openDemo({ now, log, mediaUrl }) : openService(options));
+export type App = Awaited<ReturnType<typeof openApp>>;
+
+/** What the process serves over any transport. */
+export async function openApp(options: AppOptions) {
+  const { config, problems = [], log, onCall = logCalls(log), now, elapsed } = options;
+  const upstream = await (config.demo ? openDemo(options) : openService(options));
+  const credentials: Credentials = { apiKey: upstream.key, tenantId: 'own' };
   const draining = new AbortController();
   const closing = new AbortController();
   // Every call in progress listens to it; Node warns of a leak from ten listeners on.
   setMaxListeners(0, closing.signal);
   let calls: Promise<OpenCalls> | undefined;
   const opened = () => {
-    calls ??= openCalls({ ...options, upstream });
+    calls ??= openCalls(options, upstream);
     return calls;
   };
   const server = {
@@ -107,16 +111,23 @@ export async function openApp(options: AppOptions): Promise<App> {
   });
   return {
     catalog: problems.length > 0 ? refusingCalls(catalog, problems) : catalog,
-    credentials: { apiKey: upstream.key, tenantId: 'own' },
-    checkKey: async (caller) => {
+    /** The credentials of calls that bring no key: the configured ones, or those of the demo. */
+    credentials,
+    /** Asks the service whether it accepts a key; rejects if it does not. */
+    checkKey: async (caller: Caller) => {
       const { value } = await (await opened()).callsOf(caller).api.whoami();
       if (value.authenticated === false) throw new AdLibraryError({ kind: 'unauthorized', status: 200 });
     },
-    keepSpending: async (connection) => (await opened()).keepSpending(connection),
-    findLinked: async (link, name) => (await opened()).findLinked(link, name),
-    pictures: upstream.pictures,
+    /** A connection was renewed: its spending counts for longer. */
+    keepSpending: async (connection: Connection) => (await opened()).keepSpending(connection),
+    /** Finds an exported file by its link. */
+    findLinked: async (link: string, name: string) => (await opened()).findLinked(link, name),
+    /** Answers requests for pictures of the demo. */
+    pictures: upstream.ownPictures?.answer,
+    /** Makes long calls return what they have, because the process ends soon. */
     drain: () => draining.abort(),
-    close: async (drainMs = 0) => {
+    /** Ends all calls, but waits up to `drainMs` for paid calls that were sent, because they are charged anyway. */
+    close: async (drainMs = 0): Promise<void> => {
       closing.abort();
       await (await calls)?.close(drainMs);
       await upstream.close?.();
@@ -124,44 +135,11 @@ export async function openApp(options: AppOptions): Promise<App> {
   };
 }
 
-/** The service that answers: the real one, or the local library with demo data inside this process. */
-export interface Upstream {
-  /** The key of a user's own server. */
-  key?: string | undefined;
-  /** A way to the service other than the network. */
-  fetch: Fetch | undefined;
-  baseUrl: string | undefined;
-  /** The filter keys that the service named when it refused a search. */
-  learned?(): Promise<LearnedFilters>;
-  /** Pictures that the service serves inside this process. */
-  ownPictures?: OwnPictures | undefined;
-}
-
-export interface CallsOptions {
-  config: Config;
-  upstream: Upstream;
-  log: Log;
-  now: () => number;
-  /** Milliseconds that have passed, whatever happens to the clock. */
-  elapsed: () => number;
-  random: () => number;
-  /** Finds the addresses of picture hosts; by default in the DNS. */
-  resolve?: Resolve | undefined;
-  /** The keys that the service accepted lately; by default there is only one key. */
-  keys?: AcceptedKeys | undefined;
-  /** What all replicas share, if anything. */
-  shared?: ReplicaState | undefined;
-  /** Whether the folder counts spending by day, for all processes that use it. */
-  countsDays?: boolean | undefined;
-  /** Where files are written if the settings name no folder; by default they are in memory. */
-  exportTarget?: ExportTarget | undefined;
-}
-
 /** How long to ask whose key it is, in milliseconds. A paid answer waits this long before it is written to files. */
 const maxWhoamiMs = 5000;
 
-export async function openCalls(options: CallsOptions): Promise<OpenCalls> {
-  const { config, upstream, log, now, elapsed, random, shared } = options;
+export async function openCalls(options: AppOptions, upstream: Upstream): Promise<OpenCalls> {
+  const { config, log, now, elapsed, random, shared } = options;
   const { baseUrl } = upstream;
   const files = config.files === undefined ? undefined : absolute(config.files);
   const { cacheSeconds, timeoutMs, creditBudget: budget, callsPerKey, callsAtOnce } = config;
@@ -233,7 +211,7 @@ export async function openCalls(options: CallsOptions): Promise<OpenCalls> {
   const answers = openAnswers(meter, { ...kept, ...bounds, now, onLost, onError });
   const apiOf = createApi(answers.send, baseUrl);
 
-  const pictures = picturesOf(options);
+  const pictures = picturesOf(options, upstream);
   const contexts = openCallContexts({
     apiOf,
     answers,
@@ -268,10 +246,9 @@ async function logLost(log: Log, meter: Meter, call: Call): Promise<void> {
 const userAgent = `ad-library-mcp/${version}`;
 
 /** Loaded with the first picture. */
-function picturesOf({ config, upstream, elapsed, random, resolve }: CallsOptions) {
+function picturesOf({ config, elapsed, random, resolve }: AppOptions, { baseUrl, ownPictures }: Upstream) {
   let opened: Promise<OpenPictures> | undefined;
   const open = () => {
-    const { baseUrl, ownPictures } = upstream;
     const hosts = withLoopback(config.mediaHosts, baseUrl);
     opened ??= import('./pictures/pictures.ts').then(({ openPictures }) =>
       openPictures({ hosts, ownPictures, userAgent, now: elapsed, random, resolve }),
@@ -282,15 +259,10 @@ function picturesOf({ config, upstream, elapsed, random, resolve }: CallsOptions
 }
 
 /** Fetches pictures for a local library under the rule of `AD_LIBRARY_MEDIA_HOSTS`. */
-export async function openPictureFetch({ hosts, now }: Pick<PictureOptions, 'hosts' | 'now'>): Promise<PictureFetch> {
+export async function openPictureFetch({ hosts, now }: Pick<PictureOptions, 'hosts' | 'now'>) {
   const opened = (await import('./pictures/pictures.ts')).openPictures({ hosts, userAgent, now, random: () => 0 });
   const pictures = opened.forTenant('library');
-  return { fetch: (address, signal) => pictures.original(address, signal), close: () => opened.close() };
-}
-
-export interface PictureFetch {
-  fetch: Pictures['original'];
-  close(): Promise<void>;
+  return { fetch: pictures.original.bind(pictures), close: opened.close };
 }
 
 /** A local library serves the pictures of its ads itself. */
@@ -308,7 +280,7 @@ function refusingCalls(catalog: Catalog, problems: readonly string[]): Catalog {
   return { ...catalog, callTool: async () => catalog.refuse(error) };
 }
 
-function openService({ config, log, fetch }: AppOptions): UpstreamService {
+function openService({ config, log, fetch }: AppOptions): Upstream {
   const { baseUrl, apiKey, searchFilters, files } = config;
   const service = { fetch, baseUrl, key: apiKey };
   if (searchFilters) return { ...service, searchFilters: async () => searchFilters };
@@ -344,7 +316,7 @@ async function fetchFilters(baseUrl: string, fetch: Fetch | undefined): Promise<
   return askForFilters({ baseUrl, userAgent, fetch, ownFilters: libraryFilters });
 }
 
-async function openDemo({ now, log, mediaUrl = mediaAddress }: DemoParts): Promise<UpstreamService> {
+async function openDemo({ now, log, mediaUrl = mediaAddress }: AppOptions): Promise<Upstream> {
   const { demoLibrary, libraryFilters } = await import('./library/open.ts');
   const { apiKey, fetch, close } = demoLibrary({
     now,
@@ -358,7 +330,6 @@ async function openDemo({ now, log, mediaUrl = mediaAddress }: DemoParts): Promi
     },
     baseUrl: 'http://demo.invalid',
     key: apiKey,
-    pictures: fetch,
     ownPictures: { address: `${mediaUrl}/`, answer: fetch },
     notice: 'DEMO DATA: every advertiser and ad is generated and fictional; no real credits are spent.',
     searchFilters: async () => libraryFilters,

@@ -1,9 +1,10 @@
-import { type App, elapsed as elapsedHere, openApp, version } from '../app.ts';
+import { setTimeout as after } from 'node:timers/promises';
+import { elapsed as elapsedHere, openApp, version } from '../app.ts';
 import { isLoopback } from '../config/setting-values.ts';
 import type { Config } from '../config/settings.ts';
 import { type CallEvent, createStructuredLog, logCalls, type OnCall } from '../log/log.ts';
 import { createAddressOf, createCallerKeys, createPeerOf, createTenantIds } from '../serve/http/access.ts';
-import { createHttpApp, type HttpOptions } from '../serve/http/app.ts';
+import { createHttpApp } from '../serve/http/app.ts';
 import { linkOriginOf } from '../serve/http/files.ts';
 import { hostInAddress, type Listener, listen } from '../serve/http/server.ts';
 import type { SignIn, SignInOptions } from '../serve/http/sign-in/sign-in.ts';
@@ -20,7 +21,8 @@ export async function serveHttp(
   ways: Partial<Pick<SignInOptions, 'openAgent' | 'elapsed'>> = {},
 ): Promise<Listener> {
   const { openAgent, elapsed = elapsedHere } = ways;
-  const { host, port, allowedHosts, allowedOrigins, publicUrl, signInSecret, fileLinks } = config;
+  const { host, port, allowedHosts, allowedOrigins, publicUrl, signInSecret, fileLinks, demo } = config;
+  const { callsAtOnce, callsPerKey, callsWaiting } = config;
   const log = createStructuredLog(config.logLevel, write, Date.now);
   const metrics = config.metrics ? (await import('../serve/http/metrics.ts')).createMetrics() : undefined;
   const shared = await openShared(config, log, Date.now);
@@ -65,13 +67,13 @@ export async function serveHttp(
     now: elapsed,
     onCall,
     allowed: { host, allowedHosts, allowedOrigins, publicHost: publicUrl && new URL(publicUrl).hostname },
-    callers: config.demo ? { demo: app.credentials } : { keys, tenantIdOf, addressOf, signIn },
+    callers: demo ? { demo: app.credentials } : { keys, tenantIdOf, addressOf, signIn },
     pictures: app.pictures,
     publicUrl,
     ...(fileLinks === 'on' && {
-      files: { find: app.findLinked, originOf: linkOriginOf(config.demo ? undefined : publicUrl) },
+      files: { find: app.findLinked, originOf: linkOriginOf(demo ? undefined : publicUrl) },
     }),
-    limits: limitsOf(config),
+    limits: { maxRunning: callsAtOnce, perKey: demo ? callsAtOnce : callsPerKey, waiting: callsWaiting },
     metrics,
     replicas: shared,
   });
@@ -84,29 +86,19 @@ export async function serveHttp(
     fastAnswers: true,
     addressOf: createPeerOf(config.trustedProxy),
   });
-  const closeAll = async (deadlineMs: number) => {
-    await close({ http, listener, app }, deadlineMs);
-    await signIn?.close();
-    shared?.close();
+  return {
+    ...listener,
+    close: async (deadlineMs) => {
+      const deadline = performance.now() + deadlineMs;
+      const remainingMs = () => Math.max(0, deadline - performance.now());
+      app.drain();
+      await Promise.race([http.drain(), after(deadlineMs, undefined, { ref: false })]);
+      await listener.close(remainingMs());
+      await app.close(remainingMs());
+      await signIn?.close();
+      shared?.close();
+    },
   };
-  return { ...listener, close: closeAll };
-}
-
-async function close(
-  { http, listener, app }: { http: { drain(): Promise<void> }; listener: Listener; app: App },
-  deadlineMs: number,
-): Promise<void> {
-  const deadline = performance.now() + deadlineMs;
-  const remainingMs = () => Math.max(0, deadline - performance.now());
-  app.drain();
-  await Promise.race([http.drain(), new Promise((resolve) => setTimeout(resolve, deadlineMs).unref())]);
-  await listener.close(remainingMs());
-  await app.close(remainingMs());
-}
-
-function limitsOf({ demo, callsAtOnce, callsPerKey, callsWaiting }: Config): HttpOptions['limits'] {
-  const perKey = demo ? callsAtOnce : callsPerKey;
-  return { maxRunning: callsAtOnce, perKey, waiting: callsWaiting };
 }
 
 /** The address that callers use; undefined if the system is still to choose the port. */

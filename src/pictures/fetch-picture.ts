@@ -57,9 +57,11 @@ async function follow(start: URL, options: FetchOptions, signal: AbortSignal): P
   for (let hops = 0; hops <= maxRedirects; hops++) {
     const problem = whyForbidden(url, options.hosts);
     if (problem !== undefined) return { reason: hops === 0 ? problem : `it redirects: ${problem}` };
-    const answer = await request(url, options, signal);
+    const { agent, userAgent, limits } = options;
+    const requestHeaders = { accept: 'image/jpeg, image/png, image/webp', 'user-agent': userAgent };
+    const answer = await requestPublic(url, { agent: await agent(), headers: requestHeaders, ...limits }, signal);
     const { statusCode, headers, body } = answer;
-    if (statusCode === 200) return readBody(answer, options.limits);
+    if (statusCode === 200) return { bytes: await readBody(answer, limits.maxBytes) };
     body.on('error', () => {}).destroy();
     const location = [headers.location].flat()[0];
     if (!redirects.has(statusCode) || location === undefined) return { reason: `its host answered ${statusCode}` };
@@ -69,12 +71,17 @@ async function follow(start: URL, options: FetchOptions, signal: AbortSignal): P
   return { reason: `it redirects more than ${maxRedirects} times` };
 }
 
-async function request({ origin, pathname, search }: URL, options: FetchOptions, signal: AbortSignal) {
-  const { agent, userAgent, limits } = options;
-  const answerAt = performance.now() + limits.notPublicMs;
-  const headers = { accept: 'image/jpeg, image/png, image/webp', 'user-agent': userAgent };
+interface GuardedRequest extends Pick<FetchLimits, 'notPublicMs'> {
+  agent: GuardedAgent;
+  headers: Record<string, string>;
+}
+
+/** Asks a host. The answer that it does not exist, or is not public, always takes the same time. */
+export async function requestPublic(url: URL, { agent, headers, notPublicMs }: GuardedRequest, signal: AbortSignal) {
+  const answerAt = performance.now() + notPublicMs;
+  const { origin, pathname, search } = url;
   try {
-    return await (await agent()).request({ origin, path: pathname + search, method: 'GET', headers, signal });
+    return await agent.request({ origin, path: pathname + search, method: 'GET', headers, signal });
   } catch (error) {
     if (error instanceof NotPublic) await delay(answerAt - performance.now(), undefined, { signal });
     throw error;
@@ -85,7 +92,8 @@ class TooLarge extends Error {}
 
 type HostResponse = Awaited<ReturnType<GuardedAgent['request']>>;
 
-async function readBody({ body, headers }: HostResponse, { maxBytes }: FetchLimits): Promise<Fetched> {
+/** @throws TooLarge */
+export async function readBody({ body, headers }: HostResponse, maxBytes: number): Promise<Buffer> {
   const parts: Uint8Array[] = [];
   let bytes = 0;
   try {
@@ -99,7 +107,7 @@ async function readBody({ body, headers }: HostResponse, { maxBytes }: FetchLimi
   } finally {
     body.on('error', () => {}).destroy();
   }
-  return { bytes: Buffer.concat(parts) };
+  return Buffer.concat(parts);
 }
 
 function reasonOf(error: unknown, { maxBytes, fetchMs }: FetchLimits): string {

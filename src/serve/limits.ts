@@ -23,14 +23,6 @@ interface LimitOptions {
   onCall: OnCall;
 }
 
-/** A catalogue within limits. */
-interface Limits {
-  catalog: Catalog;
-  counts(): { running: number; waiting: number };
-  /** Resolves when nothing is running or waiting. */
-  idle(): Promise<void>;
-}
-
 /** Large files that are being read, or sent. Each takes up to 100 MB while it becomes JSON, and up to 32 MB afterwards. */
 const filesAtOnce = 4;
 
@@ -38,7 +30,7 @@ const filesAtOnce = 4;
  * Queues work past a limit. A turn lasts until the answer has left the process: so what nobody reads is bounded by the
  * turns, for each key and for all.
  */
-export function limitWork(inner: Catalog, { limits, now, onCall }: LimitOptions): Limits {
+export function limitWork(inner: Catalog, { limits, now, onCall }: LimitOptions) {
   const { maxRunning, perKey, waiting: maxWaiting } = limits;
   const calls = new Semaphore({ maxRunning, perKey, maxWaiting, name: 'calls', now });
   const files = new Semaphore({ maxRunning: filesAtOnce, perKey: 1, name: 'files', now });
@@ -99,12 +91,13 @@ export function limitWork(inner: Catalog, { limits, now, onCall }: LimitOptions)
   return {
     catalog: {
       ...inner,
-      callTool: (call) => countWhile(callTool(call)),
-      readResource: (read) => countWhile(readResource(read)),
+      callTool: (call: ToolCall) => countWhile(callTool(call)),
+      readResource: (read: ResourceRead) => countWhile(readResource(read)),
     },
     counts: () => ({ running: calls.running, waiting: calls.waiting }),
+    /** Resolves when nothing is running or waiting. */
     idle: () =>
-      new Promise((resolve) => {
+      new Promise<void>((resolve) => {
         emptied = resolve;
         if (inside === 0) resolve();
       }),

@@ -55,9 +55,9 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
     for (const end of ['close', 'error']) stdout.on(end, () => resolve());
   });
   // Bytes take less room than a text that waits to be read.
-  const send: Session['send'] = (message) =>
+  const send: Send = (message) =>
     new Promise((resolve) => stdout.write(Buffer.from(`${JSON.stringify(message)}\n`), () => resolve()));
-  const revisions = openRevisions(calls.catalog, { credentials, send });
+  const revisions = openRevisions(calls.catalog, credentials, send);
   const readAll = async () => {
     for await (const line of linesOf(stdin)) {
       const read = messageIn(line);
@@ -80,19 +80,15 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
   revisions.close();
 }
 
-interface Session {
-  credentials: Credentials;
-  /** Writes to the one stream that all revisions share; resolves when the line has left the process. */
-  send(message: JSONRPCMessage | ErrorMessage): Promise<void>;
-}
+/** Writes to the one stream that all revisions share; resolves when the line has left the process. */
+type Send = (message: JSONRPCMessage | ErrorMessage) => Promise<void>;
 
 /**
  * The transports of a session, one for each SDK. A client that opens with the envelope of revision 2026-07-28 is served
  * by the SDK that speaks it, any other client by the SDK for the revisions before. Each is loaded when first needed.
  * `server/discover` decides nothing: a client may still go on with an earlier revision (specification, *Lifecycle*).
  */
-function openRevisions(catalog: Catalog, session: Session) {
-  const { credentials } = session;
+function openRevisions(catalog: Catalog, credentials: Credentials, send: Send) {
   let settled: RevisionTransport | undefined;
   let latest: RevisionTransport | undefined;
   const opened = () => [...new Set([settled, latest])].filter((transport) => transport !== undefined);
@@ -102,13 +98,13 @@ function openRevisions(catalog: Catalog, session: Session) {
       import('../mcp/sdk-v2.ts'),
       import('@modelcontextprotocol/server/stdio'),
     ]);
-    const transport = openTransport(session, requestsV2);
+    const transport = openTransport(send, requestsV2);
     const { sentOf } = transport;
     serveStdio(() => bindV2(catalog, { sentOf, ...credentials }), { transport, legacy: 'reject' });
     return transport;
   };
   const openEarlier = async () => {
-    const transport = openTransport(session, requestsV1);
+    const transport = openTransport(send, requestsV1);
     const { sentOf } = transport;
     await bindV1(catalog, { sentOf, ...credentials }).connect(transport);
     return transport;
@@ -132,7 +128,6 @@ function openRevisions(catalog: Catalog, session: Session) {
       // unread.
       await nextTurn();
     },
-    /** Resolves when no request waits for its response. */
     answered: () => Promise.all(opened().map((transport) => transport.answered())),
     /** Aborts running calls. */
     close: () => {
@@ -141,17 +136,10 @@ function openRevisions(catalog: Catalog, session: Session) {
   };
 }
 
-/** The transport of one SDK: it writes, and leaves reading and closing to the owner of the streams. */
-interface RevisionTransport extends Transport {
-  /** Hands a message to the SDK, or answers with what is wrong with it. */
-  receive(message: JSONRPCMessage): void;
-  /** Resolves when no request waits for its response. */
-  answered(): Promise<void>;
-  /** Resolves when the response to the request with this id has left the process. */
-  sentOf(id: unknown): Promise<void>;
-}
+type RevisionTransport = ReturnType<typeof openTransport>;
 
-function openTransport({ send: write }: Session, schemas: RequestSchemas): RevisionTransport {
+/** The transport of one SDK: it writes, and leaves reading and closing to the owner of the streams. */
+function openTransport(write: Send, schemas: RequestSchemas) {
   /** Ids of requests that wait for their responses. */
   const unanswered = new Set<unknown>();
   const sent = new EventEmitter();
@@ -168,17 +156,18 @@ function openTransport({ send: write }: Session, schemas: RequestSchemas): Revis
     await written;
     sent.emit(nameOf(message.id));
   };
-  const transport: RevisionTransport = {
-    start: async () => {},
-    close: async () => transport.onclose?.(),
-    send,
-    sentOf: (id) => new Promise((resolve) => sent.once(nameOf(id), resolve)),
+  const transport: Transport = { start: async () => {}, close: async () => transport.onclose?.(), send };
+  return Object.assign(transport, {
+    /** Resolves when the response to the request with this id has left the process. */
+    sentOf: (id: unknown) => new Promise<void>((resolve) => sent.once(nameOf(id), resolve)),
+    /** Resolves when no request waits for its response. */
     answered: () =>
-      new Promise((resolve) => {
+      new Promise<void>((resolve) => {
         resolveAnswered = resolve;
         if (unanswered.size === 0) resolve();
       }),
-    receive: (received) => {
+    /** Hands a message to the SDK, or answers with what is wrong with it. */
+    receive: (received: JSONRPCMessage) => {
       const message = withoutNulls(received);
       if ('method' in message && 'id' in message) {
         unanswered.add(message.id);
@@ -188,8 +177,7 @@ function openTransport({ send: write }: Session, schemas: RequestSchemas): Revis
       if (isMessage(message) && isCancelNotice(message)) end(message.params?.requestId);
       transport.onmessage?.(message);
     },
-  };
-  return transport;
+  });
 }
 
 /** `error` is no name of an id, for an event with that name would throw. */

@@ -114,7 +114,7 @@ export async function run({ budget, rule, plans, steps }: Schedule): Promise<Out
   const config = { ...readConfig({}), creditBudget: budget, cacheSeconds: 0 };
   const log = createLog('silent', () => {});
   const upstream = { fetch: service.fetch, baseUrl: 'http://service.invalid' };
-  const { callsOf } = await openCalls({ config, upstream, log, now: () => 0, elapsed: () => 0, random: () => 0 });
+  const { callsOf } = await openCalls({ config, log, now: () => 0, elapsed: () => 0, random: () => 0 }, upstream);
   const callers: AbortController[] = [];
   const calls: Promise<void>[] = [];
   const refused: RefusedCall[] = [];

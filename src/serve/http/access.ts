@@ -29,25 +29,18 @@ export interface AllowedNames {
   publicHost?: string | undefined;
 }
 
-type Names = Pick<AllowedNames, 'host' | 'allowedHosts' | 'publicHost'>;
-
 /** Requests must be addressed to one of our names and, if a web page sent them, come from an allowed origin. */
-export function validateHostAndOrigin({ allowedOrigins, ...names }: AllowedNames): MiddlewareHandler {
+export function validateHostAndOrigin(names: AllowedNames): MiddlewareHandler {
   const hosts = hostsOf(names);
-  const origins = originsOf({ allowedOrigins, ...names });
-  const isOwn = ownLoopbackOrigin(names.host);
+  const origins = originsOf(names);
+  const loopback = localhostAllowedHostnames();
+  const isLocal = loopback.includes(hostInAddress(names.host ?? 'localhost'));
   return async ({ req }, next) => {
     const [host, origin] = [req.header('host'), req.header('origin')];
-    return wrongHost(host, hosts) ?? (isOwn(origin, host) ? undefined : wrongOrigin(origin, origins)) ?? next();
+    // The address that the request was sent to, on a server that only this machine reaches.
+    const isOwn = isLocal && origin === `http://${host}` && validateHostHeader(host, loopback).ok;
+    return wrongHost(host, hosts) ?? (isOwn ? undefined : wrongOrigin(origin, origins)) ?? next();
   };
-}
-
-/** Whether an origin is the address that the request was sent to, on a server that only this machine reaches. */
-function ownLoopbackOrigin(bound = 'localhost') {
-  const loopback = localhostAllowedHostnames();
-  const isBound = loopback.includes(hostInAddress(bound));
-  return (origin: string | undefined, host: string | undefined): boolean =>
-    isBound && origin === `http://${host}` && validateHostHeader(host, loopback).ok;
 }
 
 /**
@@ -55,7 +48,7 @@ function ownLoopbackOrigin(bound = 'localhost') {
  * @param addresses whether an IP address is allowed in place of a name, because probes of orchestrators use one: DNS
  * rebinding attacks need a name
  */
-export function validateHost(names: Names, { addresses = false } = {}): MiddlewareHandler {
+export function validateHost(names: AllowedNames, { addresses = false } = {}): MiddlewareHandler {
   const hosts = hostsOf(names);
   return async ({ req }, next) => {
     const host = req.header('host');
@@ -76,7 +69,7 @@ export function onlyForHosts(names: readonly string[], fetch: (request: Request)
     wrongHost(request.headers.get('host') ?? undefined, hosts) ?? fetch(request);
 }
 
-const hostsOf = ({ allowedHosts, host = 'localhost', publicHost }: Names): string[] => [
+const hostsOf = ({ allowedHosts, host = 'localhost', publicHost }: AllowedNames): string[] => [
   ...(allowedHosts ?? [...localhostAllowedHostnames(), host]),
   ...(publicHost ? [publicHost] : []),
 ];
@@ -109,15 +102,13 @@ export function createPeerOf(proxy: Network | undefined): (remote: string | unde
   };
 }
 
-/**
- * @param proxy that is believed: the last entry of its `X-Forwarded-For` is the address of the caller
- */
+/** @param proxy that is believed: the last entry of its `X-Forwarded-For` is the address of the caller */
 export function createAddressOf(proxy: Network | undefined): AddressOf {
   const peerOf = createPeerOf(proxy);
   return (context) => {
     const { address } = getConnInfo(context).remote;
-    const forwardedAddress = () => plainAddress(context.req.header('x-forwarded-for')?.split(',').at(-1));
-    return peerOf(address) ?? networkOf(forwardedAddress() || plainAddress(address));
+    const forwarded = context.req.header('x-forwarded-for')?.split(',').at(-1);
+    return peerOf(address) ?? networkOf(plainAddress(forwarded) || plainAddress(address));
   };
 }
 
@@ -168,14 +159,7 @@ export const corsFor = (allowedOrigins: readonly string[]): MiddlewareHandler =>
     maxAge: 600,
   });
 
-/** Keys that the service accepted lately, and how many others each address may try in a minute. */
-export interface CallerKeys {
-  isKnown(tenantId: string): Promise<boolean>;
-  /** Counts a key that is not known yet; returns the seconds to wait if the address has tried too many. */
-  admit(tenantId: string, address: string): Promise<number | undefined>;
-  /** Takes a key off the count if it was not rejected. */
-  onCall(event: CallEvent): void;
-}
+export type CallerKeys = ReturnType<typeof createCallerKeys>;
 
 interface CallerKeysOptions {
   /** 0 for no limit. */
@@ -192,7 +176,7 @@ const maxAddresses = 10_000;
 const maxPending = 10_000;
 
 /** An address may try `perMinute` keys a minute. A key counts when it arrives, until the service accepts it. */
-export function createCallerKeys({ perMinute, now, isKnown }: CallerKeysOptions): CallerKeys {
+export function createCallerKeys({ perMinute, now, isKnown }: CallerKeysOptions) {
   const addresses = new LRUCache<string, string>({ max: maxPending, ...expiring(now) });
   const deciding = new Map<string, Promise<number | undefined>>();
   const tried = triesOfMinute(now);
@@ -210,13 +194,15 @@ export function createCallerKeys({ perMinute, now, isKnown }: CallerKeysOptions)
 
   return {
     isKnown,
-    admit(tenantId, address) {
+    /** Counts a key that is not known yet; returns the seconds to wait if the address has tried too many. */
+    admit(tenantId: string, address: string): Promise<number | undefined> {
       // Concurrent calls with one key count once.
       const decision = deciding.get(tenantId) ?? decide(tenantId, address).finally(() => deciding.delete(tenantId));
       deciding.set(tenantId, decision);
       return decision;
     },
-    onCall(event) {
+    /** Takes a key off the count if it was not rejected. */
+    onCall(event: CallEvent): void {
       const address = addresses.get(event.tenantId);
       if (address === undefined || !showsKey(event)) return;
       addresses.delete(event.tenantId);
@@ -271,24 +257,18 @@ export function requireApiKey(tenantIdOf: TenantIdOf, tokens?: AccessTokens): Mi
     }
     const given = context.req.header('authorization') ?? '';
     const apiKey = keyShape.exec(given)?.[1];
-    const credentials = apiKey ? { apiKey, tenantId: tenantIdOf(apiKey) } : await openToken(given, tokens);
-    if (credentials === 'unavailable') {
+    const [, token = ''] = tokenShape.exec(given) ?? [];
+    try {
+      const credentials = apiKey ? { apiKey, tenantId: tenantIdOf(apiKey) } : await tokens?.credentials(token);
+      if (credentials === undefined) return unauthorized(context, tokens);
+      context.set('credentials', credentials);
+    } catch (error) {
+      if (!(error instanceof AdLibraryError) || error.failure.kind !== 'unavailable') throw error;
       context.header('Retry-After', '5');
       return refuse(context, 503, 'The shared state of this server cannot be reached, so no token can be checked.');
     }
-    if (credentials === undefined) return unauthorized(context, tokens);
-    context.set('credentials', credentials);
     return next();
   };
-}
-
-async function openToken(given: string, tokens: AccessTokens | undefined) {
-  const token = tokens && tokenShape.exec(given)?.[1];
-  if (!token) return undefined;
-  return tokens.credentials(token).catch((error) => {
-    if (error instanceof AdLibraryError && error.failure.kind === 'unavailable') return 'unavailable' as const;
-    throw error;
-  });
 }
 
 /** Whether a key stands in the address of a request. */

@@ -1,22 +1,11 @@
-import type { Handler, MiddlewareHandler } from 'hono';
+import type { Context, Next } from 'hono';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { OnCall } from '../../log/log.ts';
+import type { CallEvent } from '../../log/log.ts';
 
-export interface Metrics {
-  /** Counts a call. */
-  onCall: OnCall;
-  /** Reports how many calls are running and waiting when the metrics are read. */
-  show(counts: () => { running: number; waiting: number }): void;
-  /** Reports whether the shared state can be reached. */
-  showState(isUp: () => boolean): void;
-  /** Counts answers by their status. */
-  answers: MiddlewareHandler;
-  /** All metrics, in the text format of Prometheus. */
-  page: Handler;
-}
+export type Metrics = ReturnType<typeof createMetrics>;
 
 /** Metrics of this process. Labels are tool names, error kinds and statuses: never a value that a caller can choose. */
-export function createMetrics(): Metrics {
+export function createMetrics() {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
@@ -49,20 +38,22 @@ export function createMetrics(): Metrics {
       },
     });
   return {
-    onCall: ({ tool, kind = 'ok', ms, charged }) => {
+    onCall: ({ tool, kind = 'ok', ms, charged }: CallEvent) => {
       calls.observe({ tool, outcome: kind }, ms / 1000);
       if (charged) credits.inc({ tool }, charged);
     },
-    show: (counts) => {
+    /** Reports how many calls are running and waiting when the metrics are read. */
+    show: (counts: () => { running: number; waiting: number }) => {
       for (const state of ['running', 'waiting'] as const)
         gauge(`calls_${state}`, `Tool calls ${state}`, () => counts()[state]);
     },
-    showState: (isUp) =>
+    showState: (isUp: () => boolean) =>
       void gauge('state_up', 'Whether the state that all replicas share can be reached', () => Number(isUp())),
-    answers: async (context, next) => {
+    /** Counts answers by their status. */
+    answers: async (context: Context, next: Next) => {
       await next();
       answers.inc({ status: context.res.status });
     },
-    page: async ({ body }) => body(await registry.metrics(), 200, { 'Content-Type': registry.contentType }),
+    page: async ({ body }: Context) => body(await registry.metrics(), 200, { 'Content-Type': registry.contentType }),
   };
 }

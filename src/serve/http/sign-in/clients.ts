@@ -1,9 +1,14 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import * as z from 'zod';
 import { withDeadline } from '../../../api/abort.ts';
 import { parseJson } from '../../../api/json.ts';
-import { type GuardedAgent, openGuardedAgent, resolveInDns } from '../../../pictures/fetch-picture.ts';
+import {
+  type GuardedAgent,
+  openGuardedAgent,
+  readBody,
+  requestPublic,
+  resolveInDns,
+} from '../../../pictures/fetch-picture.ts';
 import { sanitizeLine } from '../../../present/safe-text.ts';
 import { createSeal, sealedIn } from '../../../state/store/seal.ts';
 import { Semaphore } from '../../../workers/semaphore.ts';
@@ -18,21 +23,7 @@ export interface Client {
   redirectUris: readonly string[];
 }
 
-export interface Clients {
-  /**
-   * Registers a client without storing anything: the client's id is the sealed registration (RFC 7591). Returns the
-   * answer.
-   */
-  register(metadata: unknown): { registered: object } | Refused;
-  /**
-   * The client of an id, which is a registration of this server or the address of a metadata document. @param address
-   * of the caller
-   */
-  find(id: string, address: string): Promise<Client | { problem: string; retryAfter?: number }>;
-  /** Whether an id could be that of a client, without asking anybody. */
-  isPossible(id: string): boolean;
-  close(): Promise<void>;
-}
+type Found = Client | { problem: string; retryAfter?: number };
 
 export interface ClientsOptions {
   secret: string;
@@ -41,11 +32,6 @@ export interface ClientsOptions {
   now: () => number;
   /** The agent that fetches metadata documents; by default, it reaches public hosts only. */
   openAgent?: (() => Promise<GuardedAgent>) | undefined;
-}
-
-interface Refused {
-  error: 'invalid_redirect_uri' | 'invalid_client_metadata';
-  problem: string;
 }
 
 const maxName = 60;
@@ -80,14 +66,14 @@ const MetadataDocument = Metadata.extend({
   token_endpoint_auth_methods_supported: z.array(z.string()).optional().catch(undefined),
 });
 
-export function createClients(options: ClientsOptions): Clients {
+export function createClients(options: ClientsOptions) {
   const { secret, now } = options;
   const seal = createSeal({ secret, use: 'sign-in' });
   const documents = new LRUCache<string, Client>({ max: maxCached, ttl: cacheMs, ttlResolution: 0, perf: { now } });
-  const inFlight = new Map<string, ReturnType<Clients['find']>>();
+  const inFlight = new Map<string, Promise<Found>>();
   const fetches = triesOfMinute(now);
   const slots = new Semaphore({ maxRunning: fetchesAtOnce, perKey: fetchesOfAddress, name: 'apps' });
-  const openAgent = options.openAgent ?? openPublicAgent;
+  const { openAgent = openPublicAgent } = options;
   let agent: Promise<GuardedAgent> | undefined;
 
   const registeredClient = (id: string): Client | undefined => {
@@ -98,7 +84,7 @@ export function createClients(options: ClientsOptions): Clients {
     return { id, name, host: undefined, redirectUris };
   };
 
-  const fetchDescription = async (url: URL, address: string): ReturnType<Clients['find']> => {
+  const fetchDescription = async (url: URL, address: string): Promise<Found> => {
     agent ??= openAgent();
     try {
       const opened = await agent;
@@ -118,46 +104,53 @@ export function createClients(options: ClientsOptions): Clients {
     return tried > max ? msLeft : undefined;
   };
 
-  const fetchCounted = async (url: URL, address: string): ReturnType<Clients['find']> => {
-    const msLeft = tooMany(`of ${address}`, limits.perMinuteOfAddress) ?? tooMany('in all', limits.perMinute);
-    if (msLeft !== undefined) {
-      const retryAfter = Math.max(1, Math.ceil(msLeft / 1000));
-      return { problem: 'Too many new apps have asked in the last minute. Try again later.', retryAfter };
-    }
-    const finding = inFlight.get(url.href) ?? fetchDescription(url, address).finally(() => inFlight.delete(url.href));
-    inFlight.set(url.href, finding);
-    return finding;
-  };
-
   return {
-    register(given) {
+    /**
+     * Registers a client without storing anything: the client's id is the sealed registration (RFC 7591). Returns the
+     * status of the answer, and the answer.
+     */
+    register(given: unknown) {
+      const refuse = (error: string, problem: string) => [400, { error, error_description: problem }] as const;
       const metadata = Metadata.safeParse(given);
       if (!metadata.success)
-        return { error: 'invalid_client_metadata', problem: `redirect_uris must list 1 to ${maxRedirects} addresses` };
+        return refuse('invalid_client_metadata', `redirect_uris must list 1 to ${maxRedirects} addresses`);
       const { client_name: name, redirect_uris: uris } = metadata.data;
-      const wrong = uris.find((uri) => !isRedirectUri(uri));
-      if (wrong !== undefined || uris.join('').length > maxUris) {
-        const problem = `redirect_uris must be https: addresses, or http: on loopback, without a user name, a fragment, or code, state, iss and error in the query, of ${maxUriLength} characters at most and ${maxUris} in all`;
-        return { error: 'invalid_redirect_uri', problem };
-      }
+      if (!uris.every(isRedirectUri) || uris.join('').length > maxUris)
+        return refuse(
+          'invalid_redirect_uri',
+          `redirect_uris must be https: addresses, or http: on loopback, without a user name, a fragment, or code, state, iss and error in the query, of ${maxUriLength} characters at most and ${maxUris} in all`,
+        );
       const shown = nameOf(name);
-      const sealed = seal.close('client', JSON.stringify({ n: shown, r: uris })).toString('base64url');
       const registered = {
-        client_id: sealed,
+        client_id: seal.close('client', JSON.stringify({ n: shown, r: uris })).toString('base64url'),
         ...(shown && { client_name: shown }),
         redirect_uris: uris,
         token_endpoint_auth_method: 'none',
         grant_types: ['authorization_code', 'refresh_token'],
         response_types: ['code'],
       };
-      return { registered };
+      return [201, registered] as const;
     },
-    async find(id, address) {
+    /**
+     * The client of an id, which is a registration of this server or the address of a metadata document.
+     * @param address of the caller
+     */
+    async find(id: string, address: string): Promise<Found> {
       const url = documentUrl(id);
       if (url === undefined) return registeredClient(id) ?? { problem: 'This server does not know the app that asks.' };
-      return documents.get(url.href) ?? inFlight.get(url.href) ?? fetchCounted(url, address);
+      const found = documents.get(url.href) ?? inFlight.get(url.href);
+      if (found) return found;
+      const msLeft = tooMany(`of ${address}`, limits.perMinuteOfAddress) ?? tooMany('in all', limits.perMinute);
+      if (msLeft !== undefined) {
+        const retryAfter = Math.max(1, Math.ceil(msLeft / 1000));
+        return { problem: 'Too many new apps have asked in the last minute. Try again later.', retryAfter };
+      }
+      const finding = fetchDescription(url, address).finally(() => inFlight.delete(url.href));
+      inFlight.set(url.href, finding);
+      return finding;
     },
-    isPossible: (id) => documentUrl(id) !== undefined || registeredClient(id) !== undefined,
+    /** Whether an id could be that of a client, without asking anybody. */
+    isPossible: (id: string) => documentUrl(id) !== undefined || registeredClient(id) !== undefined,
     close: async () => void (await agent)?.destroy(),
   };
 }
@@ -180,34 +173,17 @@ function documentUrl(id: string): URL | undefined {
 
 const plainHost = /^(?:[a-z\d.-]+|\[[\da-f:]+\])$/;
 
-async function documentAt({ origin, pathname, search }: URL, agent: GuardedAgent, userAgent: string): Promise<string> {
-  const answerAt = performance.now() + notPublicMs;
+function documentAt(url: URL, agent: GuardedAgent, userAgent: string): Promise<string> {
   return withDeadline({ signals: [], ms: limits.ms }, async (signal) => {
     const headers = { accept: 'application/json', 'user-agent': userAgent };
-    const asSlow = async (error: Error) => {
-      if (error.name === 'NotPublic') await delay(answerAt - performance.now(), undefined, { signal });
-      throw error;
-    };
-    const request = { origin, path: pathname + search, method: 'GET', headers, signal } as const;
-    const { statusCode, body } = await agent.request(request).catch(asSlow);
-    const parts: Uint8Array[] = [];
-    try {
-      if (statusCode !== 200) throw new Error('no document');
-      let bytes = 0;
-      // Leaving the loop early ends the connection.
-      for await (const part of body as AsyncIterable<Uint8Array>) {
-        bytes += part.length;
-        if (bytes > limits.bytes) throw new Error('too large');
-        parts.push(part);
-      }
-    } finally {
-      body.on('error', () => {}).destroy();
-    }
-    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(parts));
+    const answer = await requestPublic(url, { agent, headers, notPublicMs }, signal);
+    const bytes = await readBody(answer, limits.bytes);
+    if (answer.statusCode !== 200) throw new Error('no document');
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   });
 }
 
-function clientIn(text: string, url: URL): Client | { problem: string } {
+function clientIn(text: string, url: URL): Found {
   const metadata = MetadataDocument.safeParse(parseJson(text));
   const refuse = (problem: string) => ({ problem: `The description of the app at ${url.host} ${problem}.` });
   if (!metadata.success) return refuse('is not complete');

@@ -1,30 +1,19 @@
 import { readRequestBody } from '@modelcontextprotocol/server';
-import { type Context, Hono, type MiddlewareHandler } from 'hono';
+import { type Context, Hono } from 'hono';
 import { cors } from 'hono/cors';
+import { HTTPException } from 'hono/http-exception';
 import { withDeadline } from '../../../api/abort.ts';
-import type { Caller, Credentials } from '../../../api/client.ts';
+import type { Caller } from '../../../api/client.ts';
 import { AdLibraryError } from '../../../api/errors.ts';
 import { parseJson } from '../../../api/json.ts';
-import type { Log, OnCall } from '../../../log/log.ts';
+import type { CallEvent, Log, OnCall } from '../../../log/log.ts';
 import { Semaphore } from '../../../workers/semaphore.ts';
 import { type AddressOf, type CallerKeys, hasKeyIn, isKey } from '../access.ts';
 import { type ClientsOptions, createClients, mayRedirectTo } from './clients.ts';
 import { type FormProblem, headers, hostOf, problemPage, signInPage } from './page.tsx';
 import { createTokens, type TokensOptions } from './tokens.ts';
 
-/** OAuth 2.1 in front of the API key, for hosts that send no key of their own. */
-export interface SignIn {
-  routes: Hono;
-  /** The header that a 401 adds (RFC 9728, 5.1). */
-  challenge: string;
-  /**
-   * The credentials behind an access token; undefined if the token is not valid. Rejects if that cannot be found out.
-   */
-  credentials(token: string): Promise<Credentials | undefined>;
-  /** Ends the connections whose key the service rejects. */
-  onCall: OnCall;
-  close(): Promise<void>;
-}
+export type SignIn = ReturnType<typeof createSignIn>;
 
 export interface SignInOptions extends Omit<TokensOptions, 'resource'>, Pick<ClientsOptions, 'openAgent'> {
   publicUrl: string;
@@ -48,7 +37,8 @@ const checkMs = 15_000;
 /** How many keys the service checks at once, in all and for one address. */
 const [checksAtOnce, checksPerAddress] = [8, 4];
 
-export function createSignIn(options: SignInOptions): SignIn {
+/** OAuth 2.1 in front of the API key, for hosts that send no key of their own. */
+export function createSignIn(options: SignInOptions) {
   const { publicUrl, service, keys, addressOf, elapsed } = options;
   const resource = `${publicUrl}/mcp`;
   const tokens = createTokens({ ...options, resource });
@@ -77,18 +67,18 @@ export function createSignIn(options: SignInOptions): SignIn {
   };
   // Browsers send no credentials here by themselves, so programs on any page may read the answers.
   for (const path of ['/.well-known/*', '/register', '/token', '/revoke'])
-    routes.use(path, cors({ origin: '*', allowMethods: ['GET', 'POST'], maxAge: 600 }), noStore);
+    routes.use(path, cors({ origin: '*', allowMethods: ['GET', 'POST'], maxAge: 600 }), async (context, next) => {
+      await next();
+      context.header('Cache-Control', 'no-store');
+    });
   // Some hosts look under the path of the resource.
   for (const path of ['', '/mcp'])
     routes.get(`/.well-known/oauth-protected-resource${path}`, ({ json }) => json(ofResource));
   routes.get('/.well-known/oauth-authorization-server', ({ json }) => json(ofServer));
 
   routes.post('/register', async (context) => {
-    const text = await bodyOf(context, 'application/json');
-    if (text instanceof Response) return text;
-    const made = clients.register(parseJson(text));
-    if ('error' in made) return context.json({ error: made.error, error_description: made.problem }, 400);
-    return context.json(made.registered, 201);
+    const [status, answer] = clients.register(parseJson(await textOf(context, 'application/json')));
+    return context.json(answer, status);
   });
 
   routes.get('/authorize', async (context) => {
@@ -104,10 +94,8 @@ export function createSignIn(options: SignInOptions): SignIn {
     if (origin !== publicUrl || site !== 'same-origin')
       return problem(context, { text: 'This form was sent from another page.', status: 403 });
     const body = await bodyOf(context, formType);
-    if (body instanceof Response) {
-      const text = `Send ${formType} of ${maxBodyBytes} bytes at most.`;
-      return problem(context, { text, status: body.status as 413 | 415 });
-    }
+    if (typeof body === 'number')
+      return problem(context, { text: `Send ${formType} of ${maxBodyBytes} bytes at most.`, status: body });
     const form = new URLSearchParams(body);
     const authorization = await authorizationIn(form, addressOf(context));
     if ('text' in authorization) return problem(context, authorization);
@@ -135,39 +123,30 @@ export function createSignIn(options: SignInOptions): SignIn {
   });
 
   routes.post('/token', async (context) => {
-    const form = await fieldsOf(context);
-    if (form instanceof Response) return form;
+    const form = await fieldsOf(context, ['grant_type', 'client_id']);
     const { grant_type: type, client_id: clientId = '', code = '', refresh_token: token = '' } = form;
+    const { code_verifier: verifier = '', redirect_uri: redirectUri = '', resource: given } = form;
     const ofCode = ['code', 'redirect_uri', 'code_verifier'];
-    const needed = type === 'authorization_code' ? ofCode : type === 'refresh_token' ? ['refresh_token'] : [];
-    const missing =
-      missingIn(context, form, ['grant_type', 'client_id', ...needed]) ?? unknownClient(context, clientId);
-    if (missing) return missing;
-    if (!isAboutUs(form.resource)) return refuse(context, 'invalid_target', `Tokens are issued for ${resource} alone.`);
+    refuseMissing(form, type === 'authorization_code' ? ofCode : type === 'refresh_token' ? ['refresh_token'] : []);
+    refuseUnknown(clientId);
+    if (!isAboutUs(given)) refuse('invalid_target', `Tokens are issued for ${resource} alone.`);
     if (type !== 'authorization_code' && type !== 'refresh_token')
-      return refuse(context, 'unsupported_grant_type', 'grant_type must be authorization_code or refresh_token.');
-    const verifier = form.code_verifier ?? '';
+      refuse('unsupported_grant_type', 'grant_type must be authorization_code or refresh_token.');
     if (type === 'authorization_code' && !/^[\w.~-]{43,128}$/.test(verifier))
-      return refuse(context, 'invalid_request', 'code_verifier must have 43 to 128 characters.');
-    const shown = { clientId, verifier, redirectUri: form.redirect_uri ?? '' };
-    const made = await (type === 'refresh_token' ? tokens.refresh(token, clientId) : tokens.redeem(code, shown));
-    if (made === undefined)
-      return refuse(
-        context,
-        'invalid_grant',
-        'The code or token has expired, was already used, or belongs to another client.',
-      );
-    return context.json(made);
+      refuse('invalid_request', 'code_verifier must have 43 to 128 characters.');
+    const made = await (type === 'refresh_token'
+      ? tokens.refresh(token, clientId)
+      : tokens.redeem(code, { clientId, verifier, redirectUri }));
+    return made
+      ? context.json(made)
+      : refuse('invalid_grant', 'The code or token has expired, was already used, or belongs to another client.');
   });
 
   routes.post('/revoke', async (context) => {
-    const form = await fieldsOf(context);
-    if (form instanceof Response) return form;
-    const { token = '', client_id: clientId = '' } = form;
-    const missing = missingIn(context, form, ['token', 'client_id']) ?? unknownClient(context, clientId);
-    if (missing) return missing;
+    const { token = '', client_id: clientId = '' } = await fieldsOf(context, ['token', 'client_id']);
+    refuseUnknown(clientId);
     if (await tokens.revoke(token, clientId)) return context.body(null, 200);
-    return refuse(context, 'invalid_grant', 'This token belongs to another client.');
+    return refuse('invalid_grant', 'This token belongs to another client.');
   });
 
   for (const path of ['/authorize', '/register', '/token', '/revoke']) {
@@ -175,6 +154,11 @@ export function createSignIn(options: SignInOptions): SignIn {
     routes.all(path, (context) => context.text(`Only ${allow} is served here.`, 405, { allow }));
   }
   routes.onError((error, context) => {
+    if (error instanceof HTTPException) {
+      const { cause, message, status } = error;
+      const more = status === 401 ? { 'WWW-Authenticate': 'Basic realm="ad-library-mcp"' } : {};
+      return context.json({ error: cause, error_description: message }, status as 400, more);
+    }
     if (isAway(error)) {
       const answer = { error: 'temporarily_unavailable', error_description: 'The shared state cannot be reached.' };
       return context.json(answer, 503, { 'Retry-After': '5' });
@@ -183,10 +167,8 @@ export function createSignIn(options: SignInOptions): SignIn {
     return context.json({ error: 'server_error' }, 500);
   });
 
-  function unknownClient(context: Context, id: string) {
-    return clients.isPossible(id)
-      ? undefined
-      : refuse(context, 'invalid_client', 'This server does not know the client.', 401);
+  function refuseUnknown(id: string) {
+    if (!clients.isPossible(id)) refuse('invalid_client', 'This server does not know the client.', 401);
   }
 
   /** Whether a client asks for this server's resource (RFC 8707), with or without a slash at the end. */
@@ -235,41 +217,42 @@ export function createSignIn(options: SignInOptions): SignIn {
     // Tries on the page have a count of their own.
     const address = addressOf(context);
     const seconds = await keys.admit(tenantId, `sign-in ${address}`);
-    if (seconds !== undefined) {
-      const text = `Too many keys were tried from your address. Try again in ${seconds} s.`;
-      return { field: 'form', text, status: 429, retryAfter: seconds };
-    }
+    const formProblem = (text: string, status: 429 | 503, retryAfter?: number) =>
+      ({ field: 'form', text, status, retryAfter }) as const;
+    if (seconds !== undefined)
+      return formProblem(`Too many keys were tried from your address. Try again in ${seconds} s.`, 429, seconds);
     const started = elapsed();
-    const event = () => ({ tool: 'sign_in', tenantId, ms: elapsed() - started });
+    const report = (outcome: Partial<CallEvent>) =>
+      options.onCall({ tool: 'sign_in', tenantId, ms: elapsed() - started, ...outcome });
     try {
       const within = { signals: [context.req.raw.signal], ms: checkMs };
       const end = await withDeadline(within, (signal) => checks.acquire(address, signal));
       await withDeadline(within, (signal) => options.checkKey({ apiKey, tenantId, signal })).finally(end);
-      options.onCall({ ...event(), cached: false });
+      report({ cached: false });
       return undefined;
     } catch (error) {
       const { kind = 'internal', status, requestId } = error instanceof AdLibraryError ? error.failure : {};
-      options.onCall({ ...event(), kind, status, requestId });
+      report({ kind, status, requestId });
       if (kind === 'unauthorized') return { field: 'api_key', text: 'The service does not accept this key.' };
-      if (kind === 'busy')
-        return { field: 'form', text: 'Too many keys are being checked. Try again.', status: 503, retryAfter: 5 };
+      if (kind === 'busy') return formProblem('Too many keys are being checked. Try again.', 503, 5);
       if (kind === 'internal' && !context.req.raw.signal.aborted)
         options.log.error('a key could not be checked', { error: String(error) });
-      return {
-        field: 'form',
-        text: 'The key could not be checked, because the service did not answer as it should. Try again.',
-        status: 503,
-      };
+      return formProblem(
+        'The key could not be checked, because the service did not answer as it should. Try again.',
+        503,
+      );
     }
   }
 
   return {
     routes,
+    /** The header that a 401 adds (RFC 9728, 5.1). */
     challenge: `resource_metadata="${publicUrl}/.well-known/oauth-protected-resource/mcp"`,
     credentials: tokens.credentials,
-    onCall: ({ kind, status, requestId, tenantId, connection }) => {
+    /** Ends the connections whose key the service rejects. */
+    onCall: ({ kind, status, requestId, tenantId, connection }: CallEvent) => {
       if (kind !== 'unauthorized' || status !== 401 || !requestId || connection === undefined) return;
-      tokens.end({ tenantId, connection: { id: connection } }).catch(() => {});
+      tokens.end(tenantId, connection).catch(() => {});
     },
     close: clients.close,
   };
@@ -303,7 +286,7 @@ function problem(context: Context, { text, status = 400, retryAfter, back }: Req
 
 interface Problem extends FormProblem {
   status?: 400 | 429 | 503;
-  retryAfter?: number;
+  retryAfter?: number | undefined;
 }
 
 const maxBudget = 1_000_000_000;
@@ -325,44 +308,44 @@ function notReached(error: unknown): Problem {
   return { field: 'form', text: 'This server cannot reach its shared state. Try again.', status: 503, retryAfter: 5 };
 }
 
-type TokenError = 'invalid_request' | 'invalid_client' | 'invalid_grant' | 'invalid_target' | 'unsupported_grant_type';
+type OAuthError = 'invalid_request' | 'invalid_client' | 'invalid_grant' | 'invalid_target' | 'unsupported_grant_type';
 
-const refuse = (context: Context, error: TokenError, text: string, status: 400 | 401 = 400) =>
-  context.json(
-    { error, error_description: text },
-    status,
-    status === 401 ? { 'WWW-Authenticate': 'Basic realm="ad-library-mcp"' } : {},
-  );
-
-function missingIn(context: Context, form: Record<string, string>, names: string[]) {
-  const missing = names.find((name) => !form[name]);
-  return missing === undefined ? undefined : refuse(context, 'invalid_request', `${missing} is missing.`);
+/** Ends a request with an error of OAuth (RFC 6749, 5.2). */
+function refuse(error: OAuthError, message: string, status: 400 | 401 | 413 | 415 = 400): never {
+  throw new HTTPException(status, { cause: error, message });
 }
 
-const noStore: MiddlewareHandler = async (context, next) => {
-  await next();
-  context.header('Cache-Control', 'no-store');
-};
+function refuseMissing(form: Record<string, string>, names: string[]) {
+  const missing = names.find((name) => !form[name]);
+  if (missing !== undefined) refuse('invalid_request', `${missing} is missing.`);
+}
 
 const formType = 'application/x-www-form-urlencoded';
 
-async function bodyOf(context: Context, type: string): Promise<string | Response> {
+/** The body of a request, or the status of what is wrong with it. */
+async function bodyOf(context: Context, type: string): Promise<string | 413 | 415> {
   const given = context.req.header('content-type')?.split(';')[0]?.trim().toLowerCase();
-  if (given !== type) return context.json({ error: 'invalid_request', error_description: `Send ${type}.` }, 415);
+  if (given !== type) return 415;
   // The body is gone when its sender has left.
   const read = await readRequestBody(context.req.raw, maxBodyBytes).catch(
     () => ({ tooLarge: false, text: '' }) as const,
   );
   if (!read.tooLarge) return read.text;
   context.header('Connection', 'close');
-  return context.json({ error: 'invalid_request', error_description: `Send ${maxBodyBytes} bytes at most.` }, 413);
+  return 413;
 }
 
-/** The fields of a form in which none is repeated. */
-async function fieldsOf(context: Context): Promise<Record<string, string> | Response> {
-  const body = await bodyOf(context, formType);
-  if (body instanceof Response) return body;
-  const form = new URLSearchParams(body);
-  if (new Set(form.keys()).size !== form.size) return refuse(context, 'invalid_request', 'A field is repeated.');
-  return Object.fromEntries(form);
+async function textOf(context: Context, type: string): Promise<string> {
+  const body = await bodyOf(context, type);
+  if (typeof body === 'string') return body;
+  return refuse('invalid_request', body === 415 ? `Send ${type}.` : `Send ${maxBodyBytes} bytes at most.`, body);
+}
+
+/** The fields of a form in which none is repeated, and none of these is missing. */
+async function fieldsOf(context: Context, needed: string[]): Promise<Record<string, string>> {
+  const form = new URLSearchParams(await textOf(context, formType));
+  if (new Set(form.keys()).size !== form.size) refuse('invalid_request', 'A field is repeated.');
+  const fields = Object.fromEntries(form);
+  refuseMissing(fields, needed);
+  return fields;
 }

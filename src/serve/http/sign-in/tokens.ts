@@ -9,22 +9,14 @@ import { createSeal, sealedIn } from '../../../state/store/seal.ts';
  * The open connections of one key: how often the tokens of each were renewed, and when last. A connection that is not
  * among them has ended, so that a state which was lost lets nobody in.
  */
-export type Connections = Record<string, { renewed: number; at: number }>;
-
-/** Connections by tenant id, in this process or shared by all replicas. Rejects if they cannot be reached. */
-export interface ConnectionStore {
-  read(tenantId: string): Promise<Connections | undefined>;
-  update<Result>(
-    tenantId: string,
-    change: (connections?: Connections) => { next?: Connections; result: Result },
-  ): Promise<Result>;
-}
+type Connections = Record<string, { renewed: number; at: number }>;
 
 export interface TokensOptions {
   secret: string;
   /** The address of the resource that tokens are for (RFC 8707). */
   resource: string;
-  connections?: ConnectionStore | undefined;
+  /** By tenant id; by default in this process. Rejects if they cannot be reached. */
+  connections?: ReturnType<typeof connectionsHere> | undefined;
   /** In milliseconds since the epoch, by a clock that does not jump. */
   now: () => number;
   tenantIdOf(apiKey: string): string;
@@ -33,7 +25,7 @@ export interface TokensOptions {
 }
 
 /** What a person agreed to on the page, and the challenge by which the client proves that it is the one that asked. */
-export interface Grant {
+interface Grant {
   apiKey: string;
   /** Credits that the connection may spend. */
   budget: number | undefined;
@@ -42,34 +34,6 @@ export interface Grant {
   /** SHA-256 of the client's verifier (RFC 7636). */
   challenge: string;
 }
-
-/** The answer of the token endpoint (RFC 6749, 5.1). */
-export interface TokenAnswer {
-  access_token: string;
-  token_type: 'Bearer';
-  expires_in: number;
-  refresh_token: string;
-}
-
-export interface Tokens {
-  /** Opens a connection; returns the code with which its client gets its tokens, once. */
-  open(grant: Grant): Promise<string>;
-  /** Undefined if the code is not valid for this client. A code that comes a second time ends its connection. */
-  redeem(code: string, shown: { clientId: string; redirectUri: string; verifier: string }): Renewed;
-  /** The same for a refresh token, which is renewed with it. */
-  refresh(token: string, clientId: string): Renewed;
-  /** Whose requests carry an access token. */
-  credentials(token: string): Promise<Credentials | undefined>;
-  /**
-   * Ends the connection of a token; false if the token is that of another client. A text that is no token counts as
-   * ended.
-   */
-  revoke(token: string, clientId: string): Promise<boolean>;
-  /** Ends a connection whose key the service rejects. */
-  end(credentials: Pick<Credentials, 'tenantId' | 'connection'>): Promise<void>;
-}
-
-type Renewed = Promise<TokenAnswer | undefined>;
 
 const minute = 60_000;
 const day = 24 * 60 * minute;
@@ -105,7 +69,7 @@ interface Content {
 
 const hashOf = (text: string) => createHash('sha256').update(text).digest('base64url');
 
-export function createTokens(options: TokensOptions): Tokens {
+export function createTokens(options: TokensOptions) {
   const { secret, resource, connections = connectionsHere(), now, tenantIdOf } = options;
   const seal = createSeal({ secret, use: 'sign-in' });
   const write = (kind: Kind, content: Omit<Content, 'a' | 'e'>, at: number) => {
@@ -132,9 +96,9 @@ export function createTokens(options: TokensOptions): Tokens {
 
   /**
    * Renews a connection with a token that was renewed as often as the connection. A token that comes a second time ends
-   * the connection, however late it comes.
+   * the connection, however late it comes. Returns the answer of the token endpoint (RFC 6749, 5.1).
    */
-  const renew = async (content: Content): Renewed => {
+  const renew = async (content: Content) => {
     const at = now();
     const { tenantId, connection } = credentialsIn(content);
     await options.onRenewed?.(connection);
@@ -157,7 +121,8 @@ export function createTokens(options: TokensOptions): Tokens {
   };
 
   return {
-    open: async ({ apiKey, budget, clientId, redirectUri, challenge }) => {
+    /** Opens a connection; returns the code with which its client gets its tokens, once. */
+    open: async ({ apiKey, budget, clientId, redirectUri, challenge }: Grant) => {
       const at = now();
       const id = randomBytes(12).toString('base64url');
       await connections.update(tenantIdOf(apiKey), (all = {}) => {
@@ -170,41 +135,50 @@ export function createTokens(options: TokensOptions): Tokens {
       const bound = { c: hashOf(clientId), r: redirectUri, h: challenge };
       return write('code', { k: apiKey, b: budget, f: id, n: 0, ...bound }, at);
     },
-    redeem: async (code, { clientId, redirectUri, verifier }) => {
+    /** Undefined if the code is not valid for this client. A code that comes a second time ends its connection. */
+    redeem: async (
+      code: string,
+      { clientId, redirectUri, verifier }: Record<'clientId' | 'redirectUri' | 'verifier', string>,
+    ) => {
       const content = read('code', code);
       if (content === undefined || content.c !== hashOf(clientId) || content.h !== hashOf(verifier)) return undefined;
       return redirectUri === content.r ? renew(content) : undefined;
     },
-    refresh: async (token, clientId) => {
+    /** The same for a refresh token, which is renewed with it. */
+    refresh: async (token: string, clientId: string) => {
       const content = read('refresh', token);
       return content?.c === hashOf(clientId) ? renew(content) : undefined;
     },
-    credentials: async (token) => {
+    /** Whose requests carry an access token. */
+    credentials: async (token: string): Promise<Credentials | undefined> => {
       const content = read('access', token);
       if (content === undefined || content.e <= now()) return undefined;
       const credentials = credentialsIn(content);
       const all = await connections.read(credentials.tenantId);
       return all?.[content.f] && credentials;
     },
-    revoke: async (token, clientId) => {
+    /** Ends the connection of a token, or of what is none; false if the token is that of another client. */
+    revoke: async (token: string, clientId: string) => {
       const content = read('refresh', token) ?? read('access', token);
       if (content === undefined) return true;
       if (content.c !== hashOf(clientId)) return false;
       await remove(tenantIdOf(content.k), content.f);
       return true;
     },
-    end: async ({ tenantId, connection }) => {
-      if (connection) await remove(tenantId, connection.id);
-    },
+    /** Ends a connection whose key the service rejects. */
+    end: remove,
   };
 }
 
 /** Connections of this process, which end with it. */
-function connectionsHere(): ConnectionStore {
+function connectionsHere() {
   const byTenant = new LRUCache<string, Connections>({ max: maxKeys });
   return {
-    read: async (tenantId) => byTenant.get(tenantId),
-    update: async (tenantId, change) => {
+    read: async (tenantId: string) => byTenant.get(tenantId),
+    update: async <Result>(
+      tenantId: string,
+      change: (connections?: Connections) => { next?: Connections; result: Result },
+    ) => {
       const { next, result } = change(byTenant.get(tenantId));
       if (next) byTenant.set(tenantId, next);
       return result;
