@@ -6,7 +6,7 @@ import { urlOf } from '../../src/api/url.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import { ad, documented } from '../support/faulty-upstream.ts';
 import { test } from '../support/fixtures.ts';
-import { freePort } from '../support/free-port.ts';
+import { freePort } from '../support/loopback.ts';
 import { startServer } from '../support/server.ts';
 
 test.beforeEach(({ upstream }) => upstream.does(documented));

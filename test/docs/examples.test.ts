@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { buildSync } from 'esbuild';
 import { expect, test } from 'vitest';
 import { tools } from '../../src/tools/catalog.ts';
-import { freePort } from '../support/free-port.ts';
+import { freePort } from '../support/loopback.ts';
 import { serveHttp } from '../support/process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { root } from './pages.ts';

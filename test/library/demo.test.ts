@@ -5,8 +5,8 @@ import { advertisers, marketText } from '../../scripts/demo-market/market.ts';
 import { Ad, Page } from '../../src/api/schemas.ts';
 import { openDemoLibrary } from '../../src/library/demo/demo.ts';
 import { decodeWebp } from '../../src/raster/codecs.ts';
-import { freePort } from '../support/free-port.ts';
 import { keepAlive, startHttp } from '../support/http.ts';
+import { freePort } from '../support/loopback.ts';
 import { libraryTest } from './support/fixtures.ts';
 import { startOfTests } from './support/served-library.ts';
 

@@ -4,34 +4,20 @@ import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.j
 import { StdioClientTransport as LegacyStdio } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport as LegacyHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { command, compiledOnce, noPlace } from './process.ts';
-import { type Result, readResult } from './server.ts';
-
-/** What the suites ask of a client, whichever SDK line it is of. */
-export interface TestClient {
-  listTools(): Promise<{ name: string; inputSchema: object; description?: string | undefined }[]>;
-  call(name: string, args?: Record<string, unknown>, signal?: AbortSignal): Promise<Result>;
-  /** The same, asking for progress. */
-  follow(name: string, args: Record<string, unknown>, options: CallOptions): Promise<Result>;
-  listPrompts(): Promise<string[]>;
-  prompt(name: string, args?: Record<string, string>): Promise<string>;
-  resources(): Promise<object[]>;
-  read(uri: string): Promise<object[]>;
-  instructions(): string | undefined;
-  close(): Promise<void>;
-}
+import { readResult } from './server.ts';
 
 export const clientKinds = ['v1', 'v2 auto', 'v2 pinned to 2026-07-28'] as const;
 export type ClientKind = (typeof clientKinds)[number];
 
 type AnyClient = Pick<LegacyClient, 'close' | 'getInstructions'> & {
-  listTools(): Promise<{ tools: Awaited<ReturnType<TestClient['listTools']>> }>;
+  listTools(): Promise<{ tools: { name: string; inputSchema: object; description?: string | undefined }[] }>;
   listPrompts(): Promise<{ prompts: { name: string }[] }>;
   listResources(): Promise<{ resources: object[] }>;
   readResource(params: { uri: string }): Promise<{ contents: object[] }>;
   getPrompt(params: { name: string; arguments: Record<string, string> }): Promise<{ messages: { content: object }[] }>;
 };
 
-export interface CallOptions {
+interface CallOptions {
   signal?: AbortSignal;
   onprogress?(progress: { progress: number; total?: number | undefined; message?: string | undefined }): void;
 }
@@ -41,26 +27,26 @@ type CallTool = (
   options?: CallOptions,
 ) => Promise<unknown>;
 
-export const wrap = (client: AnyClient, callTool: CallTool): TestClient => ({
+/** What the suites ask of a client, whichever SDK line it is of. */
+const wrap = (client: AnyClient, callTool: CallTool) => ({
   listTools: async () => (await client.listTools()).tools,
-  call: async (name, args = {}, signal) => readResult(await callTool({ name, arguments: args }, signal && { signal })),
-  follow: async (name, args, options) => readResult(await callTool({ name, arguments: args }, options)),
+  call: async (name: string, args: Record<string, unknown> = {}, signal?: AbortSignal) =>
+    readResult(await callTool({ name, arguments: args }, signal && { signal })),
+  /** The same, asking for progress. */
+  follow: async (name: string, args: Record<string, unknown>, options: CallOptions) =>
+    readResult(await callTool({ name, arguments: args }, options)),
   listPrompts: async () => (await client.listPrompts()).prompts.map(({ name }) => name),
-  prompt: async (name, args = {}) => {
+  prompt: async (name: string, args: Record<string, string> = {}) => {
     const { messages } = await client.getPrompt({ name, arguments: args });
     return messages.map(({ content }) => ('text' in content ? String(content.text) : '')).join('\n');
   },
   resources: async () => (await client.listResources()).resources,
-  read: async (uri) => (await client.readResource({ uri })).contents,
+  read: async (uri: string) => (await client.readResource({ uri })).contents,
   instructions: () => client.getInstructions(),
   close: () => client.close(),
 });
 
-export const modernClient = (kind: ClientKind) =>
-  new ModernClient(
-    { name: 'test', version: '1' },
-    { versionNegotiation: { mode: kind === 'v2 auto' ? 'auto' : { pin: '2026-07-28' } } },
-  );
+export type TestClient = ReturnType<typeof wrap>;
 
 /** A client of the built command over real pipes. */
 export const connectStdio = (kind: ClientKind, args: string[], env: Record<string, string> = {}): Promise<TestClient> =>
@@ -73,28 +59,36 @@ export function connectCommand(
 ): Promise<TestClient> {
   const env = { PATH: process.env.PATH ?? '', ...noPlace, NODE_OPTIONS: compiledOnce.join(), ...started.env };
   const parameters = { ...started, env, stderr: 'pipe' as const };
-  return connected(kind, { legacy: () => new LegacyStdio(parameters), modern: () => new ModernStdio(parameters) });
+  return connected(
+    kind,
+    () => new LegacyStdio(parameters),
+    () => new ModernStdio(parameters),
+  );
 }
 
 /** A client of an MCP endpoint over real sockets, with a caller's key where one is given. */
 export function connectHttp(kind: ClientKind, address: string, key?: string): Promise<TestClient> {
   const url = new URL(address);
   const options = { requestInit: { headers: key === undefined ? {} : { authorization: `Bearer ${key}` } } };
-  return connected(kind, { legacy: () => new LegacyHttp(url, options), modern: () => new ModernHttp(url, options) });
+  return connected(
+    kind,
+    () => new LegacyHttp(url, options),
+    () => new ModernHttp(url, options),
+  );
 }
 
-interface Transports {
-  legacy(): LegacyStdio | LegacyHttp;
-  modern(): ModernStdio | ModernHttp;
-}
-
-async function connected(kind: ClientKind, transports: Transports): Promise<TestClient> {
+async function connected(
+  kind: ClientKind,
+  legacy: () => LegacyStdio | LegacyHttp,
+  modern: () => ModernStdio | ModernHttp,
+): Promise<TestClient> {
   if (kind === 'v1') {
     const client = new LegacyClient({ name: 'test', version: '1' });
-    await client.connect(transports.legacy() as LegacyStdio);
+    await client.connect(legacy() as LegacyStdio);
     return wrap(client, (params, options) => client.callTool(params, undefined, options));
   }
-  const client = modernClient(kind);
-  await client.connect(transports.modern());
+  const versionNegotiation = { mode: kind === 'v2 auto' ? 'auto' : { pin: '2026-07-28' } } as const;
+  const client = new ModernClient({ name: 'test', version: '1' }, { versionNegotiation });
+  await client.connect(modern());
   return wrap(client, (params, options) => client.callTool(params, options));
 }

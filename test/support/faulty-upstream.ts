@@ -1,10 +1,10 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listenOnLoopback } from './loopback.ts';
 
 /** Answers one request, in whatever way. */
 export type Behaviour = (request: IncomingMessage, response: ServerResponse, body?: string) => void;
 
-export interface Seen {
+interface Seen {
   method: string;
   /** Path and query as they came. */
   path: string;
@@ -18,22 +18,17 @@ export interface Seen {
   left: Promise<void>;
 }
 
-/** A service that does what a test tells it, over real HTTP. */
-export interface Upstream {
+export type Upstream = ReturnType<typeof doing>['upstream'] & {
   baseUrl: string;
-  requests: Seen[];
-  /** What it does from now on: with every request, or in turn, the last one from then on. */
-  does(...behaviours: Behaviour[]): void;
-  /** What `GET /v1/credits` gets; undefined: the same as everything else. */
-  credits: Behaviour | undefined;
-  /** Resolves when so many requests have come in. */
-  reached(count: number): Promise<void>;
   /** The same for one key alone, of which this one sees nothing from then on. */
   as(key: string, behaviour: Behaviour): Upstream;
   close(): Promise<void>;
-}
+};
 
-/** @param behaviour what it does at first */
+/**
+ * A service that does what a test tells it, over real HTTP.
+ * @param behaviour what it does at first
+ */
 export async function startUpstream(behaviour = json({})): Promise<Upstream> {
   const keyed = new Map<string, ReturnType<typeof doing>>();
   const server = createServer(async (request, response) => {
@@ -51,18 +46,15 @@ export async function startUpstream(behaviour = json({})): Promise<Upstream> {
     (keyed.get(seen.key) ?? all).turn(seen)(request, response, seen.body);
   });
   server.on('clientError', (_, socket) => socket.destroy());
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port, close } = await listenOnLoopback(server);
   const common: Pick<Upstream, 'baseUrl' | 'as' | 'close'> = {
-    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    baseUrl: `http://127.0.0.1:${port}`,
     as: (key, behaviour) => {
       const own = doing(behaviour);
       keyed.set(key, own);
       return Object.assign(own.upstream, common);
     },
-    close: () => {
-      server.closeAllConnections();
-      return new Promise((resolve) => server.close(() => resolve()));
-    },
+    close,
   };
   const all = doing(behaviour);
   return Object.assign(all.upstream, common);
@@ -72,15 +64,20 @@ export async function startUpstream(behaviour = json({})): Promise<Upstream> {
 function doing(behaviour: Behaviour) {
   let turns = [behaviour];
   const waiting: { count: number; resolve: () => void }[] = [];
-  const upstream: Pick<Upstream, 'requests' | 'credits' | 'does' | 'reached'> = {
-    requests: [],
-    credits: undefined,
-    does: (...behaviours) => {
+  const upstream = {
+    requests: [] as Seen[],
+    /** What `GET /v1/credits` gets; undefined: the same as everything else. */
+    credits: undefined as Behaviour | undefined,
+    /** What it does from now on: with every request, or in turn, the last one from then on. */
+    does: (...behaviours: Behaviour[]): void => {
       turns = behaviours;
       upstream.requests = [];
     },
-    reached: (count) =>
-      new Promise((resolve) => (upstream.requests.length >= count ? resolve() : waiting.push({ count, resolve }))),
+    /** Resolves when so many requests have come in. */
+    reached: (count: number) =>
+      new Promise<void>((resolve) =>
+        upstream.requests.length >= count ? resolve() : waiting.push({ count, resolve }),
+      ),
   };
   const turn = (seen: Seen): Behaviour => {
     upstream.requests.push(seen);

@@ -4,19 +4,10 @@ import { serveHttp } from '../../src/cli/serve.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import type { Config } from '../../src/config/settings.ts';
 
-/** The server over real sockets, in this process. */
-export interface HttpServer {
-  url: string;
-  origin: string;
-  port: number;
-  logged: string[];
-  close(deadlineMs?: number): Promise<void>;
-}
+export type HttpServer = Awaited<ReturnType<typeof startHttp>>;
 
-export async function startHttp(
-  config: Partial<Config> = {},
-  ways?: Parameters<typeof serveHttp>[2],
-): Promise<HttpServer> {
+/** The server over real sockets, in this process. */
+export async function startHttp(config: Partial<Config> = {}, ways?: Parameters<typeof serveHttp>[2]) {
   const logged: string[] = [];
   const whole = { ...readConfig({}), logLevel: 'debug' as const, port: 0, ...config };
   const listener = await serveHttp(whole, (line) => logged.push(line), ways);
@@ -27,14 +18,6 @@ export async function startHttp(
     logged,
     close: (deadlineMs = 5000) => listener.close(deadlineMs),
   };
-}
-
-export interface Posted {
-  status: number;
-  headers: Record<string, string | string[] | undefined>;
-  text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever came
-  json: any;
 }
 
 /** Headers of a well-formed request of the old era, with a key. */
@@ -52,10 +35,10 @@ export function keepAlive(origin: string) {
   const client = new Client(origin);
   const opened: unknown[] = [];
   client.on('connect', () => opened.push(1));
-  const send = async (options: Partial<Parameters<Client['request']>[0]>): Promise<Posted> => {
+  const send = async (options: Partial<Parameters<Client['request']>[0]>) => {
     const answer = await client.request({ path: '/mcp', method: 'POST', headers: goodHeaders(), ...options });
     const text = await answer.body.text();
-    const json = text.startsWith('{') || text.startsWith('[') ? JSON.parse(text) : {};
+    const json = /^[{[]/.test(text) ? JSON.parse(text) : {};
     return { status: answer.statusCode, headers: answer.headers, text, json };
   };
   return {

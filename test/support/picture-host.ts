@@ -1,6 +1,6 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { ad, json, type Upstream } from './faulty-upstream.ts';
+import { listenOnLoopback } from './loopback.ts';
 import type { TestServer } from './server.ts';
 import { uuidOf } from './uuid-of.ts';
 
@@ -8,21 +8,9 @@ import { uuidOf } from './uuid-of.ts';
 export type PictureAnswer = Uint8Array | ((response: ServerResponse) => void);
 
 /** A host of pictures over real HTTP, which does what a test tells it. */
-export interface PictureHost {
-  host: { host: string; port: number };
-  /** The address of an answer. */
-  serve(answer: PictureAnswer): string;
-  requests: { path: string; headers: IncomingHttpHeaders }[];
-  /** Bytes that the network took, once the requests have ended. */
-  sent(): number;
-  /** Requests that have not ended. */
-  open(): number;
-  close(): Promise<void>;
-}
-
-export async function startPictureHost(): Promise<PictureHost> {
+export async function startPictureHost() {
   const answers: PictureAnswer[] = [];
-  const requests: PictureHost['requests'] = [];
+  const requests: { path: string; headers: IncomingHttpHeaders }[] = [];
   let [sent, open] = [0, 0];
   const server = createServer((request, response) => {
     const { url: path = '', headers } = request;
@@ -37,18 +25,17 @@ export async function startPictureHost(): Promise<PictureHost> {
     if (typeof answer === 'function') answer(response);
     else response.writeHead(answer ? 200 : 404, { 'content-type': 'image/jpeg' }).end(answer);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
+  const { port, close } = await listenOnLoopback(server);
   return {
     host: { host: '127.0.0.1', port },
-    serve: (answer) => `http://127.0.0.1:${port}/${answers.push(answer) - 1}`,
+    /** The address of an answer. */
+    serve: (answer: PictureAnswer) => `http://127.0.0.1:${port}/${answers.push(answer) - 1}`,
     requests,
+    /** Bytes that the network took, once the requests have ended. */
     sent: () => sent,
+    /** Requests that have not ended. */
     open: () => open,
-    close: () => {
-      server.closeAllConnections();
-      return new Promise((resolve) => server.close(() => resolve()));
-    },
+    close,
   };
 }
 

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
 const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
@@ -23,14 +23,7 @@ export interface Ran {
   stderr: string;
 }
 
-export interface Running {
-  child: ChildProcess;
-  stdout: () => string;
-  stderr: () => string;
-  /** Resolves with the first part of standard error that fits; rejects when the process ends before. */
-  says(pattern: RegExp): Promise<RegExpExecArray>;
-  ended: Promise<Ran>;
-}
+export type Running = ReturnType<typeof start>;
 
 /** Ends a process whose test run was killed: until then it holds a channel to that. Workers of it have none. */
 const endsWithParent = imported(
@@ -38,7 +31,7 @@ const endsWithParent = imported(
 );
 
 /** @param within another command, that runs this one */
-export function start(args: string[] = [], env: Record<string, string> = {}, within: string[] = []): Running {
+export function start(args: string[] = [], env: Record<string, string> = {}, within: string[] = []) {
   const { command: node, args: all } = command(args);
   const [file = '', ...words] = [...within, node, endsWithParent, ...all];
   const child = spawn(file, words, {
@@ -54,6 +47,7 @@ export function start(args: string[] = [], env: Record<string, string> = {}, wit
     stderr += text;
   });
   const ended = new Promise<Ran>((resolve) => child.once('close', (code) => resolve({ code, stdout, stderr })));
+  /** Resolves with the first part of standard error that fits; rejects when the process ends before. */
   const says = (pattern: RegExp) =>
     new Promise<RegExpExecArray>((resolve, reject) => {
       const look = () => {
@@ -74,26 +68,20 @@ export function run(args: string[], options: { env?: Record<string, string>; inp
   return ended;
 }
 
-export interface Served {
-  /** Address of the MCP endpoint. */
-  url: string;
-  origin: string;
-  port: number;
-  process: Running;
-  /** Asks the process to end, and waits for that. */
-  close(): Promise<Ran>;
-}
+export type Served = Awaited<ReturnType<typeof serveHttp>>;
 
 /** The built command serving HTTP on a free port of loopback. */
-export async function serveHttp(args: string[] = [], env: Record<string, string> = {}): Promise<Served> {
+export async function serveHttp(args: string[] = [], env: Record<string, string> = {}) {
   const running = start(['http', '--port', '0', ...args], env);
   const [, url = ''] = await running.says(/^ad-library-mcp: listening on (\S+)$/m);
   const { origin, port } = new URL(url);
   return {
+    /** Address of the MCP endpoint. */
     url,
     origin,
     port: Number(port),
     process: running,
+    /** Asks the process to end, and waits for that. */
     close: () => {
       running.child.kill('SIGTERM');
       return running.ended;

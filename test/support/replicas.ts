@@ -1,50 +1,15 @@
 import { afterAll, beforeAll } from 'vitest';
-import { type Behaviour, documented, startUpstream, type Upstream } from './faulty-upstream.ts';
+import { documented, startUpstream } from './faulty-upstream.ts';
 import { callOf, goodHeaders, keepAlive, until } from './http.ts';
-import { imported, type Served, serveHttp } from './process.ts';
-import { type Result, readResult } from './server.ts';
-
-/** One of several processes behind a load balancer. */
-export interface Replica extends Served {
-  call(name: string, args?: object, key?: string): Promise<Result>;
-  /** Reads a resource as a host does; rejects where it gets none. */
-  read(uri: string, key?: string): Promise<string>;
-  get(path: string): Promise<{ status: number; text: string }>;
-  /** What `/readyz` says. */
-  readiness(): Promise<string>;
-  /** Ends it without warning. */
-  kill(): Promise<void>;
-}
-
-/** A key of its own, for which the service does what a test says: no test sees what others do. */
-export interface Tenant {
-  upstream: Upstream;
-  /** As many of them as there are. */
-  replicas: [Replica, Replica, Replica];
-  /** Calls the next replica, as a load balancer does. */
-  call(name: string, args?: object): Promise<Result>;
-}
-
-/** Replicas of the built command in front of one service. */
-export interface Replicas {
-  all: Replica[];
-  upstream: Upstream;
-  tenant(behaviour?: Behaviour): Tenant;
-  /** Starts one more. */
-  add(): Promise<Replica>;
-  /** Ends one as an update does, and starts another in its place. */
-  replace(index: number): Promise<void>;
-  /** Resolves when each of them can serve paid calls. */
-  ready(): Promise<void>;
-  close(): Promise<void>;
-}
+import { imported, serveHttp } from './process.ts';
+import { readResult } from './server.ts';
 
 /** How often a replica is asked whether it is ready: without a pause, that takes more than all else it does then. */
 const askAgainMs = 100;
 
 export const replicaSecret = 'a secret of at least 32 characters';
 
-export interface ReplicasOptions {
+interface ReplicasOptions {
   count: number;
   /** Which holds their state. */
   server: { url: string };
@@ -55,8 +20,8 @@ export interface ReplicasOptions {
 }
 
 /** For all tests of a describe. */
-export function replicasForAll(options: ReplicasOptions): Replicas {
-  const replicas = {} as Replicas;
+export function replicasForAll(options: ReplicasOptions) {
+  const replicas = {} as Awaited<ReturnType<typeof startReplicas>>;
   beforeAll(async () => void Object.assign(replicas, await startReplicas(options)));
   afterAll(() => replicas.close?.());
   return replicas;
@@ -64,7 +29,8 @@ export function replicasForAll(options: ReplicasOptions): Replicas {
 
 let tenants = 0;
 
-export async function startReplicas(options: ReplicasOptions): Promise<Replicas> {
+/** Replicas of the built command in front of one service. */
+export async function startReplicas(options: ReplicasOptions) {
   const upstream = await startUpstream(documented);
   const start = (index: number) => startReplica(upstream.baseUrl, index, options);
   const all = await Promise.all(Array.from({ length: options.count }, (_, index) => start(index)));
@@ -75,6 +41,7 @@ export async function startReplicas(options: ReplicasOptions): Promise<Replicas>
   return {
     all,
     upstream,
+    /** A key of its own, for which the service does what a test says: no test sees what others do. */
     tenant: (behaviour = documented) => {
       const key = `svc_live_tenant_${++tenants}`;
       const replicas = all.map((replica) => ({
@@ -84,20 +51,25 @@ export async function startReplicas(options: ReplicasOptions): Promise<Replicas>
       }));
       return {
         upstream: upstream.as(key, behaviour),
-        replicas: replicas as unknown as Tenant['replicas'],
-        call: (name, args) => (all[next++ % all.length] as Replica).call(name, args, key),
+        /** As many of them as there are. */
+        replicas: replicas as unknown as [Replica, Replica, Replica],
+        /** Calls the next replica, as a load balancer does. */
+        call: (name: string, args?: object) => (all[next++ % all.length] as Replica).call(name, args, key),
       };
     },
+    /** Starts one more. */
     add: async () => {
       const added = await start(all.length);
       all.push(added);
       await notNew(added);
       return added;
     },
-    replace: async (index) => {
+    /** Ends one as an update does, and starts another in its place. */
+    replace: async (index: number) => {
       await all[index]?.close();
       all[index] = await start(index);
     },
+    /** Resolves when each of them can serve paid calls. */
     ready: async () => {
       for (const replica of all)
         await until(async () => (await replica.readiness()) === 'ready', askAgainMs).catch(async () => {
@@ -116,11 +88,15 @@ const clock = (minutes: number) => ({
   NODE_OPTIONS: imported(`const now=Date.now;Date.now=()=>now()+${minutes * 60_000}`),
 });
 
+export type Replica = Awaited<ReturnType<typeof startReplica>>;
+export type Tenant = ReturnType<Awaited<ReturnType<typeof startReplicas>>['tenant']>;
+
+/** One of several processes behind a load balancer. */
 async function startReplica(
   baseUrl: string,
   index: number,
   { server, args = [], environment = {}, minutesFast }: ReplicasOptions,
-): Promise<Replica> {
+) {
   const state = { AD_LIBRARY_STATE_URL: server.url, AD_LIBRARY_STATE_SECRET: replicaSecret };
   const served = await serveHttp(['--base-url', baseUrl, '--log-level', 'info', ...args], {
     ...{ ...state, ...environment },
@@ -136,19 +112,17 @@ async function startReplica(
     }
   };
   const get = (path: string) => send({ method: 'GET', path });
+  const ask = async (body: object, key?: string) =>
+    (await send({ headers: goodHeaders(key), body: JSON.stringify(body) })).json.result;
   return {
     ...served,
     get,
-    readiness: async () => JSON.parse((await get('/readyz')).text).status,
-    call: async (name, args = {}, key) => {
-      const { json } = await send({ headers: goodHeaders(key), body: JSON.stringify(callOf(name, args)) });
-      return readResult(json.result);
-    },
-    read: async (uri, key) => {
-      const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri } });
-      const { json } = await send({ headers: goodHeaders(key), body });
-      return json.result.contents[0].text;
-    },
+    readiness: async (): Promise<string> => (await get('/readyz')).json.status,
+    call: async (name: string, args: object = {}, key?: string) => readResult(await ask(callOf(name, args), key)),
+    /** Reads a resource as a host does; rejects where it gets none. */
+    read: async (uri: string, key?: string): Promise<string> =>
+      (await ask({ jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri } }, key)).contents[0].text,
+    /** Ends it without warning. */
     kill: async () => {
       served.process.child.kill('SIGKILL');
       await served.process.ended;

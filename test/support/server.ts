@@ -12,23 +12,7 @@ import type { Datasets } from '../../src/state/dataset.ts';
 import { memoryState } from '../../src/state/open.ts';
 import type { ReplicaState } from '../../src/state/store/open-store.ts';
 
-/** A client of the real server, in this process, with the network behind it. */
-export interface TestServer {
-  client: Client;
-  /** Everything logged, at every level. */
-  logged: string[];
-  call(name: string, args?: Record<string, unknown>, options?: CallOptions): Promise<Result>;
-  /** The same server, as another key's owner sees it over HTTP. */
-  as(key: string, clientName?: string): Promise<Pick<TestServer, 'client' | 'call'>>;
-  /** Closes the app while its clients are still there. */
-  stop(): Promise<void>;
-  close(): Promise<void>;
-}
-
-export interface CallOptions {
-  /** Cancels the call, as a host does whose person lost patience. */
-  signal?: AbortSignal;
-}
+export type TestServer = Awaited<ReturnType<typeof startServer>>;
 
 /** An ad, a page or a collection, as far as tests read it. */
 export interface Item {
@@ -53,14 +37,7 @@ export interface ResultData {
   [field: string]: unknown;
 }
 
-export interface Result {
-  text: string;
-  data: ResultData;
-  isError: boolean;
-  /** `_meta["ad-library/error"]`. */
-  error: Record<string, unknown> | undefined;
-  raw: CallToolResult;
-}
+export type Result = ReturnType<typeof readResult>;
 
 export interface ServerOptions {
   config?: Partial<Config>;
@@ -78,6 +55,7 @@ const sharedBy = (datasets: Datasets): Partial<ReplicaState> => ({
   state: (options) => ({ ...memoryState(options), datasets }),
 });
 
+/** A client of the real server, in this process, with the network behind it. */
 export async function startServer({
   config = {},
   now = Date.now,
@@ -85,7 +63,8 @@ export async function startServer({
   random = () => 0,
   resolve,
   datasets,
-}: ServerOptions): Promise<TestServer> {
+}: ServerOptions) {
+  /** Everything logged, at every level. */
   const logged: string[] = [];
   const log = createLog('debug', (line) => logged.push(line));
   const app = await openApp({
@@ -108,14 +87,17 @@ export async function startServer({
     clients.push(client);
     return {
       client,
-      call: async (name: string, args = {}, options: CallOptions = {}) =>
+      /** @param options with a signal that cancels the call, as a host does whose person lost patience */
+      call: async (name: string, args: Record<string, unknown> = {}, options: { signal?: AbortSignal } = {}) =>
         readResult(await client.callTool({ name, arguments: args }, undefined, options)),
     };
   };
   return {
     ...(await join(app.credentials)),
-    as: (key, clientName) => join({ apiKey: key, tenantId: key }, clientName),
+    /** The same server, as another key's owner sees it over HTTP. */
+    as: (key: string, clientName?: string) => join({ apiKey: key, tenantId: key }, clientName),
     logged,
+    /** Closes the app while its clients are still there. */
     stop: () => app.close(),
     close: async () => {
       for (const client of clients) await client.close();
@@ -125,12 +107,13 @@ export async function startServer({
 }
 
 /** What both a reader of the text and a reader of the data see. */
-export function readResult(result: unknown): Result {
+export function readResult(result: unknown) {
   const raw = result as CallToolResult;
   return {
     text: raw.content.map((block) => (block.type === 'text' ? block.text : '')).join('\n'),
     data: (raw.structuredContent ?? {}) as ResultData,
     isError: raw.isError === true,
+    /** `_meta["ad-library/error"]`. */
     error: raw._meta?.['ad-library/error'] as Record<string, unknown> | undefined,
     raw,
   };

@@ -1,23 +1,13 @@
 import { openDemoLibrary } from '../../src/library/demo/demo.ts';
-import type { Library } from '../../src/library/open.ts';
 import type { KeyOptions } from '../../src/library/service/accounts.ts';
 import { listen } from '../../src/serve/http/server.ts';
 
-/** The local library with demo data over real HTTP, and what reached it. */
-export interface TestService {
-  baseUrl: string;
-  apiKey: string;
-  library: Library;
-  /** `GET /v1/credits`, in the order the requests came in, without those of the API's description. */
-  requests: string[];
-  /** Requests but those of `GET /v1/credits`, which explain errors. */
-  paid(): number;
-  createKey(options?: KeyOptions): string;
-  close(): Promise<void>;
-}
+export type TestService = Awaited<ReturnType<typeof startService>>;
 
-export async function startService({ now = Date.now }: { now?: () => number } = {}): Promise<TestService> {
+/** The local library with demo data over real HTTP, and what reached it. */
+export async function startService({ now = Date.now } = {}) {
   const { library, apiKey } = await openDemoLibrary({ now });
+  /** In the order in which they came in, without those of the API's description. */
   const requests: string[] = [];
   const listener = await listen(
     (request) => {
@@ -28,12 +18,10 @@ export async function startService({ now = Date.now }: { now?: () => number } = 
     { host: '127.0.0.1', port: 0 },
   );
   return {
-    baseUrl: listener.address,
-    apiKey,
-    library,
-    requests,
+    ...{ baseUrl: listener.address, apiKey, library, requests },
+    /** Requests but those of `GET /v1/credits`, which explain errors. */
     paid: () => requests.filter((request) => /\/(search|items)$|\/v1\/(ads|pages)\//.test(request)).length,
-    createKey: (options) => library.keys.create(options).key,
+    createKey: (options?: KeyOptions) => library.keys.create(options).key,
     close: async () => {
       await listener.close(0);
       library.close();

@@ -1,14 +1,14 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { createServer, type RequestListener } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { connect } from 'node:net';
 import { Agent } from 'undici';
 import { onTestFinished } from 'vitest';
 import type { Config } from '../../src/config/settings.ts';
 import { type Behaviour, documented, refusal } from './faulty-upstream.ts';
 import { test as base } from './fixtures.ts';
-import { freePort } from './free-port.ts';
-import { callOf, goodHeaders, type HttpServer, startHttp } from './http.ts';
-import { type Result, readResult } from './server.ts';
+import { callOf, goodHeaders, startHttp } from './http.ts';
+import { freePort, listenOnLoopback } from './loopback.ts';
+import { readResult } from './server.ts';
 
 export const signInSecret = 'a secret of sign-in, at least 32 characters';
 export const goodKey = 'svc_live_good.key';
@@ -19,33 +19,19 @@ export const keyed: Behaviour = (request, response, body) => {
   (isGood ? documented : refusal(401))(request, response, body);
 };
 
-export interface SignInServer {
-  origin: string;
-  url: string;
-  /** A request of no browser. */
-  send(path: string, init?: RequestInit): Promise<Response>;
-  /** Registers an app; returns its id. */
-  register(redirectUri?: string, more?: object): Promise<string>;
-  /** Sends the form as the page does. */
-  submit(request: Record<string, string>, fields: Record<string, string>): Promise<Response>;
-  token(fields: Record<string, string>): Promise<{ status: number; body: Record<string, string> }>;
-  renew(refresh: string, clientId: string): ReturnType<SignInServer['token']>;
-  /** Signs in as a host and a person do; returns what the token endpoint answers. */
-  connect(budget?: string): Promise<{ clientId: string; access: string; refresh: string }>;
-  call(token: string, name: string, args?: object): Promise<{ status: number; result: Result }>;
-}
+export type SignInServer = ReturnType<typeof signInAt>;
 
 export const redirectUri = 'https://host.example.com/callback';
 
 type Ways = Parameters<typeof startHttp>[1];
 
-async function openSignIn(config: Partial<Config>, ways?: Ways): Promise<SignInServer & HttpServer> {
+async function openSignIn(config: Partial<Config>, ways?: Ways) {
   const port = await freePort();
   return signInAt(await startHttp({ port, publicUrl: `http://127.0.0.1:${port}`, signInSecret, ...config }, ways));
 }
 
 /** A server until the end of the test. */
-export async function startSignIn(config: Partial<Config>, ways?: Ways): Promise<SignInServer & HttpServer> {
+export async function startSignIn(config: Partial<Config>, ways?: Ways) {
   const server = await openSignIn(config, ways);
   onTestFinished(() => server.close(0));
   return server;
@@ -62,17 +48,17 @@ export const signInTest = base
   .extend('keyed', { auto: true }, ({ upstream }) => upstream.does(keyed));
 
 /** @param publicUrl by which people reach it, if not by its own address */
-export function signInAt<Server extends { origin: string; url: string }>(
-  server: Server,
-  publicUrl = server.origin,
-): SignInServer & Server {
+export function signInAt<Server extends { origin: string; url: string }>(server: Server, publicUrl = server.origin) {
+  /** A request of no browser. */
   const send = (path: string, init: RequestInit = {}) =>
     fetch(new URL(path, server.origin), { redirect: 'manual', ...init });
+  /** Registers an app; returns its id. */
   const register = async (uri = redirectUri, more = {}) => {
     const body = JSON.stringify({ client_name: 'A host', redirect_uris: [uri], ...more });
     const answer = await send('/register', { method: 'POST', headers: { 'content-type': 'application/json' }, body });
     return ((await answer.json()) as { client_id: string }).client_id;
   };
+  /** Sends the form as the page does. */
   const submit = (request: Record<string, string>, fields: Record<string, string>) =>
     send('/authorize', {
       method: 'POST',
@@ -95,7 +81,9 @@ export function signInAt<Server extends { origin: string; url: string }>(
   return {
     ...server,
     ...{ send, register, submit, token, call },
-    renew: (refresh, clientId) => token({ grant_type: 'refresh_token', refresh_token: refresh, client_id: clientId }),
+    renew: (refresh: string, clientId: string) =>
+      token({ grant_type: 'refresh_token', refresh_token: refresh, client_id: clientId }),
+    /** Signs in as a host and a person do; returns what the token endpoint answers. */
     connect: async (budget = '') => {
       const clientId = await register();
       const { request, verifier } = requestOf(clientId);
@@ -135,13 +123,8 @@ export const codeIn = (answer: Response): string => locationOf(answer).searchPar
 
 /** The web as it is for metadata documents: every host is answered by one listener. */
 export async function startWeb(listener: RequestListener): Promise<{ openAgent: () => Promise<Agent> }> {
-  const server = createServer(listener);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
+  const { port, close } = await listenOnLoopback(createServer(listener));
+  onTestFinished(close);
   const toServer: NonNullable<Agent.Options['connect']> = (_, callback) => {
     const socket = connect(port, '127.0.0.1', () => callback(null, socket));
     socket.on('error', (error) => callback(error, null));

@@ -8,21 +8,21 @@ import { postgresStore } from '../../src/state/drivers/postgres.ts';
 import { redisStore } from '../../src/state/drivers/redis.ts';
 import type { Store } from '../../src/state/ports.ts';
 import type { StoreDriver } from '../../src/state/store/guarded-store.ts';
-import { describeWithPostgres, hasPostgres, startPgBouncer, startPostgres } from './postgres-server.ts';
-import { describeWithRedis, hasRedis, startRedis } from './redis-server.ts';
+import {
+  describeWithPostgres,
+  describeWithRedis,
+  hasPostgres,
+  hasRedis,
+  startPgBouncer,
+  startPostgres,
+  startRedis,
+} from './store-servers.ts';
 
 /** A server that was started for tests. */
 interface Started {
   /** The store of one more process; all of them see the same. */
   open(): Store;
   close(): Promise<void>;
-}
-
-interface RealStore {
-  name: string;
-  isInstalled: boolean;
-  describe: typeof describeWithRedis;
-  start(): Promise<Started>;
 }
 
 const ignore = () => {};
@@ -53,7 +53,7 @@ async function startedFolder(): Promise<Started> {
 }
 
 /** Every kind of store that several processes share. */
-export const realStores: RealStore[] = [
+export const realStores = [
   { name: 'a folder', isInstalled: true, describe, start: startedFolder },
   { name: 'Redis', isInstalled: hasRedis, describe: describeWithRedis, start: startedRedis },
   ...[false, true].map((isPooled) => ({
@@ -71,31 +71,21 @@ interface StoreKind {
 }
 
 /** A server that holds the state of replicas. */
-export interface StateServer {
-  url: string;
-  kill(): Promise<void>;
-  pause(): void;
-  resume(): void;
-  /** With what it has taken before. */
-  restart(): Promise<void>;
-  /** Removes everything. */
-  clear(): void;
-  /** Keeps a copy of everything; the result puts it in place of what is there then. */
-  copy(): () => void;
-  /** The same for the items of collections, and for nothing else. */
-  copyItems(): () => void;
-  /** Every name, every value as it is stored, and when it ends in milliseconds. */
-  everything(): { name: string; value: string; left: number }[];
-  /** What all of it takes, in bytes, and what each kind of it, the most first. */
-  bytes(): { all: number; kinds: [kind: string, bytes: number][] };
-  close(): Promise<void>;
+export type StateServer = Awaited<ReturnType<typeof redisServer>>;
+
+interface StoredValue {
+  name: string;
+  value: string;
+  /** When it ends, in milliseconds. */
+  left: number;
 }
 
-async function redisServer({ isDurable = false } = {}): Promise<StateServer> {
+async function redisServer({ isDurable = false } = {}) {
   // Where it waits for the disk each second, a busy disk makes it hold back for two what a kill then takes with it.
   const options = ['--appendonly', 'yes', '--appendfsync', isDurable ? 'everysec' : 'no'];
   const { url, kill, pause, resume, restart, cli, close } = await startRedis(options);
-  const everything = () =>
+  /** Every name, and every value as it is stored. */
+  const everything = (): StoredValue[] =>
     JSON.parse(
       cli(
         'EVAL',
@@ -111,11 +101,13 @@ async function redisServer({ isDurable = false } = {}): Promise<StateServer> {
       ),
     );
   const clear = () => void cli('FLUSHALL');
+  /** Keeps a copy of everything; the result puts it in place of what is there then. */
   const copy = () => {
     cli('-n', '1', 'FLUSHDB');
     cli('EVAL', "for _, key in ipairs(redis.call('KEYS', '*')) do redis.call('COPY', key, key, 'DB', 1) end", '0');
     return () => void cli('SWAPDB', '0', '1');
   };
+  /** The same for the items of collections, and for nothing else. */
   const copyItems = () => {
     const collections = `for _, part in ipairs({ 'about', 'bodies', 'order' }) do
       for _, key in ipairs(redis.call('KEYS', '*:' .. part)) do redis.call('COPY', key, key, 'DB', ARGV[1], 'REPLACE') end end`;
@@ -130,6 +122,7 @@ async function redisServer({ isDurable = false } = {}): Promise<StateServer> {
     end
     for kind, bytes in pairs(sums) do answer[#answer + 1] = kind .. ' ' .. bytes end
     return answer`;
+  /** What all of it takes, in bytes, and what each kind of it, the most first. */
   const bytes = () => ({
     all: Number(/used_memory:(\d+)/.exec(cli('INFO', 'memory'))?.[1]),
     kinds: mostFirst(cli('EVAL', sums, '0').split('\n').filter(Boolean)),

@@ -1,22 +1,13 @@
 import { connect, createServer, type Socket } from 'node:net';
 import { Transform, type TransformCallback } from 'node:stream';
 import { onTestFinished } from 'vitest';
+import { listenOnLoopback } from './loopback.ts';
 
 /** A network in trouble between a client and a server. */
-export interface TcpProxy {
-  port: number;
-  /** Where new connections lead. */
-  target: { port: number };
-  /** By how much answers are late, in milliseconds. */
-  delay: { ms: number };
+export async function startTcpProxy(port: number) {
   /** Both ends of all connections. */
-  sockets: Socket[];
-  /** Keeps what is sent next, and breaks that connection. Resolves with what lets it arrive after all. */
-  holdNext(): Promise<() => void>;
-}
-
-export async function startTcpProxy(port: number): Promise<TcpProxy> {
   const sockets: Socket[] = [];
+  /** Where new connections lead, and by how many milliseconds answers are late. */
   const [target, delay] = [{ port }, { ms: 0 }];
   let onChunk: (letGo: () => void) => boolean = () => false;
   const proxy = createServer((socket) => {
@@ -32,11 +23,12 @@ export async function startTcpProxy(port: number): Promise<TcpProxy> {
     answers.pipe(socket);
     sockets.push(socket, onward);
   });
-  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  const listening = await listenOnLoopback(proxy);
   onTestFinished(() => {
     for (const socket of sockets) socket.destroy();
-    proxy.close();
+    return listening.close();
   });
+  /** Keeps what is sent next, and breaks that connection. Resolves with what lets it arrive after all. */
   const holdNext = () =>
     new Promise<() => void>((resolve) => {
       onChunk = (letGo) => {
@@ -45,7 +37,7 @@ export async function startTcpProxy(port: number): Promise<TcpProxy> {
         return true;
       };
     });
-  return { port: (proxy.address() as { port: number }).port, target, delay, sockets, holdNext };
+  return { port: listening.port, target, delay, sockets, holdNext };
 }
 
 const through = (pass: (chunk: Buffer, done: TransformCallback) => void) =>

@@ -4,9 +4,9 @@ import { describe, expect, onTestFinished } from 'vitest';
 import { createMetrics } from '../../../src/serve/http/metrics.ts';
 import { answering, delays, documented } from '../../support/faulty-upstream.ts';
 import { httpTest as test } from '../../support/fixtures.ts';
-import { freePort } from '../../support/free-port.ts';
 import { gateOf } from '../../support/gate.ts';
 import { bareSocket, callOf, goodHeaders, keepAlive, startHttp, until } from '../../support/http.ts';
+import { freePort } from '../../support/loopback.ts';
 import { request } from '../stdio/session.ts';
 
 const heldBy = (gate: ReturnType<typeof gateOf>) =>

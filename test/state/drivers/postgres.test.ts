@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { postgresStore } from '../../../src/state/drivers/postgres.ts';
-import { describeWithPostgres, type PostgresServer, startPostgres } from '../../support/postgres-server.ts';
+import { describeWithPostgres, type PostgresServer, startPostgres } from '../../support/store-servers.ts';
 
 const next = (version: string, ttlMs = 60_000) => ({ version, body: Buffer.from(version), ttlMs });
 

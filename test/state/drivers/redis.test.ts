@@ -6,7 +6,7 @@ import { redisDriver, type StateAddress } from '../../../src/state/drivers/redis
 import { GuardedStore } from '../../../src/state/store/guarded-store.ts';
 import { keepAlive, until } from '../../support/http.ts';
 import { serveHttp } from '../../support/process.ts';
-import { describeWithRedis, type RedisServer, startRedis } from '../../support/redis-server.ts';
+import { describeWithRedis, type RedisServer, startRedis } from '../../support/store-servers.ts';
 import { startTcpProxy } from '../../support/tcp-proxy.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 

@@ -1,7 +1,7 @@
-import type { Browser, FrameLocator, Page } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 
 /** What the host needs of a client of the server. */
-export interface HostClient {
+interface HostClient {
   readResource(params: { uri: string }): Promise<{ contents: object[] }>;
   callTool(params: { name: string; arguments: Record<string, unknown> }): Promise<unknown>;
 }
@@ -26,64 +26,44 @@ export interface HostOptions {
   script?: string;
 }
 
-export interface HostMessage {
+interface HostMessage {
   method: string;
   params: Record<string, unknown>;
 }
 
-export interface BoardCall {
+interface BoardCall {
   name: string;
   arguments: Record<string, unknown>;
 }
 
-/** The board, shown by a host of a real browser in front of a real server. */
-export interface ShownBoard {
-  page: Page;
-  board: FrameLocator;
-  /** Every message that the board sent to its host. */
-  messages(method?: string): Promise<HostMessage[]>;
-  /** The calls that it made, by their tools. */
-  calls: BoardCall[];
-  /** Addresses that anything in the page asked for, without the host's own page. */
-  requests: string[];
-  /** What the browser's console and its uncaught errors say. */
-  problems: string[];
-  notify(method: string, params: object): Promise<void>;
-  ask(method: string): Promise<unknown>;
-  /** Lets the host answer a method with an error, or never. */
-  refuse(method: string, message: string): Promise<void>;
-  ignore(method: string): Promise<void>;
-}
-
-/** A page of a browser, where the host shows one board after the other. */
-export interface Stage {
-  show(client: HostClient, options: HostOptions): Promise<ShownBoard>;
-  close(): Promise<void>;
-}
+export type ShownBoard = Awaited<ReturnType<Awaited<ReturnType<typeof openStage>>['show']>>;
 
 const home = 'http://host.example/';
 const all = { openLinks: {}, message: { text: {} }, updateModelContext: { text: {} } };
 
-export async function openStage(browser: Browser): Promise<Stage> {
+/** A page of a browser, where the host shows one board after the other. */
+export async function openStage(browser: Browser) {
   const browserContext = await browser.newContext({ reducedMotion: 'reduce' });
   const page = await browserContext.newPage();
   // A busy machine may need long for what a person waits a moment for.
   page.setDefaultTimeout(60_000);
-  const inHost = <Answer>(run: string, ...args: unknown[]): Promise<Answer> =>
+  const inHost = (run: string, ...args: unknown[]): Promise<unknown> =>
     page.evaluate(`window.${run}(...${JSON.stringify(args)})`);
   /** What the host shows now. */
-  let now = {} as { html: string; client: HostClient; options: HostOptions; result: Result; board: ShownBoard };
+  let now = {} as { html: string; client: HostClient; options: HostOptions; result: Result };
+  /** What the board now shown has asked for and complained of. */
+  let [calls, requests, problems]: [BoardCall[], string[], string[]] = [[], [], []];
   const passOn = (result: Result) => now.options.passOn?.(result) ?? result;
   await page.route('**/*', (route) => {
     const address = route.request().url();
     if (address === home) return route.fulfill({ contentType: 'text/html', body: hostPage(now.html) });
-    now.board.requests.push(address);
+    requests.push(address);
     return route.abort();
   });
   page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) now.board.problems.push(message.text());
+    if (['error', 'warning'].includes(message.type())) problems.push(message.text());
   });
-  page.on('pageerror', (error) => now.board.problems.push(String(error)));
+  page.on('pageerror', (error) => problems.push(String(error)));
   await page.exposeFunction('hostInitialize', () => ({
     protocolVersion: '2026-01-26',
     hostInfo: { name: 'test-host', version: '1' },
@@ -91,7 +71,7 @@ export async function openStage(browser: Browser): Promise<Stage> {
     hostContext: { theme: 'light', ...now.options.context },
   }));
   await page.exposeFunction('hostCallTool', async (call: BoardCall) => {
-    now.board.calls.push(call);
+    calls.push(call);
     await now.options.onCall?.(call);
     return passOn((await now.client.callTool(call)) as Result);
   });
@@ -100,7 +80,8 @@ export async function openStage(browser: Browser): Promise<Stage> {
     ['ui/notifications/tool-result', passOn(now.result)],
   ]);
   return {
-    show: async (client, options) => {
+    /** The board, shown by a host of a real browser in front of a real server. */
+    show: async (client: HostClient, options: HostOptions) => {
       // What the board before this one still calls is its own.
       await page.goto('about:blank');
       const { contents } = await client.readResource({ uri: 'ui://ad-library/board' });
@@ -108,25 +89,30 @@ export async function openStage(browser: Browser): Promise<Stage> {
       const result = (await client.callTool({ name: tool, arguments: args })) as Result;
       const [{ text }] = contents as [{ text: string }];
       const html = script ? text.replace('<head>', () => `<head><script>${script}</script>`) : text;
-      const board: ShownBoard = {
+      now = { html, client, options, result };
+      [calls, requests, problems] = [[], [], []];
+      await page.setViewportSize({ width, height });
+      await page.goto(home);
+      return {
         page,
         board: page.frameLocator('iframe'),
-        messages: async (method) =>
+        /** Every message that the board sent to its host. */
+        messages: async (method?: string) =>
           ((await page.evaluate('window.received')) as HostMessage[]).filter(
             (message) => method === undefined || message.method === method,
           ),
-        calls: [],
-        requests: [],
-        problems: [],
-        notify: (method, params) => inHost('notify', method, params),
-        ask: (method) => inHost('ask', method),
-        refuse: (method, message) => inHost('refuse', method, message),
-        ignore: (method) => inHost('ignore', method),
+        /** The calls that it made, by their tools. */
+        calls,
+        /** Addresses that anything in the page asked for, without the host's own page. */
+        requests,
+        /** What the browser's console and its uncaught errors say. */
+        problems,
+        notify: (method: string, params: object) => inHost('notify', method, params),
+        ask: (method: string) => inHost('ask', method),
+        /** Lets the host answer a method with an error, or never. */
+        refuse: (method: string, message: string) => inHost('refuse', method, message),
+        ignore: (method: string) => inHost('ignore', method),
       };
-      now = { html, client, options, result, board };
-      await page.setViewportSize({ width, height });
-      await page.goto(home);
-      return board;
     },
     close: () => browserContext.close(),
   };

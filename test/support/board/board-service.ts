@@ -1,5 +1,5 @@
 import type { Config } from '../../../src/config/settings.ts';
-import { type Library, openLibrary } from '../../../src/library/open.ts';
+import { openLibrary } from '../../../src/library/open.ts';
 import { Canvas } from '../../../src/raster/canvas.ts';
 import { encodeJpeg } from '../../../src/raster/codecs.ts';
 import { listen } from '../../../src/serve/http/server.ts';
@@ -9,28 +9,16 @@ import { uuidOf } from '../uuid-of.ts';
 /** 20 November 2026, in the morning. */
 export const now = Date.UTC(2026, 10, 20, 9);
 
-export interface BoardService {
-  library: Library;
-  baseUrl: string;
-  apiKey: string;
-  /** Paths of the pictures that were asked for. */
-  pictures: string[];
-  /** What the service was asked for, without pictures. */
-  requests: string[];
-  /** Adds ads to the library. */
-  add(ads: readonly object[]): Promise<void>;
-  /** A server with its own client in front of it. */
-  start(config?: Partial<Config>): Promise<TestServer>;
-  close(): Promise<void>;
-}
+export type BoardService = Awaited<ReturnType<typeof startBoardService>>;
 
 /** The local library over real HTTP with ads of a test's choice, and with pictures for them. */
-export async function startBoardService(ads: (mediaUrl: string) => readonly object[]): Promise<BoardService> {
+export async function startBoardService(ads: (mediaUrl: string) => readonly object[]) {
   const library = await openLibrary({ database: ':memory:', now: () => now });
   const canvas = new Canvas(40, 40);
   canvas.data.fill(200);
   const jpeg = await encodeJpeg(canvas, 80);
-  const { pictures, requests }: Pick<BoardService, 'pictures' | 'requests'> = { pictures: [], requests: [] };
+  /** Paths of the pictures that were asked for, and what else was asked for. */
+  const [pictures, requests]: [string[], string[]] = [[], []];
   const listener = await listen(
     (request) => {
       const { pathname } = new URL(request.url);
@@ -44,7 +32,8 @@ export async function startBoardService(ads: (mediaUrl: string) => readonly obje
     { host: '127.0.0.1', port: 0 },
   );
   const baseUrl = listener.address;
-  const add: BoardService['add'] = async (more) => {
+  /** Adds ads to the library. */
+  const add = async (more: readonly object[]): Promise<void> => {
     const lines = async function* () {
       for (const ad of more) yield `${JSON.stringify(ad)}\n`;
     };
@@ -54,13 +43,9 @@ export async function startBoardService(ads: (mediaUrl: string) => readonly obje
   const apiKey = library.keys.create({ credits: 10_000 }).key;
   const servers: TestServer[] = [];
   return {
-    library,
-    baseUrl,
-    apiKey,
-    pictures,
-    requests,
-    add,
-    start: async (config) => {
+    ...{ library, baseUrl, apiKey, pictures, requests, add },
+    /** A server with its own client in front of it. */
+    start: async (config: Partial<Config> = {}) => {
       const server = await startServer({ config: { baseUrl, apiKey, ...config }, now: () => now });
       servers.push(server);
       return server;

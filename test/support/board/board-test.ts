@@ -2,26 +2,19 @@ import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import type { Config } from '../../../src/config/settings.ts';
 import type { TestServer } from '../server.ts';
-import { type HostOptions, openStage, type ShownBoard, type Stage } from './board-host.ts';
+import { type HostOptions, openStage, type ShownBoard } from './board-host.ts';
 import { type BoardService, startBoardService } from './board-service.ts';
 import { launchChromium } from './launch-chromium.ts';
 
-export interface BoardTest {
-  readonly service: BoardService;
-  /** The server in front of it with such settings: the same for all tests of the group. */
-  server(config?: Partial<Config>): Promise<TestServer>;
-  show(options: HostOptions, config?: Partial<Config>): Promise<ShownBoard>;
-}
-
 /** One for all tests of a file, with one page. */
 let browser: Browser | undefined;
-let stage: Stage | undefined;
+let stage: Awaited<ReturnType<typeof openStage>> | undefined;
 
 /**
  * One service for the tests of a group. After each test nothing has left the pages, and the browser has complained of
  * nothing.
  */
-export function boardTest(ads: (mediaUrl: string) => readonly object[]): BoardTest {
+export function boardTest(ads: (mediaUrl: string) => readonly object[]) {
   let service: BoardService;
   const servers = new Map<string, Promise<TestServer>>();
   let shown: ShownBoard[] = [];
@@ -37,10 +30,9 @@ export function boardTest(ads: (mediaUrl: string) => readonly object[]): BoardTe
     shown = [];
     expect(problems).toEqual([]);
   });
-  afterAll(async () => {
-    await service?.close();
-  });
-  const server: BoardTest['server'] = (config = {}) => {
+  afterAll(() => service?.close());
+  /** The server in front of it with such settings: the same for all tests of the group. */
+  const server = (config: Partial<Config> = {}): Promise<TestServer> => {
     const key = JSON.stringify(config);
     const known = servers.get(key) ?? service.start(config);
     servers.set(key, known);
@@ -51,7 +43,7 @@ export function boardTest(ads: (mediaUrl: string) => readonly object[]): BoardTe
       return service;
     },
     server,
-    async show(options, config) {
+    async show(options: HostOptions, config?: Partial<Config>): Promise<ShownBoard> {
       if (stage === undefined) throw new Error('There is no browser yet.');
       const board = await stage.show((await server(config)).client, options);
       shown.push(board);

@@ -6,7 +6,7 @@ import type { OAuthClientProvider } from '@modelcontextprotocol/sdk/client/auth.
 import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as LegacyHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { expect, onTestFinished } from 'vitest';
-import { freePort } from '../../../support/free-port.ts';
+import { freePort } from '../../../support/loopback.ts';
 import {
   goodKey,
   locationOf,

@@ -1,10 +1,10 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
 import { violationsOn } from '../../../support/board/axe.ts';
 import { inChromium } from '../../../support/board/in-chromium.ts';
 import { launchChromium } from '../../../support/board/launch-chromium.ts';
+import { listenOnLoopback } from '../../../support/loopback.ts';
 import {
   codeGrant,
   goodKey,
@@ -23,9 +23,8 @@ async function startCallback() {
     received.push(url);
     response.writeHead(302, { location: `http://localhost:${port}/done` }).end();
   });
-  await new Promise<void>((resolve) => server.listen(0, resolve));
-  const { port } = server.address() as AddressInfo;
-  onTestFinished(() => void server.close());
+  const { port, close } = await listenOnLoopback(server);
+  onTestFinished(close);
   return { received, uri: `http://127.0.0.1:${port}/callback` };
 }
 
@@ -129,9 +128,9 @@ inChromium('the page', () => {
       response.end(`<iframe src="${addressOf(server, request).replaceAll('&', '&amp;')}"></iframe>
         <form method="post" action="${server.origin}/authorize">${fields.join('')}<button>Win</button></form>`),
     );
-    await new Promise<void>((resolve) => evil.listen(0, resolve));
-    onTestFinished(() => void evil.close());
-    await page.goto(`http://localhost:${(evil.address() as AddressInfo).port}`);
+    const { port, close } = await listenOnLoopback(evil);
+    onTestFinished(close);
+    await page.goto(`http://localhost:${port}`);
     expect(page.frames().some((frame) => frame.url().startsWith(server.origin))).toBe(false);
     await page.getByRole('button', { name: 'Win' }).click();
     await page.getByText('sent from another page').waitFor();

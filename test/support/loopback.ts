@@ -1,0 +1,20 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo, Server as TcpServer } from 'node:net';
+
+/** Listens on a free port. Closing it ends its connections. */
+export async function listenOnLoopback(server: Server | TcpServer) {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const close = () => {
+    if ('closeAllConnections' in server) server.closeAllConnections();
+    return new Promise<void>((resolve) => server.close(() => resolve()));
+  };
+  return { port, close };
+}
+
+/** A port that was free just now. */
+export async function freePort(): Promise<number> {
+  const { port, close } = await listenOnLoopback(createServer());
+  await close();
+  return port;
+}

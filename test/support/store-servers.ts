@@ -1,0 +1,199 @@
+import { type ChildProcess, execFileSync, type SpawnOptions, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe } from 'vitest';
+import { freePort } from './loopback.ts';
+
+const isInstalled = (...programs: string[]) =>
+  programs.every((program) => {
+    try {
+      execFileSync(program, ['--version'], { stdio: 'ignore' });
+      return true;
+    } catch {
+      return false;
+    }
+  });
+
+/** Tests with a real server. Where there is none they are skipped, unless the environment asks for them. */
+const describeWith =
+  (isThere: boolean, variable: string, packages: string) =>
+  (name: string, tests: () => void): void => {
+    if (isThere || process.env[variable] === 'required') describe(name, tests);
+    else describe.skip(`${name} (skipped: install ${packages} of Debian to run these tests)`, tests);
+  };
+
+/** Resolves when a program writes what it writes once it can be reached. */
+async function started(program: string, args: string[], ready: RegExp, options: SpawnOptions = {}) {
+  const child = spawn(program, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
+  let written = '';
+  await new Promise<void>((resolve, reject) => {
+    for (const stream of [child.stdout, child.stderr])
+      stream?.setEncoding('utf8').on('data', (text: string) => {
+        written += text;
+        if (ready.test(written)) resolve();
+      });
+    child.once('error', reject);
+    child.once('exit', () => reject(new Error(`${program} ended: ${written}`)));
+  });
+  return child;
+}
+
+interface ServerProgram {
+  folder: string;
+  begin(): Promise<ChildProcess>;
+  /** Ends the program with all its processes: those that stay behind keep the next one from starting. */
+  endSignal: NodeJS.Signals;
+  /** Its own processes, besides the first. */
+  childrenOf?(pid: number | undefined): number[];
+}
+
+/** A program that lives as long as a test, in trouble as a machine would be. */
+async function inTrouble({ folder, begin, endSignal, childrenOf = () => [] }: ServerProgram) {
+  let child = await begin();
+  const signalAll = (signal: NodeJS.Signals) => {
+    const children = childrenOf(child.pid);
+    child.kill(signal);
+    for (const pid of children) process.kill(pid, signal);
+  };
+  /** Ends it at once, without a word to anybody. */
+  const kill = async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const exit = once(child, 'exit');
+    child.kill(endSignal);
+    await exit;
+  };
+  return {
+    kill,
+    pause: () => signalAll('SIGSTOP'),
+    resume: () => signalAll('SIGCONT'),
+    /** Starts it again on the same port, with what it has written to its disk. */
+    restart: async () => {
+      await kill();
+      child = await begin();
+    },
+    close: async () => {
+      await kill();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+export const hasRedis = isInstalled('redis-server');
+export const describeWithRedis = describeWith(hasRedis, 'AD_LIBRARY_TEST_REDIS', 'redis-server, a package');
+
+export type RedisServer = Awaited<ReturnType<typeof startRedis>>;
+
+/**
+ * A server that writes to its disk only what `SAVE` writes.
+ * @param tls the files of one that requires TLS
+ */
+export async function startRedis(options: readonly string[] = [], tls?: Record<'key' | 'certificate', string>) {
+  const folder = mkdtempSync(join(tmpdir(), 'ad-library-redis-'));
+  const port = await freePort();
+  const listens = tls
+    ? ['--port', '0', '--tls-port', String(port), '--tls-cert-file', tls.certificate, '--tls-key-file', tls.key]
+    : ['--port', String(port)];
+  const inMemory = ['--save', '', '--appendonly', 'no', '--tls-auth-clients', 'no'];
+  const args = [...listens, ...inMemory, '--bind', '127.0.0.1', '--dir', folder, ...options];
+  const begin = () => started('redis-server', args, /Ready to accept connections/);
+  return {
+    ...(await inTrouble({ folder, begin, endSignal: 'SIGKILL' })),
+    url: `redis://127.0.0.1:${port}`,
+    port,
+    /** What `redis-cli` prints for a command. */
+    cli: (...words: string[]) =>
+      String(execFileSync('redis-cli', ['-p', String(port), ...words], { maxBuffer: 1e9 })).trim(),
+  };
+}
+
+const installed = '/usr/lib/postgresql';
+const folders = existsSync(installed) ? readdirSync(installed).map((version) => join(installed, version, 'bin')) : [];
+/** Debian leaves what starts a server out of the path. */
+const programs = folders.toSorted().at(-1) ?? '';
+export const hasPostgres = isInstalled(join(programs, 'initdb'), 'pgbouncer');
+export const describeWithPostgres = describeWith(
+  hasPostgres,
+  'AD_LIBRARY_TEST_POSTGRES',
+  'postgresql and pgbouncer, packages',
+);
+
+/** Both programs refuse to run as root, under which containers run tests. */
+const identity = process.getuid?.() === 0 ? { uid: idOf('-u'), gid: idOf('-g') } : {};
+function idOf(flag: string): number {
+  return Number(execFileSync('id', [flag, 'nobody']));
+}
+
+function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'ad-library-postgres-'));
+  if (identity.uid !== undefined) chownSync(folder, identity.uid, identity.gid);
+  return folder;
+}
+
+const login = { user: 'ad_library', password: 'not a secret: p@ss/word', database: 'postgres' };
+
+/** Where something listens, as the server is given it. */
+const endpoint = (port: number) => ({
+  url: `postgres://${login.user}:${encodeURIComponent(login.password)}@127.0.0.1:${port}/${login.database}`,
+  ...{ port, ...login },
+});
+
+export type PostgresServer = Awaited<ReturnType<typeof startPostgres>>;
+
+/** One that is durable waits for its disk, with the buffers that it has by default, as in production. */
+export async function startPostgres({ isDurable = false } = {}) {
+  const folder = newFolder();
+  const port = await freePort();
+  const data = join(folder, 'data');
+  const passwordFile = join(folder, 'password');
+  writeFileSync(passwordFile, login.password, { mode: 0o644 });
+  const access = ['-U', login.user, '--pwfile', passwordFile, '-A', 'scram-sha-256'];
+  const make = ['-D', data, ...access, '-E', 'UTF8', '--locale=C', '--no-sync', '--no-instructions'];
+  execFileSync(join(programs, 'initdb'), make, { ...identity, stdio: 'pipe', cwd: folder });
+  const settings = {
+    ...(isDurable ? {} : { fsync: 'off', shared_buffers: '16MB' }),
+    unix_socket_directories: '',
+    listen_addresses: '127.0.0.1',
+  };
+  const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  const args = ['-D', data, '-p', String(port), ...options];
+  const begin = () => started(join(programs, 'postgres'), args, /ready to accept connections/, identity);
+  /** Each connection has a process of its own. */
+  const childrenOf = (pid: number | undefined) =>
+    String(execFileSync('ps', ['-o', 'pid=', '--ppid', String(pid)]))
+      .trim()
+      .split(/\s+/)
+      .map(Number);
+  return {
+    ...endpoint(port),
+    ...(await inTrouble({ folder, begin, endSignal: 'SIGQUIT', childrenOf })),
+    /** What `psql` prints for a statement. */
+    sql: (statement: string) =>
+      String(execFileSync('psql', ['-X', '-A', '-t', '-c', statement, endpoint(port).url], { maxBuffer: 1e9 })).trim(),
+  };
+}
+
+/** A pooler in front of a server, which lends a connection for one transaction. */
+export async function startPgBouncer(port: number) {
+  const folder = newFolder();
+  const own = await freePort();
+  const [users, settings] = [join(folder, 'users'), join(folder, 'settings')];
+  writeFileSync(users, `"${login.user}" "${login.password}"\n`, { mode: 0o644 });
+  const text = `
+[databases]
+* = host=127.0.0.1 port=${port}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${own}
+unix_socket_dir =
+auth_type = scram-sha-256
+auth_file = ${users}
+pool_mode = transaction
+default_pool_size = 4
+`;
+  writeFileSync(settings, text, { mode: 0o644 });
+  const begin = () => started('pgbouncer', [settings], /process up/, identity);
+  const { close } = await inTrouble({ folder, begin, endSignal: 'SIGKILL' });
+  return { ...endpoint(own), close };
+}
