@@ -63,10 +63,7 @@ const maxTexts = 20_000;
 
 const decoder = new TextDecoder();
 
-/**
- * Makes rows of stored ads. Finds out only once in which language an ad is, and which ads are variants of it. Variants
- * follow from the ads that are held and their order alone, so that every process finds the same.
- */
+/** Variants follow from the ads that are held and their order alone, so that every process finds the same. */
 export class AdRowReader {
   readonly #tenants = new LRUCache<string, KnownAds>({ max: maxTenants });
   readonly #pictures = new LRUCache<string, { version: string; groups: ReadonlyMap<string, KnownPicture> }>({
@@ -319,10 +316,7 @@ function wholeText({ headline, body, cards }: AdCopy): string | null {
   return uncut === '' ? null : clipText(uncut);
 }
 
-/**
- * What a reader sees first: the first line of the body, or of what stands in for it. A template of the network
- * (`{{product.name}}`) is seen by nobody.
- */
+/** What a reader sees first. A template of the network (`{{product.name}}`) is seen by nobody. */
 function firstLineOf({ headline, body, cards: [card] }: AdCopy): string | null {
   for (const text of [body, card?.body, headline, card?.title]) {
     if (!text || isTemplate(text)) continue;

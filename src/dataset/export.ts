@@ -142,10 +142,7 @@ const firstSheetDate = '1900-03-01';
 const daysTo1970 = 25_569;
 const dayMs = 86_400_000;
 
-/**
- * A column of a file whose columns have types: a workbook or Parquet. What a column holds is known only after its last
- * row, so the statement runs twice: once to learn the types, once to write. Only a few rows are in memory at a time.
- */
+/** What a column holds is known only after its last row, so the statement runs twice: for types, then to write. */
 interface TypedColumn {
   name: string;
   type: ColumnType;

@@ -75,12 +75,7 @@ export interface Opened extends OpenGathering {
   isTooOld: boolean;
 }
 
-/**
- * Waits for the turn of a question: two calls with the same question run one after the other. `work` receives where the
- * gathering stands then, and may read on, within all limits.
- *
- * @param before what there was when the call came
- */
+/** Calls with the same question take turns. @param before what there was when the call came */
 export async function gatherInTurn<Result>(
   { question, ...limits }: GatherRequest,
   before: DatasetContents,
@@ -411,10 +406,7 @@ class GatherRun {
     this.#work.context.onProgress?.({ progress: size, ...total, message });
   }
 
-  /**
-   * Saves a gathering of several parts, from its first page on: one that reads nothing does not replace an earlier one. A
-   * gathering of one part is saved with its part.
-   */
+  /** From its first page on: one that reads nothing replaces no earlier one. A gathering of one part is its part. */
   async #saveWhole(change: Partial<GatheringState>): Promise<void> {
     const { request, dataset } = this.#work;
     if (request.question.split === undefined) return;

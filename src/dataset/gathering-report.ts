@@ -117,10 +117,7 @@ async function gatheredRows(
   return { ads, countries: places, expired };
 }
 
-/**
- * `267 ads in 3 pages, between 3 and 267 credits; the first page tells.`
- * @param read how many of the ads are read
- */
+/** `267 ads in 3 pages, between 3 and 267 credits; the first page tells.` */
 export function estimateText({ ads, pages, credits, atLeast, atMost }: EstimateView, read: number): string {
   if (pages === 0) return '0 credits, because nothing is left to read.';
   const total = count(ads ?? 0, 'ad');
@@ -213,10 +210,7 @@ interface GatheredRows {
   expired?: number;
 }
 
-/**
- * The ads of a gathering in counts, within `maxTokens`: a line for each label, each value with its number of ads, and
- * the number of values that are left out. Values are texts of third parties, cleaned and bounded.
- */
+/** The ads of a gathering in counts. Values are texts of third parties, cleaned and bounded. */
 export function summaryText(rows: GatheredRows, maxTokens = 700): string {
   const lines = linesOf(rows);
   for (let share = 1; ; share *= 0.8) {

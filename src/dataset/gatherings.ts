@@ -27,10 +27,7 @@ export function withoutRepeats(question: GatheringQuestion): GatheringQuestion {
   return { ...question, split };
 }
 
-/**
- * A gathering that starts now. Two gatherings of the same question that start at the same place in the order of the
- * dataset are one.
- */
+/** Two gatherings of a question that start at the same place in the order of the dataset are one. */
 export function newGathering(
   question: GatheringQuestion,
   at: number,

@@ -31,10 +31,7 @@ interface LaunchOptions {
   adFilters: readonly SearchFilter[];
 }
 
-/**
- * Undefined where launches cannot be compared: a check is not complete, filters ask for running or dates and so leave
- * survivors alone, fewer than four full weeks are known, or the last check was less than a day ago.
- */
+/** Undefined where launches cannot be compared: filters that ask for running or dates leave survivors alone. */
 export async function usualLaunches(
   question: GatheringQuestion,
   { complete, since, changes, gathering }: Check,

@@ -16,10 +16,7 @@ const print = /^([\da-f]{8})([\da-f]{8})(-?)$/;
 /** Bits in which two pictures of a group may differ. */
 const maxDistance = 8;
 
-/**
- * The pictures of ads whose prints are known, by `idKey`. In the order in which ads came, each picture joins the nearest group
- * whose first picture is near enough, or begins one: so every process finds the same groups.
- */
+/** In the order in which ads came, so every process finds the same groups. @param prints by `idKey` */
 export async function pictureGroups(
   ads: DatasetContents['ads'],
   prints: ReadonlyMap<string, unknown>,

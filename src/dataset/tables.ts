@@ -13,10 +13,7 @@ const sentColumns = <Fields extends Record<string, SentField>>(fields: Fields) =
     ),
   ) as SentColumns<Fields>;
 
-/**
- * The tables that SQL sees, by the API's own names, each with its columns in order. Dates are ISO text, flags 0 or 1;
- * what is missing is null, never an empty text.
- */
+/** Dates are ISO text, flags 0 or 1; what is missing is null, never an empty text. */
 export const tables = {
   ads: {
     id: 'text',
@@ -104,10 +101,7 @@ export function describedColumns(): { name: string; meaning: string | undefined 
   return names.slice(names.indexOf('landingDomain')).map((name) => ({ name, meaning: meanings[name] }));
 }
 
-/**
- * Turns values of the service into cells. Any field may be missing or of another type than its document says: then the
- * cell is null.
- */
+/** Any field of the service may be missing or of another type than its document says: then the cell is null. */
 export const textCell = (value: unknown): string | null =>
   typeof value === 'string' && value.trim() !== '' ? clipText(value) : null;
 
@@ -123,10 +117,7 @@ export function clip(text: string, max: number, beyond = 0): string {
   return `${kept}… (+${text.length - kept.length + beyond} chars)`;
 }
 
-/**
- * An object as it came; null where it is far larger than any that a service sends, because half of an object is
- * useless.
- */
+/** Null where it is far larger than any that a service sends, because half of an object is useless. */
 export const jsonCell = (json: string): string | null => (json.length <= maxJson ? json : null);
 
 const maxJson = 500_000;

@@ -38,10 +38,7 @@ export const questionOf = ({ filters, split, collectionId }: GatheringQuestion):
 
 const day = 86_400_000;
 
-/**
- * Watches, the one that was checked longest ago first. An incomplete check counts as a day older, because it can be
- * continued.
- */
+/** An incomplete check counts as a day older, because it can be continued. */
 export function leastRecentFirst(watches: readonly Watch[]): Watch[] {
   const time = ({ last }: Watch) => (last === undefined ? 0 : last.at - (last.complete ? 0 : day));
   return [...watches].sort((left, right) => time(left) - time(right));

@@ -2,10 +2,7 @@ import { pipeline } from 'node:stream/promises';
 import { crc32, createDeflateRaw } from 'node:zlib';
 import { invalidRequest } from '../api/errors.ts';
 
-/**
- * Sheets of Excel in one file (ECMA-376), written while their rows come: texts are texts and never formulas, and nothing
- * but the current part is in memory.
- */
+/** ECMA-376. Texts are texts and never formulas, and nothing but the current part is in memory. */
 export interface Sheet {
   name: string;
   columns: readonly SheetColumn[];

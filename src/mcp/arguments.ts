@@ -4,10 +4,7 @@ import { parseJson } from '../api/json.ts';
 import { untrustedWord } from '../present/tokens.ts';
 import { isObject } from '../present/view.ts';
 
-/**
- * Reads a tool's arguments. Unknown ones are refused by name, so that a typo is reported and not ignored. A number, a
- * flag or an object may arrive as its JSON string. '' and null mean that an optional argument is absent.
- */
+/** A value may arrive as its JSON string. '' and null mean that an optional argument is absent. */
 export function readArguments<Input extends z.ZodObject>(input: Input, given: unknown): z.output<Input> {
   const read = isObject(given) ? normalize(input, given) : (given ?? {});
   const unsendable = Object.entries(read).flatMap(([name, value]) => unsendableIn(name, value));
@@ -23,10 +20,7 @@ const invalidArguments = (problems: string[]) =>
 /** No filter needs more, and recursive code runs out of stack at a few thousand levels. */
 const maxDepth = 32;
 
-/**
- * Finds a value that would not reach the service unchanged. Walks level by level, because recursion would run out of
- * stack.
- */
+/** Walks level by level, because recursion would run out of stack. */
 function unsendableIn(name: string, value: unknown): string[] {
   let level = [value];
   for (let depth = 0; level.length > 0; depth++) {

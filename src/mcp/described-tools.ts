@@ -44,10 +44,7 @@ export function describeTool({
 export const describe = (tool: ToolDescription): string =>
   `${tool.description} ${isGated(tool) ? 'Costs credits.' : 'Free.'}`;
 
-/**
- * JSON Schema in the subset that every host accepts: no `$schema`, no union for a nullable value, no trivial bound,
- * no empty `additionalProperties`.
- */
+/** JSON Schema in the subset that every host accepts. */
 function jsonSchema(schema: z.ZodObject): ObjectSchema {
   const { $schema: _, ...listed } = z.toJSONSchema(schema, {
     target: 'draft-2020-12',
@@ -76,8 +73,5 @@ function jsonSchema(schema: z.ZodObject): ObjectSchema {
   return listed as ObjectSchema;
 }
 
-/**
- * Every tool, without its code. The build puts the values in place of this module, so that a process can list its tools
- * before it has loaded any of them.
- */
+/** The build puts the values in place of this module: a process lists its tools before it has loaded any. */
 export const describedTools: readonly DescribedTool[] = allTools.map(describeTool);

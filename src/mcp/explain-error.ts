@@ -20,10 +20,7 @@ export interface ErrorMeta extends Record<string, unknown> {
   requestId?: string;
 }
 
-/**
- * The only author of error texts. Service texts are quoted as data; anything else internal never leaves the process.
- * @param offered the tools that the reader can call
- */
+/** Service texts are quoted as data; anything else internal never leaves the process. */
 export function explainError(thrown: unknown, offered: readonly ToolDescription[]): Explanation {
   const failure: Failure = thrown instanceof AdLibraryError ? thrown.failure : { kind: 'internal' };
   const { problem, serviceMessage, usageLimit, requestId } = failure;

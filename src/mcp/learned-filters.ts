@@ -22,10 +22,7 @@ interface LearnedOptions {
 
 export type LearnedFilters = ReturnType<typeof openLearnedFilters>;
 
-/**
- * The filter keys that a service named when it refused a search (422), for a service whose document shows none. They are
- * remembered while the process runs; with a path also in that file, where the next process finds them.
- */
+/** The filter keys that a service named when it refused a search (422): its document shows none. */
 export function openLearnedFilters({ folder, baseUrl, warn }: LearnedOptions) {
   const path = folder === undefined ? undefined : learnedPath(folder, baseUrl);
   const failed = (error: Error) => warn('learned filter keys are not kept', { file: path, error: error.message });
@@ -85,10 +82,7 @@ const listPhrase =
   /\b(?:known|allowed|valid|supported|accepted|available) (?:filter )?(?:keys|filters|fields|parameters)(?: are)?:/i;
 const maxList = 8000;
 
-/**
- * The keys that a refusal names as known: a list in its details, else one in its message. A message may repeat what the
- * search asked for, so where that could pose as such a list, the message teaches nothing.
- */
+/** A message may repeat what the search asked for: where that could pose as such a list, it teaches nothing. */
 function namedKeys({ details, serviceMessage = '' }: Failure, filters: unknown): string[] {
   const lists = isObject(details) ? Object.entries(details).filter(([name]) => listName.test(name)) : [];
   const detailed = lists.flatMap(([, list]) => (Array.isArray(list) ? list : []));

@@ -79,10 +79,7 @@ interface ProgressReporter {
   end(): void;
 }
 
-/**
- * Reports the progress of a call whose client gave a token. While a notification waits for its reader, only the newest
- * report is held, so that a slow reader delays nothing and reports do not pile up.
- */
+/** While a notification waits for its reader, only the newest report is held: a slow reader delays nothing. */
 export function progressReporter(
   progressToken: string | number | undefined,
   notify: (params: ProgressParams) => Promise<void>,

@@ -69,10 +69,7 @@ const GetSkillRequestSchema = z.looseObject({
 /** The code that revisions up to 2025-11-25 have for a missing resource; the SDK has no name for the code. */
 const resourceNotFound = -32_002;
 
-/**
- * The validator of forms that a user fills in: this server shows no forms. Without a validator here, each server would
- * build one.
- */
+/** This server shows no forms. Without a validator here, each server would build one. */
 const noValidator = {
   getValidator: () => {
     throw new Error('This server validates no client responses.');

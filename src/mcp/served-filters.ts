@@ -15,11 +15,7 @@ const maxMs = 1000;
 /** Four times what a library of this version describes. */
 const maxChars = 64 * 1024;
 
-/**
- * The filters that a local library serves at `/filters.json`, or undefined if it is no local library. Sent without a
- * key: the description needs none, and over HTTP there is none yet.
- * @throws if it does not answer in time, or fails
- */
+/** Undefined for what is no local library. No key is sent. @throws if it does not answer in time, or fails */
 export async function askForFilters({
   baseUrl,
   userAgent,

@@ -71,10 +71,7 @@ export function createCatalog({ server, version, openCalls, searchFilters }: Cat
       '\n',
     ),
     hasTool: (name: string) => server.tools.has(name),
-    /**
-     * The list is the same at every call of a client, until more is known of the filters that the service takes.
-     * @param client its name and the form that it asks for, which decide whether output schemas are listed
-     */
+    /** The same at every call of a client, until more is known of the filters that the service takes. */
     tools: async (client: Pick<ToolCall, 'client' | 'output'>) => {
       const filters = await searchFilters?.();
       if (lists.filters !== filters) lists = { filters, tools: new Map() };

@@ -134,9 +134,7 @@ const bodyTokens = 25;
 const cardTokens = 36;
 const openingChars = 24;
 
-/**
- * Adds the opening of the copy. The same body is cut to the same opening in every ad. A template shows its first card.
- */
+/** The same body is cut to the same opening in every ad. A template shows its first card. */
 function addOpening(view: AdView, ad: Fields): void {
   const body = textOf(ad.body, Math.max(bodyTokens, minTokensOf(ad.body)));
   const needsCard = isTemplate(ad.headline) || isTemplate(ad.body) || (!ad.headline && !ad.body);

@@ -73,9 +73,7 @@ const ignored = /^[\p{Cc} ]+|[\t\n\r]/gu;
 const scheme = /^[a-z][a-z\d+.-]*:/i;
 const hostAndPort = /^[a-z\d-]+(?:\.[a-z\d-]+)+:\d/i;
 const hostFirst = /^(?:[\\/]{2}|[^\\/?#])/;
-/**
- * No host name is so long, and reading one of non-Latin letters takes time that grows with the square of its length.
- */
+/** No host name is so long. Reading one of non-Latin letters takes time with the square of its length. */
 const longHost = /^[^:]*:[\\/]*[^\\/?#]{1000}/;
 const webPattern = /^https?:$/;
 const maxName = 253;

@@ -76,10 +76,7 @@ export function daysBetween(from: string, to: string): number | undefined {
   return between >= 0 ? between : undefined;
 }
 
-/**
- * Milliseconds since the epoch, the same on every machine: a time without an offset is UTC. Undefined if it is no date,
- * or one in a year of other than four digits.
- */
+/** A time without an offset is UTC. Undefined if it is no date, or one in a year of other than four digits. */
 export function timeOf(date: unknown): number | undefined {
   if (typeof date !== 'string' || date.length > maxDate) return;
   const time = Date.parse(utcDate.test(date) ? date : inUtc(date.trim()));

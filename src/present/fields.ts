@@ -1,10 +1,6 @@
 import * as z from 'zod';
 
-/**
- * The fields of ads and pages that the API sends, each once: its type, its meaning, and where a reader finds it. The
- * views, their texts and schemas, the columns of SQL and of exports, and the board follow from these records, in their
- * order.
- */
+/** Views, texts, schemas, columns of SQL and exports, and the board follow from these records, in their order. */
 export interface SentField {
   is: 'text' | 'date' | 'number' | 'flag' | 'words' | 'id';
   /** Lists show the field: `true`, or the most tokens of its text. */

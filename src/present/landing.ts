@@ -8,10 +8,7 @@ interface Landing {
   utm: Record<string, string> | null;
 }
 
-/**
- * The domain that an ad leads to. Only where the ad has no link, that of the address that it displays, which the
- * advertiser chooses freely.
- */
+/** Only where the ad has no link, the domain that it displays, which the advertiser chooses freely. */
 export function landingDomainOf({ website, offerLink, cards, displayUrl }: Fields): string | undefined {
   const site = isObject(website) ? domainOf(website.siteDomain) : undefined;
   if (site !== undefined) return site;

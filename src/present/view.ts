@@ -72,10 +72,7 @@ export function simpleFacts(fields: Record<string, SentField>): (view: object) =
     });
 }
 
-/**
- * Copies the named fields of a service object, in the given order. Leaves out absent, null and empty values and those
- * of another type; bounds texts and lists.
- */
+/** Leaves out absent, null and empty values and those of another type; bounds texts and lists. */
 export function keep(view: object, source: Fields, types: Readonly<Record<string, FieldType>>): void {
   for (const name in types) {
     const value = source[name];

@@ -27,10 +27,7 @@ export const seen = z.boolean().optional().describe('true: the copy that a list 
 export const fresh = z.boolean().optional().describe('true: pay again, not cached');
 
 const mustBeUuid = (source: string) => `must be a UUID (8-4-4-4-12 hexadecimal digits) from ${source}`;
-/**
- * In lower case, so that one id makes one call. Not `z.uuid()`: that adds a long pattern to the listed schema, and
- * rejects ids that do not follow RFC 9562.
- */
+/** One id makes one call. `z.uuid()` lists a long pattern, and rejects ids that do not follow RFC 9562. */
 const uuidFrom = (source: string) => z.string().refine(isUuid, mustBeUuid(source)).toLowerCase();
 
 export const isShort = (id: string): boolean => id.length <= maxIdLength;

@@ -107,10 +107,7 @@ interface Checked {
 
 const defaultMaxAds = 1000;
 
-/**
- * Reads the watches one after the other, the one that was checked longest ago first. Watches with the same question are
- * read once.
- */
+/** Those checked longest ago come first. Watches with the same question are read once. */
 async function checkAll(
   chosen: readonly Watch[],
   { maxCredits, fresh }: { maxCredits: number | undefined; fresh: boolean },
@@ -215,10 +212,7 @@ const progressOf = ({ onProgress }: ToolContext, start: string, before: number) 
       onProgress({ progress: before + progress, message: start + message }),
   };
 
-/**
- * Stores the checks first, and then that their gatherings were returned. If the process ends in between, the next check
- * takes the same gatherings, and compares them with the same earlier check.
- */
+/** Checks first: if the process ends in between, the next check takes the same gatherings and compares alike. */
 async function keep(checked: readonly Checked[], context: ToolContext): Promise<string | undefined> {
   const { userRecords } = await context.dataset();
   const checks = new Map(checked.flatMap(({ watch, check }) => (check ? [[watch, check] as const] : [])));

@@ -5,10 +5,7 @@ export type Filters = Readonly<Record<string, unknown>>;
 
 const maxValues = 30;
 
-/**
- * The keys by which ads can be counted: the service counts their values, or their values are known and few. A key with a
- * default orders or pages results, and filters nothing.
- */
+/** Their values are counted by the service, or known and few. A key with a default orders or pages results. */
 export const countableKeys = (described: readonly SearchFilter[]): SearchFilter[] =>
   described.filter(
     (filter) =>
@@ -50,10 +47,7 @@ export function withMissing(filters: Filters, key: string, described: readonly S
   return { missing: [...new Set([filters.missing ?? [], key].flat())] };
 }
 
-/**
- * Filters that find nothing where a part of one key finds all of `filters`; undefined if no described filter can say
- * that.
- */
+/** Filters that find nothing where a part of one key finds all; undefined if no described filter says that. */
 export function oppositeOf(part: Filters, filters: Filters, described: readonly SearchFilter[]): Filters | undefined {
   const [[key, value] = ['', undefined], ...others] = Object.entries(part);
   if (others.length > 0) return undefined;

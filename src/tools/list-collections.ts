@@ -9,10 +9,7 @@ const views: ItemViews<CollectionView> = {
   text: collectionListText,
 };
 
-/**
- * The document does not say what a collection takes: a collection whose type is pages, or which holds only pages, takes
- * no ads.
- */
+/** The document does not say what a collection takes: one of pages, or with pages alone, takes no ads. */
 const takesAds = ({ type, defaultType, adCount, pageCount }: CollectionView): boolean =>
   ![type, defaultType].includes('pages') && !(adCount === 0 && (pageCount ?? 0) > 0);
 

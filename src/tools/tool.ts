@@ -31,10 +31,7 @@ export interface ToolDescription {
   name: string;
   title: string;
   description: string;
-  /**
-   * When a model should use the tool for questions about many ads: a sentence of the instructions that a model reads
-   * once.
-   */
+  /** When to use the tool for questions about many ads: a sentence of the instructions. */
   guide?: string;
   /** Whether the tool only reads, and whether it calls the service. */
   annotations: Annotations;
@@ -67,17 +64,11 @@ interface ToolDeclaration<Input extends z.ZodObject, Output extends z.ZodObject>
   /** What the board needs of a result whose data a host may drop. */
   forBoard?(data: object, rendered: Rendered): object;
   input: Input;
-  /**
-   * What the result holds, each field described: the schema that clients see, the types of the code, and the docs.
-   * Loose at every level, so that a new key of the service breaks no client.
-   */
+  /** Loose at every level, so that a new key of the service breaks no client. */
   output: Output;
 }
 
-/**
- * A tool: its name, what it takes, what it returns, how it runs and how its result reads. It knows nothing of MCP or of
- * credits, and throws its errors: its caller adds the receipt and explains what went wrong.
- */
+/** It knows nothing of MCP or of credits, and throws its errors: its caller adds the receipt and explains. */
 export interface ItemTool<Input extends z.ZodObject = z.ZodObject, Output extends z.ZodObject = z.ZodObject>
   extends ToolDeclaration<Input, Output> {
   run(input: z.output<Input>, context: ToolContext): Promise<DataOf<Output>>;

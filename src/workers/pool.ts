@@ -9,10 +9,7 @@ interface PoolOptions {
   worker: WorkerSource;
   /** What a worker is started with; `stop` is added to it, see PooledWorker. */
   workerData?: object;
-  /**
-   * The most workers that compute at once, each for another tenant, and the most that exist besides those that are
-   * lent.
-   */
+  /** That compute at once, each for another tenant, and that exist besides those that are lent. */
   maxWorkers: number;
   idleMs: number;
 }
@@ -26,11 +23,7 @@ export class WorkerDied extends Error {
   override readonly name = 'WorkerDied';
 }
 
-/**
- * Threads for heavy work, with turns between tenants. The user of the pool decides what a worker holds, and finds the
- * worker again by that: a worker with the tables of one tenant serves nobody else. A worker that dies ends only its own
- * requests.
- */
+/** With turns between tenants. The user of the pool decides what a worker holds, and finds it again by that. */
 export class WorkerPool<Request, Reply, Data = undefined> {
   readonly #options: PoolOptions;
   readonly #turns: Semaphore;
@@ -115,10 +108,7 @@ interface AskOptions {
 /** How long loading a worker may take, in milliseconds. */
 const startMs = 20_000;
 
-/**
- * One thread. Each request is answered before the next is sent, and the thread reports once that it is ready. Its
- * `workerData` has `stop`, a shared whole number: not 0 when the current request is to stop.
- */
+/** Reports once that it is ready. `stop` of its `workerData` is not 0 when the current request is to stop. */
 export class PooledWorker<Request, Reply, Data> {
   data: Data;
   readonly #thread: Worker;

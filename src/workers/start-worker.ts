@@ -10,12 +10,7 @@ export interface WorkerSource {
   built: string;
 }
 
-/**
- * Starts a thread with little memory, without an environment, arguments and standard output.
- *
- * The build puts the worker beside the bundle. Run from sources it is TypeScript, which Node 20 reads only after tsx was
- * registered in the worker itself.
- */
+/** The build puts the worker beside the bundle. Node 20 reads TypeScript only after tsx was registered in it. */
 export function startWorker({ from, source, built }: WorkerSource, workerData: object): Worker {
   const isSource = from.endsWith('.ts');
   return new Worker(isSource ? fromSources(new URL(source, from)) : new URL(built, from), {

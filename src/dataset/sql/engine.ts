@@ -25,10 +25,7 @@ type Sqlite = Pick<Sqlite3Static, 'oo1'> & {
 
 const stepsBetween = 1000;
 
-/**
- * One SQLite database in memory, in a WebAssembly instance that has no file system. Tables are filled once; from
- * `lockDown` on nothing but reading is possible, whatever a statement says.
- */
+/** A database in memory, without a file system. From `lockDown` on nothing but reading is possible. */
 export class SqlEngine {
   readonly #sqlite: Sqlite;
   readonly #database: Database;
@@ -82,10 +79,7 @@ export class SqlEngine {
     }
   }
 
-  /**
-   * Ends the filling of tables. Later statements can only read, within limits, and not the JSON where it was not
-   * loaded.
-   */
+  /** Later statements can only read, within limits, and not the JSON where it was not loaded. */
   lockDown(interruption: Interruption, json: boolean): void {
     const { capi } = this.#sqlite;
     this.#interruption = interruption;

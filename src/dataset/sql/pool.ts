@@ -17,10 +17,7 @@ import type { CallOf, LoadedRows, Reply, ResultOf, SqlCall } from './worker.ts';
 export interface Snapshot {
   tenantId: string;
   version: string;
-  /**
-   * Read when the tables are made, in batches, so that nothing is held twice. The column `json`, most of an ad's
-   * weight, is loaded only when a statement reads it.
-   */
+  /** In batches, so that nothing is held twice. `json`, most of an ad's weight, is loaded when a statement reads it. */
   tables(wanted: { json: boolean }): Iterable<TableRows> | AsyncIterable<TableRows>;
 }
 
@@ -62,10 +59,7 @@ const worker = { from: import.meta.url, source: './worker.ts', built: './sql-wor
 /** How long loading a batch of rows may take, in milliseconds. */
 const loadMs = 20_000;
 
-/**
- * Answers SQL over the datasets of tenants. A worker serves one version of one tenant's dataset for as long as it lives,
- * so tenants share no memory and nothing outlives a version; it is reused while the version stays.
- */
+/** A worker serves one version of one tenant's dataset: tenants share no memory, nothing outlives a version. */
 export class SqlPool {
   readonly #limits: StatementLimits;
   readonly #graceMs: number;
@@ -88,10 +82,7 @@ export class SqlPool {
     });
   }
 
-  /**
-   * Hands the rows of a statement to `read`, uncut and in batches, and returns what that returns. Each batch has a turn
-   * of its own, so that others' statements run in between; meanwhile, nobody else uses the worker.
-   */
+  /** Each batch has a turn of its own, so that others' statements run in between; nobody else uses the worker. */
   async export<Result>(
     snapshot: Snapshot,
     { sql, signal }: Pick<SqlQuery, 'sql' | 'signal'>,

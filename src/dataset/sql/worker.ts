@@ -11,10 +11,7 @@ import {
   type StatementLimits,
 } from './statement.ts';
 
-/**
- * The thread that a database lives in: it holds the tables of one tenant, has no file system, no environment and no
- * standard output, and is thrown away with them.
- */
+/** Holds the tables of one tenant, and is thrown away with them. */
 const { limits, stop } = workerData as { limits: StatementLimits; stop: SharedArrayBuffer };
 const stopped = new Int32Array(stop);
 const batchRows = 500;
