@@ -290,18 +290,9 @@ function derivedFields(ad: Fields, copy: AdCopy, facts: AdFacts) {
   };
 }
 
-interface AdCopy {
-  headline: string | null;
-  body: string | null;
-  cards: CardCopy[];
-}
+type AdCopy = ReturnType<typeof copyOf>;
 
-interface CardCopy {
-  title: string | null;
-  body: string | null;
-}
-
-export const copyOf = (ad: Fields): AdCopy => ({
+export const copyOf = (ad: Fields) => ({
   headline: textCell(ad.headline),
   body: textCell(ad.body),
   cards: objects(ad.cards).map((card) => ({

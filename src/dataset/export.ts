@@ -171,15 +171,13 @@ async function readTypes({ columns, rows }: SqlExport): Promise<{ columns: Typed
 function addCell(column: TypedColumn, cell: Cell): void {
   if (cell === null) return;
   const type = typeOf(cell);
-  column.type = column.type === 'nothing' || column.type === type ? type : commonType(column.type, type);
+  if (column.type === 'nothing') column.type = type;
+  else if (column.type !== type) column.type = isNumeric(column.type) && isNumeric(type) ? 'number' : 'text';
   if (type === 'date') column.days &&= String(cell).endsWith('T00:00:00.000Z');
   if (column.width < maxWidth) column.width = Math.max(column.width, Math.min(String(cell).length, maxWidth));
 }
 
 const isNumeric = (type: ColumnType) => type === 'integer' || type === 'number';
-
-const commonType = (one: ColumnType, other: ColumnType): ColumnType =>
-  isNumeric(one) && isNumeric(other) ? 'number' : 'text';
 
 function typeOf(cell: string | number): ColumnType {
   if (typeof cell === 'number') return Number.isSafeInteger(cell) ? 'integer' : 'number';
@@ -195,8 +193,8 @@ async function writeWorkbook(
   method: () => SheetCell[][],
   write: Write,
 ): Promise<void> {
-  const { Workbook } = await import('./workbook.ts');
-  const workbook = new Workbook(write);
+  const { openWorkbook } = await import('./workbook.ts');
+  const workbook = openWorkbook(write);
   for (const { counts, run } of statements) {
     const { columns, rows } = await run(readTypes);
     if (rows > maxSheetRows)

@@ -4,7 +4,7 @@ import { pictureOf } from '../present/ad-media.ts';
 import { seenDays, seenText } from '../present/dates.ts';
 import type { DataOf } from '../present/fields.ts';
 import { count, numberText } from '../present/lists.ts';
-import { constant, quote, word } from '../present/safe-text.ts';
+import { constant, linesOf, quote, word } from '../present/safe-text.ts';
 import { estimateTokens, lineWithin, untrustedId } from '../present/tokens.ts';
 import type { Fields } from '../present/view.ts';
 import { type DatasetContents, type Gathering, idKey } from '../state/dataset.ts';
@@ -96,7 +96,7 @@ export async function resultOf(gathering: Gathering, options: ResultOptions) {
         gone: changes.gone.length,
       },
     }),
-    summary: [changes && changesText(last.gatheredAt, changes), summaryText(rows)].filter(Boolean).join('\n'),
+    summary: linesOf([changes && changesText(last.gatheredAt, changes), summaryText(rows)]),
   };
 }
 
@@ -128,8 +128,8 @@ export function estimateText({ ads, pages, credits, atLeast, atMost }: EstimateV
 
 export function gatheringText(output: GatherOutput): string {
   const { estimate, summary, gathering, added, updated, problem, next, note, read } = output;
-  if (gathering === null) return [summary, next].filter(Boolean).join('\n');
-  return [
+  if (gathering === null) return linesOf([summary, next]);
+  return linesOf([
     headline(output),
     estimate && `${estimate.pages === 0 ? 'Estimate' : 'Rest'}: ${estimateText(estimate, read)}`,
     note,
@@ -137,9 +137,7 @@ export function gatheringText(output: GatherOutput): string {
     next,
     `This call added ${count(added, 'ad')} to the dataset and updated ${numberText(updated)}.`,
     summary,
-  ]
-    .filter(Boolean)
-    .join('\n');
+  ]);
 }
 
 function headline(output: GatherOutput): string {
@@ -153,14 +151,12 @@ function headline(output: GatherOutput): string {
 
 function changesText(at: number, { fresh, updated, gone }: Differences): string {
   const counts = `${numberText(fresh.length)} new, ${numberText(updated.length)} changed, ${numberText(gone.length)} no longer listed`;
-  return [
+  return linesOf([
     `Since the last complete gathering of ${minute(isoTime(at))}: ${counts}.`,
     idsLine('New', fresh),
     idsLine('Changed', updated),
     idsLine('No longer listed (they may still be running)', gone),
-  ]
-    .filter(Boolean)
-    .join('\n');
+  ]);
 }
 
 const maxIdsInText = 12;
@@ -212,7 +208,7 @@ interface GatheredRows {
 
 /** The ads of a gathering in counts. Values are texts of third parties, cleaned and bounded. */
 export function summaryText(rows: GatheredRows, maxTokens = 700): string {
-  const lines = linesOf(rows);
+  const lines = summaryLines(rows);
   for (let share = 1; ; share *= 0.8) {
     const text = lines.map((line) => (typeof line === 'string' ? line : line(share))).join('\n');
     if (estimateTokens(text) <= maxTokens || share < 0.01) return text;
@@ -221,7 +217,7 @@ export function summaryText(rows: GatheredRows, maxTokens = 700): string {
 
 type Line = string | ((share: number) => string);
 
-function linesOf({ ads, countries, expired = 0 }: GatheredRows): Line[] {
+function summaryLines({ ads, countries, expired = 0 }: GatheredRows): Line[] {
   const column = (name: keyof AdRow) => ads.map((ad) => ad[name] as string | null);
   const ids = new Set(ads.map(({ id }) => id));
   const placed = countries.filter(({ id }) => id !== null && ids.has(id));

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { groupBy } from '../present/lists.ts';
 import { sanitizeLine } from '../present/safe-text.ts';
 import { type DatasetContents, idKey } from '../state/dataset.ts';
 import type { RecordsById } from '../state/user-records.ts';
@@ -28,17 +29,12 @@ const StoredLabel = z.object({ value: z.string().nullable(), at: z.number().min(
 export const storedLabel = (value: string | null, at: number): z.output<typeof StoredLabel> => ({ value, at });
 
 export function labelsByAd({ labels }: { labels: RecordsById }, wanted?: ReadonlySet<string>): Map<string, AdLabel[]> {
-  const found = new Map<string, AdLabel[]>();
-  for (const [id, kept] of labels) {
+  const found = [...labels].flatMap(([id, kept]) => {
     const [adId = '', label = ''] = id.split('\n');
     const stored = wanted === undefined || wanted.has(adId) ? StoredLabel.safeParse(kept).data : undefined;
-    if (stored === undefined) continue;
-    const one = { adId, label, value: stored.value, labelledAt: isoTime(stored.at) };
-    const others = found.get(adId);
-    if (others) others.push(one);
-    else found.set(adId, [one]);
-  }
-  return found;
+    return stored ? [{ adId, label, value: stored.value, labelledAt: isoTime(stored.at) }] : [];
+  });
+  return groupBy(found, ({ adId }) => adId);
 }
 
 /** Labels as SQL sees them: by ad, with the ids as `ads` has them. */

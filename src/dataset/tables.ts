@@ -175,10 +175,6 @@ export function sentCells<Fields extends Record<string, SentField>>(
   };
 }
 
-type SentCells<Fields> = {
-  [Name in NamesWith<Fields, { column: true }>]: Fields[Name] extends { is: 'number' | 'flag' }
-    ? number | null
-    : string | null;
-};
+type SentCells<Fields> = { [Name in keyof SentColumns<Fields>]: CellOf<SentColumns<Fields>[Name]> };
 
 const cellsOf = { text: textCell, date: dateCell, number: numberCell, flag: flagCell, words: listCell, id: idCell };

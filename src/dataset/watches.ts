@@ -51,12 +51,10 @@ export const watchesIn = (records: RecordsById): Watch[] =>
     return data ? [{ name, ...data }] : [];
   });
 
-export type NewWatch = GatheringQuestion & Pick<Watch, 'name' | 'maxAds' | 'maxCredits'>;
-
 /** Stores a watch. A watch of the same name is replaced; its checks stay if the question is the same. */
 export function storeWatch(
   userRecords: UserRecords,
-  { name, maxAds, maxCredits, ...question }: NewWatch,
+  { name, maxAds, maxCredits, ...question }: GatheringQuestion & Pick<Watch, 'name' | 'maxAds' | 'maxCredits'>,
 ): Promise<void> {
   return userRecords.update('watch', (records) => {
     const before = watchesIn(records).find((watch) => watch.name === name);
@@ -83,10 +81,6 @@ export interface Check {
   lost: CompleteCheck | undefined;
 }
 
-/** The check before this one: it may have been made, and its result not received. */
-const checkBefore = (watch: Watch, gathering: Gathering): CompleteCheck | undefined =>
-  watch.complete.find((check) => check.gathering !== gathering.id);
-
 export function compareWithLast(
   watch: Watch,
   made: Pick<Check, 'at' | 'gathering' | 'complete'>,
@@ -94,7 +88,8 @@ export function compareWithLast(
 ): Check {
   const { gathering } = made;
   const check = { ...made, ads: wholeOf(gathering, contents).adIds.size };
-  const since = checkBefore(watch, gathering);
+  // This one may have been made before, and its result not received.
+  const since = watch.complete.find((one) => one.gathering !== gathering.id);
   const before = since && contents.gatherings.find(({ id }) => id === since.gathering);
   if (since === undefined || before === undefined || !wholeOf(before, contents).hasAllIds)
     return { ...check, since: undefined, changes: undefined, lost: since };

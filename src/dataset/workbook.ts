@@ -42,38 +42,41 @@ const styleSheet = part(
     '<cellXfs count="4"><xf/><xf fontId="1" applyFont="1"/><xf numFmtId="164" applyNumberFormat="1"/><xf numFmtId="165" applyNumberFormat="1"/></cellXfs>',
 );
 
-export class Workbook {
-  readonly #zip: ZipWriter;
-  readonly #names: string[] = [];
-
-  constructor(write: Write) {
-    this.#zip = new ZipWriter(write);
-  }
-
-  async addSheet(sheet: Sheet): Promise<void> {
-    this.#names.push(sheet.name);
-    await this.#zip.add(`xl/worksheets/sheet${this.#names.length}.xml`, sheetXml(sheet));
-  }
-
-  async end(): Promise<void> {
-    const each = (write: (id: number, name: string) => string) =>
-      this.#names.map((name, at) => write(at + 1, name)).join('');
-    const sheets = each((id, name) => `<sheet name="${escapeXml(name)}" sheetId="${id}" r:id="rId${id}"/>`);
-    const ids = each((id) => relation(id, 'worksheet', `worksheets/sheet${id}.xml`));
-    const types = each((id) => override(`worksheets/sheet${id}.xml`, 'worksheet'));
-    for (const [path, xml] of [
-      ['xl/styles.xml', styleSheet],
-      ['xl/workbook.xml', part('workbook', `<sheets>${sheets}</sheets>`)],
-      ['xl/_rels/workbook.xml.rels', relations(ids + relation(this.#names.length + 1, 'styles', 'styles.xml'))],
-      ['_rels/.rels', relations(relation(1, 'officeDocument', 'xl/workbook.xml'))],
-      [
-        '[Content_Types].xml',
-        `${xmlHead}<Types xmlns="${packageTypes}/content-types"><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Default Extension="xml" ContentType="application/xml"/>${override('workbook.xml', 'sheet.main')}${override('styles.xml', 'styles')}${types}</Types>`,
-      ],
-    ] as const)
-      await this.#zip.add(path, [xml]);
-    await this.#zip.end();
-  }
+export function openWorkbook(write: Write) {
+  const zip = zipWriter(write);
+  const names: string[] = [];
+  return {
+    async addSheet(sheet: Sheet): Promise<void> {
+      names.push(sheet.name);
+      await zip.add(`xl/worksheets/sheet${names.length}.xml`, sheetXml(sheet));
+    },
+    async end(): Promise<void> {
+      const each = (write: (id: number, name: string) => string) =>
+        names.map((name, at) => write(at + 1, name)).join('');
+      const sheets = each((id, name) => `<sheet name="${escapeXml(name)}" sheetId="${id}" r:id="rId${id}"/>`);
+      const ids = each((id) => relation(id, 'worksheet', `worksheets/sheet${id}.xml`));
+      const types = each((id) => override(`worksheets/sheet${id}.xml`, 'worksheet'));
+      const defaults = [
+        'rels" ContentType="application/vnd.openxmlformats-package.relationships+',
+        'xml" ContentType="application/',
+      ]
+        .map((type) => `<Default Extension="${type}xml"/>`)
+        .join('');
+      const overrides = override('workbook.xml', 'sheet.main') + override('styles.xml', 'styles') + types;
+      for (const [path, xml] of [
+        ['xl/styles.xml', styleSheet],
+        ['xl/workbook.xml', part('workbook', `<sheets>${sheets}</sheets>`)],
+        ['xl/_rels/workbook.xml.rels', relations(ids + relation(names.length + 1, 'styles', 'styles.xml'))],
+        ['_rels/.rels', relations(relation(1, 'officeDocument', 'xl/workbook.xml'))],
+        [
+          '[Content_Types].xml',
+          `${xmlHead}<Types xmlns="${packageTypes}/content-types">${defaults}${overrides}</Types>`,
+        ],
+      ] as const)
+        await zip.add(path, [xml]);
+      await zip.end();
+    },
+  };
 }
 
 const relations = (inside: string) =>
@@ -129,73 +132,57 @@ const unwritable = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|\p{Cs}/
 const escapeLike = /_(?=x[0-9a-f]{4}_)/gi;
 
 /** A ZIP file (APPNOTE 6.3) whose parts are compressed and written while they are made. */
-class ZipWriter {
-  readonly #write: Write;
-  readonly #directory: Buffer[] = [];
-  #at = 0;
-
-  constructor(write: Write) {
-    this.#write = async (bytes) => {
-      this.#at += bytes.length;
-      await write(bytes);
-    };
-  }
-
-  async add(path: string, texts: AsyncIterable<string> | Iterable<string>): Promise<void> {
-    const start = this.#at;
-    const name = Buffer.from(path);
-    // Checksum and sizes follow the part (bit 3), and names are UTF-8 (bit 11).
-    const head = [20, 0x0808, 8, 0, 0x21];
-    await this.#write(
-      Buffer.concat([
-        record('PK\x03\x04', ...head.map(short), long(0), long(0), long(0), short(name.length), short(0)),
-        name,
-      ]),
-    );
-    const [packedStart, total] = [this.#at, { crc: 0, size: 0 }];
-    async function* countRows() {
-      for await (const text of texts) {
-        const bytes = Buffer.from(text);
-        total.crc = crc32(bytes, total.crc);
-        total.size += bytes.length;
-        if (total.size > maxPartBytes)
-          throw invalidRequest('A sheet would have more than 4 GB. Select fewer columns or rows.');
-        yield bytes;
+function zipWriter(writeBytes: Write) {
+  const entries: Buffer[] = [];
+  let at = 0;
+  const write = async (...parts: Buffer[]) => {
+    const bytes = Buffer.concat(parts);
+    at += bytes.length;
+    await writeBytes(bytes);
+  };
+  return {
+    async add(path: string, texts: AsyncIterable<string> | Iterable<string>): Promise<void> {
+      const start = at;
+      const name = Buffer.from(path);
+      // Checksum and sizes follow the part (bit 3), and names are UTF-8 (bit 11).
+      const head = [20, 0x0808, 8, 0, 0x21].map(short);
+      await write(record('PK\x03\x04', ...head, long(0), long(0), long(0), short(name.length), short(0)), name);
+      const [packedStart, total] = [at, { crc: 0, size: 0 }];
+      async function* countRows() {
+        for await (const text of texts) {
+          const bytes = Buffer.from(text);
+          total.crc = crc32(bytes, total.crc);
+          total.size += bytes.length;
+          if (total.size > maxPartBytes)
+            throw invalidRequest('A sheet would have more than 4 GB. Select fewer columns or rows.');
+          yield bytes;
+        }
       }
-    }
-    await pipeline(countRows, createDeflateRaw(), async (packed: AsyncIterable<Buffer>) => {
-      for await (const bytes of packed) await this.#write(bytes);
-    });
-    const sizes = [total.crc, this.#at - packedStart, total.size].map(long);
-    await this.#write(record('PK\x07\x08', ...sizes));
-    const about = [short(name.length), ...Array.from({ length: 4 }, () => short(0)), long(0), long(start)];
-    this.#directory.push(
-      Buffer.concat([record('PK\x01\x02', short(20), ...head.map(short), ...sizes, ...about), name]),
-    );
-  }
-
-  async end(): Promise<void> {
-    const [start, directory] = [this.#at, Buffer.concat(this.#directory)];
-    const parts = short(this.#directory.length);
-    await this.#write(directory);
-    await this.#write(
-      record('PK\x05\x06', short(0), short(0), parts, parts, long(directory.length), long(start), short(0)),
-    );
-  }
+      await pipeline(countRows, createDeflateRaw(), async (packed: AsyncIterable<Buffer>) => {
+        for await (const bytes of packed) await write(bytes);
+      });
+      const sizes = [total.crc, at - packedStart, total.size].map(long);
+      await write(record('PK\x07\x08', ...sizes));
+      const about = [short(name.length), ...Array.from({ length: 4 }, () => short(0)), long(0), long(start)];
+      entries.push(Buffer.concat([record('PK\x01\x02', short(20), ...head, ...sizes, ...about), name]));
+    },
+    async end(): Promise<void> {
+      const [start, directory, parts] = [at, Buffer.concat(entries), short(entries.length)];
+      await write(directory);
+      await write(
+        record('PK\x05\x06', short(0), short(0), parts, parts, long(directory.length), long(start), short(0)),
+      );
+    },
+  };
 }
 
 const maxPartBytes = 0xffff_ffff;
 
 const record = (signature: string, ...fields: Buffer[]) => Buffer.concat([Buffer.from(signature, 'latin1'), ...fields]);
 
-function short(value: number): Buffer {
-  const bytes = Buffer.alloc(2);
-  bytes.writeUInt16LE(value);
+const numberIn = (length: number) => (value: number) => {
+  const bytes = Buffer.alloc(length);
+  bytes.writeUIntLE(value, 0, length);
   return bytes;
-}
-
-function long(value: number): Buffer {
-  const bytes = Buffer.alloc(4);
-  bytes.writeUInt32LE(value);
-  return bytes;
-}
+};
+const [short, long] = [numberIn(2), numberIn(4)];

@@ -15,6 +15,7 @@ import { type CountedAds, type ReportProgress, totalOf } from '../dataset/gather
 import { openDatasetSql } from '../dataset/snapshot.ts';
 import { type CallEvent, keyMasker, type Log, type OnCall } from '../log/log.ts';
 import type { OpenPictures } from '../pictures/pictures.ts';
+import { linesOf } from '../present/safe-text.ts';
 import { clampLines, untrustedText } from '../present/tokens.ts';
 import type { Exports, FileLinks } from '../state/exports.ts';
 import type { State } from '../state/open.ts';
@@ -210,7 +211,7 @@ function toolResult(
       ...withData(about),
       _meta: { [boardKey]: { ...data, ...marked } },
     };
-  const fullText = [notice, text, note, line].filter(Boolean).join('\n');
+  const fullText = linesOf([notice, text, note, line]);
   const shown = output === 'structured' ? 'The result is in structuredContent.' : fullText;
   const forBoard = tool.forBoard && { tool: tool.name, ...tool.forBoard(data, rendered), receipt, ...marked };
   return {
@@ -240,7 +241,7 @@ function withError(
 
 export function errorResult({ notice, tools }: Pick<ServerContext, 'notice' | 'tools'>, thrown: unknown, cost = '') {
   const { text: explanation, error } = explainError(thrown, toolsForModels({ tools }));
-  const text = [notice, explanation, cost].filter(Boolean).join('\n');
+  const text = linesOf([notice, explanation, cost]);
   const _meta = { 'ad-library/error': error };
   const result: ToolResult = { content: [{ type: 'text', text }], isError: true, _meta };
   return { result, error };

@@ -3,7 +3,7 @@ import { dayOf } from './dates.ts';
 import { type DataOf, type SentField, shapeOf } from './fields.ts';
 import { asDescribed, fullView, otherTypes } from './full-view.ts';
 import { count, frameList, type ListFrame, numberText } from './lists.ts';
-import { joinFilled, quote, word } from './safe-text.ts';
+import { joinFilled, linesOf, quote, word } from './safe-text.ts';
 import { type Fields, idOf, isNumber, isObject, keep, viewTable } from './view.ts';
 
 /** In demo mode a result has a notice of this server: one of the service must be a text, too. */
@@ -95,7 +95,7 @@ function remainingOf(used: unknown, limit: unknown): number | undefined {
 }
 
 export function accountText(account: Fields): string {
-  return lines([
+  return linesOf([
     labelText('account of user', account.userId),
     labelText('billed to user', account.billingUserId),
     labelText('plan', account.planId, 'none'),
@@ -109,7 +109,7 @@ export function creditsText(credits: Fields): string {
   const usage = isObject(credits.usageLimit) ? credits.usageLimit : {};
   const { periodStartsOn: starts, periodEndsOn: ends, credits: left, creditsMax: max } = credits;
   const type = usage.limitType;
-  return lines([
+  return linesOf([
     left === undefined
       ? 'credits left: unknown'
       : `credits left: ${valueText(left)}${max === undefined ? '' : ` of ${valueText(max)}`}`,
@@ -135,7 +135,7 @@ function windowText(name: string, used: unknown, limit: unknown): string {
 export function identityText(identity: Fields): string {
   const user = isObject(identity.user) ? identity.user : {};
   const key = isObject(identity.apiKey) ? identity.apiKey : {};
-  return lines([
+  return linesOf([
     identity.authenticated === false ? 'not authenticated' : labelText('authenticated by', identity.authSource),
     labelText('name', user.name),
     labelText('email', user.emailAddress),
@@ -147,8 +147,6 @@ export function identityText(identity: Fields): string {
     othersText(identity),
   ]);
 }
-
-const lines = (parts: string[]) => joinFilled(parts, '\n');
 
 const labelText = (label: string, value: unknown, otherwise?: string): string =>
   value === undefined ? (otherwise === undefined ? '' : `${label}: ${otherwise}`) : `${label}: ${valueText(value)}`;

@@ -141,6 +141,8 @@ export function fnv1a(text: string, seed = 0): number {
 export const joinFilled = (parts: readonly (string | number | false | undefined)[], between: string): string =>
   parts.filter((part) => part).join(between);
 
+export const linesOf = (parts: readonly (string | false | undefined)[]): string => parts.filter(Boolean).join('\n');
+
 /** Names in a sentence: `title, text and link`. */
 export const listNames = (names: readonly string[]): string =>
   [names.slice(0, -1).join(', '), names.at(-1)].filter(Boolean).join(' and ');

@@ -3,7 +3,7 @@ import type { ItemType } from '../api/schemas.ts';
 import { type Stop, stopOf } from '../dataset/gather.ts';
 import { CollectionView, collectionText, viewCollection } from '../present/account.ts';
 import type { DataOf } from '../present/fields.ts';
-import { isUuid, listNames, word } from '../present/safe-text.ts';
+import { isUuid, linesOf, listNames, word } from '../present/safe-text.ts';
 import { collectionId, isShort, itemType, mustBeAdId, mustBeShort } from './arguments.ts';
 import { defineTool, type ToolContext } from './tool.ts';
 
@@ -114,11 +114,9 @@ function allText(items: readonly SavedView[], where: string): string {
   const idsOf = (isOf: (item: SavedView) => boolean) => items.filter(isOf).map(({ itemId }) => word(itemId));
   const [added, present] = [idsOf((item) => item.added), idsOf((item) => !item.added && !item.problem)];
   const untried = idsOf(({ problem }) => problem === notTried);
-  return [
+  return linesOf([
     `Into ${where}: ${added.length} added, ${present.length} already there.`,
     ...items.flatMap(({ itemId, problem }) => (problem && problem !== notTried ? `${word(itemId)}: ${problem}` : [])),
     untried.length > 0 && `Not tried: ${listNames(untried)}. Call again with these.`,
-  ]
-    .filter(Boolean)
-    .join('\n');
+  ]);
 }

@@ -18,7 +18,7 @@ import {
 import { dayOf } from '../present/dates.ts';
 import type { DataOf } from '../present/fields.ts';
 import { count, numberText } from '../present/lists.ts';
-import { quote } from '../present/safe-text.ts';
+import { linesOf, quote } from '../present/safe-text.ts';
 import { clampLines, estimateTokens, untrustedId } from '../present/tokens.ts';
 import type { DatasetContents, Gathering } from '../state/dataset.ts';
 import { reportTtl } from '../state/exports.ts';
@@ -239,13 +239,13 @@ async function viewChecks(
   for (const one of checked) views.push(viewCheck(one, await newsOfOne(one, context), max, context));
   const head = checked.length === 0 ? 'There are no watches to check.' : note;
   const file = context.wantsHtml ? await writeMail(views, context) : undefined;
-  const written = [head, ...views.flatMap(({ lines }) => lines)].filter(Boolean).join('\n');
+  const written = linesOf([head, ...views.flatMap(({ lines }) => lines)]);
   let remaining = context.resultTokens - estimateTokens(written) - 20 * views.length;
   let waiting = views.filter(({ groups }) => groups.length > 0).length;
   const parts = views.map(({ data: { name }, lines, groups }) => {
     const news = groups.length > 0 ? newsText(groups, Math.max(0, remaining / waiting--)) : '';
     remaining -= estimateTokens(news);
-    return [`${quote(name)}: ${lines.join('\n')}`, news].filter(Boolean).join('\n');
+    return linesOf([`${quote(name)}: ${lines.join('\n')}`, news]);
   });
   return {
     data: {

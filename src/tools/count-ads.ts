@@ -8,7 +8,7 @@ import { type Stop, stopOf } from '../dataset/gather.ts';
 import { seenText } from '../present/dates.ts';
 import type { DataOf } from '../present/fields.ts';
 import { count, notesText, numberText } from '../present/lists.ts';
-import { quote, sanitizeLine } from '../present/safe-text.ts';
+import { linesOf, quote, sanitizeLine } from '../present/safe-text.ts';
 import { adFilters, checkQuestion, fresh, split } from './arguments.ts';
 import { countableKey, type Filters, oppositeOf, partOf, partsOf, withMissing } from './filter-values.ts';
 import { defineTool, readOnly, type ToolContext } from './tool.ts';
@@ -96,7 +96,7 @@ export const countAds = defineTool({
     if (estimate)
       return `Estimate: ${count(estimate.calls, 'search', 'searches')} of one ad each, ${priceText(estimate)}. Nothing was sent.`;
     const ofAll = total.notes ?? [];
-    return [
+    return linesOf([
       total.total === null ? noTotal : `${count(total.total, 'ad')} in all${remarks(total)}.`,
       ...notesText(total),
       ...(total.total === null ? [] : counts.flatMap((part) => partLines(part, ofAll))),
@@ -107,9 +107,7 @@ export const countAds = defineTool({
       stopped && `Stopped (${stopped}) before all parts were counted.`,
       problem,
       next,
-    ]
-      .filter(Boolean)
-      .join('\n');
+    ]);
   },
 });
 

@@ -13,7 +13,7 @@ import { sumOf } from '../dataset/gatherings.ts';
 import { methodsNote, noteMarkdown, noteRows } from '../dataset/methods-note.ts';
 import { dayOf } from '../present/dates.ts';
 import { count, numberText } from '../present/lists.ts';
-import { quote, sanitizeLine, word } from '../present/safe-text.ts';
+import { linesOf, quote, sanitizeLine, word } from '../present/safe-text.ts';
 import { idKey } from '../state/dataset.ts';
 import { checkQuestion, fileName } from './arguments.ts';
 import { FirstRows, firstRows, firstText } from './first-rows.ts';
@@ -117,14 +117,12 @@ export const exportAds = defineListTool({
         ...{ rows, bytes: file.bytes, ...(sheets ? { sheets: parted } : first), coverage, methods: note.uri },
         ...(cut > 0 && { cut }),
       },
-      text: [
+      text: linesOf([
         `${word(file.name)}: ${count(rows, 'row')}, ${numberText(file.bytes)} bytes. ${locationText(file, context, note)}, and how the ads were gathered as ${note.uri}.`,
         ...parted.map((one) => firstText(one, sheets && `${quote(one.name)}, ${count(one.rows, 'row')}`)),
         cut > 0 && cutText,
         coverageText(coverage),
-      ]
-        .filter(Boolean)
-        .join('\n'),
+      ]),
       attached: [linkTo(file), linkTo(note)],
     };
   },

@@ -7,7 +7,7 @@ import { type Watch, watchesIn } from '../dataset/watches.ts';
 import type { DataOf } from '../present/fields.ts';
 import { dataPerText } from '../present/full-view.ts';
 import { count } from '../present/lists.ts';
-import { quote } from '../present/safe-text.ts';
+import { linesOf, quote } from '../present/safe-text.ts';
 import { estimateTokens, lineWithin, untrustedText } from '../present/tokens.ts';
 import { noArguments } from './arguments.ts';
 import { defineTool, readOnly } from './tool.ts';
@@ -62,14 +62,12 @@ export const listWatches = defineTool({
     return { watches: views, reports, ...(!userRecords.isLasting && { note: inMemory }) };
   },
   render: ({ watches, reports, note }) =>
-    [
+    linesOf([
       watches.length === 0 ? 'There are no watches.' : `${count(watches.length, 'watch', 'watches')}:`,
       ...watches.map(watchText),
       ...reports.map(reportText),
       note,
-    ]
-      .filter(Boolean)
-      .join('\n'),
+    ]),
 });
 
 /** Filters are left out where all of them take more than `tokens`. */

@@ -12,12 +12,7 @@ import { quote, word } from '../present/safe-text.ts';
 import { type ExportedFile, type Exports, exportTtl } from '../state/exports.ts';
 import type { CursorMemory } from '../state/ports.ts';
 
-interface Annotations {
-  readOnlyHint: boolean;
-  destructiveHint: boolean;
-  idempotentHint: boolean;
-  openWorldHint: boolean;
-}
+type Annotations = Record<'readOnlyHint' | 'destructiveHint' | 'idempotentHint' | 'openWorldHint', boolean>;
 
 export const readOnly: Annotations = {
   readOnlyHint: true,

@@ -9,7 +9,7 @@ import { runOf } from '../present/dates.ts';
 import type { DataOf } from '../present/fields.ts';
 import { dataPerText } from '../present/full-view.ts';
 import { count, groupBy } from '../present/lists.ts';
-import { joinFilled, quote, word } from '../present/safe-text.ts';
+import { joinFilled, linesOf, quote, word } from '../present/safe-text.ts';
 import { clampLines, fitsWithin } from '../present/tokens.ts';
 import { type Fields, idOf } from '../present/view.ts';
 import { type Dataset, type DatasetContents, idKey } from '../state/dataset.ts';
@@ -110,7 +110,7 @@ export const viewAds = defineListTool({
       return { ...tile, ...(picture && { picture }) };
     });
     const read = sheet.jpeg ? note : 'No picture can be shown, so there is no image.';
-    const text = clampLines([read, compared?.text, ...tiles.map(tileText)].filter(Boolean).join('\n'), resultTokens);
+    const text = clampLines(linesOf([read, compared?.text, ...tiles.map(tileText)]), resultTokens);
     return {
       data: {
         tiles: tilesWithin(tiles, dataPerText * resultTokens),

@@ -4,6 +4,7 @@ import { withoutRepeats } from '../dataset/gatherings.ts';
 import { cleanLabel } from '../dataset/labels.ts';
 import { questionOf, storeWatch, watchesIn } from '../dataset/watches.ts';
 import { dataPerText } from '../present/full-view.ts';
+import { linesOf } from '../present/safe-text.ts';
 import { adFilters, checkQuestion, collectionId, split } from './arguments.ts';
 import { inMemory, viewsOf, WatchView, watchText } from './list-watches.ts';
 import { defineTool } from './tool.ts';
@@ -50,5 +51,5 @@ export const watchAds = defineTool({
     if (watch === undefined) throw invalidRequest('The watch was removed while it was stored. Store it again.');
     return { watch, ...(!userRecords.isLasting && { note: inMemory }) };
   },
-  render: ({ watch, note }) => [`Stored ${watchText(watch)}`, note].filter(Boolean).join('\n'),
+  render: ({ watch, note }) => linesOf([`Stored ${watchText(watch)}`, note]),
 });

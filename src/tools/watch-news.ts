@@ -7,7 +7,7 @@ import { creativeOf } from '../present/ad-media.ts';
 import { columnWords } from '../present/column-title.ts';
 import { dayOf } from '../present/dates.ts';
 import { count } from '../present/lists.ts';
-import { constant, joinFilled, quote, word } from '../present/safe-text.ts';
+import { constant, joinFilled, linesOf, quote, word } from '../present/safe-text.ts';
 import { fit, lineWithin, untrustedId } from '../present/tokens.ts';
 import { type Fields, textOf } from '../present/view.ts';
 import { cardOf } from '../reports/card.ts';
@@ -114,9 +114,7 @@ export function newsText(groups: readonly NewsGroup[], tokens: number): string {
         0,
         fit({ items: lines, budget: tokens / groups.length, render: (some) => some.join('\n') }),
       );
-      return [`${title}:`, ...shown, total > shown.length && `- and ${total - shown.length} more`]
-        .filter(Boolean)
-        .join('\n');
+      return linesOf([`${title}:`, ...shown, total > shown.length && `- and ${total - shown.length} more`]);
     })
     .join('\n');
 }

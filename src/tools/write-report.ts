@@ -20,7 +20,7 @@ import type { CardAd } from '../looks/ad-card.tsx';
 import { dayOf } from '../present/dates.ts';
 import type { DataOf } from '../present/fields.ts';
 import { count, numberText } from '../present/lists.ts';
-import { listNames, quote, word } from '../present/safe-text.ts';
+import { linesOf, listNames, quote, word } from '../present/safe-text.ts';
 import type { Fields } from '../present/view.ts';
 import { cardOf } from '../reports/card.ts';
 import type { ReportSection } from '../reports/report.tsx';
@@ -153,15 +153,13 @@ export const writeReport = defineListTool({
     const note = name !== undefined && !dataset.userRecords.isLasting ? endsWithServer : undefined;
     return {
       data: { ...addressesOf(file, context), bytes: file.bytes, sections: shown, coverage, ...(note && { note }) },
-      text: [
+      text: linesOf([
         `${word(file.name)}: ${count(shown.length, 'section')}, ${numberText(file.bytes)} bytes. ${locationText(file, context)}.`,
         ...shown.map(sectionText),
         missing > 0 && `${count(missing, 'picture')} could not be shown; the report says why.`,
         coverageText(coverage),
         note,
-      ]
-        .filter(Boolean)
-        .join('\n'),
+      ]),
       attached: [linkTo(file)],
     };
   },

@@ -31,7 +31,7 @@ export class SqlEngine {
   readonly #database: Database;
   readonly #db: number;
   readonly #limits: StatementLimits;
-  readonly #writers = new Map<TableName, RowWriter>();
+  readonly #writers = new Map<TableName, ReturnType<typeof rowWriter>>();
   #interruption: Interruption = () => undefined;
   #interrupted: ReturnType<Interruption>;
   #denied: 'refused' | 'json' | undefined;
@@ -70,7 +70,7 @@ export class SqlEngine {
 
   load(table: TableName, rows: readonly (readonly Cell[])[]): void {
     const { capi } = this.#sqlite;
-    const writer = this.#writers.get(table) ?? new RowWriter(this.#sqlite, this.#database.prepare(insertSql(table)));
+    const writer = this.#writers.get(table) ?? rowWriter(this.#sqlite, this.#database.prepare(insertSql(table)));
     this.#writers.set(table, writer);
     for (const row of rows) {
       const code = writer.write(row);
@@ -114,7 +114,7 @@ export class SqlEngine {
     const { capi, wasm } = this.#sqlite;
     this.#denied = undefined;
     this.#interrupted = undefined;
-    const bytes = new TextEncoder().encode(sql);
+    const bytes = encoder.encode(sql);
     const start = wasm.alloc(bytes.length + 1);
     const pointer = wasm.alloc(16);
     const statements: number[] = [];
@@ -148,8 +148,8 @@ export class SqlEngine {
     if (second !== undefined) throw new SqlFailure({ reason: 'tail' });
     const reads = capi.sqlite3_stmt_readonly(statement) !== 0 && capi.sqlite3_column_count(statement) > 0;
     if (!reads || capi.sqlite3_stmt_isexplain(statement) !== 0) throw new SqlFailure({ reason: 'refused' });
-    const failure = () => this.#error();
-    return new RowReader({ ...this.#sqlite, statement, failure, interruption: this.#interruption });
+    const [failure, interruption] = [() => this.#error(), this.#interruption];
+    return rowReader({ ...this.#sqlite, statement, failure, interruption });
   }
 
   memoryUsed(): number {
@@ -277,58 +277,47 @@ type Exports = Record<
 const sqliteStatic = 0;
 const bytesPerChar = 3;
 
+const encoder = new TextEncoder();
+
 /** Writes rows with an INSERT statement. All texts of a row lie side by side in memory that the next row takes over. */
-class RowWriter {
-  readonly #sqlite: Pick<Sqlite3Static, 'capi' | 'wasm'>;
-  readonly #statement: Statement;
-  readonly #exports: Exports;
-  readonly #encoder = new TextEncoder();
-  #buffer = 0;
-  #size = 0;
-
-  constructor(sqlite: Pick<Sqlite3Static, 'capi' | 'wasm'>, statement: Statement) {
-    this.#sqlite = sqlite;
-    this.#statement = statement;
-    this.#exports = sqlite.wasm.exports as unknown as Exports;
-  }
-
-  write(row: readonly Cell[]): number {
-    const { capi } = this.#sqlite;
-    const statement = this.#statement.pointer as unknown as number;
-    const heap = this.#roomFor(row);
-    if (!heap) return capi.SQLITE_NOMEM;
-    let at = this.#buffer;
-    for (const [index, cell] of row.entries()) {
-      if (typeof cell === 'string') {
-        const { written } = this.#encoder.encodeInto(cell, heap.subarray(at));
-        this.#exports.sqlite3_bind_text(statement, index + 1, at, written, sqliteStatic);
-        at += written;
-      } else if (cell === null) this.#exports.sqlite3_bind_null(statement, index + 1);
-      else this.#exports.sqlite3_bind_double(statement, index + 1, cell);
-    }
-    const code = capi.sqlite3_step(statement);
-    capi.sqlite3_reset(statement);
-    return code;
-  }
-
-  close(): void {
-    this.#statement.finalize();
-    this.#sqlite.wasm.dealloc(this.#buffer);
-  }
-
-  #roomFor(row: readonly Cell[]): Uint8Array | undefined {
-    const { wasm } = this.#sqlite;
+function rowWriter({ capi, wasm }: Pick<Sqlite3Static, 'capi' | 'wasm'>, prepared: Statement) {
+  const { sqlite3_bind_text, sqlite3_bind_double, sqlite3_bind_null } = wasm.exports as unknown as Exports;
+  const statement = prepared.pointer as unknown as number;
+  let [buffer, size] = [0, 0];
+  const roomFor = (row: readonly Cell[]): Uint8Array | undefined => {
     let needed = 8;
     for (const cell of row) if (typeof cell === 'string') needed += bytesPerChar * cell.length;
-    if (needed > this.#size) {
-      wasm.dealloc(this.#buffer);
-      this.#size = 0;
-      this.#buffer = wasm.alloc.impl(needed);
-      if (this.#buffer === 0) return;
-      this.#size = needed;
+    if (needed > size) {
+      wasm.dealloc(buffer);
+      buffer = wasm.alloc.impl(needed);
+      size = buffer === 0 ? 0 : needed;
+      if (buffer === 0) return;
     }
     return wasm.heap8u();
-  }
+  };
+  return {
+    /** @returns the engine's result code */
+    write(row: readonly Cell[]): number {
+      const heap = roomFor(row);
+      if (!heap) return capi.SQLITE_NOMEM;
+      let at = buffer;
+      for (const [index, cell] of row.entries()) {
+        if (typeof cell === 'string') {
+          const { written } = encoder.encodeInto(cell, heap.subarray(at));
+          sqlite3_bind_text(statement, index + 1, at, written, sqliteStatic);
+          at += written;
+        } else if (cell === null) sqlite3_bind_null(statement, index + 1);
+        else sqlite3_bind_double(statement, index + 1, cell);
+      }
+      const code = capi.sqlite3_step(statement);
+      capi.sqlite3_reset(statement);
+      return code;
+    },
+    close(): void {
+      prepared.finalize();
+      wasm.dealloc(buffer);
+    },
+  };
 }
 
 /** Runs a statement to its end, or until enough rows are counted. */
@@ -353,64 +342,46 @@ interface Prepared extends Pick<Sqlite, 'capi' | 'wasm'> {
   interruption: Interruption;
 }
 
-export class RowReader {
-  readonly #prepared: Prepared;
-  readonly #count: number;
+export type RowReader = ReturnType<typeof rowReader>;
 
-  constructor(prepared: Prepared) {
-    this.#prepared = prepared;
-    this.#count = prepared.capi.sqlite3_column_count(prepared.statement);
-  }
-
-  close(): void {
-    this.#prepared.capi.sqlite3_finalize(this.#prepared.statement);
-  }
-
-  /** Names as a reader can tell them apart and trust them. */
-  columns(): string[] {
-    const { capi, statement } = this.#prepared;
-    const names = new Set<string>();
-    for (let index = 0; index < this.#count; index++) {
-      const sent = sanitizeLine(capi.sqlite3_column_name(statement, index) ?? '');
-      let name = cellText(sent, maxName) || `column ${index + 1}`;
-      while (names.has(name)) name += ` (${index + 1})`;
-      names.add(name);
-    }
-    return [...names];
-  }
-
-  step(): boolean {
-    const { capi, statement, failure } = this.#prepared;
-    const code = capi.sqlite3_step(statement);
-    if (code === capi.SQLITE_ROW) return true;
-    if (code === capi.SQLITE_DONE) return false;
-    throw failure();
-  }
-
-  row(asText: (text: string) => string): Cell[] {
-    return Array.from({ length: this.#count }, (_, index) => {
-      // Long cells take time that the engine does not count.
-      const reason = this.#prepared.interruption();
-      if (reason) throw new SqlFailure({ reason });
-      return this.#cell(index, asText);
-    });
-  }
-
-  #cell(index: number, asText: (text: string) => string): Cell {
-    const { capi, statement } = this.#prepared;
+function rowReader({ capi, wasm, statement, failure, interruption }: Prepared) {
+  const length = capi.sqlite3_column_count(statement);
+  const cellAt = (index: number, asText: (text: string) => string): Cell => {
     const type = capi.sqlite3_column_type(statement, index);
     if (type === capi.SQLITE_NULL) return null;
     if (type === capi.SQLITE_INTEGER) return exact(capi.sqlite3_column_int64(statement, index));
     if (type === capi.SQLITE_FLOAT) return finite(capi.sqlite3_column_double(statement, index));
-    const bytes = this.#bytes(index);
-    return asText(type === capi.SQLITE_TEXT ? utf8.decode(bytes) : blobText(bytes));
-  }
-
-  #bytes(index: number): Uint8Array {
-    const { capi, wasm, statement } = this.#prepared;
     const start = capi.sqlite3_column_blob(statement, index) as number;
-    return wasm.heap8u().slice(start, start + capi.sqlite3_column_bytes(statement, index));
-  }
+    const bytes = wasm.heap8u().slice(start, start + capi.sqlite3_column_bytes(statement, index));
+    return asText(type === capi.SQLITE_TEXT ? utf8.decode(bytes) : blobText(bytes));
+  };
+  return {
+    close: () => capi.sqlite3_finalize(statement),
+    /** Names as a reader can tell them apart and trust them. */
+    columns(): string[] {
+      const names = new Set<string>();
+      for (let index = 0; index < length; index++) {
+        const sent = sanitizeLine(capi.sqlite3_column_name(statement, index) ?? '');
+        let name = cellText(sent, maxName) || `column ${index + 1}`;
+        while (names.has(name)) name += ` (${index + 1})`;
+        names.add(name);
+      }
+      return [...names];
+    },
+    step(): boolean {
+      const code = capi.sqlite3_step(statement);
+      if (code === capi.SQLITE_ROW) return true;
+      if (code === capi.SQLITE_DONE) return false;
+      throw failure();
+    },
+    row: (asText: (text: string) => string): Cell[] =>
+      Array.from({ length }, (_, index) => {
+        // Long cells take time that the engine does not count.
+        const reason = interruption();
+        if (reason) throw new SqlFailure({ reason });
+        return cellAt(index, asText);
+      }),
+  };
 }
 
 const maxName = 80;

@@ -65,19 +65,9 @@ export interface SqlResult {
   truncated: boolean;
 }
 
+/** Why a statement gave no result. */
 export interface SqlProblem {
-  reason:
-    | 'refused'
-    | 'wrong'
-    | 'tail'
-    | 'empty'
-    | 'slow'
-    | 'endless'
-    | 'memory'
-    | 'long'
-    | 'stopped'
-    | 'tables'
-    | 'json';
+  reason: keyof typeof problemTexts;
   /** The engine's own words, which may quote the statement and what it read. */
   detail?: string;
 }
@@ -92,11 +82,7 @@ export class SqlFailure extends Error {
   }
 }
 
-export interface Batch {
-  columns: string[];
-  rows: Cell[][];
-  done: boolean;
-}
+export type Batch = Pick<SqlResult, 'columns' | 'rows'> & { done: boolean };
 
 /** The cleaned text, at most `max` characters long, and how many characters are missing. */
 export function cellText(text: string, max: number): string {
@@ -106,7 +92,7 @@ export function cellText(text: string, max: number): string {
 }
 
 export function explainProblem({ reason, detail }: SqlProblem, limits: StatementLimits): AdLibraryError {
-  return invalidRequest([...textsOf[reason](limits), ...(detail ? detailTexts(detail) : [])].join(' '));
+  return invalidRequest([...problemTexts[reason](limits), ...(detail ? detailTexts(detail) : [])].join(' '));
 }
 
 const seconds = (ms: number) => `${Math.round(ms / 100) / 10} seconds`;
@@ -115,23 +101,23 @@ const selectOnly =
   'Only a SELECT (also WITH … SELECT) over the tables of the dataset is allowed: no writing, PRAGMA, ATTACH, EXPLAIN, and no tables or functions of the engine itself.';
 const less = 'Filter with WHERE, aggregate in fewer steps, or join on ids.';
 
-const textsOf: Record<SqlProblem['reason'], (limits: StatementLimits) => string[]> = {
+const problemTexts = {
   refused: () => [selectOnly, tablesText()],
   wrong: () => ['SQLite could not run the statement.'],
   tail: () => [
     'The SQL holds more than one statement, and none of them was run. Send one SELECT without anything after it.',
   ],
   empty: () => ['The SQL holds no statement. Send one SELECT.', tablesText()],
-  slow: ({ statementMs }) => [`The statement was stopped after ${seconds(statementMs)}.`, less],
-  endless: ({ exportMs }) => [`The export was stopped after ${seconds(exportMs)} of work.`, less],
-  memory: ({ workingBytes }) => [
+  slow: ({ statementMs }: StatementLimits) => [`The statement was stopped after ${seconds(statementMs)}.`, less],
+  endless: ({ exportMs }: StatementLimits) => [`The export was stopped after ${seconds(exportMs)} of work.`, less],
+  memory: ({ workingBytes }: StatementLimits) => [
     `The statement needed more than ${megabytes(workingBytes)} of memory.`,
     `${less} Select only the columns you need.`,
   ],
   long: () => [`The statement put together a text of more than ${engineLimits.SQLITE_LIMIT_LENGTH} characters.`, less],
   stopped: () => ['The statement was stopped.'],
   json: () => ['The column json could not be loaded.'],
-  tables: ({ tableBytes }) => [
+  tables: ({ tableBytes }: StatementLimits) => [
     `The dataset takes more than ${megabytes(tableBytes)}, too much for SQL. Gather fewer ads.`,
   ],
 };
