@@ -69,47 +69,44 @@ const step = fc.oneof(
   fc.record({ search: fc.nat(3) }),
 );
 
-serverTest(
-  'a process that runs for long and one that starts now find the same variants',
-  async ({ start, upstream }) => {
-    upstream.credits = undefined;
-    await fc.assert(
-      fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 8 }), async (steps) => {
-        const files = mkdtempSync(join(folder, 'kept-'));
-        let clock = Date.parse('2026-11-20T10:00:00Z');
-        const options = { now: () => (clock += 10) };
-        const server = await start({ files, cacheSeconds: 0 }, options);
-        const service = serveAds(upstream, 0);
-        service.before = (path) => (path.endsWith('/whoami') ? documented : undefined);
-        const all = copies.flatMap((body, at) =>
-          [0, 1].map((page) => adOf(2 * at + page, { body, headline: null, pageId: `p${page}` })),
-        );
-        const rowsOf = async ({ call }: Pick<TestServer, 'call'>, sql: string) =>
-          (await call('query_ads', { sql })).data.rows as unknown[][];
-        const gather = async (some: number[]) => {
-          service.ads = some.flatMap((at) => all[at] ?? []);
-          return (await server.call('gather_ads', { filters: { some }, maxCredits: 50, fresh: true })).data;
-        };
-        for (const one of steps) {
-          if ('change' in one) Object.assign(all[one.change] ?? {}, { body: one.to });
-          else if ('gather' in one) await gather(one.gather);
-          else {
-            service.ads = all.slice(3 * one.search, 3 * one.search + 3);
-            await server.call('search_ads', { filters: { part: one.search }, fresh: true });
-          }
+serverTest('a process that runs for long and a new one find the same variants', async ({ start, upstream }) => {
+  upstream.credits = undefined;
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 8 }), async (steps) => {
+      const files = mkdtempSync(join(folder, 'kept-'));
+      let clock = Date.parse('2026-11-20T10:00:00Z');
+      const options = { now: () => (clock += 10) };
+      const server = await start({ files, cacheSeconds: 0 }, options);
+      const service = serveAds(upstream, 0);
+      service.before = (path) => (path.endsWith('/whoami') ? documented : undefined);
+      const all = copies.flatMap((body, at) =>
+        [0, 1].map((page) => adOf(2 * at + page, { body, headline: null, pageId: `p${page}` })),
+      );
+      const rowsOf = async ({ call }: Pick<TestServer, 'call'>, sql: string) =>
+        (await call('query_ads', { sql })).data.rows as unknown[][];
+      const gather = async (some: number[]) => {
+        service.ads = some.flatMap((at) => all[at] ?? []);
+        return (await server.call('gather_ads', { filters: { some }, maxCredits: 50, fresh: true })).data;
+      };
+      for (const one of steps) {
+        if ('change' in one) Object.assign(all[one.change] ?? {}, { body: one.to });
+        else if ('gather' in one) await gather(one.gather);
+        else {
+          service.ads = all.slice(3 * one.search, 3 * one.search + 3);
+          await server.call('search_ads', { filters: { part: one.search }, fresh: true });
         }
-        const { gathering, summary } = await gather([0, 1, 2, 6, 7]);
-        const gathered = `FROM ads JOIN gathered ON adId = id WHERE gatheringId = '${gathering}'`;
-        const [[count] = []] = await rowsOf(server, `SELECT count(DISTINCT variant) ${gathered}`);
-        expect(summary).toContain(`Groups of near-identical copy: ${count};`);
-        const groups = 'SELECT id, variant FROM ads ORDER BY id';
-        const found = await rowsOf(server, groups);
-        await server.stop();
-        const fresh = await start({ files }, options);
-        expect(await rowsOf(fresh, groups)).toEqual(found);
-        await fresh.stop();
-      }),
-      { numRuns: 3, endOnFailure: true },
-    );
-  },
-);
+      }
+      const { gathering, summary } = await gather([0, 1, 2, 6, 7]);
+      const gathered = `FROM ads JOIN gathered ON adId = id WHERE gatheringId = '${gathering}'`;
+      const [[count] = []] = await rowsOf(server, `SELECT count(DISTINCT variant) ${gathered}`);
+      expect(summary).toContain(`Groups of near-identical copy: ${count};`);
+      const groups = 'SELECT id, variant FROM ads ORDER BY id';
+      const found = await rowsOf(server, groups);
+      await server.stop();
+      const fresh = await start({ files }, options);
+      expect(await rowsOf(fresh, groups)).toEqual(found);
+      await fresh.stop();
+    }),
+    { numRuns: 3, endOnFailure: true },
+  );
+});

@@ -153,9 +153,7 @@ test('an unknown tool is an error that names the known ones', async ({ server })
   expect((await server.call('a\u202e"b\nc')).text).toContain(`There is no tool "a'b c". Tools`);
 });
 
-test('any JSON as the arguments of any tool gives a result of the right form, and never an internal error', async ({
-  server,
-}) => {
+test('any JSON as arguments of any tool is answered in the right form', async ({ server }) => {
   const known = 'filters limit cursor detail fresh seen adId pageId collectionId itemType itemId __proto__ constructor';
   const names = fc.constantFrom('', ...known.split(' '));
   const values = fc.oneof(

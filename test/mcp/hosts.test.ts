@@ -51,10 +51,7 @@ interface Block {
   uri?: string;
 }
 
-test('links to exports go to clients that are known to take them, and the addresses to all', async ({
-  server,
-  service,
-}) => {
+test('links to exports go to clients known to take them, addresses to all', async ({ server, service }) => {
   const exportsOf = async (name: string) => {
     const { call, client } = await server.as(service.createKey(), name);
     const { raw, text } = await call('export_ads', { sql: 'SELECT 1 AS one' });

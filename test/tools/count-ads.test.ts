@@ -75,10 +75,7 @@ describe('with a service that', () => {
     expect((await server.call('count_ads', { fresh: true })).data.total).toBeNull();
   });
 
-  test('notes something about a number, is quoted once, also where it is answered from the cache', async ({
-    upstream,
-    server,
-  }) => {
+  test('notes something about a number, is quoted once, from the cache too', async ({ upstream, server }) => {
     const service = serveAds(upstream, 30);
     service.change = (answer, { number }) => ({ ...answer, notes: ['of all', ...(number > 1 ? ['No "BUY"'] : [])] });
     for (const round of ['asked', 'kept']) {

@@ -159,10 +159,7 @@ describe('with another service', () => {
   const filtersOf = (keys: readonly Key[]) =>
     ({ ads: keys.map((key) => ({ key, ...described[key] })), pages: [] }) as never;
 
-  test('states what the service counts, and calls no part verified whose key is ignored', async ({
-    upstream,
-    start,
-  }) => {
+  test('states what is counted, and verifies no part whose key is ignored', async ({ upstream, start }) => {
     await fc.assert(
       fc.asyncProperty(someAds, fc.subarray(keys), fc.subarray(['not', 'missing']), async (ads, knows, tells) => {
         const service = new FilteringService(0);
@@ -209,10 +206,7 @@ describe('with another service', () => {
 
   const video = { displayFormat: ['VIDEO'] };
 
-  test('proves a part equal to the total with one search of the opposite, within maxCredits', async ({
-    upstream,
-    start,
-  }) => {
+  test('proves a part equal to the total by one search of the opposite', async ({ upstream, start }) => {
     const service = new FilteringService(7);
     for (const ad of service.ads) ad.displayFormat = 'VIDEO';
     upstream.does(service.behaviour);
@@ -239,10 +233,7 @@ describe('with another service', () => {
     }
   });
 
-  test('takes what was gathered, says when, and leaves the rest out where another part is of today', async ({
-    upstream,
-    start,
-  }) => {
+  test('takes what was gathered, says when, and leaves the rest out', async ({ upstream, start }) => {
     const service = new FilteringService(30);
     service.knows = new Set(['displayFormat']);
     upstream.does(service.behaviour);

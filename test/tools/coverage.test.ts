@@ -48,44 +48,41 @@ describe('coverage names the ads that are in no newest gathering', () => {
   });
 });
 
-upstreamTest(
-  'coverage names the advertisers of the rows that no complete gathering covers, or counts those of all ads',
-  async ({ upstream, server }) => {
-    const service = serveAds(upstream, 0);
-    const long = `Gamma ${'of many words '.repeat(20)}`;
-    const names = ['Acme', 'Beta: learn\u200b more', long, ...'DEFGHIJKLMNOPQ'];
-    const all = Array.from({ length: 60 }, (_, index) => {
-      const owner = (7 * index) % 18;
-      return adOf(index, owner === 17 ? {} : { pageId: `p${owner}`, page: { pageName: names[owner] } });
-    });
-    // Of Acme, every ad is gathered; of the next ones, some.
-    const isWhole = ({ pageId }: object & { pageId?: unknown }, index: number) => pageId === 'p0' || index < 20;
-    service.ads = all.filter(isWhole);
-    await server.call('gather_ads', { filters: { some: 'whole' }, maxCredits: 50 });
-    service.ads = all.slice(20, 40);
-    await server.call('gather_ads', { filters: { some: 'part' }, maxAds: 1, maxCredits: 50 });
-    service.ads = all;
-    await server.call('search_ads', { limit: 100 });
-    const outsideOf = (owner: number) => all.filter((ad, at) => ad.pageId === `p${owner}` && !isWhole(ad, at)).length;
+upstreamTest('coverage names advertisers that no complete gathering covers', async ({ upstream, server }) => {
+  const service = serveAds(upstream, 0);
+  const long = `Gamma ${'of many words '.repeat(20)}`;
+  const names = ['Acme', 'Beta: learn\u200b more', long, ...'DEFGHIJKLMNOPQ'];
+  const all = Array.from({ length: 60 }, (_, index) => {
+    const owner = (7 * index) % 18;
+    return adOf(index, owner === 17 ? {} : { pageId: `p${owner}`, page: { pageName: names[owner] } });
+  });
+  // Of Acme, every ad is gathered; of the next ones, some.
+  const isWhole = ({ pageId }: object & { pageId?: unknown }, index: number) => pageId === 'p0' || index < 20;
+  service.ads = all.filter(isWhole);
+  await server.call('gather_ads', { filters: { some: 'whole' }, maxCredits: 50 });
+  service.ads = all.slice(20, 40);
+  await server.call('gather_ads', { filters: { some: 'part' }, maxAds: 1, maxCredits: 50 });
+  service.ads = all;
+  await server.call('search_ads', { limit: 100 });
+  const outsideOf = (owner: number) => all.filter((ad, at) => ad.pageId === `p${owner}` && !isWhole(ad, at)).length;
 
-    const uncovered = async (sql: string, cell = 160) => {
-      const { data, text } = await server.call('query_ads', { sql, cell, limit: 100 });
-      const { uncovered = [], moreUncovered = 0 } = data.coverage as {
-        uncovered?: { pageId: string; outside: number }[];
-        moreUncovered?: number;
-      };
-      expect(text.includes('No complete gathering covers')).toBe(uncovered.length + moreUncovered > 0);
-      for (const { pageId, outside } of uncovered) expect(outside).toBe(outsideOf(Number(pageId.slice(1))));
-      return [uncovered.map(({ pageId }) => pageId).sort(), moreUncovered];
+  const uncovered = async (sql: string, cell = 160) => {
+    const { data, text } = await server.call('query_ads', { sql, cell, limit: 100 });
+    const { uncovered = [], moreUncovered = 0 } = data.coverage as {
+      uncovered?: { pageId: string; outside: number }[];
+      moreUncovered?: number;
     };
-    const some = "FROM ads WHERE pageId IN ('p0', 'p1', 'p2')";
-    for (const column of ['pageName', 'pageId', 'id', 'id AS adId'])
-      for (const cell of [160, 40])
-        expect(await uncovered(`SELECT count(*), ${column} ${some} GROUP BY id`, cell)).toEqual([['p1', 'p2'], 0]);
-    expect((await uncovered('SELECT id FROM ads'))[1]).toBe(6);
-    // Numbers and other columns do not tell whose ads they count: how many there are in all, without names.
-    expect(await uncovered('SELECT displayFormat, count(*) FROM ads GROUP BY 1')).toEqual([[], 16]);
-    expect(await uncovered(`SELECT pageName AS advertiser ${some}`)).toEqual([[], 16]);
-    expect(await uncovered("SELECT id FROM ads WHERE pageId = 'p0' OR pageId IS NULL")).toEqual([[], 0]);
-  },
-);
+    expect(text.includes('No complete gathering covers')).toBe(uncovered.length + moreUncovered > 0);
+    for (const { pageId, outside } of uncovered) expect(outside).toBe(outsideOf(Number(pageId.slice(1))));
+    return [uncovered.map(({ pageId }) => pageId).sort(), moreUncovered];
+  };
+  const some = "FROM ads WHERE pageId IN ('p0', 'p1', 'p2')";
+  for (const column of ['pageName', 'pageId', 'id', 'id AS adId'])
+    for (const cell of [160, 40])
+      expect(await uncovered(`SELECT count(*), ${column} ${some} GROUP BY id`, cell)).toEqual([['p1', 'p2'], 0]);
+  expect((await uncovered('SELECT id FROM ads'))[1]).toBe(6);
+  // Numbers and other columns do not tell whose ads they count: how many there are in all, without names.
+  expect(await uncovered('SELECT displayFormat, count(*) FROM ads GROUP BY 1')).toEqual([[], 16]);
+  expect(await uncovered(`SELECT pageName AS advertiser ${some}`)).toEqual([[], 16]);
+  expect(await uncovered("SELECT id FROM ads WHERE pageId = 'p0' OR pageId IS NULL")).toEqual([[], 0]);
+});

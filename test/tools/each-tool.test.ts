@@ -59,9 +59,7 @@ describe('get_ad', () => {
   });
 });
 
-test('an unknown filter, ad or collection is explained in the words of the service, and says where ids come from', async ({
-  server,
-}) => {
+test('what is unknown is explained in the words of the service', async ({ server }) => {
   const none = '00000000-0000-4000-8000-000000000000';
   const items = { collectionId: none, itemType: 'ads' };
   for (const [tool, args, kind, words] of [

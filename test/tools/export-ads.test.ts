@@ -33,10 +33,7 @@ const readFrom = async ({ client }: Pick<TestServer, 'client'>, uri: unknown) =>
   (await client.readResource({ uri: String(uri) })).contents[0] as { text: string; blob?: string; mimeType: string };
 
 describe('without a folder', () => {
-  test('an export is a resource, with a note on how the ads were gathered, and of one key alone', async ({
-    server,
-    service,
-  }) => {
+  test('an export is a resource of one key, with a note on its gatherings', async ({ server, service }) => {
     await server.call('search_ads', { limit: 5 });
     const { data, text } = await server.call('export_ads', { name: 'my ads' });
     expect(data).toMatchObject({ rows: 5 });
@@ -155,31 +152,28 @@ describe('with a folder', () => {
     }
   });
 
-  withFiles(
-    'no file is overwritten, no link is followed, and a note has the number of its export',
-    async ({ server, folder }) => {
-      const pathOf = (file: string) => join(folder, 'exports', file);
-      const target = join(folder, 'target');
-      for (const [format, stem] of [
-        ['csv', 'tea'],
-        ['csv', 'tea-3'],
-        ['jsonl', 'tea-2'],
-      ]) {
-        const sql = `SELECT '${stem}' AS name`;
-        const { data, text } = await server.call('export_ads', { name: 'tea', format, sql });
-        expect(data.file).toBe(pathOf(`${stem}.${format}`));
-        expect(text).toContain(`${stem}.${format}: 1 row`);
-        expect(text).toContain(`${stem}-methods.md beside it`);
-        expect((await readFrom(server, data.methods)).text).toContain(sql);
-        expect(readFileSync(pathOf(`${stem}-methods.md`), 'utf8')).toContain(sql);
-        if (stem !== 'tea') continue;
-        writeFileSync(target, 'mine');
-        symlinkSync(target, pathOf('tea-2.csv'));
-      }
-      expect(readFileSync(target, 'utf8')).toBe('mine');
-      expect(readFileSync(pathOf('tea.csv'), 'utf8')).toContain('Name\r\ntea\r\n');
-    },
-  );
+  withFiles('no file is overwritten, no link followed, and a note has its number', async ({ server, folder }) => {
+    const pathOf = (file: string) => join(folder, 'exports', file);
+    const target = join(folder, 'target');
+    for (const [format, stem] of [
+      ['csv', 'tea'],
+      ['csv', 'tea-3'],
+      ['jsonl', 'tea-2'],
+    ]) {
+      const sql = `SELECT '${stem}' AS name`;
+      const { data, text } = await server.call('export_ads', { name: 'tea', format, sql });
+      expect(data.file).toBe(pathOf(`${stem}.${format}`));
+      expect(text).toContain(`${stem}.${format}: 1 row`);
+      expect(text).toContain(`${stem}-methods.md beside it`);
+      expect((await readFrom(server, data.methods)).text).toContain(sql);
+      expect(readFileSync(pathOf(`${stem}-methods.md`), 'utf8')).toContain(sql);
+      if (stem !== 'tea') continue;
+      writeFileSync(target, 'mine');
+      symlinkSync(target, pathOf('tea-2.csv'));
+    }
+    expect(readFileSync(target, 'utf8')).toBe('mine');
+    expect(readFileSync(pathOf('tea.csv'), 'utf8')).toContain('Name\r\ntea\r\n');
+  });
 
   withFiles.for(['a link', 'a folder', 'a pipe', 'a longer file', 'nothing'] as const)(
     '%s in the place of an export is not read, and the answer says so',
@@ -199,19 +193,16 @@ describe('with a folder', () => {
     },
   );
 
-  withFiles(
-    'an export that fails leaves no file behind, and says where it cannot write',
-    async ({ server, folder }) => {
-      const exports = join(folder, 'exports');
-      expect((await server.call('export_ads', { sql: 'SELECT nothing FROM ads' })).isError).toBe(true);
-      expect(readdirSync(exports)).toEqual([]);
-      rmSync(exports, { recursive: true });
-      writeFileSync(exports, '');
-      const { text, error } = await server.call('export_ads', {});
-      expect(error).toMatchObject({ kind: 'invalid_request', retryable: false });
-      expect(text).toContain(`No file can be written in ${exports}: a file is in the way.`);
-    },
-  );
+  withFiles('an export that fails leaves no file, and says where it cannot write', async ({ server, folder }) => {
+    const exports = join(folder, 'exports');
+    expect((await server.call('export_ads', { sql: 'SELECT nothing FROM ads' })).isError).toBe(true);
+    expect(readdirSync(exports)).toEqual([]);
+    rmSync(exports, { recursive: true });
+    writeFileSync(exports, '');
+    const { text, error } = await server.call('export_ads', {});
+    expect(error).toMatchObject({ kind: 'invalid_request', retryable: false });
+    expect(text).toContain(`No file can be written in ${exports}: a file is in the way.`);
+  });
 
   withFiles('nothing has the name of an export before all of it is written', async ({ server, folder }) => {
     const sizes = new Set<number>();

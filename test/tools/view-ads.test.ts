@@ -54,10 +54,7 @@ async function shownIn(result: Result, tiles: number): Promise<(ColourName | und
   });
 }
 
-test('shows ads of the dataset on one sheet, at no charge and without a call of the service', async ({
-  server,
-  upstream,
-}) => {
+test('shows ads of the dataset on one sheet, without a call of the service', async ({ server, upstream }) => {
   const known = { displayFormat: 'VIDEO', startedAt: '2026-07-01T00:00:00.000Z', page: { pageName: 'Acme' } };
   const ids = await searchFor({ server, upstream }, { ...thumb(address.red), ...known }, thumb(address.green), {
     ...thumb(address.blue),
@@ -101,10 +98,7 @@ test('names what it cannot show, and shows the rest', async ({ server, upstream 
   expect(result.isError).toBe(false);
 });
 
-test('takes the first card of a carousel or the one that is asked for, the still of a video, the portrait last', async ({
-  server,
-  upstream,
-}) => {
+test('takes a card of a carousel, the still of a video, the portrait last', async ({ server, upstream }) => {
   const card = (url: string, nr: number) => ({ type: 'CARD_THUMB', url, nr });
   const carousel = {
     media: [card(address.green, 1), card(address.red, 0)],
@@ -141,10 +135,7 @@ test('draws a word into the sheet that stands nowhere else', async ({ start, ups
   expect(Math.max(...rows)).toBeLessThan(gridOf(1).headHeight);
 });
 
-test('the picture follows the text in every output, and text and data are each complete', async ({
-  start,
-  upstream,
-}) => {
+test('the picture follows the text in every output, each complete', async ({ start, upstream }) => {
   for (const output of ['text', 'structured', 'both'] as const) {
     const server = await start({ output });
     const ids = await searchFor({ server, upstream }, { ...thumb(address.red), headline: 'Warm boots' });
@@ -198,10 +189,7 @@ test('a cancelled call ends its requests, and the next call works', async ({ ser
   expect((await server.call('view_ads', { adIds: [red] })).data.tiles).toMatchObject([{ shown: true }]);
 });
 
-test('pictures of a service on this machine are shown without being listed, unless none are', async ({
-  start,
-  upstream,
-}) => {
+test('pictures of a service on this machine need no listing', async ({ start, upstream }) => {
   const jpeg = await jpegOf({ colour: colours.blue });
   const items = [{ ...ad, ...thumb(`${upstream.baseUrl}/media/1.jpg`) }];
   const list = json({ items, cursor: null, hasMore: false });
@@ -233,10 +221,7 @@ function boxes(seed: number, { width = 320, height = 320 } = {}): Canvas {
   return canvas;
 }
 
-test('finds the different pictures of many ads, however they were encoded, and keeps what it knows of them', async ({
-  server,
-  upstream,
-}) => {
+test('finds the different pictures of many ads, however encoded, and keeps them', async ({ server, upstream }) => {
   const serve = async (picture: Raster, quality = 85) => thumb(host.serve(await encodeJpeg(picture, quality)));
   const withBar = boxes(1);
   withBar.fillRect({ x: 0, y: 290, width: 320, height: 30 }, [20, 20, 20]);

@@ -37,9 +37,7 @@ describe('of the local library', () => {
     expect(again.text).toMatch(/complete, last read \d{4}-\d\d-\d\d \d\d:\d\d UTC/);
   });
 
-  test('summarizes what it read, and nothing else, and knows the question in any order of its filters', async ({
-    server,
-  }) => {
+  test('summarizes what it read alone, and knows the question in any order', async ({ server }) => {
     await server.call('search_ads', { filters: { displayFormat: ['IMAGE'] }, limit: 10 });
     const filters = { countries: ['DE'], displayFormat: ['VIDEO'] };
     const { data, text } = await server.call('gather_ads', { filters, maxCredits: 20 });
@@ -50,9 +48,7 @@ describe('of the local library', () => {
     expect(known).toMatchObject({ gathering: data.gathering, receipt: { charged: 0 } });
   });
 
-  test('reads several questions under one limit, goes on in the part where it stopped, and counts an ad once', async ({
-    server,
-  }) => {
+  test('reads several questions under one limit, and counts an ad once', async ({ server }) => {
     const split = [{ displayFormat: ['VIDEO'] }, { displayFormat: ['IMAGE'] }];
     const first = await server.call('gather_ads', { ...german, split, maxCredits: 7 });
     expect(first.data).toMatchObject({ complete: false, stopped: 'maxCredits', receipt: { charged: 7 } });
@@ -126,38 +122,35 @@ describe('of the local library', () => {
 describe('an estimate', () => {
   const estimate = { maxCredits: 0 };
 
-  upstreamTest(
-    'takes one search, at a price that was seen, and none where a total is known',
-    async ({ upstream, server }) => {
-      const service = serveAds(upstream, 300);
-      service.matching = ({ third }) => service.ads.filter((_, index) => third === undefined || index % 3 === third);
-      const unknown = await server.call('gather_ads', estimate);
-      expect(unknown.data).toMatchObject({ gathering: null, read: 0, stopped: 'estimate', receipt: { calls: 1 } });
-      expect(unknown.data.estimate).toEqual({ ads: 300, pages: 3, credits: null, atLeast: 3, atMost: 300 });
-      expect(unknown.text).toContain(
-        '300 ads in 3 pages, between 3 and 300 credits; the first page tells. Call again with the same question',
-      );
-      expect(unknown.text).toContain('This estimate took 1 search.');
-      const some = await server.call('gather_ads', { ...estimate, maxAds: 200 });
-      expect(some.text).toContain('With maxAds: 200, it stops after 200 ads.');
-      const split = [{ third: 0 }, { third: 2 }];
-      await server.call('count_ads', { split });
-      const searches = service.searches.length;
-      const counted = await server.call('gather_ads', { split, ...estimate });
-      expect(counted.data).toMatchObject({ found: 200, estimate: { ads: 200, pages: 2 }, receipt: { calls: 0 } });
-      expect(service.searches).toHaveLength(searches);
-      const more = await server.call('gather_ads', { split: [...split, { third: 1 }], ...estimate });
-      expect(more.data).toMatchObject({ estimate: { ads: 300, credits: null }, receipt: { calls: 1 } });
-      for (const limit of [40, 100]) await server.call('search_ads', { limit });
-      expect((await server.call('gather_ads', estimate)).data.estimate).toEqual({
-        ads: 300,
-        pages: 3,
-        credits: 30,
-        atLeast: 30,
-        atMost: 30,
-      });
-    },
-  );
+  upstreamTest('takes one search, and none where a total is known', async ({ upstream, server }) => {
+    const service = serveAds(upstream, 300);
+    service.matching = ({ third }) => service.ads.filter((_, index) => third === undefined || index % 3 === third);
+    const unknown = await server.call('gather_ads', estimate);
+    expect(unknown.data).toMatchObject({ gathering: null, read: 0, stopped: 'estimate', receipt: { calls: 1 } });
+    expect(unknown.data.estimate).toEqual({ ads: 300, pages: 3, credits: null, atLeast: 3, atMost: 300 });
+    expect(unknown.text).toContain(
+      '300 ads in 3 pages, between 3 and 300 credits; the first page tells. Call again with the same question',
+    );
+    expect(unknown.text).toContain('This estimate took 1 search.');
+    const some = await server.call('gather_ads', { ...estimate, maxAds: 200 });
+    expect(some.text).toContain('With maxAds: 200, it stops after 200 ads.');
+    const split = [{ third: 0 }, { third: 2 }];
+    await server.call('count_ads', { split });
+    const searches = service.searches.length;
+    const counted = await server.call('gather_ads', { split, ...estimate });
+    expect(counted.data).toMatchObject({ found: 200, estimate: { ads: 200, pages: 2 }, receipt: { calls: 0 } });
+    expect(service.searches).toHaveLength(searches);
+    const more = await server.call('gather_ads', { split: [...split, { third: 1 }], ...estimate });
+    expect(more.data).toMatchObject({ estimate: { ads: 300, credits: null }, receipt: { calls: 1 } });
+    for (const limit of [40, 100]) await server.call('search_ads', { limit });
+    expect((await server.call('gather_ads', estimate)).data.estimate).toEqual({
+      ads: 300,
+      pages: 3,
+      credits: 30,
+      atLeast: 30,
+      atMost: 30,
+    });
+  });
 
   upstreamTest('is of what is left to read, and dated where its number of ads is old', async ({ upstream, start }) => {
     let clock = startOfTest;
@@ -187,51 +180,45 @@ describe('an estimate', () => {
   });
 });
 
-upstreamTest(
-  'says what is new, changed and no longer listed since the last time, and fresh that it started over',
-  async ({ upstream, start }) => {
-    let clock = startOfTest;
-    const server = await start({}, { now: () => clock++ });
-    const service = serveAds(upstream, 150);
-    await server.call('gather_ads', { ...all, maxAds: 100, fresh: true });
-    clock += 24 * hour;
-    const { data: whole, text: startedOver } = await server.call('gather_ads', { ...all, fresh: true });
-    expect(whole).toMatchObject({ read: 150, complete: true, receipt: { charged: 15 } });
-    expect(startedOver).toContain('more than a day old, so this one started over');
-    const [gone, changed, ...others] = service.ads;
-    const seenLater = { ...others[0], lastSeenAt: '2026-11-21T00:00:00Z', appUrl: 'https://elsewhere.example/1' };
-    const another = { ...changed, headline: 'Another offer' };
-    service.ads = [adOf(1000), another, seenLater, ...others.slice(1)] as AdService['ads'];
-    clock += 24 * hour;
-    const { data, text } = await server.call('gather_ads', { ...all, fresh: true });
-    expect(text).not.toContain('started over');
-    expect(data).toMatchObject({ read: 150, added: 1, updated: 1, gone: [gone?.id], complete: true });
-    const changes = `of 2026-11-21 10:00 UTC: 1 new, 1 changed, 1 no longer listed.
+upstreamTest('says what is new, changed and gone, and fresh that it started over', async ({ upstream, start }) => {
+  let clock = startOfTest;
+  const server = await start({}, { now: () => clock++ });
+  const service = serveAds(upstream, 150);
+  await server.call('gather_ads', { ...all, maxAds: 100, fresh: true });
+  clock += 24 * hour;
+  const { data: whole, text: startedOver } = await server.call('gather_ads', { ...all, fresh: true });
+  expect(whole).toMatchObject({ read: 150, complete: true, receipt: { charged: 15 } });
+  expect(startedOver).toContain('more than a day old, so this one started over');
+  const [gone, changed, ...others] = service.ads;
+  const seenLater = { ...others[0], lastSeenAt: '2026-11-21T00:00:00Z', appUrl: 'https://elsewhere.example/1' };
+  const another = { ...changed, headline: 'Another offer' };
+  service.ads = [adOf(1000), another, seenLater, ...others.slice(1)] as AdService['ads'];
+  clock += 24 * hour;
+  const { data, text } = await server.call('gather_ads', { ...all, fresh: true });
+  expect(text).not.toContain('started over');
+  expect(data).toMatchObject({ read: 150, added: 1, updated: 1, gone: [gone?.id], complete: true });
+  const changes = `of 2026-11-21 10:00 UTC: 1 new, 1 changed, 1 no longer listed.
 New: ${adOf(1000).id}
 Changed: ${changed?.id}
 No longer listed (they may still be running): ${gone?.id}
 `;
-    for (const shown of [text, data.summary]) expect(shown).toContain(changes);
-  },
-);
+  for (const shown of [text, data.summary]) expect(shown).toContain(changes);
+});
 
-upstreamTest(
-  'goes on behind ads that came on top meanwhile, and says what the service counts and did not list',
-  async ({ upstream, server }) => {
-    const service = serveAds(upstream, 900);
-    await server.call('gather_ads', { ...all, maxAds: 500 });
-    service.ads = [...Array.from({ length: 400 }, (_, index) => adOf(1000 + index)), ...service.ads];
-    const { data, text } = await server.call('gather_ads', { maxAds: 2000, maxCredits: 1000 });
-    expect(data).toMatchObject({ read: 900, found: 1300, unlisted: 400, complete: true, receipt: { charged: 80 } });
-    expect(text).toContain('900 ads read, of 1,300 found; complete');
-    expect(text).toContain('The service counts 400 ads more, which it did not list: fresh: true');
-    const { data: asked, text: coverage } = await server.call('query_ads', {
-      sql: 'SELECT sum(charged) FROM gatherings',
-    });
-    expect(asked.rows).toEqual([[service.charged]]);
-    expect(coverage).toContain('The service counts 400 ads more, which it did not list.');
-  },
-);
+upstreamTest('goes on behind ads that came on top, and says what was not listed', async ({ upstream, server }) => {
+  const service = serveAds(upstream, 900);
+  await server.call('gather_ads', { ...all, maxAds: 500 });
+  service.ads = [...Array.from({ length: 400 }, (_, index) => adOf(1000 + index)), ...service.ads];
+  const { data, text } = await server.call('gather_ads', { maxAds: 2000, maxCredits: 1000 });
+  expect(data).toMatchObject({ read: 900, found: 1300, unlisted: 400, complete: true, receipt: { charged: 80 } });
+  expect(text).toContain('900 ads read, of 1,300 found; complete');
+  expect(text).toContain('The service counts 400 ads more, which it did not list: fresh: true');
+  const { data: asked, text: coverage } = await server.call('query_ads', {
+    sql: 'SELECT sum(charged) FROM gatherings',
+  });
+  expect(asked.rows).toEqual([[service.charged]]);
+  expect(coverage).toContain('The service counts 400 ads more, which it did not list.');
+});
 
 upstreamTest('a page whose cursor leads nowhere is paid once, and fresh starts over', async ({ upstream, start }) => {
   const server = await start({ cacheSeconds: 0 });
@@ -262,27 +249,22 @@ upstreamTest('what several gatherings share is charged to one of them', async ({
   expect(JSON.stringify(contents)).toContain('Reading them cost 20 credits');
 });
 
-upstreamTest(
-  'a complete gathering whose ads gave way says so, and so does what rests on it',
-  async ({ upstream, start }) => {
-    const server = await start({ cacheSeconds: 0 }, { datasets: new MemoryDatasets({ maxBytesEach: 100_000 }) });
-    const service = serveAds(upstream, 3);
-    const { data: whole } = await server.call('gather_ads', all);
-    expect(whole).toMatchObject({ read: 3, complete: true });
-    service.ads = Array.from({ length: 60 }, (_, index) => adOf(100 + index, { unlisted: 'x'.repeat(1000) }));
-    await server.call('search_ads', { limit: 60 });
-    const { data, text } = await server.call('gather_ads', { maxCredits: 0 });
-    expect(data).toMatchObject({ gathering: whole.gathering, read: 3, missing: 3, complete: false, stopped: 'end' });
-    expect(text).toContain(
-      '3 ads read, of 3 found; not complete, stopped: end. 3 of them are no longer in the dataset.',
-    );
-    expect(text).toContain('To read them again, call with fresh: true, which is charged again.');
-    const rest = await server.call('query_ads', { sql: 'SELECT 1' });
-    const partial = [{ gathering: whole.gathering, found: 3, read: 3, removed: 3 }];
-    expect(rest.data.coverage).toMatchObject({ partial });
-    expect(rest.text).toContain('(gathered 3 of 3, 3 of them removed, ');
-  },
-);
+upstreamTest('a complete gathering whose ads gave way says so', async ({ upstream, start }) => {
+  const server = await start({ cacheSeconds: 0 }, { datasets: new MemoryDatasets({ maxBytesEach: 100_000 }) });
+  const service = serveAds(upstream, 3);
+  const { data: whole } = await server.call('gather_ads', all);
+  expect(whole).toMatchObject({ read: 3, complete: true });
+  service.ads = Array.from({ length: 60 }, (_, index) => adOf(100 + index, { unlisted: 'x'.repeat(1000) }));
+  await server.call('search_ads', { limit: 60 });
+  const { data, text } = await server.call('gather_ads', { maxCredits: 0 });
+  expect(data).toMatchObject({ gathering: whole.gathering, read: 3, missing: 3, complete: false, stopped: 'end' });
+  expect(text).toContain('3 ads read, of 3 found; not complete, stopped: end. 3 of them are no longer in the dataset.');
+  expect(text).toContain('To read them again, call with fresh: true, which is charged again.');
+  const rest = await server.call('query_ads', { sql: 'SELECT 1' });
+  const partial = [{ gathering: whole.gathering, found: 3, read: 3, removed: 3 }];
+  expect(rest.data.coverage).toMatchObject({ partial });
+  expect(rest.text).toContain('(gathered 3 of 3, 3 of them removed, ');
+});
 
 upstreamTest('ids and texts that an advertiser or a service makes up stay data', async ({ upstream, server }) => {
   const service = serveAds(upstream, 0);

@@ -44,10 +44,7 @@ test('spends no more than maxCredits, but for one first page of unknown price', 
   );
 });
 
-test('a price that rises while it gathers exceeds maxCredits by the rise of one page at most', async ({
-  upstream,
-  server,
-}) => {
+test('a rising price exceeds maxCredits by the rise of one page at most', async ({ upstream, server }) => {
   const service = serveAds(upstream, 2000, (items, { number }) => Math.ceil(items / 10) + number);
   const { data } = await server.call('gather_ads', { maxCredits: 60, maxAds: 2000 });
   expect(data).toMatchObject({ stopped: 'maxCredits', complete: false });
@@ -76,10 +73,7 @@ test('where charges are not stated, the text says so, and the balance counts', a
   expect(text).toContain('at least 0 charged for');
 });
 
-test('of a large gathering, the first thousand ads can be looked at as lists at no charge', async ({
-  upstream,
-  server,
-}) => {
+test('of a large gathering, the first thousand ads are free as lists', async ({ upstream, server }) => {
   const service = serveAds(upstream, 1200);
   await server.call('gather_ads', { maxAds: 1200, maxCredits: 1000 });
   service.searches = [];
