@@ -32,58 +32,56 @@ async function written(format: ExportFormat, columns: string[], ...batches: Cell
 const exported = async (format: ExportFormat, columns: string[], ...batches: Cell[][][]) =>
   (await written(format, columns, ...batches)).bytes.toString();
 
-describe('CSV', () => {
-  test('has titles and dates as a person writes them', async () => {
-    const rows = [['x', '2026-06-14T12:30:05.000Z', '2026-06-15T00:00:00.000Z', '2026-06-15T00:00:00.123Z']];
-    const columns = ['id', 'startedAt', 'landing_domain', 'at'];
-    expect(await exported('csv', columns, rows)).toBe(
-      '\ufeffID,Started at,Landing domain,At\r\nx,2026-06-14 12:30:05,2026-06-15,2026-06-15 00:00:00.123\r\n',
-    );
-  });
+test('CSV has titles and dates as a person writes them', async () => {
+  const rows = [['x', '2026-06-14T12:30:05.000Z', '2026-06-15T00:00:00.000Z', '2026-06-15T00:00:00.123Z']];
+  const columns = ['id', 'startedAt', 'landing_domain', 'at'];
+  expect(await exported('csv', columns, rows)).toBe(
+    '\ufeffID,Started at,Landing domain,At\r\nx,2026-06-14 12:30:05,2026-06-15,2026-06-15 00:00:00.123\r\n',
+  );
+});
 
-  test('follows RFC 4180 behind a byte order mark', async () => {
-    const rows: Cell[][] = [
-      ['a,b', 'say "hi"', 'one\ntwo', null, 1.5],
-      ['', ' c ', 'x;y', 'é😀', -3],
-    ];
-    expect(await exported('csv', ['pageName', 'b,c', 'd', 'e', 'f'], rows.slice(0, 1), [], rows.slice(1))).toBe(
-      '\ufeffPage name,"B,c",D,E,F\r\n"a,b","say ""hi""","one\ntwo",,1.5\r\n, c ,"x;y",é😀,-3\r\n',
-    );
-  });
+test('CSV follows RFC 4180 behind a byte order mark', async () => {
+  const rows: Cell[][] = [
+    ['a,b', 'say "hi"', 'one\ntwo', null, 1.5],
+    ['', ' c ', 'x;y', 'é😀', -3],
+  ];
+  expect(await exported('csv', ['pageName', 'b,c', 'd', 'e', 'f'], rows.slice(0, 1), [], rows.slice(1))).toBe(
+    '\ufeffPage name,"B,c",D,E,F\r\n"a,b","say ""hi""","one\ntwo",,1.5\r\n, c ,"x;y",é😀,-3\r\n',
+  );
+});
 
-  /** As RFC 4180 says. */
-  function cellsOf(csv: string): string[][] {
-    const rows: string[][] = [[]];
-    for (const [, quoted, plain = '', end] of csv.matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/g)) {
-      rows.at(-1)?.push(quoted?.replaceAll('""', '"') ?? plain);
-      if (end !== ',') rows.push([]);
-    }
-    return rows.slice(0, -1);
+/** As RFC 4180 says. */
+function cellsOf(csv: string): string[][] {
+  const rows: string[][] = [[]];
+  for (const [, quoted, plain = '', end] of csv.matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/g)) {
+    rows.at(-1)?.push(quoted?.replaceAll('""', '"') ?? plain);
+    if (end !== ',') rows.push([]);
   }
+  return rows.slice(0, -1);
+}
 
-  test('holds every text, and a formula in no cell, whatever separates its cells in a spreadsheet', async () => {
-    const starts = ['=cmd|x', '-1', '+', '@a', '＝1', '- free', '(x)', 'Hi', ' '];
-    const separators = [';', '\t', '|', ',', '\n', '\r\n', '"', "'"];
-    const part = fc.constantFrom(...starts, ...separators);
-    const text = fc.array(part, { minLength: 1, maxLength: 6 }).map((parts) => parts.join(''));
-    const formula = /^[=+\-@＝＋－＠]/;
-    const plain = (cells: string[]) => cells.map((cell) => cell.replaceAll("'", ''));
-    await fc.assert(
-      fc.asyncProperty(fc.array(fc.tuple(text, text), { minLength: 1 }), async (rows) => {
-        const csv = await exported(
-          'csv',
-          ['id', 'a', 'b'],
-          rows.map((texts) => ['x', ...texts]),
-        );
-        const [, ...read] = cellsOf(csv);
-        expect(read.map(([, ...texts]) => plain(texts))).toEqual(rows.map(plain));
-        for (const cell of read.flat()) expect(cell).not.toMatch(formula);
-        for (const cell of csv.split(/[;|\t\r\n]/).map((part) => part.replace(/^"+/, '')))
-          if (!/^[+-] [^(]*$/.test(cell)) expect(cell).not.toMatch(formula);
-      }),
-      { numRuns: 300 },
-    );
-  });
+test('CSV holds every text, and a formula in no cell, whatever separates its cells in a spreadsheet', async () => {
+  const starts = ['=cmd|x', '-1', '+', '@a', '＝1', '- free', '(x)', 'Hi', ' '];
+  const separators = [';', '\t', '|', ',', '\n', '\r\n', '"', "'"];
+  const part = fc.constantFrom(...starts, ...separators);
+  const text = fc.array(part, { minLength: 1, maxLength: 6 }).map((parts) => parts.join(''));
+  const formula = /^[=+\-@＝＋－＠]/;
+  const plain = (cells: string[]) => cells.map((cell) => cell.replaceAll("'", ''));
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.tuple(text, text), { minLength: 1 }), async (rows) => {
+      const csv = await exported(
+        'csv',
+        ['id', 'a', 'b'],
+        rows.map((texts) => ['x', ...texts]),
+      );
+      const [, ...read] = cellsOf(csv);
+      expect(read.map(([, ...texts]) => plain(texts))).toEqual(rows.map(plain));
+      for (const cell of read.flat()) expect(cell).not.toMatch(formula);
+      for (const cell of csv.split(/[;|\t\r\n]/).map((part) => part.replace(/^"+/, '')))
+        if (!/^[+-] [^(]*$/.test(cell)) expect(cell).not.toMatch(formula);
+    }),
+    { numRuns: 300 },
+  );
 });
 
 test('JSON Lines hold an object a row, by the names of the columns', async () => {
@@ -210,47 +208,45 @@ describe('a sheet', () => {
   });
 });
 
-describe('Parquet', () => {
-  const parquetOf = async (columns: string[], ...batches: Cell[][][]) => {
-    const { bytes } = await written('parquet', columns, ...batches);
-    const file = new Uint8Array(bytes).buffer;
-    const schema = parquetMetadata(file).schema.slice(1);
-    return { rows: await parquetReadObjects({ file }), types: schema.map(({ type }) => type) };
+const parquetOf = async (columns: string[], ...batches: Cell[][][]) => {
+  const { bytes } = await written('parquet', columns, ...batches);
+  const file = new Uint8Array(bytes).buffer;
+  const schema = parquetMetadata(file).schema.slice(1);
+  return { rows: await parquetReadObjects({ file }), types: schema.map(({ type }) => type) };
+};
+
+test('Parquet columns have the type of all their cells', async () => {
+  const { rows, types } = await parquetOf(
+    ['id', 'startedAt', 'count', 'share', 'mixed', 'nothing', 'id (2)'],
+    [['00042', noon, 3, 1, 'one', null, 'a']],
+    [
+      [null, null, null, null, null, null, null],
+      ['é😀', morning, -7, 0.5, 2, null, 'b'],
+    ],
+  );
+  expect(types).toEqual(['BYTE_ARRAY', 'INT64', 'INT64', 'DOUBLE', 'BYTE_ARRAY', 'BYTE_ARRAY', 'BYTE_ARRAY']);
+  const empty = { id: null, startedAt: null, count: null, share: null, mixed: null, nothing: null, 'id (2)': null };
+  expect(rows).toEqual([
+    { ...empty, id: '00042', startedAt: new Date(noon), count: 3n, share: 1, mixed: 'one', 'id (2)': 'a' },
+    empty,
+    { ...empty, id: 'é😀', startedAt: new Date(morning), count: -7n, share: 0.5, mixed: '2', 'id (2)': 'b' },
+  ]);
+});
+
+test('Parquet more rows than are written at once are all there, and none are none', async () => {
+  const cells = Array.from({ length: 25_000 }, (_, index): Cell[] => [index, `ad-${index}`]);
+  const { rows } = await parquetOf(['n', 'id'], cells.slice(0, 15_000), cells.slice(15_000));
+  expect(rows).toHaveLength(25_000);
+  expect(rows[24_999]).toEqual({ n: 24_999n, id: 'ad-24999' });
+  expect((await parquetOf(['n', 'id'])).rows).toEqual([]);
+});
+
+test('Parquet a statement that gives other rows the second time is refused', async () => {
+  let runs = 0;
+  const source: Statement = {
+    name: 'Ads',
+    run: (read) => statement(['a'], [[[runs++ === 0 ? 1 : 'one']]]).run(read),
   };
-
-  test('columns have the type of all their cells', async () => {
-    const { rows, types } = await parquetOf(
-      ['id', 'startedAt', 'count', 'share', 'mixed', 'nothing', 'id (2)'],
-      [['00042', noon, 3, 1, 'one', null, 'a']],
-      [
-        [null, null, null, null, null, null, null],
-        ['é😀', morning, -7, 0.5, 2, null, 'b'],
-      ],
-    );
-    expect(types).toEqual(['BYTE_ARRAY', 'INT64', 'INT64', 'DOUBLE', 'BYTE_ARRAY', 'BYTE_ARRAY', 'BYTE_ARRAY']);
-    const empty = { id: null, startedAt: null, count: null, share: null, mixed: null, nothing: null, 'id (2)': null };
-    expect(rows).toEqual([
-      { ...empty, id: '00042', startedAt: new Date(noon), count: 3n, share: 1, mixed: 'one', 'id (2)': 'a' },
-      empty,
-      { ...empty, id: 'é😀', startedAt: new Date(morning), count: -7n, share: 0.5, mixed: '2', 'id (2)': 'b' },
-    ]);
-  });
-
-  test('more rows than are written at once are all there, and none are none', async () => {
-    const cells = Array.from({ length: 25_000 }, (_, index): Cell[] => [index, `ad-${index}`]);
-    const { rows } = await parquetOf(['n', 'id'], cells.slice(0, 15_000), cells.slice(15_000));
-    expect(rows).toHaveLength(25_000);
-    expect(rows[24_999]).toEqual({ n: 24_999n, id: 'ad-24999' });
-    expect((await parquetOf(['n', 'id'])).rows).toEqual([]);
-  });
-
-  test('a statement that gives other rows the second time is refused', async () => {
-    let runs = 0;
-    const source: Statement = {
-      name: 'Ads',
-      run: (read) => statement(['a'], [[[runs++ === 0 ? 1 : 'one']]]).run(read),
-    };
-    const target = { format: 'parquet', maxBytes: 1e6, write: () => {}, method } as const;
-    await expect(writeExport([source], target)).rejects.toThrow('random()');
-  });
+  const target = { format: 'parquet', maxBytes: 1e6, write: () => {}, method } as const;
+  await expect(writeExport([source], target)).rejects.toThrow('random()');
 });

@@ -97,19 +97,17 @@ describe('what the service says in an error', () => {
   });
 });
 
-describe('a limit that is reached', () => {
-  test('names a window only as far as the service tells of it', () => {
-    const limitText = (usageLimit: object) =>
-      explain({ kind: 'usage_limit', usageLimit: { isLimitReached: true, ...usageLimit } }).text;
-    expect(limitText({ limitType: 'daily', dailyCredits: 9, dailyLimit: 9 })).toMatch(
-      /Usage: daily window 9 of 9 credits used\. The daily window is full\. .*a day;/,
-    );
-    for (const told of [{}, { limitType: 'monthly' }]) expect(limitText(told)).not.toMatch(/Usage:|window is full/);
-  });
+test('a limit that is reached names a window only as far as the service tells of it', () => {
+  const limitText = (usageLimit: object) =>
+    explain({ kind: 'usage_limit', usageLimit: { isLimitReached: true, ...usageLimit } }).text;
+  expect(limitText({ limitType: 'daily', dailyCredits: 9, dailyLimit: 9 })).toMatch(
+    /Usage: daily window 9 of 9 credits used\. The daily window is full\. .*a day;/,
+  );
+  for (const told of [{}, { limitType: 'monthly' }]) expect(limitText(told)).not.toMatch(/Usage:|window is full/);
+});
 
-  test('of credits says how many are left', () => {
-    const textWith = (creditsLeft: number) => explain({ kind: 'payment_required', creditsLeft }).text;
-    expect(textWith(0)).toContain('The account has no credits left.');
-    expect(textWith(3)).toContain('credits left: 3.');
-  });
+test('a limit that is reached of credits says how many are left', () => {
+  const textWith = (creditsLeft: number) => explain({ kind: 'payment_required', creditsLeft }).text;
+  expect(textWith(0)).toContain('The account has no credits left.');
+  expect(textWith(3)).toContain('credits left: 3.');
 });

@@ -84,14 +84,12 @@ describe('account and identity', () => {
   });
 });
 
-describe('a collection', () => {
-  const counts = { adCount: 12, pageCount: 3, isDefault: true, defaultType: 'saved', isOwner: false };
-  const id = 'c0ffee00-0000-4000-8000-000000000001';
-  const collection = viewCollection({ id, name: 'Autumn ideas', type: 'manual', ...counts });
+const counts = { adCount: 12, pageCount: 3, isDefault: true, defaultType: 'saved', isOwner: false };
+const id = 'c0ffee00-0000-4000-8000-000000000001';
+const collection = viewCollection({ id, name: 'Autumn ideas', type: 'manual', ...counts });
 
-  test('reads as one line with name, id, counts and owner', () => {
-    expect(collectionListText({ items: [collection] })).toBe(
-      '1 collection.\n1. "Autumn ideas" c0ffee00-0000-4000-8000-000000000001 12 ads, 3 pages, type manual, default saved, someone else\'s',
-    );
-  });
+test('a collection reads as one line with name, id, counts and owner', () => {
+  expect(collectionListText({ items: [collection] })).toBe(
+    '1 collection.\n1. "Autumn ideas" c0ffee00-0000-4000-8000-000000000001 12 ads, 3 pages, type manual, default saved, someone else\'s',
+  );
 });

@@ -74,27 +74,25 @@ describe('the pictures and videos of an ad', () => {
   });
 });
 
-describe('addresses', () => {
-  test('are written while there is room, and the others counted', () => {
-    const links = linkWriter(120, now);
-    const written = links.write([0, 1, 2, 3, 4].map((nr) => asset('CARD_THUMB', nr)));
-    expect(written.length).toBeGreaterThan(1);
-    expect(written.length + links.leftOut).toBe(5);
-    expect(links.leftOut).toBeGreaterThan(0);
-  });
+test('addresses are written while there is room, and the others counted', () => {
+  const links = linkWriter(120, now);
+  const written = links.write([0, 1, 2, 3, 4].map((nr) => asset('CARD_THUMB', nr)));
+  expect(written.length).toBeGreaterThan(1);
+  expect(written.length + links.leftOut).toBe(5);
+  expect(links.leftOut).toBeGreaterThan(0);
+});
 
-  test('are called media where their role is unknown', () => {
-    expect(linkWriter(500, now).write([{ url: 'https://m.example/1' }])).toEqual([
-      { type: 'media', url: 'https://m.example/1' },
-    ]);
-  });
+test('addresses are called media where their role is unknown', () => {
+  expect(linkWriter(500, now).write([{ url: 'https://m.example/1' }])).toEqual([
+    { type: 'media', url: 'https://m.example/1' },
+  ]);
+});
 
-  test('that no one could follow are counted, not written', () => {
-    const links = linkWriter(100_000, now);
-    const long = `https://m.example/${'x1'.repeat(2000)}`;
-    expect(links.write([{ url: long }, { url: 'javascript:alert(1)' }, { url: 7 }, {}])).toEqual([]);
-    expect(links.leftOut).toBe(4);
-  });
+test('addresses that no one could follow are counted, not written', () => {
+  const links = linkWriter(100_000, now);
+  const long = `https://m.example/${'x1'.repeat(2000)}`;
+  expect(links.write([{ url: long }, { url: 'javascript:alert(1)' }, { url: 7 }, {}])).toEqual([]);
+  expect(links.leftOut).toBe(4);
 });
 
 const viewOf = (cards: object[], media: object[] = []) =>

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { AdView, adListText, adText, viewAd } from '../../src/present/ad.ts';
-import { everyFact, now } from './sample-ads.ts';
+import { pageListText, viewPage } from '../../src/present/page.ts';
+import { fit as leading } from '../../src/present/tokens.ts';
+import { everyFact, now, somePage } from './sample-ads.ts';
 
 const brief = (ad: object) => viewAd(ad, { detail: 'brief', now });
 const withoutNulls = (value: object): object => JSON.parse(JSON.stringify(value), (_, item) => item ?? undefined);
@@ -30,33 +32,31 @@ describe('an ad in a list', () => {
   });
 });
 
-describe('the copy in a list', () => {
-  const body =
-    'Hand-welted in Porto by people who have done it for forty years, and resoled there forever, for anyone who walks.';
-  const copyOf = (ad: object) =>
-    adListText({ items: [brief(ad)] })
-      .split('\n')
-      .at(-1);
+const body =
+  'Hand-welted in Porto by people who have done it for forty years, and resoled there forever, for anyone who walks.';
+const copyOf = (ad: object) =>
+  adListText({ items: [brief(ad)] })
+    .split('\n')
+    .at(-1);
 
-  test('tells a headline and a body apart, even where only one of them is there', () => {
-    expect(copyOf({ id: 'a', headline: 'Boots', body: 'Welted' })).toBe('"Boots": "Welted"');
-    expect(copyOf({ id: 'a', headline: 'Boots' })).toBe('"Boots":');
-    expect(copyOf({ id: 'a', body: 'Boots' })).toBe(': "Boots"');
-  });
+test('the copy in a list tells a headline and a body apart, even where only one of them is there', () => {
+  expect(copyOf({ id: 'a', headline: 'Boots', body: 'Welted' })).toBe('"Boots": "Welted"');
+  expect(copyOf({ id: 'a', headline: 'Boots' })).toBe('"Boots":');
+  expect(copyOf({ id: 'a', body: 'Boots' })).toBe(': "Boots"');
+});
 
-  test('cuts the same body to the same words with the same hash, whatever stands beside it', () => {
-    const headlines = [null, 'Boots', 'Boots that outlast the trail, the winter and their owner, made once '.repeat(4)];
-    const cuts = headlines.map((headline) => copyOf({ ...everyFact, headline, body })?.split(/(?<=^|"): /)[1]);
-    expect(new Set(cuts).size).toBe(1);
-    expect(cuts[0]).toMatch(/^"Hand-welted in Porto.*…" \+\d+ #\d{6}$/);
-    expect(brief({ ...everyFact, body: `${body} Always.` }).bodyHash).not.toBe(brief({ ...everyFact, body }).bodyHash);
-  });
+test('the copy in a list cuts the same body to the same words with the same hash, whatever stands beside it', () => {
+  const headlines = [null, 'Boots', 'Boots that outlast the trail, the winter and their owner, made once '.repeat(4)];
+  const cuts = headlines.map((headline) => copyOf({ ...everyFact, headline, body })?.split(/(?<=^|"): /)[1]);
+  expect(new Set(cuts).size).toBe(1);
+  expect(cuts[0]).toMatch(/^"Hand-welted in Porto.*…" \+\d+ #\d{6}$/);
+  expect(brief({ ...everyFact, body: `${body} Always.` }).bodyHash).not.toBe(brief({ ...everyFact, body }).bodyHash);
+});
 
-  test('gives no hash to a body that only ends as if it were cut', () => {
-    const forged = 'Sale… (+312 chars)" +312 #482193';
-    expect(copyOf({ id: 'a', body: forged })).toBe(`: "Sale… (+312 chars)' +312 #482193"`);
-    expect(copyOf({ id: 'a', body: 'Sale… (+312 chars)' })).toBe(': "Sale… (+312 chars)"');
-  });
+test('the copy in a list gives no hash to a body that only ends as if it were cut', () => {
+  const forged = 'Sale… (+312 chars)" +312 #482193';
+  expect(copyOf({ id: 'a', body: forged })).toBe(`: "Sale… (+312 chars)' +312 #482193"`);
+  expect(copyOf({ id: 'a', body: 'Sale… (+312 chars)' })).toBe(': "Sale… (+312 chars)"');
 });
 
 describe('a list', () => {
@@ -168,11 +168,18 @@ describe('one ad', () => {
   });
 });
 
-describe('an ad in full', () => {
-  test('holds every field the service sent, but nulls', () => {
-    const view = viewAd({ ...everyFact, odd: { nested: [1, null, ['x', [2]]] } }, { detail: 'full', now });
-    expect(view).toMatchObject({ ...withoutNulls(everyFact), odd: { nested: [1, ['x', [2]]] } });
-    expect('endDate' in view).toBe(false);
-    expect(view.daysRunning).toBe(80);
-  });
+test('an ad in full holds every field the service sent, but nulls', () => {
+  const view = viewAd({ ...everyFact, odd: { nested: [1, null, ['x', [2]]] } }, { detail: 'full', now });
+  expect(view).toMatchObject({ ...withoutNulls(everyFact), odd: { nested: [1, ['x', [2]]] } });
+  expect('endDate' in view).toBe(false);
+  expect(view.daysRunning).toBe(80);
+});
+
+test('fifty ordinary ads with every fact, or a hundred pages, are shown in full', () => {
+  const items = Array.from({ length: 50 }, (_, i) =>
+    brief({ ...everyFact, pageId: `${i}${everyFact.pageId}`, duplicates: i }),
+  );
+  expect(leading({ items, budget: 8000, render: (some) => adListText({ items: some }) })).toBe(50);
+  const pages = Array.from({ length: 100 }, () => viewPage(somePage, { detail: 'brief' }));
+  expect(leading({ items: pages, budget: 16_000, render: (some) => pageListText({ items: some }) })).toBe(100);
 });

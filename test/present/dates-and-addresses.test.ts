@@ -105,13 +105,9 @@ describe('where an ad leads', () => {
   });
 });
 
-describe('a signed address', () => {
-  test('says when it ends, in three dialects', () => {
-    expect(expiryOf('https://m.example/v.mp4?_nc=1&oe=68000000')).toBe(0x68000000 * 1000);
-    expect(expiryOf('https://m.example/v.mp4?Expires=1700000000&Signature=x')).toBe(1_700_000_000_000);
-    expect(expiryOf('https://m.example/v?X-Amz-Date=20260101T000000Z&X-Amz-Expires=3600')).toBe(
-      Date.UTC(2026, 0, 1, 1),
-    );
-    expect(expiryOf('https://m.example/v.mp4')).toBeUndefined();
-  });
+test('a signed address says when it ends, in three dialects', () => {
+  expect(expiryOf('https://m.example/v.mp4?_nc=1&oe=68000000')).toBe(0x68000000 * 1000);
+  expect(expiryOf('https://m.example/v.mp4?Expires=1700000000&Signature=x')).toBe(1_700_000_000_000);
+  expect(expiryOf('https://m.example/v?X-Amz-Date=20260101T000000Z&X-Amz-Expires=3600')).toBe(Date.UTC(2026, 0, 1, 1));
+  expect(expiryOf('https://m.example/v.mp4')).toBeUndefined();
 });

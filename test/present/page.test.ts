@@ -33,27 +33,25 @@ describe('an advertiser page', () => {
   });
 });
 
-describe('a list', () => {
-  test('without items says so, and that they may be on the next page', () => {
-    expect(pageListText({ items: [], cursor: null, hasMore: false })).toBe('No pages found.');
-    expect(pageListText({ items: [], hasMore: true, cursor: 'next-one' })).toBe(
-      'No pages on this page.\n\nMore with cursor:\nnext-one',
-    );
-  });
+test('a list without items says so, and that they may be on the next page', () => {
+  expect(pageListText({ items: [], cursor: null, hasMore: false })).toBe('No pages found.');
+  expect(pageListText({ items: [], hasMore: true, cursor: 'next-one' })).toBe(
+    'No pages on this page.\n\nMore with cursor:\nnext-one',
+  );
+});
 
-  test('that goes on numbers its items where the last one ended', () => {
-    const items = [viewPage(somePage, { detail: 'brief' })];
-    expect(pageListText({ items, from: 38, of: 50 })).toMatch(/^page 38 of 50 shown\..*\n38\. "Serra Boots"/);
-    expect(pageListText({ items: [...items, ...items], from: 38, of: 50 })).toMatch(/^38 to 39 of 50 pages shown\./);
-  });
+test('a list that goes on numbers its items where the last one ended', () => {
+  const items = [viewPage(somePage, { detail: 'brief' })];
+  expect(pageListText({ items, from: 38, of: 50 })).toMatch(/^page 38 of 50 shown\..*\n38\. "Serra Boots"/);
+  expect(pageListText({ items: [...items, ...items], from: 38, of: 50 })).toMatch(/^38 to 39 of 50 pages shown\./);
+});
 
-  test('says the form of the links to the application once', () => {
-    const pages = [somePage, { ...somePage, pageId: 'x', appUrl: 'https://app.example/pages/x' }];
-    expect(appUrlPattern(pages, 'pageId')).toBe('https://app.example/pages/<id>');
-    expect(appUrlPattern([...pages, { pageId: 'y' }], 'pageId')).toBeUndefined();
-    expect(appUrlPattern([], 'pageId')).toBeUndefined();
-    const elsewhere = { pageId: 'z', appUrl: 'https://other.example/pages/z' };
-    expect(appUrlPattern([...pages, elsewhere], 'pageId')).toBeUndefined();
-    expect(appUrlPattern([{ pageId: 'z', appUrl: 'javascript:alert(1)//z' }], 'pageId')).toBeUndefined();
-  });
+test('a list says the form of the links to the application once', () => {
+  const pages = [somePage, { ...somePage, pageId: 'x', appUrl: 'https://app.example/pages/x' }];
+  expect(appUrlPattern(pages, 'pageId')).toBe('https://app.example/pages/<id>');
+  expect(appUrlPattern([...pages, { pageId: 'y' }], 'pageId')).toBeUndefined();
+  expect(appUrlPattern([], 'pageId')).toBeUndefined();
+  const elsewhere = { pageId: 'z', appUrl: 'https://other.example/pages/z' };
+  expect(appUrlPattern([...pages, elsewhere], 'pageId')).toBeUndefined();
+  expect(appUrlPattern([{ pageId: 'z', appUrl: 'javascript:alert(1)//z' }], 'pageId')).toBeUndefined();
 });

@@ -36,27 +36,25 @@ describe('search_ads', () => {
   });
 });
 
-describe('get_ad', () => {
-  test('gives the whole copy, cards and landing address of one ad', async ({ call }) => {
-    const [found] = (await call('search_ads', { limit: 1, detail: 'full' })).items as [Item];
-    const { text, data } = await call('get_ad', { adId: found.id });
-    expect(data.ad.body).toBe(found.body);
-    for (const line of found.body.split('\n').filter(Boolean)) expect(text).toContain(`> ${line}`);
-    expect(text).toContain(`Ad ${found.id}`);
-  });
+test('get_ad gives the whole copy, cards and landing address of one ad', async ({ call }) => {
+  const [found] = (await call('search_ads', { limit: 1, detail: 'full' })).items as [Item];
+  const { text, data } = await call('get_ad', { adId: found.id });
+  expect(data.ad.body).toBe(found.body);
+  for (const line of found.body.split('\n').filter(Boolean)) expect(text).toContain(`> ${line}`);
+  expect(text).toContain(`Ad ${found.id}`);
+});
 
-  test('gives five cards and five pictures of a carousel that has five', async ({ call }) => {
-    const { items } = await call('search_ads', { filters: { displayFormat: ['CAROUSEL'] }, limit: 50 });
-    const { text } = await call('get_ad', { adId: items.find(({ creative }) => creative === '5 cards')?.id });
-    expect(text.match(/^\d+\. /gm)).toEqual(['1. ', '2. ', '3. ', '4. ', '5. ']);
-    expect(new Set([...text.matchAll(/^ {3}picture: "(.*)"/gm)].map(([, url]) => url)).size).toBe(5);
-  });
+test('get_ad gives five cards and five pictures of a carousel that has five', async ({ call }) => {
+  const { items } = await call('search_ads', { filters: { displayFormat: ['CAROUSEL'] }, limit: 50 });
+  const { text } = await call('get_ad', { adId: items.find(({ creative }) => creative === '5 cards')?.id });
+  expect(text.match(/^\d+\. /gm)).toEqual(['1. ', '2. ', '3. ', '4. ', '5. ']);
+  expect(new Set([...text.matchAll(/^ {3}picture: "(.*)"/gm)].map(([, url]) => url)).size).toBe(5);
+});
 
-  test('takes an id in either case, and pays for the ad once', async ({ call }) => {
-    const [found] = (await call('search_ads', { limit: 1, filters: { countries: ['AT'] } })).items;
-    expect((await call('get_ad', { adId: found?.id.toUpperCase() })).data.receipt).toMatchObject({ charged: 1 });
-    expect((await call('get_ad', { adId: found?.id })).data.receipt).toMatchObject({ charged: 0, cached: true });
-  });
+test('get_ad takes an id in either case, and pays for the ad once', async ({ call }) => {
+  const [found] = (await call('search_ads', { limit: 1, filters: { countries: ['AT'] } })).items;
+  expect((await call('get_ad', { adId: found?.id.toUpperCase() })).data.receipt).toMatchObject({ charged: 1 });
+  expect((await call('get_ad', { adId: found?.id })).data.receipt).toMatchObject({ charged: 0, cached: true });
 });
 
 test('what is unknown is explained in the words of the service', async ({ server }) => {
@@ -89,31 +87,29 @@ test('search_pages and get_page give name, number of ads and countries of a page
   expect(text).toContain(String(pageName));
 });
 
-describe('a collection', () => {
-  test('lists the ad that was added, and counts it once', async ({ call }) => {
-    const [saved] = await collections(call);
-    const [ad] = (await call('search_ads', { limit: 1 })).items;
-    const saving = { collectionId: saved?.id, itemType: 'ads', itemId: ad?.id };
-    const adCount = (saved?.adCount ?? 0) + 1;
-    for (const added of [true, false]) {
-      const { data, text } = await call('add_collection_item', saving);
-      expect(data).toMatchObject({ added, itemType: 'ads', itemId: ad?.id, collection: { id: saved?.id, adCount } });
-      expect(text).toContain(added ? 'added to the collection' : 'was already in the collection');
-    }
-    const { items, data, text } = await call('list_collection_items', { collectionId: saved?.id, itemType: 'ads' });
-    expect(items[0]).toMatchObject({ id: ad?.id });
-    expect(data).toMatchObject({ itemType: 'ads', collection: { id: saved?.id }, hasMore: false, cursor: null });
-    expect(text).toContain(saved?.name);
-  });
+test('a collection lists the ad that was added, and counts it once', async ({ call }) => {
+  const [saved] = await collections(call);
+  const [ad] = (await call('search_ads', { limit: 1 })).items;
+  const saving = { collectionId: saved?.id, itemType: 'ads', itemId: ad?.id };
+  const adCount = (saved?.adCount ?? 0) + 1;
+  for (const added of [true, false]) {
+    const { data, text } = await call('add_collection_item', saving);
+    expect(data).toMatchObject({ added, itemType: 'ads', itemId: ad?.id, collection: { id: saved?.id, adCount } });
+    expect(text).toContain(added ? 'added to the collection' : 'was already in the collection');
+  }
+  const { items, data, text } = await call('list_collection_items', { collectionId: saved?.id, itemType: 'ads' });
+  expect(items[0]).toMatchObject({ id: ad?.id });
+  expect(data).toMatchObject({ itemType: 'ads', collection: { id: saved?.id }, hasMore: false, cursor: null });
+  expect(text).toContain(saved?.name);
+});
 
-  test('takes pages as well', async ({ call }) => {
-    const [, saved] = await collections(call);
-    const [page] = (await call('search_pages', { limit: 1 })).items;
-    await call('add_collection_item', { collectionId: saved?.id, itemType: 'pages', itemId: page?.pageId });
-    const { items, text } = await call('list_collection_items', { collectionId: saved?.id, itemType: 'pages' });
-    expect(items[0]).toMatchObject({ pageId: page?.pageId });
-    expect(text).toContain(String(page?.pageName));
-  });
+test('a collection takes pages as well', async ({ call }) => {
+  const [, saved] = await collections(call);
+  const [page] = (await call('search_pages', { limit: 1 })).items;
+  await call('add_collection_item', { collectionId: saved?.id, itemType: 'pages', itemId: page?.pageId });
+  const { items, text } = await call('list_collection_items', { collectionId: saved?.id, itemType: 'pages' });
+  expect(items[0]).toMatchObject({ pageId: page?.pageId });
+  expect(text).toContain(String(page?.pageName));
 });
 
 upstreamTest('items of another type than requested are an error with their charge', async ({ upstream, server }) => {
