@@ -72,19 +72,16 @@ const commonPair = 14;
 function scan(text: string, limit: number): { cost: number; end: number } {
   costs ??= fillCosts();
   const { alone, behind } = costs;
-  // `charCodeAt` is several times as slow: it would meet every form of string here.
-  const { buffer, byteOffset, length } = Buffer.from(text.slice(0, (charsPerToken * limit) / 100), 'utf16le');
   let cost = 0;
   let before = 0;
-  let end = 0;
-  for (const code of new Uint16Array(buffer, byteOffset, length / 2)) {
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
     const more = behind[pairOf(before, code)] || (alone[code] as number);
-    if (cost + more > limit) break;
+    if (cost + more > limit) return { cost, end: at };
     cost += more;
     before = code;
-    end++;
   }
-  return { cost, end };
+  return { cost, end: text.length };
 }
 
 /**
