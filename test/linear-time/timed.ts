@@ -92,7 +92,7 @@ async function growsTooFast(run: Run, { ofLength }: Texts[number]): Promise<bool
 }
 
 /** Prints what is too slow, and on standard error what is timed next: the culprit if it never ends. */
-async function time(name: string, run: Run, groups: readonly Texts[], ms = 30): Promise<void> {
+async function time(name: string, run: Run, groups: readonly Texts[], ms = 15): Promise<void> {
   writeSync(2, `${name}\n`);
   for (const texts of groups) {
     const samples: number[] = [];
@@ -226,7 +226,7 @@ async function timeTools(): Promise<void> {
       upstream.does(refusal(422, filled({ code: '', message: '', details: { deep: [''] } }, text)));
       await server.call(name, args);
     };
-    await time(name, run, textsOf([], 0), 300);
+    await time(name, run, textsOf([], 0), 150);
   }
 }
 

@@ -13,6 +13,6 @@ describeEveryStore('accounts of replicas', (open, { isReal }) => {
     const property = fc.asyncProperty(some, async (schedules) => {
       await Promise.all(schedules.map((schedule) => assertOneLedger(schedule, store)));
     });
-    await fc.assert(property, { numRuns: isReal ? 20 : 1000 });
+    await fc.assert(property, { numRuns: isReal ? 8 : 400 });
   });
 });
