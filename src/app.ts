@@ -21,7 +21,6 @@ import type { ExportTarget } from './state/exports.ts';
 import type { AcceptedKeys } from './state/ports.ts';
 import type { ReplicaState } from './state/store/open-store.ts';
 
-/** The version in `package.json`. */
 export const { version } = about;
 
 export interface AppOptions {
@@ -67,7 +66,6 @@ interface Upstream {
   /** The filter keys that the service named when it refused a search. */
   learned?(): Promise<LearnedFilters>;
   searchFilters?(): Promise<SearchFilters | undefined>;
-  /** Pictures that the service serves inside this process. */
   ownPictures?: OwnPictures;
   notice?: string;
   close?(): Promise<void>;
@@ -120,9 +118,7 @@ export async function openApp(options: AppOptions) {
     },
     /** A connection was renewed: its spending counts for longer. */
     keepSpending: async (connection: Connection) => (await opened()).keepSpending(connection),
-    /** Finds an exported file by its link. */
     findLinked: async (link: string, name: string) => (await opened()).findLinked(link, name),
-    /** Answers requests for pictures of the demo. */
     pictures: upstream.ownPictures?.answer,
     /** Makes long calls return what they have, because the process ends soon. */
     drain: () => draining.abort(),
@@ -245,7 +241,6 @@ async function logLost(log: Log, meter: Meter, call: Call): Promise<void> {
 
 const userAgent = `ad-library-mcp/${version}`;
 
-/** Loaded with the first picture. */
 function picturesOf({ config, elapsed, random, resolve }: AppOptions, { baseUrl, ownPictures }: Upstream) {
   let opened: Promise<OpenPictures> | undefined;
   const open = () => {

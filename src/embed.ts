@@ -29,7 +29,7 @@ export async function openServer(
   settings: Readonly<Record<string, string | undefined>>,
   write: (line: string) => void = () => {},
 ): Promise<EmbeddedServer> {
-  const config = readConfig({ ...settings }, {}, { tools: toolNames, oneUser: true });
+  const config = readConfig({ ...settings }, {}, { tools: toolNames, command: 'stdio' });
   const log = createLog(config.logLevel, write);
   const app = await openApp({ config, log, now: Date.now, elapsed, random: Math.random });
   const { bindV1 } = await import('./mcp/sdk-v1.ts');

@@ -14,13 +14,7 @@ import { parseJson } from './api/json.ts';
  * so nobody removes a lock that another process has just taken. A process that is killed within those microseconds
  * leaves the second file behind, which a person has to delete.
  */
-export interface HeldLock {
-  /** Whether the file is still there; it is not, if a person deleted it. */
-  isHeld(): boolean;
-  /** Tells others how to ask this process instead of waiting for it. */
-  announce(address: Address | undefined): void;
-  release(): void;
-}
+export type HeldLock = ReturnType<typeof lockOf>;
 
 /** Where the holder of a lock serves what the lock is for, and the word that proves who asks. */
 export interface Address {
@@ -82,17 +76,19 @@ export async function holdLock(path: string, signal = AbortSignal.timeout(maxWai
   }
 }
 
-function lockOf(path: string, note: Note): HeldLock {
+function lockOf(path: string, note: Note) {
+  /** Whether the file is still there; it is not, if a person deleted it. */
   const isHeld = () => readNote(path)?.id === note.id;
   return {
     isHeld,
-    announce(address) {
+    /** Tells others how to ask this process instead of waiting for it. */
+    announce(address: Address | undefined): void {
       if (!isHeld()) return;
       const part = `${path}.part`;
       writeFileSync(part, JSON.stringify({ ...note, address }), { mode: 0o600 });
       renameSync(part, path);
     },
-    release() {
+    release(): void {
       if (isHeld()) rmSync(path, { force: true });
     },
   };

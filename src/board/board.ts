@@ -9,14 +9,13 @@ import { type Label, labelsByAd } from '../dataset/labels.ts';
 import { type FetchedPicture, keepPrints, printsOf } from '../dataset/picture-groups.ts';
 import { asTexts, clip, dateCell, isoTime, numberCell } from '../dataset/tables.ts';
 import { newInWatches, watchesIn } from '../dataset/watches.ts';
-import type { Pictures } from '../pictures/pictures.ts';
 import { creativeOf, pictureOf } from '../present/ad-media.ts';
 import { addressOf } from '../present/addresses.ts';
 import { adFields, type SentField } from '../present/fields.ts';
 import { count } from '../present/lists.ts';
 import { sanitize, sanitizeLine } from '../present/safe-text.ts';
 import { add, type Fields } from '../present/view.ts';
-import { type Dataset, type DatasetContents, idKey } from '../state/dataset.ts';
+import { type DatasetContents, idKey } from '../state/dataset.ts';
 import { objectOf, type StoredItem } from '../state/item-versions.ts';
 import { tools } from '../tools/catalog.ts';
 import { defineListTool, readOnly, type Tool } from '../tools/tool.ts';
@@ -279,8 +278,21 @@ const boardPictures = defineListTool({
     const pictures = await context.pictures();
     // One slow picture must not take all others of the call with it.
     const ms = (deadline - clock()) / 2;
+    /** @param id of an ad, with `#2` at its end for its second card */
+    const pictureFor = async (id: string, timeUp: AbortSignal): Promise<FoundPicture> => {
+      const [found, adId = '', card] = idAndCard.exec(id) ?? [];
+      if (found === undefined)
+        return { picture: { id, reason: 'what follows # is not the number of a card, from 1 to 9999' } };
+      const item = await dataset.item('ads', adId);
+      if (item === undefined) return { picture: { id, reason: 'the ad is not in the dataset' } };
+      const picture = pictureOf(objectOf(item), { now, ...(card && { card: Number(card) }) });
+      const shown = 'reason' in picture ? picture : await pictures.thumbnail(picture.address, { side, signal, timeUp });
+      if ('reason' in shown) return { picture: { id, ...shown } };
+      const src = `data:image/jpeg;base64,${Buffer.from(shown.jpeg).toString('base64')}`;
+      return { picture: { id, src }, of: { adId, picture, fetched: shown } };
+    };
     const all = await withDeadline({ signals: [signal], ms }, (timeUp) =>
-      Promise.all([...new Set(ids)].map((id) => boardPicture(id, { dataset, pictures, now, signal, timeUp }))),
+      Promise.all([...new Set(ids)].map((id) => pictureFor(id, timeUp))),
     );
     await keepPrints(dataset.userRecords, printsOf(all.flatMap(({ of }) => of ?? [])));
     const data = picturesThatFit(all.map(({ picture }) => picture));
@@ -288,34 +300,12 @@ const boardPictures = defineListTool({
   },
 });
 
-interface PictureSource {
-  dataset: Dataset;
-  pictures: Pictures;
-  now: number;
-  signal: AbortSignal;
-  /** Aborts when there is no more time for pictures. */
-  timeUp: AbortSignal;
+interface FoundPicture {
+  picture: BoardPicture;
+  of?: FetchedPicture;
 }
 
 const idAndCard = /^([^#]*)(?:#([1-9]\d{0,3}))?$/;
-
-/** @param id of an ad, with `#2` at its end for its second card */
-async function boardPicture(
-  id: string,
-  source: PictureSource,
-): Promise<{ picture: BoardPicture; of?: FetchedPicture }> {
-  const { dataset, pictures, now, signal, timeUp } = source;
-  const [found, adId = '', card] = idAndCard.exec(id) ?? [];
-  if (found === undefined)
-    return { picture: { id, reason: 'what follows # is not the number of a card, from 1 to 9999' } };
-  const item = await dataset.item('ads', adId);
-  if (item === undefined) return { picture: { id, reason: 'the ad is not in the dataset' } };
-  const picture = pictureOf(objectOf(item), { now, ...(card && { card: Number(card) }) });
-  const shown = 'reason' in picture ? picture : await pictures.thumbnail(picture.address, { side, signal, timeUp });
-  if ('reason' in shown) return { picture: { id, ...shown } };
-  const src = `data:image/jpeg;base64,${Buffer.from(shown.jpeg).toString('base64')}`;
-  return { picture: { id, src }, of: { adId, picture, fetched: shown } };
-}
 
 function picturesThatFit(all: readonly BoardPicture[]): BoardPictures {
   const pictures: BoardPicture[] = [];
@@ -328,8 +318,8 @@ function picturesThatFit(all: readonly BoardPicture[]): BoardPictures {
   return { pictures, left: all.slice(pictures.length).map(({ id }) => id) };
 }
 
-/** The tools that only the board calls. They are offered with any tool that shows the board. */
-export const boardTools: readonly Tool[] = [boardAds, boardPictures];
-
-/** All tools in the order in which a server lists them: those for a model, and those that only the board calls. */
-export const allTools: readonly Tool[] = [...tools, ...boardTools];
+/**
+ * All tools in the order in which a server lists them: those for a model, and those that only the board calls, which are
+ * offered with any tool that shows it.
+ */
+export const allTools: readonly Tool[] = [...tools, boardAds, boardPictures];

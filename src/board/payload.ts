@@ -16,7 +16,6 @@ export type BoardAd = ShownWith<typeof adFields, { board: unknown }> & {
   active?: boolean;
   /** Pictures, videos and cards in words, such as `15 s` or `5 cards`. */
   creative?: string;
-  /** Labels that a person gave the ad, with their values. */
   labels?: { label: string; value?: string }[];
   /** The last check of a watch saw it, and the one before did not. */
   isNew?: boolean;
@@ -46,7 +45,6 @@ export interface BoardCard {
   body?: string;
 }
 
-/** What `board_ads` gives. */
 export interface BoardAds {
   /** The time of the call, in ISO text. */
   asOf: string;
@@ -55,7 +53,6 @@ export interface BoardAds {
   ads: BoardAd[];
   /** Ids that did not fit into this call, to be asked for by `ids`. */
   left: string[];
-  /** Ids that are not in the dataset. */
   missing: string[];
   gathering?: BoardGathering;
 }

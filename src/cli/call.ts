@@ -1,4 +1,4 @@
-import { access, constants, copyFile, stat, writeFile } from 'node:fs/promises';
+import { access, constants, readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { isNear, nearestFirst } from '../api/nearest.ts';
 import { isGated } from '../api/operations.ts';
@@ -20,42 +20,28 @@ interface CallOptions {
   folder: string;
   /** Writes to standard output, and resolves when it is there. */
   print(text: string): Promise<void>;
-  /** Writes messages to standard error. */
   say(text: string): void;
   /** Resolves on SIGINT or SIGTERM. */
   stopRequested: Promise<void>;
   /** How long a call may take after a stop request to return what it has, in milliseconds. */
   drainMs: number;
-  /** Receives the progress of a long call. */
   onProgress?: ((message: string) => void) | undefined;
 }
 
-interface CallFlags {
-  json?: boolean | undefined;
-  out?: string | undefined;
-  force?: boolean | undefined;
-  html?: boolean | undefined;
-  exitCode?: boolean | undefined;
-}
-
-/** The exit code of a check that has something new. */
 const somethingNew = 3;
 
 /** Calls one tool as a model would, and prints what the model would read. Returns the exit code. */
 export async function callOnce({ words, options }: CallJob, call: CallOptions): Promise<number> {
   const { config, log, print, say } = call;
   const [tool = '', args = '{}'] = words;
-  const { json, out, force, html, exitCode } = options as CallFlags;
+  const { json, out, force, html, exitCode } = options;
   checkTool(tool, config);
-  for (const [flag, given] of [
-    ['--html', html],
-    ['--exit-code', exitCode],
-  ] as const)
-    if (given && tool !== 'check_watches') throw new SettingsError([`${flag} goes with check_watches alone`]);
+  const flag = html ? '--html' : exitCode && '--exit-code';
+  if (flag && tool !== 'check_watches') throw new SettingsError([`${flag} goes with check_watches alone`]);
   if (out !== undefined) await checkFile(out, { tool, force, html });
-  const text = args === '-' ? await Promise.race([textOf(call.stdin), call.stopRequested]) : args;
-  if (typeof text !== 'string') return 1;
-  const given = readJson(text);
+  const input = args === '-' ? await Promise.race([textOf(call.stdin), call.stopRequested]) : args;
+  if (typeof input !== 'string') return 1;
+  const given = readJson(input);
   // The text is the same in every form of output. Only this form has the data too.
   const app = await openApp({
     config: { ...config, output: 'both' },
@@ -82,27 +68,28 @@ export async function callOnce({ words, options }: CallJob, call: CallOptions): 
       wantsHtml: html === true,
       ...(onProgress && { onProgress: ({ message }) => onProgress(message) }),
     });
-    const written = result.content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n');
+    const text = result.content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n');
     const data = result.isError ? result._meta?.['ad-library/error'] : result.structuredContent;
-    await print(json ? `${printable(JSON.stringify(data))}\n` : `${makePrintable(written)}\n`);
+    await print(json ? `${printable(JSON.stringify(data))}\n` : `${makePrintable(text)}\n`);
     if (result.isError) {
-      if (json) say(`ad-library-mcp: ${written}\n`);
+      if (json) say(`ad-library-mcp: ${text}\n`);
       return 1;
     }
     const code = exitCode && hasNew(result) ? somethingNew : 0;
-    const write = fileIn(result, app);
+    const read = fileIn(result, app);
     if (out === undefined) {
-      if (write && result.structuredContent?.file === undefined)
+      if (read && result.structuredContent?.file === undefined)
         say(
           'ad-library-mcp: the result contains a picture or a file that will be discarded; use --out FILE to save it\n',
         );
       return code;
     }
-    if (write === undefined) {
+    if (read === undefined) {
       say(`ad-library-mcp: the result holds no picture and no file, so nothing was written to ${out}\n`);
       return 2;
     }
-    await write(out, force === true).catch((error: NodeJS.ErrnoException) => {
+    const written = read().then((content) => writeFile(out, content, { flag: force ? 'w' : 'wx' }));
+    await written.catch((error) => {
       throw new Error(`${out} could not be written: ${error.message}`);
     });
     return code;
@@ -136,7 +123,10 @@ function checkTool(name: string, { files, demo }: Config): void {
 }
 
 /** Runs before anything is spent. */
-async function checkFile(out: string, { tool, force, html }: { tool: string } & CallFlags): Promise<void> {
+async function checkFile(
+  out: string,
+  { tool, force, html }: { tool: string; force?: boolean; html?: boolean },
+): Promise<void> {
   if (out === '-')
     throw new SettingsError(['--out: name a file; standard output has the text (./- is a file named -)']);
   const described = describedTools.find(({ name }) => name === tool);
@@ -176,24 +166,19 @@ function readJson(text: string): object {
 
 const howToWrite = `Write one object in single quotes, such as '{"limit": 5}', or - to read it from standard input`;
 
-type WriteFile = (path: string, replaces: boolean) => Promise<void>;
-
-/** Writes the picture or the file that a result holds, if it holds one. */
-function fileIn({ content, structuredContent = {} }: ToolResult, { catalog, credentials }: App): WriteFile | undefined {
-  const write = async (path: string, replaces: boolean, bytes: string | Uint8Array) =>
-    writeFile(path, bytes, { flag: replaces ? 'w' : 'wx' });
+/** Reads the picture or the file that a result holds; undefined if it holds none. */
+function fileIn({ content, structuredContent: { uri, file } = {} }: ToolResult, { catalog, credentials }: App) {
   const picture = content.find((block) => block.type === 'image');
-  if (picture) return (path, replaces) => write(path, replaces, Buffer.from(picture.data, 'base64'));
-  const { uri, file } = structuredContent;
-  if (typeof file === 'string') return (path, replaces) => copyFile(file, path, replaces ? 0 : constants.COPYFILE_EXCL);
-  if (typeof uri !== 'string') return;
+  if (picture) return async () => Buffer.from(picture.data, 'base64');
+  if (typeof file === 'string') return () => readFile(file);
+  if (typeof uri !== 'string') return undefined;
   const failure = (problem: string) => new Error(problem);
-  return async (path, replaces) => {
+  return async () => {
     const { contents } = await catalog.readResource({
       ...{ ...credentials, uri, signal: new AbortController().signal },
       errors: { notFound: failure, refused: failure },
     });
-    const [one] = contents;
-    if (one) await write(path, replaces, 'blob' in one ? Buffer.from(one.blob, 'base64') : one.text);
+    const [one = { text: '' }] = contents;
+    return 'blob' in one ? Buffer.from(one.blob, 'base64') : one.text;
   };
 }

@@ -34,11 +34,8 @@ export interface LibraryCommandOptions {
   log: Log;
   now: () => number;
   stdin: AsyncIterable<Uint8Array>;
-  /** Writes results to standard output. */
   print(text: string): void;
-  /** Writes messages to standard error. */
   say(text: string): void;
-  /** Whether standard error is a terminal. */
   isTerminal: boolean;
   /** Resolves on SIGINT or SIGTERM. */
   stopRequested(): Promise<void>;
@@ -50,7 +47,6 @@ export type LibraryJob = Extract<Job, { name: `library ${string}` }>;
 
 const defaultDatabase = 'ad-library.db';
 
-/** Runs one of the `library` commands; returns the exit code. */
 export async function runLibrary(job: LibraryJob, options: LibraryCommandOptions): Promise<number> {
   const { config, now, print } = options;
   const name = config.database ?? defaultDatabase;
@@ -108,14 +104,8 @@ async function importAll(
   return Math.max(exitCode, await pictures({ folder, maxMb, isAgain: false }, target, options));
 }
 
-interface PictureCommand {
-  folder?: string | undefined;
-  maxMb?: number | undefined;
-  isAgain: boolean;
-}
-
 async function pictures(
-  { folder: chosen, maxMb = 2000, isAgain }: PictureCommand,
+  { folder: chosen, maxMb = 2000, isAgain }: { folder?: string; maxMb?: number; isAgain: boolean },
   target: DatabaseOptions,
   options: LibraryCommandOptions,
 ) {
@@ -145,7 +135,6 @@ async function pictures(
   }
 }
 
-/** Reports a file that cannot be read as a wrong argument. */
 function readable(error: NodeJS.ErrnoException): Error {
   const { code, path = 'the file' } = error;
   if (code === 'ENOENT') return new SettingsError([`${path} does not exist`]);
@@ -230,7 +219,6 @@ function problemText({ line, path, problem }: ImportedFile['problems'][number]):
 
 const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`;
 
-/** Says which pictures will be fetched, how much room they may take, and which are gone. */
 function picturesPlan(
   { of, expired }: PicturesReport,
   { folder, maxBytes }: Pick<KeepOptions, 'folder' | 'maxBytes'>,

@@ -17,21 +17,17 @@ interface CommandLine {
   examples: readonly string[];
 }
 
-/** What a command line holds besides its command. */
 interface Given {
   flags: Flags;
   words: readonly string[];
-  /** Values of options that are no settings. */
   options: OptionValues;
 }
 
 type Lines = typeof commands;
 type Runnable = { [Name in keyof Lines]: Lines[Name] extends { settings: unknown } ? Name : never }[keyof Lines];
 
-/** The command to run. */
 export type Job = { [Name in Runnable]: Given & { name: Name } }[Runnable];
 
-/** The settings that a server of this kind takes. */
 const settingsOf = (kind: 'stdio' | 'http') =>
   Object.entries(settings).flatMap(([name, { only }]: [string, Setting]) =>
     only === undefined || only === kind ? [name as SettingName] : [],
@@ -303,7 +299,6 @@ function addSettings(command: Command, { settings: names = [], texts = {} }: Com
 
 const section = (title: string, lines: readonly string[]) => ['', `${title}:`, ...lines].join('\n');
 
-/** Lists the variables that have no flag, and explains the names of the others. */
 function environmentHelp(command: Command): string[] {
   const secrets = Object.values(settings).filter(({ secret }: Setting) => secret);
   const format = command.createHelp();

@@ -40,16 +40,8 @@ async function readJob(argv: string[]): Promise<Job | { exit: number }> {
 
 async function run(job: Job): Promise<number> {
   for (const problem of unknownVariables(process.env)) say(`ad-library-mcp: ${problem}\n`);
-  const http = job.name === 'http';
-  const listens = http || job.name === 'library serve';
-  const read = () =>
-    readConfig(process.env, job.flags, {
-      tools: toolNames,
-      listens,
-      http,
-      oneUser: job.name === 'stdio' || job.name === 'call',
-    });
-  if (job.name === 'stdio') return stdio(readForHost(read));
+  const read = () => readConfig(process.env, job.flags, { tools: toolNames, command: job.name });
+  if (job.name === 'stdio') return stdio(read);
   const config = read();
   if (job.name === 'call') return call(job, config);
   if (job.name === 'http') return serveCallers(config);
@@ -60,31 +52,17 @@ async function run(job: Job): Promise<number> {
     return acceptState(config, { log: createLog(config.logLevel, say), now: Date.now, print });
   }
   const { runLibrary } = await import('./library.ts');
-  const isTerminal = process.stderr.isTTY === true;
   return runLibrary(job, {
-    config,
-    log: createLog(config.logLevel, say),
-    now: Date.now,
-    stdin: process.stdin,
-    print,
-    say,
-    isTerminal,
-    stopRequested,
-    drainDeadline,
+    ...{ config, log: createLog(config.logLevel, say), now: Date.now },
+    ...{ stdin: process.stdin, print, say, isTerminal: process.stderr.isTTY === true, stopRequested, drainDeadline },
   });
-}
-
-interface HostSettings {
-  config: Config;
-  /** Problems of the other settings. */
-  problems: readonly string[];
 }
 
 /**
  * A desktop host shows its user the results of calls, but hardly ever why a process ended. So wrong variables, which
  * come from its form, still start a server, whose results say what is wrong.
  */
-function readForHost(read: () => Config): HostSettings {
+function readForHost(read: () => Config): { config: Config; problems: readonly string[] } {
   try {
     return { config: read(), problems: [] };
   } catch (error) {
@@ -94,7 +72,8 @@ function readForHost(read: () => Config): HostSettings {
   }
 }
 
-async function stdio({ config, problems }: HostSettings): Promise<number> {
+async function stdio(read: () => Config): Promise<number> {
+  const { config, problems } = readForHost(read);
   const log = createLog(config.logLevel, say);
   const exportTarget = { home: homeFolder(), temporary: tmpdir() };
   const app = await openApp({ config, problems, log, now: Date.now, elapsed, random: Math.random, exportTarget });
@@ -110,14 +89,9 @@ async function stdio({ config, problems }: HostSettings): Promise<number> {
     .then(({ removeOldExports }) => removeOldExports(exportTarget.temporary, Date.now()))
     .catch(() => {});
   const { catalog, credentials } = app;
-  const streams = { stdin, stdout, stopRequested: stopRequested(), drainMs: stdioDrain, onEnd: app.drain };
   await serveStdio({
-    catalog,
-    credentials,
-    log,
-    now: elapsed,
-    onCall: logCalls(log),
-    ...streams,
+    ...{ catalog, credentials, log, now: elapsed, onCall: logCalls(log) },
+    ...{ stdin, stdout, stopRequested: stopRequested(), drainMs: stdioDrain, onEnd: app.drain },
   });
   await app.close(stdioDrain);
   // Nobody reads what is still open.

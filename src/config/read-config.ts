@@ -22,22 +22,25 @@ export class SettingsError extends Error {
 interface ReadOptions {
   /** The names of all tools, to check the setting that lists some. */
   tools?: readonly string[];
-  /** Whether this run listens on an address, so that the host is checked. */
-  listens?: boolean;
-  /** Whether this run serves many callers over HTTP. */
-  http?: boolean;
-  /** Whether this run serves one user, whose state is in the process. */
-  oneUser?: boolean;
+  /** The command that reads the settings: what it needs of them depends on it. */
+  command?: string;
 }
 
+const listening = ['http', 'library serve'];
+const forOneUser = ['stdio', 'call'];
+
 /** Reads every setting; a flag takes precedence over its variable. Throws `SettingsError` with all problems at once. */
-export function readConfig(environment: NodeJS.ProcessEnv, flags: Flags = {}, options: ReadOptions = {}): Config {
+export function readConfig(
+  environment: NodeJS.ProcessEnv,
+  flags: Flags = {},
+  { tools, command = '' }: ReadOptions = {},
+): Config {
   const problems = new Map<SettingName, string>();
   const isFlag = (name: SettingName) => present(flags[name]) !== undefined && 'flag' in settings[name];
   const report = (name: SettingName, problem: string) => {
     const { variable, flag, title } = settings[name] as Setting;
     if (isFlag(name)) problems.set(name, `${flag} ${problem}`);
-    else problems.set(name, `${variable} ${problem}${options.listens ? '' : inTheForm(title)}`);
+    else problems.set(name, `${variable} ${problem}${listening.includes(command) ? '' : inTheForm(title)}`);
   };
   const values = Object.entries(settings).map(([key, setting]: [string, Setting]) => {
     const name = key as SettingName;
@@ -49,7 +52,8 @@ export function readConfig(environment: NodeJS.ProcessEnv, flags: Flags = {}, op
     }
   });
   const config = Object.fromEntries(values) as Config;
-  for (const [name, problem] of combinedProblems(config, options)) if (!problems.has(name)) report(name, problem);
+  for (const [name, problem] of combinedProblems(config, command, tools))
+    if (!problems.has(name)) report(name, problem);
   if (problems.size === 0) return config;
   throw new SettingsError([...problems.values()], [...problems.keys()].some(isFlag) ? undefined : config);
 }
@@ -63,19 +67,22 @@ export function missingSettings(config: Config): string[] {
 
 const inTheForm = (title: string | undefined) => (title ? ` (in the host's form: "${title}")` : '');
 
-/** Unknown names that a message lists. */
 const maxShown = 5;
 
 /** What is wrong with settings that are fine one by one. */
-function* combinedProblems(config: Config, options: ReadOptions): Generator<[SettingName, string]> {
+function* combinedProblems(
+  config: Config,
+  command: string,
+  tools: readonly string[] | undefined,
+): Generator<[SettingName, string]> {
   const { host, allowedHosts, baseUrl, demo, files, stateUrl, stateSecret, publicUrl, signInSecret } = config;
-  const { tools, listens, http, oneUser } = options;
+  const http = command === 'http';
   const unknown = config.tools?.filter((tool) => tools && !tools.includes(tool)) ?? [];
   if (unknown.length > 0) {
     const shown = unknown.slice(0, maxShown).join(', ') + (unknown.length > maxShown ? ', …' : '');
     yield ['tools', `lists unknown tools: ${shown}. Tools: ${tools?.join(', ')}`];
   }
-  if (listens && !isLoopback(host) && !allowedHosts && !(http && publicUrl)) {
+  if (listening.includes(command) && !isLoopback(host) && !allowedHosts && !(http && publicUrl)) {
     yield ['allowedHosts', `must list the host names that requests use, because ${host} is not loopback`];
   }
   if (http && baseUrl === undefined && !demo) {
@@ -84,7 +91,8 @@ function* combinedProblems(config: Config, options: ReadOptions): Generator<[Set
   if (http && files !== undefined) {
     yield ['files', 'must be left out over HTTP: the folder belongs to one user, and HTTP serves many'];
   }
-  if (oneUser && stateUrl) yield ['stateUrl', 'is only for http: a server over stdio keeps its state in its process'];
+  if (forOneUser.includes(command) && stateUrl)
+    yield ['stateUrl', 'is only for http: a server over stdio keeps its state in its process'];
   const how = 'the same for all replicas, at least 32 characters; make one with: openssl rand -base64 32';
   if (http && stateUrl && stateSecret === undefined) yield ['stateSecret', `must be set with a state address: ${how}`];
   if (http && signInSecret && publicUrl === undefined)

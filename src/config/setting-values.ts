@@ -13,7 +13,6 @@ const wrong = (problem: string): never => {
   throw new Error(problem);
 };
 
-/** A setting without a default. */
 export const optional =
   <Value>(read: Read<Value>) =>
   (text: string | undefined): Value | undefined =>

@@ -233,5 +233,4 @@ export const settings = nameSettings({
 
 export type SettingName = keyof typeof settings;
 export type Config = { [Name in SettingName]: ReturnType<(typeof settings)[Name]['read']> };
-/** The texts of flags, by setting. */
 export type Flags = Partial<Record<SettingName, string | undefined>>;

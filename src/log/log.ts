@@ -31,7 +31,6 @@ export const createStructuredLog = (level: LogLevel, write: (line: string) => vo
     JSON.stringify({ level: name, time: new Date(now()).toISOString(), name: 'ad-library-mcp', ...fields, msg }),
   );
 
-/** One tool call that has ended. */
 export interface CallEvent {
   /** `unknown` if there is no such tool: its name is caller input. */
   tool: string;
@@ -42,7 +41,6 @@ export interface CallEvent {
   ms: number;
   /** Why the call failed; `cancelled` if its caller left. */
   kind?: string | undefined;
-  /** HTTP status of the service's error. */
   status?: number | undefined;
   requestId?: string | null | undefined;
   charged?: number | null | undefined;

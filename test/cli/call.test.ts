@@ -27,7 +27,7 @@ async function call(words: string[], env: Environment = {}) {
   };
   const job = readCommand(['call', ...words], '1') as CallJob;
   const toCall = async () => {
-    const config = readConfig(env, job.flags, { tools: toolNames, oneUser: true });
+    const config = readConfig(env, job.flags, { tools: toolNames, command: 'call' });
     return callOnce(job, {
       config,
       log: createLog('silent', say),

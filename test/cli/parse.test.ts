@@ -121,8 +121,7 @@ test.each(commands)('"%s" has help with examples that are understood, no line of
   for (const example of commandLines[line]?.examples ?? []) {
     const job = read(example.replace(/^.*?ad-library-mcp| [<>] .*/g, '').replace(/'.*'/, '{}'));
     expect(job).not.toHaveProperty('exit');
-    const isHttp = example.includes('mcp http');
-    if ('flags' in job) readConfig({}, job.flags, { tools: toolNames, listens: isHttp, http: isHttp });
+    if ('flags' in job) readConfig({}, job.flags, { tools: toolNames, command: job.name });
   }
   expect(written.stderr).toBe('');
 });

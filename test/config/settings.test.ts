@@ -7,9 +7,9 @@ import { type Flags, type SettingName, settings } from '../../src/config/setting
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 /** What a server that listens says of its settings. */
-function problemsOf(environment: NodeJS.ProcessEnv, flags: Flags = {}, options: object = {}): readonly string[] {
+function problemsOf(environment: NodeJS.ProcessEnv, flags: Flags = {}, command = 'library serve'): readonly string[] {
   try {
-    readConfig(environment, flags, { tools: ['search_ads', 'get_ad'], listens: true, ...options });
+    readConfig(environment, flags, { tools: ['search_ads', 'get_ad'], command });
   } catch (error) {
     if (error instanceof SettingsError) return error.problems;
     throw error;
@@ -17,7 +17,7 @@ function problemsOf(environment: NodeJS.ProcessEnv, flags: Flags = {}, options: 
   return [];
 }
 
-const overHttp = (environment: NodeJS.ProcessEnv) => problemsOf(environment, {}, { http: true });
+const overHttp = (environment: NodeJS.ProcessEnv) => problemsOf(environment, {}, 'http');
 const base = { AD_LIBRARY_BASE_URL: 'https://api.example.com' };
 const secret = 'a secret of at least 32 characters';
 
@@ -266,7 +266,7 @@ test('the shared state needs a secret over HTTP, is not there over stdio, and co
     expect.stringMatching(/^AD_LIBRARY_STATE_SECRET must be set.*openssl rand -base64 32/),
   ]);
   expect(overHttp({ ...url, AD_LIBRARY_STATE_SECRET: secret })).toEqual([]);
-  expect(problemsOf(url, {}, { listens: false, oneUser: true })).toEqual([expect.stringContaining('only for http')]);
+  expect(problemsOf(url, {}, 'stdio')).toEqual([expect.stringContaining('only for http')]);
   expect(problemsOf(url)).toEqual([]);
 });
 

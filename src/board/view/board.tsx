@@ -24,7 +24,6 @@ import {
   type View,
 } from './state.ts';
 
-/** All of the board. */
 export function Board({ view }: { view: View }) {
   const { state } = view;
   const { ads, opened, compared, saving, display, panel = !display.isTight } = state;
@@ -137,7 +136,6 @@ function Charts({ view }: { view: View }) {
   );
 }
 
-/** Whether ads of one message share a card. */
 const Grouping = ({ view }: { view: View }) =>
   view.state.message !== undefined || messagesIn(view.state.ads) === view.state.ads.length ? null : (
     <Choice
@@ -174,7 +172,6 @@ const Choice = ({ label, signs, names, isFirst, choose }: ChoiceProps) => (
   </fieldset>
 );
 
-/** Back to all messages, where the card of this one is. */
 function BackButton({ view }: { view: View }) {
   const close = () => {
     const { message } = view.state;
@@ -204,7 +201,6 @@ function ExpandButton({ view }: { view: View }) {
   );
 }
 
-/** One sentence about what stands out, which leads to it. */
 function Found({ view, finding: { sentence, opens } }: { view: View; finding: Finding }) {
   const { chosen } = view.state;
   const open = () => {

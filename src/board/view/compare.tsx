@@ -7,7 +7,6 @@ import type { View } from './state.ts';
 import { cardOf, factsOf } from './words.ts';
 import { type Part, wordsThatDiffer } from './words-that-differ.ts';
 
-/** The most ads side by side. */
 export const maxCompared = 4;
 
 /** Some ads side by side: the words that differ are marked, and each fact has a row. */

@@ -11,7 +11,6 @@ import { Actions } from './selection.tsx';
 import { problemOf, sorted, type View } from './state.ts';
 import { cardOf, factsOf } from './words.ts';
 
-/** The whole ad beside the others. */
 export function Drawer({ view, ad }: { view: View; ad: BoardAd }) {
   const { cards, axis, ads, sort } = view.state;
   // An ad that is a variant of a card's has the position of the card.
@@ -78,7 +77,6 @@ interface VariantsProps {
   onOpen(ad: BoardAd): void;
 }
 
-/** Ads whose copy is nearly the same, as a strip of pictures. */
 const Variants = ({ view, variants, current, onOpen }: VariantsProps) =>
   variants.length < 2 ? null : (
     <ul class="strip" aria-label={`${numberText(variants.length)} variants`}>
@@ -172,7 +170,6 @@ function LandingLink({ view, ad: { landingUrl } }: { view: View; ad: BoardAd }) 
   );
 }
 
-/** What differs from one version of the ad to the next, the newest first. */
 const Changes = ({ ad: { changes = [] } }: { ad: BoardAd }) =>
   changes.length === 0 ? null : (
     <section>

@@ -5,7 +5,6 @@ import { choosable, type FacetName, type FacetValue, facetOf, facetValues, toggl
 
 /** Values of each facet until a reader asks for all. */
 const inGroup = 2;
-/** Filters with counts, by what they filter. Choosing one filters at once, and costs nothing. */
 export function Filters({ view, children }: { view: View; children: ComponentChildren }) {
   const { chosen, ads, message } = view.state;
   const [open, setOpen] = useState<FacetName>();

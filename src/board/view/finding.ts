@@ -93,7 +93,6 @@ function sharedLandingPage(ads: readonly BoardAd[]): Finding | undefined {
   return { sentence: [before, page, '.'], opens: { facet: 'landing', value: page } };
 }
 
-/** The first of the values that occur most often, and how often. */
 const maxOf = (counts: ReadonlyMap<string, number>): [string, number] | [] =>
   [...counts].reduce<[string, number] | []>((most, one) => (one[1] > (most[1] ?? 0) ? one : most), []);
 

@@ -12,8 +12,6 @@ import type { BoardContext, PriceBounds } from '../payload.ts';
 import { minAds } from './finding.ts';
 import { messagesIn, type State, wholeOf } from './state.ts';
 
-/** The sentences of the board about all that it shows. */
-
 /** `12 of 58 messages, 300 of 1,821 ads`: what is shown, or of how many ads those here are a part. */
 export function partsText(state: State): string {
   const { ads, shown } = state;
@@ -128,7 +126,6 @@ function filtersIn({ filters, split }: State['args']): Record<string, unknown[]>
   return all;
 }
 
-/** Whether a filter leaves ads out for when they ran. */
 export const filtersByTime = (args: State['args']): boolean =>
   Object.keys(filtersIn(args)).some((key) => /active|start|end|seen|days|date|created/i.test(key));
 

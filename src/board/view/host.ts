@@ -7,21 +7,16 @@ import {
   boardKey,
 } from '../payload.ts';
 
-/** The host as the view sees it: JSON-RPC over `postMessage` (MCP Apps, *Communication Protocol*). */
-export interface Host {
-  request(method: string, params: object): Promise<Message>;
-  notify(method: string, params: object): void;
-}
-
 export type Message = Record<string, unknown>;
-export type Handlers = Record<string, (params: Message) => void>;
+/** The host as the view sees it: JSON-RPC over `postMessage` (MCP Apps, *Communication Protocol*). */
+export type Host = ReturnType<typeof connectHost>;
 
 /** Answers to requests of the host; any other is refused. */
 const answers: Record<string, object> = { ping: {}, 'ui/resource-teardown': {} };
 const methodNotFound = { code: -32_601, message: 'The board does not know this method.' };
 
 /** Connects to the window that shows this one. Messages of any other window are ignored. */
-export function connectHost(handlers: Handlers): Host {
+export function connectHost(handlers: Record<string, (params: Message) => void>) {
   const waiting = new Map<number, { resolve(result: Message): void; reject(error: Error): void }>();
   let lastId = 0;
   const send = (message: object) => window.parent.postMessage({ jsonrpc: '2.0', ...message }, '*');
@@ -41,9 +36,9 @@ export function connectHost(handlers: Handlers): Host {
     else call?.reject(new Error(typeof error?.message === 'string' ? error.message : 'The host refused.'));
   });
   return {
-    notify: (method, params) => send({ method, params }),
-    request: (method, params) =>
-      new Promise((resolve, reject) => {
+    notify: (method: string, params: object) => send({ method, params }),
+    request: (method: string, params: object) =>
+      new Promise<Message>((resolve, reject) => {
         const id = ++lastId;
         waiting.set(id, { resolve, reject });
         send({ id, method, params });
@@ -51,18 +46,7 @@ export function connectHost(handlers: Handlers): Host {
   };
 }
 
-/** The tools of the server that the board calls through its host. */
-export interface Server {
-  ads(wanted: { gathering: string } | { ids: readonly string[]; detail?: 'full' }): Promise<BoardAds>;
-  pictures(ids: readonly string[]): Promise<BoardPictures>;
-  search(args: object): Promise<BoardContext>;
-  collections(): Promise<NonNullable<BoardContext['collections']>>;
-  save(collectionId: string, adId: string): Promise<boolean>;
-}
-
-/** A tool that answered with an error. */
 export class ToolError extends Error {
-  /** Whether the same call may succeed later. */
   readonly canRetry: boolean;
 
   constructor(result: Message) {
@@ -71,7 +55,9 @@ export class ToolError extends Error {
   }
 }
 
-export function serverBehind(host: Host): Server {
+export type Server = ReturnType<typeof serverBehind>;
+
+export function serverBehind(host: Host) {
   /** The word by which the server knows that its board calls, and not a model. */
   const page = document.querySelector<HTMLMetaElement>('meta[name="ad-library-page"]')?.content;
   const call = async <Answer extends object = BoardContext>(name: string, args: object): Promise<Answer> => {
@@ -83,16 +69,16 @@ export function serverBehind(host: Host): Server {
     return boardMeta(result) as Answer;
   };
   return {
-    ads: async (wanted) => {
+    ads: async (wanted: { gathering: string } | { ids: readonly string[]; detail?: 'full' }) => {
       const answer = await call<BoardAds>('board_ads', { ...wanted, page });
       if (!Array.isArray(answer.ads))
         throw new Error('The host did not pass on the ads, or the server has been updated since this board was drawn.');
       return answer;
     },
-    pictures: (ids) => call<BoardPictures>('board_pictures', { ids, page }),
-    search: (args) => call('search_ads', args),
+    pictures: (ids: readonly string[]) => call<BoardPictures>('board_pictures', { ids, page }),
+    search: (args: object) => call('search_ads', args),
     collections: async () => (await call('list_collections', {})).collections ?? [],
-    save: async (collectionId, itemId) =>
+    save: async (collectionId: string, itemId: string) =>
       (await call('add_collection_item', { collectionId, itemType: 'ads', itemId })).added === true,
   };
 }
@@ -110,7 +96,6 @@ const demoLine = /^DEMO DATA:[^\n]*(?:\n|$)/;
 export const explanationIn = (result: Message): string =>
   textOf(result).replace(demoLine, '').trim().slice(0, maxExplanation) || 'The call failed without an explanation.';
 
-/** Whether the same call may succeed later, as far as is known. */
 export const canRetry = ({ _meta }: Message): boolean =>
   ((_meta as Message | undefined)?.['ad-library/error'] as { retryable?: boolean } | undefined)?.retryable !== false;
 
@@ -177,7 +162,6 @@ export function applyTheme({ theme, styles, safeAreaInsets }: Message): void {
     if (typeof pixels === 'number') document.body.style.setProperty(`padding-${side}`, `${pixels}px`);
 }
 
-/** How the host shows the board. */
 export interface Display {
   /** `inline`, between messages, or `fullscreen`; undefined where the host does not say. */
   mode?: string | undefined;
@@ -191,7 +175,7 @@ const maxHeights = { inline: 500, unknown: 820 };
 const littleRoom = '(max-width: 640px), (max-height: 560px)';
 
 /** Tells the host how much room the board wants, and the board how it is shown. */
-export function followSize(host: Host, show: (display: Display) => void): { follow(context: Message): void } {
+export function followSize(host: Host, show: (display: Display) => void) {
   let hostMax = Number.POSITIVE_INFINITY;
   let display: Display = { canExpand: false, isTight: false };
   let reported = '';
@@ -212,14 +196,12 @@ export function followSize(host: Host, show: (display: Display) => void): { foll
   };
   new ResizeObserver(report).observe(document.body);
   isLittle.addEventListener('change', () => change({}));
-  return {
-    follow: ({ containerDimensions, displayMode, availableDisplayModes, mode = displayMode }) => {
-      const { maxHeight } = (containerDimensions as { maxHeight?: number } | undefined) ?? {};
-      if (typeof maxHeight === 'number' && maxHeight > 0) hostMax = maxHeight;
-      change({
-        ...(typeof mode === 'string' && { mode }),
-        ...(Array.isArray(availableDisplayModes) && { canExpand: availableDisplayModes.includes('fullscreen') }),
-      });
-    },
+  return ({ containerDimensions, displayMode, availableDisplayModes, mode = displayMode }: Message): void => {
+    const { maxHeight } = (containerDimensions as { maxHeight?: number } | undefined) ?? {};
+    if (typeof maxHeight === 'number' && maxHeight > 0) hostMax = maxHeight;
+    change({
+      ...(typeof mode === 'string' && { mode }),
+      ...(Array.isArray(availableDisplayModes) && { canExpand: availableDisplayModes.includes('fullscreen') }),
+    });
   };
 }

@@ -13,7 +13,6 @@ const part = 30;
 /** After a change of filters or of their order, the board draws no more than that at once. */
 const maxDrawn = 4 * part;
 
-/** The cards or rows of the ads that the filters leave, in the chosen order. */
 export function AdList({ view }: { view: View }) {
   const { cards, mode, selected, ads } = view.state;
   const [drawn, setDrawn] = useState({ cards, count: part });
@@ -98,7 +97,6 @@ class CardItem extends Item {
   }
 }
 
-/** An ad as a row of the timeline. */
 class RowItem extends Item {
   override render({ view, ad, axis, isSelected }: ItemProps) {
     return (
@@ -126,7 +124,6 @@ const OpenButton = ({ ad, view }: ItemProps) => (
   </button>
 );
 
-/** Shows the ads of one message, each on a card of its own. */
 function VariantsButton({ ad, variants, view }: ItemProps) {
   if (variants < 2) return null;
   const open = () => {
@@ -175,7 +172,6 @@ export function RunBar({ ad, axis }: { ad: BoardAd; axis: TimeAxis }) {
   );
 }
 
-/** The months above the bars, and their lines behind them. */
 function Axis({ axis }: { axis: TimeAxis }) {
   const labels = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(0);

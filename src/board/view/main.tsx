@@ -64,7 +64,7 @@ const view: View = {
 
 function follow(context: Message): void {
   applyTheme(context);
-  size.follow(context);
+  followMode(context);
 }
 
 async function showResult(result: Message): Promise<void> {
@@ -147,7 +147,6 @@ function show(answers: readonly BoardAds[], coming: readonly string[]): void {
   );
 }
 
-/** Adds ads to those that are shown. */
 function add(more: readonly BoardAd[], change: Partial<State>): void {
   const listedIds = new Set(state.ads.map(({ id }) => id));
   const others = more.filter(({ id }) => !listedIds.has(id));
@@ -173,7 +172,7 @@ const context = (hostContext as Message | undefined) ?? {};
 if (typeof context.locale === 'string') useLocale(context.locale);
 capabilities = (hostCapabilities as Message | undefined) ?? {};
 host.notify('ui/notifications/initialized', {});
-const size = followSize(host, (display) => {
+const followMode = followSize(host, (display) => {
   // What is behind the board belongs to the conversation.
   document.documentElement.classList.toggle('inline', display.mode === 'inline');
   view.update({ display });

@@ -10,17 +10,13 @@ const maxCalls = 2;
 
 type Show = (picture: BoardPicture) => void;
 
-export interface Pictures {
-  get(id: string): BoardPicture | undefined;
-  /** Shows the picture of that id when it comes: it is requested for once its frame comes into sight. */
-  watch(id: string, frame: Element, show: Show): () => void;
-}
+export type Pictures = ReturnType<typeof createPictures>;
 
 /**
  * Asks for pictures a few at a time. The frames that came into sight last go first, because a reader has scrolled past
  * the others. A picture of a call that failed is requested for again when its frame next comes into sight.
  */
-export function createPictures(server: Pick<Server, 'pictures'>): Pictures {
+export function createPictures(server: Pick<Server, 'pictures'>) {
   const cached = new Map<string, BoardPicture>();
   const frames = new Map<Element, { id: string; show: Show }>();
   const requested = new Set<string>();
@@ -63,8 +59,9 @@ export function createPictures(server: Pick<Server, 'pictures'>): Pictures {
     { root: document, rootMargin: '300px' },
   );
   return {
-    get: (id) => cached.get(id),
-    watch: (id, frame, show) => {
+    get: (id: string) => cached.get(id),
+    /** Shows the picture of that id when it comes: it is requested for once its frame comes into sight. */
+    watch: (id: string, frame: Element, show: Show) => {
       frames.set(frame, { id, show });
       observer.observe(frame);
       return () => {
@@ -82,7 +79,6 @@ interface LaterFrameProps {
   card?: number;
 }
 
-/** A frame that fills with the picture when it comes into sight, or says why there is none. */
 export function LaterFrame({ ad, pictures, card }: LaterFrameProps) {
   const id = card === undefined ? ad.id : `${ad.id}#${card}`;
   const box = useRef<HTMLDivElement>(null);

@@ -152,7 +152,6 @@ export function Save({ view, ids }: { view: View; ids: readonly string[] }) {
   const all = countText(ids.length, 'ad');
   const [collections, setCollections] = useState<Collection[]>([]);
   const [message, setMessage] = useState('Reading your collections …');
-  /** The word on the button that closes the dialog. */
   const [closing, setClosing] = useState<'Cancel' | 'Undo' | 'Stop' | 'Close'>('Cancel');
   const isClosed = useRef(false);
   const saveNow = useRef(() => {});

@@ -5,10 +5,8 @@ import { type Finding, messageOf } from './finding.ts';
 import { type Display, type Host, type Message, type Server, ToolError } from './host.ts';
 import type { Pictures } from './pictures.tsx';
 
-/** All that the board shows. */
 export interface State {
   ads: readonly BoardAd[];
-  /** Ads that the filters leave. */
   shown: readonly BoardAd[];
   /** The ads of each card in the order shown: one ad, or all that the filters leave of a message. */
   cards: readonly (readonly BoardAd[])[];
@@ -19,7 +17,6 @@ export interface State {
   /** Ids of ads that were listed and that the server no longer has. */
   missing: readonly string[];
   chosen: Chosen;
-  /** The message whose ads alone are shown. */
   message?: string | undefined;
   /** Whether a message has one card; undefined until a reader chooses. */
   byMessage?: boolean | undefined;
@@ -34,39 +31,32 @@ export interface State {
   opened?: string | undefined;
   compared?: readonly string[] | undefined;
   saving?: readonly string[] | undefined;
-  /** The tools that may be called. */
   offered: readonly string[];
   asOf: string;
   gathering?: BoardGathering | undefined;
   /** What the tool was called with, and what it said to the board. */
   args: Readonly<Record<string, unknown>>;
   context: BoardContext;
-  /** The name of the collection whose ads are shown. */
   collection?: string | undefined;
   display: Display;
-  /** What is going on. */
   status: string;
   problem?: Problem | undefined;
 }
 
-/** What went wrong. */
 export interface Problem {
   text: string;
   /** Tries again; undefined where that cannot help, or the board cannot. */
   again?: (() => void) | undefined;
 }
 
-/** What every part of the board works with. */
 export interface View {
   readonly state: Readonly<State>;
-  /** Changes the state, and draws what follows from it. */
   update(change: Partial<Omit<State, 'shown' | 'cards'>>): void;
   /**
    * The number by which a reader and the conversation name an ad. Ads have numbers in the order in which they are first
    * drawn, and keep them; the second ad of message 3 is 3.2.
    */
   numberOf(ad: BoardAd): string;
-  /** Takes over what the host says of how it shows the board. */
   follow(context: Message): void;
   /** Whether the host announced a capability, as `message`. */
   can(capability: string): boolean;
@@ -99,7 +89,6 @@ export const emptyState: State = {
   status: 'Waiting for ads …',
 };
 
-/** What an error says, for a person. */
 export const problemOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 export const problemFrom = (error: unknown, again: () => unknown): Problem => ({
@@ -199,7 +188,6 @@ export function facetOf(name: FacetName): Facet {
   };
 }
 
-/** Labels by which one can filter. */
 const maxLabels = 12;
 
 function facetNamesOf(ads: readonly BoardAd[]): FacetName[] {
@@ -212,16 +200,10 @@ function facetNamesOf(ads: readonly BoardAd[]): FacetName[] {
 export type Chosen = Partial<Record<FacetName, ReadonlySet<string>>>;
 
 /** The facets with chosen values where the ad has none of the chosen values. */
-const lackedBy = (ad: BoardAd, chosen: readonly ChosenFacet[]): FacetName[] =>
+const lackedBy = (ad: BoardAd, chosen: ReturnType<typeof chosenFacets>): FacetName[] =>
   chosen.flatMap(({ name, facet, wanted }) => (facet.values(ad).some((value) => wanted.has(value)) ? [] : [name]));
 
-interface ChosenFacet {
-  name: FacetName;
-  facet: Facet;
-  wanted: ReadonlySet<string>;
-}
-
-const chosenFacets = (chosen: Chosen): ChosenFacet[] =>
+const chosenFacets = (chosen: Chosen) =>
   (Object.keys(chosen) as FacetName[]).flatMap((name) => {
     const wanted = chosen[name];
     return wanted?.size ? [{ name, facet: facetOf(name), wanted }] : [];
@@ -232,14 +214,7 @@ export function filtered(ads: readonly BoardAd[], chosen: Chosen): BoardAd[] {
   return ads.filter((ad) => lackedBy(ad, facets).length === 0);
 }
 
-export interface FacetValue {
-  facet: FacetName;
-  value: string;
-  text: string;
-  ads: number;
-  rank: number;
-  isChosen: boolean;
-}
+export type FacetValue = ReturnType<typeof facetValues>[number][number];
 
 /** With more values of one ad each, they are names and no filter. */
 const maxSingle = 8;
@@ -248,7 +223,7 @@ const maxSingle = 8;
  * The values of each facet that filters something, with the number of ads that choosing each would show beside the other
  * facets; none without any.
  */
-export function facetValues(ads: readonly BoardAd[], chosen: Chosen): FacetValue[][] {
+export function facetValues(ads: readonly BoardAd[], chosen: Chosen) {
   const chosenNow = chosenFacets(chosen);
   const lacked = ads.map((ad) => lackedBy(ad, chosenNow));
   return facetNamesOf(ads).flatMap((facet) => {
@@ -277,7 +252,6 @@ export function facetValues(ads: readonly BoardAd[], chosen: Chosen): FacetValue
   });
 }
 
-/** Chosen values with one more, or without it. */
 export function toggled(chosen: Chosen, facet: FacetName, value: string): Chosen {
   const values = new Set(chosen[facet]);
   if (!values.delete(value)) values.add(value);
@@ -320,17 +294,10 @@ export interface TimeAxis {
   to: number;
 }
 
-/** A run as fractions of the axis; undefined if its dates are not known. */
-export interface Bar {
-  start: number;
-  length: number;
-}
-
 const dayMs = 86_400_000;
 
 const dayOf = (iso: string | undefined): number => Date.parse(iso?.slice(0, 10) ?? '');
 
-/** When an ad was last known to run. */
 const lastDayOf = ({ endDate, lastSeenAt, active }: BoardAd): number => dayOf(active === false ? endDate : lastSeenAt);
 
 /** No ad is older; a wrong date must not squeeze all others. */
@@ -350,7 +317,8 @@ export function axisOf(ads: readonly BoardAd[], today: string): TimeAxis {
   return { from: Math.max(from, to - maxDays * dayMs), to };
 }
 
-export function barOf(ad: BoardAd, { from, to }: TimeAxis): Bar | undefined {
+/** A run as fractions of the axis; undefined if its dates are not known. */
+export function barOf(ad: BoardAd, { from, to }: TimeAxis) {
   const start = dayOf(ad.startedAt);
   const end = Math.max(start, lastDayOf(ad) || start);
   if (Number.isNaN(start) || start > to) return undefined;
@@ -359,7 +327,7 @@ export function barOf(ad: BoardAd, { from, to }: TimeAxis): Bar | undefined {
 }
 
 /** The first days of months on the axis, at most as many as there is room for. */
-export function monthsOn({ from, to }: TimeAxis, room: number): { at: number; name: string }[] {
+export function monthsOn({ from, to }: TimeAxis, room: number) {
   const first = new Date(from);
   const all: { at: number; name: string }[] = [];
   for (let month = first.getUTCMonth() + 1; all.length < 600; month++) {

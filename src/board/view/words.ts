@@ -2,8 +2,6 @@ import type { CardAd } from '../../looks/ad-card.tsx';
 import { constantText, countryText, countText, dayText, numberText, shortNumber } from '../../looks/formats.ts';
 import type { BoardAd } from '../payload.ts';
 
-/** Our words for ads. */
-
 /** An ad as the card of a page shows it; its picture comes later. */
 export function cardOf(ad: BoardAd): CardAd {
   const { id, pageName, headline, firstLine, cards, startedAt, lastSeenAt, daysRunning, active } = ad;

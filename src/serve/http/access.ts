@@ -74,7 +74,6 @@ const hostsOf = ({ allowedHosts, host = 'localhost', publicHost }: AllowedNames)
   ...(publicHost ? [publicHost] : []),
 ];
 
-/** Host names of web pages that may call. */
 export const originsOf = ({ allowedOrigins, publicHost }: AllowedNames): string[] => [
   ...allowedOrigins,
   ...(publicHost ? [publicHost] : []),
@@ -83,7 +82,6 @@ export const originsOf = ({ allowedOrigins, publicHost }: AllowedNames): string[
 /** The address that a request comes from, for counting tries. For IPv6, its network (/64). */
 export type AddressOf = (context: Context) => string;
 
-/** An address, or a network, of a proxy. */
 interface Network {
   address: string;
   prefix: number;
@@ -239,7 +237,6 @@ const tokenShape = /^bearer +([\w-]{40,4096})$/i;
 
 export const isKey = (text: string): boolean => wholeKey.test(text);
 
-/** The caller of a request, once the key has been read. */
 export type Authenticated = { Variables: { credentials: Credentials } };
 
 /** What a host may send instead of a key, if people can sign in. */
@@ -271,7 +268,6 @@ export function requireApiKey(tenantIdOf: TenantIdOf, tokens?: AccessTokens): Mi
   };
 }
 
-/** Whether a key stands in the address of a request. */
 export function hasKeyIn({ req }: Context): boolean {
   const query = Object.entries(req.query()).flat();
   return query.some((part) => ['access_token', 'api_key'].includes(part) || /svc_[a-z]+_/i.test(part));

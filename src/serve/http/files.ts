@@ -5,7 +5,6 @@ import { AdLibraryError } from '../../api/errors.ts';
 import type { FileLinks } from '../../state/exports.ts';
 import { Semaphore } from '../../workers/semaphore.ts';
 
-/** Written files behind links, for people without a key. */
 export interface ServedFiles {
   find: FileLinks['find'];
   /** The origin under which the caller of a request can open links, if there is one. */

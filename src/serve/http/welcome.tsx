@@ -3,9 +3,7 @@ import { demoNotice, Page, renderPage } from '../../looks/page.tsx';
 import { pageHeaders } from './page-headers.ts';
 
 interface WelcomeOptions {
-  /** The address that people enter in their host. */
   address: string;
-  /** Whether people can sign in here with their key. */
   hasSignIn: boolean;
   /** Whether this server serves demo data, which needs no key. */
   isDemo: boolean;

@@ -23,7 +23,7 @@ function beginLibrary(words: string[], { input = '', watched = false }: Surround
   const print = (text: string) => {
     written.out += text;
   };
-  const config = readConfig({}, job.flags, { tools: [], listens: job.name === 'library serve' });
+  const config = readConfig({}, job.flags, { command: job.name });
   const ended = runLibrary(job, {
     config,
     log: createLog(config.logLevel, say),

@@ -5,16 +5,13 @@ import { sanitizeLine } from '../../../present/safe-text.ts';
 import { pageHeaders } from '../page-headers.ts';
 import type { Client } from './clients.ts';
 
-/** What the page shows of the app that asks. */
 export interface SignInPage {
   client: Pick<Client, 'name' | 'host'>;
-  /** Where the answer goes. */
   redirectUri: string;
   /** What the form sends back unchanged. */
   fields: Record<string, string>;
 }
 
-/** What a person has to correct. */
 export interface FormProblem {
   field: 'api_key' | 'budget' | 'form';
   text: string;
