@@ -29,19 +29,13 @@ const filesIn = (folder: string) =>
 const parse = (file: string) =>
   parseAst(readFileSync(join(root, file), 'utf8'), { lang: file.endsWith('x') ? 'tsx' : 'ts' });
 const files = ['src', 'bench', 'scripts'].flatMap(filesIn);
-const testFiles = filesIn('test');
 
 test('code names things in the words of the field', () => {
   const found = files.flatMap((file) => {
-    const program = parse(file);
-    const names = new Set([
-      basename(file)
-        .replace(/\.tsx?$/, '')
-        .replace(/-(\w)/g, (_, first: string) => first.toUpperCase()),
-    ]);
-    collectNames(program, names);
+    const fileName = basename(file).replace(/\.tsx?$/, '');
+    const names = [...nodesIn(parse(file))].flatMap(({ type, name }) => (type === 'Identifier' ? String(name) : []));
     return (
-      [...names]
+      [...new Set([...names, fileName.replace(/-(\w)/g, (_, first: string) => first.toUpperCase())])]
         // A setting is called as its variable.
         .filter((name) => !(name in settings))
         .filter(
@@ -76,29 +70,22 @@ test('prose says things in the words of the field', () => {
 });
 
 test('limits have one casing, and what is private begins with #', () => {
-  const found = [...files, ...testFiles].flatMap((file) => {
-    const names = new Set<string>();
-    collectOtherHand(parse(file), names);
-    return [...names].map((name) => `${file}: ${name}`);
-  });
+  const found = [...files, ...filesIn('test')].flatMap((file) =>
+    [...nodesIn(parse(file))].flatMap(({ type, id, accessibility, kind, start }) => {
+      const { name = '' } = Object(id) as { name?: string };
+      const isLoud = type === 'VariableDeclarator' && screaming.test(name);
+      // A constructor has no name to begin with #.
+      return isLoud || (accessibility === 'private' && kind !== 'constructor') ? `${file}: ${name} at ${start}` : [];
+    }),
+  );
   expect(found).toEqual([]);
 });
 
-/** Constants in capitals, and members that are private by keyword; a constructor has no name to begin with #. */
-function collectOtherHand(node: unknown, names: Set<string>): void {
+/** A syntax tree and all trees in it. */
+function* nodesIn(node: unknown): Generator<Record<string, unknown>> {
   if (typeof node !== 'object' || node === null) return;
-  const { type, id, key, kind, accessibility } = node as Record<'id' | 'key', { name?: string } | undefined> &
-    Record<'type' | 'kind' | 'accessibility', unknown>;
-  if (type === 'VariableDeclarator' && screaming.test(id?.name ?? '')) names.add(id?.name ?? '');
-  if (accessibility === 'private' && kind !== 'constructor') names.add(`private ${key?.name}`);
-  for (const child of Object.values(node)) collectOtherHand(child, names);
-}
-
-function collectNames(node: unknown, names: Set<string>): void {
-  if (typeof node !== 'object' || node === null) return;
-  const { type, name } = node as { type?: unknown; name?: unknown };
-  if (type === 'Identifier' && typeof name === 'string') names.add(name);
-  for (const child of Object.values(node)) collectNames(child, names);
+  yield node as Record<string, unknown>;
+  for (const child of Object.values(node)) yield* nodesIn(child);
 }
 
 const wordsOf = (name: string) => name.split(/(?=[A-Z])|_/).map((word) => word.toLowerCase());

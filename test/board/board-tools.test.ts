@@ -100,13 +100,6 @@ describe.each(outputs)('with output %s', (output) => {
   });
 });
 
-test('the word of the page is the same for all servers of a build', async () => {
-  const other = await startBoardService(() => []);
-  for (const each of [await other.start(), await server.as(service.apiKey)]) expect(await wordOf(each)).toBe(page);
-  await other.close();
-  expect(page).toMatch(/^\w{8,}$/);
-});
-
 test('board_ads marks what the last check of a watch saw and the one before did not', async () => {
   const service = await startBoardService(someAds(30));
   const own = await service.start({ cacheSeconds: 0 });
@@ -226,13 +219,6 @@ test('a picture that does not come takes no other with it', async () => {
   ]);
   await own.close();
   await host.close();
-});
-
-test('a server that only reads offers no saving', async () => {
-  const reader = await service.start({ readOnly: true });
-  const { ids } = meta<BoardContext>(await reader.call('search_ads', { limit: 1 }));
-  const { offered } = await board<BoardAds>('board_ads', { ids }, reader);
-  expect(offered).toEqual(['search_ads', 'list_collections']);
 });
 
 test('without a tool that shows it there is no board, and no text for a model names the tools that only it calls', async () => {

@@ -1,4 +1,5 @@
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -10,9 +11,11 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
-import { initialize, request } from '../serve/stdio/session.ts';
-import { start } from '../support/process.ts';
+import { expect } from 'vitest';
+import { serveAds } from '../support/ad-service.ts';
+import { connectCommand } from '../support/clients.ts';
+import { test } from '../support/fixtures.ts';
+import { command, start } from '../support/process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const root = temporaryFolder();
@@ -24,35 +27,26 @@ function newMachine() {
   return { home, temporary, kept: join(temporary, own) };
 }
 
+/** Runs a command that may not write files with more than so many bytes, which POSIX counts in blocks of 512. */
+const withFilesOf = (bytes: number | undefined) => [
+  ...['sh', '-c', `ulimit -f ${bytes === undefined ? 'unlimited' : bytes / 512}; exec "$@"`, 'sh'],
+];
+
 /** A session without any setting but demo data: exports under a name, and reads what it wrote as a resource. */
 async function exportIn(
   { home, temporary }: { home: string; temporary: string },
-  { bytes = 10, within }: { bytes?: number; within?: string[] } = {},
+  { bytes = 10, maxFileBytes }: { bytes?: number; maxFileBytes?: number } = {},
 ) {
-  const { child, stdout, ended } = start(['--demo'], { HOME: home, TMPDIR: temporary }, within);
-  const answers = () =>
-    stdout()
-      .trim()
-      .split('\n')
-      .filter(Boolean)
-      .map((line) => JSON.parse(line));
-  const ask = async (message: { id: unknown }) => {
-    child.stdin?.write(`${JSON.stringify(message)}\n`);
-    const find = () => answers().find(({ id }) => id === message.id)?.result;
-    for (const stop = Date.now() + 60_000; !find() && Date.now() < stop; )
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    return find();
-  };
-  await ask(initialize('2025-11-25'));
-  const sql = `SELECT '${'x'.repeat(bytes)}' AS filler`;
-  const { content, structuredContent: data } = await ask(
-    request(1, 'tools/call', { name: 'export_ads', arguments: { name: 'tea', sql } }),
-  );
-  const { contents } = await ask(request(2, 'resources/read', { uri: data.uri }));
-  child.stdin?.end();
-  expect((await ended).code).toBe(0);
-  expect(contents[0].text).toContain('x'.repeat(bytes));
-  return { text: content[0].text as string, file: data.file as string | undefined };
+  const { command: node, args: all } = command(['--demo']);
+  const [program = '', ...args] = [...withFilesOf(maxFileBytes), node, ...all];
+  const client = await connectCommand('v1', { command: program, args, env: { HOME: home, TMPDIR: temporary } });
+  const { text, data } = await client.call('export_ads', {
+    name: 'tea',
+    sql: `SELECT '${'x'.repeat(bytes)}' AS filler`,
+  });
+  expect(JSON.stringify(await client.read(String(data.uri)))).toContain('x'.repeat(bytes));
+  await client.close();
+  return { text, file: data.file as string | undefined };
 }
 
 test('without a setting an export lies among the downloads', async () => {
@@ -70,45 +64,83 @@ test('without downloads it lies in a folder of its owner for seven days', async 
   const { kept } = machine;
   mkdirSync(kept, { mode: 0o755 });
   const target = join(machine.temporary, 'target');
-  const [old, young, link] = ['old.csv', 'young.csv', 'link.csv'].map((name) => join(kept, name)) as [
-    string,
-    string,
-    string,
-  ];
-  for (const path of [target, old, young]) writeFileSync(path, 'mine');
-  symlinkSync(target, link);
+  const at = (name: string) => join(kept, name);
+  for (const path of [target, at('old.csv'), at('young.csv')]) writeFileSync(path, 'mine');
+  symlinkSync(target, at('link.csv'));
   const days = (count: number) => Date.now() / 1000 - count * 86_400;
-  utimesSync(old, days(7.1), days(7.1));
+  utimesSync(at('old.csv'), days(7.1), days(7.1));
   utimesSync(target, days(8), days(8));
-  utimesSync(young, days(6.9), days(6.9));
+  utimesSync(at('young.csv'), days(6.9), days(6.9));
   const { file = '', text } = await exportIn(machine);
-  expect(file).toBe(join(kept, 'tea.csv'));
+  expect(file).toBe(at('tea.csv'));
   expect(text).toContain('for 7 days');
   expect([statSync(kept).mode & 0o777, statSync(file).mode & 0o777]).toEqual([0o700, 0o600]);
   expect(readdirSync(kept).sort()).toEqual(['link.csv', 'tea-methods.md', 'tea.csv', 'young.csv']);
   expect(readFileSync(target, 'utf8')).toBe('mine');
 });
 
-test.each([
-  ['a link in its place', { before: 'link' }],
-  ['a file in its place', { before: 'file' }],
-  ['no temporary folder', { before: 'none' }],
-  ['a full disk', { within: ['sh', '-c', 'ulimit -f 1; exec "$@"', 'sh'], bytes: 3000 }],
-] as const)(
+test.for([['a link in its place'], ['a file in its place'], ['no temporary folder'], ['a full disk']])(
   '%s: no file, and how to get one',
-  async (_, { before, ...options }: { before?: string; within?: readonly string[]; bytes?: number }) => {
+  async ([problem]) => {
     const machine = newMachine();
     const target = join(machine.home, 'target');
     mkdirSync(target);
-    if (before === 'link') symlinkSync(target, machine.kept);
-    if (before === 'file') writeFileSync(machine.kept, '');
-    const place = before === 'none' ? { ...machine, temporary: join(machine.temporary, 'none') } : machine;
-    const { within, bytes } = options;
-    const { text, file } = await exportIn(place, { ...(bytes && { bytes }), ...(within && { within: [...within] }) });
+    if (problem === 'a link in its place') symlinkSync(target, machine.kept);
+    if (problem === 'a file in its place') writeFileSync(machine.kept, '');
+    const isFull = problem === 'a full disk';
+    const temporary = problem === 'no temporary folder' ? join(machine.temporary, 'none') : machine.temporary;
+    const { text, file } = await exportIn({ ...machine, temporary }, isFull ? { bytes: 3000, maxFileBytes: 512 } : {});
     expect(file).toBeUndefined();
-    expect(text).toContain(`No file can be written in ${join(place.temporary, own)}: `);
+    expect(text).toContain(`No file can be written in ${join(temporary, own)}: `);
     expect(text).toContain('To get a file, set AD_LIBRARY_FILES to a folder');
     expect(readdirSync(target)).toEqual([]);
-    if (before === undefined) expect(readdirSync(machine.kept)).toEqual([]);
+    if (isFull) expect(readdirSync(machine.kept)).toEqual([]);
   },
 );
+
+/** Rights mean nothing to root, so the command then runs as nobody. */
+const asNobody = process.getuid?.() === 0 ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : [];
+
+const rowsOf = (bytes: number) =>
+  `WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n LIMIT ${Math.ceil(bytes / 1000)})
+  SELECT i, printf('%.*c', 1000, 'x') AS filler FROM n`;
+
+test('an export that cannot be written leaves nothing behind and says why, and all is exported once it can', async ({
+  upstream,
+}) => {
+  const files = join(root, 'files');
+  const exports = join(files, 'exports');
+  chmodSync(root, 0o777);
+  const call = async (name: string, args: object, maxFileBytes?: number) => {
+    const settings = { AD_LIBRARY_BASE_URL: upstream.baseUrl, AD_LIBRARY_FILES: files };
+    const within = [...asNobody, ...withFilesOf(maxFileBytes)];
+    const words = ['call', name, JSON.stringify(args), '--json'];
+    const { stdout, stderr } = await start(words, { AD_LIBRARY_API_KEY: 'svc_live_test', ...settings }, within).ended;
+    return { data: JSON.parse(stdout), text: stderr };
+  };
+  const service = serveAds(upstream, 3);
+  expect((await call('search_ads', {})).data.items).toHaveLength(3);
+  const { charged } = service;
+  const refused = async (why: string, args: object, maxFileBytes?: number) => {
+    const { data, text } = await call('export_ads', args, maxFileBytes);
+    expect(text).toContain(`No file can be written in ${exports}: this server may not write ${why}.`);
+    expect(data).toMatchObject({ kind: 'invalid_request', retryable: false });
+  };
+  // The rights of the folder for all files, then those of the folder for exports.
+  chmodSync(files, 0o555);
+  await refused('there', {});
+  chmodSync(files, 0o777);
+  mkdirSync(exports);
+  chmodSync(exports, 0o555);
+  await refused('there', {});
+  chmodSync(exports, 0o777);
+  // No room for the rows, and none for the note beside them.
+  await refused('such a large file', { sql: rowsOf(200_000) }, 512 * 96);
+  await refused('such a large file', { sql: `SELECT 1 AS one WHERE '${'x'.repeat(3000)}' <> ''` }, 1024);
+  expect(readdirSync(exports)).toEqual([]);
+
+  expect((await call('export_ads', { name: 'again', format: 'jsonl' })).data.rows).toBe(3);
+  const lines = readFileSync(join(exports, 'again.jsonl'), 'utf8').trim().split('\n');
+  expect(lines.map((line) => JSON.parse(line).id)).toEqual(service.ads.map(({ id }) => id));
+  expect(service.charged).toBe(charged);
+});

@@ -1,14 +1,12 @@
-import { execFile } from 'node:child_process';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { request } from 'undici';
 import { describe, expect } from 'vitest';
 import { readConfig } from '../../src/config/read-config.ts';
 import { runLibraryCommand as run, serveDatabase } from '../library/support/command.ts';
 import { databaseTest as test } from '../library/support/fixtures.ts';
-import { command, run as runCommand } from '../support/process.ts';
+import { run as runCommand, start } from '../support/process.ts';
 import { startServer } from '../support/server.ts';
 
 const at = (database: string) => ['--database', database];
@@ -139,12 +137,8 @@ test('the filters that are printed are a file that describes the demo to a model
 
 /** Runs the command where no file may grow past so many kilobytes, as if the disk were full. */
 function runOnFullDisk(database: string, kilobytes: number, words: readonly string[]) {
-  const { command: node, args } = command(['library', ...words, ...at(database)]);
-  const limited = ['--norc', '-c', `trap '' XFSZ; ulimit -f ${kilobytes}; exec "$@"`, 'bash', node, ...args];
-  return promisify(execFile)('bash', limited, { env: { PATH: process.env.PATH } }).then(
-    ({ stderr }) => ({ code: 0, stderr }),
-    ({ code, stderr }) => ({ code, stderr }),
-  );
+  const within = ['bash', '--norc', '-c', `trap '' XFSZ; ulimit -f ${kilobytes}; exec "$@"`, 'bash'];
+  return start(['library', ...words, ...at(database)], {}, within).ended;
 }
 
 describe.skipIf(process.platform === 'win32')('a disk that is full', () => {

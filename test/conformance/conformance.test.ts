@@ -11,6 +11,7 @@ import type { ToolResult } from '../../src/mcp/call-tool.ts';
 import type { Catalog } from '../../src/mcp/served.ts';
 import { createHttpApp } from '../../src/serve/http/app.ts';
 import { type Listener, listen } from '../../src/serve/http/server.ts';
+import fixtures from './fixtures.json' with { type: 'json' };
 
 const here = (file: string) => fileURLToPath(new URL(file, import.meta.url));
 const runner = here('../../node_modules/@modelcontextprotocol/conformance/dist/index.js');
@@ -66,54 +67,7 @@ function conformance(args: string[]): Promise<{ code: number; output: string }> 
 }
 
 /** What the conformance scenarios call by name: content of every kind passes through the endpoint unchanged. */
-const image = {
-  type: 'image',
-  data: 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==',
-  mimeType: 'image/png',
-};
-const audio = {
-  type: 'audio',
-  data: 'UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAAAAA==',
-  mimeType: 'audio/wav',
-};
-const resource = {
-  type: 'resource',
-  resource: { uri: 'test://resource', mimeType: 'text/plain', text: 'A resource.' },
-};
-const text = { type: 'text', text: 'This is a simple text response for testing.' };
-
-const contents: Record<string, object[]> = {
-  test_simple_text: [text],
-  test_image_content: [image],
-  test_audio_content: [audio],
-  test_embedded_resource: [resource],
-  test_multiple_content_types: [text, image, resource],
-};
-
-const person = {
-  $schema: 'https://json-schema.org/draft/2020-12/schema',
-  type: 'object' as const,
-  $defs: {
-    address: {
-      $anchor: 'addressDef',
-      type: 'object',
-      properties: { street: { type: 'string' }, city: { type: 'string' } },
-    },
-  },
-  properties: {
-    name: { type: 'string' },
-    address: { $ref: '#/$defs/address' },
-    contactMethod: { type: 'string', enum: ['phone', 'email'] },
-    phone: { type: 'string' },
-    email: { type: 'string' },
-  },
-  allOf: [{ anyOf: [{ required: ['phone'] }, { required: ['email'] }] }],
-  if: { properties: { contactMethod: { const: 'phone' } }, required: ['contactMethod'] },
-  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-  then: { required: ['phone'] },
-  else: { required: ['email'] },
-  additionalProperties: false,
-};
+const contents: Record<string, object[]> = fixtures.contents;
 
 const prompts: Record<string, (values: Record<string, string>) => object> = {
   test_simple_prompt: () => ({ type: 'text', text: 'This is a simple prompt for testing.' }),
@@ -121,11 +75,11 @@ const prompts: Record<string, (values: Record<string, string>) => object> = {
     type: 'text',
     text: `Prompt with arguments: arg1='${arg1}', arg2='${arg2}'`,
   }),
-  test_prompt_with_embedded_resource: ({ resourceUri }) => ({
-    ...resource,
-    resource: { ...resource.resource, uri: resourceUri },
+  test_prompt_with_embedded_resource: ({ resourceUri: uri }) => ({
+    type: 'resource',
+    resource: { uri, mimeType: 'text/plain', text: 'A resource.' },
   }),
-  test_prompt_with_image: () => image,
+  test_prompt_with_image: () => fixtures.contents.test_image_content[0] ?? {},
 };
 
 /** The real catalogue, with the fixtures beside the tools. */
@@ -145,7 +99,7 @@ function withFixtures(catalog: Catalog): Catalog {
     tools: async () => [
       ...(await catalog.tools({})),
       ...plain,
-      { ...listed, name: 'json_schema_2020_12_tool', inputSchema: person },
+      { ...listed, name: 'json_schema_2020_12_tool', inputSchema: fixtures.schema as typeof empty },
     ],
     callTool: async (call) => {
       const content = contents[call.name];
