@@ -111,10 +111,7 @@ function readNote(path: string): Note | undefined {
   return typeof note?.id === 'string' && typeof note.process === 'string' ? (note as Note) : undefined;
 }
 
-/**
- * False if there is one already. The file has its note from its first moment, because a process may be killed at any:
- * nobody could tell whose a lock without a note was.
- */
+/** False if there is one. It has a note from its first moment: nobody could tell whose a lock without one is. */
 function create(path: string, note: Note): boolean {
   const complete = `${path}.${note.id}`;
   try {
@@ -159,10 +156,7 @@ function startOf(pid: number): string {
 /** A name of this process, by which another one finds out whether it has ended: `pid start namespace boot machine`. */
 export const thisProcess = (): string => [process.pid, startOf(process.pid), namespace(), boot(), machine()].join(' ');
 
-/**
- * Whether the process of a name has ended, also with its machine; suspended, it has not. Where the system does not tell
- * when processes start, one counts as living while its number is in use.
- */
+/** Also with its machine; suspended, it has not. Without start times, it lives while its number is in use. */
 export function hasEnded(name: string): boolean {
   const [pid = '', started, itsNamespace, itsBoot, itsMachine] = name.split(' ');
   if (itsMachine !== machine()) return false;

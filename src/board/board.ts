@@ -30,10 +30,7 @@ import type {
   BoardPictures,
 } from './payload.ts';
 
-/**
- * Whether the page calls: only the page has the word that the build gave it. The word keeps data from models; the key
- * alone guards the data.
- */
+/** Only the page has the word that the build gave it, which keeps data from models; the key alone guards the data. */
 async function isOfPage(word: string | undefined): Promise<boolean> {
   return word !== undefined && /<meta name="ad-library-page" content="(\w+)"/.exec(await readPage())?.[1] === word;
 }
@@ -43,10 +40,7 @@ const maxBytes = 500_000;
 /** The tools that the view calls, besides the tools for the board alone. */
 const viewTools = ['search_ads', 'list_collections', 'add_collection_item'];
 
-/**
- * The word of the page that calls. A model does not have the word, so that it gets no data even where its host hands it
- * the whole result.
- */
+/** A model does not have it, so that it gets no data even where its host hands it the whole result. */
 const page = z.string().max(100).optional().describe('the word of the page');
 const notForModels = { data: {}, text: 'This tool answers only the board, which shows ads to the person.' };
 
@@ -148,10 +142,7 @@ const maxLabels = { brief: 12, full: 60 };
 
 type Detail = 'brief' | 'full';
 
-/**
- * A stored ad as the board shows it: the fields by which the board filters, sorts and draws, and in full also those of
- * the drawer.
- */
+/** In brief the fields by which the board filters, sorts and draws, in full also those of the drawer. */
 function boardAd(item: StoredItem, detail: Detail, labels: readonly Label[] | undefined): BoardAd {
   const fields = objectOf(item) as Fields;
   const { ad, cards } = adRows(fields, { gatheredAt: item.at, json: '' });
@@ -318,8 +309,5 @@ function picturesThatFit(all: readonly BoardPicture[]): BoardPictures {
   return { pictures, left: all.slice(pictures.length).map(({ id }) => id) };
 }
 
-/**
- * All tools in the order in which a server lists them: those for a model, and those that only the board calls, which are
- * offered with any tool that shows it.
- */
+/** In the order in which a server lists them. Those of the board are offered with any tool that shows it. */
 export const allTools: readonly Tool[] = [...tools, boardAds, boardPictures];

@@ -105,9 +105,7 @@ const hasNew = ({ structuredContent: { watches } = {} }: ToolResult): boolean =>
 const makePrintable = (text: string): string => text.split(joiner).map(printable).join(joiner);
 const joiner = '\u200d';
 
-/**
- * @throws SettingsError for an unknown tool, or for a tool that stores something where nothing can be stored
- */
+/** @throws SettingsError for an unknown tool, or for one that stores something where nothing can be stored */
 function checkTool(name: string, { files, demo }: Config): void {
   if (!toolNames.includes(name)) {
     const [nearest = ''] = nearestFirst(name, toolNames);

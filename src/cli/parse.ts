@@ -211,10 +211,7 @@ export const commandLines: Readonly<Record<string, CommandLine>> = {
 
 const isGroup = (name: string): boolean => name === '' || commandLines[name]?.settings === undefined;
 
-/**
- * Reads a command line. Prints help and the version to standard output, and what is wrong to standard error. Returns
- * the job to do, or the exit code if there is none: 0, or 2 for wrong use.
- */
+/** Prints help and the version, and what is wrong. Returns the job to do, or the exit code: 0, or 2 for wrong use. */
 export function readCommand(argv: readonly string[], version: string): Job | { exit: number } {
   let job: Job | undefined;
   const program = new Command('ad-library-mcp')
@@ -246,10 +243,7 @@ export function readCommand(argv: readonly string[], version: string): Job | { e
   return job ?? { exit: 2 };
 }
 
-/**
- * `help X` and `X help` as `X --help`. A wrong X stays as it is: commander would print other help, and would not say
- * that X is wrong.
- */
+/** `help X` and `X help` as `X --help`. A wrong X stays: commander would not say that it is wrong. */
 function withHelpLast(argv: readonly string[]): readonly string[] {
   const at = argv.indexOf('help');
   const words = argv.filter((_, index) => index !== at);

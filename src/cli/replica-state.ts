@@ -18,10 +18,7 @@ async function driverOf(stateUrl: NonNullable<Config['stateUrl']>, log: Log): Pr
   return (await import('../state/drivers/redis.ts')).redisDriver(stateUrl, log);
 }
 
-/**
- * Opens budgets again after the shared state went back in time, and prints what is known about the loss. Returns the
- * exit code.
- */
+/** Opens budgets again after the shared state went back in time, and prints what is known about the loss. */
 export async function acceptState(
   { stateUrl, stateSecret }: Config,
   { log, now, print }: { log: Log; now: () => number; print: (text: string) => void },

@@ -58,10 +58,7 @@ async function run(job: Job): Promise<number> {
   });
 }
 
-/**
- * A desktop host shows its user the results of calls, but hardly ever why a process ended. So wrong variables, which
- * come from its form, still start a server, whose results say what is wrong.
- */
+/** A desktop host hardly shows why a process ended: wrong variables still start a server, whose results name them. */
 function readForHost(read: () => Config): { config: Config; problems: readonly string[] } {
   try {
     return { config: read(), problems: [] };

@@ -6,10 +6,7 @@ import { type Config, type Flags, type Setting, type SettingName, settings } fro
 export class SettingsError extends Error {
   override readonly name = 'SettingsError';
   readonly problems: readonly string[];
-  /**
-   * The settings that could be read, with defaults for the rest; undefined if a flag is wrong, because a wrong flag
-   * ends the command.
-   */
+  /** With defaults for those that could not be read; undefined if a flag is wrong, because that ends the command. */
   readonly config: Config | undefined;
 
   constructor(problems: readonly string[], config?: Config) {

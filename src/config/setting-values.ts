@@ -3,10 +3,7 @@ import { isIP, isIPv4 } from 'node:net';
 import * as z from 'zod';
 import { readSearchFilters, type SearchFilters } from '../api/search-filters.ts';
 
-/**
- * Reads the text of a setting. Throws an error whose message follows the name of the setting. These are no schemas: a
- * host would wait while schemas of a few dozen settings are built.
- */
+/** The message of what it throws follows the setting's name. No schemas: a host would wait while they are built. */
 export type Read<Value> = (text: string) => Value;
 
 const wrong = (problem: string): never => {

@@ -27,10 +27,7 @@ interface SettingRecord {
   inFile?: true;
   /** The name of the value in help, `--base-url <url>`. Without it, the flag is a switch. */
   value?: string;
-  /**
-   * The only kind of command that takes its flag; without it, every MCP server does. Commands of `library` name the
-   * settings that they take, in cli/parse.ts.
-   */
+  /** The only kind of command that takes its flag; by default every MCP server (`library`: see cli/parse.ts). */
   only?: 'stdio' | 'http' | 'library';
   /** The label of the field, for settings that forms of hosts offer: the registry's, and with manifest.json a desktop host's. */
   title?: string;

@@ -187,10 +187,7 @@ const nameOf = (id: unknown) => JSON.stringify(id);
 const maxMessage = 10 * 1024 * 1024;
 const newline = 0x0a;
 
-/**
- * The lines of a stream that are not empty, the last one even without its line break; undefined for a line that is too
- * long.
- */
+/** Without empty lines, and with the last one even without its line break; undefined for a line that is too long. */
 async function* linesOf(stdin: Readable): AsyncGenerator<string | undefined> {
   let pieces: Buffer[] = [];
   let bytes = 0;

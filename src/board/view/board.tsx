@@ -75,10 +75,7 @@ function Heading({ state, estimate }: { state: State; estimate: string | undefin
   );
 }
 
-/**
- * One line: what is shown, in which order, and the way to charts and filters.
- * @param panel whether they are shown; undefined where there is nothing to filter
- */
+/** @param panel whether charts and filters are shown; undefined where there is nothing to filter */
 function Controls({ view, panel }: { view: View; panel: boolean | undefined }) {
   const { message, mode, sort, chosen, display } = view.state;
   const filters = Object.values(chosen).filter((values) => (values?.size ?? 0) > 0).length;

@@ -87,10 +87,7 @@ const subjects: Record<string, string> = {
   list_collection_items: 'Saved ads',
 };
 
-/**
- * What was searched for, in words, which a model may have copied from an ad: `“free shipping” in the United States`, and
- * the other conditions.
- */
+/** What was searched for, which a model may have copied from an ad: `“free shipping” in the United States`. */
 export function headingOf({ args, ads, context, collection }: State): { title: string; rest: string[] } {
   const filters = filtersIn(args);
   const { query = [], countries = [], active = [], advertiser = [], advertiserExact = [], ...others } = filters;

@@ -149,9 +149,7 @@ function listed(result: Message): Message[] {
 /** Variables of the host that the page's own colours and fonts fall back from. */
 const hostVariable = /^--(?:color|font|border|shadow)-[a-z\d-]+$/;
 
-/**
- * Takes on the host's theme and colours (MCP Apps, *Theming*), but not its fonts: their files would come from outside.
- */
+/** The host's theme and colours (MCP Apps, *Theming*), but not its fonts: their files would come from outside. */
 export function applyTheme({ theme, styles, safeAreaInsets }: Message): void {
   const root = document.documentElement;
   if (theme === 'light' || theme === 'dark') root.style.colorScheme = theme;

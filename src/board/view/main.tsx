@@ -84,9 +84,7 @@ async function showResult(result: Message): Promise<void> {
   view.update({ collection: collections.find(({ id }) => id === collectionId)?.name });
 }
 
-/**
- * Shows the progress while ads are read, and a button to try again after a failure. Ads that have come by then stay.
- */
+/** Ads that have come before a failure stay. */
 async function reading(read: () => Promise<void>): Promise<void> {
   view.update({ status: 'Reading the ads …', problem: undefined });
   try {

@@ -12,10 +12,7 @@ type Show = (picture: BoardPicture) => void;
 
 export type Pictures = ReturnType<typeof createPictures>;
 
-/**
- * Asks for pictures a few at a time. The frames that came into sight last go first, because a reader has scrolled past
- * the others. A picture of a call that failed is requested for again when its frame next comes into sight.
- */
+/** The frames that came into sight last go first, because a reader has scrolled past the others. */
 export function createPictures(server: Pick<Server, 'pictures'>) {
   const cached = new Map<string, BoardPicture>();
   const frames = new Map<Element, { id: string; show: Show }>();

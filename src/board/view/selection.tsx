@@ -91,10 +91,7 @@ function idText(view: View, id: string): string {
   return `ad ${view.numberOf(ad)} is ${id}${isOne ? '' : `, one of ${others} ads of variant ${message}`}`;
 }
 
-/**
- * Asks the conversation about ads by their numbers on the board: what a reader wrote, and our own words. The model gets
- * the ids beside the conversation where the host can do that, and else in the message.
- */
+/** The model gets the ids beside the conversation where the host can do that, and else in the message. */
 async function askAbout(
   view: View,
   all: readonly string[],
@@ -115,10 +112,7 @@ async function askAbout(
   return write(view, text, `${countText(ids.length, 'ad')} handed to the conversation${without}.`);
 }
 
-/**
- * Asks the conversation to repeat a call that failed: the model reads the answer, and the person agrees to the price
- * there.
- */
+/** The model reads the answer, and the person agrees to the price there. */
 export const askToTryAgain = (view: View): Promise<boolean> =>
   write(
     view,

@@ -43,11 +43,7 @@ export function validateHostAndOrigin(names: AllowedNames): MiddlewareHandler {
   };
 }
 
-/**
- * The same for what any page may ask for.
- * @param addresses whether an IP address is allowed in place of a name, because probes of orchestrators use one: DNS
- * rebinding attacks need a name
- */
+/** For what any page may ask for. @param addresses allows IP addresses, which probes use: DNS rebinding needs a name */
 export function validateHost(names: AllowedNames, { addresses = false } = {}): MiddlewareHandler {
   const hosts = hostsOf(names);
   return async ({ req }, next) => {
@@ -288,10 +284,7 @@ function unauthorized(context: Context, tokens: AccessTokens | undefined) {
 /** The tenant id of a key: it separates what is remembered of one key from all others, without storing the key. */
 export type TenantIdOf = (apiKey: string) => string;
 
-/**
- * A hash with a secret, so that nobody else can compute it. The hash is never shown.
- * @param secret of all replicas; by default one of this process alone
- */
+/** A hash that nobody else can compute. @param secret of all replicas; by default one of this process alone */
 export const createTenantIds =
   (secret = randomBytes(32).toString('hex')): TenantIdOf =>
   (apiKey) =>

@@ -49,10 +49,7 @@ const [fetchesAtOnce, fetchesOfAddress] = [4, 2];
 /** How long a document is used before it is fetched again, in milliseconds. */
 const cacheMs = 600_000;
 const maxCached = 1000;
-/**
- * The time after which names that do not exist and names inside the network are answered, so that nobody learns which
- * of the two holds.
- */
+/** After that, names that do not exist and names inside the network are answered: nobody learns which of the two holds. */
 const notPublicMs = 2000;
 
 const Metadata = z.looseObject({
@@ -105,10 +102,7 @@ export function createClients(options: ClientsOptions) {
   };
 
   return {
-    /**
-     * Registers a client without storing anything: the client's id is the sealed registration (RFC 7591). Returns the
-     * status of the answer, and the answer.
-     */
+    /** Stores nothing: the client's id is the sealed registration (RFC 7591). Returns the status and the answer. */
     register(given: unknown) {
       const refuse = (error: string, problem: string) => [400, { error, error_description: problem }] as const;
       const metadata = Metadata.safeParse(given);
@@ -131,10 +125,7 @@ export function createClients(options: ClientsOptions) {
       };
       return [201, registered] as const;
     },
-    /**
-     * The client of an id, which is a registration of this server or the address of a metadata document.
-     * @param address of the caller
-     */
+    /** @param id a registration of this server, or the address of a metadata document; `address` is the caller's */
     async find(id: string, address: string): Promise<Found> {
       const url = documentUrl(id);
       if (url === undefined) return registeredClient(id) ?? { problem: 'This server does not know the app that asks.' };

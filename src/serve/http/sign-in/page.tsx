@@ -69,15 +69,14 @@ export function signInPage(service: string, page: SignInPage, problem?: FormProb
         {problem.text}
       </p>
     );
-  const state = (field: 'api_key' | 'budget') =>
-    problem?.field === field
-      ? { isInvalid: true, describedBy: `${field}-wrong ${field}-hint`, isFirst: true }
-      : {
-          isInvalid: undefined,
-          describedBy: `${field}-hint`,
-          isFirst: field === 'api_key' && problem?.field !== 'budget',
-        };
-  const [key, budget] = [state('api_key'), state('budget')];
+  const isWrong = (field: 'api_key' | 'budget') => problem?.field === field || undefined;
+  const aboutField = (field: 'api_key' | 'budget') => `${isWrong(field) ? `${field}-wrong ` : ''}${field}-hint`;
+  const facts = [
+    ['App', name && `${name} (the name it gives itself)`],
+    ['From', client.host],
+    ['Returns to', hostOf(redirectUri)],
+    ['Key of', service],
+  ];
   const title = `Connect ${name ?? 'an app'} – Ad Library`;
   return document(
     problem ? `Not connected yet – ${title}` : title,
@@ -85,22 +84,15 @@ export function signInPage(service: string, page: SignInPage, problem?: FormProb
       <div class="card">
         <h1>Connect {name === undefined ? 'an app' : `“${name}”`} with your API key?</h1>
         <dl>
-          {name !== undefined && (
-            <>
-              <dt>App</dt>
-              <dd>{name} (the name it gives itself)</dd>
-            </>
+          {facts.map(
+            ([term, fact]) =>
+              fact !== undefined && (
+                <>
+                  <dt>{term}</dt>
+                  <dd>{fact}</dd>
+                </>
+              ),
           )}
-          {client.host !== undefined && (
-            <>
-              <dt>From</dt>
-              <dd>{client.host}</dd>
-            </>
-          )}
-          <dt>Returns to</dt>
-          <dd>{hostOf(redirectUri)}</dd>
-          <dt>Key of</dt>
-          <dd>{service}</dd>
         </dl>
         <Form to="/authorize" isPost>
           {Object.entries(fields).map(([field, value]) => (
@@ -117,9 +109,9 @@ export function signInPage(service: string, page: SignInPage, problem?: FormProb
             autocapitalize="none"
             spellcheck={false}
             maxLength={300}
-            aria-invalid={key.isInvalid}
-            aria-describedby={key.describedBy}
-            autofocus={key.isFirst}
+            aria-invalid={isWrong('api_key')}
+            aria-describedby={aboutField('api_key')}
+            autofocus={!isWrong('budget')}
           />
           {wrong('api_key')}
           <p class="hint" id="api_key-hint">
@@ -136,9 +128,9 @@ export function signInPage(service: string, page: SignInPage, problem?: FormProb
             pattern="[0-9]{1,9}|10{9}"
             title="A whole number, such as 500, or nothing"
             value={problem?.budget ?? ''}
-            aria-invalid={budget.isInvalid}
-            aria-describedby={budget.describedBy}
-            autofocus={budget.isFirst}
+            aria-invalid={isWrong('budget')}
+            aria-describedby={aboutField('budget')}
+            autofocus={isWrong('budget') ?? false}
           />
           {wrong('budget')}
           <p class="hint" id="budget-hint">

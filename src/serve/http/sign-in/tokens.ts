@@ -40,10 +40,7 @@ const day = 24 * 60 * minute;
 const lifetimes = { code: minute, access: 60 * minute, refresh: 30 * day };
 type Kind = keyof typeof lifetimes;
 
-/**
- * Open connections of one key: one more ends the one that was renewed longest ago. Then the number of keys whose
- * connections this process holds.
- */
+/** Connections of a key: one more ends the one that was renewed longest ago. Then the keys that this process holds. */
 const maxConnections = 64;
 const maxKeys = 10_000;
 
