@@ -7,7 +7,6 @@ import { inChromium } from '../support/board/in-chromium.ts';
 afterAll(closeBrowser);
 
 const six = { tool: 'search_ads', args: { limit: 6 } };
-/** Makes the board wait longer, or not so long. */
 const waiting = (ms: string) =>
   `const later = setTimeout; setTimeout = (run, ms, ...args) => later(run, ${ms}, ...args);`;
 const withoutMeta = (result: object) => ({ ...result, _meta: undefined });

@@ -6,10 +6,8 @@ import type { TestServer } from '../support/server.ts';
 
 const outputs = ['both', 'text', 'structured'] as const;
 let service: BoardService;
-/** By their output. */
 const servers = {} as Record<(typeof outputs)[number], TestServer>;
 let server: TestServer;
-/** The word of the page of the board. */
 let page: string;
 const wordOf = async ({ client }: Pick<TestServer, 'client'>) => {
   const { contents } = await client.readResource({ uri: 'ui://ad-library/board' });

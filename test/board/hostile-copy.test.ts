@@ -142,7 +142,6 @@ inChromium('copy that means harm', () => {
 inChromium('ids that mean harm', () => {
   const boards = boardTest(someAds(ids.length + 2));
   const withoutMeta = (result: object) => ({ ...result, _meta: undefined });
-  /** The service, with those ids instead of its own. */
   const listenWithIds = () =>
     listen(
       async (request) => {

@@ -82,7 +82,6 @@ const faultsOf = (root: Locator): Promise<string[]> =>
     return [...new Set(faults)].slice(0, 10);
   });
 
-/** Controls that are too small for a finger. */
 const small = ({ board }: ShownBoard) =>
   board.locator('button:visible:not(.open), select:visible, .pick:visible').evaluateAll((all) =>
     all.flatMap((one) => {

@@ -139,13 +139,11 @@ inChromium('a gathering of thousands', () => {
 
 type Counts = Record<string, number>;
 
-/** Names and numbers that stand one after the other. */
 const countsIn = async (texts: Locator): Promise<Counts> => {
   const all = await texts.allTextContents();
   return Object.fromEntries(all.flatMap((name, at) => (at % 2 === 0 ? [[name, Number(all[at + 1])]] : [])));
 };
 
-/** All values of a filter. */
 async function chipsOf({ board }: ShownBoard, facet: string): Promise<Counts> {
   const group = board.getByRole('group', { name: facet, exact: true });
   const more = group.getByRole('button', { name: /: \d+ more$/ });
@@ -181,7 +179,6 @@ const daysAgo = (days: number) => new Date(now - days * 86_400_000).toISOString(
 const day = (min: number) => fc.integer({ min, max: 1500 }).map(daysAgo);
 const maybe = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: null, freq: 6 });
 const words = ['Stiefel und Schuhe', 'مجموعة تمور الموسم', '今日優惠月牙餐盤', 'Серебряные кольца', 'Boots and shoes'];
-/** Ads with gaps, in many languages. */
 const someAd = fc.record({
   startedAt: maybe(day(-40)),
   lastSeenAt: maybe(day(0)),
@@ -250,7 +247,6 @@ inChromium('the numbers of the board', () => {
       expect(others).toBe(sum(facets[title]) - sum(named));
     }
 
-    // What a choice would leave, beside the one that is made.
     await chip(shown, 'Running').click();
     await board.locator('#count', { hasText: `, ${facets.State.Running} of 70 ads` }).waitFor();
     const running = await counts('displayFormat', constantText, '(SELECT * FROM own WHERE active)');

@@ -8,7 +8,6 @@ const uri = 'ui://ad-library/board';
 const showing = ['search_ads', 'gather_ads', 'view_ads', 'check_watches', 'list_collection_items'];
 const csp = { connectDomains: [], resourceDomains: [], frameDomains: [], baseUriDomains: [] };
 
-/** The board as any client finds it, whatever it announced. */
 async function findsBoard(client: TestClient): Promise<void> {
   const meta = new Map((await client.listTools()).map((tool) => [tool.name, (tool as { _meta?: object })._meta]));
   for (const name of showing) expect(meta.get(name)).toEqual({ ui: { resourceUri: uri }, 'ui/resourceUri': uri });

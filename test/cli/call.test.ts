@@ -50,7 +50,6 @@ async function call(words: string[], env: Environment = {}) {
 }
 const demo = (...words: string[]) => call([...words, '--demo']);
 
-/** A service with so many ads, and the command with its address and a key. */
 async function serviceOf(count: number) {
   const upstream = await startUpstream();
   onTestFinished(upstream.close);
@@ -60,7 +59,6 @@ async function serviceOf(count: number) {
     env,
     service: serveAds(upstream, count),
     call: (words: string[], more: Environment = {}) => call(words, { ...env, ...more }),
-    /** A process of its own. */
     start: (words: string[]) => start(['call', ...words], env),
     dataOf: async (words: string[]) => JSON.parse((await call([...words, '--json'], env)).stdout),
   };

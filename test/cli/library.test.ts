@@ -84,7 +84,6 @@ describe('an import', () => {
   });
 });
 
-/** One request with a body that never comes in whole. */
 function beginRequest(url: URL): Promise<void> {
   const socket = connect(Number(url.port), url.hostname);
   socket.on('error', () => {});
@@ -135,7 +134,6 @@ test('the filters that are printed are a file that describes the demo to a model
   await Promise.all([described.close(), demo.close()]);
 });
 
-/** Runs the command where no file may grow past so many kilobytes, as if the disk were full. */
 function runOnFullDisk(database: string, kilobytes: number, words: readonly string[]) {
   const within = ['bash', '--norc', '-c', `trap '' XFSZ; ulimit -f ${kilobytes}; exec "$@"`, 'bash'];
   return start(['library', ...words, ...at(database)], {}, within).ended;

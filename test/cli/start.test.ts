@@ -97,7 +97,6 @@ test('a port that is in use stops a server with one sentence', async () => {
 
 test('a server says on which host it listens, a library also which file that is and what it holds', async () => {
   const database = join(folder, 'ads.db');
-  /** What a server says once it is ready. */
   const served = async (words: string[], host: string) => {
     const serving = start([...words, '--allowed-hosts', 'a.example', '--host', host, '--port', '0']);
     await serving.says(/ on http:\/\/\S+\n/);

@@ -6,7 +6,6 @@ import { readConfig, SettingsError, unknownVariables } from '../../src/config/re
 import { type Flags, type SettingName, settings } from '../../src/config/settings.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
-/** What a server that listens says of its settings. */
 function problemsOf(environment: NodeJS.ProcessEnv, flags: Flags = {}, command = 'library serve'): readonly string[] {
   try {
     readConfig(environment, flags, { tools: ['search_ads', 'get_ad'], command });

@@ -82,7 +82,6 @@ const prompts: Record<string, (values: Record<string, string>) => object> = {
   test_prompt_with_image: () => fixtures.contents.test_image_content[0] ?? {},
 };
 
-/** The real catalogue, with the fixtures beside the tools. */
 function withFixtures(catalog: Catalog): Catalog {
   const annotations = {
     title: 'Fixture',

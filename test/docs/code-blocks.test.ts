@@ -60,7 +60,6 @@ function layOut(): void {
   file('ads.csv', 'ad_archive_id,page_id,page_name\n1234567890123456,2345,P\n');
 }
 
-/** Puts what is there in place of what a reader has to fill in. */
 const fill = (text: string) =>
   text
     .replaceAll('/path/to/ad-library-mcp/', root)
@@ -91,7 +90,6 @@ const runners: Record<string, (text: string) => Promise<void>> = {
   },
 };
 
-/** Runs a program that leaves a table and a picture. */
 async function runClient(name: string, text: string, program: string): Promise<void> {
   // Below the folder, so that Node finds its modules.
   const own = mkdtempSync(join(folder, 'client-'));

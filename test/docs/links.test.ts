@@ -3,7 +3,6 @@ import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type Page, pages, root } from './pages.ts';
 
-/** Links and pictures of a page within the repository. */
 function linksOf({ text }: Page): string[] {
   const prose = text.replace(/^( *)(`{3,})[\s\S]*?\n\1\2$/gm, '').replace(/`[^`\n]*`/g, '');
   const found = [...prose.matchAll(/\]\(([^)\s]+)\)|\b(?:src|srcset|href)="([^"]+)"/g)].map(

@@ -5,7 +5,6 @@ import { fileURLToPath } from 'node:url';
 export const root = fileURLToPath(new URL('../../', import.meta.url));
 
 export interface Page {
-  /** Path in the repository. */
   file: string;
   text: string;
 }
@@ -22,7 +21,6 @@ const inDocs = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf
   .filter((file) => file.endsWith('.md'))
   .map((file) => `docs/${file.replaceAll('\\', '/')}`);
 
-/** Everything that people read. */
 export const pages: Page[] = [...beside, ...inDocs.sort()].map((file) => ({
   file,
   text: readFileSync(join(root, file), 'utf8'),

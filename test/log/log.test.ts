@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest';
 import { createLog, createStructuredLog } from '../../src/log/log.ts';
 import { revealed, written } from '../support/key-encodings.ts';
 
-/** Both logs, each with what it wrote of one event. */
 const logs = {
   'of lines': createLog,
   'of JSON': (...[level, write]: Parameters<typeof createLog>) => createStructuredLog(level, write, Date.now),

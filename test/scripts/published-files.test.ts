@@ -18,7 +18,6 @@ const [present, manifest, registryFile, dockerfile] = [
   json('server.json'),
   read('Dockerfile'),
 ];
-/** What is published under a publisher's names. */
 const publishedBy = async (publisher: Publisher) => {
   const write = async (file: string) => String(await generated[file]?.(read(file), publisher));
   return {

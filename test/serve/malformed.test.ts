@@ -29,7 +29,6 @@ const nested = (levels: number) => JSON.parse(nestedJson(levels));
 const listJson = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
 const list = (levels: number) => JSON.parse(listJson(levels));
 
-/** Every way in: both transports, both SDKs. */
 const ways = [
   ['HTTP', false],
   ['HTTP', true],

@@ -1,7 +1,6 @@
 import { type Behaviour, creditStatus, documented, json, paid, type Upstream } from './faulty-upstream.ts';
 import { uuidOf } from './uuid-of.ts';
 
-/** A search as it came in. */
 export interface Search {
   /** Counted from 1. */
   number: number;
@@ -23,16 +22,12 @@ export class AdService {
   /** Ads that it has sent, counted each time. */
   served = 0;
   searches: Search[] = [];
-  /** What a page of so many ads costs. */
   price = (limit: number, _search: Search): number => Math.ceil(limit / 10);
   /** Done in place of an answer, where it gives something to do. */
   instead: (search: Search) => Behaviour | undefined = () => undefined;
-  /** The ads that match; by default all. */
   matching = (_filters: Record<string, unknown>): ServedAd[] => this.ads;
-  /** Changes an answer. */
   change: (answer: Answer, search: Search) => object = (answer) => answer;
   statesCharges = true;
-  /** Ads of a page if the call asks for no number. */
   usualLimit = 20;
 
   constructor(count: number) {

@@ -32,7 +32,6 @@ const wrap = (client: AnyClient, callTool: CallTool) => ({
   listTools: async () => (await client.listTools()).tools,
   call: async (name: string, args: Record<string, unknown> = {}, signal?: AbortSignal) =>
     readResult(await callTool({ name, arguments: args }, signal && { signal })),
-  /** The same, asking for progress. */
   follow: async (name: string, args: Record<string, unknown>, options: CallOptions) =>
     readResult(await callTool({ name, arguments: args }, options)),
   listPrompts: async () => (await client.listPrompts()).prompts.map(({ name }) => name),
@@ -48,7 +47,6 @@ const wrap = (client: AnyClient, callTool: CallTool) => ({
 
 export type TestClient = ReturnType<typeof wrap>;
 
-/** A client of the built command over real pipes. */
 export const connectStdio = (kind: ClientKind, args: string[], env: Record<string, string> = {}): Promise<TestClient> =>
   connectCommand(kind, { ...command(args), env });
 

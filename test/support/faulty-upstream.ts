@@ -1,7 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { listenOnLoopback } from './loopback.ts';
 
-/** Answers one request, in whatever way. */
 export type Behaviour = (request: IncomingMessage, response: ServerResponse, body?: string) => void;
 
 interface Seen {
@@ -60,7 +59,6 @@ export async function startUpstream(behaviour = json({})): Promise<Upstream> {
   return Object.assign(all.upstream, common);
 }
 
-/** What a service does for those who call it, and what it has seen of them. */
 function doing(behaviour: Behaviour) {
   let turns = [behaviour];
   const waiting: { count: number; resolve: () => void }[] = [];
@@ -112,7 +110,6 @@ export const json =
     response.end(JSON.stringify(body));
   };
 
-/** A body as it is, whatever it is. */
 export const bytes =
   (body: Uint8Array | string, headers: Record<string, string> = {}): Behaviour =>
   (_, response) => {
@@ -124,7 +121,6 @@ export const bytes =
 export const refusal = (status: number, error: object = {}): Behaviour =>
   json({ error: { code: 'some_code', message: 'The service says no.', requestId: 'req-e', ...error } }, { status });
 
-/** What a paid answer carries. */
 export const paid = (charged: number | string, remaining: number | string = 100) => ({
   'x-service-credits-charged': String(charged),
   'x-service-credits-remaining': String(remaining),
@@ -195,7 +191,6 @@ const answers: Record<string, unknown> = {
   'GET /v1/pages/[^/]+': page,
 };
 
-/** Ways of failing that need no timing. */
 export const faults = {
   resets: (_, response) => response.socket?.resetAndDestroy(),
   'closes without a word': (_, response) => response.socket?.end(),
@@ -241,7 +236,6 @@ export const faults = {
   'nests ten thousand deep': bytes(`${'['.repeat(10_000)}${']'.repeat(10_000)}`),
 } satisfies Record<string, Behaviour>;
 
-/** Ways of taking too long. */
 export const delays = {
   hangs: () => {},
   'hangs after its head': (_, response) => {

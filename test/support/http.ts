@@ -50,7 +50,6 @@ export function keepAlive(origin: string) {
   };
 }
 
-/** A request as a socket sends it. */
 export function writtenRequest(body: object, headers = goodHeaders()): string {
   const text = JSON.stringify(body);
   const fields = Object.entries({ host: 'localhost', ...headers, 'content-length': `${text.length}` });

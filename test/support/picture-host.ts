@@ -28,7 +28,6 @@ export async function startPictureHost() {
   const { port, close } = await listenOnLoopback(server);
   return {
     host: { host: '127.0.0.1', port },
-    /** The address of an answer. */
     serve: (answer: PictureAnswer) => `http://127.0.0.1:${port}/${answers.push(answer) - 1}`,
     requests,
     /** Bytes that the network took, once the requests have ended. */

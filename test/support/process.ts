@@ -3,7 +3,6 @@ import { fileURLToPath } from 'node:url';
 
 const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 
-/** Lets a process begin with a script. */
 export const imported = (script: string) => `--import=data:text/javascript,${encodeURIComponent(script)}`;
 
 /** Engines that run for moments take half of their time to compile again what is hot in them. Benchmarks let them. */
@@ -61,7 +60,6 @@ export function start(args: string[] = [], env: Record<string, string> = {}, wit
   return { child, stdout: () => stdout, stderr: () => stderr, says, ended };
 }
 
-/** Runs the command to its end, with the given standard input. */
 export function run(args: string[], options: { env?: Record<string, string>; input?: string } = {}): Promise<Ran> {
   const { child, ended } = start(args, options.env);
   child.stdin?.end(options.input ?? '');
@@ -76,12 +74,10 @@ export async function serveHttp(args: string[] = [], env: Record<string, string>
   const [, url = ''] = await running.says(/^ad-library-mcp: listening on (\S+)$/m);
   const { origin, port } = new URL(url);
   return {
-    /** Address of the MCP endpoint. */
     url,
     origin,
     port: Number(port),
     process: running,
-    /** Asks the process to end, and waits for that. */
     close: () => {
       running.child.kill('SIGTERM');
       return running.ended;

@@ -19,7 +19,6 @@ interface ReplicasOptions {
   minutesFast?: readonly number[];
 }
 
-/** For all tests of a describe. */
 export function replicasForAll(options: ReplicasOptions) {
   const replicas = {} as Awaited<ReturnType<typeof startReplicas>>;
   beforeAll(async () => void Object.assign(replicas, await startReplicas(options)));
@@ -57,7 +56,6 @@ export async function startReplicas(options: ReplicasOptions) {
         call: (name: string, args?: object) => (all[next++ % all.length] as Replica).call(name, args, key),
       };
     },
-    /** Starts one more. */
     add: async () => {
       const added = await start(all.length);
       all.push(added);
@@ -83,7 +81,6 @@ export async function startReplicas(options: ReplicasOptions) {
   };
 }
 
-/** A clock of its own for a process. */
 const clock = (minutes: number) => ({
   NODE_OPTIONS: imported(`const now=Date.now;Date.now=()=>now()+${minutes * 60_000}`),
 });
@@ -122,7 +119,6 @@ async function startReplica(
     /** Reads a resource as a host does; rejects where it gets none. */
     read: async (uri: string, key?: string): Promise<string> =>
       (await ask({ jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri } }, key)).contents[0].text,
-    /** Ends it without warning. */
     kill: async () => {
       served.process.child.kill('SIGKILL');
       await served.process.ended;

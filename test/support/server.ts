@@ -64,7 +64,6 @@ export async function startServer({
   resolve,
   datasets,
 }: ServerOptions) {
-  /** Everything logged, at every level. */
   const logged: string[] = [];
   const log = createLog('debug', (line) => logged.push(line));
   const app = await openApp({
@@ -113,7 +112,6 @@ export function readResult(result: unknown) {
     text: raw.content.map((block) => (block.type === 'text' ? block.text : '')).join('\n'),
     data: (raw.structuredContent ?? {}) as ResultData,
     isError: raw.isError === true,
-    /** `_meta["ad-library/error"]`. */
     error: raw._meta?.['ad-library/error'] as Record<string, unknown> | undefined,
     raw,
   };

@@ -13,7 +13,6 @@ import { readResult } from './server.ts';
 export const signInSecret = 'a secret of sign-in, at least 32 characters';
 export const goodKey = 'svc_live_good.key';
 
-/** A service that accepts one key. */
 export const keyed: Behaviour = (request, response, body) => {
   const isGood = request.headers.authorization === `Bearer ${goodKey}`;
   (isGood ? documented : refusal(401))(request, response, body);
@@ -49,16 +48,13 @@ export const signInTest = base
 
 /** @param publicUrl by which people reach it, if not by its own address */
 export function signInAt<Server extends { origin: string; url: string }>(server: Server, publicUrl = server.origin) {
-  /** A request of no browser. */
   const send = (path: string, init: RequestInit = {}) =>
     fetch(new URL(path, server.origin), { redirect: 'manual', ...init });
-  /** Registers an app; returns its id. */
   const register = async (uri = redirectUri, more = {}) => {
     const body = JSON.stringify({ client_name: 'A host', redirect_uris: [uri], ...more });
     const answer = await send('/register', { method: 'POST', headers: { 'content-type': 'application/json' }, body });
     return ((await answer.json()) as { client_id: string }).client_id;
   };
-  /** Sends the form as the page does. */
   const submit = (request: Record<string, string>, fields: Record<string, string>) =>
     send('/authorize', {
       method: 'POST',
@@ -94,7 +90,6 @@ export function signInAt<Server extends { origin: string; url: string }>(server:
   };
 }
 
-/** What a host sends for its tokens. */
 export const codeGrant = (clientId: string, code: string, verifier: string, uri = redirectUri) => ({
   grant_type: 'authorization_code',
   ...{ code, client_id: clientId, redirect_uri: uri, code_verifier: verifier },
@@ -116,7 +111,6 @@ export function requestOf(clientId: string, more: Record<string, string> = {}) {
   return { request, verifier };
 }
 
-/** Where a browser is sent. */
 export const locationOf = (answer: Response): URL => new URL(answer.headers.get('location') ?? 'about:blank');
 
 export const codeIn = (answer: Response): string => locationOf(answer).searchParams.get('code') ?? '';

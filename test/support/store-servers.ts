@@ -45,7 +45,6 @@ interface ServerProgram {
   begin(): Promise<ChildProcess>;
   /** Ends the program with all its processes: those that stay behind keep the next one from starting. */
   endSignal: NodeJS.Signals;
-  /** Its own processes, besides the first. */
   childrenOf?(pid: number | undefined): number[];
 }
 
@@ -102,7 +101,6 @@ export async function startRedis(options: readonly string[] = [], tls?: Record<'
     ...(await inTrouble({ folder, begin, endSignal: 'SIGKILL' })),
     url: `redis://127.0.0.1:${port}`,
     port,
-    /** What `redis-cli` prints for a command. */
     cli: (...words: string[]) =>
       String(execFileSync('redis-cli', ['-p', String(port), ...words], { maxBuffer: 1e9 })).trim(),
   };
@@ -168,7 +166,6 @@ export async function startPostgres({ isDurable = false } = {}) {
   return {
     ...endpoint(port),
     ...(await inTrouble({ folder, begin, endSignal: 'SIGQUIT', childrenOf })),
-    /** What `psql` prints for a statement. */
     sql: (statement: string) =>
       String(execFileSync('psql', ['-X', '-A', '-t', '-c', statement, endpoint(port).url], { maxBuffer: 1e9 })).trim(),
   };

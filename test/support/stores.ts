@@ -18,7 +18,6 @@ import {
   startRedis,
 } from './store-servers.ts';
 
-/** A server that was started for tests. */
 interface Started {
   /** The store of one more process; all of them see the same. */
   open(): Store;
@@ -70,7 +69,6 @@ interface StoreKind {
   driver(): StoreDriver;
 }
 
-/** A server that holds the state of replicas. */
 export type StateServer = Awaited<ReturnType<typeof redisServer>>;
 
 interface StoredValue {
@@ -165,7 +163,6 @@ async function postgresServer(options?: { isDurable?: boolean }): Promise<StateS
   return { ...server, clear, copy, copyItems, everything, bytes };
 }
 
-/** From lines of a kind and its bytes. */
 const mostFirst = (lines: string[]) =>
   lines
     .map((line): [string, number] => [line.split(' ')[0] ?? '', Number(line.split(' ')[1])])
@@ -176,7 +173,6 @@ export const stateServers = [
   { name: 'PostgreSQL', isInstalled: hasPostgres, describe: describeWithPostgres, start: postgresServer },
 ];
 
-/** Runs tests with a server of every kind, which is there once they run. */
 export function describeEveryServer(name: string, tests: (server: StateServer) => void): void {
   for (const { name: kind, describe: describeWith, start } of stateServers)
     describeWith(`${name}, with ${kind}`, () => {

@@ -34,7 +34,6 @@ async function exported({ origin }: Served, key: string, bytes: number, characte
 
 const readOf = (uri: string) => request(1, 'resources/read', { uri });
 
-/** Reads a file over a connection of its own. */
 async function read({ origin }: Served, key: string, uri: string) {
   const { send, close } = keepAlive(origin);
   const { json } = await send({ headers: goodHeaders(key), body: JSON.stringify(readOf(uri)) });
@@ -42,7 +41,6 @@ async function read({ origin }: Served, key: string, uri: string) {
   return json as { error: { message: string }; result: { contents: [{ text: string }] } };
 }
 
-/** Connections that send the same request again and again, and read no answer. */
 function leaveUnread({ port }: Served, connections: number, requestOf: (index: number) => string, times: number) {
   const sockets = Array.from({ length: connections }, (_, index) => {
     const { socket } = bareSocket(port);

@@ -10,14 +10,12 @@ import { uuidOf } from '../../support/uuid-of.ts';
 /** For the server, no time passes: each count is that of one moment. */
 const still = { elapsed: () => 1_000_000 };
 
-/** Answers when a test says so, and never before. */
 function holding() {
   const held: ServerResponse[] = [];
   const behaviour: Behaviour = (_, response) => void held.push(response);
   return { held, behaviour };
 }
 
-/** Accepts keys that say so. */
 const acceptingGood: Behaviour = (request, response, body) => {
   const isGood = request.headers.authorization?.includes('good');
   (isGood ? documented : refusal(401))(request, response, body);

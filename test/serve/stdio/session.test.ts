@@ -12,7 +12,6 @@ import { envelope, initialize, openSession, request } from './session.ts';
 const whoami = (id: number) => request(id, 'tools/call', { name: 'whoami', arguments: {} });
 const ping = (id: number | string = 1) => request(id, 'ping');
 
-/** Identifies the caller once the gate is open. */
 const heldBy = (gate: ReturnType<typeof gateOf>) =>
   answering(() => gate.opened.then(() => ({ authenticated: true, authSource: 'api_key' })));
 

@@ -71,7 +71,6 @@ export async function openSession({
     }
   });
   const send = (...values: object[]) => stdin.write(values.map((value) => `${JSON.stringify(value)}\n`).join(''));
-  /** Sends a request, and waits for its answer. */
   const ask = (message: ReturnType<typeof request>) =>
     new Promise<Answer>((resolve) => {
       waiting.set(message.id, resolve);

@@ -1,6 +1,5 @@
 import type { Browser } from 'playwright-core';
 
-/** What the host needs of a client of the server. */
 interface HostClient {
   readResource(params: { uri: string }): Promise<{ contents: object[] }>;
   callTool(params: { name: string; arguments: Record<string, unknown> }): Promise<unknown>;
@@ -15,14 +14,12 @@ export interface HostOptions {
   context?: object;
   /** The `hostCapabilities` of the same answer, besides tools. */
   capabilities?: object;
-  /** The tool call whose result the board shows. */
   tool: string;
   args?: Record<string, unknown>;
   /** Changes a result before the board gets it, as some hosts do. */
   passOn?: (result: Result) => Result;
   /** Waited for before each call that the board makes; the host refuses the call where this throws. */
   onCall?: (call: BoardCall) => unknown;
-  /** Runs in the frame before the board's own script. */
   script?: string;
 }
 
@@ -49,7 +46,6 @@ export async function openStage(browser: Browser) {
   page.setDefaultTimeout(60_000);
   const inHost = (run: string, ...args: unknown[]): Promise<unknown> =>
     page.evaluate(`window.${run}(...${JSON.stringify(args)})`);
-  /** What the host shows now. */
   let now = {} as { html: string; client: HostClient; options: HostOptions; result: Result };
   /** What the board now shown has asked for and complained of. */
   let [calls, requests, problems]: [BoardCall[], string[], string[]] = [[], [], []];
@@ -96,12 +92,10 @@ export async function openStage(browser: Browser) {
       return {
         page,
         board: page.frameLocator('iframe'),
-        /** Every message that the board sent to its host. */
         messages: async (method?: string) =>
           ((await page.evaluate('window.received')) as HostMessage[]).filter(
             (message) => method === undefined || message.method === method,
           ),
-        /** The calls that it made, by their tools. */
         calls,
         /** Addresses that anything in the page asked for, without the host's own page. */
         requests,

@@ -32,7 +32,6 @@ export async function startBoardService(ads: (mediaUrl: string) => readonly obje
     { host: '127.0.0.1', port: 0 },
   );
   const baseUrl = listener.address;
-  /** Adds ads to the library. */
   const add = async (more: readonly object[]): Promise<void> => {
     const lines = async function* () {
       for (const ad of more) yield `${JSON.stringify(ad)}\n`;
@@ -44,7 +43,6 @@ export async function startBoardService(ads: (mediaUrl: string) => readonly obje
   const servers: TestServer[] = [];
   return {
     ...{ library, baseUrl, apiKey, pictures, requests, add },
-    /** A server with its own client in front of it. */
     start: async (config: Partial<Config> = {}) => {
       const server = await startServer({ config: { baseUrl, apiKey, ...config }, now: () => now });
       servers.push(server);
@@ -58,7 +56,6 @@ export async function startBoardService(ads: (mediaUrl: string) => readonly obje
   };
 }
 
-/** The word in the page of the board. */
 export const wordIn = (page: string): string => /<meta name="ad-library-page" content="([^"]+)"/.exec(page)?.[1] ?? '';
 
 const advertisers = ['Quiet Heron Sleep', 'Stridemoor', 'Copperquill'];

@@ -62,9 +62,7 @@ export const textOf = ({ board }: ShownBoard, selector: string) => board.locator
 /** Waits for the number of ads, which comes with the last of them. */
 export const reads = ({ board }: ShownBoard, ads: string) =>
   board.locator('#count', { hasText: new RegExp(`^${ads}$`) }).waitFor();
-/** The checkbox of an ad by its title. */
 export const pick = ({ board }: ShownBoard, title: string) =>
   board.getByLabel(new RegExp(`^Select [\\d.]+: ${title}$`));
-/** A filter by its name, whatever its number. */
 export const chip = ({ board }: ShownBoard, name: string) =>
   board.locator('.chip', { hasText: new RegExp(`^${name}[\\d,]*$`) });

@@ -76,7 +76,6 @@ const clients = {
 const kinds = Object.keys(clients) as (keyof typeof clients)[];
 const identified = { structuredContent: { authenticated: true } };
 
-/** Opens a connection that a person has agreed to. Resolves with a call. */
 async function openAgreed(kind: keyof typeof clients, server: SignInServer, host: Host) {
   const { open, client } = clients[kind](server, host);
   onTestFinished(() => client.close());

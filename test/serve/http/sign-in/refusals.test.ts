@@ -21,7 +21,6 @@ const page = (server: SignInServer, request: Record<string, string>) =>
 const key = { api_key: goodKey, budget: '' };
 const otherApp = 'https://other.example.com/callback';
 
-/** A host with its code, and what it would send for its tokens. */
 async function withCode(server: SignInServer) {
   const clientId = await server.register();
   const { request, verifier } = requestOf(clientId);
@@ -63,7 +62,6 @@ test('without its two settings there is no sign-in', async ({ upstream: { baseUr
 
 test('nobody is sent to an address that the app has not named before, whatever is wrong', async ({ server }) => {
   const { request } = requestOf(await server.register());
-  /** The pages of a request that cannot be granted, seen and sent. */
   const pagesOf = async (wrong: Record<string, string>) => {
     const answers = [await page(server, { ...request, ...wrong }), await server.submit({ ...request, ...wrong }, key)];
     for (const { status, headers } of answers) expect([status, headers.get('location')]).toEqual([400, null]);
@@ -300,7 +298,6 @@ test('what an app calls itself is text, on one line, and no longer than that', a
   expect(html).not.toContain('<dt>From</dt>');
 });
 
-/** The document of an app, at an address of its own. */
 const chat = 'https://chat.example.com';
 const describedAt = (path: string, more = {}) =>
   JSON.stringify({ client_id: `${chat}${path}`, client_name: 'A chat', redirect_uris: [redirectUri], ...more });

@@ -13,7 +13,6 @@ const day = 24 * 60 * minute;
 function open() {
   const clock = { now: Date.UTC(2026, 0, 1) };
   const kept = new Map<string, never>();
-  /** What replicas share. */
   const connections: NonNullable<TokensOptions['connections']> = {
     read: async (tenantId) => kept.get(tenantId),
     update: async (tenantId, change) => {

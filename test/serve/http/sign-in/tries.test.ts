@@ -15,7 +15,6 @@ const test = withUpstream.extend('serve', ({ upstream }) => async (config: objec
   return { upstream, server, request: requestOf(await server.register()).request };
 });
 
-/** Enters a key on the page, from an address that a proxy names. */
 const enter = (server: SignInServer, request: Record<string, string>, key: string, forwarded?: string) =>
   server.send('/authorize', {
     method: 'POST',
