@@ -91,7 +91,7 @@ const maxNotes = 5;
 const noteTokens = 120;
 
 /**
- * What a service says about its list in `notes`. Third-party text, made safe and bounded. A
+ * What a service says about its list in `notes`, as the local library does. Third-party text, made safe and bounded. A
  * page that continues after a cut does not repeat the notes.
  */
 export function serviceNotes(raw: unknown): { notes?: string[] } {

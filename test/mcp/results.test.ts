@@ -59,7 +59,7 @@ describe('notes of the service', () => {
   );
 });
 
-test('demo data is marked in every result and in the instructions, and its filters are listed', async () => {
+test('demo data is marked in every result and in the instructions, its filters are listed, and no zero is false', async () => {
   const { call, client, close } = await startServer({ config: { demo: true, cacheSeconds: 0 } });
   const [found] = (await call('search_ads', { limit: 1 })).data.items;
   const collectionId = (await call('list_collections')).data.items[0]?.id;
@@ -79,5 +79,12 @@ test('demo data is marked in every result and in the instructions, and its filte
   expect(instructions).not.toContain('is free');
   const { tools } = await client.listTools();
   expect(JSON.stringify(tools.find(({ name }) => name === 'search_ads')?.inputSchema)).toContain('countries');
+
+  const { text, data } = await call('search_ads', { filters: { ctaType: 'BUY' }, limit: 1 });
+  expect(text).toMatch(
+    /^The service notes: "No ad in this library has ctaType 'BUY'. Values there are, nearest.*SHOP_NOW/m,
+  );
+  expect(text).toContain('No ads found.');
+  expect(data.notes).toEqual([expect.stringContaining('has ctaType "BUY"')]);
   await close();
 });

@@ -32,6 +32,18 @@ describe('with the local library', () => {
     expect((await server.call('count_ads', { ...german, split })).data.receipt).toMatchObject({ charged: 0, calls: 0 });
   });
 
+  test('repeats what the service says about a number', async ({ server }) => {
+    const split = [{ ctaType: ['BUY'] }, { not: { ctaType: ['SHOP_NOW'] } }];
+    for (const round of ['asked', 'kept']) {
+      const { data, text } = await server.call('count_ads', { ...german, split });
+      expect(text, round).toMatch(
+        /^\{"ctaType":\["BUY"\]\}: 0\n {2}The service notes: "No ad in this library has ctaType 'BUY'\. Values there are/m,
+      );
+      expect(text.split('Values there are')).toHaveLength(2);
+      expect(data.counts, round).toMatchObject([{ total: 0, notes: [expect.stringContaining('BUY')] }, {}]);
+    }
+  });
+
   test('refuses a key that it cannot count by, before anything is sent', async ({ server, service }) => {
     const sent = service.requests.length;
     for (const [args, problem] of [

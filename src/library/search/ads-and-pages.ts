@@ -38,7 +38,7 @@ export type Tag<Item = unknown> = {
   timed?: readonly string[];
   /** Of the values of a record, one holds all others (`shop.example` holds `example`): only that one is counted. */
   nested?: boolean;
-  /** Values are ids: they differ in case, and are not counted. */
+  /** Values are ids: they differ in case, and no other value is suggested for an unknown one. */
   opaque?: boolean;
   example?: unknown;
   valuesOf(item: Item): (string | null | undefined)[];

@@ -8,15 +8,8 @@ import type { Records } from '../database/records.ts';
 import { type Cursors, invalid, quoted, readLimit } from '../service/request.ts';
 import { recordTypes } from './ads-and-pages.ts';
 import { libraryFilters, searchLimit } from './filters.ts';
-import {
-  countHits,
-  countsBy,
-  type FilterValue,
-  type FilterValues,
-  findPage,
-  type Position,
-  type Search,
-} from './search.ts';
+import { countsBy, searchNotes } from './notes.ts';
+import { countHits, type FilterValue, type FilterValues, findPage, type Position, type Search } from './search.ts';
 
 type SearchRequest = {
   kind: ItemType;
@@ -86,8 +79,11 @@ export function runSearch(request: SearchRequest, { database, cursors, records }
   const totalHits = request.totalHits ?? (hasMore ? countHits(database, search) : numbers.length);
   const content = hasMore && position && [limit, totalHits, ...position, asOf, filters];
   const page = { numbers, cursor: content ? cursors.write(listOf(kind), content) : null, hasMore, totalHits };
+  if (request.after) return page;
   const { countBy } = request;
-  return { ...page, ...(countBy !== undefined && { counts: countsBy(countBy, search, { database, records }) }) };
+  const notes = searchNotes(search, { database, records });
+  const counts = countBy !== undefined && { counts: countsBy(countBy, search, database, records) };
+  return { ...page, ...counts, ...(notes.length > 0 && { notes }) };
 }
 
 /**

@@ -1,9 +1,8 @@
 import { maxDaysSinceSeen } from '../../present/dates.ts';
 import type { Database } from '../database/database.ts';
-import type { Records } from '../database/records.ts';
 import { invalid } from '../service/request.ts';
-import type { Measure, RecordType, Tag } from './ads-and-pages.ts';
-import { everyRow, parseQuery, tagPrefix, tagToken } from './tokens.ts';
+import type { Measure, RecordType } from './ads-and-pages.ts';
+import { everyRow, parseQuery, tagToken } from './tokens.ts';
 
 /** Where a page of results ended: the last row's sort value (null if it had none) and its number. */
 export type Position = [value: number | null, number: number];
@@ -68,7 +67,7 @@ export type Search = {
 type Condition = { sql: string; values: (string | number)[] };
 
 /** A search as the parts of an SQL statement. */
-function conditionsOf(search: Search) {
+export function conditionsOf(search: Search) {
   const { name } = search.recordType;
   const { not, ...filters } = search.filters;
   const found = [...columnConditions({ ...search, filters }), ...invertedConditions(search, not)];
@@ -166,60 +165,4 @@ function matchOf({ textFilters, tags }: RecordType, filters: FilterValues): stri
   if (required.length + excluded.length === 0) return undefined;
   const positive = required.length ? required.join(' AND ') : `{tags} : "${everyRow}"`;
   return excluded.length ? `(${positive}) NOT (${excluded.join(' OR ')})` : positive;
-}
-
-type Stored = { database: Database; records: Pick<Records, 'read'> };
-
-/** Values that get a number of their own. */
-const maxValues = 30;
-
-/** The tokens of a tag: none of them comes after the last character. */
-const tokenRange = (tag: Tag) => [tagPrefix(tag.key), `${tagPrefix(tag.key)}\u{10ffff}`];
-
-/** A value as some record writes it, as the index holds lower case only; one that is in the index alone as that has it. */
-function writtenValue({ name }: RecordType, tag: Tag, token: string, { database, records }: Stored): string {
-  const sql = `SELECT rowid AS number FROM ${name}_text WHERE ${name}_text MATCH ? LIMIT 1`;
-  const rows = database.all<{ number: number }>(sql, [`{tags} : "${token}"`]);
-  const [json = '{}'] = records.read(
-    name,
-    rows.map(({ number }) => number),
-  );
-  const value = tag.valuesOf(JSON.parse(json)).find((one) => one && tagToken(tag, one) === token);
-  return value ?? token.slice(tagPrefix(tag.key).length);
-}
-
-/** The commonest values of a tag in the whole library. */
-export function commonValues(key: string, recordType: RecordType, stored: Stored): string[] {
-  const tag = recordType.tags.find((one) => one.key === key);
-  if (tag === undefined) return [];
-  const sql = `SELECT term FROM temp.${recordType.name}_terms WHERE term >= ? AND term < ? ORDER BY doc DESC, term LIMIT ?`;
-  const rows = stored.database.all<{ term: string }>(sql, [...tokenRange(tag), maxValues]);
-  return rows.map(({ term }) => writtenValue(recordType, tag, term, stored));
-}
-
-/** How many of the records that a search finds have each of the commonest values of a key, and how many have none. */
-export function countsBy(by: string, search: Search, stored: Stored) {
-  const { database } = stored;
-  const { recordType, filters } = search;
-  const hits = (others: FilterValues) => countHits(database, { ...search, filters: { ...filters, ...others } });
-  const none = hits({ missing: [...new Set([filters.missing ?? [], by].flat().map(String))] });
-  const tag = recordType.tags.find(({ key }) => key === by);
-  if (tag === undefined)
-    return { by, values: [true, false].map((value) => ({ value, total: hits({ [by]: value }) })), none };
-  const { name } = recordType;
-  const { from, where, values } = conditionsOf(search);
-  const rows = database.all<{ term: string; total: number }>(
-    `SELECT term, count(*) AS total FROM (
-       SELECT term, max(length(term)) FROM temp.${name}_term_records
-       WHERE term >= ? AND term < ? AND doc IN (SELECT ${name}.number FROM ${from} WHERE ${where})
-       GROUP BY doc${tag.nested ? '' : ', term'})
-     GROUP BY term ORDER BY total DESC, term LIMIT ?`,
-    [...tokenRange(tag), ...values, maxValues],
-  );
-  const written = (term: string) => writtenValue(recordType, tag, term, stored);
-  const counted = rows.map(({ term, total }) => ({
-    value: tag.boolean ? written(term) === 'true' : written(term),
-    total,
-  }));
-  return { by, values: counted, none };
 }

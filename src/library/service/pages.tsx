@@ -20,7 +20,7 @@ import { sanitizeLine } from '../../present/safe-text.ts';
 import { type Fields, isNumber, textOf } from '../../present/view.ts';
 import { cardOf } from '../../reports/card.ts';
 import { recordTypes } from '../search/ads-and-pages.ts';
-import { commonValues } from '../search/search.ts';
+import { commonValues } from '../search/notes.ts';
 import { readSearch, runSearch, type SearchContext } from '../search/search-request.ts';
 import { ApiError } from './request.ts';
 
