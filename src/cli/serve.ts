@@ -88,7 +88,7 @@ export async function serveHttp(
   });
   return {
     ...listener,
-    close: async (deadlineMs) => {
+    close: async (deadlineMs: number) => {
       const deadline = performance.now() + deadlineMs;
       const remainingMs = () => Math.max(0, deadline - performance.now());
       app.drain();

@@ -13,6 +13,7 @@ import type { Log, OnCall } from '../../log/log.ts';
 import { type OutputSetting, outputSettings } from '../../mcp/hosts.ts';
 import { isMessage, isWork, withoutNulls } from '../../mcp/protocol.ts';
 import type { Catalog } from '../../mcp/served.ts';
+import type { ReplicaState } from '../../state/store/open-store.ts';
 import { Semaphore } from '../../workers/semaphore.ts';
 import { limitWork, type WorkLimits } from '../limits.ts';
 import {
@@ -33,6 +34,7 @@ import { type ServedFiles, serveFiles } from './files.ts';
 import { serveAllRevisions } from './mcp.ts';
 import type { Metrics } from './metrics.ts';
 import type { SignIn } from './sign-in/sign-in.ts';
+import type { WelcomeOptions } from './welcome.tsx';
 
 export interface HttpOptions {
   catalog: Catalog;
@@ -51,7 +53,7 @@ export interface HttpOptions {
   limits: WorkLimits;
   metrics?: Metrics | undefined;
   /** What all replicas share, if anything. */
-  replicas?: Replicas | undefined;
+  replicas?: Pick<ReplicaState, 'isUp' | 'problem'> | undefined;
 }
 
 /** Callers who bring their own keys, or sign in with them. */
@@ -62,24 +64,11 @@ interface Callers {
   signIn?: SignIn | undefined;
 }
 
-interface Replicas {
-  /** Whether the shared state can be reached. */
-  isUp(): boolean;
-  /** Why the state cannot carry paid calls, if it cannot. */
-  problem(): string | undefined;
-}
-
-interface HttpApp {
-  fetch: Hono<Authenticated>['fetch'];
-  /** Refuses new requests; resolves when no call is running or waiting. */
-  drain(): Promise<void>;
-}
-
 /**
  * Streamable HTTP without sessions: any replica can answer any request, in the revision and with the key of that
  * request. Only the answers that are cached for the key outlive it.
  */
-export function createHttpApp(options: HttpOptions): HttpApp {
+export function createHttpApp(options: HttpOptions) {
   const { catalog, log, metrics, callers, pictures, files, replicas, allowed, publicUrl } = options;
   const signIn = 'keys' in callers ? callers.signIn : undefined;
   // Those who wait are as many as there are connections.
@@ -148,7 +137,8 @@ export function createHttpApp(options: HttpOptions): HttpApp {
   answerErrors(app, log);
   return {
     fetch: app.fetch,
-    drain: () => {
+    /** Refuses new requests; resolves when no call is running or waiting. */
+    drain: (): Promise<void> => {
       isDraining = true;
       return calls.idle();
     },
@@ -164,7 +154,10 @@ function outputIn(context: Context): OutputSetting | undefined | Response {
 }
 
 /** Answers browsers with a page about this server, and leaves any other request to what comes after it. */
-function welcome({ origin, ...options }: WelcomeOptions): MiddlewareHandler {
+function welcome({
+  origin,
+  ...options
+}: Omit<WelcomeOptions, 'address'> & { origin: string | undefined }): MiddlewareHandler {
   return async ({ req, body }, next) => {
     if (!/\btext\/html\b/i.test(req.header('accept') ?? '')) return next();
     const { welcomePage } = await import('./welcome.tsx');
@@ -173,32 +166,18 @@ function welcome({ origin, ...options }: WelcomeOptions): MiddlewareHandler {
   };
 }
 
-interface WelcomeOptions {
-  /** Where people reach this server from outside, if that is known. */
-  origin: string | undefined;
-  hasSignIn: boolean;
-  isDemo: boolean;
-}
-
 /** The origin that a request was sent to. Beyond this machine, keys travel over TLS, which a proxy speaks. */
 function originIn(req: Context['req']): string {
   const host = req.header('host') ?? '';
   return `${validateHostHeader(host, localhostAllowedHostnames()).ok ? 'http' : 'https'}://${host}`;
 }
 
-interface Admitted {
-  credentials: Credentials;
-  address: string;
-  /** The service accepted the key lately. */
-  isKnown: boolean;
-}
-
 /** An invented key must not get anything for free: each new key counts until the service accepts it. */
-async function admit(context: Context<Authenticated>, callers: HttpOptions['callers']): Promise<Admitted | Response> {
+async function admit(context: Context<Authenticated>, callers: HttpOptions['callers']) {
   if ('demo' in callers) return { credentials: callers.demo, address: '', isKnown: true };
   const credentials = context.get('credentials');
   const address = callers.addressOf(context);
-  // The key of a connection was accepted before.
+  // Whether the service accepted the key lately, or before its connection began.
   const isKnown = credentials.connection !== undefined || (await callers.keys.isKnown(credentials.tenantId));
   const seconds = isKnown ? undefined : await callers.keys.admit(credentials.tenantId, address);
   if (seconds === undefined) return { credentials, address, isKnown };

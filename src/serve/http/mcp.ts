@@ -118,7 +118,11 @@ const requestIn = (body: unknown): Message | undefined => (isMessage(body) && bo
  * Resolves when the client disconnects or sends a notice. Until the promise is forgotten, it keeps the answer in memory
  * that it was raced with.
  */
-function awaitCancel({ request, credentials }: HttpCall, message: Message | undefined, notices: CancelNotices) {
+function awaitCancel(
+  { request, credentials }: HttpCall,
+  message: Message | undefined,
+  notices: ReturnType<typeof createCancelNotices>,
+) {
   let leave = () => {};
   let forget = () => {};
   const cancelled = new Promise<Response>((resolve) => {
@@ -137,21 +141,13 @@ function awaitCancel({ request, credentials }: HttpCall, message: Message | unde
   };
 }
 
-/**
- * Running requests, so that a cancel notice, which comes in a request of its own, finds the request that it cancels.
- */
-interface CancelNotices {
-  /** Calls `cancel` when a notice names this request; returns a function to call when the request has ended. */
-  listen(tenantId: string, id: unknown, cancel: () => void): () => void;
-  /** Cancels the request with this id, unless callers who share a key have several running. */
-  arrived(tenantId: string, id: unknown): void;
-}
-
-function createCancelNotices(): CancelNotices {
+/** Running requests, so that a cancel notice, which comes in a request of its own, finds the one that it cancels. */
+function createCancelNotices() {
   const running = new Map<string, Set<() => void>>();
   const nameOf = (tenantId: string, id: unknown) => `${tenantId} ${JSON.stringify(id)}`;
   return {
-    listen(tenantId, id, cancel) {
+    /** Calls `cancel` when a notice names this request; returns a function to call when the request has ended. */
+    listen(tenantId: string, id: unknown, cancel: () => void): () => void {
       const name = nameOf(tenantId, id);
       const sameName = running.get(name) ?? new Set();
       running.set(name, sameName.add(cancel));
@@ -160,7 +156,8 @@ function createCancelNotices(): CancelNotices {
         if (sameName.size === 0) running.delete(name);
       };
     },
-    arrived(tenantId, id) {
+    /** Cancels the request with this id, unless callers who share a key have several running. */
+    arrived(tenantId: string, id: unknown): void {
       const [only, ...others] = running.get(nameOf(tenantId, id)) ?? [];
       if (others.length === 0) only?.();
     },

@@ -2,14 +2,7 @@ import { createServer, type IncomingMessage, type Server, ServerResponse } from 
 import type { AddressInfo, Socket } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 
-export interface Listener {
-  /** `http://HOST:PORT` as this machine reaches it; the system chooses the port if 0 was asked for. */
-  address: string;
-  /** The same with the host that was bound, which may be all addresses. */
-  bound: string;
-  /** Stops taking connections; resolves when the open ones are done or the deadline has passed. */
-  close(deadlineMs: number): Promise<void>;
-}
+export type Listener = Awaited<ReturnType<typeof listen>>;
 
 export interface ListenOptions {
   host: string;
@@ -45,7 +38,7 @@ export const hostInAddress = (host: string): string =>
   host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
 
 /** Listens on a host and port with a fetch-shaped handler. Rejects if the address is not available. */
-export async function listen(fetch: Handler, options: ListenOptions): Promise<Listener> {
+export async function listen(fetch: Handler, options: ListenOptions) {
   const { host, port, requestMs = 20_000, idleMs = 0, fastAnswers = false, bounds, addressOf } = options;
   const server = createServer({
     ServerResponse: BytesResponse,
@@ -67,10 +60,13 @@ export async function listen(fetch: Handler, options: ListenOptions): Promise<Li
   const everywhere = host === '0.0.0.0' || host === '::';
   const name = everywhere ? '127.0.0.1' : hostInAddress(host);
   return {
+    /** As this machine reaches it; the system chooses the port if 0 was asked for. */
     address: `http://${name}:${taken.port}`,
+    /** With the host that was bound, which may be all addresses. */
     bound: `http://${hostInAddress(host)}:${taken.port}`,
-    close: (deadlineMs) =>
-      new Promise((resolve) => {
+    /** Stops taking connections; resolves when the open ones are done or the deadline has passed. */
+    close: (deadlineMs: number) =>
+      new Promise<void>((resolve) => {
         const late = setTimeout(() => server.closeAllConnections(), deadlineMs);
         server.close(() => {
           clearTimeout(late);
@@ -95,8 +91,6 @@ interface Connection {
   lastAnswer: Promise<void>;
 }
 
-type Answer = (request: IncomingMessage, response: ServerResponse) => unknown;
-
 /**
  * Bounds what connections hold: how many there are, of which one address has a quarter at most, and one request of each
  * at a time, whose answer has to be read. By itself, Node answers pipelined requests all at once, and buffers what the
@@ -106,7 +100,7 @@ type Answer = (request: IncomingMessage, response: ServerResponse) => unknown;
  */
 function serveConnections(
   server: Server,
-  answer: Answer,
+  answer: (request: IncomingMessage, response: ServerResponse) => unknown,
   { maxConnections, unreadMs, addressOf }: ConnectionBounds & Pick<ListenOptions, 'addressOf'>,
 ): () => void {
   const open = new Map<Socket, Connection>();

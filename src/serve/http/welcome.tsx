@@ -2,7 +2,7 @@ import type { Content } from '../../looks/jsx.d.ts';
 import { demoNotice, Page, renderPage } from '../../looks/page.tsx';
 import { pageHeaders } from './page-headers.ts';
 
-interface WelcomeOptions {
+export interface WelcomeOptions {
   address: string;
   hasSignIn: boolean;
   /** Whether this server serves demo data, which needs no key. */
