@@ -42,44 +42,31 @@ const withoutComments = (text: string) => text.replace(/\/\*[\s\S]*?\*\/|(?<!:)\
 const beginnings = ['src/cli/run.ts', 'src/cli/serve.ts', 'src/cli/call.ts', 'src/cli/library.ts', 'src/embed.ts'];
 
 /** Who may import whom: the line that docs/architecture.md draws, and what hangs off it. */
-const mayImport: Record<string, string[]> = {
-  'src/lock.ts': ['api'],
-  log: ['log', 'present'],
-  api: ['api'],
-  credits: ['credits', 'api'],
-  state: ['state', 'credits', 'api', 'src/lock.ts'],
-  answers: ['answers', 'state', 'credits', 'api'],
-  workers: ['workers', 'api'],
-  present: ['present'],
-  dataset: ['dataset', 'workers', 'present', 'state', 'credits', 'api'],
-  looks: ['looks', 'present'],
-  charts: ['charts', 'present'],
-  pictures: ['pictures', 'charts', 'looks', 'workers', 'raster', 'state', 'credits', 'api'],
-  reports: ['reports', 'looks', 'charts', 'dataset', 'present', 'api'],
-  tools: ['tools', 'dataset', 'charts', 'looks', 'reports', 'pictures', 'present', 'state', 'credits', 'api'],
-  board: ['board', 'looks', 'tools', 'dataset', 'pictures', 'present', 'state', 'api'],
-  mcp: [
-    'mcp',
-    'workers',
-    'board',
-    'tools',
-    'dataset',
-    'pictures',
-    'present',
-    'answers',
-    'state',
-    'credits',
-    'api',
-    'log',
-  ],
-  serve: ['serve', 'workers', 'mcp', 'looks', 'pictures', 'present', 'state', 'api', 'log'],
-  raster: ['raster'],
-  library: ['library', 'looks', 'reports', 'dataset', 'pictures', 'present', 'api', 'src/lock.ts'],
-  config: ['config', 'api', 'log'],
-  'src/app.ts': ['api', 'answers', 'credits', 'state', 'tools', 'mcp', 'pictures', 'library', 'config', 'log'],
-  cli: ['cli', 'library', 'serve', 'mcp', 'state', 'api', 'config', 'log', 'src/app.ts'],
-  'src/embed.ts': ['mcp', 'config', 'log', 'src/app.ts'],
-  'src/main.ts': ['cli'],
+const mayImport: Record<string, string> = {
+  'src/lock.ts': 'api',
+  log: 'log present',
+  api: 'api',
+  credits: 'credits api',
+  state: 'state credits api src/lock.ts',
+  answers: 'answers state credits api',
+  workers: 'workers api',
+  present: 'present',
+  dataset: 'dataset workers present state credits api',
+  looks: 'looks present',
+  charts: 'charts present',
+  pictures: 'pictures charts looks workers raster state credits api',
+  reports: 'reports looks charts dataset present api',
+  tools: 'tools dataset charts looks reports pictures present state credits api',
+  board: 'board looks tools dataset pictures present state api',
+  mcp: 'mcp workers board tools dataset pictures present answers state credits api log',
+  serve: 'serve workers mcp looks pictures present state api log',
+  raster: 'raster',
+  library: 'library looks reports dataset pictures present api src/lock.ts',
+  config: 'config api log',
+  'src/app.ts': 'api answers credits state tools mcp pictures library config log',
+  cli: 'cli library serve mcp state api config log src/app.ts',
+  'src/embed.ts': 'mcp config log src/app.ts',
+  'src/main.ts': 'cli',
 };
 
 /** The places where a rule is broken, as `file: what`. */
@@ -104,7 +91,7 @@ const packagePlaces: Record<string, string[]> = {
 
 test('every file imports only what its place allows', () => {
   const found = broken(function* ({ file, ours, packages }) {
-    const allowed = mayImport[folderOf(file)];
+    const allowed = mayImport[folderOf(file)]?.split(' ');
     if (!allowed) yield 'a folder that the design does not know';
     for (const imported of ours) {
       if (!existsSync(join(root, imported))) yield `${imported} does not exist`;
@@ -202,14 +189,7 @@ test('a session lists its tools without loading one: whatever calls need is load
   };
   load('src/cli/run.ts');
   expect(loaded).toContain('src/mcp/served.ts');
-  const late = [
-    'src/tools/tool.ts',
-    'src/tools/catalog.ts',
-    'src/api/http.ts',
-    'src/answers/',
-    'src/state/',
-    'src/library/',
-  ];
+  const late = 'src/tools/tool.ts src/tools/catalog.ts src/api/http.ts src/answers/ src/state/ src/library/'.split(' ');
   expect([...loaded].filter((file) => late.some((place) => file.startsWith(place)))).toEqual([]);
 });
 

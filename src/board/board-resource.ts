@@ -19,7 +19,6 @@ export const boardResource = {
   _meta: meta,
 };
 
-/** The build puts the page beside the bundle. */
 const file = import.meta.url.endsWith('.ts')
   ? new URL('../../dist/board.html', import.meta.url)
   : new URL('./board.html', import.meta.url);

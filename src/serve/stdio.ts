@@ -29,7 +29,6 @@ interface StdioOptions {
   stdout: Writable;
   /** Resolves when the process is asked to stop, which counts as the end of the input. */
   stopRequested: Promise<void>;
-  /** Called when the input has ended or the process is asked to stop. */
   onEnd?(): void;
   /** How long running calls may go on after the end of the input, in milliseconds. */
   drainMs: number;
@@ -124,12 +123,10 @@ function openRevisions(catalog: Catalog, credentials: Credentials, send: Send) {
     async receive(message: JSONRPCMessage): Promise<void> {
       const transport = await transportFor(message);
       transport.receive(message);
-      // A response that needs no waiting is written before the next message is read, so that the response counts as
-      // unread.
+      // So that a response that needs no waiting counts as unread before the next message is read.
       await nextTurn();
     },
     answered: () => Promise.all(opened().map((transport) => transport.answered())),
-    /** Aborts running calls. */
     close: () => {
       for (const transport of opened()) transport.onclose?.();
     },
@@ -140,7 +137,6 @@ type RevisionTransport = ReturnType<typeof openTransport>;
 
 /** The transport of one SDK: it writes, and leaves reading and closing to the owner of the streams. */
 function openTransport(write: Send, schemas: RequestSchemas) {
-  /** Ids of requests that wait for their responses. */
   const unanswered = new Set<unknown>();
   const sent = new EventEmitter();
   sent.setMaxListeners(0);

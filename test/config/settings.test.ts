@@ -27,13 +27,8 @@ test('without settings the documented defaults hold', () => {
     ...{ allowedHosts: undefined, allowedOrigins: [], creditBudget: undefined, cacheSeconds: 900, resultTokens: 8000 },
     ...{ output: 'auto', tools: undefined, readOnly: false, timeoutMs: 45_000, logLevel: 'warn', database: undefined },
     ...{ files: undefined, searchFilters: undefined, mediaHosts: { public: true, listed: [] }, stateUrl: undefined },
-    ...{
-      stateSecret: undefined,
-      trustedProxy: undefined,
-      publicUrl: undefined,
-      signInSecret: undefined,
-      fileLinks: 'on',
-    },
+    ...{ stateSecret: undefined, trustedProxy: undefined, publicUrl: undefined, signInSecret: undefined },
+    fileLinks: 'on',
   });
 });
 
@@ -125,6 +120,8 @@ test.each(
   expect(readConfig({ [settings[name].variable]: text })[name]).toEqual(value);
 });
 
+const inWords = (texts: string) => texts.split(' ');
+
 /** By variable: texts that are refused, each list after what the message says of them. */
 const refused: Record<string, Record<string, string[]>> = {
   PORT: { 'a whole number': ['65536', '-1', '80.5', 'http'] },
@@ -152,45 +149,26 @@ const refused: Record<string, Record<string, string[]>> = {
   STATE_SECRET: { 'at least 32': ['a short secret'] },
   TRUSTED_PROXY: { '10.0.0.0/8': ['proxy', '10.0.0.0/33', '10.0.0/8', '::1/129', '10.0.0.1,10.0.0.2'] },
   BASE_URL: {
-    'https://': [
-      'http://api.example.com',
-      'http://localhost.example.com',
-      'http://127.0.0.1.example.com',
-      'http://0.0.0.0:3001',
-    ],
-    address: ['ftp://a.example.com', 'file:///etc/passwd', 'api.example.com', 'https://', 'https://a.example/\nads'],
-    'a user, query': ['https://u:secret@api.example.com', 'https://api.example.com?key=secret', 'https://a.example#x'],
+    'https://': inWords(
+      'http://api.example.com http://localhost.example.com http://127.0.0.1.a.example http://0.0.0.0:3',
+    ),
+    address: [...inWords('ftp://a.example.com file:///etc/passwd api.example.com https://'), 'https://a.example/\nads'],
+    'a user, query': inWords('https://u:secret@a.example https://a.example?key=secret https://a.example#x'),
   },
   MEDIA_HOSTS: {
-    'host names and host:port': [
-      'https://cdn.example.com',
-      'cdn.example.com/ads',
-      '*.example.com',
-      'cdn.example.com:0',
-      'cdn.example.com:65536',
-      '::1',
-    ],
+    'host names and host:port': inWords('https://a.example a.example/ads *.a.example a.example:0 a.example:65536 ::1'),
     'anything beside none': ['none, cdn.example.com'],
     'at least one name': [','],
   },
   STATE_URL: {
     'redis://': [
-      'http://redis:6379',
-      'redis://',
-      'redis:6379',
-      'redis://redis:99999',
-      'redis://redis/name',
-      'redis://secret%@redis',
-      'redis://:secret@a,b',
-      'redis://:secret@a?password=secret',
+      ...inWords('http://redis:6379 redis:// redis:6379 redis://redis:99999 redis://redis/name redis://secret%@redis'),
+      ...inWords('redis://:secret@a,b redis://:secret@a?password=secret'),
       'redis://user:secret@a/\nb',
     ],
     'postgres://': [
-      'postgres://me:secret@db',
-      'postgres://db/ads?password=secret',
-      'postgres://:secret@db/ads',
-      'postgres://me:secret@db,other/ads',
-      'postgres://me:secret@db/ads?sslmode=allow',
+      ...inWords('postgres://me:secret@db postgres://db/ads?password=secret postgres://:secret@db/ads'),
+      ...inWords('postgres://me:secret@db,other/ads postgres://me:secret@db/ads?sslmode=allow'),
       'postgres://me:secret%@db/ads',
     ],
   },
@@ -216,13 +194,8 @@ test.each(
 test('all problems are reported at once, those of flags by the flag, and many unknown tools do not drown the rest', () => {
   const environment = { AD_LIBRARY_PORT: 'x', AD_LIBRARY_OUTPUT: 'y', AD_LIBRARY_DEMO: 'z' };
   const problems = problemsOf(environment, { timeoutMs: 'w', tools: 'nope,search_ads,x' });
-  expect(problems.map((problem) => problem.split(' ')[0])).toEqual([
-    'AD_LIBRARY_DEMO',
-    'AD_LIBRARY_PORT',
-    'AD_LIBRARY_OUTPUT',
-    '--timeout-ms',
-    '--tools',
-  ]);
+  const named = 'AD_LIBRARY_DEMO AD_LIBRARY_PORT AD_LIBRARY_OUTPUT --timeout-ms --tools';
+  expect(problems.map((problem) => problem.split(' ')[0])).toEqual(inWords(named));
   expect(problems.at(-1)).toBe('--tools lists unknown tools: nope, x. Tools: search_ads, get_ad');
   expect(problemsOf({}, { tools: 'nope,'.repeat(100_000) }).join().length).toBeLessThan(200);
 });

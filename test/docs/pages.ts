@@ -9,14 +9,9 @@ export interface Page {
   text: string;
 }
 
-const beside = [
-  'README.md',
-  'CONTRIBUTING.md',
-  'SECURITY.md',
-  'CHANGELOG.md',
-  'BENCHMARKS.md',
-  'src/library/README.md',
-];
+const beside = 'README CONTRIBUTING SECURITY CHANGELOG BENCHMARKS src/library/README'
+  .split(' ')
+  .map((name) => `${name}.md`);
 const inDocs = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.md'))
   .map((file) => `docs/${file.replaceAll('\\', '/')}`);

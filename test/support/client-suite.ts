@@ -34,13 +34,9 @@ export function testClient(connect: () => Promise<TestClient>): void {
   });
 
   test('gets the prompts', async () => {
-    expect(await client.listPrompts()).toEqual([
-      'profile_advertiser',
-      'compare_advertisers',
-      'find_changes',
-      'find_long_running_ads',
-      'label_formats_and_angles',
-    ]);
+    expect((await client.listPrompts()).join(' ')).toBe(
+      'profile_advertiser compare_advertisers find_changes find_long_running_ads label_formats_and_angles',
+    );
     expect(await client.prompt('profile_advertiser', { advertiser: 'Kruidenzolder' })).toContain('"Kruidenzolder"');
     await expect(client.prompt('profile_advertiser', {})).rejects.toThrow(/advertiser/);
     await expect(client.prompt('nothing')).rejects.toThrow(/find_long_running_ads/);

@@ -23,7 +23,6 @@ export interface AllowedNames {
   host?: string | undefined;
   /** Host names a request may be addressed to; loopback names when absent. */
   allowedHosts?: readonly string[] | undefined;
-  /** Host names of web pages that may call; none when empty. */
   allowedOrigins: readonly string[];
   /** The host by which people reach this server from outside, in either list. */
   publicHost?: string | undefined;
@@ -143,7 +142,6 @@ function isAddress(host = ''): boolean {
   return URL.canParse(url) && isIP(new URL(url).hostname.replace(/^\[(.*)\]$/, '$1')) !== 0;
 }
 
-/** Lets web pages of the allowed origins read answers; browsers ask first. */
 export const corsFor = (allowedOrigins: readonly string[]): MiddlewareHandler =>
   cors({
     origin: (origin) => (validateOriginHeader(origin, [...allowedOrigins]).ok ? origin : null),
@@ -160,7 +158,6 @@ interface CallerKeysOptions {
   perMinute: number;
   /** A monotonic clock, in milliseconds. */
   now: () => number;
-  /** Whether the service accepted a key lately. */
   isKnown(tenantId: string): Promise<boolean>;
 }
 
@@ -205,7 +202,6 @@ export function createCallerKeys({ perMinute, now, isKnown }: CallerKeysOptions)
   };
 }
 
-/** Tries by the address they come from, at this process. */
 export function triesOfMinute(now: () => number) {
   const counts = new LRUCache<string, number>({ max: maxAddresses, ...expiring(now) });
   return {
@@ -235,9 +231,7 @@ export const isKey = (text: string): boolean => wholeKey.test(text);
 
 export type Authenticated = { Variables: { credentials: Credentials } };
 
-/** What a host may send instead of a key, if people can sign in. */
 interface AccessTokens {
-  /** The header that a 401 adds. */
   challenge: string;
   credentials(token: string): Promise<Credentials | undefined>;
 }

@@ -46,17 +46,14 @@ export interface HttpOptions {
   callers: Callers | { demo: Credentials };
   /** In demo mode, answers requests for the pictures of ads. */
   pictures?: ((request: Request) => Promise<Response>) | undefined;
-  /** The origin under which people reach this server from outside. */
   publicUrl?: string | undefined;
   /** Absent where there are no links to files. */
   files?: ServedFiles | undefined;
   limits: WorkLimits;
   metrics?: Metrics | undefined;
-  /** What all replicas share, if anything. */
   replicas?: Pick<ReplicaState, 'isUp' | 'problem'> | undefined;
 }
 
-/** Callers who bring their own keys, or sign in with them. */
 interface Callers {
   keys: CallerKeys;
   tenantIdOf: TenantIdOf;
@@ -145,7 +142,6 @@ export function createHttpApp(options: HttpOptions) {
   };
 }
 
-/** The form of results that a caller asks for in the address. */
 function outputIn(context: Context): OutputSetting | undefined | Response {
   const given = context.req.queries('output');
   const output = outputSettings.find((setting) => given?.length === 1 && setting === given[0]);

@@ -19,12 +19,10 @@ import type { Catalog } from '../../mcp/served.ts';
 /** One HTTP request that has passed all checks. Its signal aborts when the client disconnects before the answer. */
 interface HttpCall {
   request: Request;
-  /** The request's JSON. */
   body: unknown;
   credentials: Credentials;
   /** The origin under which the caller can open links to files. */
   linkOrigin?: string | undefined;
-  /** The form of results that the caller asks for. */
   output?: OutputSetting | undefined;
   /** Resolves when the answer has left the process. */
   sent: Promise<void>;
@@ -32,7 +30,6 @@ interface HttpCall {
 
 type Serve = (call: HttpCall) => Promise<Response>;
 
-/** Answers each request with the SDK for its revision. */
 export function serveAllRevisions(catalog: Catalog, onerror: (error: Error) => void): Serve {
   const earlier = earlierRevisions(catalog);
   const latest = latestRevision(catalog, onerror);

@@ -49,7 +49,6 @@ export function createMetrics() {
     },
     showState: (isUp: () => boolean) =>
       void gauge('state_up', 'Whether the state that all replicas share can be reached', () => Number(isUp())),
-    /** Counts answers by their status. */
     answers: async (context: Context, next: Next) => {
       await next();
       answers.inc({ status: context.res.status });

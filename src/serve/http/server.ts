@@ -33,7 +33,6 @@ const maxHeaderSize = 16 * 1024;
 /** Bytes of a request that nobody read, which are discarded for the sake of the connection. */
 const maxDiscarded = 64 * 1024;
 
-/** A host as it stands in an address: an IPv6 one in brackets. */
 export const hostInAddress = (host: string): string =>
   host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
 
@@ -86,7 +85,6 @@ interface ConnectionBounds {
 interface Connection {
   /** The address that the connection counts for; undefined where that is not limited. */
   address: string | undefined;
-  /** Requests that are not answered. */
   unanswered: number;
   lastAnswer: Promise<void>;
 }

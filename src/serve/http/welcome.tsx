@@ -5,7 +5,6 @@ import { pageHeaders } from './page-headers.ts';
 export interface WelcomeOptions {
   address: string;
   hasSignIn: boolean;
-  /** Whether this server serves demo data, which needs no key. */
   isDemo: boolean;
 }
 
@@ -65,7 +64,6 @@ function ways({ address, hasSignIn, isDemo }: WelcomeOptions): [host: string, wa
   ];
 }
 
-/** What a person sees who opens the address of this server in a browser. */
 export function welcomePage(options: WelcomeOptions): { html: string; headers: Record<string, string> } {
   const { address, hasSignIn, isDemo } = options;
   const html = renderPage(

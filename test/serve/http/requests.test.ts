@@ -3,7 +3,7 @@ import { describe, expect } from 'vitest';
 import { documented } from '../../support/faulty-upstream.ts';
 import { test as base } from '../../support/fixtures.ts';
 import { bareSocket, callOf, goodHeaders, type HttpServer, keepAlive, startHttp } from '../../support/http.ts';
-import { envelope } from '../stdio/session.ts';
+import { envelope, request } from '../stdio/session.ts';
 
 const test = base.extend('server', { scope: 'file' }, async ({ upstream }, { onCleanup }) => {
   upstream.does(documented);
@@ -17,12 +17,7 @@ const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
 const without = (name: string) => Object.fromEntries(Object.entries(goodHeaders()).filter(([key]) => key !== name));
 const whoami = JSON.stringify(callOf('whoami'));
 const modern = (meta: object) =>
-  JSON.stringify({
-    jsonrpc: '2.0',
-    id: 1,
-    method: 'tools/call',
-    params: { name: 'whoami', arguments: {}, _meta: meta },
-  });
+  JSON.stringify(request(1, 'tools/call', { name: 'whoami', arguments: {}, _meta: meta }));
 
 interface Bad {
   status: number;
@@ -34,40 +29,34 @@ interface Bad {
   body?: string;
 }
 
+const having = (more: Record<string, string>) => ({ headers: { ...goodHeaders(), ...more } });
+const keyed = (key: string) => ({ headers: goodHeaders(key) });
+const twice = (key: string) => ({
+  headers: [...Object.entries(goodHeaders('svc_live_a')).flat(), 'authorization', `Bearer ${key}`],
+});
+const version = 'io.modelcontextprotocol/protocolVersion';
+
 /** Requests that are refused, each for a reason of its own, and leave the connection as it was. */
 const bad: Record<string, Bad> = {
   'without a key': { status: 401, headers: without('authorization') },
-  'with a key of another kind': { status: 401, headers: goodHeaders('sk-123') },
-  'with a key that holds a space': { status: 401, headers: goodHeaders('svc_live_a b') },
-  'with a key of another case': { status: 401, headers: goodHeaders('SVC_LIVE_abc') },
-  'with nothing after Bearer': { status: 401, headers: goodHeaders('') },
-  'with the name and password of Basic': { status: 401, headers: { ...goodHeaders(), authorization: 'Basic c3Zj' } },
-  'with two keys': {
-    status: 401,
-    headers: [...Object.entries(goodHeaders('svc_live_a')).flat(), 'authorization', 'Bearer svc_live_b'],
-  },
-  'with the same key twice': {
-    status: 401,
-    headers: [...Object.entries(goodHeaders('svc_live_a')).flat(), 'authorization', 'Bearer svc_live_a'],
-  },
+  'with a key of another kind': { status: 401, ...keyed('sk-123') },
+  'with a key that holds a space': { status: 401, ...keyed('svc_live_a b') },
+  'with a key of another case': { status: 401, ...keyed('SVC_LIVE_abc') },
+  'with nothing after Bearer': { status: 401, ...keyed('') },
+  'with the name and password of Basic': { status: 401, ...having({ authorization: 'Basic c3Zj' }) },
+  'with two keys': { status: 401, ...twice('svc_live_b') },
+  'with the same key twice': { status: 401, ...twice('svc_live_a') },
   'with a key in the address': { status: 400, path: '/mcp?key=svc_live_abc' },
   'with a percent-encoded key in the address': { status: 400, path: '/mcp?api_key=svc%5flive%5fabc' },
-  'to another host': { status: 403, headers: { ...goodHeaders(), host: 'evil.example' }, names: '--allowed-hosts' },
-  'to an address': { status: 403, headers: { ...goodHeaders(), host: '10.1.2.3' } },
-  'to a host that only begins like ours': {
-    status: 403,
-    headers: { ...goodHeaders(), host: 'localhost.evil.example' },
-  },
-  'from a web page': {
-    status: 403,
-    headers: { ...goodHeaders(), origin: 'https://evil.example' },
-    names: '--allowed-origins',
-  },
-  'from a page without an origin': { status: 403, headers: { ...goodHeaders(), origin: 'null' } },
-  'of a form': { status: 415, headers: { ...goodHeaders(), 'content-type': 'application/x-www-form-urlencoded' } },
-  'of text': { status: 415, headers: { ...goodHeaders(), 'content-type': 'text/plain; application/json' } },
+  'to another host': { status: 403, ...having({ host: 'evil.example' }), names: '--allowed-hosts' },
+  'to an address': { status: 403, ...having({ host: '10.1.2.3' }) },
+  'to a host that only begins like ours': { status: 403, ...having({ host: 'localhost.evil.example' }) },
+  'from a web page': { status: 403, ...having({ origin: 'https://evil.example' }), names: '--allowed-origins' },
+  'from a page without an origin': { status: 403, ...having({ origin: 'null' }) },
+  'of a form': { status: 415, ...having({ 'content-type': 'application/x-www-form-urlencoded' }) },
+  'of text': { status: 415, ...having({ 'content-type': 'text/plain; application/json' }) },
   'of no type': { status: 415, headers: without('content-type') },
-  'that accepts nothing we have': { status: 406, headers: { ...goodHeaders(), accept: 'text/html' } },
+  'that accepts nothing we have': { status: 406, ...having({ accept: 'text/html' }) },
   'that accepts nothing it names': { status: 406, headers: without('accept') },
   'that is empty': { status: 400, body: '' },
   'that is not JSON': { status: 400, body: '{"jsonrpc": "2.0", ' },
@@ -79,15 +68,9 @@ const bad: Record<string, Bad> = {
   },
   'of several messages': { status: 400, body: `[${whoami},${whoami.replace('1', '2')}]` },
   'of no message at all': { status: 400, body: '[]' },
-  'of an unknown revision': { status: 400, headers: { ...goodHeaders(), 'mcp-protocol-version': '1999-01-01' } },
-  'of an unknown modern revision': {
-    status: 400,
-    body: modern({
-      'io.modelcontextprotocol/protocolVersion': '2031-01-01',
-      'io.modelcontextprotocol/clientCapabilities': {},
-    }),
-  },
-  'with half an envelope': { status: 400, body: modern({ 'io.modelcontextprotocol/protocolVersion': '2026-07-28' }) },
+  'of an unknown revision': { status: 400, ...having({ 'mcp-protocol-version': '1999-01-01' }) },
+  'of an unknown modern revision': { status: 400, body: modern({ ...envelope, [version]: '2031-01-01' }) },
+  'with half an envelope': { status: 400, body: modern({ [version]: '2026-07-28' }) },
   'to listen': { status: 405, method: 'GET' },
   'to end a session': { status: 405, method: 'DELETE' },
   'to another path': { status: 404, path: '/sse' },
@@ -96,9 +79,8 @@ const bad: Record<string, Bad> = {
 describe('a request', () => {
   test.for(Object.entries(bad))(
     '%s is refused, and the next one on the connection is answered',
-    async ([_, request], { server }) => {
+    async ([_, { status, names = '', ...options }], { server }) => {
       const connection = keepAlive(server.origin);
-      const { status, names = '', ...options } = request;
       const hasBody = options.method === undefined;
       const refused = await connection.send({ ...(hasBody && { body: whoami }), ...options });
       expect(refused.status, refused.text).toBe(status);
@@ -179,7 +161,7 @@ test('an unknown method is refused as its revision prescribes, and the next requ
   const ask = (headers: Record<string, string>, params: object) =>
     connection.send({
       headers: { ...goodHeaders(good), ...headers },
-      body: JSON.stringify({ jsonrpc: '2.0', id: 5, method, params }),
+      body: JSON.stringify(request(5, method, params)),
     });
   for (let round = 0; round < 2; round++) {
     const legacy = await ask({}, {});

@@ -95,7 +95,6 @@ export function createClients(options: ClientsOptions) {
     }
   };
 
-  /** Counts a request; the milliseconds to wait if there were too many. */
   const tooMany = (name: string, max: number): number | undefined => {
     const { tried, msLeft } = fetches.add(name, 1);
     return tried > max ? msLeft : undefined;

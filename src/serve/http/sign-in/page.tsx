@@ -53,7 +53,6 @@ const document = (title: string, children: Content): string =>
     </Page>,
   );
 
-/** The address to which an answer goes, in a form that a person can judge. */
 export function hostOf(redirectUri: string): string {
   const { protocol, host } = new URL(redirectUri);
   return protocol === 'http:' ? `${host} (a program on your own computer)` : host;
@@ -167,7 +166,6 @@ export function signInPage(service: string, page: SignInPage, problem?: FormProb
   );
 }
 
-/** A page that says why nothing can be asked, with a way back where there is one. */
 export const problemPage = (problem: string, back?: { href: string; host: string }): string =>
   document(
     'Not connected – Ad Library',

@@ -211,7 +211,6 @@ export function createSignIn(options: SignInOptions) {
     return `${redirectUri}${redirectUri.includes('?') ? '&' : '?'}${query}`;
   }
 
-  /** Why a key cannot be used; undefined if the service accepts it. */
   async function checkKey(context: Context, apiKey: string): Promise<Problem | undefined> {
     const tenantId = options.tenantIdOf(apiKey);
     // Tries on the page have a count of their own.
@@ -291,7 +290,6 @@ interface Problem extends FormProblem {
 
 const maxBudget = 1_000_000_000;
 
-/** What is wrong with the form before the service is asked. */
 function whatIsWrong(apiKey: string, budget: string): Problem | undefined {
   if (apiKey === '') return { field: 'api_key', text: 'Enter your API key.' };
   if (!isKey(apiKey))
@@ -322,7 +320,6 @@ function refuseMissing(form: Record<string, string>, names: string[]) {
 
 const formType = 'application/x-www-form-urlencoded';
 
-/** The body of a request, or the status of what is wrong with it. */
 async function bodyOf(context: Context, type: string): Promise<string | 413 | 415> {
   const given = context.req.header('content-type')?.split(';')[0]?.trim().toLowerCase();
   if (given !== type) return 415;

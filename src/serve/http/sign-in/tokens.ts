@@ -27,7 +27,6 @@ export interface TokensOptions {
 /** What a person agreed to on the page, and the challenge by which the client proves that it is the one that asked. */
 interface Grant {
   apiKey: string;
-  /** Credits that the connection may spend. */
   budget: number | undefined;
   clientId: string;
   redirectUri: string;
@@ -146,7 +145,6 @@ export function createTokens(options: TokensOptions) {
       const content = read('refresh', token);
       return content?.c === hashOf(clientId) ? renew(content) : undefined;
     },
-    /** Whose requests carry an access token. */
     credentials: async (token: string): Promise<Credentials | undefined> => {
       const content = read('access', token);
       if (content === undefined || content.e <= now()) return undefined;
@@ -162,7 +160,6 @@ export function createTokens(options: TokensOptions) {
       await remove(tenantIdOf(content.k), content.f);
       return true;
     },
-    /** Ends a connection whose key the service rejects. */
     end: remove,
   };
 }

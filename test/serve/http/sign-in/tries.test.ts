@@ -49,25 +49,10 @@ test('what a trusted proxy says last of where a try comes from counts, and what 
   const from = async (forwarded: string | undefined, number: number) =>
     (await enter(server, request, `svc_live_guess.${number}`, forwarded)).status;
   let number = 0;
-  for (const address of [
-    '203.0.113.1',
-    '1.1.1.1, 203.0.113.2',
-    '203.0.113.3:4711',
-    '[2001:db8::1]:443',
-    '2001:db8:0:1::1',
-    undefined,
-  ])
-    expect(await from(address, number++)).toBe(400);
-  for (const address of [
-    '9.9.9.9, 203.0.113.1',
-    '::ffff:203.0.113.2',
-    '203.0.113.3',
-    '2001:db8::abcd:1',
-    '2001:DB8:0:1:8::',
-    'unknown',
-    '',
-  ])
-    expect(await from(address, number++)).toBe(429);
+  const first = ['203.0.113.1', '1.1.1.1, 203.0.113.2', '203.0.113.3:4711', '[2001:db8::1]:443', '2001:db8:0:1::1'];
+  for (const address of [...first, undefined]) expect(await from(address, number++)).toBe(400);
+  const same = ['9.9.9.9, 203.0.113.1', '::ffff:203.0.113.2', '203.0.113.3', '2001:db8::abcd:1', '2001:DB8:0:1:8::'];
+  for (const address of [...same, 'unknown', '']) expect(await from(address, number++)).toBe(429);
   const plain = await serve({ refusalsPerMinute: 1 });
   expect((await enter(plain.server, plain.request, 'svc_live_a', '203.0.113.1')).status).toBe(400);
   expect((await enter(plain.server, plain.request, 'svc_live_b', '203.0.113.2')).status).toBe(429);
