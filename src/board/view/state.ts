@@ -96,7 +96,7 @@ export const problemFrom = (error: unknown, again: () => unknown): Problem => ({
   again: error instanceof ToolError && !error.canRetry ? undefined : () => void again(),
 });
 
-/** How many ads match in all: `Infinity` if there are more, nobody knows how many; undefined if the board has all. */
+/** How many ads match in all: `Infinity` if there are more, but not how many; undefined if the board has all. */
 export function wholeOf({ ads, args, context, gathering, coming, missing }: State): number | undefined {
   const here = ads.length + coming.length + missing.length;
   const { totalHits = 0, cursor } = context;
