@@ -74,11 +74,7 @@ export class AdRowReader {
   readonly #turns = memoryTurns();
   #detector: Promise<DetectLanguage> | undefined;
 
-  async *read(
-    tenantId: string,
-    contents: AdContents,
-    { json, ids }: { json: boolean; ids?: ReadonlySet<string> },
-  ): AsyncGenerator<AdRows[]> {
+  async *read(tenantId: string, contents: AdContents, { json, ids }: { json: boolean; ids?: ReadonlySet<string> }) {
     const adFacts = await this.knownAds(tenantId, contents);
     const pictures = await this.#picturesOf(tenantId, contents);
     const { ads } = contents;
@@ -111,10 +107,7 @@ export class AdRowReader {
     return new Map<string, unknown>([...kept, ...pictures]);
   }
 
-  async knownAds(
-    tenantId: string,
-    contents: Pick<AdContents, 'version' | 'ads'>,
-  ): Promise<ReadonlyMap<string, KnownAd>> {
+  async knownAds(tenantId: string, contents: Pick<AdContents, 'version' | 'ads'>) {
     this.#detector ??= loadLanguageDetector();
     const detect = await this.#detector;
     const endTurn = await this.#turns.acquire(tenantId, new AbortController().signal);
@@ -129,11 +122,7 @@ export class AdRowReader {
     }
   }
 
-  async #readAll(
-    { version, ads }: Pick<AdContents, 'version' | 'ads'>,
-    detect: DetectLanguage,
-    before?: KnownAds,
-  ): Promise<KnownAds> {
+  async #readAll({ version, ads }: Pick<AdContents, 'version' | 'ads'>, detect: DetectLanguage, before?: KnownAds) {
     const languages = new Map<StoredItem, string | null>();
     const pause = pauses();
     const inOrder = ads.toSorted(byArrival);

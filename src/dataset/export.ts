@@ -40,10 +40,7 @@ export const everyAdSql = `SELECT ${columnsOf('ads')
   .join(', ')} FROM ads ORDER BY rowid`;
 
 /** Writes the rows of statements as they come, never all of them at once in memory: several as sheets of a workbook. */
-export async function writeExport(
-  statements: readonly Statement[],
-  { format, method, ...target }: ExportTarget,
-): Promise<ExportCounts[]> {
+export async function writeExport(statements: readonly Statement[], { format, method, ...target }: ExportTarget) {
   let bytes = 0;
   const write = async (part: Uint8Array) => {
     bytes += part.length;
@@ -64,7 +61,7 @@ export async function writeExport(
   for (const { run } of all) {
     if (format === 'parquet')
       await run(readTypes).then(({ columns }) => run(({ rows }) => writeParquet(columns, rows, write)));
-    else await run(({ columns, rows }) => writeText(format, { columns, rows }, (text) => write(Buffer.from(text))));
+    else await run((exported) => writeText(format, exported, write));
   }
   return counts;
 }
@@ -83,15 +80,10 @@ async function* countRows({ columns, rows }: SqlExport, counts: ExportCounts): S
   }
 }
 
-async function writeText(
-  format: 'csv' | 'jsonl',
-  { columns, rows }: SqlExport,
-  write: (text: string) => Promise<void>,
-): Promise<void> {
-  if (format === 'csv') await write(`${byteOrderMark}${csvOf([columns.map(columnTitle)])}`);
-  for await (const batch of rows) {
-    if (batch.length > 0) await write(format === 'csv' ? csvOf(batch) : jsonLinesOf(batch, columns));
-  }
+async function writeText(format: 'csv' | 'jsonl', { columns, rows }: SqlExport, write: Write): Promise<void> {
+  if (format === 'csv') await write(Buffer.from(`${byteOrderMark}${csvOf([columns.map(columnTitle)])}`));
+  for await (const batch of rows)
+    if (batch.length > 0) await write(Buffer.from(format === 'csv' ? csvOf(batch) : jsonLinesOf(batch, columns)));
 }
 
 /** So that spreadsheets read UTF-8. */

@@ -12,7 +12,6 @@ import {
   type GatheringPart,
   type GatheringQuestion,
   gatheringsOf,
-  type OpenGathering,
   openGathering,
   questionKey,
   withoutRepeats,
@@ -69,11 +68,7 @@ export interface CountedAds {
 /** A gathering as a call left it. */
 export type Gathered = Awaited<ReturnType<typeof readWithin>>;
 
-export interface Opened extends OpenGathering {
-  contents: DatasetContents;
-  /** An earlier gathering with `fresh` was stopped too long ago to be continued. */
-  isTooOld: boolean;
-}
+export type Opened = Awaited<ReturnType<typeof openNow>>;
 
 /** Calls with the same question take turns. @param before what there was when the call came */
 export async function gatherInTurn<Result>(
@@ -96,16 +91,14 @@ export async function gatherInTurn<Result>(
 /** How long calls with `fresh` continue a gathering that such a call began, in milliseconds: a day. */
 const maxFreshAge = 86_400_000;
 
-async function openNow(
-  { question, fresh }: GatherRequest,
-  before: DatasetContents,
-  { dataset, now, clock }: GatherContext,
-): Promise<Opened> {
-  const contents = await (await dataset()).contents();
+async function openNow({ question, fresh }: GatherRequest, before: DatasetContents, context: GatherContext) {
+  const contents = await (await context.dataset()).contents();
   const [newest] = gatheringsOf(contents, question);
-  const startsOver = fresh && !(newest && isFresh(newest, before, now));
-  const open = openGathering(question, contents, { fresh: startsOver, now: clock() });
-  return { ...open, contents, isTooOld: startsOver && newest?.fresh === true && !newest.ended };
+  const startsOver = fresh && !(newest && isFresh(newest, before, context.now));
+  const open = openGathering(question, contents, { fresh: startsOver, now: context.clock() });
+  /** An earlier gathering with `fresh` was stopped too long ago to be continued. */
+  const isTooOld = startsOver && newest?.fresh === true && !newest.ended;
+  return { ...open, contents, isTooOld };
 }
 
 /**
@@ -119,15 +112,10 @@ function isFresh({ id, parts }: Gathering, before: DatasetContents, now: number)
   return gathering.fresh && Math.abs(now - gathering.startedAt) < maxFreshAge;
 }
 
-async function readWithin(
-  request: GatherRequest,
-  opened: Opened,
-  reopen: () => Promise<Opened>,
-  context: GatherContext,
-) {
+async function readWithin(request: GatherRequest, opened: Opened, open: () => Promise<Opened>, context: GatherContext) {
   const dataset = await context.dataset();
   const callBudget = await context.callBudget(request.maxCredits);
-  const run = new GatherRun({ request, context, dataset, callBudget, reopen }, opened);
+  const run = new GatherRun({ request, context, dataset, callBudget, reopen: open }, opened);
   const stop = await run.readAll();
   const contents = await dataset.contents();
   const { gathering: state, parts } = run.open;
@@ -420,12 +408,8 @@ const adIdsIn = ({ contents }: Opened, { state }: GatheringPart): ReadonlySet<st
   contents.gatherings.find(({ id }) => id === state.id)?.adIds ?? new Set();
 
 /** The total by a gathering of the question or by a cached answer, whichever is newer. */
-export async function knownTotal(
-  question: GatheringQuestion,
-  contents: DatasetContents,
-  { cachedTotal }: Pick<GatherContext, 'cachedTotal'>,
-): Promise<Pick<CountedAds, 'ads' | 'at'> | undefined> {
-  const cached = question.collectionId === undefined ? await cachedTotal(question.filters ?? {}) : undefined;
+export async function knownTotal(question: GatheringQuestion, contents: DatasetContents, context: GatherContext) {
+  const cached = question.collectionId === undefined ? await context.cachedTotal(question.filters ?? {}) : undefined;
   const gathering = gatheringsOf(contents, question).find(({ found, complete }) => found !== null || complete);
   const gathered = gathering && { ads: gathering.found ?? gathering.adIds.size, at: gathering.gatheredAt };
   return gathering && gathering.answerOrder > (cached?.order ?? 0) ? gathered : cached;

@@ -100,10 +100,7 @@ export async function resultOf(gathering: Gathering, options: ResultOptions) {
   };
 }
 
-async function gatheredRows(
-  ids: ReadonlySet<string>,
-  { contents, adRows, tenantId, now }: ResultOptions,
-): Promise<GatheredRows> {
+async function gatheredRows(ids: ReadonlySet<string>, { contents, adRows, tenantId, now }: ResultOptions) {
   let expired = 0;
   const ads: AdRow[] = [];
   const places: Row<'ad_countries'>[] = [];

@@ -92,11 +92,8 @@ export function openGathering(
  * Where a part continues: with a complete gathering of the part, of any age, or otherwise with what the whole gathering
  * has begun. A gathering with `fresh` takes nothing that began before it.
  */
-function partOf(
-  question: GatheringQuestion,
-  { fresh, order, startedAt, parts }: GatheringState,
-  contents: DatasetContents,
-): GatheringState {
+function partOf(question: GatheringQuestion, whole: GatheringState, contents: DatasetContents): GatheringState {
+  const { fresh, order, startedAt, parts } = whole;
   const all = gatheringsOf(contents, question).filter((one) => !fresh || one.order >= order);
   const best = all.find(({ complete }) => complete) ?? all.find(({ id }) => parts.includes(id)) ?? all[0];
   return best ? withoutIds(best) : newGathering(question, startedAt, { order, fresh });
@@ -173,11 +170,8 @@ export const questionJson = ({ filters, collectionId }: Pick<Gathering, 'filters
   collectionId === null ? canonical(filters ?? {}) : `collection ${collectionId}`;
 
 /** `countries: US; active: true`, and into how many parts it was split. */
-export function questionText({
-  filters,
-  collectionId,
-  parts,
-}: Pick<Gathering, 'filters' | 'collectionId' | 'parts'>): string {
+export function questionText(gathering: Pick<Gathering, 'filters' | 'collectionId' | 'parts'>): string {
+  const { filters, collectionId, parts } = gathering;
   if (collectionId !== null) return `collection ${collectionId}`;
   const each = Object.entries(filters ?? {}).map(([key, value]) => `${key}: ${valueText(value)}`);
   return `${each.join('; ') || 'all ads'}${parts.length > 0 ? ` (in ${count(parts.length, 'part')})` : ''}`;

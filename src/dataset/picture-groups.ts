@@ -17,10 +17,7 @@ const print = /^([\da-f]{8})([\da-f]{8})(-?)$/;
 const maxDistance = 8;
 
 /** In the order in which ads came, so every process finds the same groups. @param prints by `idKey` */
-export async function pictureGroups(
-  ads: DatasetContents['ads'],
-  prints: ReadonlyMap<string, unknown>,
-): Promise<ReadonlyMap<string, KnownPicture>> {
+export async function pictureGroups(ads: DatasetContents['ads'], prints: ReadonlyMap<string, unknown>) {
   const groups = new Map<string, string>();
   const grouped = new Map<string, KnownPicture>();
   const hashed = ads.filter(({ id }) => prints.has(idKey(id)));
@@ -50,10 +47,7 @@ export async function pictureGroups(
 }
 
 /** Thousands of pictures are compared with thousands: two numbers of 32 bits for each, side by side. */
-function nearest(
-  { ids, halves }: { ids: readonly string[]; halves: Int32Array },
-  [high, low]: readonly [number, number],
-) {
+function nearest({ ids, halves }: { ids: string[]; halves: Int32Array }, [high, low]: readonly [number, number]) {
   let found: string | undefined;
   let least = maxDistance + 1;
   for (let at = 0; at < ids.length; at++) {

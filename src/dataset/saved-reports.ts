@@ -57,32 +57,21 @@ export function figuresIn(columns: readonly string[], row: readonly unknown[]): 
 }
 
 /** @throws AdLibraryError for a report that cannot be kept, before it is made */
-export async function checkRoom(
-  userRecords: UserRecords,
-  { name, title, sections }: Omit<SavedReport, 'runs'>,
-): Promise<void> {
+export async function checkRoom(userRecords: UserRecords, { name, title, sections }: Omit<SavedReport, 'runs'>) {
   if (JSON.stringify({ title, sections }).length > maxChars) throw tooLarge('report', maxChars);
   const kept = await userRecords.read('report');
   requireRoom('report', kept.size, kept.size + Number(!kept.has(name)));
 }
 
 /** Keeps a report with its last run, unless it was removed while it was written again. */
-export function saveReport(
-  userRecords: UserRecords,
-  { name, ...report }: SavedReport,
-  isAgain: boolean,
-): Promise<void> {
+export function saveReport(userRecords: UserRecords, { name, ...report }: SavedReport, isAgain: boolean) {
   return userRecords.update('report', (records) => ({
     put: isAgain && !records.has(name) ? [] : [[name, report]],
     result: undefined,
   }));
 }
 
-export function findNamed<Named extends { name: string }>(
-  kind: string,
-  kept: readonly Named[],
-  names: readonly string[],
-): Named[] {
+export function findNamed<Named extends { name: string }>(kind: string, kept: readonly Named[], names: string[]) {
   const savedNames = kept.map(({ name }) => name);
   return [...new Set(names.map(cleanLabel))].map((name) => {
     const one = kept.find((other) => other.name === name);

@@ -11,7 +11,7 @@ import { boardKey } from '../board/payload.ts';
 import type { Meter } from '../credits/meter.ts';
 import { priceBounds } from '../credits/prices.ts';
 import { AdRowReader } from '../dataset/ad-rows.ts';
-import { type CountedAds, type ReportProgress, totalOf } from '../dataset/gather.ts';
+import { type ReportProgress, totalOf } from '../dataset/gather.ts';
 import { openDatasetSql } from '../dataset/snapshot.ts';
 import { type CallEvent, keyMasker, type Log, type OnCall } from '../log/log.ts';
 import type { OpenPictures } from '../pictures/pictures.ts';
@@ -336,11 +336,7 @@ const [isTrue, isFalse] = [() => true, () => false];
 const maxWhoamiMs = 5000;
 
 /** The newest total of a search that is cached, whatever the size of its page. */
-async function totalFromCache(
-  filters: object,
-  tenantId: string,
-  { meter, state }: CallContextOptions,
-): Promise<CountedAds | undefined> {
+async function totalFromCache(filters: object, tenantId: string, { meter, state }: CallContextOptions) {
   const prices = await meter.prices(tenantId);
   // The page sizes that were paid for, and a page of one item, which is requested where only the number is wanted.
   const limits = new Set([undefined, 1, ...(prices.get('searchAds')?.bySize.keys() ?? [])]);

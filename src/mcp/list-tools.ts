@@ -24,15 +24,23 @@ export interface ListOptions {
 
 export function listTools(tools: Iterable<DescribedTool>, { withOutput, filters }: ListOptions): ListedTool[] {
   const listed = [...tools];
-  const namesOf = (operation: OperationName) =>
-    listed.filter((tool) => takesFilters(tool) && tool.operations.includes(operation)).map(({ name }) => name);
-  const countable = countableKeys(filters?.ads ?? []).map(({ key }) => key);
-  const hints = argumentHints(filters, { ads: namesOf('searchAds'), pages: namesOf('searchPages') });
+  const { ads = [], pages = [], ...rules } = filters ?? {};
+  const countable = countableKeys(ads).map(({ key }) => key);
+  const asks = (tool: DescribedTool, operation: OperationName) =>
+    'filters' in (tool.inputSchema.properties as object) && tool.operations.includes(operation);
+  const first = listed.find((tool) => asks(tool, 'searchAds'))?.name;
+  const ofPages = hintsOf(pages, ads.length > 0 && first ? `The rest as in ${first}.` : rulesText(pages, rules));
+  /** The first tool that takes filters of ads describes them, and the others point to it. */
+  const hintsFor = (tool: DescribedTool) => {
+    if (asks(tool, 'searchPages')) return ofPages;
+    if (tool.name === first) return hintsOf(ads, rulesText(ads, rules));
+    return asks(tool, 'searchAds') ? { filters: `as in ${first}` } : undefined;
+  };
   return listed.map((tool) => ({
     name: tool.name,
     title: tool.title,
     description: tool.description,
-    inputSchema: withHints(tool.inputSchema, hints.get(tool.name), countable),
+    inputSchema: withHints(tool.inputSchema, hintsFor(tool), countable),
     // The board reads its data elsewhere.
     ...(withOutput && !tool.onlyForBoard && { outputSchema: tool.outputSchema }),
     annotations: { title: tool.title, ...tool.annotations },
@@ -45,8 +53,6 @@ function listedBoard({ showsBoard, onlyForBoard }: ToolDescription): { _meta?: R
   if (onlyForBoard) return { _meta: { ui: { visibility: ['app'] } } };
   return showsBoard ? { _meta: { ui: { resourceUri: boardUri }, 'ui/resourceUri': boardUri } } : {};
 }
-
-const takesFilters = ({ inputSchema }: DescribedTool) => 'filters' in (inputSchema.properties as object);
 
 function withHints(listed: ObjectSchema, hints: ArgumentHints | undefined, countable: string[]): ObjectSchema {
   if (hints === undefined) return listed;
@@ -70,23 +76,8 @@ interface ArgumentHints {
 const unknownFilters =
   "Keys as in the service's documentation, sent unchanged. An unknown key may be refused, or ignored and charged.";
 
-/** By tool name. The first tool that takes filters of ads describes them, and the others point to it. */
-function argumentHints(
-  { ads = [], pages = [], ...rules }: Partial<SearchFilters> = {},
-  takes: { ads: string[]; pages: string[] },
-): Map<string, ArgumentHints> {
-  const [first, ...others] = takes.ads;
-  const ofAds = ads.length > 0 ? hintsOf(ads, rulesText(ads, rules)) : { filters: unknownFilters };
-  const pageRules = ads.length > 0 && first ? `The rest as in ${first}.` : rulesText(pages, rules);
-  const ofPages = pages.length > 0 ? hintsOf(pages, pageRules) : { filters: unknownFilters };
-  return new Map([
-    ...(first ? [[first, ofAds] as const] : []),
-    ...others.map((name) => [name, { filters: `as in ${first}` }] as const),
-    ...takes.pages.map((name) => [name, ofPages] as const),
-  ]);
-}
-
 function hintsOf(described: readonly SearchFilter[], rules: string): ArgumentHints {
+  if (described.length === 0) return { filters: unknownFilters };
   const filters = described.filter(({ key }) => key !== 'limit');
   return {
     filters: `Keys: ${entriesOf(filters)}. ${rules}`.trimEnd(),
@@ -148,7 +139,7 @@ const typeTexts: Record<NonNullable<SearchFilter['type']>, string> = {
   filters: 'object of these keys',
 };
 
-function formOf(filter: SearchFilter, filters: readonly SearchFilter[], pairs: ReadonlyMap<string, string>): string {
+function formOf(filter: SearchFilter, filters: readonly SearchFilter[], pairs: Map<string, string>): string {
   const { type, note, fields, example, default: usual } = filter;
   const values = valuesText(filter, filters, pairs);
   const shown = values ?? (example === undefined || fields ? undefined : `e.g. ${JSON.stringify(example)}`);
@@ -163,11 +154,7 @@ function rangeText({ minimum, maximum }: SearchFilter): string | undefined {
 }
 
 /** The values of a key, in fewer words where they repeat the names of all lists or of all bounds. */
-function valuesText(
-  { key, values, open }: SearchFilter,
-  filters: readonly SearchFilter[],
-  pairs: ReadonlyMap<string, string>,
-): string | undefined {
+function valuesText({ key, values, open }: SearchFilter, filters: readonly SearchFilter[], pairs: Map<string, string>) {
   if (values === undefined) return undefined;
   const remaining = new Set(values);
   const lists = filters.filter((filter) => filter.type === 'strings' && filter.key !== key).map((filter) => filter.key);

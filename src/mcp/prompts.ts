@@ -121,20 +121,23 @@ export interface PromptRequest {
 /** In characters: a prompt argument is a name or a phrase. */
 const maxArgumentLength = 500;
 
+/** The two SDKs have different error classes. */
+export type MakeError = (problem: string) => Error;
+
 export const listPrompts = (prompts: readonly Prompt[]) => prompts.map(({ write: _, ...prompt }) => prompt);
 
 export function getPrompt(
   prompts: readonly Prompt[],
-  { name, arguments: values = {} }: PromptRequest,
-  invalid: (problem: string) => Error,
+  { name, arguments: args = {} }: PromptRequest,
+  invalid: MakeError,
 ) {
   const prompt = prompts.find((candidate) => candidate.name === name);
   if (!prompt) throw invalid(`There is no such prompt. Prompts: ${prompts.map((one) => one.name).join(', ')}.`);
-  const long = prompt.arguments.find((argument) => (values[argument.name]?.length ?? 0) > maxArgumentLength);
+  const long = prompt.arguments.find((argument) => (args[argument.name]?.length ?? 0) > maxArgumentLength);
   if (long) throw invalid(`${long.name} may have at most ${maxArgumentLength} characters.`);
   const quoted = Object.fromEntries(
     prompt.arguments.flatMap(({ name }) => {
-      const text = sanitizeLine(values[name] ?? '');
+      const text = sanitizeLine(args[name] ?? '');
       return text === '' ? [] : [[name, quote(text)]];
     }),
   );

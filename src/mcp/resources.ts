@@ -37,10 +37,7 @@ export function skillFile(uri: string): FoundResource | undefined {
 const maxFileBytes = 16 * 1024 * 1024;
 const largeFileBytes = 256 * 1024;
 
-export async function findExport(
-  exports: Exports,
-  { uri, errors: { notFound } }: ResourceRead,
-): Promise<FoundResource> {
+export async function findExport(exports: Exports, { uri, errors: { notFound } }: ResourceRead) {
   const file = await exports.find(uri);
   if (file === undefined) {
     const problem = `There is no resource ${untrustedWord(uri)}. Exports can be read for an hour, reports for a day; making one again is free.`;

@@ -8,7 +8,7 @@ import { describedTools } from './described-tools.ts';
 import { formFor, type OutputSetting } from './hosts.ts';
 import { instructions } from './instructions.ts';
 import { type ListedTool, listTools } from './list-tools.ts';
-import { getPrompt, listPrompts, type PromptRequest, promptsWith } from './prompts.ts';
+import { getPrompt, listPrompts, type MakeError, type PromptRequest, promptsWith } from './prompts.ts';
 import type { FoundResource, ResourceRead } from './resources.ts';
 import { skill, skillTools } from './skill.ts';
 
@@ -104,6 +104,3 @@ export function createCatalog({ server, version, openCalls, searchFilters }: Cat
     readResource: async (read: ResourceRead) => (await findResource(read)).contents(),
   };
 }
-
-/** The two SDKs have different error classes. */
-type MakeError = (problem: string) => Error;

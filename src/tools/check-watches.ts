@@ -1,8 +1,15 @@
 import * as z from 'zod';
 import type { AdLibraryError } from '../api/errors.ts';
-import { type Gathered, gatherInTurn, isAbandoned, type Stop, stopOf } from '../dataset/gather.ts';
+import { type Gathered, gatherInTurn, isAbandoned, type Progress, type Stop, stopOf } from '../dataset/gather.ts';
 import { beginsAnew, type EstimateView, estimateText, minute } from '../dataset/gathering-report.ts';
-import { type GatheringQuestion, gatheringsOf, openGathering, questionKey, wholeOf } from '../dataset/gatherings.ts';
+import {
+  type GatheringQuestion,
+  gatheringsOf,
+  openGathering,
+  questionKey,
+  sumOf,
+  wholeOf,
+} from '../dataset/gatherings.ts';
 import { UsualView, usualLaunches } from '../dataset/launches.ts';
 import { findNamed } from '../dataset/saved-reports.ts';
 import { isoTime } from '../dataset/tables.ts';
@@ -90,7 +97,7 @@ export const checkWatches = defineListTool({
     const failure = checked.find(({ stop }) => stop.error)?.stop.error;
     if (failure && checked.every(({ check }) => check === undefined)) throw failure;
     const note = isAbandoned(context.signal) ? undefined : await keep(checked, context);
-    return viewChecks(checked, { ended, note }, context);
+    return viewChecks(checked, { ...(ended && { stopped: ended }), ...(note && { note }) }, context);
   },
 });
 
@@ -155,16 +162,12 @@ async function checkAll(
 const recentMs = 900_000;
 
 /** A complete gathering of the question that was read a few minutes ago. */
-function recentReading(
-  question: GatheringQuestion,
-  contents: DatasetContents,
-  { now, cacheMs }: ToolContext,
-): Gathered | undefined {
+function recentReading(question: GatheringQuestion, contents: DatasetContents, { now, cacheMs }: ToolContext) {
   const gathering = gatheringsOf(contents, question).find((one) => wholeOf(one, contents).complete);
   if (!gathering || Math.abs(now - gathering.gatheredAt) >= Math.min(recentMs, cacheMs)) return;
   const read = wholeOf(gathering, contents).adIds.size;
   const nothing = { readByCall: new Set<string>(), spent: 0, startedOver: false, markReturned: async () => {} };
-  return { stop: { reason: 'end' }, gathering, contents, read, ...nothing };
+  return { stop: { reason: 'end' }, gathering, contents, read, ...nothing } satisfies Gathered;
 }
 
 /** What a check would cost, by all that is known: nothing is sent. */
@@ -178,13 +181,11 @@ async function estimateChecks(chosen: readonly Watch[], fresh: boolean, context:
     const all = await partsOf({ parts, contents }, context);
     prices.set(questionKey(question), await priceOfRest(question, all, context));
   }
-  const knownPrices = [...prices.values()].filter((price) => price !== undefined);
-  const sum = (figure: (price: EstimateView) => number | null | undefined) =>
-    knownPrices.length < prices.size || knownPrices.some((price) => figure(price) == null)
-      ? null
-      : knownPrices.reduce((total, price) => total + (figure(price) ?? 0), 0);
-  const [pages, ads, atMost] = [sum((price) => price.pages), sum((price) => price.ads), sum((price) => price.atMost)];
-  const atLeast = knownPrices.reduce((total, price) => total + price.atLeast, 0);
+  const [pages = null, ads = null, atMost = null] = (['pages', 'ads', 'atMost'] as const).map((name) => {
+    const figures = [...prices.values()].flatMap((price) => price?.[name] ?? []);
+    return figures.length < prices.size ? null : sumOf(figures);
+  });
+  const atLeast = sumOf([...prices.values()].map((price) => price?.atLeast ?? 0));
   const credits = atLeast === atMost ? atMost : null;
   const estimate = { pages, credits, atLeast, ...(atMost !== null && { atMost }) };
   const text =
@@ -208,7 +209,7 @@ function stopOfAll(stop: Stop): Stop | undefined {
 
 const progressOf = ({ onProgress }: ToolContext, start: string, before: number) =>
   onProgress && {
-    onProgress: ({ progress, message }: { progress: number; message: string }) =>
+    onProgress: ({ progress, message }: Progress) =>
       onProgress({ progress: before + progress, message: start + message }),
   };
 
@@ -228,16 +229,12 @@ async function keep(checked: readonly Checked[], context: ToolContext): Promise<
 
 const maxIds = 600;
 
-async function viewChecks(
-  checked: readonly Checked[],
-  { ended, note }: { ended: string | undefined; note: string | undefined },
-  context: ToolContext,
-) {
+async function viewChecks(checked: readonly Checked[], about: { note?: string }, context: ToolContext) {
   const lists = checked.flatMap(({ check }) => Object.values(check?.changes ?? {}).filter(({ length }) => length > 0));
   const max = Math.max(4, Math.floor(maxIds / Math.max(1, lists.length)));
-  const views: ReturnType<typeof viewCheck>[] = [];
-  for (const one of checked) views.push(viewCheck(one, await newsOfOne(one, context), max, context));
-  const head = checked.length === 0 ? 'There are no watches to check.' : note;
+  const views: CheckedView[] = [];
+  for (const one of checked) views.push(await viewCheck(one, max, context));
+  const head = checked.length === 0 ? 'There are no watches to check.' : about.note;
   const file = context.wantsHtml ? await writeMail(views, context) : undefined;
   const written = linesOf([head, ...views.flatMap(({ lines }) => lines)]);
   let remaining = context.resultTokens - estimateTokens(written) - 20 * views.length;
@@ -250,8 +247,7 @@ async function viewChecks(
   return {
     data: {
       watches: views.map(({ data }) => data),
-      ...(ended && { stopped: ended }),
-      ...(note && { note }),
+      ...about,
       ...(file && addressesOf(file, context)),
     },
     text: clampLines(
@@ -261,13 +257,7 @@ async function viewChecks(
   };
 }
 
-async function newsOfOne({ watch, check, gathered }: Checked, context: ToolContext) {
-  if (!check || !gathered) return { groups: [], usual: undefined };
-  const usual = await usualLaunches(questionOf(watch), check, { ...context, contents: gathered.contents });
-  return { groups: newsOf(check, gathered.contents, context.now), usual };
-}
-
-async function writeMail(views: readonly ReturnType<typeof viewCheck>[], context: ToolContext) {
+async function writeMail(views: readonly CheckedView[], context: ToolContext) {
   const ads = views.flatMap(({ groups }) => groups.flatMap(({ ads }) => ads));
   const pictures = await fetchPictures(ads, context);
   const pictured = new Map(ads.map(({ card }, at) => [card, { ...card, picture: pictures[at] ?? card.picture }]));
@@ -289,13 +279,13 @@ async function writeMail(views: readonly ReturnType<typeof viewCheck>[], context
   });
 }
 
-function viewCheck(
-  one: Checked,
-  { groups, usual }: Awaited<ReturnType<typeof newsOfOne>>,
-  max: number,
-  context: ToolContext,
-) {
+type CheckedView = Awaited<ReturnType<typeof viewCheck>>;
+
+async function viewCheck(one: Checked, max: number, context: ToolContext) {
   const { watch, stop, gathered, check } = one;
+  const contents = gathered?.contents;
+  const usual = check && contents && (await usualLaunches(questionOf(watch), check, { ...context, contents }));
+  const groups = check && contents ? newsOf(check, contents, context.now) : [];
   const { gathering, complete = false, since, changes } = check ?? {};
   const compared = check ? since : watch.complete[0];
   // A check that read nothing has empty lists. Null is for watches that have nothing to compare with.
@@ -308,7 +298,7 @@ function viewCheck(
   const more = Object.entries(ids).flatMap(([list, all = []]) => (all.length > max ? [[list, all.length - max]] : []));
   const firstIds = (all: readonly string[] | undefined) => all?.slice(0, max).map(untrustedId) ?? null;
   const { next: _, problem, ...stopped } = stopData(stop, context);
-  const found = gathering && gathered ? wholeOf(gathering, gathered.contents).found : null;
+  const found = gathering && contents ? wholeOf(gathering, contents).found : null;
   const read = check?.ads ?? 0;
   const data = {
     name: watch.name,

@@ -14,7 +14,6 @@ import {
 } from '../dataset/gather.ts';
 import {
   beginsAnew,
-  type EstimateView,
   estimateText,
   GatherOutput,
   gatheringText,
@@ -131,11 +130,7 @@ const datedAge = 86_400_000;
 type Part = Awaited<ReturnType<typeof partsOf>>[number];
 
 /** What reading the rest costs, after one search for each part whose total nothing tells; for a collection, one list. */
-async function estimate(
-  { question, maxAds }: GatherRequest,
-  opened: Opened,
-  context: ToolContext,
-): Promise<GatherOutput> {
+async function estimate({ question, maxAds }: GatherRequest, opened: Opened, context: ToolContext) {
   const parts = await partsOf(opened, context);
   const open = parts.filter(({ total }) => total === undefined);
   for (const part of open) {
@@ -168,11 +163,7 @@ const howToGoOn =
   'Call again with the same question and, as maxCredits, what the user accepts: it reads as many ads as surely fit, and says what the rest costs.';
 
 /** What reading the rest costs; undefined where the total of a part is not known. */
-export async function priceOfRest(
-  question: GatheringQuestion,
-  parts: readonly Part[],
-  context: ToolContext,
-): Promise<EstimateView | undefined> {
+export async function priceOfRest(question: GatheringQuestion, parts: readonly Part[], context: ToolContext) {
   if (parts.some(({ total }) => total === undefined)) return undefined;
   const size = maxPageSize(question, context.adFilters);
   const operation = listOf(question);

@@ -45,21 +45,15 @@ export function newsOf({ changes, since, complete }: Check, contents: DatasetCon
     );
   const { fresh, updated, gone } = changes;
   const maxNew = maxNamed - Math.min(minChanged, updated.length);
-  const chosen = [
-    fresh.slice(0, maxNew),
-    updated.slice(0, maxNamed - Math.min(maxNew, fresh.length)),
-    gone.slice(0, maxNamed),
-  ];
-  const wanted = new Set(chosen.flat().map(idKey));
+  const newest = fresh.slice(0, maxNew);
+  const changed = updated.slice(0, maxNamed - newest.length);
+  const ended = gone.slice(0, maxNamed);
+  const wanted = new Set([...newest, ...changed, ...ended].map(idKey));
   const items = new Map(
     contents.ads.flatMap((item) => (wanted.has(idKey(item.id)) ? [[idKey(item.id), item] as const] : [])),
   );
-  const group = (
-    title: string,
-    [ids, all]: [string[] | undefined, string[]],
-    changesOf = (_: StoredItem): string[] => [],
-  ) => {
-    const ads = (ids ?? []).flatMap((id) => {
+  const group = (title: string, ids: string[], all: string[], changesOf = (_: StoredItem): string[] => []) => {
+    const ads = ids.flatMap((id) => {
       const item = items.get(idKey(id));
       if (item === undefined) return [];
       const fields = objectOf(item) as Fields;
@@ -71,9 +65,9 @@ export function newsOf({ changes, since, complete }: Check, contents: DatasetCon
     return { title, ads, total: all.length };
   };
   return [
-    group('New', [chosen[0], fresh]),
-    group('Changed', [chosen[1], updated], (item) => changeTexts(orderOf(item.id), item)),
-    group('No longer listed (they may still be running)', [chosen[2], complete ? gone : []]),
+    group('New', newest, fresh),
+    group('Changed', changed, updated, (item) => changeTexts(orderOf(item.id), item)),
+    group('No longer listed (they may still be running)', ended, complete ? gone : []),
   ].filter(({ total }) => total > 0);
 }
 

@@ -10,7 +10,6 @@ import {
   checkRoom,
   figuresIn,
   findNamed,
-  type ReportRun,
   reportsIn,
   runBefore,
   type SavedReport,
@@ -105,7 +104,7 @@ export const writeReport = defineListTool({
     const made: MadeSection[] = [];
     async function* sections() {
       for (const [index, section] of wanted.entries()) {
-        const one = await makeSection(section, ads, { contents, context });
+        const one = await makeSection(section, ads, contents, context);
         const row = last?.rows[index];
         if (last && row) one.shown.last = { at: last.at, row };
         made.push(one);
@@ -172,15 +171,13 @@ const firstTokens = 1500;
 type SavedSection = SavedReport['sections'][number];
 
 /** What to write: the sections that were passed, or those of a kept report with its texts. */
-async function reportOf(
-  { title, sections, name, again, texts }: z.output<typeof Input>,
-  userRecords: UserRecords,
-  now: number,
-): Promise<Pick<SavedReport, 'title' | 'sections'> & { name: string | undefined; last?: ReportRun | undefined }> {
+async function reportOf(input: z.output<typeof Input>, userRecords: UserRecords, now: number) {
+  const { title, sections, name, again, texts } = input;
   if (again === undefined) {
     if (title === undefined || sections === undefined || texts !== undefined)
       throw invalidRequest('Pass title and sections, or again with the name of a kept report, alone or with texts.');
-    return { title, name: name?.trim(), sections: sections.map((section) => ({ ...section, textAt: now })) };
+    const dated = sections.map((section) => ({ ...section, textAt: now }));
+    return { title, name: name?.trim(), sections: dated, last: undefined };
   }
   checkQuestion([], { again, title, sections, name });
   const [kept] = findNamed('kept report', reportsIn(await userRecords.read('report')), [again]);
@@ -233,16 +230,7 @@ interface MadeSection {
 /** An ad as the report shows it, and its picture. */
 type ChosenAd = Omit<ReturnType<typeof cardOf>, 'address' | 'copy'>;
 
-interface NamedAds {
-  items: ReadonlyMap<string, StoredItem>;
-  labels: ReturnType<typeof labelsByAd>;
-}
-
-async function makeSection(
-  section: SavedSection,
-  { items, labels }: NamedAds,
-  { contents, context }: { contents: DatasetContents; context: ToolContext },
-): Promise<MadeSection> {
+async function makeSection(section: SavedSection, ads: NamedAds, contents: DatasetContents, context: ToolContext) {
   const { heading, text, sql, chart, adIds = [] } = section;
   const { now, isDemo, signal } = context;
   const writtenAt = text !== undefined && section.textAt !== now ? section.textAt : undefined;
@@ -270,15 +258,15 @@ async function makeSection(
     }
   }
   const keys = new Set(adIds.map(idKey));
-  const unknown = adIds.filter((id) => !items.has(idKey(id)));
+  const unknown = adIds.filter((id) => !ads.items.has(idKey(id)));
   if (unknown.length > 0) {
     problems.push(`${listNames(unknown.map(word))} ${unknown.length === 1 ? 'is' : 'are'} not in the dataset.`);
   }
   for (const key of keys) {
-    const item = items.get(key);
+    const item = ads.items.get(key);
     if (item === undefined) continue;
     const { card, picture } = cardOf(objectOf(item) as Fields, { ...item, now });
-    made.cards.push({ card: { ...card, labels: labelTexts(labels.get(key)) }, picture });
+    made.cards.push({ card: { ...card, labels: labelTexts(ads.labels.get(key)) }, picture });
   }
   shown.ads = made.cards.map(({ card }) => card);
   made.problem = problems.join(' ') || undefined;
@@ -286,29 +274,28 @@ async function makeSection(
   return made;
 }
 
+type NamedAds = ReturnType<typeof adsById>;
+
 /** Finds the ads of all sections in one pass. */
-function adsById(contents: DatasetContents, sections: readonly SavedSection[]): NamedAds {
+function adsById(contents: DatasetContents, sections: readonly SavedSection[]) {
   const keys = new Set(sections.flatMap(({ adIds = [] }) => adIds.map(idKey)));
-  if (keys.size === 0) return { items: new Map(), labels: new Map() };
   const named = contents.ads.filter(({ id }) => keys.has(idKey(id)));
   return { items: new Map(named.map((item) => [idKey(item.id), item])), labels: labelsByAd(contents, keys) };
 }
 
-/** Pixels of a card on a dense screen; many pictures are smaller, so that more of them fit. */
-const sideOf = (pictures: number) => (pictures > 60 ? 280 : 400);
-
 /** The pictures of ads, as far as half the time that is left allows. */
 export async function fetchPictures(ads: readonly ChosenAd[], context: ToolContext): Promise<CardAd['picture'][]> {
-  const side = sideOf(ads.length);
+  // Pixels of a card on a dense screen; many pictures are smaller, so that more of them fit.
+  const side = ads.length > 60 ? 280 : 400;
   const { signal, deadline, clock } = context;
   if (ads.every(({ picture }) => 'reason' in picture)) return ads.map(({ card }) => card.picture);
   const pictures = await context.pictures();
   const shown = await withDeadline({ signals: [signal], ms: (deadline - clock()) / 2 }, (timeUp) =>
     Promise.all(
-      ads.map(async ({ card, picture }) => {
-        if ('reason' in picture) return { adId: card.id, picture, fetched: picture };
-        return { adId: card.id, picture, fetched: await pictures.thumbnail(picture.address, { side, signal, timeUp }) };
-      }),
+      ads.map(async ({ card, picture }) => ({
+        ...{ adId: card.id, picture },
+        fetched: 'reason' in picture ? picture : await pictures.thumbnail(picture.address, { side, signal, timeUp }),
+      })),
     ),
   );
   await keepPrints((await context.dataset()).userRecords, printsOf(shown));
