@@ -55,7 +55,6 @@ export interface Answered {
   facts: ReadonlyMap<string, KnownAd>;
   columns?: readonly string[];
   rows?: readonly (readonly unknown[])[];
-  /** Characters of a cell. */
   cell?: number;
 }
 

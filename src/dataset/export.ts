@@ -1,7 +1,7 @@
 import { invalidRequest } from '../api/errors.ts';
 import { columnTitle } from '../present/column-title.ts';
 import type { SqlExport } from './sql/pool.ts';
-import { type Cell, columnsOf } from './tables.ts';
+import { type Cell, columnsOf, sizeOf } from './tables.ts';
 import type { Sheet, SheetCell } from './workbook.ts';
 
 export type ExportFormat = 'csv' | 'jsonl' | 'xlsx' | 'parquet';
@@ -19,7 +19,6 @@ export interface ExportCounts {
   columns: readonly string[];
   rows: number;
   first: Cell[][];
-  /** Cells of a sheet that were cut. */
   cut: number;
   /** The values of the column `id` or `adId`, if there is one. */
   ids: Set<Cell> | undefined;
@@ -29,7 +28,6 @@ interface ExportTarget {
   format: ExportFormat;
   /** Takes the next bytes; the next rows are read when it is done with them. */
   write(bytes: Uint8Array): void | Promise<void>;
-  /** An export that would be larger fails. */
   maxBytes: number;
   /** The rows of the last sheet of a workbook, when the others are written. */
   method(counts: readonly ExportCounts[]): SheetCell[][];
@@ -262,7 +260,7 @@ async function writeParquet(columns: TypedColumn[], batches: SqlExport['rows'], 
   for await (const batch of batches) {
     for (const row of batch) {
       group.push(row);
-      size += row.reduce<number>((sum, cell) => sum + (typeof cell === 'string' ? cell.length : 8), 0);
+      size += sizeOf(row);
       if (group.length >= groupRows || size >= groupSize) await writeGroup();
     }
   }

@@ -65,7 +65,6 @@ export interface CountedAds {
   order: number;
 }
 
-/** A gathering as a call left it. */
 export type Gathered = Awaited<ReturnType<typeof readWithin>>;
 
 export type Opened = Awaited<ReturnType<typeof openNow>>;
@@ -178,7 +177,6 @@ interface PartRun extends GatheringPart {
 
 type ListAnswer = ApiAnswer<'searchAds'> | ApiAnswer<'listCollectionItems'>;
 
-/** Reads the parts of a gathering page by page, from where they stand, until nothing is left or a limit is reached. */
 class GatherRun {
   open: Opened;
   /** Ids of the ads that were read, in all parts, and of those that this call has read, as `idKey` writes them. */
@@ -217,7 +215,6 @@ class GatherRun {
     return this.open.parts.find(({ state }) => state.question === question);
   }
 
-  /** Calls that read the same part take turns. */
   async #readInTurn(question: string): Promise<Stop> {
     const { context, request, reopen } = this.#work;
     const endTurn = await context.takeTurn(`pages of ${question}`).catch((error) => stopOf(error, context));

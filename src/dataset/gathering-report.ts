@@ -31,6 +31,11 @@ export const EstimateView = z
   .meta({ title: 'Estimate' });
 export type EstimateView = DataOf<typeof EstimateView>;
 
+export const creditsOf = (atLeast: number, atMost: number | undefined) => ({
+  ...{ credits: atLeast === atMost ? atMost : null, atLeast },
+  ...(atMost !== undefined && { atMost }),
+});
+
 export const GatherOutput = z.looseObject({
   gathering: z.string().nullable().describe('its id, in gatherings of SQL; null of an estimate'),
   gatheredAt: z.string().optional().describe('when its oldest part was read'),

@@ -6,7 +6,6 @@ import { isUnchangedSince, type StoredItem } from '../state/item-versions.ts';
 
 type Filters = Readonly<Record<string, unknown>>;
 
-/** What a gathering is about: ads that match filters, those of a collection, or both of several searches together. */
 export interface GatheringQuestion {
   filters?: Filters | undefined;
   split?: readonly Filters[] | undefined;
@@ -20,7 +19,6 @@ export const questionKey = ({ filters = {}, split, collectionId }: GatheringQues
 const partsOfQuestion = ({ filters = {}, split, collectionId }: GatheringQuestion): GatheringQuestion[] =>
   split?.map((part) => ({ filters: { ...filters, ...part } })) ?? [{ filters, collectionId }];
 
-/** The question with each part once, however often it is named. */
 export function withoutRepeats(question: GatheringQuestion): GatheringQuestion {
   const keys = partsOfQuestion(question).map(questionKey);
   const split = question.split?.filter((_, index) => keys.indexOf(keys[index] ?? '') === index);
@@ -61,7 +59,6 @@ export interface GatheringPart {
   state: GatheringState;
 }
 
-/** A gathering as it stands: where it goes on in each of its parts. */
 export interface OpenGathering {
   /** For a gathering without `split`, the same as its only part. */
   gathering: GatheringState;
@@ -92,10 +89,10 @@ export function openGathering(
  * Where a part continues: with a complete gathering of the part, of any age, or otherwise with what the whole gathering
  * has begun. A gathering with `fresh` takes nothing that began before it.
  */
-function partOf(question: GatheringQuestion, whole: GatheringState, contents: DatasetContents): GatheringState {
-  const { fresh, order, startedAt, parts } = whole;
-  const all = gatheringsOf(contents, question).filter((one) => !fresh || one.order >= order);
-  const best = all.find(({ complete }) => complete) ?? all.find(({ id }) => parts.includes(id)) ?? all[0];
+function partOf(question: GatheringQuestion, all: GatheringState, contents: DatasetContents): GatheringState {
+  const { fresh, order, startedAt, parts } = all;
+  const stored = gatheringsOf(contents, question).filter((one) => !fresh || one.order >= order);
+  const best = stored.find(({ complete }) => complete) ?? stored.find(({ id }) => parts.includes(id)) ?? stored[0];
   return best ? withoutIds(best) : newGathering(question, startedAt, { order, fresh });
 }
 

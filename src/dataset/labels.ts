@@ -5,7 +5,6 @@ import { type DatasetContents, idKey } from '../state/dataset.ts';
 import type { RecordsById } from '../state/user-records.ts';
 import { isoTime } from './tables.ts';
 
-/** A person's note on an ad, in the words of the model: plain text of one line each. */
 export interface Label {
   label: string;
   value: string | null;

@@ -69,7 +69,6 @@ export interface FetchedPicture {
   fetched: { print?: string; reason?: string } | undefined;
 }
 
-/** The prints of pictures that stand for their ads. */
 export function printsOf(fetched: readonly FetchedPicture[]): Map<string, string> {
   const prints = new Map<string, string>();
   for (const { adId, picture, fetched: came } of fetched)

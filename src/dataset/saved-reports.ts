@@ -28,7 +28,6 @@ const ReportRecord = z.object({
   runs: z.array(Run),
 });
 
-/** A report whose sections are kept under a name, to be written again. */
 export interface SavedReport extends z.infer<typeof ReportRecord> {
   name: string;
 }

@@ -97,7 +97,6 @@ function gatheringRow(gathering: Gathering, contents: DatasetContents): Row<'gat
   };
 }
 
-/** The row of a page as the API sent it, where any field may be missing or of another type. */
 export function pageRow(page: object, { at, firstAt }: Pick<StoredItem, 'at' | 'firstAt'>, json: string): PageRow {
   return Object.assign({ pageId: idCell((page as Fields).pageId) ?? '' }, sentPageCells(page), {
     firstGatheredAt: isoTime(firstAt),

@@ -110,6 +110,10 @@ const maxText = 50_000;
 
 export const clipText = (text: string): string => clip(text, maxText);
 
+/** In characters, as far as memory and messages care. */
+export const sizeOf = (cells: readonly Cell[]): number =>
+  cells.reduce<number>((size, cell) => size + (typeof cell === 'string' ? cell.length : 8), 0);
+
 /** The first characters, none of them cut in two, and how many are missing, with those `beyond` that were not read. */
 export function clip(text: string, max: number, beyond = 0): string {
   if (text.length <= max && beyond === 0) return text;
@@ -161,7 +165,6 @@ function listCell(value: unknown): string | null {
   return texts.length > 0 ? JSON.stringify(texts) : null;
 }
 
-/** The columns of what the service sent: one cell for each, in their order. */
 export function sentCells<Fields extends Record<string, SentField>>(
   fields: Fields,
 ): (sent: object) => SentCells<Fields> {

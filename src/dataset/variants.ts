@@ -17,7 +17,6 @@ export class VariantIndex {
   /** By the hash of a copy: many ads say exactly the same. */
   readonly #same = new Map<string, string>();
 
-  /** The variant of an ad; null where it has no copy of its own. */
   add(id: string, copy: string | null): string | null {
     const name = hash('sha256', copy ?? '', 'base64url');
     const variant = this.#same.get(name) ?? this.#variantOf(id, copy ?? '');

@@ -40,7 +40,6 @@ import { type Cost, Receipts, receiptTokens } from './receipts.ts';
 
 const toolsByName = new Map(allTools.map((tool) => [tool.name, tool]));
 
-/** What all calls of this process share. */
 export interface ServerContext {
   tools: ReadonlyMap<string, DescribedTool>;
   now: () => number;
@@ -277,7 +276,6 @@ export type OpenCalls = Omit<ReturnType<typeof openCallContexts>, 'close'> & {
   close(ms: number): Promise<void>;
 };
 
-/** What calls need, for all callers. */
 export function openCallContexts(options: CallContextOptions) {
   const { apiOf, answers, keys, meter, state, baseUrl, version } = options;
   const adRows = new AdRowReader();

@@ -6,14 +6,8 @@ import { listNames } from '../present/safe-text.ts';
 import { untrustedId, untrustedText, untrustedWord } from '../present/tokens.ts';
 import type { ToolDescription } from '../tools/tool.ts';
 
-/** The content of MCP's tool error: `isError` and a text, never structured content. */
-export interface Explanation {
-  text: string;
-  error: ErrorMeta;
-}
-
 /** `_meta["ad-library/error"]`, without the facts that are unknown. */
-export interface ErrorMeta extends Record<string, unknown> {
+interface ErrorMeta extends Record<string, unknown> {
   kind: ErrorKind;
   retryable: boolean;
   status?: number;
@@ -21,7 +15,7 @@ export interface ErrorMeta extends Record<string, unknown> {
 }
 
 /** Service texts are quoted as data; anything else internal never leaves the process. */
-export function explainError(thrown: unknown, offered: readonly ToolDescription[]): Explanation {
+export function explainError(thrown: unknown, offered: readonly ToolDescription[]) {
   const failure: Failure = thrown instanceof AdLibraryError ? thrown.failure : { kind: 'internal' };
   const { problem, serviceMessage, usageLimit, requestId } = failure;
   const { retry, next } = explanationOf(failure);
@@ -47,7 +41,6 @@ const retryTexts: Record<Retry, string> = {
   atACost: 'Retrying may help, but may be charged again: ask the user first.',
 };
 
-/** What happened, whether the same call can succeed later, and what to do next, by kind. */
 const explanations: Record<ErrorKind, { retry: Retry; happened: string; next: string }> = {
   no_api_key: {
     retry: 'never',
@@ -121,7 +114,6 @@ const explanations: Record<ErrorKind, { retry: Retry; happened: string; next: st
   },
 };
 
-/** Facts about this failure override what holds for its kind. */
 function explanationOf(failure: Failure): (typeof explanations)[ErrorKind] {
   const { kind, usageLimit, creditsLeft, transient, paid, charged, maxCredits } = failure;
   const general = { ...explanations[kind], ...(failure.tooLarge && tooLarge) };

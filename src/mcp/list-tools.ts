@@ -5,7 +5,6 @@ import { countableKeys } from '../tools/filter-values.ts';
 import type { ToolDescription } from '../tools/tool.ts';
 import type { DescribedTool, ObjectSchema } from './described-tools.ts';
 
-/** A tool in `tools/list` (MCP specification, *Tools*), in the part that both SDKs share. */
 export interface ListedTool {
   name: string;
   title: string;

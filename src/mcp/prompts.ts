@@ -1,6 +1,5 @@
 import { quote, sanitizeLine } from '../present/safe-text.ts';
 
-/** A task that users can pick in their host, written out for the model (MCP specification, *Prompts*). */
 interface Prompt {
   name: string;
   title: string;
@@ -118,7 +117,6 @@ export interface PromptRequest {
   arguments?: Record<string, string> | undefined;
 }
 
-/** In characters: a prompt argument is a name or a phrase. */
 const maxArgumentLength = 500;
 
 /** The two SDKs have different error classes. */

@@ -1,4 +1,4 @@
-import type { Progress, ReportProgress } from '../dataset/gather.ts';
+import type { Progress } from '../dataset/gather.ts';
 
 /** The part of a JSON-RPC message that routing reads; the SDKs check the rest. */
 export interface Message {
@@ -18,13 +18,11 @@ export const isCancelNotice = ({ method, id }: Message): boolean =>
 
 export const isToolCall = ({ method }: Message): boolean => method === 'tools/call';
 
-/** The key of a request that is queued and counted. */
 export const isWork = (message: Message): boolean => isToolCall(message) || message.method === 'resources/read';
 
 /** The key under which revision 2026-07-28 names itself in every message. Its SDK exports it too, but takes time to load. */
 export const versionKey = 'io.modelcontextprotocol/protocolVersion';
 
-/** Whether a message says that it is of revision 2026-07-28. */
 export function isLatestRevision(message: unknown): boolean {
   const meta = (message as Partial<Message> | null)?.params?._meta;
   return typeof meta === 'object' && meta !== null && versionKey in meta;
@@ -73,17 +71,11 @@ interface Validated {
 
 type ProgressParams = Progress & { progressToken: string | number };
 
-interface ProgressReporter {
-  report: ReportProgress;
-  /** To be called before the call is answered: after that, the protocol allows no report. */
-  end(): void;
-}
-
 /** While a notification waits for its reader, only the newest report is held: a slow reader delays nothing. */
 export function progressReporter(
   progressToken: string | number | undefined,
   notify: (params: ProgressParams) => Promise<void>,
-): ProgressReporter | undefined {
+) {
   if (progressToken === undefined) return undefined;
   let isSending = false;
   let waiting: Progress | undefined;
@@ -97,13 +89,14 @@ export function progressReporter(
     void sent.then(sendNext, sendNext);
   };
   return {
-    report: (progress) => {
+    report: (progress: Progress) => {
       // The protocol requires that progress grows with each notification.
       if (progress.progress <= last) return;
       last = progress.progress;
       waiting = progress;
       if (!isSending) sendNext();
     },
+    /** To be called before the call is answered: after that, the protocol allows no report. */
     end: () => {
       waiting = undefined;
     },

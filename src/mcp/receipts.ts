@@ -39,7 +39,6 @@ export class Receipts {
     return Math.round(charged * 1e6) / 1e6;
   }
 
-  /** The cost of the calls before a failed call, if they cost anything. */
   earlierText(): string {
     return this.#sent().length > 1 && this.atLeast() > 0 ? this.#costOfSeveral().line : '';
   }

@@ -17,7 +17,6 @@ import * as z from 'zod';
 import { progressReporter, type RequestSchemas, refusedRead } from './protocol.ts';
 import type { Catalog, Session } from './served.ts';
 
-/** Serves the catalogue to one client with the SDK that speaks revisions up to 2025-11-25. */
 export function bindV1(catalog: Catalog, session: Session): Server {
   const { serverInfo, capabilities, instructions } = catalog;
   const { apiKey, tenantId, connection, sentOf, linkOrigin, output } = session;

@@ -13,7 +13,6 @@ import type { Catalog, Session } from './served.ts';
 const listHint = { ttlMs: 3_600_000, cacheScope: 'public' } as const;
 const cacheHints = { 'tools/list': listHint, 'prompts/list': listHint, 'server/discover': listHint };
 
-/** Serves the catalogue to one client with the SDK that speaks revision 2026-07-28. */
 export function bindV2(catalog: Catalog, session: Session): Server {
   const { serverInfo, capabilities, instructions } = catalog;
   const { apiKey, tenantId, connection, sentOf, linkOrigin, output } = session;

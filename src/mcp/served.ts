@@ -12,7 +12,6 @@ import { getPrompt, listPrompts, type MakeError, type PromptRequest, promptsWith
 import type { FoundResource, ResourceRead } from './resources.ts';
 import { skill, skillTools } from './skill.ts';
 
-/** Who sends the requests that one SDK server answers. */
 export interface Session extends Credentials {
   /** Resolves when the answer to a request has left the process. */
   sentOf?(requestId: unknown): Promise<void>;

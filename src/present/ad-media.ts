@@ -81,13 +81,8 @@ export function mediaCounts(ad: Fields) {
   return { cardCount, videoCount: video.length + withVideo.size, imageCount: stills + cardImages.length, videoSeconds };
 }
 
-/** The pictures and videos of an ad, without the advertiser's portrait: its own, and those of each card in order. */
-interface Media {
-  ofAd: Fields[];
-  ofCards: Fields[][];
-}
-
-export function mediaOf(ad: Fields): Media {
+/** Without the advertiser's portrait: the ad's own, and those of each card in order. */
+export function mediaOf(ad: Fields) {
   const { video, picture, cardVideo, cardPicture, cards } = assetsOf(ad);
   const ofAd = [...video, ...picture];
   const ofCards: Fields[][] = Array.from({ length: cards }, () => []);
@@ -163,16 +158,8 @@ const cardFields = {
 
 const maxCards = 20;
 
-interface Cards {
-  /** Cards without the addresses of their media. */
-  views: CardView[];
-  /** The pictures and videos of each card. */
-  media: Fields[][];
-  /** Cards that are not shown. */
-  more: number;
-}
-
-export function viewCards(ad: Fields): Cards {
+/** Cards without the addresses of their media, the media of each, and how many more there are. */
+export function viewCards(ad: Fields) {
   const ofCards = mediaOfCards(ad);
   const shown = Math.min(ofCards.length, maxCards);
   const views = Array.from({ length: shown }, (_, index): CardView => ({ card: index + 1 }));
@@ -251,26 +238,21 @@ export function cardField(card: Fields | undefined, field: keyof typeof cardFiel
   }
 }
 
-/** Writes the addresses of one ad after another, as long as there is room. */
-interface LinkWriter {
-  write(assets: readonly Fields[]): MediaLink[];
-  /** Assets whose address did not fit. */
-  readonly leftOut: number;
-}
-
 /** Longer addresses are useless to a reader, and a cut one would not work. */
 const maxAddress = 2000;
 /** The type, the date and the names of the fields. */
 const linkLabelTokens = 24;
 
-export function linkWriter(tokens: number, now: number): LinkWriter {
+/** Writes the addresses of one ad after another, as long as there is room. */
+export function linkWriter(tokens: number, now: number) {
   let remainingTokens = tokens;
   let leftOut = 0;
   return {
+    /** Assets whose address did not fit. */
     get leftOut() {
       return leftOut;
     },
-    write: (assets) =>
+    write: (assets: readonly Fields[]): MediaLink[] =>
       assets.flatMap((asset) => {
         const link = remainingTokens < linkLabelTokens ? undefined : mediaLink(asset, now);
         const cost = linkLabelTokens + (link?.url === undefined ? 0 : estimateTokens(link.url));
@@ -296,10 +278,10 @@ function mediaLink(asset: Fields, now: number): MediaLink | undefined {
   return { type, url, ...(day && { expires: day }) };
 }
 
-/** The address of the picture that stands for an ad, or why there is none. */
-export type AdPicture = { address: string; shows: 'picture' | 'still' | 'portrait' | { card: number } } | Reason;
-/** `expired`: the address that has expired. */
-type Reason = { reason: string; expired?: string };
+/** The address of the picture that stands for an ad, or why there is none; `expired` is the address that has. */
+export type AdPicture =
+  | { address: string; shows: 'picture' | 'still' | 'portrait' | { card: number } }
+  | { reason: string; expired?: string };
 
 export interface PictureChoice {
   /** The card to show, counted from 1; without it the ad's own picture, or its first card. */
@@ -321,18 +303,13 @@ export function pictureOf(ad: Fields, { card, now }: PictureChoice): AdPicture {
     return ofCard(card) ?? { reason: `card ${card} has no picture` };
   }
   const asset = firstWorking(mediaOf(ad).ofAd, now) ?? ofCard(1);
-  return asset ?? portraitOf(ad, now) ?? { reason: 'the ad has no picture' };
+  if (asset) return asset;
+  const portrait = firstWorking(assetsOf(ad).portrait, now) ?? { reason: 'the ad has no picture' };
+  return 'address' in portrait ? { ...portrait, shows: 'portrait' } : portrait;
 }
-
-function portraitOf(ad: Fields, now: number): AdPicture | undefined {
-  const found = firstWorking(assetsOf(ad).portrait, now);
-  return found && ('address' in found ? { ...found, shows: 'portrait' } : found);
-}
-
-type Found = { address: string; shows: 'picture' | 'still' };
 
 /** Pictures come before stills. If all addresses have expired, says when; undefined if there is no address at all. */
-function firstWorking(assets: readonly Fields[], now: number): Found | Reason | undefined {
+function firstWorking(assets: readonly Fields[], now: number): AdPicture | undefined {
   const isVideo = ({ type }: Fields) => typeof type === 'string' && /VID/i.test(type);
   const hasVideo = assets.some(isVideo);
   const found = [

@@ -69,7 +69,6 @@ export function seenText({ first, last, ads, isAll }: SeenDays): string {
   return `${isAll ? '' : `${ads} of them `}last seen ${days}`;
 }
 
-/** Days from one day or date-time to another; undefined if the second is earlier. */
 export function daysBetween(from: string, to: string): number | undefined {
   const [start, end] = [timeOf(from), timeOf(to)];
   const between = start === undefined || end === undefined ? -1 : days(start, end);

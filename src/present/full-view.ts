@@ -90,7 +90,6 @@ function safeName(name: string): string {
   return safe === missingName ? quote(safe) : safe;
 }
 
-/** How the API writes names. */
 const plainName = /^[a-z][A-Za-z\d]*$/;
 
 const missingName = '…';
@@ -141,5 +140,4 @@ function shrinkObject(object: Fields, tokens: number): Fields {
   return Object.fromEntries(missing > 0 ? [...inOrder, [missingName, `(+${missing} more fields)`] as const] : inOrder);
 }
 
-/** A service value for `_meta`: names and texts made safe, and cut where it is largest. */
 export const untrustedValue = (value: unknown, tokens: number): unknown => fullView({ value }, tokens).value;

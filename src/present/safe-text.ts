@@ -76,7 +76,6 @@ export function sanitize(text: string): string {
     .replace(joinerPattern, '');
 }
 
-/** The same for a text on one line, such as a name. */
 export const sanitizeLine = (text: string): string => sanitize(text).replace(/\s+/gu, ' ').trim();
 
 const maxMarks = 8;

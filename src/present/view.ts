@@ -18,14 +18,12 @@ const isLongNumber = (value: unknown): value is string => typeof value === 'stri
 
 const longNumber = /^-?\d{16,400}$/;
 
-/** The objects among the first entries of a list; none for anything else. */
 export const objects = (value: unknown): Fields[] =>
   Array.isArray(value) ? value.slice(0, maxObjects).filter(isObject) : [];
 
 /** The most objects that are read of a list: no ad has so many cards or media. */
 const maxObjects = 1000;
 
-/** A safe text of at most `tokens`; undefined for anything but a text with visible content. */
 export function textOf(value: unknown, tokens: number): string | undefined {
   if (typeof value !== 'string' || value === '') return;
   if (plainWord.test(value) && fitsWithin(value, tokens)) return value;
@@ -47,7 +45,6 @@ export const idOf = (value: unknown): string => textOf(isNumber(value) ? String(
 const maxWords = 12;
 const wordTokens = 12;
 
-/** The type of a field: the maximum tokens of a text, a number, a flag, a list of words. */
 type FieldType = number | 'number' | 'flag' | 'words';
 
 /** The fields that a view shows, for `keep`. A single object shows what lists show as well. */

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { AdLibraryError } from '../api/errors.ts';
 import { type Gathered, gatherInTurn, isAbandoned, type Progress, type Stop, stopOf } from '../dataset/gather.ts';
-import { beginsAnew, type EstimateView, estimateText, minute } from '../dataset/gathering-report.ts';
+import { beginsAnew, creditsOf, type EstimateView, estimateText, minute } from '../dataset/gathering-report.ts';
 import {
   type GatheringQuestion,
   gatheringsOf,
@@ -161,7 +161,6 @@ async function checkAll(
 /** The age up to which a complete gathering serves as the reading of a check, if answers are cached as long. */
 const recentMs = 900_000;
 
-/** A complete gathering of the question that was read a few minutes ago. */
 function recentReading(question: GatheringQuestion, contents: DatasetContents, { now, cacheMs }: ToolContext) {
   const gathering = gatheringsOf(contents, question).find((one) => wholeOf(one, contents).complete);
   if (!gathering || Math.abs(now - gathering.gatheredAt) >= Math.min(recentMs, cacheMs)) return;
@@ -186,8 +185,7 @@ async function estimateChecks(chosen: readonly Watch[], fresh: boolean, context:
     return figures.length < prices.size ? null : sumOf(figures);
   });
   const atLeast = sumOf([...prices.values()].map((price) => price?.atLeast ?? 0));
-  const credits = atLeast === atMost ? atMost : null;
-  const estimate = { pages, credits, atLeast, ...(atMost !== null && { atMost }) };
+  const estimate = { pages, ...creditsOf(atLeast, atMost ?? undefined) };
   const text =
     pages === null
       ? 'Estimate: how many ads match is unknown for some watches. The first check tells.'

@@ -5,6 +5,7 @@ import { priceText } from '../credits/credit-text.ts';
 import type { CallBudget } from '../credits/meter.ts';
 import { type AdCount, type Counting, countBy, countOf, isGathered, withoutParts } from '../dataset/counts.ts';
 import { type Stop, stopOf } from '../dataset/gather.ts';
+import { creditsOf } from '../dataset/gathering-report.ts';
 import { seenText } from '../present/dates.ts';
 import type { DataOf } from '../present/fields.ts';
 import { count, notesText, numberText } from '../present/lists.ts';
@@ -134,12 +135,8 @@ async function estimate(
   const calls = gathered.filter((isHeld) => !isHeld).length;
   const page = { operation: 'searchAds', items: 1, size: 1, isTotalKnown: true } as const;
   const price = calls === 0 ? { atLeast: 0, atMost: 0 } : await counting.callBudget.costOf(page);
-  const { atLeast, atMost } = { atLeast: calls * (price?.atLeast ?? 0), atMost: price && calls * price.atMost };
-  const credits = atLeast === atMost ? atMost : null;
-  return {
-    ...{ total: null, counts: [], stopped: 'estimate' },
-    estimate: { calls, credits, atLeast, ...(atMost !== undefined && { atMost }) },
-  };
+  const credits = creditsOf(calls * (price?.atLeast ?? 0), price && calls * price.atMost);
+  return { total: null, counts: [], stopped: 'estimate', estimate: { calls, ...credits } };
 }
 
 async function countSplit(filters: Filters, split: readonly Filters[], counting: Counting, context: ToolContext) {

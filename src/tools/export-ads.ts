@@ -130,7 +130,6 @@ export const exportAds = defineListTool({
 
 const firstTokens = 600;
 
-/** @throws AdLibraryError for sheets that Excel would not open */
 function checkSheets(sheets: readonly z.output<typeof Sheet>[], format: ExportFormat) {
   if (format !== 'xlsx') throw invalidRequest('sheets are sheets of Excel: leave out format, or pass xlsx.');
   const taken = new Set([methodSheet.toLowerCase(), 'history']);

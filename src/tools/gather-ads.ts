@@ -14,6 +14,7 @@ import {
 } from '../dataset/gather.ts';
 import {
   beginsAnew,
+  creditsOf,
   estimateText,
   GatherOutput,
   gatheringText,
@@ -183,9 +184,7 @@ export async function priceOfRest(question: GatheringQuestion, parts: readonly P
   return {
     ads: sumOf(parts.map(({ total, read }) => Math.max(total?.ads ?? 0, read))),
     pages: sumOf(rests.map((items) => Math.ceil(items / size))),
-    credits: atLeast === atMost ? atMost : null,
-    atLeast,
-    ...(atMost !== undefined && { atMost }),
+    ...creditsOf(atLeast, atMost),
   };
 }
 

@@ -75,7 +75,6 @@ interface ResultRows {
   limit: number;
 }
 
-/** The rows of a statement, one on each line, with third-party text in quotes. */
 function rowsText({ columns, rows, rowCount, limit }: ResultRows): string {
   const head = columns.map(word).join(' | ');
   // One text of a column in quotes puts all of them in quotes.

@@ -45,14 +45,12 @@ export interface ToolDescription {
   onlyForBoard?: true;
 }
 
-/** What examples take from the results of those before them. */
 interface Found {
   adIds: readonly string[];
   pageId: string;
   collectionId: string;
 }
 
-/** What every tool declares. */
 interface ToolDeclaration<Input extends z.ZodObject, Output extends z.ZodObject> extends ToolDescription {
   /** A call on demo data, for docs and tests. Calls come in the order of the catalogue. */
   example(found: Found): Record<string, unknown>;
@@ -78,11 +76,9 @@ export interface ListTool<Input extends z.ZodObject = z.ZodObject, Output extend
   render?: never;
 }
 
-/** Data that fits `output`, and a text that fits into a result. */
 export interface Rendered {
   data: object;
   text: string;
-  /** Content after the text: resources that a host may read, and pictures. */
   attached?: readonly (ResourceLink | ImageContent)[];
   /** Of a list: what its next call costs where no answer is cached. */
   price?: PriceBounds | undefined;
@@ -116,7 +112,6 @@ export const linkTo = ({ uri, name, mimeType, bytes }: ExportedFile): ResourceLi
   size: bytes,
 });
 
-/** The addresses of a written file, for programs and for people. */
 export const addressesOf = (
   { uri, path, linkPath }: ExportedFile,
   { linkOrigin }: Pick<ToolContext, 'linkOrigin'>,
@@ -126,7 +121,6 @@ export const addressesOf = (
   ...(linkOrigin && linkPath && { link: `${linkOrigin}${linkPath}` }),
 });
 
-/** Where a written file is, with the note beside it, and for how long. */
 export function locationText(file: ExportedFile, context: Pick<ToolContext, 'linkOrigin'>, beside?: ExportedFile) {
   const { path, stays, problem, ttlMs } = file;
   const { uri, link } = addressesOf(file, context);
@@ -181,11 +175,9 @@ export interface ToolContext extends CallerContext, GatherContext {
   linkOrigin?: string | undefined;
   /** The name of the tool that calls an operation. Models know operations by tool names only. */
   toolName(operation: string): string;
-  /** Whether this server offers the tool of that name. */
   offers(tool: string): boolean;
 }
 
-/** Signs and remembers the cursors of one caller. */
 export interface Cursors extends CursorMemory {
   sign(text: string): string;
 }

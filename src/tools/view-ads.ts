@@ -131,7 +131,6 @@ interface ChosenAd {
   daysRunning?: number | undefined;
 }
 
-/** Fetches the pictures of the ads that a statement gives, each once, and chooses those that stand in most ads. */
 async function comparePictures(sql: string, dataset: Dataset, context: ToolContext) {
   const { signal, deadline, clock, now, onProgress } = context;
   const contents = await dataset.contents();

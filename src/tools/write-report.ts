@@ -25,7 +25,7 @@ import { cardOf } from '../reports/card.ts';
 import type { ReportSection } from '../reports/report.tsx';
 import { type DatasetContents, idKey } from '../state/dataset.ts';
 import { reportTtl } from '../state/exports.ts';
-import { objectOf, type StoredItem } from '../state/item-versions.ts';
+import { objectOf } from '../state/item-versions.ts';
 import type { UserRecords } from '../state/user-records.ts';
 import { checkQuestion, fileName } from './arguments.ts';
 import { FirstRows, firstRows, firstText } from './first-rows.ts';
@@ -170,7 +170,6 @@ const firstTokens = 1500;
 
 type SavedSection = SavedReport['sections'][number];
 
-/** What to write: the sections that were passed, or those of a kept report with its texts. */
 async function reportOf(input: z.output<typeof Input>, userRecords: UserRecords, now: number) {
   const { title, sections, name, again, texts } = input;
   if (again === undefined) {
@@ -276,7 +275,6 @@ async function makeSection(section: SavedSection, ads: NamedAds, contents: Datas
 
 type NamedAds = ReturnType<typeof adsById>;
 
-/** Finds the ads of all sections in one pass. */
 function adsById(contents: DatasetContents, sections: readonly SavedSection[]) {
   const keys = new Set(sections.flatMap(({ adIds = [] }) => adIds.map(idKey)));
   const named = contents.ads.filter(({ id }) => keys.has(idKey(id)));

@@ -14,7 +14,6 @@ interface PoolOptions {
   idleMs: number;
 }
 
-/** The worker took longer than it may, and was ended. */
 export class WorkerLate extends Error {
   override readonly name = 'WorkerLate';
 }
@@ -43,7 +42,6 @@ export class WorkerPool<Request, Reply, Data = undefined> {
     return this.#turns.run(tenantId, signal, work);
   }
 
-  /** Takes an idle worker that holds what is looked for. The caller gives the worker back afterwards. */
   takeIdle(fits: (data: Data) => boolean = () => true): PooledWorker<Request, Reply, Data> | undefined {
     const [worker] = [...this.#idle.keys()].filter(({ data }) => fits(data));
     if (worker) this.#wake(worker);
@@ -92,11 +90,6 @@ export class WorkerPool<Request, Reply, Data = undefined> {
   }
 }
 
-interface Waiting<Reply> {
-  resolve(reply: Reply): void;
-  reject(error: Error): void;
-}
-
 interface AskOptions {
   /** How long the worker may take; then it is ended. */
   ms: number;
@@ -115,7 +108,7 @@ export class PooledWorker<Request, Reply, Data> {
   readonly #stop = new Int32Array(new SharedArrayBuffer(4));
   readonly #ready: Promise<Reply>;
   readonly #onEnd: () => void;
-  #waiting: Waiting<Reply> | undefined;
+  #waiting: { resolve(reply: Reply): void; reject(error: Error): void } | undefined;
   #ended: Error | undefined;
 
   constructor(
@@ -168,17 +161,15 @@ export class PooledWorker<Request, Reply, Data> {
     await this.#thread.terminate();
   }
 
-  #answer(withinMs: number): Promise<Reply> {
-    return new Promise<Reply>((resolve, reject) => {
-      const late = setTimeout(() => this.end(new WorkerLate('The worker took too long.')), withinMs);
-      const settleOnce = <Value>(settle: (value: Value) => void) => {
-        return (value: Value) => {
-          clearTimeout(late);
-          this.#waiting = undefined;
-          settle(value);
-        };
-      };
-      this.#waiting = { resolve: settleOnce(resolve), reject: settleOnce(reject) };
-    });
+  async #answer(withinMs: number): Promise<Reply> {
+    const late = setTimeout(() => this.end(new WorkerLate('The worker took too long.')), withinMs);
+    try {
+      return await new Promise<Reply>((resolve, reject) => {
+        this.#waiting = { resolve, reject };
+      });
+    } finally {
+      clearTimeout(late);
+      this.#waiting = undefined;
+    }
   }
 }

@@ -2,7 +2,7 @@ import type { Sqlite3Static } from '@sqlite.org/sqlite-wasm';
 import openSqlite from '@sqlite.org/sqlite-wasm';
 import { RE2JS } from 're2js';
 import { sanitizeLine } from '../../present/safe-text.ts';
-import { type Cell, columnsOf, type TableName, tableNames, tables } from '../tables.ts';
+import { type Cell, columnsOf, sizeOf, type TableName, tableNames, tables } from '../tables.ts';
 import {
   cellText,
   engineLimits,
@@ -329,7 +329,7 @@ export function readResult(reader: RowReader, options: QueryOptions): SqlResult 
     if (!reader.step()) return { columns: reader.columns(), rows, rowCount: count, truncated: count > rows.length };
     if (rows.length < options.limit && rows.length === count && remainingChars > 0) {
       const row = reader.row((text) => cellText(text, options.cell));
-      for (const cell of row) remainingChars -= typeof cell === 'string' ? cell.length : 8;
+      remainingChars -= sizeOf(row);
       rows.push(row);
     }
   }

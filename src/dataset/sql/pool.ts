@@ -1,13 +1,12 @@
 import { AdLibraryError, invalidRequest } from '../../api/errors.ts';
 import { type PooledWorker, WorkerDied, WorkerLate, WorkerPool } from '../../workers/pool.ts';
 import { Semaphore } from '../../workers/semaphore.ts';
-import { type Cell, columnsOf, type Row, type TableName } from '../tables.ts';
+import { type Cell, columnsOf, type Row, sizeOf, type TableName } from '../tables.ts';
 import {
   type Batch,
   explainProblem,
   resultLimits,
   SqlFailure,
-  type SqlResult,
   type StatementLimits,
   statementLimits,
 } from './statement.ts';
@@ -46,11 +45,7 @@ export interface SqlPoolOptions {
   idleMs?: number;
 }
 
-interface Tables {
-  tenantId: string;
-  version: string;
-  json: boolean;
-}
+type Tables = Pick<Snapshot, 'tenantId' | 'version'> & { json: boolean };
 
 type DatabaseWorker = PooledWorker<SqlCall, Reply, Tables>;
 
@@ -77,9 +72,9 @@ export class SqlPool {
   /** @throws AdLibraryError that says what was wrong and what to do; the signal's reason when that aborts. */
   async query(snapshot: Snapshot, { sql, limit = resultLimits.rows, cell = resultLimits.cell, signal }: SqlQuery) {
     checkLength(sql);
-    return await this.#withTables(snapshot, signal, (worker): Promise<SqlResult> => {
-      return this.#ask(worker, ['query', sql, { limit, cell }], signal);
-    });
+    return await this.#withTables(snapshot, signal, (worker) =>
+      this.#ask(worker, ['query', sql, { limit, cell }], signal),
+    );
   }
 
   /** Each batch has a turn of its own, so that others' statements run in between; nobody else uses the worker. */
@@ -124,7 +119,9 @@ export class SqlPool {
     return this.#workers.inTurn(tenantId, signal, work).catch((error) => {
       if (error instanceof SqlFailure) throw explainProblem(error.problem, this.#limits);
       if (error instanceof WorkerLate) throw explainProblem({ reason: 'slow' }, this.#limits);
-      throw error instanceof WorkerDied ? withoutAnswer(error) : error;
+      if (!(error instanceof WorkerDied)) throw error;
+      const problem = 'The SQL engine ended without an answer; a new one is started for the next statement.';
+      throw new AdLibraryError({ kind: 'internal', problem, sent: false }, { cause: error });
     });
   }
 
@@ -134,7 +131,7 @@ export class SqlPool {
     work: (worker: DatabaseWorker) => Promise<Result>,
   ): Promise<Result> {
     const attempt = async (json: boolean) => {
-      const worker = await this.#workerFor(snapshot, { json, signal });
+      const worker = await this.#workerFor(snapshot, json, signal);
       try {
         return await work(worker);
       } finally {
@@ -149,7 +146,7 @@ export class SqlPool {
     );
   }
 
-  async #workerFor(snapshot: Snapshot, { json, signal }: Loading): Promise<DatabaseWorker> {
+  async #workerFor(snapshot: Snapshot, json: boolean, signal: AbortSignal | undefined): Promise<DatabaseWorker> {
     const { tenantId, version } = snapshot;
     const idle = this.#workers.takeIdle(
       (tables) => tables.tenantId === tenantId && tables.version === version && (tables.json || !json),
@@ -197,16 +194,6 @@ function checkLength({ length }: string): void {
     throw invalidRequest(`The SQL has ${length} characters, and at most ${resultLimits.sqlChars} are allowed.`);
 }
 
-function withoutAnswer(cause: WorkerDied): AdLibraryError {
-  const problem = 'The SQL engine ended without an answer; a new one is started for the next statement.';
-  return new AdLibraryError({ kind: 'internal', problem, sent: false }, { cause });
-}
-
-interface Loading {
-  json: boolean;
-  signal: AbortSignal | undefined;
-}
-
 /** The size after which rows are loaded, in characters. */
 const batchSize = 500_000;
 
@@ -215,19 +202,16 @@ async function* batchesOf(snapshot: Snapshot, json: boolean): AsyncGenerator<Loa
   for await (const { table, rows } of snapshot.tables({ json })) {
     // The parameter for an unwanted column gets a name that no row has.
     const columns = columnsOf(table).map((name) => (name === 'json' && !json ? '' : name));
-    for (const cells of cellsOf(rows, columns)) {
+    for (const row of rows as Iterable<Record<string, Cell>>) {
+      const cells = columns.map((name) => row[name] ?? null);
       const others = batch.get(table);
       if (others) others.push(cells);
       else batch.set(table, [cells]);
-      for (const cell of cells) size += typeof cell === 'string' ? cell.length : 8;
+      size += sizeOf(cells);
       if (size < batchSize) continue;
       yield [...batch];
       [batch, size] = [new Map(), 0];
     }
   }
   yield [...batch];
-}
-
-function* cellsOf(rows: Iterable<object>, columns: readonly string[]): Generator<Cell[]> {
-  for (const row of rows as Iterable<Record<string, Cell>>) yield columns.map((name) => row[name] ?? null);
 }

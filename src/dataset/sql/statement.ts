@@ -19,7 +19,6 @@ export const statementLimits: StatementLimits = {
   tableBytes: 768 * 2 ** 20,
 };
 
-/** SQLite's run-time limits, by the name it gives them. */
 export const engineLimits = {
   /** Bytes of a text or a blob, and of a row. */
   SQLITE_LIMIT_LENGTH: 2_000_000,
