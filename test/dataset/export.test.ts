@@ -8,8 +8,8 @@ import { type ExportFormat, type Statement, writeExport } from '../../src/datase
 import type { Cell } from '../../src/dataset/tables.ts';
 
 /** A statement that gives the same rows each time it runs. */
-const statement = (columns: string[], batches: Iterable<Cell[][]>, name = 'Ads'): Statement => ({
-  name,
+const statement = (columns: string[], batches: Iterable<Cell[][]>): Statement => ({
+  name: 'Ads',
   run: (read) =>
     read({
       columns,
@@ -185,19 +185,6 @@ describe('a sheet', () => {
     expect(rows?.[1]).toEqual(['1234567890123456', 'x'.repeat(32_767)]);
     expect(rows?.[2]).toEqual([999_999_999_999_999, 'short']);
     expect(counts?.cut).toBe(1);
-  });
-
-  test('stands beside others, in their order and before the method, under the name it was given', async () => {
-    const parts: Uint8Array[] = [];
-    const write = (bytes: Uint8Array) => void parts.push(bytes);
-    const sheets = ['One & <two>', '_x0041_', 'Ünï 長'].map((name, at) => statement(['n'], [[[at], [7]]], name));
-    const counts = await writeExport(sheets, { format: 'xlsx', maxBytes: 1e7, write, method });
-    expect(counts.map(({ name, rows }) => [name, rows])).toEqual(sheets.map(({ name }) => [name, 2]));
-    const read = await readSheet(Buffer.concat(parts));
-    expect(read.map(({ sheet, data }) => [sheet, data])).toEqual([
-      ...sheets.map(({ name }, at) => [name, [['N'], [at], [7]]]),
-      ['Method', [['Method']]],
-    ]);
   });
 
   test('has at most the rows that Excel takes', async () => {

@@ -44,7 +44,6 @@ const page = { pageId: '7', pageName: 'Acme', adsAmount: 3, detailsEstimated: fa
 freshUpstreamTest({ config: { cacheSeconds: 0 } })(
   'SQL sees an ad, its page, its versions and how it was gathered, in every column of the contract',
   async ({ upstream, start }) => {
-    upstream.credits = undefined;
     let clock = gatheredAt;
     const { call } = await start({}, { now: () => clock });
     const rowsOf = async (sql: string) => {

@@ -70,7 +70,6 @@ const step = fc.oneof(
 );
 
 serverTest('a process that runs for long and a new one find the same variants', async ({ start, upstream }) => {
-  upstream.credits = undefined;
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 8 }), async (steps) => {
       const files = mkdtempSync(join(folder, 'kept-'));

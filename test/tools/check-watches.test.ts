@@ -6,9 +6,6 @@ import type { Result, TestServer } from '../support/server.ts';
 import { uuidOf } from '../support/uuid-of.ts';
 
 const test = freshUpstreamTest({ config: { cacheSeconds: 0 } });
-test.beforeEach(({ upstream }) => {
-  upstream.credits = undefined;
-});
 
 /** As far as tests read it. */
 interface CheckView {

@@ -4,9 +4,6 @@ import { freshServiceTest, freshUpstreamTest } from '../support/fixtures.ts';
 
 const test = freshServiceTest();
 const upstreamTest = freshUpstreamTest();
-upstreamTest.beforeEach(({ upstream }) => {
-  upstream.credits = undefined;
-});
 
 const shares = { sql: 'SELECT displayFormat, count(*) FROM ads GROUP BY 1' };
 

@@ -6,9 +6,6 @@ import { freshUpstreamTest, type Start } from '../support/fixtures.ts';
 
 /** What the service sends reaches a reader as it is: in the text as in the data, in SQL as in the views. */
 const test = freshUpstreamTest();
-test.beforeEach(({ upstream }) => {
-  upstream.credits = undefined;
-});
 
 interface Read {
   start: Start;

@@ -68,19 +68,19 @@ describe('without a folder', () => {
     await server.call('gather_ads', { filters: {}, maxAds: 20, maxCredits: 100 });
     const sheets = [
       { name: 'Ads', sql: 'SELECT id, startedAt FROM ads' },
-      { name: 'Formats', sql: 'SELECT displayFormat, count(*) AS ads FROM ads GROUP BY 1 ORDER BY 1' },
+      { name: 'Ünï & <two> _x0041_ 長', sql: 'SELECT displayFormat, count(*) AS ads FROM ads GROUP BY 1 ORDER BY 1' },
     ];
     const { data, text } = await server.call('export_ads', { sheets });
     const { blob = '' } = await readFrom(server, data.uri);
     const read = await readSheet(Buffer.from(blob, 'base64'));
-    expect(read.map(({ sheet }) => sheet)).toEqual(['Ads', 'Formats', 'Method']);
+    expect(read.map(({ sheet }) => sheet)).toEqual(['Ads', sheets[1]?.name, 'Method']);
     const [ads, formats, method] = read.map(({ data }) => data);
     expect(data).toMatchObject({ rows: (ads?.length ?? 0) - 1 + (formats?.length ?? 0) - 1 });
     expect(data.sheets).toMatchObject([
       { name: 'Ads', rows: 20 },
-      { name: 'Formats', first: formats?.slice(1, 4) },
+      { name: sheets[1]?.name, first: formats?.slice(1, 4) },
     ]);
-    expect(text).toContain('"Formats", ');
+    expect(text).toContain('"Ünï & <two> _x0041_ 長", ');
     const cells = method?.flat().filter((cell) => cell !== null);
     expect(cells).toEqual(expect.arrayContaining(['Statement of Ads, 20 rows', sheets[1]?.sql, 'found']));
     for (const [args, problem] of [

@@ -47,7 +47,6 @@ test('a week of checks tells what is true, whatever ends them early', async ({ u
       const open = () => start({ files: folder, timeoutMs: 2000 }, { now: () => clock++ });
       let server = await open();
       const service = new AdService(0);
-      upstream.credits = undefined;
       upstream.does(service.behaviour);
       const texts = new Map<number, number>(Array.from({ length: 15 }, (_, number) => [number, 1]));
       const show = () => {

@@ -9,9 +9,6 @@ import { temporaryFolder } from '../../support/temporary-folder.ts';
 /** What `gather_ads` says. That pages are paid once, in whatever order, is held by the schedules. */
 const test = freshServiceTest();
 const upstreamTest = freshUpstreamTest();
-upstreamTest.beforeEach(({ upstream }) => {
-  upstream.credits = undefined;
-});
 
 const files = temporaryFolder();
 const german = { filters: { countries: ['DE'] } };
