@@ -59,13 +59,24 @@ export async function findExport(exports: Exports, { uri, errors: { notFound } }
       });
       const content = Buffer.from(read);
       if (!textPattern.test(mimeType)) return { contents: [{ uri, mimeType, blob: content.toString('base64') }] };
-      const text = content.toString();
-      const size = Buffer.byteLength(JSON.stringify(text)) - '""'.length;
+      // Counted before its JSON is made, which would take many times as much memory.
+      const size = bytesInJson(content);
       if (size > maxBytes) throw tooLarge(size);
-      return { contents: [{ uri, mimeType, text }] };
+      return { contents: [{ uri, mimeType, text: content.toString() }] };
     },
   };
 }
 
 /** Other files are sent in base64. */
 const textPattern = /^text\/|jsonl$/;
+
+function bytesInJson(content: Uint8Array): number {
+  let bytes = content.length;
+  for (const byte of content) {
+    if (byte === quotationMark || byte === backslash || (byte >= backspace && byte <= carriageReturn)) bytes++;
+    else if (byte < space) bytes += 5;
+  }
+  return bytes;
+}
+
+const [backspace, carriageReturn, space, quotationMark, backslash] = [0x08, 0x0d, 0x20, 0x22, 0x5c];
