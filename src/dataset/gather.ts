@@ -94,7 +94,7 @@ async function openNow({ question, fresh }: GatherRequest, before: DatasetConten
   const contents = await (await context.dataset()).contents();
   const [newest] = gatheringsOf(contents, question);
   const startsOver = fresh && !(newest && isFresh(newest, before, context.now));
-  const open = openGathering(question, contents, { fresh: startsOver, now: context.clock() });
+  const open = openGathering(question, contents, startsOver, context.clock());
   /** An earlier gathering with `fresh` was stopped too long ago to be continued. */
   const isTooOld = startsOver && newest?.fresh === true && !newest.ended;
   return { ...open, contents, isTooOld };

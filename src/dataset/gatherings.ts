@@ -26,11 +26,7 @@ export function withoutRepeats(question: GatheringQuestion): GatheringQuestion {
 }
 
 /** Two gatherings of a question that start at the same place in the order of the dataset are one. */
-export function newGathering(
-  question: GatheringQuestion,
-  at: number,
-  { order = at, fresh = false }: Partial<Pick<GatheringState, 'order' | 'fresh'>> = {},
-): GatheringState {
+export function newGathering(question: GatheringQuestion, at: number, order = at, fresh = false): GatheringState {
   const key = questionKey(question);
   const { filters = {}, split, collectionId = null } = question;
   return {
@@ -59,26 +55,17 @@ export interface GatheringPart {
   state: GatheringState;
 }
 
-export interface OpenGathering {
-  /** For a gathering without `split`, the same as its only part. */
-  gathering: GatheringState;
-  parts: GatheringPart[];
-}
-
-export function openGathering(
-  question: GatheringQuestion,
-  contents: DatasetContents,
-  { fresh, now }: { fresh: boolean; now: number },
-): OpenGathering {
+/** @returns the gathering, which without `split` is its only part, and where it goes on in each of its parts */
+export function openGathering(question: GatheringQuestion, contents: DatasetContents, fresh: boolean, now: number) {
   const [newest] = fresh ? [] : gatheringsOf(contents, question);
   // Later than all others, even if those began by a clock that was fast.
   const order = contents.gatherings.reduce((next, one) => Math.max(next, one.order + 1), now);
-  const state = newest ? withoutIds(newest) : newGathering(question, now, { order, fresh });
+  const state = newest ? withoutIds(newest) : newGathering(question, now, order, fresh);
   if (question.split === undefined) return { gathering: state, parts: [{ question, state }] };
   const parts = partsOfQuestion(question).map((part) => ({ question: part, state: partOf(part, state, contents) }));
   const ids = parts.map((part) => part.state.id);
   const hasOthers = state.ended && state.parts.join() !== ids.join();
-  const current = hasOthers ? newGathering(question, now, { order }) : state;
+  const current = hasOthers ? newGathering(question, now, order) : state;
   return {
     gathering: { ...current, parts: ids, ended: current.ended && parts.every((part) => part.state.ended) },
     parts,
@@ -93,7 +80,7 @@ function partOf(question: GatheringQuestion, all: GatheringState, contents: Data
   const { fresh, order, startedAt, parts } = all;
   const stored = gatheringsOf(contents, question).filter((one) => !fresh || one.order >= order);
   const best = stored.find(({ complete }) => complete) ?? stored.find(({ id }) => parts.includes(id)) ?? stored[0];
-  return best ? withoutIds(best) : newGathering(question, startedAt, { order, fresh });
+  return best ? withoutIds(best) : newGathering(question, startedAt, order, fresh);
 }
 
 const withoutIds = ({ adIds: _, missing: __, complete: ___, ...state }: Gathering): GatheringState => state;

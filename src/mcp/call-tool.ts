@@ -96,8 +96,8 @@ export interface CallingContext extends ServerContext, OpenCalls {
 export async function callTool(server: CallingContext, call: ToolCall, form: ResultForm): Promise<ToolResult> {
   const started = server.elapsed();
   const receipts = new Receipts();
-  const { result, facts } = await runCall(server, call, { receipts, form }).catch((thrown) =>
-    withError(server, call, { thrown, receipts }),
+  const { result, facts } = await runCall(server, call, receipts, form).catch((thrown) =>
+    withError(server, call, receipts, thrown),
   );
   const ms = server.elapsed() - started;
   const withoutKey = keyMasker(call.apiKey);
@@ -110,12 +110,7 @@ export async function callTool(server: CallingContext, call: ToolCall, form: Res
 /** Never log unknown tool names: they are caller input. */
 const loggedName = ({ tools }: ServerContext, { name }: ToolCall) => (tools.has(name) ? name : 'unknown');
 
-interface Answering {
-  receipts: Receipts;
-  form: ResultForm;
-}
-
-async function runCall(server: CallingContext, call: ToolCall, { receipts, form }: Answering): Promise<Outcome> {
+async function runCall(server: CallingContext, call: ToolCall, receipts: Receipts, form: ResultForm): Promise<Outcome> {
   const tool = server.tools.has(call.name) && toolsByName.get(call.name);
   if (!tool) throw unknownTool(call.name, toolsForModels(server));
   const input = readArguments(tool.input, call.arguments);
@@ -220,11 +215,7 @@ function toolResult(
   };
 }
 
-function withError(
-  server: ServerContext,
-  call: ToolCall,
-  { thrown, receipts }: { thrown: unknown; receipts: Receipts },
-): Outcome {
+function withError(server: ServerContext, call: ToolCall, receipts: Receipts, thrown: unknown): Outcome {
   const isExpected = thrown instanceof AdLibraryError;
   if (!isExpected)
     server.log.error('a tool failed', {

@@ -23,15 +23,7 @@ export interface DescribedTool extends ToolDescription {
   outputSchema: ObjectSchema;
 }
 
-export function describeTool({
-  run: _,
-  render: __,
-  forBoard: ___,
-  example: ____,
-  input,
-  output,
-  ...tool
-}: Tool): DescribedTool {
+export function describeTool({ run: _, render: __, forBoard: ___, example: ____, input, output, ...tool }: Tool) {
   return {
     ...tool,
     description: describe(tool),

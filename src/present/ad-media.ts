@@ -128,7 +128,6 @@ export const MediaLink = z
   .meta({ title: 'Media' });
 export type MediaLink = DataOf<typeof MediaLink>;
 
-/** One card, in the order the service sent them. */
 export const CardView = z
   .looseObject({
     card: z.number().describe('from 1'),
@@ -182,7 +181,6 @@ export function viewCards(ad: Fields) {
   return { views, media: ofCards.slice(0, shown), more: ofCards.length - shown };
 }
 
-/** The pictures and videos of each card, wherever the service sends them. */
 export function mediaOfCards(ad: Fields): Fields[][] {
   const cards = objects(ad.cards);
   return mediaOf(ad).ofCards.map((assets, index) => (assets.length > 0 ? assets : mediaIn(cards[index])));
@@ -204,7 +202,6 @@ const copyTokens = 600;
 const minTokens = 14;
 const ctaTokens = 12;
 
-/** The addresses in a card itself, for services that send them there. */
 function mediaIn(card: Fields | undefined): Fields[] {
   const [video, picture, still] = [cardField(card, 'video'), cardField(card, 'picture'), cardField(card, 'still')];
   const thumb = picture ?? still;

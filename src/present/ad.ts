@@ -47,7 +47,6 @@ const standardFields = viewTable(adFields, 'standard');
 
 interface AdOptions {
   detail: Detail;
-  /** In milliseconds since the epoch; decides what is still running. */
   now: number;
   /** Maximum tokens of the text; the data of a full view may hold more. */
   budget?: number;
@@ -179,7 +178,6 @@ const isEmpty = (value: unknown) =>
   value === '' ||
   (typeof value === 'object' && Object.keys(value).length === 0);
 
-/** A single ad: the advertiser, the facts, then the copy on lines of its own. */
 export function adText(ad: AdView, detail: Detail = 'standard', budget = fullTokens): string {
   if (detail === 'full') return fullText(ad, budget);
   const lines = [
@@ -346,12 +344,10 @@ function writeAd(ad: AdView, asOf: string | undefined, written: WrittenAds): Wri
   return made;
 }
 
-/** Ads in a row of one advertiser. */
 interface Group {
   rows: Row[];
   /** The first ad of the same advertiser, if it stands in an earlier group. */
   first: Row | undefined;
-  /** The facts that all ads of the advertiser share. */
   shared: Set<string>;
 }
 

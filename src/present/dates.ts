@@ -2,14 +2,8 @@ import * as z from 'zod';
 import type { DataOf } from './fields.ts';
 
 /**
- * How long an ad has run and whether it is still running, as far as its three dates tell. Days are calendar days in
- * UTC, like the dates shown, so that readers who count get the same number.
- *
- * - `daysRunning`: days from `startedAt` to the end. The end is `endDate` if that is past, and otherwise the last time
- *   it was seen. An ad seen on a single day has run 0 days.
- * - `stillRunning`: false if `endDate` is past; true if `endDate` lies ahead or the ad was seen within two days. Otherwise
- *   it is unknown, because the service only looks from time to time.
- * - `daysSinceSeen`: lets the reader judge.
+ * Days are calendar days in UTC, like the dates shown, so that readers who count get the same number. An ad without an
+ * end that was seen in the last two days runs; after that it is unknown, because the service looks only now and then.
  */
 export const RunView = z.looseObject({
   daysRunning: z.number().optional().describe('from its start to its end or when it was last seen; same day: 0'),

@@ -2,12 +2,6 @@ import { linkOf } from './ad-media.ts';
 import { addressOf, domainOf, hostOf, isTracking } from './addresses.ts';
 import { type Fields, isObject, isVisible, objects } from './view.ts';
 
-interface Landing {
-  /** `shop.example/boots?colour=red`; null without a link that leads to the web. */
-  page: string | null;
-  utm: Record<string, string> | null;
-}
-
 /** Only where the ad has no link, the domain that it displays, which the advertiser chooses freely. */
 export function landingDomainOf({ website, offerLink, cards, displayUrl }: Fields): string | undefined {
   const site = isObject(website) ? domainOf(website.siteDomain) : undefined;
@@ -21,7 +15,7 @@ export function landingDomainOf({ website, offerLink, cards, displayUrl }: Field
  * The page of an ad in one spelling, so that ads with the same page can be grouped: without tracking parameters, with
  * the others sorted, and with readable letters in place of percent codes. Nothing is fetched.
  */
-export function landingOf({ offerLink, cards }: Fields): Landing {
+export function landingOf({ offerLink, cards }: Fields) {
   const url = targetOf([offerLink, linkOf(objects(cards)[0])].find(isVisible));
   const host = hostOf(url);
   if (url === undefined || host === undefined) return { page: null, utm: null };

@@ -2,7 +2,6 @@ import { joinFilled, quote } from './safe-text.ts';
 import { lineWithin } from './tokens.ts';
 import type { Fields } from './view.ts';
 
-/** The frame of a list: what stands before and after its items. */
 export interface ListFrame {
   /** `totalHits`, if the service sends it. */
   total?: number | undefined;
@@ -21,14 +20,12 @@ export interface ListFrame {
 }
 
 export interface FramedList extends ListFrame {
-  /** In the singular: `ad`, `page`. */
   noun: string;
   shown: number;
   notes?: (string | false | undefined)[];
   body: string;
 }
 
-/** Counts, notes, items, and the cursor on a line of its own. */
 export function frameList({ noun, shown, notes = [], body, ...frame }: FramedList): string {
   const { total, of, from = 1, hasMore, appUrlPattern } = frame;
   const end = footer(frame, of !== undefined && from + shown <= of);
@@ -55,7 +52,6 @@ export const numberText = (number: number): string => (number < 1000 ? `${number
 export const count = (number: number, noun: string, nouns = `${noun}s`): string =>
   `${numberText(number)} ${number === 1 ? noun : nouns}`;
 
-/** The text of `duplicates`, which counts the ad itself, too. */
 export const copies = (number: number): string => count(number, 'copy', 'copies');
 
 function footer({ cursor, price, hasMore }: ListFrame, isCut: boolean): string {

@@ -19,13 +19,9 @@ export type PageView = DataOf<typeof PageView>;
 const briefFields = viewTable(pageFields, 'brief');
 const standardFields = viewTable(pageFields, 'standard');
 
-export interface PageOptions {
-  detail: Detail;
-  /** Maximum tokens of the text of a full view; its data may hold more. */
-  budget?: number;
-}
-
-export function viewPage(page: object, { detail, budget = fullTokens }: PageOptions): PageView {
+/** @param options `budget`: maximum tokens of the text of a full view; its data may hold more */
+export function viewPage(page: object, options: { detail: Detail; budget?: number }): PageView {
+  const { detail, budget = fullTokens } = options;
   const source = page as Fields;
   const pageId = idOf(source.pageId);
   if (detail === 'full') return asDescribed({ ...fullItem(source, budget), pageId }, PageView);

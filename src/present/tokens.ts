@@ -128,7 +128,6 @@ const plainPair = /^[ -~]{2}$/;
 
 interface FitOptions<Item> {
   items: readonly Item[];
-  /** Maximum tokens of the rendered text. */
   budget: number;
   render: (items: readonly Item[]) => string;
 }

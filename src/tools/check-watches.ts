@@ -176,7 +176,7 @@ async function estimateChecks(chosen: readonly Watch[], fresh: boolean, context:
   for (const watch of chosen) {
     const question = questionOf(watch);
     if (!fresh && recentReading(question, contents, context)) continue;
-    const { parts } = openGathering(question, contents, { fresh: true, now: context.now });
+    const { parts } = openGathering(question, contents, true, context.now);
     const all = await partsOf({ parts, contents }, context);
     prices.set(questionKey(question), await priceOfRest(question, all, context));
   }

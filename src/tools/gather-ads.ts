@@ -85,7 +85,7 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
     });
     const next = roomText(stop, request) ?? (hasEnded && !result.complete ? readAgain : undefined);
     await gathered.markReturned();
-    const { parts } = openGathering(withoutRepeats(question), contents, { fresh: false, now: context.now });
+    const { parts } = openGathering(withoutRepeats(question), contents, false, context.now);
     const rest = await priceOfRest(question, await partsOf({ parts, contents }, context), context);
     return {
       ...result,

@@ -17,7 +17,6 @@ type PageParams = SearchParams & { limit?: number; cursor?: string };
 
 interface PagerRequest<View, Heading> extends ListRequest {
   views: ItemViews<View>;
-  /** Fetches a page of the service. */
   fetch(params: PageParams, size: { usualSize: boolean }): Promise<ListAnswer<Heading>>;
 }
 
@@ -78,7 +77,6 @@ const PriceView = z.looseObject({
 const priceData = (price: PriceBounds): z.infer<typeof PriceView> =>
   price.atLeast === price.atMost ? { credits: price.atMost } : { credits: null, ...price };
 
-/** What every list result holds besides its items. */
 export const paging = {
   cursor: z.string().nullable().describe('of the next page; null: the end'),
   hasMore: z.boolean(),
@@ -102,14 +100,12 @@ type Paging = z.infer<z.ZodObject<typeof paging>>;
 interface ListPage<View, Heading> {
   data: Paging & { items: View[] } & Heading;
   text: string;
-  /** Where the cursor of the page continues. */
   next: PageListing | undefined;
 }
 
 interface FitOptions<View, Heading> {
   answer: ListAnswer<Heading>;
   listing: PageListing;
-  /** The price of the next page. */
   price: PriceBounds | undefined;
   views: ItemViews<View>;
 }
@@ -126,7 +122,6 @@ function fitPage<View, Heading>(
   const shared = views.shared?.(sent);
   const notes = position.shown === 0 ? serviceNotes(answer.raw) : {};
 
-  /** A result with these items. */
   const pageOf = (items: View[]): ListPage<View, Heading> => {
     const total = sent.length;
     const to = position.shown + items.length;
@@ -174,7 +169,6 @@ function fitPage<View, Heading>(
   return write(items.slice(0, fitting));
 }
 
-/** A page of a list as the service sent it. */
 interface ListAnswer<Heading> {
   value: { cursor: string | null; hasMore: boolean; totalHits?: number | undefined };
   /** The body as it was received: items are shown with whatever fields they have. */
@@ -241,7 +235,6 @@ export const itemTokens = (resultTokens: number): number => Math.floor(resultTok
 
 /** Where a list continues: on which page of the service, and after how many of its items. */
 interface PagePosition {
-  /** The service's cursor; undefined for its first page. */
   serviceCursor: string | undefined;
   /** The requested page size: with another one, this would be another page. */
   limit: number | undefined;
@@ -257,14 +250,12 @@ interface Listing {
   searchParams: SearchParams;
 }
 
-/** A list, and where it continues. */
 interface PageListing extends Listing {
   position: PagePosition;
 }
 
 /** The first character of every cursor of this server. */
 const marker = '@';
-/** Characters of a service cursor inside a cursor of this server. */
 const maxEmbedded = 1000;
 
 /**

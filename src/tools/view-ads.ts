@@ -140,8 +140,7 @@ async function comparePictures(sql: string, dataset: Dataset, context: ToolConte
   const prints = context.adRows.prints(contents);
   const chosen = items.map((item) => ({ item, picture: pictureOf(objectOf(item), { now }) }));
   const toFetch = chosen.filter(({ item }) => !prints.has(idKey(item.id)));
-  const late: Record<string, number> = {};
-  const missing = (reason: string) => (late[reason] = (late[reason] ?? 0) + 1);
+  const missing: string[] = [];
   const found: FetchedPicture[] = [];
   const pictures = await context.pictures();
   const queue = toFetch.values();
@@ -150,14 +149,14 @@ async function comparePictures(sql: string, dataset: Dataset, context: ToolConte
     Promise.all(
       Array.from({ length: fetchesAtOnce }, async () => {
         for (const { item, picture } of queue) {
-          if ('reason' in picture) missing(picture.expired ? 'the address has expired' : picture.reason);
-          else if (picture.shows === 'portrait') missing('only a portrait of the advertiser');
+          if ('reason' in picture) missing.push(picture.expired ? 'the address has expired' : picture.reason);
+          else if (picture.shows === 'portrait') missing.push('only a portrait of the advertiser');
           else {
             const fetched = timeUp.aborted
               ? { reason: 'there was no time left' }
               : await pictures.preview(picture.address, { signal, timeUp });
             found.push({ adId: item.id, picture, fetched });
-            if ('reason' in fetched) missing(fetched.reason);
+            if ('reason' in fetched) missing.push(fetched.reason);
           }
           onProgress?.({ progress: ++done, total: toFetch.length, message: `${done} of ${toFetch.length} pictures` });
         }
@@ -168,10 +167,10 @@ async function comparePictures(sql: string, dataset: Dataset, context: ToolConte
   await keepPrints(dataset.userRecords, fresh);
   for (const [id, print] of fresh) prints.set(id, print);
   const groupOf = await pictureGroups(contents.ads, prints);
-  const groups = [...groupBy(chosen, ({ item }) => groupOf.get(idKey(item.id))?.group ?? null)];
-  const plain = chosen.filter(({ item }) => groupOf.get(idKey(item.id))?.group === null).length;
-  const shown = groups.flatMap(([group, members]): ChosenAd[] => {
-    if (group === null) return [];
+  const groups = groupBy(chosen, ({ item }) => groupOf.get(idKey(item.id))?.group);
+  const plain = groups.get(null)?.length ?? 0;
+  const shown = [...groups].flatMap(([group, members]): ChosenAd[] => {
+    if (!group) return [];
     const runs = members.map((one) => ({ ...one, days: runOf(objectOf(one.item), one.item.at).daysRunning }));
     const [longest, ...others] = runs.sort((left, right) => (right.days ?? -1) - (left.days ?? -1));
     if (longest === undefined) return [];
@@ -183,7 +182,7 @@ async function comparePictures(sql: string, dataset: Dataset, context: ToolConte
   shown.sort(byAds);
   const fetched = items.filter(({ id }) => groupOf.has(idKey(id))).length;
   const counts = { ads: items.length, fetched, groups: shown.length };
-  return { shown: shown.slice(0, maxTiles), pictures: counts, text: comparedText(counts, plain, late) };
+  return { shown: shown.slice(0, maxTiles), pictures: counts, text: comparedText(counts, plain, missing) };
 }
 
 /** The share of the time that is left in which pictures are compared, and how many come at once. */
@@ -203,20 +202,15 @@ async function idsOf(sql: string, contents: DatasetContents, { sql: engine, sign
   return ids;
 }
 
-function comparedText(
-  { ads, fetched, groups }: DataOf<typeof Compared>,
-  plain: number,
-  missing: Readonly<Record<string, number>>,
-): string {
-  const reasons = Object.entries(missing).sort(([, left], [, right]) => right - left);
-  const shown = reasons.slice(0, maxReasons).map(([reason, number]) => `${number}: ${reason}`);
+function comparedText({ ads, fetched, groups }: DataOf<typeof Compared>, plain: number, missing: readonly string[]) {
+  const reasons = [...groupBy(missing, (reason) => reason)].sort(([, left], [, right]) => right.length - left.length);
+  const shown = reasons.slice(0, maxReasons).map(([reason, { length }]) => `${length}: ${reason}`);
   const lacking =
     ads === fetched
       ? ''
       : ` Not compared: ${[...shown, ...(reasons.length > maxReasons ? ['others'] : [])].join('; ')}.`;
-  const later = Object.keys(missing).some((reason) => reason.includes('no time left'))
-    ? ' The same call goes on with the rest.'
-    : '';
+  const isLate = missing.some((reason) => reason.includes('no time left'));
+  const later = isLate ? ' The same call goes on with the rest.' : '';
   return (
     `Pictures of ${fetched} of ${count(ads, 'ad')} are compared: ${groups} different${plain > 0 ? `, and ${plain} nearly plain that are not grouped` : ''}. ` +
     `Below are those in most ads, each with the ad that has run longest.${lacking}${later} A cropped picture counts as another one.`
@@ -232,17 +226,14 @@ function chosenTile({ id, item, ads, daysRunning }: ChosenAd, choice: PictureCho
   }
   const ad = objectOf(item);
   const picture = pictureOf(ad, choice);
-  const tile = tileOf(ad, { picture, ...choice });
-  return { tile: { ...tile, ...(ads !== undefined && { ads, daysRunning }) }, picture };
-}
-
-function tileOf(ad: Fields, { number, picture, now }: { number: number; picture: AdPicture; now: number }): AdTile {
-  const view = viewAd(ad, { detail: 'brief', now });
-  const facts = Object.fromEntries(
-    shortFacts.flatMap((name) => (view[name] === undefined ? [] : [[name, view[name]]])),
-  );
+  const view = viewAd(ad, { detail: 'brief', now: choice.now });
+  const facts = shortFacts.flatMap((name) => (view[name] === undefined ? [] : [[name, view[name]]]));
   const label = 'shows' in picture ? labelOf(picture.shows, ad) : undefined;
-  return { number, id: view.id, shown: true, ...(label && { picture: label }), ...facts };
+  const tile: AdTile = {
+    ...{ number: choice.number, id: view.id, shown: true, ...(label && { picture: label }) },
+    ...{ ...Object.fromEntries(facts), ...(ads !== undefined && { ads, daysRunning }) },
+  };
+  return { tile, picture };
 }
 
 function labelOf(shows: Extract<AdPicture, { address: string }>['shows'], ad: Fields): string | undefined {
