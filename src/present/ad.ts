@@ -45,14 +45,9 @@ export type AdView = DataOf<typeof AdView>;
 const briefFields = viewTable(adFields, 'brief');
 const standardFields = viewTable(adFields, 'standard');
 
-interface AdOptions {
-  detail: Detail;
-  now: number;
-  /** Maximum tokens of the text; the data of a full view may hold more. */
-  budget?: number;
-}
-
-export function viewAd(ad: object, { detail, now, budget = fullTokens }: AdOptions): AdView {
+/** @param options `budget`: maximum tokens of the text; the data of a full view may hold more */
+export function viewAd(ad: object, options: { detail: Detail; now: number; budget?: number }): AdView {
+  const { detail, now, budget = fullTokens } = options;
   const source = ad as Fields;
   if (detail === 'brief') return briefView(source, now);
   return detail === 'standard' ? standardView(source, now, budget) : fullAd(source, now, budget);

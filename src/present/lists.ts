@@ -55,17 +55,10 @@ export const count = (number: number, noun: string, nouns = `${noun}s`): string 
 export const copies = (number: number): string => count(number, 'copy', 'copies');
 
 function footer({ cursor, price, hasMore }: ListFrame, isCut: boolean): string {
-  if (cursor) return `\n\n${isCut ? restText(price) : nextText(price)}:\n${cursor}`;
-  return hasMore ? '\n\nThere are more, but the service gave no cursor.' : '';
-}
-
-function restText(price: string | undefined): string {
-  if (price === 'free') return 'The rest of this page is free with cursor';
-  return `The rest of this page${price === undefined ? '' : ` costs ${price}`} with cursor`;
-}
-
-function nextText(price: string | undefined): string {
-  return price === undefined ? 'More with cursor' : `Next page: ${price}, with cursor`;
+  if (!cursor) return hasMore ? '\n\nThere are more, but the service gave no cursor.' : '';
+  const costs = price === undefined ? '' : price === 'free' ? ' is free' : ` costs ${price}`;
+  const next = price === undefined ? 'More' : `Next page: ${price},`;
+  return `\n\n${isCut ? `The rest of this page${costs}` : next} with cursor:\n${cursor}`;
 }
 
 /** `https://app/ads/<id>`, if every item's `appUrl` is the same address followed by its id. */

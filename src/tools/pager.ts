@@ -196,10 +196,7 @@ export interface ItemViews<View> {
   atATime?: number;
 }
 
-interface ViewOptions {
-  now: number;
-  resultTokens: number;
-}
+type ViewOptions = Pick<ToolContext, 'now' | 'resultTokens'>;
 
 export function adViews(detail: Detail, { now, resultTokens }: ViewOptions): ItemViews<AdView> {
   const asOf = dayOf(now);

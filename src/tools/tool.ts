@@ -112,16 +112,13 @@ export const linkTo = ({ uri, name, mimeType, bytes }: ExportedFile): ResourceLi
   size: bytes,
 });
 
-export const addressesOf = (
-  { uri, path, linkPath }: ExportedFile,
-  { linkOrigin }: Pick<ToolContext, 'linkOrigin'>,
-) => ({
+export const addressesOf = ({ uri, path, linkPath }: ExportedFile, { linkOrigin }: ToolContext) => ({
   uri,
   ...(path !== undefined && { file: path }),
   ...(linkOrigin && linkPath && { link: `${linkOrigin}${linkPath}` }),
 });
 
-export function locationText(file: ExportedFile, context: Pick<ToolContext, 'linkOrigin'>, beside?: ExportedFile) {
+export function locationText(file: ExportedFile, context: ToolContext, beside?: ExportedFile) {
   const { path, stays, problem, ttlMs } = file;
   const { uri, link } = addressesOf(file, context);
   const readable = `can be read for ${ttlMs > exportTtl ? 'a day' : 'an hour'} as ${uri}`;

@@ -241,13 +241,8 @@ const indexes = [
   'CREATE INDEX gathered_ad ON gathered (adId)',
 ];
 
-/** What a statement asks the engine's leave for, by SQLite's action codes. */
-interface Action {
-  code: number;
-  /** Of READ: table and column. Of FUNCTION: the second is the function. */
-  first: string | null;
-  second: string | null;
-}
+/** By SQLite's action codes. Of READ, table and column; of FUNCTION, the second is the function. */
+type Action = { code: number; first: string; second: string };
 
 type ActionCodes = Record<'SQLITE_SELECT' | 'SQLITE_READ' | 'SQLITE_FUNCTION' | 'SQLITE_RECURSIVE', number>;
 
@@ -263,10 +258,10 @@ const refusedFunction =
 /** A statement may only read. The text of a statement is never checked, only what the engine is about to do. */
 export function isAllowed({ code, first, second }: Action, codes: ActionCodes): boolean {
   if (code === codes.SQLITE_SELECT || code === codes.SQLITE_RECURSIVE) return true;
-  if (code === codes.SQLITE_FUNCTION) return !refusedFunction.test(second ?? '');
+  if (code === codes.SQLITE_FUNCTION) return !refusedFunction.test(second);
   if (code !== codes.SQLITE_READ) return false;
   // Without a column, the name may be that of a common table expression of which only the rows are counted.
-  return second === '' ? !ofTheEngine.test(first ?? '') : readable.has((first ?? '').toLowerCase());
+  return second === '' ? !ofTheEngine.test(first) : readable.has(first.toLowerCase());
 }
 
 type Exports = Record<
