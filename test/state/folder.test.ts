@@ -13,16 +13,15 @@ import {
 } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { CreditLedger } from '../../src/credits/ledger.ts';
 import type { Dataset, Datasets } from '../../src/state/dataset.ts';
 import { type FolderOptions, folderState } from '../../src/state/folder.ts';
 import type { Turns } from '../../src/state/turns.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { add, lastStep } from './add-items.ts';
 import { answersSuite, ttl } from './answers-suite.ts';
+import { asking, charged, leaseOf } from './charges.ts';
 import { cursorsSuite } from './cursors-suite.ts';
 import { datasetSuite } from './dataset-suite.ts';
-import { asking, charged, leaseOf, ledgerSuite } from './ledger-suite.ts';
 import { userRecordsSuite } from './user-records-suite.ts';
 
 const root = temporaryFolder();
@@ -250,24 +249,6 @@ describe('what calls spend on one day', () => {
       openIn(folder, { apiKey, now: () => clock.now, warn: (message) => warnings.push(message) }).dailyLedger();
     return { clock, open, folder, warnings };
   }
-
-  ledgerSuite(async () => {
-    const { open } = dayOf();
-    const ledgers = new Map<string, CreditLedger>();
-    const of = (tenantId: string) => {
-      const ledger = ledgers.get(tenantId) ?? open(tenantId);
-      ledgers.set(tenantId, ledger);
-      return ledger;
-    };
-    return {
-      read: (id) => of(id).read(id),
-      estimate: (id) => of(id).estimate(id),
-      reserve: (id, request) => of(id).reserve(id, request),
-      changed: (id, version, signal) => of(id).changed(id, version, signal),
-      settle: (id, settlement, lease) => of(id).settle(id, settlement, lease),
-      readBalance: (id, credits) => of(id).readBalance(id, credits),
-    };
-  });
 
   test('each day has its budget, and a clock that jumps opens none twice', async () => {
     const { clock, open } = dayOf();

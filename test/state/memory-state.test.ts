@@ -6,9 +6,9 @@ import { memoryState } from '../../src/state/open.ts';
 import { TenantCache } from '../../src/state/tenant-cache.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { answersSuite, ttl } from './answers-suite.ts';
+import { asking, charged, leaseOf } from './charges.ts';
 import { cursorsSuite } from './cursors-suite.ts';
 import { exportFile, exportsSuite } from './exports-suite.ts';
-import { asking, charged, leaseOf, ledgerSuite } from './ledger-suite.ts';
 
 const options = { ttl };
 
@@ -134,7 +134,34 @@ describe('the cache of many tenants', () => {
 });
 
 describe('accounts', () => {
-  ledgerSuite(async () => memoryCreditLedger({ now: Date.now }));
+  test('let a caller that leaves stop waiting', async () => {
+    const ledger = memoryCreditLedger({ now: Date.now });
+    await ledger.reserve('t', asking({ line: 'paid' }));
+    const admission = await ledger.reserve('t', asking({ line: 'paid' }));
+    if (admission.kind !== 'wait') throw new Error(admission.kind);
+    const caller = new AbortController();
+    const changed = ledger.changed('t', admission.version, caller.signal);
+    caller.abort(new Error('left'));
+    await expect(changed).rejects.toThrow('left');
+  });
+
+  test('explain a change of the balance by the charges of calls that began after it was read', async () => {
+    const ledger = memoryCreditLedger({ now: Date.now });
+    const early = leaseOf(await ledger.reserve('t', asking()));
+    expect(await ledger.readBalance('t', 100)).toBeUndefined();
+    const late = leaseOf(await ledger.reserve('t', asking()));
+    await ledger.settle('t', charged(2), early);
+    await ledger.settle('t', charged(3), late);
+    expect(await ledger.readBalance('t', undefined)).toMatchObject({ credits: 100, explained: 3 });
+    expect(await ledger.readBalance('t', undefined)).toBeUndefined();
+  });
+
+  test('have numbers, however huge the charges, and refuse what is beyond a budget', async () => {
+    const ledger = memoryCreditLedger({ now: Date.now });
+    for (const credits of [999_999_999_999.999, 1e300]) await ledger.settle('t', charged(credits));
+    expect((await ledger.read('t')).spent).toBeGreaterThan(1e299);
+    expect((await ledger.reserve('t', asking({ budget: 1e9, credits: 0.000_001 }))).kind).toBe('refused');
+  });
 
   test('of who spent something, or has a call in flight, stay, however many other keys come', async () => {
     const ledger = memoryCreditLedger({ now: () => 0, maxBytes: 100_000 });

@@ -21,7 +21,7 @@ import { Retries } from '../../src/state/store/retries.ts';
 import { noSeal } from '../../src/state/store/seal.ts';
 
 /** What the network does with a request or its answer. */
-const fates = ['arrives', 'arrives', 'arrives', 'is lost', 'answer is lost', 'is given up', 'is behind'] as const;
+const fates = ['arrives', 'arrives', 'arrives', 'is lost', 'answer is lost', 'is given up'] as const;
 type Fate = (typeof fates)[number];
 
 const credits = fc.constantFrom(0, 0.1, 1, 2, 3, 5);
@@ -70,8 +70,6 @@ type Charge = Generated<typeof settlement>;
 interface Sent {
   replica: Replica;
   perform(): Promise<unknown>;
-  /** Asks for what was there before the last change, as a store would that is behind. */
-  performBehind(): Promise<unknown>;
   resolve(reply: unknown): void;
   reject(): void;
   reply?: unknown;
@@ -212,17 +210,14 @@ class World {
   readonly #store: Store;
   readonly #budget: number;
   readonly replicas: Replica[];
-  readonly #all: Replica[] = [];
   readonly #sent = new Set<Sent>();
   #timers: Timer[] = [];
   readonly #written: Written[] = [];
-  readonly #before = new Map<string, Seen>();
   readonly #asked: Asked[] = [];
   readonly #settlements = new Map<string, { replica: Replica; settlement: Settlement }>();
   /** Who said when that they are alive, in the order in which the store heard of it. */
   readonly #beats: { id: string; at: number; change: number }[] = [];
   /** Changes before which a store that is behind has answered. */
-  readonly #behindAt: number[] = [];
 
   constructor(store: Store, name: string, { budget, replicas }: AccountSchedule) {
     this.#store = store;
@@ -234,25 +229,11 @@ class World {
 
   storeOf(replica: Replica): Pick<Store, 'read' | 'swap'> {
     return {
-      read: (key, known) => {
-        const read = async () => this.#timed(await this.#store.read(key, known));
-        const behind = async () => {
-          const before = this.#before.get(key);
-          if (before === undefined) return read();
-          if (key === this.accountKey) this.#behindAt.push(this.#written.length);
-          const { found } = before;
-          return this.#timed({ now: 0, found: found && found.version === known ? { version: known } : found });
-        };
-        return this.#send(replica, read, behind);
-      },
+      read: (key, known) => this.#send(replica, async () => this.#timed(await this.#store.read(key, known))),
       swap: (key, expected, next) =>
         this.#send(replica, async () => {
-          const seen = this.#before.get(`${key} now`) ?? { now: 0 };
           const swapped: Swapped = this.#timed(await this.#store.swap(key, expected, next));
           if (!swapped.isDone) return swapped;
-          this.#before.set(key, seen);
-          const found = next.body && { version: next.version, body: next.body };
-          this.#before.set(`${key} now`, { now: 0, found });
           const doc = next.body && JSON.parse(String(next.body));
           const { version } = next;
           const { id } = replica.presence;
@@ -308,7 +289,6 @@ class World {
 
   #join(): Replica {
     const replica = new Replica(this);
-    this.#all.push(replica);
     void replica.presence.beat().catch(() => {});
     return replica;
   }
@@ -317,11 +297,11 @@ class World {
     return { ...seen, now: 1e12 + this.time };
   }
 
-  #send<Reply>(replica: Replica, perform: () => Promise<Reply>, performBehind = perform): Promise<Reply> {
+  #send<Reply>(replica: Replica, perform: () => Promise<Reply>): Promise<Reply> {
     return new Promise((resolve, reject) => {
       const refuse = () => reject(stateUnavailable('the network'));
       const settle = { resolve: resolve as (reply: unknown) => void, reject: refuse };
-      this.#sent.add({ replica, perform, performBehind, ...settle, isGivenUp: false });
+      this.#sent.add({ replica, perform, ...settle, isGivenUp: false });
     });
   }
 
@@ -346,7 +326,7 @@ class World {
       if (isHeard()) sent.reject();
       sent.isGivenUp = true;
     } else {
-      const reply = await (fate === 'is behind' ? sent.performBehind : sent.perform)();
+      const reply = await sent.perform();
       if (fate === 'answer is lost' || !isHeard()) lose();
       else sent.reply = reply;
     }
@@ -511,8 +491,7 @@ class World {
     assert.ok(!isRefusedByStore || !isCalm, 'a store that answers lets nobody wait');
     if (isRefusedByStore && asked.request && !replica.isDead)
       assert.ok(!one.booked.has(id), 'a call that was not sent counts nothing');
-    const isBehind = this.#behindAt.some((at) => at >= from && at <= to);
-    const during = states.slice(Math.max(0, from - (isBehind ? 1 : 0)), to + 1);
+    const during = states.slice(from, to + 1);
     const figures = account ?? (admission && 'account' in admission ? admission.account : undefined);
     if (figures)
       assert.ok(

@@ -1,7 +1,7 @@
 import { canonical } from '../../src/api/json.ts';
 import type { Row } from '../../src/dataset/tables.ts';
 import type { Call, Question } from './gathering-schedule.ts';
-import { type AdFields, dayMs, type GatheringService, type ServedPage } from './gathering-service.ts';
+import type { AdFields, GatheringService, ServedPage } from './gathering-service.ts';
 import type { Result } from './server.ts';
 
 /** The tables of a dataset. */
@@ -32,52 +32,21 @@ interface Happened {
   after: DatasetView;
 }
 
-/** The pages of a part since its last first page. */
-interface Chain {
-  number: number;
-  begunFresh: boolean;
-  last: ServedPage;
-  ids: Set<string>;
-  /** How many of its last pages brought no new ad. */
-  idle: number;
-}
-
-/** The newest gathering of a question. */
-interface Run {
-  fresh: boolean;
-  at: number;
-  /** Chains that began before it. */
-  after: number;
-  /** A call returned its end; undefined where several calls may have. */
-  hasEnded: boolean | undefined;
-  /** The chains of its parts when a call last read them. */
-  chains: Map<string, number>;
-}
-
 /** What a chain of pages listed. */
 interface Listed {
   ids: string[];
   found: number | null;
   /** When the last page arrived; of several parts, the earliest of these. */
   oldest: number;
-  from: number;
-  to: number;
 }
 
-interface Completed extends Pick<Listed, 'from' | 'to'> {
+interface Completed {
   id: string;
   key: string;
   ids: Set<string>;
 }
 
 type Gather = Extract<Call, { gather: Question }>;
-type Rule = 'must' | 'may' | 'must not';
-
-/** The parts whose first page was requested, and what `fresh` had to do in each call. */
-interface Begun {
-  firstPages: Set<string>;
-  rules: Map<Gather, Rule>;
-}
 
 export const isEstimate = (call: Call) => 'gather' in call && call.maxCredits === 0;
 
@@ -102,13 +71,10 @@ export class GatheringOracle {
   readonly #ads = new Map<string, { fields: AdFields; since: number }[]>();
   /** Which calls a page may be for. */
   readonly #askers = new Map<ServedPage, MadeCall[]>();
-  readonly #chains = new Map<string, Chain>();
-  readonly #runs = new Map<string, Run>();
-  /** Parts of a question that began anew, and of which no page was read since. */
-  readonly #begunAnew = new Set<string>();
+  /** The pages that gatherings read, but for first ones of parts that have begun anew since. */
+  readonly #read = new Set<string>();
   readonly #completed: Completed[] = [];
   readonly #stored = new Set<string>();
-  #chainsBegun = 0;
   #checked = 0;
 
   constructor(service: GatheringService) {
@@ -127,10 +93,10 @@ export class GatheringOracle {
   check(happened: Happened): void {
     const pages = this.#service.pages.slice(this.#checked);
     this.#checked = this.#service.pages.length;
-    const begun = this.#checkPaidOnce(pages, happened);
+    this.#checkPaidOnce(pages, happened);
     this.#checkCharges(pages, happened);
     for (const made of happened.calls)
-      if ('gather' in made.call) this.#checkResult(made, made.call, happened, begun);
+      if ('gather' in made.call) this.#checkResult(made, made.call, happened);
       else this.#checkAge(made);
     this.#checkGatherings(happened.after);
     this.#checkAds(happened.after);
@@ -154,82 +120,25 @@ export class GatheringOracle {
     );
   }
 
-  /** Whether a call with `fresh` begins anew. */
-  #ruleFor({ gather }: Gather, now: number): Rule {
-    const run = this.#runs.get(keyOf(gather));
-    const chains = partsOf(gather).map((part) => this.#chains.get(part));
-    // Other calls continue what a call of several parts began with `fresh`.
-    if (!run?.fresh && !run?.hasEnded && chains.some((chain) => chain?.begunFresh)) return 'may';
-    // Cached answers have the time of the process that asked, where a store has a clock of its own.
-    const must = this.clocksJumped ? 'may' : 'must';
-    if (run === undefined) return must;
-    const isUnchanged = partsOf(gather).every((part) => run.chains.get(part) === this.#chains.get(part)?.number);
-    // Where the pages repeat, or the service does not take the cursor, going on brings nothing.
-    const isStuck = chains.some((chain) => chain && (chain.idle >= 3 || !this.#service.takes(chain.last.next)));
-    if (!isUnchanged || isStuck || run.hasEnded === undefined) return 'may';
-    if (!run.fresh || run.hasEnded) return must;
-    const isRead = chains.every((chain) => chain?.last.next === null && chain.number > run.after);
-    // No call returned the end, or other questions brought it.
-    if (this.clocksJumped || isRead) return 'may';
-    return now - run.at >= dayMs ? 'must' : 'must not';
-  }
-
-  /** No page is paid twice, but for a gathering that begins anew. */
-  #checkPaidOnce(pages: readonly ServedPage[], { calls }: Happened): Begun {
-    const firstPages = new Set<string>();
-    const begun = new Set<string>();
-    const rules = new Map(
-      calls.flatMap(({ call, at }, index) => {
-        if (!('gather' in call)) return [];
-        // A call that was made meanwhile may have waited for the first, and continue what that one read.
-        return [[call, index === 0 ? this.#ruleFor(call, at) : 'may'] as const];
-      }),
-    );
+  /** No page is paid twice, but for a gathering that begins anew, which a call with `fresh` may do. */
+  #checkPaidOnce(pages: readonly ServedPage[], { calls }: Happened): void {
+    const begun = new Set<Gather>();
+    const all = calls.flatMap(({ call }) => ('gather' in call ? [call] : []));
     // Which of two calls began a question anew is not known.
-    const hasSeveral = rules.size > 1 && [...rules.keys()].some(({ fresh }) => fresh);
+    const isUnclear = all.length > 1 && all.some(({ fresh }) => fresh);
     for (const page of pages) {
       const gathers = this.#gathersOf(page);
       const { question, cursor } = page;
-      if (question === undefined || gathers.length === 0) continue;
+      if (gathers.length === 0) continue;
       const isFirst = cursor === null;
-      if (isFirst) firstPages.add(question);
-      const isRepeated = isFirst
-        ? this.#chains.has(question) && !this.#begunAnew.has(question)
-        : this.#service.pages.some(
-            (other) =>
-              other !== page && other.cursor === cursor && other.arrived > 0 && this.#gathersOf(other).length > 0,
-          );
-      const fresh = gathers.filter((one) => one.fresh);
-      const anew = fresh.filter((one) => isFirst && rules.get(one) !== 'must not' && !begun.has(keyOf(one.gather)));
-      for (const { gather } of anew) {
-        begun.add(keyOf(gather));
-        for (const part of partsOf(gather)) this.#begunAnew.add(part);
-        this.#runs.delete(keyOf(gather));
+      for (const one of gathers.filter((one) => isFirst && one.fresh && !begun.has(one))) {
+        begun.add(one);
+        for (const part of partsOf(one.gather)) this.#read.delete(`${part} null`);
       }
-      if (isRepeated && anew.length === 0 && !(hasSeveral && isFirst))
-        this.problems.push(`the page at ${cursor} of ${question} was paid again`);
-      if (page.arrived === 0) continue;
-      if (isFirst) {
-        const begunFresh = this.#begunAnew.has(question) || fresh.length > 0;
-        const number = ++this.#chainsBegun;
-        this.#chains.set(question, { number, begunFresh, last: page, ids: new Set(), idle: 0 });
-        // The first pages may all be for the other call.
-        if (!hasSeveral) this.#begunAnew.delete(question);
-      }
-      const chain = this.#chains.get(question);
-      if (chain && (isFirst || chain.last.next === cursor)) extend(chain, page);
-      for (const one of gathers) this.#continueRun(one, page.at);
-    }
-    return { firstPages, rules };
-  }
-
-  #continueRun({ gather, fresh }: Gather, at: number): void {
-    const begun = { fresh, at, after: this.#chainsBegun - 1, hasEnded: false, chains: new Map() };
-    const run: Run = this.#runs.get(keyOf(gather)) ?? begun;
-    this.#runs.set(keyOf(gather), run);
-    for (const part of partsOf(gather)) {
-      const chain = this.#chains.get(part);
-      if (chain) run.chains.set(part, chain.number);
+      const name = `${question} ${cursor}`;
+      if (this.#read.has(name) && !(isUnclear && isFirst)) this.problems.push(`the page ${name} was paid again`);
+      // The first pages may all be for the other call.
+      if (page.arrived > 0 && !(isUnclear && isFirst)) this.#read.add(name);
     }
   }
 
@@ -252,12 +161,7 @@ export class GatheringOracle {
   }
 
   /** What a result states agrees with the tables and with what the service sent. */
-  #checkResult(
-    { from, result }: MadeCall,
-    call: Gather,
-    { calls, isBroken, after }: Happened,
-    { firstPages, rules }: Begun,
-  ): void {
+  #checkResult({ from, result }: MadeCall, call: Gather, { calls, isBroken, after }: Happened): void {
     if (result === undefined || result.isError || result.data.gathering === null) return;
     const stated = result.data as unknown as Stated;
     const row = after.gatherings?.find(({ id }) => id === stated.gathering);
@@ -265,12 +169,7 @@ export class GatheringOracle {
     const differs = (what: string, said: unknown, expected: unknown) =>
       this.problems.push(`${key}: ${what} ${said} in place of ${expected}`);
     if (row === undefined) return void differs('gathering', stated.gathering, 'one that is stored');
-    const run = this.#runs.get(key);
-    if (run && calls.length > 1) run.hasEnded = undefined;
-    else if (run && stated.stopped === 'end') run.hasEnded = true;
     if (calls.length > 1) return;
-    if (call.fresh && rules.get(call) === 'must' && !firstPages.has(partsOf(call.gather)[0] ?? ''))
-      differs('fresh', 'continued', 'starting over');
     const ids = idsIn(stated.gathering, after);
     const versions = [...ids].map((id) => this.#ads.get(id) ?? []);
     const added = versions.filter(([first]) => (first?.since ?? 0) > from).length;
@@ -300,19 +199,6 @@ export class GatheringOracle {
     if (last === undefined || sinceLast === undefined) return;
     const fresh = [...ids].filter((id) => !last.ids.has(id)).length;
     if (sinceLast.fresh !== fresh) differs('sinceLast.fresh', sinceLast.fresh, fresh);
-    // An ad that changed while the last gathering ran, or changed back since, may count or not.
-    const changed = [...ids].filter((id) => {
-      const versions = this.#ads.get(id) ?? [];
-      return versions.length > 1 && (versions.at(-1)?.since ?? 0) > last.from;
-    });
-    const surely = changed.filter((id) => {
-      const versions = this.#ads.get(id) ?? [];
-      const [then, now] = [versions.findLast(({ since }) => since <= last.to), versions.at(-1)];
-      return last.ids.has(id) && copyOf(now?.fields) !== copyOf(then?.fields) && (now?.since ?? 0) > last.to;
-    });
-    const { updated } = sinceLast;
-    if (updated < surely.length || updated > changed.length)
-      differs('sinceLast.updated', updated, `${surely.length} to ${changed.length}`);
   }
 
   /** Every gathering is what the service listed from a first page on; a complete one to the last, with all ads held. */
@@ -341,15 +227,13 @@ export class GatheringOracle {
       if (!this.clocksJumped && !chains.some(({ oldest }) => at >= oldest && at <= oldest + 1000 * cacheSeconds + 1000))
         this.problems.push(`${name}: gatheredAt ${gatheredAt}`);
       if (this.#completed.some(({ id }) => id === row.id)) continue;
-      const from = Math.min(...chains.map((chain) => chain.from));
-      const to = Math.max(...chains.map((chain) => chain.to));
-      this.#completed.push({ id: row.id, key: keyOf(question), ids, from, to });
+      this.#completed.push({ id: row.id, key: keyOf(question), ids });
     }
   }
 
   /** What the service listed, in all ways in which the pages of each part followed each other. */
   #listed([part, ...others]: string[], isComplete: boolean): Listed[] {
-    if (part === undefined) return [{ ids: [], found: 0, oldest: Infinity, from: Infinity, to: 0 }];
+    if (part === undefined) return [{ ids: [], found: 0, oldest: Infinity }];
     const pages = this.#service.pages.filter(({ question, arrived }) => question === part && arrived > 0);
     const chains = pages.flatMap((last): Listed[] => {
       if (isComplete && last.next !== null) return [];
@@ -361,16 +245,14 @@ export class GatheringOracle {
       }
       const found = chain.findLast(({ total }) => total !== undefined)?.total ?? null;
       const ids = chain.flatMap((page) => page.ids);
-      return [{ ids, found, oldest: last.at, from: chain[0]?.arrived ?? 0, to: last.arrived }];
+      return [{ ids, found, oldest: last.at }];
     });
-    if (!isComplete) chains.push({ ids: [], found: null, oldest: Infinity, from: Infinity, to: 0 });
+    if (!isComplete) chains.push({ ids: [], found: null, oldest: Infinity });
     return this.#listed(others, isComplete).flatMap((rest) =>
       chains.map((chain) => ({
         ids: [...new Set([...chain.ids, ...rest.ids])],
         found: chain.found === null || rest.found === null ? null : chain.found + rest.found,
         oldest: Math.min(chain.oldest, rest.oldest),
-        from: Math.min(chain.from, rest.from),
-        to: Math.max(chain.to, rest.to),
       })),
     );
   }
@@ -389,13 +271,6 @@ export class GatheringOracle {
   }
 }
 
-function extend(chain: Chain, page: ServedPage): void {
-  const before = chain.ids.size;
-  for (const id of page.ids) chain.ids.add(id);
-  chain.idle = chain.ids.size > before ? 0 : chain.idle + 1;
-  chain.last = page;
-}
-
 /** The result of `gather_ads`. */
 interface Stated {
   gathering: string;
@@ -407,7 +282,7 @@ interface Stated {
   complete: boolean;
   stopped: string;
   gatheredAt: string;
-  sinceLast?: { fresh: number; updated: number; gone: number };
+  sinceLast?: { fresh: number };
 }
 
 function questionIn(json: string): Question {

@@ -72,10 +72,6 @@ export class GatheringService {
     this.#positions.clear();
   }
 
-  takes(cursor: string | null): boolean {
-    return cursor === null || this.#positions.has(cursor);
-  }
-
   readonly fetch: Fetch = async (url, request) => {
     const { pathname, searchParams } = new URL(url);
     request.onSent();

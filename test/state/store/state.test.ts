@@ -14,7 +14,6 @@ import { answersSuite, callOf, claimOf, put, ttl } from '../answers-suite.ts';
 import { cursorsSuite } from '../cursors-suite.ts';
 import { datasetSuite } from '../dataset-suite.ts';
 import { exportFile, exportsSuite } from '../exports-suite.ts';
-import { ledgerSuite } from '../ledger-suite.ts';
 import { userRecordsSuite } from '../user-records-suite.ts';
 
 const answer = {
@@ -77,12 +76,6 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
         network.ahead += ms;
       };
       return { answers: state({ ttl, now, elapsed: now }).answers, now, pass };
-    }));
-  describe('accounts', () =>
-    ledgerSuite(async () => {
-      const replica = await join();
-      await expect.poll(replica.problem).toBeUndefined();
-      return replica.ledger;
     }));
   cursorsSuite('in it', async () => (await join()).cursorsOf);
   datasetSuite('in it', async () => (await join()).datasets);

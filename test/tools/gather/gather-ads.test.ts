@@ -182,6 +182,8 @@ upstreamTest('says what is new, changed and gone, and fresh that it started over
   const server = await start({}, { now: () => clock++ });
   const service = serveAds(upstream, 150);
   await server.call('gather_ads', { ...all, maxAds: 100, fresh: true });
+  const { data: next } = await server.call('gather_ads', { ...all, maxAds: 120, fresh: true });
+  expect(next).toMatchObject({ read: 120, complete: false, receipt: { charged: 2 } });
   clock += 24 * hour;
   const { data: whole, text: startedOver } = await server.call('gather_ads', { ...all, fresh: true });
   expect(whole).toMatchObject({ read: 150, complete: true, receipt: { charged: 15 } });
@@ -244,6 +246,9 @@ upstreamTest('what several gatherings share is charged to one of them', async ({
   const { uri } = (await server.call('write_report', { title: 'Halves', sections: [{ heading: 'All' }] })).data;
   const { contents } = await server.client.readResource({ uri: String(uri) });
   expect(JSON.stringify(contents)).toContain('Reading them cost 20 credits');
+  const halves = { ...all, split: [{ half: 0 }, { half: 1 }] };
+  const anew = await server.call('gather_ads', { ...halves, fresh: true });
+  expect(anew.data).toMatchObject({ read: 200, receipt: { charged: 20 } });
 });
 
 upstreamTest('a complete gathering whose ads gave way says so', async ({ upstream, start }) => {
