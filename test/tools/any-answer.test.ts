@@ -155,7 +155,9 @@ test('a hundred ads with huge texts in every field fit the result', async ({ ups
     expect(estimateTokens(text)).toBeLessThan(8000);
     expect(estimateTokens(JSON.stringify(data))).toBeLessThan(16_000);
     expect(data.cursor).toEqual(expect.any(String));
-    if (detail === 'brief') expect(data.items.length).toBeGreaterThan(9);
+    if (detail === 'full') continue;
+    expect(data.items.length).toBeGreaterThan(9);
+    expect(data.items[0]?.countries).toHaveLength(13);
   }
   upstream.does(json({ ...hostile, id: 'ad' }));
   const small = await start({ resultTokens: 1000 });
