@@ -7,7 +7,6 @@ import { VariantIndex } from '../../src/dataset/variants.ts';
 import { adOf, serveAds } from '../support/ad-service.ts';
 import { documented } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
-import type { TestServer } from '../support/server.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const boots = 'Meet the boots that outlast every trail. Hand-made in small batches, shipped free within two days.';
@@ -81,8 +80,6 @@ serverTest('a process that runs for long and a new one find the same variants', 
       const all = copies.flatMap((body, at) =>
         [0, 1].map((page) => adOf(2 * at + page, { body, headline: null, pageId: `p${page}` })),
       );
-      const rowsOf = async ({ call }: Pick<TestServer, 'call'>, sql: string) =>
-        (await call('query_ads', { sql })).data.rows as unknown[][];
       const gather = async (some: number[]) => {
         service.ads = some.flatMap((at) => all[at] ?? []);
         return (await server.call('gather_ads', { filters: { some }, maxCredits: 50, fresh: true })).data;
@@ -97,13 +94,13 @@ serverTest('a process that runs for long and a new one find the same variants', 
       }
       const { gathering, summary } = await gather([0, 1, 2, 6, 7]);
       const gathered = `FROM ads JOIN gathered ON adId = id WHERE gatheringId = '${gathering}'`;
-      const [[count] = []] = await rowsOf(server, `SELECT count(DISTINCT variant) ${gathered}`);
+      const [[count] = []] = await server.rows(`SELECT count(DISTINCT variant) ${gathered}`);
       expect(summary).toContain(`Groups of near-identical copy: ${count};`);
       const groups = 'SELECT id, variant FROM ads ORDER BY id';
-      const found = await rowsOf(server, groups);
+      const found = await server.rows(groups);
       await server.stop();
       const fresh = await start({ files }, options);
-      expect(await rowsOf(fresh, groups)).toEqual(found);
+      expect(await fresh.rows(groups)).toEqual(found);
       await fresh.stop();
     }),
     { numRuns: 3, endOnFailure: true },

@@ -84,11 +84,22 @@ export async function startServer({
     // From then on the client checks every result against the schema that was listed.
     await client.listTools();
     clients.push(client);
+    /** @param options with a signal that cancels the call, as a host does whose person lost patience */
+    const call = async (name: string, args: Record<string, unknown> = {}, options: { signal?: AbortSignal } = {}) =>
+      readResult(await client.callTool({ name, arguments: args }, undefined, options));
     return {
       client,
-      /** @param options with a signal that cancels the call, as a host does whose person lost patience */
-      call: async (name: string, args: Record<string, unknown> = {}, options: { signal?: AbortSignal } = {}) =>
-        readResult(await client.callTool({ name, arguments: args }, undefined, options)),
+      call,
+      /** The rows of a statement. */
+      rows: async (sql: string) =>
+        (await call('query_ads', { sql, limit: 1000, cell: 20_000 })).data.rows as unknown[][],
+      /** What a resource holds. */
+      read: async (uri: unknown) =>
+        (await client.readResource({ uri: String(uri) })).contents[0] as {
+          text: string;
+          blob?: string;
+          mimeType: string;
+        },
     };
   };
   return {

@@ -21,14 +21,11 @@ describe('coverage names the ads that are in no newest gathering', () => {
     expect(data.coverage).toMatchObject({ ads: 79, gatherings: 1, outsideAds: 20 });
     expect(text).toMatch(/No complete gathering covers \d+ advertisers of the dataset/);
     expect(text).toContain('79 ads, 20 of them only from searches or earlier gatherings');
-    const inside = await server.call('query_ads', {
-      sql: `SELECT count(*) FROM ads JOIN gathered ON adId = id WHERE gatheringId = '${gathered.gathering}'`,
-    });
-    expect(inside.data.rows).toEqual([[59]]);
+    const inside = `SELECT count(*) FROM ads JOIN gathered ON adId = id WHERE gatheringId = '${gathered.gathering}'`;
+    expect(await server.rows(inside)).toEqual([[59]]);
     const exported = await server.call('export_ads', {});
     expect(exported.text).toContain('20 of them only from searches');
-    const note = await server.client.readResource({ uri: exported.data.methods as string });
-    expect(note.contents[0]).toHaveProperty('text', expect.stringContaining('20 of the ads came only from searches'));
+    expect((await server.read(exported.data.methods)).text).toContain('20 of the ads came only from searches');
   });
 
   upstreamTest('since they are not found any more', async ({ upstream, start }) => {

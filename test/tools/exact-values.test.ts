@@ -213,11 +213,7 @@ test('whole numbers beyond 2^53 keep their digits, and nothing else changes', as
       upstream.does(bytes(`{"items":[${ads.join(',')}],"cursor":null,"hasMore":false,"totalHits":${all.length}}`));
       const server = await start({ resultTokens: 100_000 });
       const listed = await server.call('search_ads', { limit: 100, detail: 'full' });
-      const { data } = await server.call('query_ads', {
-        sql: `SELECT pageId, json FROM ads ${inOrder}`,
-        cell: 20_000,
-      });
-      const rows = data.rows as [string, string][];
+      const rows = (await server.rows(`SELECT pageId, json FROM ads ${inOrder}`)) as [string, string][];
       for (const [index, { id, list, text, other }] of all.entries()) {
         const item = listed.data.items[index];
         const shown = item?.deep as { list?: unknown[] } | undefined;

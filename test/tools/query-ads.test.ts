@@ -25,21 +25,15 @@ test('answers from the ads that paid calls brought, at no charge', async ({ serv
 test('counts what ran in each month with one join', async ({ server }) => {
   await server.call('search_ads', { limit: 50 });
   const running = 'startedAt <= last AND coalesce(endDate, lastSeenAt) >= first';
-  const joined = await server.call('query_ads', {
-    sql: `SELECT month, count(id) FROM months LEFT JOIN ads ON ${running} GROUP BY 1 ORDER BY 1`,
-    limit: 240,
-  });
-  const rows = joined.data.rows as [string, number][];
-  const dates = await server.call('query_ads', {
-    sql: 'SELECT min(startedMonth), (SELECT max(month) FROM months WHERE unfinished = 1) FROM ads',
-  });
-  expect(dates.data.rows).toEqual([[rows[0]?.[0], rows.at(-1)?.[0]]]);
+  const rows = await server.rows(
+    `SELECT month, count(id) FROM months LEFT JOIN ads ON ${running} GROUP BY 1 ORDER BY 1`,
+  );
+  const dates = 'SELECT min(startedMonth), (SELECT max(month) FROM months WHERE unfinished = 1) FROM ads';
+  expect(await server.rows(dates)).toEqual([[rows[0]?.[0], rows.at(-1)?.[0]]]);
   expect(rows.at(-1)?.[0]).toBe(new Date().toISOString().slice(0, 7));
   const [month = '', ads] = rows[0] ?? [];
-  const each = await server.call('query_ads', {
-    sql: `SELECT count(*) FROM ads WHERE substr(startedAt, 1, 7) <= '${month}' AND substr(coalesce(endDate, lastSeenAt), 1, 7) >= '${month}'`,
-  });
-  expect(each.data.rows).toEqual([[ads]]);
+  const each = `SELECT count(*) FROM ads WHERE substr(startedAt, 1, 7) <= '${month}' AND substr(coalesce(endDate, lastSeenAt), 1, 7) >= '${month}'`;
+  expect(await server.rows(each)).toEqual([[ads]]);
 });
 
 test('names tables and columns where a statement is wrong, and refuses to write', async ({ server }) => {

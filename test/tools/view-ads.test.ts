@@ -251,10 +251,9 @@ test('finds the different pictures of many ads, however encoded, and keeps them'
   );
   expect(first.text).toContain(`1. in 4 ads: ${ids[2]}`);
   expect(host.requests).toHaveLength(8 - 1);
-  const rows = await server.call('query_ads', {
-    sql: `SELECT pictureGroup, count(*) AS ads, count(DISTINCT picture) > 1 AS several, min(length(picture)) AS digits FROM ads WHERE id IN (${ids.map((id) => `'${id}'`).join()}) GROUP BY 1 ORDER BY 2 DESC, 1`,
-  });
-  expect(rows.data.rows).toEqual([
+  const known = `SELECT pictureGroup, count(*), count(DISTINCT picture) > 1, min(length(picture)) FROM ads
+    WHERE id IN (${sql}) GROUP BY 1 ORDER BY 2 DESC, 1`;
+  expect(await server.rows(known)).toEqual([
     [null, 4, 0, 16],
     [ids[1], 4, 1, 16],
     ...[ids[0], ids[5]].toSorted().map((id) => [id, 1, 0, 16]),
@@ -271,8 +270,7 @@ test('keeps what it knows of pictures in a folder', async ({ start, upstream }) 
   await server.call('search_ads');
   await server.call('view_ads', { sql: 'SELECT id FROM ads' });
   const restarted = await start({ files });
-  const { data } = await restarted.call('query_ads', { sql: 'SELECT pictureGroup = id FROM ads' });
-  expect(data.rows).toEqual([[1]]);
+  expect(await restarted.rows('SELECT pictureGroup = id FROM ads')).toEqual([[1]]);
 });
 
 test('says what did not come in time, and goes on with it', async ({ start, upstream }) => {

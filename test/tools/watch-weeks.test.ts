@@ -119,10 +119,9 @@ test('a week of checks tells what is true, whatever ends them early', async ({ u
   );
 }, 180_000);
 
-async function cachedCredits({ call }: Pick<TestServer, 'call'>): Promise<number> {
-  const sql = 'SELECT coalesce(sum(charged), 0) FROM gatherings';
-  const { rows } = (await call('query_ads', { sql })).data as { rows?: number[][] };
-  return rows?.[0]?.[0] ?? cachedCredits({ call });
+async function cachedCredits(server: Pick<TestServer, 'rows'>): Promise<number> {
+  const [row] = (await server.rows('SELECT coalesce(sum(charged), 0) FROM gatherings')) ?? [];
+  return row ? Number(row[0]) : cachedCredits(server);
 }
 
 function compare(check: CheckView, base: Snapshot | undefined, state: Snapshot): void {

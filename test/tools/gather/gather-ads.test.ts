@@ -105,7 +105,7 @@ describe('of the local library', () => {
     expect(data).not.toHaveProperty('missing');
     expect(text).toContain('Formats (1): VIDEO 59\n');
     const sql = "SELECT count(*), min(gatheredAt) < '2026-11-20T10:01:00Z' FROM ads";
-    expect((await server.call('query_ads', { sql })).data.rows).toEqual([[59, 1]]);
+    expect(await server.rows(sql)).toEqual([[59, 1]]);
   });
 
   test('pages that a search has brought are not asked for again, whatever is left to read', async ({ server }) => {
@@ -212,11 +212,9 @@ upstreamTest('goes on behind ads that came on top, and says what was not listed'
   expect(data).toMatchObject({ read: 900, found: 1300, unlisted: 400, complete: true, receipt: { charged: 80 } });
   expect(text).toContain('900 ads read, of 1,300 found; complete');
   expect(text).toContain('The service counts 400 ads more, which it did not list: fresh: true');
-  const { data: asked, text: coverage } = await server.call('query_ads', {
-    sql: 'SELECT sum(charged) FROM gatherings',
-  });
-  expect(asked.rows).toEqual([[service.charged]]);
-  expect(coverage).toContain('The service counts 400 ads more, which it did not list.');
+  const asked = await server.call('query_ads', { sql: 'SELECT sum(charged) FROM gatherings' });
+  expect(asked.data.rows).toEqual([[service.charged]]);
+  expect(asked.text).toContain('The service counts 400 ads more, which it did not list.');
 });
 
 upstreamTest('a page whose cursor leads nowhere is paid once, and fresh starts over', async ({ upstream, start }) => {
@@ -241,11 +239,9 @@ upstreamTest('what several gatherings share is charged to one of them', async ({
   await server.call('gather_ads', { ...all, filters: { half: 0 } });
   for (const third of [0, 1]) await server.call('gather_ads', { ...all, split: [{ half: 0 }, { half: 1 }, { third }] });
   expect(service.charged).toBe(20);
-  const { data } = await server.call('query_ads', { sql: 'SELECT sum(charged) FROM gatherings' });
-  expect(data.rows).toEqual([[20]]);
+  expect(await server.rows('SELECT sum(charged) FROM gatherings')).toEqual([[20]]);
   const { uri } = (await server.call('write_report', { title: 'Halves', sections: [{ heading: 'All' }] })).data;
-  const { contents } = await server.client.readResource({ uri: String(uri) });
-  expect(JSON.stringify(contents)).toContain('Reading them cost 20 credits');
+  expect((await server.read(uri)).text).toContain('Reading them cost 20 credits');
   const halves = { ...all, split: [{ half: 0 }, { half: 1 }] };
   const anew = await server.call('gather_ads', { ...halves, fresh: true });
   expect(anew.data).toMatchObject({ read: 200, receipt: { charged: 20 } });

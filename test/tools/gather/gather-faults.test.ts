@@ -211,8 +211,8 @@ test('large ads, and parts that overlap, are read as far as there is room', asyn
   expect(large.data).toMatchObject({ stopped: 'maxAds', complete: false });
   expect(large.data).not.toHaveProperty('missing');
   expect(large.text).toMatch(/The dataset has room for 2\d\d ads of this gathering/);
-  const kept = await server.call('query_ads', { sql: "SELECT count(*), count(json ->> 'unlisted') FROM ads" });
-  expect(kept.data.rows).toEqual([[large.data.read, large.data.read]]);
+  const kept = await server.rows("SELECT count(*), count(json ->> 'unlisted') FROM ads");
+  expect(kept).toEqual([[large.data.read, large.data.read]]);
 
   const another = await start({ cacheSeconds: 0, timeoutMs: 200_000 });
   service.ads = Array.from({ length: 9900 }, (_, index) => ({ id: adOf(index).id }));
@@ -232,6 +232,6 @@ test('large ads, and parts that overlap, are read as far as there is room', asyn
   const served = service.served - before;
   await another.call('gather_ads', request);
   expect(service.served - before).toBe(served);
-  const sql = 'SELECT count(*) FROM gatherings WHERE read = 9900 AND complete';
-  expect((await another.call('query_ads', { sql })).data.rows).toEqual([[Math.floor(served / 9900)]]);
+  const whole = await another.rows('SELECT count(*) FROM gatherings WHERE read = 9900 AND complete');
+  expect(whole).toEqual([[Math.floor(served / 9900)]]);
 }, 240_000);
