@@ -2,7 +2,6 @@ import { adFields } from '../present/fields.ts';
 import { changedFields, type ItemVersion, objectOf } from '../state/item-versions.ts';
 
 export interface Change {
-  /** As the API names it. */
   field: string;
   from: ChangedValue;
   to: ChangedValue;

@@ -1,3 +1,4 @@
+import * as z from 'zod';
 import type { CreditLimit } from '../api/call.ts';
 import type { Api } from '../api/client.ts';
 import { type RunDates, type SeenDays, seenDays } from '../present/dates.ts';
@@ -12,18 +13,11 @@ export interface AdCount {
   total: number | null;
   /** When that was so, in milliseconds. */
   at: number;
-  /** If the answer comes from a gathering: when that was made. */
   gatheredAt?: string;
   notes?: string[];
   lastSeen?: SeenDays;
   /** The values of `countBy`, from a service that tells them. */
-  values?: ValueCounts;
-}
-
-export interface ValueCounts {
-  values: { value: string | boolean; total: number }[];
-  /** Ads without a value. */
-  none: number;
+  values?: NonNullable<ReturnType<typeof valueCounts>>;
 }
 
 export interface Counting {
@@ -36,11 +30,6 @@ export interface Counting {
 
 /** The age of a gathering that answers in place of a search, in milliseconds: a day. */
 const maxAge = 86_400_000;
-/** How far the clocks of replicas may be apart, in milliseconds. */
-const maxApart = 60_000;
-
-/** A count from the future was made by a wrong clock, so its age is unknown. */
-const isRecent = (age: number): boolean => age >= -maxApart && age <= maxAge;
 
 /** Counts by a recent complete gathering if there is one, otherwise by one search. */
 export async function countOf(filters: Filters, { api, callBudget, now, fresh, contents }: Counting): Promise<AdCount> {
@@ -71,22 +60,19 @@ function searchedCount(answer: SearchAnswer, now: number): AdCount {
   };
 }
 
-/** The counts that the local library tells; undefined for any other service. */
-function valueCounts(counts: unknown): ValueCounts | undefined {
-  const { values, none } = (counts ?? {}) as { values?: unknown; none?: unknown };
-  if (!Array.isArray(values) || !isNumberOfAds(none)) return undefined;
-  const isCount = (one: unknown): one is ValueCounts['values'][number] => {
-    const { value, total } = (one ?? {}) as { value?: unknown; total?: unknown };
-    return (typeof value === 'string' || typeof value === 'boolean') && isNumberOfAds(total);
-  };
-  return { values: values.filter(isCount).map(({ value, total }) => ({ value, total })), none };
-}
+/** `none`: ads without a value. */
+const ValueCounts = z.object({ values: z.array(z.unknown()), none: z.int().min(0) });
+const ValueCount = z.object({ value: z.union([z.string(), z.boolean()]), total: z.int().min(0) });
 
-const isNumberOfAds = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+/** The counts that the local library tells; undefined for any other service. */
+function valueCounts(counts: unknown) {
+  const { data } = ValueCounts.safeParse(counts);
+  return data && { ...data, values: data.values.flatMap((one) => ValueCount.safeParse(one).data ?? []) };
+}
 
 function gatheredCount(filters: Filters, contents: DatasetContents, now: number): AdCount | undefined {
   const gathering = gatheringsOf(contents, { filters }).find(
-    (one) => isRecent(now - one.gatheredAt) && wholeOf(one, contents).complete,
+    (one) => Math.abs(now - one.gatheredAt) <= maxAge && wholeOf(one, contents).complete,
   );
   if (gathering === undefined) return undefined;
   const { gatheredAt, adIds, found } = wholeOf(gathering, contents);

@@ -28,7 +28,6 @@ export interface GatherRequest {
 /** What gathering needs of a tool call. */
 export interface GatherContext extends StopSignals {
   api: Api;
-  /** What is known of the filter keys of ads. */
   adFilters: readonly SearchFilter[];
   /** The caller's dataset, with what other processes brought. */
   dataset(): Promise<Dataset>;
@@ -45,7 +44,6 @@ export interface GatherContext extends StopSignals {
   /** A monotonic clock, and the deadline of the call. */
   clock(): number;
   deadline: number;
-  /** Present if the client asked for progress. */
   onProgress?: ReportProgress;
 }
 
@@ -435,7 +433,6 @@ async function contentOf({ collectionId }: GatheringQuestion, answer: ListAnswer
   };
 }
 
-/** A count as the service states it; undefined for a value that cannot be a count. */
 export const wholeCount = (value: number | undefined): number | undefined =>
   value !== undefined && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 
@@ -457,7 +454,6 @@ export function maxPageSize({ collectionId }: GatheringQuestion, filters: readon
 /** What a service that refuses a page size is asked for instead, in turn. A refusal costs nothing. */
 const smallerPageSizes = [50, 20, 10];
 
-/** The service does not take what a page was asked with. */
 export const isRejected = ({ failure: { kind } }: AdLibraryError): boolean =>
   kind === 'invalid_request' || kind === 'not_found';
 

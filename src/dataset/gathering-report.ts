@@ -69,7 +69,6 @@ interface ResultOptions {
   readByCall: ReadonlySet<string>;
 }
 
-/** Ids that are listed; the others are counted. */
 const maxGone = 40;
 
 export async function resultOf(gathering: Gathering, options: ResultOptions) {
@@ -260,7 +259,6 @@ const byName: Order = ([left], [right]) => (left < right ? -1 : 1);
 const commonestFirst: Order = (left, right) => right[1] - left[1] || byName(left, right);
 const newestFirst: Order = (left, right) => byName(right, left);
 
-/** The values of a column with the number of ads of each: at most `max`, then how many others. */
 function countValues(
   label: string,
   values: readonly (string | null)[],

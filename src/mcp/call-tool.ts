@@ -55,7 +55,6 @@ export interface ServerContext {
   notice?: string | undefined;
   /** Aborted when the process is asked to end: long calls return what they have. */
   draining: AbortSignal;
-  /** Aborted when the process closes. */
   closing: AbortSignal;
 }
 
@@ -85,7 +84,6 @@ export interface ToolCall extends Credentials {
   wantsHtml?: boolean;
 }
 
-/** How a call ended: what its caller reads, and what the log records. */
 type Outcome = { result: ToolResult; facts: Partial<CallEvent> };
 
 /** Modules that a server loads with its first call. */
@@ -237,7 +235,6 @@ export function errorResult({ notice, tools }: Pick<ServerContext, 'notice' | 't
   return { result, error };
 }
 
-/** The tools that a text for a model may name. */
 const toolsForModels = ({ tools }: Pick<ServerContext, 'tools'>): ToolDescription[] =>
   [...tools.values()].filter(({ onlyForBoard }) => !onlyForBoard);
 

@@ -32,7 +32,6 @@ export function describeTool({ run: _, render: __, forBoard: ___, example: ____,
   };
 }
 
-/** What a tool does, and whether its calls cost credits. */
 export const describe = (tool: ToolDescription): string =>
   `${tool.description} ${isGated(tool) ? 'Costs credits.' : 'Free.'}`;
 

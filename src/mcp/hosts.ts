@@ -24,7 +24,6 @@ interface Host {
   links?: true;
   /** Longer results would be cut by the host. */
   maxResultTokens?: number;
-  /** The newest source, and its day. */
   source: string;
   day: string;
 }

@@ -14,7 +14,6 @@ const maxKeys = 100;
 const searches: Record<string, 'ads' | 'pages'> = { searchAds: 'ads', searchPages: 'pages' };
 
 interface LearnedOptions {
-  /** The folder that a person chose. */
   folder: string | undefined;
   baseUrl: string;
   warn(message: string, fields: Record<string, unknown>): void;
@@ -43,7 +42,6 @@ export function openLearnedFilters({ folder, baseUrl, warn }: LearnedOptions) {
   return {
     /** The same object until more is learned; undefined where nothing is. */
     read,
-    /** Learns from the searches that are sent. */
     from:
       (send: Send): Send =>
       async (call) => {

@@ -15,9 +15,7 @@ import { skill, skillTools } from './skill.ts';
 export interface Session extends Credentials {
   /** Resolves when the answer to a request has left the process. */
   sentOf?(requestId: unknown): Promise<void>;
-  /** The origin under which its caller can open links to files. */
   linkOrigin?: string | undefined;
-  /** The form of results that its caller asks for, in place of the server's setting. */
   output?: OutputSetting | undefined;
 }
 

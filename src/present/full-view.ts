@@ -28,7 +28,6 @@ export const fullItem = (raw: unknown, tokens: number): Fields => fullView(raw, 
 /** A client that checks the schema would reject a paid answer for one value of another type. */
 export const otherTypes = z.looseObject({}).optional();
 
-/** Moves values that do not fit the schema of a full view into `otherTypes`. */
 export function asDescribed<Schema extends z.ZodObject>(view: Fields, { shape }: Schema): DataOf<Schema> {
   const fits = ([name, value]: [string, unknown]) =>
     !Object.hasOwn(shape, name) || z.safeParse(shape[name] as z.ZodType, value).success;

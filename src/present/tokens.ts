@@ -97,7 +97,6 @@ export function truncate(text: string, tokens: number, beyond = 0): string {
   return `${kept}… (+${text.length - kept.length + beyond} chars)`;
 }
 
-/** The suffix of a text that was cut, and the number in it. */
 export const truncated = /… \(\+(\d+) chars\)$/;
 
 /** The estimate of `… (+1234567 chars)`. */
@@ -172,7 +171,6 @@ const noteTokens = 16;
 /** The most characters of a token by our estimate: a text beyond that is not read. */
 export const charsPerToken = 8;
 
-/** A service text as one line of data, made safe and bounded. */
 export function lineWithin(text: string, tokens: number): string {
   const read = charsPerToken * (tokens + charsPerToken);
   return truncate(sanitizeLine(text.slice(0, read)), tokens, Math.max(0, text.length - read));
@@ -181,8 +179,6 @@ export function lineWithin(text: string, tokens: number): string {
 /** The same for a message of this server: quoted, so that it cannot pose as our words. */
 export const untrustedText = (text: string, tokens: number): string => quote(lineWithin(text, tokens));
 
-/** A service id or code as data. */
 export const untrustedId = (text: string): string => lineWithin(text, 60);
 
-/** The same for a message of this server. */
 export const untrustedWord = (text: string): string => word(untrustedId(text));

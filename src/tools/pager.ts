@@ -96,7 +96,6 @@ export const paging = {
 };
 type Paging = z.infer<z.ZodObject<typeof paging>>;
 
-/** As much of a list as fits into a result, as data and as text. */
 interface ListPage<View, Heading> {
   data: Paging & { items: View[] } & Heading;
   text: string;
@@ -174,7 +173,6 @@ interface ListAnswer<Heading> {
   /** The body as it was received: items are shown with whatever fields they have. */
   raw: unknown;
   isCached?: true | undefined;
-  /** What comes before the items, in the data and in the text. */
   heading?: { data: Heading; text: string | undefined };
 }
 
@@ -186,7 +184,6 @@ interface SharedFacts {
   appUrlPattern?: string;
 }
 
-/** How the items of a list are condensed, and how the list reads. */
 export interface ItemViews<View> {
   /** Condenses an item as the service sent it, whatever its fields hold. */
   view(item: object): View;
@@ -230,7 +227,6 @@ function linkForm(items: readonly object[], idName: 'id' | 'pageId'): SharedFact
 /** The tokens of a single item, which leave room for the frame around it. */
 export const itemTokens = (resultTokens: number): number => Math.floor(resultTokens * 0.9);
 
-/** Where a list continues: on which page of the service, and after how many of its items. */
 interface PagePosition {
   serviceCursor: string | undefined;
   /** The requested page size: with another one, this would be another page. */
@@ -241,7 +237,6 @@ interface PagePosition {
 /** What a list is asked for, without the position: filters, or a collection and an item type. */
 type SearchParams = Readonly<Record<string, unknown>>;
 
-/** What a cursor belongs to: an operation that lists, and its parameters. */
 interface Listing {
   list: OperationName;
   searchParams: SearchParams;

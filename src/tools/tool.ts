@@ -21,7 +21,6 @@ export const readOnly: Annotations = {
   openWorldHint: true,
 };
 
-/** The description of a tool, and what a server needs to know of the tool before a call. */
 export interface ToolDescription {
   name: string;
   title: string;
@@ -139,7 +138,6 @@ export const defineTool = <Input extends z.ZodObject, Output extends z.ZodObject
 export const defineListTool = <Input extends z.ZodObject, Output extends z.ZodObject>(tool: ListTool<Input, Output>) =>
   tool;
 
-/** What belongs to one caller, for one call. */
 export interface CallerContext
   extends Pick<GatherContext, 'api' | 'dataset' | 'isCached' | 'cachedTotal' | 'callBudget' | 'takeTurn'> {
   adRows: AdRowReader;
@@ -147,7 +145,6 @@ export interface CallerContext
   exports(): Exports;
   /** The version of this server, for notes on how data were gathered. */
   version: string;
-  /** What this process has spent for the caller. */
   spending(): Promise<Spending>;
   /** The price of a page of a list with this number of items; undefined if no charge was seen. */
   priceOf(list: OperationName, items: number): Promise<PriceBounds | undefined>;

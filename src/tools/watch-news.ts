@@ -14,7 +14,6 @@ import { cardOf } from '../reports/card.ts';
 import { type DatasetContents, idKey } from '../state/dataset.ts';
 import { objectOf, type StoredItem, versionAt } from '../state/item-versions.ts';
 
-/** An ad that a check names, for a person: what changed, and the address of its page. */
 export interface NewsAd extends ReturnType<typeof cardOf> {
   /** `VIDEO 15 s`, safe to stand in a text. */
   format: string;

@@ -226,7 +226,6 @@ interface MadeSection {
   problem?: string | undefined;
 }
 
-/** An ad as the report shows it, and its picture. */
 type ChosenAd = Omit<ReturnType<typeof cardOf>, 'address' | 'copy'>;
 
 async function makeSection(section: SavedSection, ads: NamedAds, contents: DatasetContents, context: ToolContext) {
