@@ -198,11 +198,7 @@ function toolResult(
   const marked = notice && { isDemo: true };
   const withData = (structuredContent: Record<string, unknown>) => output !== 'text' && { structuredContent };
   if (tool.onlyForBoard)
-    return {
-      content: [{ type: 'text', text }],
-      ...withData(about),
-      _meta: { [boardKey]: { ...data, ...marked } },
-    };
+    return { content: [{ type: 'text', text }], ...withData(about), _meta: { [boardKey]: { ...data, ...marked } } };
   const fullText = linesOf([notice, text, note, line]);
   const shown = output === 'structured' ? 'The result is in structuredContent.' : fullText;
   const forBoard = tool.forBoard && { tool: tool.name, ...tool.forBoard(data, rendered), receipt, ...marked };

@@ -102,11 +102,7 @@ const explanations: Record<ErrorKind, { retry: Retry; happened: string; next: st
     happened: 'The service did not answer in time.',
     next: 'If it happens again, ask for less or try later.',
   },
-  busy: {
-    retry: 'now',
-    happened: 'This server is handling too many calls.',
-    next: 'Try again in a few seconds.',
-  },
+  busy: { retry: 'now', happened: 'This server is handling too many calls.', next: 'Try again in a few seconds.' },
   internal: {
     retry: 'never',
     happened: 'Internal server error; see the server log.',

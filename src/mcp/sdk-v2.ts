@@ -37,10 +37,7 @@ export function bindV2(catalog: Catalog, session: Session): Server {
   server.setRequestHandler('prompts/get', ({ params }) =>
     catalog.getPrompt(params, (problem) => new ProtocolError(ProtocolErrorCode.InvalidParams, problem)),
   );
-  server.setRequestHandler('skills/list', listSkills, () => ({
-    skills: catalog.skills,
-    ...listHint,
-  }));
+  server.setRequestHandler('skills/list', listSkills, () => ({ skills: catalog.skills, ...listHint }));
   server.setRequestHandler('skills/get', getSkill, ({ uri }) => ({
     ...catalog.getSkill(uri, (problem) => new ProtocolError(ProtocolErrorCode.InvalidParams, problem)),
     ...listHint,

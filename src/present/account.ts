@@ -23,11 +23,7 @@ export const IdentityView = z.looseObject({
   authenticated: z.boolean().optional(),
   authSource: z.string().optional(),
   user: z
-    .looseObject({
-      ...AccountView.shape,
-      name: z.string().optional(),
-      emailAddress: z.string().optional(),
-    })
+    .looseObject({ ...AccountView.shape, name: z.string().optional(), emailAddress: z.string().optional() })
     .meta({ title: 'User' })
     .optional(),
   apiKey: z

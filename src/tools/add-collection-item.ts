@@ -40,10 +40,7 @@ export const addCollectionItem = defineTool({
     })
     .refine(
       ({ itemType, itemId, itemIds = [] }) => itemType === 'pages' || [itemId ?? [], itemIds].flat().every(isUuid),
-      {
-        path: ['itemId'],
-        error: mustBeAdId,
-      },
+      { path: ['itemId'], error: mustBeAdId },
     ),
   output: z.looseObject({
     collection: CollectionView.optional(),

@@ -243,11 +243,7 @@ async function viewChecks(checked: readonly Checked[], about: { note?: string },
     return linesOf([`${quote(name)}: ${lines.join('\n')}`, news]);
   });
   return {
-    data: {
-      watches: views.map(({ data }) => data),
-      ...about,
-      ...(file && addressesOf(file, context)),
-    },
+    data: { watches: views.map(({ data }) => data), ...about, ...(file && addressesOf(file, context)) },
     text: clampLines(
       [head, ...parts, file && `As a mail: ${locationText(file, context)}.`].filter(Boolean).join('\n\n'),
       context.resultTokens,

@@ -4,10 +4,7 @@ import { cursor } from './arguments.ts';
 import { cursorMismatch, type ItemViews, paginate, paging } from './pager.ts';
 import { defineListTool, readOnly } from './tool.ts';
 
-const views: ItemViews<CollectionView> = {
-  view: viewCollection,
-  text: collectionListText,
-};
+const views: ItemViews<CollectionView> = { view: viewCollection, text: collectionListText };
 
 /** The document does not say what a collection takes: one of pages, or with pages alone, takes no ads. */
 const takesAds = ({ type, defaultType, adCount, pageCount }: CollectionView): boolean =>

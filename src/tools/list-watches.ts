@@ -46,11 +46,7 @@ export const listWatches = defineTool({
   example: () => ({}),
   operations: [],
   input: noArguments,
-  output: z.looseObject({
-    watches: z.array(WatchView),
-    reports: z.array(ReportView),
-    note: z.string().optional(),
-  }),
+  output: z.looseObject({ watches: z.array(WatchView), reports: z.array(ReportView), note: z.string().optional() }),
   async run(_, { dataset, resultTokens }) {
     const { userRecords } = await dataset();
     const watches = watchesIn(await userRecords.read('watch'));

@@ -81,14 +81,7 @@ export const paging = {
   cursor: z.string().nullable().describe('of the next page; null: the end'),
   hasMore: z.boolean(),
   totalHits: z.number().optional().describe('how many match in all'),
-  shown: z
-    .looseObject({
-      from: z.number(),
-      to: z.number(),
-      of: z.number(),
-    })
-    .optional()
-    .describe('if cut'),
+  shown: z.looseObject({ from: z.number(), to: z.number(), of: z.number() }).optional().describe('if cut'),
   nextPage: PriceView.optional().describe('missing: free or not known'),
   asOf: z.string().optional().describe('the day of this answer'),
   appUrlPattern: z.string().optional().describe("in the service's app, with <id>"),

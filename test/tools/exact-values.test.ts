@@ -167,10 +167,7 @@ test('values are quoted as texts where one text of the column is', async ({ star
 });
 
 test('names of one page are all in the list, each over its own ads', async ({ start, upstream }) => {
-  const named = fc.record({
-    pageId: fc.constantFrom('p1', 'p2'),
-    pageName: fc.constantFrom('Acme', 'Beta', 'Gamma'),
-  });
+  const named = fc.record({ pageId: fc.constantFrom('p1', 'p2'), pageName: fc.constantFrom('Acme', 'Beta', 'Gamma') });
   await fc.assert(
     fc.asyncProperty(listsOf(named), async (all) => {
       const fields = all.map(({ pageId, pageName }) => ({ pageId, page: { pageName }, headline: null }));

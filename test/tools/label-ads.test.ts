@@ -35,10 +35,7 @@ test('keeps, replaces and removes labels for free, and names unknown ids', async
   ]);
   const exported = await server.call('export_ads', { sql: 'SELECT * FROM labels', format: 'jsonl' });
   expect((await server.read(exported.data.uri)).text).toContain('"label":"hook","value":"story"');
-  const removal = {
-    labels: ['hook', 'angle'].map((label) => ({ adId: one, label, value: 'whatever' })),
-    remove: true,
-  };
+  const removal = { labels: ['hook', 'angle'].map((label) => ({ adId: one, label, value: 'whatever' })), remove: true };
   expect((await server.call('label_ads', removal)).data).toMatchObject({ labelled: 1, unknown: [] });
   expect((await server.call('label_ads', removal)).text).toContain('Removed 0 labels of 0 ads.');
   expect(await server.rows('SELECT * FROM labels')).toEqual([[other, 'worth a look', null, at]]);

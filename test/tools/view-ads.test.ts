@@ -18,12 +18,7 @@ const files = temporaryFolder();
 const mediaHosts = { public: true, listed: [host.host] };
 const test = upstreamTest({ config: { mediaHosts }, resolve: async () => [] });
 
-const colours = {
-  red: [220, 30, 30],
-  green: [30, 160, 60],
-  blue: [40, 60, 220],
-  grey: [229, 224, 216],
-} as const;
+const colours = { red: [220, 30, 30], green: [30, 160, 60], blue: [40, 60, 220], grey: [229, 224, 216] } as const;
 type ColourName = keyof typeof colours;
 const address = { red: '', green: '', blue: '' };
 beforeAll(async () => {

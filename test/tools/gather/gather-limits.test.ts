@@ -16,10 +16,7 @@ const cases = fc.record({
   ads: fc.nat(300),
   calls: fc.array(
     fc.record({ maxCredits: fc.integer({ min: 1, max: 120 }), maxAds: fc.integer({ min: 1, max: 400 }) }),
-    {
-      minLength: 1,
-      maxLength: 3,
-    },
+    { minLength: 1, maxLength: 3 },
   ),
 });
 
