@@ -44,13 +44,7 @@ export const tables = {
   ad_platforms: { id: 'text', platform: 'text' },
   ad_cards: { id: 'text', number: 'numeric', title: 'text', body: 'text', url: 'text' },
   ad_versions: { id: 'text', gatheredAt: 'text', json: 'text' },
-  pages: {
-    pageId: 'text',
-    ...sentColumns(pageFields),
-    firstGatheredAt: 'text',
-    gatheredAt: 'text',
-    json: 'text',
-  },
+  pages: { pageId: 'text', ...sentColumns(pageFields), firstGatheredAt: 'text', gatheredAt: 'text', json: 'text' },
   gatherings: {
     id: 'text',
     filters: 'text',

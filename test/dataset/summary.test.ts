@@ -47,13 +47,7 @@ test('tells values apart that are shown alike', () => {
 
 test('reads as text', () => {
   const ads = [
-    {
-      id: 'a',
-      page: { pageName: 'Trail "House"' },
-      displayFormat: 'VIDEO',
-      body: 'Walk more.\nBuy less.',
-      ...ran(3),
-    },
+    { id: 'a', page: { pageName: 'Trail "House"' }, displayFormat: 'VIDEO', body: 'Walk more.\nBuy less.', ...ran(3) },
     { id: 'b', page: { pageName: ' Trail "House" ' }, displayFormat: 'none', body: 'Walk more.', countries: ['AT'] },
     {
       id: 'c',

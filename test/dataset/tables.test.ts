@@ -120,25 +120,15 @@ freshUpstreamTest({ config: { cacheSeconds: 0 } })(
     await call('search_pages', {});
     const pages = await rowsOf('SELECT * FROM pages');
     expect(pages.columns).toEqual(columnsOf('pages'));
-    const pageCells = Object.fromEntries(pages.columns.map((name, index) => [name, pages.rows[0]?.[index]]));
-    expect(pageCells).toMatchObject({
-      pageId: '7',
-      pageName: 'Acme',
-      adsAmount: 3,
-      detailsEstimated: 0,
-      languages: null,
-    });
-    expect(pageCells.countries).toBe('["DE","AT"]');
+    const cells = Object.fromEntries(pages.columns.map((name, index) => [name, pages.rows[0]?.[index]]));
+    expect(cells).toMatchObject({ pageId: '7', pageName: 'Acme', adsAmount: 3, detailsEstimated: 0, languages: null });
+    expect(cells.countries).toBe('["DE","AT"]');
   },
 );
 
 test('while many ads are read, others get turns', async () => {
   const dataset = await new MemoryDatasets().open({ tenantId: 't' });
-  const many = Array.from({ length: 3000 }, (_, index) => ({
-    id: `${index}`,
-    pageId: 'one',
-    body: `${english} ${index}`,
-  }));
+  const many = Array.from({ length: 3000 }, (_, nr) => ({ id: `${nr}`, pageId: 'one', body: `${english} ${nr}` }));
   await add(dataset, 1, ...many);
   const contents = await dataset.contents();
   const reader = new AdRowReader();

@@ -188,27 +188,11 @@ async function timeTools(): Promise<void> {
   const { tools } = await import('../../src/tools/catalog.ts');
   const { startServer } = await import('../support/server.ts');
   const { id, pageId } = { ...everyFact, ...somePage };
-  const required = {
-    id,
-    pageId,
-    itemId: id,
-    itemType: 'ads',
-    added: true,
-    authenticated: true,
-    cursor: null,
-    hasMore: false,
-  };
+  const page = { id, pageId, cursor: null, hasMore: false };
+  const required = { ...page, itemId: id, itemType: 'ads', added: true, authenticated: true };
   const card = { title: '', body: '', description: '', cta_type: '', link_url: '' };
-  const account = {
-    name: '',
-    type: '',
-    userId: '',
-    billingUserId: '',
-    planId: { deep: '' },
-    user: { name: '' },
-    notes: [''],
-  };
-  const model = { ...everyFact, ...somePage, ...account, cards: [card, card] };
+  const account = { name: '', type: '', userId: '', billingUserId: '', planId: { deep: '' }, user: { name: '' } };
+  const model = { ...everyFact, ...somePage, ...account, notes: [''], cards: [card, card] };
   const upstream = await startUpstream();
   const config = { baseUrl: upstream.baseUrl, apiKey: 'svc_live_CANARY01', cacheSeconds: 0 };
   const server = await startServer({ config });
@@ -230,10 +214,6 @@ async function timeTools(): Promise<void> {
   }
 }
 
-const subjects: Record<string, () => Promise<void>> = {
-  patterns: timePatterns,
-  functions: timeFunctions,
-  tools: timeTools,
-};
-await subjects[process.argv[2] ?? '']?.();
+const subjects = { patterns: timePatterns, functions: timeFunctions, tools: timeTools };
+await subjects[process.argv[2] as keyof typeof subjects]();
 process.exit();

@@ -46,12 +46,7 @@ test.for<[what: string, tool: string, args: Record<string, unknown>, sent: unkno
   ['a text that looks like a truth value', 'get_page', { pageId: 'true' }, '/v1/pages/true'],
   ['a text that looks like an object', 'get_page', { pageId: '{"a":1}' }, '/v1/pages/%7B%22a%22%3A1%7D'],
   ['a UUID, in lower case', 'get_ad', { adId: upper }, `/v1/ads/${lower}`],
-  [
-    'that of a collection',
-    'list_collection_items',
-    { ...listing, collectionId: upper },
-    lists.replace(uuidOf('c'), lower),
-  ],
+  ['of a collection', 'list_collection_items', { ...listing, collectionId: upper }, lists.replace(uuidOf('c'), lower)],
   ['the UUID of an item', 'add_collection_item', { ...listing, itemId: upper }, { itemType: 'ads', itemId: lower }],
   ['the id of a page as it is', 'add_collection_item', { ...listing, ...ofPage }, ofPage],
   ['filters as they are', 'search_pages', { filters, ...paged }, { ...filters, ...paged }],
@@ -94,7 +89,7 @@ describe('is refused before anything is sent, in words that name it:', () => {
     [
       'label_ads',
       { labels: [{ adId: 'a', label: 'b', vlue: 'c' }] },
-      'Unknown argument: labels.0.vlue. The tool takes: ',
+      'Unknown argument: labels.0.vlue. The tool takes',
     ],
     ['get_page', { pageId: '..' }, 'pageId is not an id'],
     ['list_collection_items', { collectionId: uuidOf('c') }, 'itemType: Invalid option: expected one of "ads"|"pages"'],

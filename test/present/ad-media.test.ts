@@ -42,13 +42,8 @@ describe('the pictures and videos of an ad', () => {
   const urlsOf = (assets: { url?: unknown }[]) => assets.map(({ url }) => url);
 
   test('are its own and those of each card, without the portrait of the advertiser', () => {
-    const media = [
-      asset('PA_PP'),
-      asset('CARD_VID', 1),
-      asset('CARD_THUMB', 1),
-      asset('CARD_THUMB', 0),
-      asset('VID', 0),
-    ];
+    const cards = [asset('CARD_VID', 1), asset('CARD_THUMB', 1), asset('CARD_THUMB', 0)];
+    const media = [asset('PA_PP'), ...cards, asset('VID', 0)];
     const { ofAd: own, ofCards } = mediaOf({ media, cards: [{}, {}] });
     expect(urlsOf(own)).toEqual(['https://m.example/VID0']);
     expect(ofCards.map(urlsOf)).toEqual([

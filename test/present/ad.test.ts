@@ -148,11 +148,7 @@ describe('one ad', () => {
     ],
     ['calls a template one', { headline: '{{product.name}}' }, ['\nHeadline, a template:\n> {{product.name}}\n']],
     ['says a range of one number as that', { adSpendMin: 500, adSpendMax: 500 }, ['spend est. 500,']],
-    [
-      'says the currency of its money',
-      { currency: 'EUR' },
-      ['est. 1000–5000 EUR, rev', '3000–9000 EUR', 'at 189.5 EUR'],
-    ],
+    ['says the currency of money', { currency: 'EUR' }, ['est. 1000–5000 EUR, rev', '3000–9000 EUR', 'at 189.5 EUR']],
     ['quotes a currency that is none', { currency: 'all of it' }, ['at 189.5 "all of it"']],
     ['has no comma between action and domain', {}, [', SHOP_NOW → serra.example,']],
     ['says where it lands without an action', { ctaType: null }, [', lands on serra.example,']],

@@ -83,12 +83,8 @@ test('what was read minutes ago serves as a check', async ({ upstream, start }) 
 
   clock += day;
   service.ads = [adOf(1000), ...service.ads];
-  const estimate = await server.call('check_watches', { maxCredits: 0 });
-  expect(estimate.data).toMatchObject({
-    stopped: 'estimate',
-    estimate: { pages: 1, credits: 3 },
-    receipt: { calls: 0 },
-  });
+  const { data } = await server.call('check_watches', { maxCredits: 0 });
+  expect(data).toMatchObject({ stopped: 'estimate', estimate: { pages: 1, credits: 3 }, receipt: { calls: 0 } });
   const second = await server.call('check_watches', calls);
   clock += 600_000;
   const again = await server.call('check_watches', calls);
@@ -96,10 +92,8 @@ test('what was read minutes ago serves as a check', async ({ upstream, start }) 
   const [{ note, ...same } = { note: '' }] = checksOf(again) as (CheckView & { note?: string })[];
   expect(same).toEqual(checksOf(second)[0]);
   expect(note).toBe('Read at 09:00 UTC; nothing was asked.');
-  expect(checksOf(await server.call('check_watches', { ...calls, fresh: true }))[0]).toMatchObject({
-    new: [],
-    read: 31,
-  });
+  const [fresh] = checksOf(await server.call('check_watches', { ...calls, fresh: true }));
+  expect(fresh).toMatchObject({ new: [], read: 31 });
 });
 
 /** An advertiser that launched so many ads in each week before the day, one every other hour. */
