@@ -87,26 +87,14 @@ export async function openApp(options: AppOptions) {
     calls ??= openCalls(options, upstream);
     return calls;
   };
+  const { resultTokens, timeoutMs, cacheSeconds, output } = config;
+  const { notice, searchFilters } = upstream;
   const server = {
-    tools: chosenTools(config),
-    now,
-    elapsed,
-    log,
-    onCall,
-    resultTokens: config.resultTokens,
-    timeoutMs: config.timeoutMs,
-    cacheMs: config.cacheSeconds * 1000,
-    output: config.output,
-    notice: upstream.notice,
-    draining: draining.signal,
-    closing: closing.signal,
+    ...{ tools: chosenTools(config), now, elapsed, log, onCall, notice },
+    ...{ resultTokens, timeoutMs, cacheMs: cacheSeconds * 1000, output },
+    ...{ draining: draining.signal, closing: closing.signal },
   };
-  const catalog = createCatalog({
-    server,
-    version,
-    openCalls: opened,
-    searchFilters: upstream.searchFilters,
-  });
+  const catalog = createCatalog({ server, version, openCalls: opened, searchFilters });
   return {
     catalog: problems.length > 0 ? refusingCalls(catalog, problems) : catalog,
     /** The credentials of calls that bring no key: the configured ones, or those of the demo. */
@@ -139,38 +127,28 @@ export async function openCalls(options: AppOptions, upstream: Upstream): Promis
   const { baseUrl } = upstream;
   const files = config.files === undefined ? undefined : absolute(config.files);
   const { cacheSeconds, timeoutMs, creditBudget: budget, callsPerKey, callsAtOnce } = config;
-  const [
-    { httpService, undiciFetch },
-    { createApi },
-    { openMeter },
-    { learnKeys, openAnswers },
-    { ownKeys },
-    { openState },
-    { exportsFolder },
-    { memoryCreditLedger },
-    { openCallContexts },
-  ] = await Promise.all([
-    import('./api/http.ts'),
-    import('./api/client.ts'),
-    import('./credits/meter.ts'),
-    import('./answers/answers.ts'),
-    import('./state/keys.ts'),
-    import('./state/open.ts'),
-    import('./state/exports.ts'),
-    import('./state/drivers/memory.ts'),
-    import('./mcp/call-tool.ts'),
-  ]);
+  const { httpService, undiciFetch } = await import('./api/http.ts');
+  const { createApi } = await import('./api/client.ts');
+  const { openMeter } = await import('./credits/meter.ts');
+  const { learnKeys, openAnswers } = await import('./answers/answers.ts');
+  const { ownKeys } = await import('./state/keys.ts');
+  const { openState } = await import('./state/open.ts');
+  const { exportsFolder } = await import('./state/exports.ts');
+  const { memoryCreditLedger } = await import('./state/drivers/memory.ts');
+  const { openCallContexts } = await import('./mcp/call-tool.ts');
   const state = openState({
-    ttl: cacheSeconds * 1000,
-    baseUrl,
+    ...{
+      ttl: cacheSeconds * 1000,
+      baseUrl,
+      apiKey: upstream.key,
+      countsDays: options.countsDays,
+      shared,
+      now,
+      elapsed,
+    },
     // Data that the demo makes up are not stored. What a person asks to have written is.
     folder: config.demo ? undefined : files,
     exportTarget: files === undefined ? options.exportTarget : { folder: exportsFolder(files) },
-    apiKey: upstream.key,
-    countsDays: options.countsDays,
-    shared,
-    now,
-    elapsed,
     userIdOf: async (caller) => {
       const { value } = await apiOf({ ...caller, signal: AbortSignal.timeout(maxWhoamiMs) }).whoami();
       return value.user?.userId;
@@ -208,13 +186,14 @@ export async function openCalls(options: AppOptions, upstream: Upstream): Promis
   const apiOf = createApi(answers.send, baseUrl);
 
   const pictures = picturesOf(options, upstream);
+  const { open } = pictures;
   const contexts = openCallContexts({
     apiOf,
     answers,
     keys,
     meter,
     state,
-    pictures: pictures.open,
+    pictures: open,
     baseUrl,
     version,
     now,

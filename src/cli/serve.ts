@@ -37,15 +37,8 @@ export async function serveHttp(
     for (const listener of listeners) listener?.(event);
   };
   const app = await openApp({
-    config,
-    log,
-    onCall,
-    keys: accepted,
-    now,
-    elapsed,
-    random: Math.random,
+    ...{ config, log, onCall, keys: accepted, now, elapsed, random: Math.random, shared },
     mediaUrl: addressOfMedia(config),
-    shared,
   });
   if (publicUrl && signInSecret) {
     const { createSignIn } = await import('../serve/http/sign-in/sign-in.ts');

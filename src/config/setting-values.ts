@@ -170,21 +170,17 @@ export const stateAddress = (text: string) =>
   (/\s/.test(text) || !URL.canParse(text) ? undefined : stateAddressIn(new URL(text))) ?? wrong(wanted);
 
 function stateAddressIn({ protocol, username, password, hostname, port, pathname, search, hash }: URL) {
-  const host = hostname.replace(/^\[(.*)\]$/, '$1');
+  const host = hostName(hostname);
   const [user, secret, database] = [username, password, pathname.slice(1)].map(decode);
   if (user === undefined || secret === undefined || database === undefined) return undefined;
   if (!/^[\w.:-]+$/.test(host) || hash) return undefined;
   if (protocol === 'redis:' || protocol === 'rediss:') {
     if (search || !/^\d{0,4}$/.test(database)) return undefined;
-    const login = { ...(user && { username: user }), ...(secret && { password: secret }) };
-    const numbered = database ? { database: Number(database) } : {};
     return {
-      engine: 'redis' as const,
-      tls: protocol === 'rediss:',
-      host,
-      port: Number(port || 6379),
-      ...login,
-      ...numbered,
+      ...{ engine: 'redis' as const, tls: protocol === 'rediss:', host, port: Number(port || 6379) },
+      ...(user && { username: user }),
+      ...(secret && { password: secret }),
+      ...(database && { database: Number(database) }),
     };
   }
   const [isMode, mode] = /^(?:\?sslmode=(disable|require|verify-full))?$/.exec(search) ?? [];
@@ -193,13 +189,8 @@ function stateAddressIn({ protocol, username, password, hostname, port, pathname
   const isPlain = mode === 'disable' || (mode === undefined && isLoopback(host));
   const ssl = isPlain ? (false as const) : { rejectUnauthorized: mode !== 'require' };
   return {
-    engine: 'postgres' as const,
-    host,
-    port: Number(port || 5432),
-    user,
+    ...{ engine: 'postgres' as const, host, port: Number(port || 5432), user, database, ssl },
     ...(secret && { password: secret }),
-    database,
-    ssl,
   };
 }
 
