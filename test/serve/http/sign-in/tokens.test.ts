@@ -1,111 +1,98 @@
-import { createHash } from 'node:crypto';
-import { expect, test } from 'vitest';
-import { createTokens, type TokensOptions } from '../../../../src/serve/http/sign-in/tokens.ts';
+import { expect } from 'vitest';
+import {
+  codeGrant,
+  codeIn,
+  goodKey,
+  requestOf,
+  type SignInServer,
+  startSignIn,
+  signInTest as withUpstream,
+} from '../../../support/sign-in.ts';
 
-const secret = 'a secret of sign-in, at least 32 characters';
-const resource = 'https://ads.example.com/mcp';
-const verifier = 'v'.repeat(43);
-const challenge = createHash('sha256').update(verifier).digest('base64url');
-const redirectUri = 'https://host.example.com/callback';
 const minute = 60_000;
 const day = 24 * 60 * minute;
 
-function open() {
-  const clock = { now: Date.UTC(2026, 0, 1) };
-  const kept = new Map<string, never>();
-  const connections: NonNullable<TokensOptions['connections']> = {
-    read: async (tenantId) => kept.get(tenantId),
-    update: async (tenantId, change) => {
-      const { next, result } = change(kept.get(tenantId));
-      if (next) kept.set(tenantId, next as never);
-      return result;
-    },
-  };
-  const shared = { secret, resource, connections, now: () => clock.now, tenantIdOf: (key: string) => `of ${key}` };
-  const replica = (more: Partial<TokensOptions> = {}) => createTokens({ ...shared, ...more });
-  const tokens = replica();
-  const grant = { apiKey: 'svc_live_key', budget: 7, clientId: 'client', redirectUri, challenge };
-  const redeem = (code: string, by = tokens) => by.redeem(code, { clientId: 'client', redirectUri, verifier });
-  const connect = async () => (await redeem(await tokens.open(grant))) ?? { access_token: '', refresh_token: '' };
-  return { clock, kept, replica, tokens, grant, redeem, connect };
+/** A server whose time is what a test says. */
+const test = withUpstream.extend('timed', async ({ upstream }) => {
+  const clock = { now: 1_000_000 };
+  return { clock, server: await startSignIn({ baseUrl: upstream.baseUrl }, { elapsed: () => clock.now }) };
+});
+
+/** What an app sends for its tokens. */
+async function withCode(server: SignInServer) {
+  const clientId = await server.register();
+  const { request, verifier } = requestOf(clientId);
+  return codeGrant(clientId, codeIn(await server.submit(request, { api_key: goodKey, budget: '' })), verifier);
 }
 
-test('a code lives for a minute, an access token for an hour, a refresh token for thirty days, each renewed', async () => {
-  const { clock, tokens, grant, redeem, connect } = open();
-  const late = await tokens.open(grant);
+const statusOf = async (server: SignInServer, access = '') => (await server.call(access, 'whoami')).status;
+
+test('a code lives for a minute, an access token for an hour, a refresh token for thirty days, each renewed', async ({
+  timed: { clock, server },
+}) => {
+  const late = await withCode(server);
   clock.now += minute;
-  expect(await redeem(late)).toBeUndefined();
-  let { access_token: access, refresh_token: refresh } = await connect();
-  expect(await tokens.credentials(access)).toEqual({
-    ...{ apiKey: 'svc_live_key', tenantId: 'of svc_live_key' },
-    connection: { id: expect.any(String), budget: 7 },
-  });
+  expect((await server.token(late)).status).toBe(400);
+  let { access, refresh, clientId } = await server.connect('7');
+  expect(await statusOf(server, access)).toBe(200);
   clock.now += 60 * minute;
-  expect(await tokens.credentials(access)).toBeUndefined();
+  expect(await statusOf(server, access)).toBe(401);
   for (let time = 0; time < 4; time++) {
     clock.now += 30 * day - 61 * minute;
-    const renewed = await tokens.refresh(refresh, 'client');
-    ({ access_token: access, refresh_token: refresh } = renewed ?? { access_token: '', refresh_token: '' });
-    expect((await tokens.credentials(access))?.connection?.budget).toBe(7);
+    ({ access_token: access = '', refresh_token: refresh = '' } = (await server.renew(refresh, clientId)).body);
+    expect((await server.call(access, 'get_credits')).result.text).toContain('this connection: 0 charged; budget 7');
   }
   clock.now += 30 * day;
-  expect(await tokens.refresh(refresh, 'client')).toBeUndefined();
+  expect((await server.renew(refresh, clientId)).status).toBe(400);
 });
 
-test('a code or a refresh token that was used ends its connection even if it comes when its time is over', async () => {
-  const { clock, tokens, grant, redeem } = open();
-  for (const late of [2 * minute, 20 * day]) {
-    const code = await tokens.open(grant);
-    const first = await redeem(code);
-    const second = await tokens.refresh(first?.refresh_token ?? '', 'client');
-    clock.now += late;
-    const third = late > day ? await tokens.refresh(second?.refresh_token ?? '', 'client') : second;
-    expect(await tokens.credentials(third?.access_token ?? '')).toBeDefined();
-    clock.now += late;
-    expect(await (late > day ? tokens.refresh(first?.refresh_token ?? '', 'client') : redeem(code))).toBeUndefined();
-    expect(await tokens.refresh(third?.refresh_token ?? '', 'client')).toBeUndefined();
-  }
-});
-
-test('another secret, another address and a state that was lost or is an earlier copy let nobody in', async () => {
-  const { kept, replica, tokens, connect } = open();
-  const { access_token: access, refresh_token: refresh } = await connect();
-  const others = [replica({ secret: `${secret}.` }), replica({ resource: 'https://other.example.com/mcp' })];
-  for (const other of others) {
-    expect(await other.credentials(access)).toBeUndefined();
-    expect(await other.refresh(refresh, 'client')).toBeUndefined();
-  }
-  const earlier = new Map(kept);
-  const renewed = await tokens.refresh(refresh, 'client');
-  for (const [tenantId, copy] of earlier) kept.set(tenantId, copy);
-  expect(await tokens.refresh(renewed?.refresh_token ?? '', 'client')).toBeUndefined();
-  const again = await connect();
-  kept.clear();
-  expect(await tokens.credentials(again.access_token)).toBeUndefined();
-  expect(await tokens.refresh(again.refresh_token, 'client')).toBeUndefined();
-});
-
-test('a clock that jumps makes no token good that has ended for good, and no key keeps more than 64 connections', async () => {
-  const { clock, kept, tokens, grant, connect } = open();
-  const first = await connect();
-  clock.now -= 365 * day;
-  expect(await tokens.credentials(first.access_token)).toBeDefined();
-  clock.now += 365 * day;
-  await tokens.refresh(first.refresh_token, 'client');
-  clock.now -= 10 * minute;
-  expect(await tokens.refresh(first.refresh_token, 'client')).toBeUndefined();
-  clock.now += 10 * minute;
-  const all = [];
-  for (let number = 0; number < 70; number++) {
-    clock.now += 1000;
-    all.push(await connect());
-  }
-  expect(Object.keys(kept.get('of svc_live_key') ?? {})).toHaveLength(64);
-  expect(await tokens.credentials(all[5]?.access_token ?? '')).toBeUndefined();
-  expect(await tokens.credentials(all[6]?.access_token ?? '')).toBeDefined();
-  // Codes that nobody came for make room first.
-  for (let number = 0; number < 63; number++) await tokens.open(grant);
+test('a code or a refresh token that was used ends its connection even if it comes when its time is over', async ({
+  timed: { clock, server },
+}) => {
+  const good = await withCode(server);
+  const first = await server.token(good);
+  const second = await server.renew(first.body.refresh_token ?? '', good.client_id);
   clock.now += 2 * minute;
-  await connect();
-  expect(Object.keys(kept.get('of svc_live_key') ?? {}).length).toBeLessThanOrEqual(64);
+  expect(await statusOf(server, second.body.access_token)).toBe(200);
+  expect((await server.token(good)).status).toBe(400);
+  expect(await statusOf(server, second.body.access_token)).toBe(401);
+  const { refresh, clientId } = await server.connect();
+  const next = await server.renew(refresh, clientId);
+  clock.now += 20 * day;
+  const last = await server.renew(next.body.refresh_token ?? '', clientId);
+  clock.now += 20 * day;
+  expect((await server.renew(refresh, clientId)).status).toBe(400);
+  expect((await server.renew(last.body.refresh_token ?? '', clientId)).status).toBe(400);
+});
+
+test('another secret, another address and a state that was lost let nobody in', async ({ upstream, timed }) => {
+  const { server } = timed;
+  const { port, origin: publicUrl } = server;
+  const { access, refresh, clientId } = await server.connect();
+  const { baseUrl } = upstream;
+  const signInSecret = 'another secret, at least 32 characters';
+  const others = [await startSignIn({ baseUrl }), await startSignIn({ baseUrl, publicUrl, signInSecret })];
+  await server.close(0);
+  for (const other of [...others, await startSignIn({ baseUrl, publicUrl, port })]) {
+    expect(await statusOf(other, access)).toBe(401);
+    expect((await other.renew(refresh, clientId)).body.error).toMatch(/^invalid_(grant|client)$/);
+  }
+});
+
+test('no key has more than 64 connections: the one renewed longest ago ends, and codes that nobody came for do before', async ({
+  timed: { clock, server },
+}) => {
+  const all = [];
+  for (let number = 0; number < 66; number++) {
+    clock.now += 1000;
+    all.push(await server.connect());
+  }
+  expect(await statusOf(server, all[1]?.access)).toBe(401);
+  expect(await statusOf(server, all[2]?.access)).toBe(200);
+  const { access } = await server.connect();
+  clock.now += 1000;
+  for (let number = 0; number < 63; number++) await withCode(server);
+  clock.now += 2 * minute;
+  await server.connect();
+  expect(await statusOf(server, access)).toBe(200);
 });
