@@ -74,18 +74,22 @@ export function signInAt<Server extends { origin: string; url: string }>(server:
     const { result } = (await answer.json()) as { result: object };
     return { status: answer.status, result: readResult({ content: [], ...result }) };
   };
+  /** Signs in up to the code; returns what the app would send for its tokens. */
+  const withCode = async (budget = '') => {
+    const clientId = await register();
+    const { request, verifier } = requestOf(clientId);
+    return codeGrant(clientId, codeIn(await submit(request, { api_key: goodKey, budget })), verifier);
+  };
   return {
     ...server,
-    ...{ send, register, submit, token, call },
+    ...{ send, register, submit, token, call, withCode },
     renew: (refresh: string, clientId: string) =>
       token({ grant_type: 'refresh_token', refresh_token: refresh, client_id: clientId }),
     /** Signs in as a host and a person do; returns what the token endpoint answers. */
     connect: async (budget = '') => {
-      const clientId = await register();
-      const { request, verifier } = requestOf(clientId);
-      const answer = await submit(request, { api_key: goodKey, budget });
-      const { body } = await token(codeGrant(clientId, codeIn(answer), verifier));
-      return { clientId, access: body.access_token ?? '', refresh: body.refresh_token ?? '' };
+      const grant = await withCode(budget);
+      const { access_token: access = '', refresh_token: refresh = '' } = (await token(grant)).body;
+      return { clientId: grant.client_id, access, refresh };
     },
   };
 }

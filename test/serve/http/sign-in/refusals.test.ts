@@ -3,7 +3,6 @@ import { expect, onTestFinished } from 'vitest';
 import { refusal } from '../../../support/faulty-upstream.ts';
 import { keepAlive, until } from '../../../support/http.ts';
 import {
-  codeGrant,
   codeIn,
   goodKey,
   locationOf,
@@ -20,12 +19,6 @@ const page = (server: SignInServer, request: Record<string, string>) =>
 
 const key = { api_key: goodKey, budget: '' };
 const otherApp = 'https://other.example.com/callback';
-
-async function withCode(server: SignInServer) {
-  const clientId = await server.register();
-  const { request, verifier } = requestOf(clientId);
-  return codeGrant(clientId, codeIn(await server.submit(request, key)), verifier);
-}
 
 test('every answer of the front is one that nothing can be done with but what it is for', async ({ server }) => {
   const { request } = requestOf(await server.register());
@@ -115,7 +108,7 @@ test('an app on the own machine may have any port there, and no other address', 
 });
 
 test('a code is for one client, one address and one verifier, and for once', async ({ server }) => {
-  const good = await withCode(server);
+  const good = await server.withCode();
   const errorOf = async (fields: Record<string, string>) => (await server.token(fields)).body.error;
   for (const [wrong, error] of [
     [{ code_verifier: 'w'.repeat(43) }, 'invalid_grant'],
@@ -155,7 +148,7 @@ test('a refresh token is for one client and for once; one used twice ends the co
 });
 
 test('a token of one kind is none of another', async ({ server }) => {
-  const good = await withCode(server);
+  const good = await server.withCode();
   const { clientId, access, refresh } = await server.connect();
   for (const token of [refresh, good.code, clientId, 'x'.repeat(500), ''])
     expect((await server.call(token, 'whoami')).status).toBe(401);

@@ -1,13 +1,5 @@
 import { expect } from 'vitest';
-import {
-  codeGrant,
-  codeIn,
-  goodKey,
-  requestOf,
-  type SignInServer,
-  startSignIn,
-  signInTest as withUpstream,
-} from '../../../support/sign-in.ts';
+import { type SignInServer, startSignIn, signInTest as withUpstream } from '../../../support/sign-in.ts';
 
 const minute = 60_000;
 const day = 24 * 60 * minute;
@@ -18,19 +10,12 @@ const test = withUpstream.extend('timed', async ({ upstream }) => {
   return { clock, server: await startSignIn({ baseUrl: upstream.baseUrl }, { elapsed: () => clock.now }) };
 });
 
-/** What an app sends for its tokens. */
-async function withCode(server: SignInServer) {
-  const clientId = await server.register();
-  const { request, verifier } = requestOf(clientId);
-  return codeGrant(clientId, codeIn(await server.submit(request, { api_key: goodKey, budget: '' })), verifier);
-}
-
 const statusOf = async (server: SignInServer, access = '') => (await server.call(access, 'whoami')).status;
 
 test('a code lives for a minute, an access token for an hour, a refresh token for thirty days, each renewed', async ({
   timed: { clock, server },
 }) => {
-  const late = await withCode(server);
+  const late = await server.withCode();
   clock.now += minute;
   expect((await server.token(late)).status).toBe(400);
   let { access, refresh, clientId } = await server.connect('7');
@@ -49,7 +34,7 @@ test('a code lives for a minute, an access token for an hour, a refresh token fo
 test('a code or a refresh token that was used ends its connection even if it comes when its time is over', async ({
   timed: { clock, server },
 }) => {
-  const good = await withCode(server);
+  const good = await server.withCode();
   const first = await server.token(good);
   const second = await server.renew(first.body.refresh_token ?? '', good.client_id);
   clock.now += 2 * minute;
@@ -91,7 +76,7 @@ test('no key has more than 64 connections: the one renewed longest ago ends, and
   expect(await statusOf(server, all[2]?.access)).toBe(200);
   const { access } = await server.connect();
   clock.now += 1000;
-  for (let number = 0; number < 63; number++) await withCode(server);
+  for (let number = 0; number < 63; number++) await server.withCode();
   clock.now += 2 * minute;
   await server.connect();
   expect(await statusOf(server, access)).toBe(200);
