@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { describedTools } from '../../src/mcp/described-tools.ts';
 import { listTools } from '../../src/mcp/list-tools.ts';
 import { initialize, request } from '../serve/stdio/session.ts';
-import { answering, startUpstream } from '../support/faulty-upstream.ts';
+import { heldBy, startUpstream } from '../support/faulty-upstream.ts';
 import { gateOf } from '../support/gate.ts';
 import { callOf, keepAlive } from '../support/http.ts';
 import { run, serveHttp, start } from '../support/process.ts';
@@ -137,7 +137,7 @@ test('variables that look like settings are named with the one that may have bee
 describe.skipIf(process.platform === 'win32')('a server that finishes a call after the first signal', () => {
   async function draining(signal: NodeJS.Signals) {
     const gate = gateOf();
-    const upstream = await startUpstream(answering(() => gate.opened.then(() => ({ authenticated: true }))));
+    const upstream = await startUpstream(heldBy(gate));
     onTestFinished(upstream.close);
     const { origin, process: running } = await serveHttp(['--base-url', upstream.baseUrl]);
     const client = keepAlive(origin);

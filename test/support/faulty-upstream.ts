@@ -100,6 +100,10 @@ export const answering =
     json(value, { headers: { 'x-service-request-id': caller } })(request, response);
   };
 
+/** Identifies the caller once the gate is open. */
+export const heldBy = ({ opened }: { opened: Promise<void> }): Behaviour =>
+  answering(() => opened.then(() => ({ authenticated: true, authSource: 'api_key' })));
+
 export const json =
   (
     body: unknown,

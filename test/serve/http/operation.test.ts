@@ -2,15 +2,12 @@ import { readFileSync } from 'node:fs';
 import { Hono } from 'hono';
 import { describe, expect, onTestFinished } from 'vitest';
 import { createMetrics } from '../../../src/serve/http/metrics.ts';
-import { answering, delays, documented } from '../../support/faulty-upstream.ts';
+import { answering, delays, documented, heldBy } from '../../support/faulty-upstream.ts';
 import { httpTest as test } from '../../support/fixtures.ts';
 import { gateOf } from '../../support/gate.ts';
 import { bareSocket, callOf, goodHeaders, keepAlive, startHttp, until } from '../../support/http.ts';
 import { freePort } from '../../support/loopback.ts';
 import { request } from '../stdio/session.ts';
-
-const heldBy = (gate: ReturnType<typeof gateOf>) =>
-  answering(() => gate.opened.then(() => ({ authenticated: true, authSource: 'api_key' })));
 
 describe('calls at once', () => {
   test('wait for their turn, and past the limit get an error with the time to retry', async ({ serve, upstream }) => {

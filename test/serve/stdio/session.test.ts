@@ -4,16 +4,13 @@ import { PROTOCOL_VERSION_META_KEY } from '@modelcontextprotocol/server';
 import { describe, expect, test } from 'vitest';
 import { allTools } from '../../../src/board/board.ts';
 import { versionKey } from '../../../src/mcp/protocol.ts';
-import { answering, delays } from '../../support/faulty-upstream.ts';
+import { delays, heldBy } from '../../support/faulty-upstream.ts';
 import { gateOf } from '../../support/gate.ts';
 import { until } from '../../support/http.ts';
 import { envelope, initialize, openSession, request } from './session.ts';
 
 const whoami = (id: number) => request(id, 'tools/call', { name: 'whoami', arguments: {} });
 const ping = (id: number | string = 1) => request(id, 'ping');
-
-const heldBy = (gate: ReturnType<typeof gateOf>) =>
-  answering(() => gate.opened.then(() => ({ authenticated: true, authSource: 'api_key' })));
 
 describe('messages', () => {
   test('may come in any pieces, several at once, with any line ends, and the last one without', async () => {

@@ -258,16 +258,9 @@ export function createSignIn(options: SignInOptions) {
 }
 
 /** The parameters of the client that the form sends back. */
-const passed = [
-  'response_type',
-  'client_id',
-  'redirect_uri',
-  'code_challenge',
-  'code_challenge_method',
-  'state',
-  'resource',
-  'scope',
-];
+const passed = 'response_type client_id redirect_uri code_challenge code_challenge_method state resource scope'.split(
+  ' ',
+);
 
 const stateParameter = ({ state }: Record<string, string>) => (state === undefined ? {} : { state });
 
