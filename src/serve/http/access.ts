@@ -64,18 +64,14 @@ export function onlyForHosts(names: readonly string[], fetch: (request: Request)
     wrongHost(request.headers.get('host') ?? undefined, hosts) ?? fetch(request);
 }
 
-const hostsOf = ({ allowedHosts, host = 'localhost', publicHost }: AllowedNames): string[] => [
-  ...(allowedHosts ?? [...localhostAllowedHostnames(), host]),
-  ...(publicHost ? [publicHost] : []),
-];
+const hostsOf = ({ allowedHosts, host = 'localhost', publicHost }: AllowedNames): string[] =>
+  [allowedHosts ?? [...localhostAllowedHostnames(), host], publicHost ?? []].flat();
 
-export const originsOf = ({ allowedOrigins, publicHost }: AllowedNames): string[] => [
-  ...allowedOrigins,
-  ...(publicHost ? [publicHost] : []),
-];
+export const originsOf = ({ allowedOrigins, publicHost }: AllowedNames): string[] =>
+  [allowedOrigins, publicHost ?? []].flat();
 
 /** The address that a request comes from, for counting tries. For IPv6, its network (/64). */
-export type AddressOf = (context: Context) => string;
+export type AddressOf = ReturnType<typeof createAddressOf>;
 
 interface Network {
   address: string;
@@ -87,18 +83,17 @@ interface Network {
 export function createPeerOf(proxy: Network | undefined): (remote: string | undefined) => string | undefined {
   const proxies = new BlockList();
   if (proxy) proxies.addSubnet(proxy.address, proxy.prefix, proxy.family);
-  const isProxy = (address: string) =>
-    proxy !== undefined && address !== '' && proxies.check(address, isIP(address) === 4 ? 'ipv4' : 'ipv6');
   return (remote) => {
     const address = plainAddress(remote);
-    return isProxy(address) ? undefined : networkOf(address);
+    const isProxy = address !== '' && proxies.check(address, isIP(address) === 4 ? 'ipv4' : 'ipv6');
+    return isProxy ? undefined : networkOf(address);
   };
 }
 
 /** @param proxy that is believed: the last entry of its `X-Forwarded-For` is the address of the caller */
-export function createAddressOf(proxy: Network | undefined): AddressOf {
+export function createAddressOf(proxy: Network | undefined) {
   const peerOf = createPeerOf(proxy);
-  return (context) => {
+  return (context: Context): string => {
     const { address } = getConnInfo(context).remote;
     const forwarded = context.req.header('x-forwarded-for')?.split(',').at(-1);
     return peerOf(address) ?? networkOf(plainAddress(forwarded) || plainAddress(address));
