@@ -13,8 +13,7 @@ import fc from 'fast-check';
 import { MemoryStore } from '../src/state/drivers/memory.ts';
 import type { Store } from '../src/state/ports.ts';
 import { type AccountSchedule, accountSchedules, assertOneLedger } from '../test/support/account-schedule.ts';
-import { keepsItsPromise, refusesNothingThatFits } from '../test/support/budget-promise.ts';
-import { schedules } from '../test/support/credit-schedule.ts';
+import { keepsItsPromise, refusesNothingThatFits, schedules } from '../test/support/credit-schedule.ts';
 import { assertGatherings, GatheringServers, gatheringSchedules } from '../test/support/gathering-schedule.ts';
 import { realStores } from '../test/support/stores.ts';
 

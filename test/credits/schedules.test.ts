@@ -1,8 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { keepsItsPromise, refusesNothingThatFits } from '../support/budget-promise.ts';
-import { schedules } from '../support/credit-schedule.ts';
-import type { Plan } from '../support/credit-service.ts';
+import { keepsItsPromise, type Plan, refusesNothingThatFits, schedules } from '../support/credit-schedule.ts';
 
 /** `npm run schedules` tries a hundred thousand. */
 const options = { numRuns: 150 };

@@ -93,22 +93,6 @@ export function datasetSuite(name: string, open: () => Promise<Datasets>): void 
       expect([...(gatherings[0]?.adIds ?? [])]).toEqual(['a', 'b', 'c']);
     });
 
-    test('is another version after each change, and only then', async () => {
-      const dataset = await datasetFor();
-      const versions = [(await dataset.contents()).version];
-      for (const [at, headline] of [
-        [1, 'x'],
-        [1, 'x'],
-        [2, 'x'],
-        [3, 'y'],
-      ] as const) {
-        await add(dataset, at, { id: 'a', headline });
-        versions.push((await dataset.contents()).version);
-      }
-      expect(new Set(versions).size).toBe(4);
-      expect(versions[1]).toBe(versions[2]);
-    });
-
     test('stays as it was for whoever has its contents', async () => {
       const dataset = await datasetFor();
       const state = newGathering({}, 1);

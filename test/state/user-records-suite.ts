@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Datasets } from '../../src/state/dataset.ts';
 import { maxRecords, type RecordKind, type UserRecords } from '../../src/state/user-records.ts';
-import { add } from './add-items.ts';
 
 const putAll = (own: UserRecords, kind: RecordKind, records: readonly (readonly [string, unknown])[]) =>
   own.update(kind, () => ({ put: records, result: records.length }));
@@ -39,22 +38,6 @@ export function userRecordsSuite(name: string, open: () => Promise<[Datasets, Da
         ]);
         expect([...(await found.read('watch'))]).toEqual([['b', 'watch']]);
       }
-    });
-
-    test('change the version of the labels, which the contents hold, and no other', async () => {
-      const [datasets] = await open();
-      const dataset = await datasets.open({ tenantId: 'a', apiKey: 'a' });
-      await add(dataset, 1, { id: 'x' });
-      const { version, labelsVersion } = await dataset.contents();
-      const versions = new Set([labelsVersion]);
-      await putAll(dataset.userRecords, 'label', [['x', 1]]);
-      versions.add((await dataset.contents()).labelsVersion);
-      await putAll(dataset.userRecords, 'label', [['x', 2]]);
-      const last = await dataset.contents();
-      await dataset.userRecords.update('label', () => ({ removed: ['y'], result: 0 }));
-      expect(await dataset.contents()).toMatchObject({ version, labelsVersion: last.labelsVersion });
-      expect([...last.labels]).toEqual([['x', 2]]);
-      expect(versions.add(last.labelsVersion).size).toBe(3);
     });
 
     test('of two processes at once all hold, and none sees half of a change', async () => {

@@ -20,7 +20,6 @@ import { beatMs, type History, newHistory, newMs, Presence } from '../../src/sta
 import { Retries } from '../../src/state/store/retries.ts';
 import { noSeal } from '../../src/state/store/seal.ts';
 
-/** What the network does with a request or its answer. */
 const fates = ['arrives', 'arrives', 'arrives', 'is lost', 'answer is lost', 'is given up'] as const;
 type Fate = (typeof fates)[number];
 
@@ -55,7 +54,6 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ goesOn: which }) },
 );
 
-/** A budget, how many replicas there are, and what happens to them in which order. */
 export const accountSchedules = fc.record({
   budget: fc.constantFrom(0, 3, 8, 12, 30),
   replicas: fc.integer({ min: 1, max: 3 }),
@@ -66,7 +64,6 @@ type Generated<Some> = Some extends fc.Arbitrary<infer One> ? One : never;
 export type AccountSchedule = Generated<typeof accountSchedules>;
 type Charge = Generated<typeof settlement>;
 
-/** A request to the store that has been sent, or whose answer is in progress. */
 interface Sent {
   replica: Replica;
   perform(): Promise<unknown>;
@@ -82,7 +79,6 @@ interface Timer {
   resume(): void;
 }
 
-/** A change of the account that the store took. */
 interface Written {
   expected: string;
   version: string;
@@ -171,7 +167,6 @@ function same(one: object, other: object): boolean {
   );
 }
 
-/** A process with its own memory, which reaches the store through a network in trouble. */
 class Replica {
   isDead = false;
   isStalled = false;
@@ -217,7 +212,6 @@ class World {
   readonly #settlements = new Map<string, { replica: Replica; settlement: Settlement }>();
   /** Who said when that they are alive, in the order in which the store heard of it. */
   readonly #beats: { id: string; at: number; change: number }[] = [];
-  /** Changes before which a store that is behind has answered. */
 
   constructor(store: Store, name: string, { budget, replicas }: AccountSchedule) {
     this.#store = store;
@@ -360,7 +354,6 @@ class World {
         while (replica.leases.length > 0)
           this.#settle(replica, { charged: 1, uncertain: 0, isPaidAnswer: true, learns: false });
       await this.#pass(beatMs);
-      // Somebody looks, and sees who died.
       if (turn === 8) for (const replica of this.replicas) this.#read(replica, true);
     }
     const waiting = this.#asked.filter(({ to, replica }) => to === undefined && !replica.isDead);

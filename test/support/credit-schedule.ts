@@ -1,34 +1,150 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { AdLibraryError } from '../../src/api/errors.ts';
+import type { HttpRequest, HttpResponse } from '../../src/api/http.ts';
 import { openCalls } from '../../src/app.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import { createLog } from '../../src/log/log.ts';
-import { CreditService, defaultLimit, type Fate, type Plan, type PriceRule } from './credit-service.ts';
 
-/** One thing that happens: a call begins, a call that waits is answered, a caller leaves. */
-/** Without a limit, a search has the page size of the service. */
+/** What calls cost at a service that a schedule makes up. */
+interface PriceRule {
+  kind: 'flat' | 'byLimit' | 'byItems' | 'rising';
+  /** Credits: of a call, of ten items begun, or of the first call. */
+  credits: number;
+  /** Ads that every search finds, or the most that one finds. */
+  hits: number;
+  varies: boolean;
+  /** Whether answers say what was charged, and whether `GET /v1/credits` can be asked. */
+  statesCharges: boolean;
+  tellsBalance: boolean;
+}
+
+/** What becomes of one call. A fault may be charged all the same: `late` is charged when the next paid call comes in. */
+const fates = [
+  ...(['answer', 'timeout', 'late', 'reset', 'unsent'] as const),
+  ...(['http 502', 'http 500', 'http 503', 'charged 503'] as const),
+];
+type Fate = (typeof fates)[number];
+
+export interface Plan {
+  fate: Fate;
+  isCharged: boolean;
+}
+
+interface Request {
+  operation: 'search' | 'ad' | 'credits';
+  limit: number;
+}
+
+interface Charged {
+  operation: Request['operation'];
+  items: number;
+  price: number;
+}
+
+const defaultLimit = 20;
+
+/** Asked in place of a network: a service that keeps its own books, and answers when its driver says so. */
+class CreditService {
+  charged = 0;
+  maxCharged = 0;
+  /** By how much calls whose charge nobody stated cost more than any that was stated. */
+  unseenRise = 0;
+  readonly #stated: Charged[] = [];
+  paidInFlight = 0;
+  maxPaidInFlight = 0;
+  /** Calls in flight that turn out to cost nothing, which nobody knew. */
+  freeInFlight = 0;
+  readonly pending: (() => void)[] = [];
+  requests = 0;
+  #late = 0;
+  readonly #rule: PriceRule;
+  readonly #plans: Plan[];
+
+  constructor(rule: PriceRule, plans: readonly Plan[]) {
+    this.#rule = rule;
+    this.#plans = [...plans];
+  }
+
+  priceOf({ operation, limit }: Request, hits = this.#rule.hits): number {
+    const { kind, credits } = this.#rule;
+    if (kind === 'rising') return credits + this.requests;
+    if (kind === 'flat' || operation === 'ad') return credits;
+    return Math.ceil((kind === 'byLimit' ? limit : Math.min(limit, hits)) / 10) * credits;
+  }
+
+  /** The most that any price rule makes of the charges stated so far. */
+  maxExpected({ operation, limit }: Request): number {
+    const seen = this.#stated.filter((one) => one.operation === operation);
+    return Math.max(0, ...seen.map((one) => one.price * Math.ceil(limit / Math.max(1, one.items))));
+  }
+
+  fetch = async (url: string, { body, onSent }: HttpRequest): Promise<HttpResponse> => {
+    const request: Request = {
+      operation: url.endsWith('/credits') ? 'credits' : url.includes('/search') ? 'search' : 'ad',
+      limit: body === undefined ? 1 : Number((JSON.parse(body) as { limit?: number }).limit ?? defaultLimit),
+    };
+    if (request.operation === 'credits') return this.#balance();
+    const plan = this.#nextPlan();
+    if (plan.fate === 'unsent') throw new AdLibraryError({ kind: 'network', problem: 'ECONNREFUSED' });
+    onSent();
+    const hits = this.#rule.varies ? (this.requests * 31) % (this.#rule.hits + 1) : this.#rule.hits;
+    const price =
+      plan.fate === 'answer' || plan.fate === 'charged 503' || plan.isCharged ? this.priceOf(request, hits) : 0;
+    this.requests++;
+    this.charged += this.#late;
+    this.#late = plan.fate === 'late' ? price : 0;
+    this.charged += plan.fate === 'http 503' || plan.fate === 'late' ? 0 : price;
+    this.maxCharged = Math.max(this.maxCharged, price);
+    this.maxPaidInFlight = Math.max(this.maxPaidInFlight, ++this.paidInFlight);
+    const isFree = price === 0 ? 1 : 0;
+    this.freeInFlight += isFree;
+    await new Promise<void>((resolve) => this.pending.push(resolve));
+    this.freeInFlight -= isFree;
+    this.paidInFlight--;
+    return this.#answer(plan.fate, { operation: request.operation, items: Math.min(request.limit, hits), price });
+  };
+
+  #nextPlan(): Plan {
+    const plan = this.#plans.shift() ?? { fate: 'answer', isCharged: true };
+    // A service that states charges does so on failures, too; one that does not charges no 503.
+    return plan.fate === 'charged 503' && !this.#rule.statesCharges ? { ...plan, fate: 'http 503' } : plan;
+  }
+
+  #balance(): HttpResponse {
+    const credits = this.#rule.tellsBalance ? 1_000_000 - this.charged : null;
+    return response(200, { billingUserId: 'b', credits, usageLimit: { isLimitReached: false } }, {});
+  }
+
+  #answer(fate: Fate, { operation, items: count, price }: Charged): HttpResponse {
+    const isStated = this.#rule.statesCharges && (fate === 'answer' || fate === 'charged 503');
+    if (isStated) this.#stated.push({ operation, items: count, price });
+    else this.unseenRise += Math.max(0, price - Math.max(0, ...this.#stated.map((one) => one.price)));
+    if (fate === 'reset') throw new AdLibraryError({ kind: 'network' });
+    if (fate === 'timeout' || fate === 'late') throw new AdLibraryError({ kind: 'timeout' });
+    const charge = this.#rule.statesCharges ? { 'x-service-credits-charged': String(price) } : {};
+    if (fate === 'charged 503') return response(503, {}, { 'x-service-credits-charged': String(price) });
+    if (fate.startsWith('http ')) return response(Number(fate.slice(5)), {}, {});
+    const items = Array.from({ length: count }, (_, index) => ({ id: `ad-${index}` }));
+    return response(200, operation === 'ad' ? { id: 'ad' } : { items, cursor: null, hasMore: false }, charge);
+  }
+}
+
+const response = (status: number, body: object, headers: Record<string, string>): HttpResponse => ({
+  status,
+  headers: { get: (name) => headers[name] ?? null },
+  text: async () => JSON.stringify(body),
+});
+
+/** A call begins, a call that waits is answered, a caller leaves. Without a limit, a search has the service's page size. */
 type Step = { begin: 'search' | 'ad'; limit: number | undefined } | { answer: number } | { leave: number };
 
-/** A budget, a service with its prices and faults, and what callers do in which order. */
-export interface Schedule {
+interface Schedule {
   budget: number;
   rule: PriceRule;
   plans: Plan[];
   steps: Step[];
 }
-
-const fates: Fate[] = [
-  'answer',
-  'timeout',
-  'late',
-  'reset',
-  'unsent',
-  'http 502',
-  'http 500',
-  'http 503',
-  'charged 503',
-];
 
 const rule: fc.Arbitrary<PriceRule> = fc.record({
   kind: fc.constantFrom('flat', 'byLimit', 'byItems', 'rising'),
@@ -46,18 +162,17 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ leave: fc.nat(9) }) },
 );
 
-const planOf = (kinds: Fate[]): fc.Arbitrary<Plan> =>
-  fc.record({ fate: fc.constantFrom(...kinds), isCharged: fc.boolean() });
+const plan: fc.Arbitrary<Plan> = fc.record({ fate: fc.constantFrom(...fates), isCharged: fc.boolean() });
 
 const withoutLeaving = (one: Step): Step => ('leave' in one ? { answer: one.leave } : one);
 
 /** Faults here and there; or a service that answers a few calls, and then fails all in one way. */
 const faults: fc.Arbitrary<Plan[]> = fc.oneof(
-  { weight: 2, arbitrary: fc.array(planOf(fates), { maxLength: 25 }) },
+  { weight: 2, arbitrary: fc.array(plan, { maxLength: 25 }) },
   {
     weight: 1,
     arbitrary: fc
-      .tuple(fc.nat(3), planOf(fates))
+      .tuple(fc.nat(3), plan)
       .map(([answered, plan]) => Array.from({ length: 40 }, (_, call) => (call < answered ? answer : plan))),
   },
 );
@@ -73,7 +188,6 @@ const inTurn: fc.Arbitrary<Step[]> = fc
     ]),
   );
 
-/** @param faulty whether calls may fail, and callers leave */
 export const schedules = (faulty: boolean): fc.Arbitrary<Schedule> =>
   fc.record({
     budget: fc.integer({ min: 0, max: 60 }),
@@ -85,8 +199,7 @@ export const schedules = (faulty: boolean): fc.Arbitrary<Schedule> =>
     ),
   });
 
-export interface RefusedCall {
-  /** What its caller reads. */
+interface RefusedCall {
   message: string;
   /** Whether it would have fitted beside what was charged and what was in progress. */
   fits: boolean;
@@ -94,22 +207,14 @@ export interface RefusedCall {
   maxExpected: number;
 }
 
-export interface Outcome {
-  /** What the service really charged, and its highest charge. */
-  charged: number;
-  maxCharged: number;
-  /** By how much calls whose charge nobody stated cost more than any that was stated. */
-  unseenRise: number;
-  /** Paid requests, repeated ones included. */
-  requests: number;
-  maxPaidInFlight: number;
+interface Outcome {
+  service: CreditService;
   refused: RefusedCall[];
-  /** What the ledger says at the end. */
   counted: number;
 }
 
 /** Lets a schedule happen to the whole send chain, and looks at it with the service's own books. */
-export async function run({ budget, rule, plans, steps }: Schedule): Promise<Outcome> {
+async function run({ budget, rule, plans, steps }: Schedule): Promise<Outcome> {
   const service = new CreditService(rule, plans);
   const config = { ...readConfig({}), creditBudget: budget, cacheSeconds: 0 };
   const log = createLog('silent', () => {});
@@ -160,6 +265,46 @@ export async function run({ budget, rule, plans, steps }: Schedule): Promise<Out
   }
   const { spending } = callsOf({ apiKey: 'svc_live_schedule', tenantId: 't', signal: new AbortController().signal });
   const { charged, uncertain = 0 } = await spending();
-  const { charged: really, maxCharged, unseenRise, requests, maxPaidInFlight } = service;
-  return { charged: really, maxCharged, unseenRise, requests, maxPaidInFlight, refused, counted: charged + uncertain };
+  return { service, refused, counted: charged + uncertain };
+}
+
+/** What the README promises of a budget, told of a schedule by the service's own books. */
+
+/**
+ * What prices can rise by unseen: while calls are in flight, four of them, each by as much as there were requests
+ * before; and with calls whose charge nobody states.
+ */
+const riseOf = ({ rule }: Schedule, { requests, unseenRise }: CreditService) =>
+  rule.kind === 'rising' ? 4 * requests + unseenRise : 0;
+
+/** A charge that comes after the balance was asked for it is noticed one call later. */
+const lateOf = ({ plans }: Schedule, maxCharged: number) =>
+  plans.some(({ fate }) => fate === 'late') ? maxCharged : 0;
+
+/** Whether a budget is passed by one call of unknown price at most, or by a rise, and four calls go at once. */
+export async function keepsItsPromise(schedule: Schedule): Promise<boolean> {
+  const { service } = await run(schedule);
+  const { charged, maxCharged, maxPaidInFlight } = service;
+  const most = schedule.budget + Math.max(0, maxCharged - 1) + riseOf(schedule, service) + lateOf(schedule, maxCharged);
+  return charged <= most && maxPaidInFlight <= 4;
+}
+
+/**
+ * Prices that rise with each call may look as if they grew with the page, and a page may hold fewer items than it is
+ * expected to be charged for. Then a call may be refused that would have fitted, but only if it did not fit at the price
+ * expected of it, which the charges so far must allow.
+ */
+function isMistaken({ rule, budget }: Schedule, { message, maxExpected }: RefusedCall): boolean {
+  const figure = (pattern: RegExp) => Number(pattern.exec(message)?.[1] ?? 0);
+  const expected = Math.max(1, figure(/cost ([\d.]+?)( or more)?\./));
+  const used = figure(/([\d.]+) spent/) + figure(/([\d.]+) counted/) + figure(/([\d.]+) reserved/);
+  const isExpectedDearer = rule.kind === 'rising' || rule.kind === 'byItems';
+  return isExpectedDearer && used + expected > budget && expected <= maxExpected;
+}
+
+/** Whether every call that fits goes, where charges are stated and nothing fails; and the ledger agrees. */
+export async function refusesNothingThatFits(schedule: Schedule): Promise<boolean> {
+  const { service, counted, refused } = await run(schedule);
+  const wrong = refused.filter((call) => call.fits && !isMistaken(schedule, call));
+  return !schedule.rule.statesCharges || (wrong.length === 0 && counted === service.charged);
 }

@@ -4,7 +4,6 @@ import type { Call, Question } from './gathering-schedule.ts';
 import type { AdFields, GatheringService, ServedPage } from './gathering-service.ts';
 import type { Result } from './server.ts';
 
-/** The tables of a dataset. */
 export interface DatasetView {
   ads: (Row<'ads'> & { id: string })[];
   ad_versions?: Row<'ad_versions'>[];
@@ -12,15 +11,12 @@ export interface DatasetView {
   gathered?: Row<'gathered'>[];
 }
 
-/** A tool call as its caller saw it. */
 export interface MadeCall {
   call: Call;
   /** The last answer that had arrived when it began. */
   from: number;
-  /** When it began, by the service's clock. */
   at: number;
   ended?: Promise<void>;
-  /** Missing if its caller left. */
   result?: Result;
 }
 
@@ -32,7 +28,6 @@ interface Happened {
   after: DatasetView;
 }
 
-/** What a chain of pages listed. */
 interface Listed {
   ids: string[];
   found: number | null;
@@ -50,7 +45,6 @@ type Gather = Extract<Call, { gather: Question }>;
 
 export const isEstimate = (call: Call) => 'gather' in call && call.maxCredits === 0;
 
-/** How long answers are cached, where they are. */
 export const cacheSeconds = 900;
 
 const keyOf = ({ filters = {}, split, collectionId }: Question): string =>
@@ -69,7 +63,6 @@ export class GatheringOracle {
   readonly #service: GatheringService;
   /** The versions of each ad, oldest first, with the answer that brought each. */
   readonly #ads = new Map<string, { fields: AdFields; since: number }[]>();
-  /** Which calls a page may be for. */
   readonly #askers = new Map<ServedPage, MadeCall[]>();
   /** The pages that gatherings read, but for first ones of parts that have begun anew since. */
   readonly #read = new Set<string>();
@@ -111,7 +104,6 @@ export class GatheringOracle {
     else versions.push({ fields, since: arrived });
   }
 
-  /** The gatherings that a page may be for. */
   #gathersOf(page: ServedPage): Gather[] {
     const calls = (this.#askers.get(page) ?? []).map(({ call }) => call);
     return calls.filter(
@@ -271,7 +263,6 @@ export class GatheringOracle {
   }
 }
 
-/** The result of `gather_ads`. */
 interface Stated {
   gathering: string;
   found: number | null;

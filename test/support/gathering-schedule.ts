@@ -12,14 +12,12 @@ import { snapshotOf } from '../../src/dataset/snapshot.ts';
 import { createLog } from '../../src/log/log.ts';
 import { bindV1 } from '../../src/mcp/sdk-v1.ts';
 import type { Datasets } from '../../src/state/dataset.ts';
-import { memoryTurns } from '../../src/state/drivers/memory.ts';
 import { folderState } from '../../src/state/folder.ts';
 import { MemoryDatasets } from '../../src/state/memory-datasets.ts';
 import { memoryState, type State } from '../../src/state/open.ts';
 import type { ReplicaState } from '../../src/state/store/open-store.ts';
-import type { Turns } from '../../src/state/turns.ts';
 import { cacheSeconds, type DatasetView, GatheringOracle, isEstimate, type MadeCall } from './gathering-oracle.ts';
-import { adId, collectionId, dayMs, GatheringService, never, type ServiceRule } from './gathering-service.ts';
+import { adId, collectionId, dayMs, GatheringService, type ServiceRule } from './gathering-service.ts';
 import { readResult } from './server.ts';
 
 type Filters = Record<string, unknown>;
@@ -30,13 +28,11 @@ export interface Question {
   collectionId?: string;
 }
 
-/** A tool call. */
 export type Call =
   | { gather: Question; fresh: boolean; maxAds: number; maxCredits: number }
   | { search: Filters; limit: number; fresh: boolean; isNext: boolean }
   | { ad: number; fresh: boolean };
 
-/** What changes without a call. */
 type Change =
   | { ad: number; version: number }
   | { gone: number }
@@ -47,7 +43,7 @@ type Change =
   | { expireCursors: true };
 
 /** What happens while a page is in flight; a call is one to the same process. */
-type Interruption = 'cancel' | 'kill' | 'stop' | 'break off' | { change: Change } | { call: Call };
+type Interruption = 'cancel' | 'stop' | 'break off' | { change: Change } | { call: Call };
 
 /** One thing after the other. `by` is the process that is called. */
 type Step =
@@ -58,7 +54,6 @@ type Step =
 /** A service, where the server keeps its state, and what happens in which order. */
 interface GatheringSchedule {
   rule: ServiceRule;
-  /** Ads at the beginning. */
   ads: number;
   storedIn: 'memory' | 'files' | 'replicas';
   hasCache: boolean;
@@ -69,7 +64,6 @@ const image = { displayFormat: 'IMAGE' };
 const video = { displayFormat: 'VIDEO' };
 const german = { countries: ['DE'] };
 
-/** One of several, each as often as its weight says. */
 const weighted = <One>(...all: [weight: number, arbitrary: fc.Arbitrary<One>][]): fc.Arbitrary<One> =>
   fc.oneof(...all.map(([weight, arbitrary]) => ({ weight, arbitrary })));
 const rarely = (times: number) => weighted([times, fc.constant(false)], [1, fc.constant(true)]);
@@ -125,7 +119,7 @@ function stepsAbout(questions: Question[]): fc.Arbitrary<Step[]> {
   );
   const happens = weighted<Interruption>(
     [3, fc.constant('cancel')],
-    [2, fc.constantFrom('kill', 'stop', 'break off')],
+    [2, fc.constantFrom('stop', 'break off')],
     [2, fc.record({ change })],
     [3, fc.record({ call })],
   );
@@ -160,7 +154,6 @@ export const gatheringSchedules: fc.Arbitrary<GatheringSchedule> = fc.record({
 
 const baseUrl = 'https://service.invalid';
 
-/** What belongs to one schedule. */
 interface Scene {
   apiKey: string;
   service: GatheringService;
@@ -174,9 +167,6 @@ interface Scene {
 interface Server {
   app: App;
   isDead: boolean;
-  isKilled: boolean;
-  /** Ends the turns that it has taken. */
-  endTurns: (() => void)[];
 }
 
 /** The servers of all schedules, which run one after the other. */
@@ -184,7 +174,6 @@ export class GatheringServers {
   /** In memory where the machine has such a folder, because every write is synced. */
   readonly #files = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'ad-library-'));
   readonly #servers = new Map<string, Server>();
-  readonly #turns = memoryTurns();
   #sharedState: State | undefined;
   #scene: Scene | undefined;
   #scenes = 0;
@@ -209,7 +198,6 @@ export class GatheringServers {
     if (known && !known.isDead) return known;
     const scene = () => this.#scene as Scene;
     const time = () => scene().service.time;
-    const about = { isDead: false, isKilled: false, endTurns: [] };
     const config = { ...readConfig({}), baseUrl, cacheSeconds: hasCache ? cacheSeconds : 0 };
     const app = await openApp({
       config: storedIn === 'files' ? { ...config, apiKey: scene().apiKey, files: this.#files } : config,
@@ -217,31 +205,23 @@ export class GatheringServers {
       now: () => time() + (scene().clocks[number] ?? 0),
       elapsed: time,
       random: () => 0,
-      fetch: (url, request) => (server.isKilled ? never(request) : scene().service.fetch(url, request)),
-      ...(storedIn !== 'files' && { shared: this.#shared(storedIn, scene, about) }),
+      fetch: (url, request) => scene().service.fetch(url, request),
+      ...(storedIn !== 'files' && { shared: this.#shared(storedIn, scene) }),
     });
-    const server: Server = Object.assign(about, { app });
+    const server = { app, isDead: false };
     this.#servers.set(name, server);
     return server;
   }
 
   /** What replicas share, in the memory of this process; a server in memory shares it with nobody. */
-  #shared(storedIn: 'memory' | 'replicas', scene: () => Scene, server: Omit<Server, 'app'>): ReplicaState {
+  #shared(storedIn: 'memory' | 'replicas', scene: () => Scene): ReplicaState {
     const datasets: Datasets = { open: (...args) => scene().datasets.open(...args), close: async () => {} };
-    const turns: Turns = {
-      acquire: async (name, signal) => {
-        const end = await this.#turns.acquire(name, signal);
-        if (server.isKilled) end();
-        else server.endTurns.push(end);
-        return end;
-      },
-    };
     const shared: Partial<ReplicaState> = {
       state: (options) => {
-        if (storedIn === 'memory') return { ...memoryState(options), datasets, turns };
+        if (storedIn === 'memory') return { ...memoryState(options), datasets };
         // A shared store has a clock of its own, which is right.
         this.#sharedState ??= memoryState({ ...options, now: () => scene().service.time });
-        return { ...this.#sharedState, datasets, turns };
+        return { ...this.#sharedState, datasets };
       },
     };
     return shared as ReplicaState;
@@ -298,7 +278,6 @@ export async function assertGatherings(schedule: GatheringSchedule, servers: Gat
     oracle.clocksJumped ||= 'stoppedClockOf' in change || 'clockOf' in change;
   };
 
-  /** The next page of the last search. */
   let nextPage: { filters: Filters; cursor: string } | undefined;
   const paramsOf = (call: Call): { name: string; arguments: Record<string, unknown> } => {
     if ('gather' in call) {
@@ -329,8 +308,7 @@ export async function assertGatherings(schedule: GatheringSchedule, servers: Gat
   const runCall = async ({ call, by, during }: Extract<Step, { call: Call }>) => {
     const number = numberOf(by);
     const { server } = processes[number] as (typeof processes)[number];
-    const [leaving, killed] = [new AbortController(), new AbortController()];
-    const dead = new Promise((resolve) => killed.signal.addEventListener('abort', resolve));
+    const leaving = new AbortController();
     let page = 0;
     let askers: MadeCall[] = [];
     let isBroken = false;
@@ -360,25 +338,18 @@ export async function assertGatherings(schedule: GatheringSchedule, servers: Gat
         await quiet();
       } else if (storedIn !== 'memory') {
         end(server);
-        if (happens === 'stop') server.app.drain();
-        else {
-          // Nothing that it does reaches anybody, and its turns are free, as those of a process that ended.
-          server.isKilled = true;
-          for (const endTurn of server.endTurns) endTurn();
-          killed.abort();
-          return 'lost';
-        }
+        server.app.drain();
       }
       return 'sent';
     };
     const first = make(number, call, leaving.signal);
     const calls = [first];
     askers = [first];
-    await Promise.race([first.ended, dead]);
+    await first.ended;
     await quiet();
     for (const other of calls.slice(1)) {
       askers = [other];
-      await Promise.race([other.ended, dead]);
+      await other.ended;
     }
     await quiet();
     if (leaving.signal.aborted) {
@@ -387,13 +358,12 @@ export async function assertGatherings(schedule: GatheringSchedule, servers: Gat
       await quiet();
     }
     if (server.isDead) {
-      if (!killed.signal.aborted) await server.app.close(1000);
+      await server.app.close(1000);
       await start(number);
     }
     oracle.check({ calls, isBroken, after: await view() });
   };
 
-  /** The tables that SQL sees. */
   const view = async (): Promise<DatasetView> => {
     const contents = await (await datasets.open({ tenantId: apiKey, apiKey })).contents();
     const tables: Record<string, object[]> = { ads: [] };

@@ -1,5 +1,5 @@
 import { AdLibraryError } from '../../src/api/errors.ts';
-import type { Fetch, HttpRequest, HttpResponse } from '../../src/api/http.ts';
+import type { Fetch, HttpResponse } from '../../src/api/http.ts';
 import { canonical } from '../../src/api/json.ts';
 import { uuidOf } from './uuid-of.ts';
 
@@ -27,7 +27,6 @@ export interface ServiceRule {
 export interface ServedPage {
   /** Filters, or a collection; undefined for a single ad. */
   question: string | undefined;
-  /** Null for the first page. */
   cursor: string | null;
   next: string | null;
   limit: number;
@@ -48,13 +47,11 @@ export const adId = (ad: number): string => uuidOf(`${ad}`);
 export class GatheringService {
   readonly pages: ServedPage[] = [];
   /** Runs after a page was charged and before it is sent. Returns what becomes of the answer. */
-  inFlight: (page: ServedPage) => Promise<'sent' | 'lost' | 'broken off'> = async () => 'sent';
+  inFlight: (page: ServedPage) => Promise<'sent' | 'broken off'> = async () => 'sent';
   /** Receives the ads of each answer, in the order in which answers arrive. */
   onArrival: (ads: readonly AdFields[], arrived: number) => void = () => {};
-  /** The service's clock, in milliseconds since the epoch. */
   time: number;
   arrived = 0;
-  /** The version of each ad. */
   readonly ads = new Map<number, number>();
   readonly #positions = new Map<string, number>();
   readonly #rule: ServiceRule;
@@ -79,20 +76,20 @@ export class GatheringService {
     if (pathname === '/v1/credits') return respond(200, credits);
     if (pathname === '/v1/ads/search') {
       const { limit = 20, cursor = null, ...filters } = JSON.parse(request.body ?? '{}') as Filters;
-      return this.#page(canonical(filters), filters, Number(limit), cursor as string | null, request);
+      return this.#page(canonical(filters), filters, Number(limit), cursor as string | null);
     }
     if (pathname.startsWith('/v1/collections/')) {
       const limit = Number(searchParams.get('limit') ?? 50);
-      return this.#page(collectionId, { displayFormat: 'IMAGE' }, limit, searchParams.get('cursor'), request);
+      return this.#page(collectionId, { displayFormat: 'IMAGE' }, limit, searchParams.get('cursor'));
     }
     const ad = [...this.ads.keys()].find((number) => adId(number) === pathname.slice('/v1/ads/'.length));
     if (ad === undefined) return respond(404, { error: { code: 'c', message: 'no such ad', requestId: 'r' } });
     const fields = { ...this.#fields(ad), body: `Text ${this.ads.get(ad)} of ad ${ad}` };
     const about = { question: undefined, cursor: null, next: null, limit: 1, total: undefined };
-    return this.#send({ ...about, ads: [fields] }, fields, request);
+    return this.#send({ ...about, ads: [fields] }, fields);
   };
 
-  async #page(question: string, filters: Filters, limit: number, cursor: string | null, request: HttpRequest) {
+  async #page(question: string, filters: Filters, limit: number, cursor: string | null) {
     const start = cursor === null ? 0 : this.#positions.get(cursor);
     if (start === undefined) return respond(422, { error: { code: 'c', message: 'unknown cursor', requestId: 'r' } });
     const matching = [...this.ads.keys()]
@@ -109,13 +106,12 @@ export class GatheringService {
     const total = this.#rule.statesTotals ? matching.length : undefined;
     const collection = { id: collectionId, name: 'Saved', adCount: total };
     const body = { items, cursor: next, hasMore, totalHits: total, collection, itemType: 'ads' };
-    return this.#send({ question, cursor, next, limit, total, ads: items }, body, request);
+    return this.#send({ question, cursor, next, limit, total, ads: items }, body);
   }
 
   async #send(
     { ads, ...about }: Omit<ServedPage, 'ids' | 'charged' | 'arrived' | 'at'> & { ads: AdFields[] },
     body: object,
-    { signal }: Pick<HttpRequest, 'signal'>,
   ): Promise<HttpResponse> {
     const charged = this.#rule.perCall + this.#rule.perAd * ads.length;
     const page: ServedPage = { ...about, ids: ads.map(({ id }) => id), charged, arrived: 0, at: 0 };
@@ -123,7 +119,6 @@ export class GatheringService {
     const text = JSON.stringify(body);
     const fate = await this.inFlight(page);
     this.time++;
-    if (fate === 'lost') await never({ signal });
     if (fate === 'broken off') throw new AdLibraryError({ kind: 'network' });
     page.arrived = ++this.arrived;
     page.at = this.time;
@@ -141,10 +136,6 @@ export class GatheringService {
     };
   }
 }
-
-/** No answer until the sender gives up. */
-export const never = ({ signal }: Pick<HttpRequest, 'signal'>) =>
-  new Promise<HttpResponse>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
 
 const usageLimit = { isLimitReached: false, limitType: 'none' };
 const credits = { billingUserId: uuidOf('user'), usageLimit, credits: 1_000_000 };
