@@ -89,7 +89,6 @@ export const responseSchemas = {
 
 type AnswerOf<Name extends OperationName> = z.output<(typeof responseSchemas)[Name]>;
 
-/** One method for each operation of the document. */
 export type Api = { [Name in OperationName]: (request?: ApiRequest) => Promise<ApiAnswer<Name>> };
 
 /** The API key that pays for a call. */

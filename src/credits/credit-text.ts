@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { Call } from '../api/call.ts';
-import { AdLibraryError } from '../api/errors.ts';
+import type { Failure } from '../api/errors.ts';
 import { type OperationName, operations } from '../api/operations.ts';
 import { type CreditAccount, fits, used } from './ledger.ts';
 import { type ExpectedPrice, expectedPrice, isList, isPaid, minPriceOf, pricesSeen } from './prices.ts';
@@ -90,7 +90,7 @@ interface Refused {
   call: Call;
 }
 
-export function overBudget({ account, budget, expected, call }: Refused): AdLibraryError {
+export function overBudget({ account, budget, expected, call }: Refused): Pick<Failure, 'problem' | 'transient'> {
   const { spent, uncertain, reserved, prices, day } = account;
   const parts = [
     `${creditsFigure(spent)} spent`,
@@ -106,8 +106,7 @@ export function overBudget({ account, budget, expected, call }: Refused): AdLibr
         ? `this call is expected to cost ${atLeast} or more`
         : 'the price of this call is not known yet';
   const problem = `Budget of ${creditsFigure(budget)} credits${day === undefined ? '' : ` for ${day} (UTC)`}: ${parts.filter(Boolean).join(', ')}; ${cost}.${advice(call, account, budget)}`;
-  const transient = fits(price ?? atLeast, budget - spent - uncertain);
-  return new AdLibraryError({ kind: 'credit_budget', problem, transient, sent: false });
+  return { problem, transient: fits(price ?? atLeast, budget - spent - uncertain) };
 }
 
 /** The largest page, up to this, whose price is known and fits. */
@@ -128,5 +127,4 @@ function advice(call: Call, account: CreditAccount, budget: number): string {
 
 const round = (credits: number) => Math.round(credits * 1e6) / 1e6;
 
-/** `9,998`, as a person reads it. */
 export const { format: creditsFigure } = new Intl.NumberFormat('en-US');

@@ -7,10 +7,8 @@ export interface CreditAccount {
   readonly calls: number;
   /** Estimated credits of calls that may have been charged without stating it. A budget counts them as spent. */
   readonly uncertain: number;
-  /** Credits reserved for calls in progress, and how many of those are paid. */
   readonly reserved: number;
   readonly paidInFlight: number;
-  /** Credits left, as the service last stated. */
   readonly remaining: number | undefined;
   readonly prices: Prices;
   /** The day (UTC, ISO text) whose spending this is, where a budget is for one day. */

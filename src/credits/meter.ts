@@ -228,16 +228,15 @@ async function admitIfPaid(call: Call, limit: Bounded) {
   }
 }
 
-async function waitForAdmission(call: Call, { ledger, account: id, budget, scope }: Bounded) {
+async function waitForAdmission(call: Call, limit: Bounded) {
+  const { ledger, account: id, budget } = limit;
   const { signal } = call;
   for (;;) {
     const admission = await ledger.reserve(id, (account) => requestOf(call, account, budget));
     if (admission.kind === 'granted') return admission;
     if (admission.kind === 'refused') {
       const { account } = admission;
-      const error = overBudget({ account, budget, expected: expectedPrice(account.prices, call), call });
-      if (scope === 'connection') throw overConnection(error.failure);
-      throw scope === 'tool call' ? overMaxCredits(error.failure, budget) : error;
+      throw overLimit(limit, overBudget({ account, budget, expected: expectedPrice(account.prices, call), call }));
     }
     await ledger.changed(id, admission.version, signal).catch((error) => {
       throw signal.aborted ? abortedError(signal, false) : error;
@@ -255,11 +254,12 @@ function requestOf(call: Call, { prices }: CreditAccount, budget: number): Reser
   return { budget, credits, paid, line, ifLost };
 }
 
-const overMaxCredits = (failure: Partial<Failure>, maxCredits: number) =>
-  new AdLibraryError({ ...failure, kind: 'credit_budget', maxCredits, transient: false, sent: false });
-
-const overConnection = (failure: Partial<Failure>) =>
-  new AdLibraryError({ ...failure, kind: 'credit_budget', ofConnection: true, sent: false });
+/** The error of a call that a limit refuses: what its caller can do depends on whose limit it is. */
+function overLimit({ scope, budget }: Bounded, failure: Pick<Failure, 'problem' | 'transient'>): AdLibraryError {
+  const about = { ...failure, kind: 'credit_budget', sent: false } as const;
+  if (scope === 'tool call') return new AdLibraryError({ ...about, maxCredits: budget, transient: false });
+  return new AdLibraryError({ ...about, ...(scope === 'connection' && { ofConnection: true }) });
+}
 
 /**
  * Whether a call may cost more than any seen: no charge of its operation was stated, or none for as many items. Then
@@ -399,18 +399,15 @@ function callBudgetOf(callLimit: Bounded, budgets: readonly Limit[], trustsFree:
      * Throws if none does: `credit_budget`, marked with `maxCredits` if it is this limit that refuses.
      */
     async pageSize({ operation, max }: { operation: ListName; max: number }): Promise<number> {
-      const account = await read();
-      const sizeWithin = (credits: number) =>
-        maxPage(account.prices, { operation: operations[operation], max, credits, trustsFree });
-      let size = sizeWithin(maxCredits - used(account));
-      if (size === 0) throw overMaxCredits({ problem: leftText(maxCredits, used(account)) }, maxCredits);
-      for (const { ledger, account: id, budget, scope } of budgets) {
+      const { prices } = await read();
+      const page = { operation: operations[operation], trustsFree };
+      let size = max;
+      for (const { budget, ...limit } of [callLimit, ...budgets]) {
         if (budget === undefined) continue;
-        const account = await ledger.read(id);
+        const account = await limit.ledger.read(limit.account);
         const spent = used(account);
-        size = Math.min(size, sizeWithin(budget - spent));
-        const failure = { kind: 'credit_budget' as const, problem: leftText(budget, spent, account.day), sent: false };
-        if (size === 0) throw scope === 'connection' ? overConnection(failure) : new AdLibraryError(failure);
+        size = maxPage(prices, { ...page, max: size, credits: budget - spent });
+        if (size === 0) throw overLimit({ ...limit, budget }, { problem: leftText(budget, spent, account.day) });
       }
       return size;
     },

@@ -239,16 +239,16 @@ function recordOf(item: unknown, { type, first, ...source }: Source): DatasetRec
   if (typeof item !== 'object' || item === null) return;
   const { id, pageId } = item as { id?: unknown; pageId?: unknown };
   const name = type === 'ads' ? id : pageId;
-  const json = typeof name === 'string' ? jsonOf(item) : undefined;
+  const json = typeof name === 'string' ? unlessTooDeep(() => jsonBytes(item)) : undefined;
   if (typeof name !== 'string' || name.trim() === '' || json === undefined) return;
   const { at, order } = first ?? source;
   return { ...source, kind: type, id: name, since: at, sinceOrder: order, json };
 }
 
-/** Undefined for an object that is nested deeper than it can be written. */
-function jsonOf(item: object): Uint8Array | undefined {
+/** Undefined for an object that is nested too deep to be written or compared. */
+function unlessTooDeep<Result>(work: () => Result): Result | undefined {
   try {
-    return jsonBytes(item);
+    return work();
   } catch (error) {
     if (error instanceof RangeError) return;
     throw error;
@@ -311,11 +311,11 @@ class ItemTable extends Table<StoredItem> {
     this.entries = new Map(this.all().map((item) => [this.keyOf(item.id), item]));
   }
 
-  /** Adds a version. The same version twice changes nothing. Returns whether anything changed. */
+  /** Returns whether anything changed. */
   add(record: ItemRecord): boolean {
     const stored = this.get(record.id);
     if (record.id === '' || record.id.length > maxIdLength) return false;
-    const item = stored === undefined ? firstVersion(record) : addVersion(stored, record);
+    const item = stored === undefined ? firstVersion(record) : unlessTooDeep(() => withVersion(stored, record));
     if (item === stored) return false;
     if (item === undefined || item.json.length > maxItemBytes) {
       this.evicted++;
@@ -328,16 +328,6 @@ class ItemTable extends Table<StoredItem> {
 }
 
 const byOrder = (left: StoredItem, right: StoredItem): number => left.order - right.order;
-
-/** Undefined for an object that is nested too deep to compare. */
-function addVersion(stored: StoredItem, record: ItemRecord): StoredItem | undefined {
-  try {
-    return withVersion(stored, record);
-  } catch (error) {
-    if (error instanceof RangeError) return;
-    throw error;
-  }
-}
 
 const bytesOf = ({ id, json, versions }: StoredItem): number =>
   versions.reduce((sum, version) => sum + version.json.length + versionBytes, itemBytes + 4 * id.length + json.length);
@@ -385,10 +375,7 @@ class GatheringTable extends Table<Entry> {
     return times.length === 0 ? gatheredAt : Math.min(...times);
   }
 
-  /**
-   * Adds a step of a gathering. Steps may come in any order, and the same step twice changes nothing. Returns whether
-   * anything changed.
-   */
+  /** Steps may come in any order. Returns whether anything changed. */
   add({ adIds, kind: _, ...state }: GatheringStep & { kind: 'gathering' }): boolean {
     const before = this.entries.get(state.id);
     const ids = new Set(before?.adIds);
@@ -402,10 +389,7 @@ class GatheringTable extends Table<Entry> {
     return true;
   }
 
-  /**
-   * Makes the gathering that is being read the last to be evicted, with the gathering that it is a part of, and all
-   * parts of that.
-   */
+  /** Makes the gathering that is being read the last to be evicted, with what it is a part of, and all parts of that. */
   #keepLongest({ id, parts }: GatheringState): void {
     const wholes = [...this.entries.values()].filter(({ state }) => !state.ended && state.parts.includes(id));
     const read = [...wholes.flatMap(({ state }) => [state.id, ...state.parts]), ...parts, id];

@@ -94,21 +94,15 @@ interface ExportFolder {
 }
 
 function foldersOf(target: ExportTarget): ExportFolder[] {
-  if ('folder' in target) return [lastingFolder(target.folder, () => makeFolder(target.folder))];
-  if (target.home === undefined) return [temporaryFolder(target.temporary)];
+  const lasting = (path: string, make: (path: string) => Promise<unknown>): ExportFolder => ({
+    ...{ path, stays: 'until somebody deletes it' },
+    open: () => make(path).then(() => maxFolderBytes),
+  });
+  if ('folder' in target) return [lasting(target.folder, makeFolder)];
   // No folder above it is made: a home without downloads does not belong to a person.
-  const downloads = join(target.home, 'Downloads', 'Ad Library');
-  return [lastingFolder(downloads, () => makeOne(downloads)), temporaryFolder(target.temporary)];
+  const downloads = target.home === undefined ? [] : [lasting(join(target.home, 'Downloads', 'Ad Library'), makeOne)];
+  return [...downloads, temporaryFolder(target.temporary)];
 }
-
-const lastingFolder = (path: string, make: () => Promise<unknown>): ExportFolder => ({
-  path,
-  stays: 'until somebody deletes it',
-  open: async () => {
-    await make();
-    return maxFolderBytes;
-  },
-});
 
 /** Anybody may write beside it, so what was planted there under its name is refused. */
 function temporaryFolder(temporary: string): ExportFolder {
@@ -207,33 +201,27 @@ type Named = Pick<NewFile, 'name' | 'besideEnding'>;
 /** A file gets its name only when all of it is written. */
 async function writeNew(folder: string, { write, ...named }: NewFile, maxBytes: number) {
   const part = join(folder, `${named.name}.${randomUUID()}.part`);
-  try {
-    const bytes = await writePart(part, (append) => write(append, maxBytes));
-    const path = await newName(folder, named);
-    await rename(part, path).catch(async (error) => {
-      await rm(path, { force: true });
-      throw error;
-    });
-    return { path, bytes };
-  } catch (error) {
-    await rm(part, { force: true });
-    throw error;
-  }
-}
-
-async function writePart(part: string, write: (append: Parameters<NewFile['write']>[0]) => Promise<unknown>) {
-  const handle = await open(part, 'wx', 0o600);
+  let path: string | undefined;
   let bytes = 0;
   try {
-    await write(async (more) => {
+    const handle = await open(part, 'wx', 0o600);
+    const append = async (more: Uint8Array) => {
       await handle.writeFile(more);
       bytes += more.length;
-    });
-    await handle.sync();
-  } finally {
-    await handle.close();
+    };
+    try {
+      await write(append, maxBytes);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    path = await newName(folder, named);
+    await rename(part, path);
+    return { path, bytes };
+  } catch (error) {
+    for (const file of [part, path]) if (file) await rm(file, { force: true });
+    throw error;
   }
-  return bytes;
 }
 
 /** Takes a name that was free, so that neither a file is overwritten nor a link followed. */

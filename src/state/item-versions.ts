@@ -63,7 +63,8 @@ export function firstVersion(record: ItemRecord): StoredItem {
  * @returns the same object if the version is known already
  */
 export function withVersion(stored: StoredItem, record: ItemRecord): StoredItem {
-  const { firstAt, firstOrder } = earlierFirst(stored, firstVersion(record));
+  const first = firstVersion(record);
+  const { firstAt, firstOrder } = first.firstOrder < stored.firstOrder ? first : stored;
   const isLate = record.order < stored.order || (record.order === stored.order && record.at <= stored.at);
   if (!isLate && Buffer.compare(record.json, stored.json) === 0) {
     const { at, order, listedBy, requestId } = record;
@@ -106,9 +107,6 @@ const versionOf = ({ since, at, sinceOrder, order, json }: ItemVersion): ItemVer
   order,
   json,
 });
-
-const earlierFirst = (left: StoredItem, right: StoredItem): StoredItem =>
-  right.firstOrder < left.firstOrder ? right : left;
 
 type JsonObject = Record<string, unknown>;
 

@@ -86,7 +86,6 @@ export interface Store {
    * Otherwise returns the document that is there.
    */
   swap(key: string, expected: string, next: NextDocument): Promise<Swapped>;
-  /** The items of these ids that exist. */
   items(name: string, ids: readonly string[]): Promise<Map<string, Item>>;
   /** Writes each item whose number is still the one that was read. Returns the ids of the others. */
   putItems(name: string, changes: readonly ItemChange[], limits: ItemLimits): Promise<Set<string>>;

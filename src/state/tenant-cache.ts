@@ -70,7 +70,6 @@ export class TenantCache<Value> {
     return Math.abs(this.#options.now() - at) < this.#options.ttl;
   }
 
-  /** Updates the size of a tenant's cache. The size of an entry is measured when the entry is set. */
   #countBytes(tenantId: string, entries: LRUCache<string, Entry<Value>>): void {
     this.#tenants.delete(tenantId);
     if (entries.size > 0) this.#tenants.set(tenantId, entries);

@@ -131,7 +131,10 @@ export class FileStore implements Store {
 
   async #write(jobs: readonly Job[]): Promise<unknown[]> {
     const { path, baseUrl } = this.#options;
-    if (this.#end === 0) await ownFolder(dirname(path));
+    if (this.#end === 0) {
+      await makeFolder(dirname(path));
+      await checkOwnFolder(dirname(path));
+    }
     return withLock(lockOf(path), async () => {
       const flags = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT;
       const file = (await this.#open(flags)) as FileHandle;
@@ -174,23 +177,27 @@ export class FileStore implements Store {
     // Not at once again, if the disk is full.
     this.#compactAbove = 2 * this.#end;
     const { path, baseUrl } = this.#options;
-    const id = randomUUID();
+    const [id, part] = [randomUUID(), `${path}.part`];
     let end = 0;
-    const write = async (file: FileHandle) => {
+    try {
+      const file = await open(part, constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | noLinks, 0o600);
       const append = async (line: string) => {
         const bytes = Buffer.from(line);
         await file.writeFile(bytes);
         end += bytes.length;
       };
-      await append(headLine(id, baseUrl));
-      for (const record of this.#memory.records()) await append(lineOf(record));
-    };
-    await replaceFile(path, write).then(
-      () => {
-        [this.#id, this.#end, this.#stamp, this.#compactAbove] = [id, end, '', 0];
-      },
-      () => {},
-    );
+      // All of it is on the disk before it has its name.
+      await closing(file, async () => {
+        await append(headLine(id, baseUrl));
+        for (const record of this.#memory.records()) await append(lineOf(record));
+        await file.sync();
+      });
+      await rename(part, path);
+      await syncFolder(path);
+      [this.#id, this.#end, this.#stamp, this.#compactAbove] = [id, end, '', 0];
+    } catch {
+      await rm(part, { force: true }).catch(() => {});
+    }
   }
 
   async #open(flags: number): Promise<FileHandle | undefined> {
@@ -323,35 +330,12 @@ function recordOf(line: Buffer): StoreRecord | undefined {
   return { ...head, ends, items };
 }
 
-/** Writes a file anew. All of it is on the disk before it has its name. */
-async function replaceFile(path: string, write: (file: FileHandle) => Promise<void>): Promise<void> {
-  const part = `${path}.part`;
-  try {
-    const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | noLinks;
-    const file = await open(part, flags, 0o600);
-    await closing(file, async () => {
-      await write(file);
-      await file.sync();
-    });
-    await rename(part, path);
-  } catch (error) {
-    await rm(part, { force: true });
-    throw error;
-  }
-  await syncFolder(path);
-}
-
 async function closing<Result>(file: FileHandle, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
   } finally {
     await file.close();
   }
-}
-
-async function ownFolder(path: string): Promise<void> {
-  await makeFolder(path);
-  await checkOwnFolder(path);
 }
 
 /** Rejects a link, and a folder of somebody else. Closes the folder for all others. */

@@ -158,7 +158,6 @@ export class MemoryStore implements Store {
   /** Bytes of entries that end within a day, and of the others. */
   #endingBytes = 0;
   #lastingBytes = 0;
-  /** The last number that any collection gave. */
   #seq = 0;
 
   constructor(now: () => number, options: MemoryStoreOptions = {}) {

@@ -159,7 +159,11 @@ export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
         await this.#attempt();
       } catch (error) {
         this.#report('info', 'the shared state cannot be reached', error);
-        if (attempt % attemptsPerStore === 0) this.#giveUpStore();
+        if (attempt % attemptsPerStore === 0) {
+          // The connection may be lost without notice, or may lead to a machine that is no longer the store.
+          this.#store?.close?.().catch(() => {});
+          this.#store = undefined;
+        }
         await wait(attemptEvery, undefined, { ref: false });
       }
     }
@@ -183,12 +187,6 @@ export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
     });
     this.#store = store;
     return store;
-  }
-
-  /** The connection may be lost without notice, or may lead to a machine that is no longer the store. */
-  #giveUpStore(): void {
-    this.#store?.close?.().catch(() => {});
-    this.#store = undefined;
   }
 }
 

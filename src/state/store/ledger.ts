@@ -147,9 +147,7 @@ export interface Account {
   remaining?: number;
   prices: string;
   balance?: BalanceReading;
-  /** Leases that were ever given. */
   number: number;
-  /** The number of the last settlement. */
   order?: number;
   /** Leases of calls in progress, and of calls whose process died, which count until they are settled after all. */
   leases: Record<string, StoredLease>;

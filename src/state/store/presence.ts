@@ -30,12 +30,7 @@ export interface History {
   /** The time and the number of the last heartbeat of each process. */
   processes: Record<string, { at: number; beat: number }>;
   /** A suspected loss, until somebody accepts it. */
-  doubt?: Doubt;
-}
-
-export interface Doubt {
-  at: number;
-  found: 'empty' | 'earlier';
+  doubt?: { at: number; found: 'empty' | 'earlier' };
 }
 
 export const newHistory = (now: number): History => ({
