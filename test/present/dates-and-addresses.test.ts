@@ -6,31 +6,24 @@ import { dayOf, runOf } from '../../src/present/dates.ts';
 import { now } from './sample-ads.ts';
 
 describe('how long an ad has run', () => {
-  const [started, later] = ['2026-11-01', '2027-01-01'];
+  const [startedAt, lastSeenAt, later] = ['2026-11-01', '2026-11-10', '2027-01-01'];
+  const late = { daysRunning: 9, daysSinceSeen: 10 };
   test.for<[string, object, object]>([
     [
       'counts to the end date once that is past',
       { startedAt: '2026-01-01', endDate: '2026-01-31', lastSeenAt: '2026-01-30' },
       { daysRunning: 30, stillRunning: false },
     ],
-    [
-      'claims nothing when it was seen long ago',
-      { startedAt: started, lastSeenAt: '2026-11-10' },
-      { daysRunning: 9, daysSinceSeen: 10 },
-    ],
+    ['claims nothing when it was seen long ago', { startedAt, lastSeenAt }, late],
     [
       'runs when it was seen in the last two days',
-      { startedAt: started, lastSeenAt: '2026-11-19' },
+      { startedAt, lastSeenAt: '2026-11-19' },
       { daysRunning: 18, stillRunning: true, daysSinceSeen: 1 },
     ],
-    [
-      'runs when it ends in the future',
-      { startedAt: started, lastSeenAt: '2026-11-10', endDate: later },
-      { daysRunning: 9, stillRunning: true, daysSinceSeen: 10 },
-    ],
+    ['runs when it ends in the future', { startedAt, lastSeenAt, endDate: later }, { ...late, stillRunning: true }],
     ['says nothing without dates', {}, {}],
     ['says nothing of what is no date', { startedAt: 'soon', endDate: 5 }, {}],
-    ['counts no days backwards', { startedAt: '2026-11-10', lastSeenAt: started }, { daysSinceSeen: 19 }],
+    ['counts no days backwards', { startedAt: lastSeenAt, lastSeenAt: startedAt }, { daysSinceSeen: 19 }],
   ])('%s', ([, dates, run]) => expect(runOf(dates, now)).toEqual(run));
 
   test('counts calendar days, in the evening as in the morning', () => {

@@ -61,17 +61,12 @@ describe('third-party text', () => {
   });
 
   test('is cleaned the same whether or not a shortcut is taken for it', () => {
-    const everyday = fc.array(
-      fc.constantFrom('a', 'ä', '中', '\n', '©', '®', '‼', '↗', '↩', '❤', '👩', '🏽', '🇩', '\ufe0f', '\ufe0e'),
-    );
-    const texts = fc.oneof(
-      everyday.map((parts) => parts.join('')),
-      anyText,
-    );
+    const everyday = fc.array(fc.constantFrom(...'a ä 中 \n © ® ‼ ↗ ↩ ❤ 👩 🏽 🇩 \ufe0f \ufe0e'.split(' ')));
+    const joined = everyday.map((parts) => parts.join(''));
     // With a hidden character at its end, no text takes a shortcut.
     const theLongWay = (text: string) => sanitize(`${text}\u200b`);
     fc.assert(
-      fc.property(texts, (text) => {
+      fc.property(fc.oneof(joined, anyText), (text) => {
         expect(sanitize(text)).toBe(theLongWay(text));
       }),
       { numRuns: 5000 },

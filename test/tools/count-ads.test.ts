@@ -22,26 +22,11 @@ describe('with the local library', () => {
     const split = [{ displayFormat: ['VIDEO'] }, { displayFormat: ['IMAGE'] }, { countries: ['AT'] }];
     const { data, text } = await server.call('count_ads', { ...german, split });
     expect(data).toMatchObject({ total: 267, receipt: { charged: 4, calls: 4, cached: false, remaining: 9996 } });
-    expect(data.counts).toMatchObject([
-      { filters: split[0], total: 59 },
-      { filters: split[1], total: 109 },
-      { filters: split[2] },
-    ]);
+    const [videos, images, austrian] = split.map((filters) => ({ filters }));
+    expect(data.counts).toMatchObject([{ ...videos, total: 59 }, { ...images, total: 109 }, { ...austrian }]);
     expect(data).not.toHaveProperty('rest');
     expect(text).toContain('267 ads in all.\n{"displayFormat":["VIDEO"]}: 59\n{"displayFormat":["IMAGE"]}: 109\n');
     expect((await server.call('count_ads', { ...german, split })).data.receipt).toMatchObject({ charged: 0, calls: 0 });
-  });
-
-  test('repeats what the service says about a number', async ({ server }) => {
-    const split = [{ ctaType: ['BUY'] }, { not: { ctaType: ['SHOP_NOW'] } }];
-    for (const round of ['asked', 'kept']) {
-      const { data, text } = await server.call('count_ads', { ...german, split });
-      expect(text, round).toMatch(
-        /^\{"ctaType":\["BUY"\]\}: 0\n {2}The service notes: "No ad in this library has ctaType 'BUY'\. Values there are/m,
-      );
-      expect(text.split('Values there are')).toHaveLength(2);
-      expect(data.counts, round).toMatchObject([{ total: 0, notes: [expect.stringContaining('BUY')] }, {}]);
-    }
   });
 
   test('refuses a key that it cannot count by, before anything is sent', async ({ server, service }) => {
@@ -111,13 +96,10 @@ describe('with a service that', () => {
     const service = serveAds(upstream, 30);
     upstream.credits = json(creditStatus(usage(400)));
     service.instead = ({ number }) => (number > 1 ? refusal(429) : undefined);
-    const { data, text } = await server.call('count_ads', {
-      split: [...split, { a: 3 }, { a: 4 }, { a: 5 }, { a: 6 }],
-    });
+    const { data, text } = await server.call('count_ads', { split: Array.from({ length: 6 }, (_, a) => ({ a })) });
     expect(data).toMatchObject({ total: 30, stopped: 'usage_limit', error: 'usage_limit', receipt: { charged: 1 } });
     expect(text).toContain('Usage: hourly window 400 of 400');
     expect(service.searches.length).toBeLessThanOrEqual(5);
-    upstream.credits = undefined;
   });
 
   test('is asked four parts at a time at most', async ({ upstream, server }) => {

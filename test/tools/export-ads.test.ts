@@ -1,14 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import readSheet from 'read-excel-file/node';
@@ -18,11 +9,11 @@ import type { TestServer } from '../support/server.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const root = temporaryFolder();
+let folders = 0;
 const test = freshServiceTest();
 /** A server with a folder for files, and a few ads. */
 const withFiles = test
-  // biome-ignore lint/correctness/noEmptyPattern: Vitest reads there what a fixture depends on
-  .extend('folder', ({}) => mkdtempSync(join(root, 'files-')))
+  .extend('folder', () => join(root, `files-${++folders}`))
   .extend('server', async ({ start, folder }) => {
     const server = await start({ files: folder });
     await server.call('search_ads', { limit: 5 });
@@ -86,7 +77,7 @@ describe('without a folder', () => {
       [{ sheets: [{ ...sheets[0], name: 'method' }] }, 'neither Method nor History'],
       ...['a/b', 'x'.repeat(32), "'a", ' ', '[x]'].map((name) => [
         { sheets: [{ ...sheets[0], name }] },
-        'must have 1 to 31',
+        'have 1 to 31',
       ]),
       [{ sheets: Array(11).fill(sheets[0]) }, 'sheets'],
       [{ sheets, sql: 'SELECT 1' }, 'sql and sheets cannot be combined'],
@@ -139,24 +130,14 @@ describe('with a folder', () => {
       expect(read.mimeType).toContain(mimeType);
       const isText = format === 'jsonl';
       expect(isText ? read.text : read.blob).toBe(readFileSync(file, isText ? 'utf8' : 'base64'));
-      if (isText)
-        expect(
-          read.text
-            .trim()
-            .split('\n')
-            .map((line) => JSON.parse(line).id),
-        ).toHaveLength(5);
+      if (isText) expect(read.text.match(/^\{"id":.*\}$/gm)).toHaveLength(5);
     }
   });
 
   withFiles('no file is overwritten, no link followed, and a note has its number', async ({ server, folder }) => {
     const pathOf = (file: string) => join(folder, 'exports', file);
     const target = join(folder, 'target');
-    for (const [format, stem] of [
-      ['csv', 'tea'],
-      ['csv', 'tea-3'],
-      ['jsonl', 'tea-2'],
-    ]) {
+    for (const [stem, format] of Object.entries({ tea: 'csv', 'tea-3': 'csv', 'tea-2': 'jsonl' })) {
       const sql = `SELECT '${stem}' AS name`;
       const { data, text } = await server.call('export_ads', { name: 'tea', format, sql });
       expect(data.file).toBe(pathOf(`${stem}.${format}`));

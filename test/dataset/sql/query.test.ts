@@ -67,12 +67,9 @@ describe('a result', () => {
     expect(some.rows).toHaveLength(3);
     expect(await query('select id from ads', { limit: 12 })).toMatchObject({ rowCount: 12, truncated: false });
     expect(await query("select id from ads where id = ''")).toMatchObject({ rows: [], rowCount: 0, truncated: false });
-    for (const [count, rowCount] of [
-      [100_000, 100_000],
-      [100_001, null],
-    ]) {
+    for (const count of [100_000, 100_001]) {
       const sql = `with recursive n(x) as (select 1 union all select x + 1 from n where x < ${count}) select x from n`;
-      expect(await query(sql)).toMatchObject({ rowCount, truncated: true });
+      expect(await query(sql)).toMatchObject({ rowCount: count > 100_000 ? null : count, truncated: true });
     }
   });
 
@@ -85,12 +82,8 @@ describe('a result', () => {
 
   test('is clean of what nobody sees, also where SQL put it together', async () => {
     expect((await query("select body from ads where id = 'hidden'")).rows).toEqual([['free shipping']]);
-    expect(await query("select char(0x202e) || 'x' || char(0x200b, 7, 0) || 'y' as \"n\u200bame\"")).toEqual({
-      columns: ['name'],
-      rows: [['xy']],
-      rowCount: 1,
-      truncated: false,
-    });
+    const { columns, rows } = await query("select char(0x202e) || 'x' || char(0x200b, 7, 0) || 'y' as \"n\u200bame\"");
+    expect({ columns, rows }).toEqual({ columns: ['name'], rows: [['xy']] });
   });
 
   test('names columns apart, and those without a name', async () => {
@@ -123,10 +116,9 @@ test('what models write works: joins, windows, medians, JSON, months, common tab
 });
 
 test('an ad with texts beyond measure spoils no statement', async () => {
-  const flood = Object.fromEntries(
-    ['headline', 'body', 'linkDescription', 'ctaType'].map((name) => [name, '㊗'.repeat(700_000)]),
-  );
-  const flooded = snapshotOf('flooded', [...someAds(2), { id: 'flood', ...flood, cards: [{ title: flood.body }] }]);
+  const huge = '㊗'.repeat(700_000);
+  const flood = { headline: huge, body: huge, linkDescription: huge, ctaType: huge, cards: [{ title: huge }] };
+  const flooded = snapshotOf('flooded', [...someAds(2), { id: 'flood', ...flood }]);
   for (const sql of ['select * from ads order by id', "select json_extract(json, '$.id'), text || body from ads"])
     expect(await pool.query(flooded, { sql, cell: 20 })).toMatchObject({ rowCount: 3 });
   const { rows } = await pool.query(flooded, { sql: "select length(body), json from ads where id = 'flood'" });

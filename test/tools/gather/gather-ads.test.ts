@@ -140,13 +140,8 @@ describe('an estimate', () => {
     const more = await server.call('gather_ads', { split: [...split, { third: 1 }], ...estimate });
     expect(more.data).toMatchObject({ estimate: { ads: 300, credits: null }, receipt: { calls: 1 } });
     for (const limit of [40, 100]) await server.call('search_ads', { limit });
-    expect((await server.call('gather_ads', estimate)).data.estimate).toEqual({
-      ads: 300,
-      pages: 3,
-      credits: 30,
-      atLeast: 30,
-      atMost: 30,
-    });
+    const { data } = await server.call('gather_ads', estimate);
+    expect(data.estimate).toEqual({ ads: 300, pages: 3, credits: 30, atLeast: 30, atMost: 30 });
   });
 
   upstreamTest('is of what is left to read, and dated where its number of ads is old', async ({ upstream, start }) => {
