@@ -36,14 +36,12 @@ export type Point = readonly [x: number, y: number];
 export type ChartColour = 'ink' | 'soft' | 'grid' | number;
 export type ChartKind = 'bar' | 'line';
 
-/** The rows of a statement. */
 export interface ChartRows {
   columns: readonly string[];
   rows: readonly (readonly unknown[])[];
 }
 
 export interface ChartOptions {
-  /** For a phone. */
   isNarrow?: boolean;
   /** The current time: the month that holds it has not ended. */
   now?: number;
@@ -78,7 +76,6 @@ interface ChartData {
   /** What all series are of, where each is of one name. */
   of: string[] | undefined;
   title: string;
-  /** Whether the first column holds dates, numbers, or names. */
   x: 'dates' | 'numbers' | 'names';
   points: { name: string; row: number; at: number; isOpen?: boolean }[];
   series: Series[];
@@ -188,14 +185,12 @@ function withEmptyMonths(rows: readonly ReadRow[], counts: readonly boolean[], m
     const name = new Date(next).toISOString().slice(0, 7);
     const empty = { name, row: 0, at: next, values: counts.map((isCounted) => (isCounted ? 0 : null)) };
     filled.push(...(byName.get(name) ?? [empty]));
-    if (filled.length > Math.min(most, maxMonths)) return [...rows];
+    // At most those of a hundred years.
+    if (filled.length > Math.min(most, 1200)) return [...rows];
     next = Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + months);
   }
   return filled;
 }
-
-/** A hundred years. */
-const maxMonths = 1200;
 
 /** `2026`, `2026-06`, `2026-06-14` and times. */
 const date = /^\d{4}-\d{2}(?:-\d{2}(?:T\d{2}:\d{2}:\d{2}(?:\.\d{1,3})?Z)?)?$/;
@@ -431,7 +426,6 @@ function shortNumber(value: number | null): string {
   return (size !== 0 && size < 1 ? small : size < 1e6 ? plain : compact).format(value).replaceAll('-', '−');
 }
 
-/** A text on one line, or on two between words. */
 function twoLines(text: string, room: number, size: number): string[] {
   if (textWidth(text, size) <= room) return [text];
   const words = text.split(' ');

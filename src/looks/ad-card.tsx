@@ -3,7 +3,6 @@ import { Link, Picture } from './addresses.tsx';
 import { countText, dayText, shortNumber } from './formats.ts';
 import type { Content } from './jsx.d.ts';
 
-/** An ad as a card shows it. */
 export interface CardAd {
   id: string;
   pageName?: string | undefined;
@@ -18,7 +17,6 @@ export interface CardAd {
   copies?: number | undefined;
   /** Labels that a person gave the ad, such as `hook: question`. */
   labels?: readonly string[] | undefined;
-  /** The path of the ad's own page, where there is one. */
   path?: string | undefined;
   /** A picture by its address, such as `data:image/jpeg;base64,…`, or why there is none; undefined while it may come. */
   picture?: { src: string } | { reason: string } | undefined;

@@ -76,7 +76,6 @@ export function Columns({ columns, ends, kind }: ColumnsProps) {
 export interface Share {
   name: string;
   value: number;
-  /** The path of the page that shows it. */
   path?: string | undefined;
   onClick?: (() => void) | undefined;
 }

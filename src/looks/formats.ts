@@ -1,7 +1,5 @@
 import { sanitizeLine } from '../present/safe-text.ts';
 
-/** Numbers, dates and values of the service as people read them. */
-
 const formatsIn = (locale: string) => ({
   numbers: new Intl.NumberFormat(locale),
   short: new Intl.NumberFormat(locale, { notation: 'compact', maximumSignificantDigits: 3 }),

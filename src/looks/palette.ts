@@ -14,7 +14,6 @@ const colours = {
   wrong: ['#b3261e', '#ff9c8f'],
 } as const;
 
-/** The series of a chart, in their order. */
 const series = [
   ['#c8532a', '#ee8a5c'],
   ['#2f7f7a', '#62bdb5'],

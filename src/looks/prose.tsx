@@ -2,9 +2,7 @@ import { sanitize } from '../present/safe-text.ts';
 
 interface Block {
   is: 'p' | 'ul' | 'ol';
-  /** The lines of a paragraph, or the items of a list. */
   lines: string[];
-  /** The first number of a numbered list. */
   start?: number;
 }
 

@@ -23,7 +23,6 @@ export class Canvas implements Raster {
     this.fillRect({ x: 0, y: 0, width, height }, background);
   }
 
-  /** Whole pixels. */
   fillRect({ x, y, width, height }: Rect, colour: Colour): void {
     const left = Math.max(0, Math.round(x));
     const shown = Math.min(this.width, Math.round(x + width)) - left;
@@ -110,7 +109,6 @@ const curve = (start: Point, control: Point, end: Point): Point[] =>
     return along(along(start, control, way), along(control, end, way), way);
   });
 
-/** As many straight pieces as look round. */
 function circle(x: number, y: number, radius: number): Point[] {
   const sides = 4 * Math.ceil(3 + 1.5 * Math.sqrt(radius));
   return Array.from({ length: sides }, (_, at) => {

@@ -22,7 +22,6 @@ export interface ReportHead {
   at: number;
   isDemo: boolean;
   version: string;
-  /** The headings of all sections. */
   headings: readonly string[];
   method: ReportMethod;
 }
@@ -34,7 +33,6 @@ export interface ReportSection {
   writtenAt?: number | undefined;
   /** The numbers of its one row on an earlier day, by columns. */
   last?: { at: number; row: Readonly<Record<string, number>> };
-  /** The same chart for wide and for narrow screens. */
   charts?: { wide: Chart; narrow: Chart } | undefined;
   table?: ReportTable | undefined;
   ads?: readonly CardAd[] | undefined;

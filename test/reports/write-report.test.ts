@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
-import { chartOf } from '../../src/charts/chart.ts';
 import { newGathering, type WholeGathering } from '../../src/dataset/gatherings.ts';
 import type { CardAd } from '../../src/looks/ad-card.tsx';
 import { encodeJpeg } from '../../src/raster/codecs.ts';
@@ -254,32 +253,6 @@ describe('what a report writes', () => {
     expect(await written({ sections: [{ heading: 'H', table }] })).toContain(
       'More than 100,000 more rows are not shown.',
     );
-  });
-
-  test('a chart has its title in bold, and each series in its own colour, where the shapes stand', async () => {
-    const chart = chartOf('line', {
-      columns: ['day', 'a', 'b'],
-      rows: [
-        ['2026-01-01', 1, 2],
-        ['2026-01-02', 3, 4],
-      ],
-    });
-    if ('problem' in chart) throw new Error(chart.problem);
-    const html = await written({
-      sections: [{ heading: 'H', charts: { wide: chart, narrow: { ...chart, shapes: [] } } }],
-    });
-    expect(html).toContain(
-      `<svg class="wide" viewBox="0 0 ${chart.width} ${chart.height}" role="img" aria-label="Chart: H">`,
-    );
-    expect(html).toMatch(/font-weight="650">A and b by day</);
-    const lines = chart.shapes.flatMap((shape) => (shape.is === 'line' ? [shape] : []));
-    const drawn = [...html.matchAll(/<polyline class="line series(\d)" stroke-width="3" points="([^"]*)"/g)];
-    expect(drawn.map(([, series]) => series)).toEqual(['0', '1']);
-    for (const [at, [, , points = '']] of drawn.entries())
-      for (const [nr, point] of points.split(' ').entries())
-        for (const [axis, place] of point.split(',').entries())
-          expect(Number(place)).toBeCloseTo(lines[at]?.points[nr]?.[axis as 0] ?? 0, 0);
-    expect(html.match(/<rect /g)).toHaveLength(chart.shapes.filter(({ is }) => is === 'rect').length);
   });
 
   test('what it rests on: questions, days, totals, and credits as far as they are known', async () => {

@@ -27,7 +27,6 @@ type ServeOptions = OpenOptions & {
 
 export type ServedLibrary = {
   url: string;
-  /** The key of demo mode. */
   apiKey: string | undefined;
   /** The file that is served, with its whole path, and what was in it at the start; absent in demo mode. */
   stored?: LibrarySize & { database: string };
@@ -77,7 +76,9 @@ export async function importFiles(
   files: readonly string[],
   stdin: AsyncIterable<Uint8Array>,
 ): Promise<ImportedFile[]> {
-  for (const file of files) if (file !== '-') await checkFile(file);
+  for (const file of files)
+    if (file !== '-' && (await stat(file)).isDirectory())
+      throw Object.assign(new Error(`${file} is a folder`), { code: 'EISDIR', path: file });
   return withLibrary(target, async (ask) => {
     const reports: ImportedFile[] = [];
     for (const file of files) {
@@ -102,19 +103,12 @@ async function* bytesOf(file: string): AsyncGenerator<Uint8Array> {
   yield* createReadStream(file);
 }
 
-async function checkFile(file: string): Promise<void> {
-  const stats = await stat(file);
-  if (stats.isDirectory()) throw Object.assign(new Error(`${file} is a folder`), { code: 'EISDIR', path: file });
-}
-
 /** `library key create`: `key` is never shown again. */
 export const createKey = (target: DatabaseOptions, options: KeyOptions): Promise<KeyInfo & { key: string }> =>
   withLibrary(target, (ask) => ask('create', [options]));
 
-/** `library key list` */
 export const listKeys = (target: DatabaseOptions): Promise<KeyInfo[]> => withLibrary(target, (ask) => ask('list', []));
 
-/** `library key revoke KEY|ID|PREFIX` */
 export const revokeKey = (target: DatabaseOptions, keyIdOrPrefix: string): Promise<KeyInfo> =>
   withLibrary(target, (ask) => ask('revoke', [keyIdOrPrefix]));
 
@@ -127,7 +121,13 @@ async function withLibrary<Result>(target: DatabaseOptions, work: (ask: Ask) => 
     if (error instanceof LockHeld && error.address && (await isReachable(error.address))) return error.address;
     throw error;
   });
-  if ('url' in opened) return work(askOver((request) => fetch(request).catch(brokenOff(opened)), opened));
+  if ('url' in opened) {
+    const send = (request: Request) =>
+      fetch(request).catch((error) => {
+        throw new Error(`The process that serves the database at ${opened.url} broke off: ${error.cause ?? error}.`);
+      });
+    return work(askOver(send, opened));
+  }
   try {
     const address = { url: 'http://library', token: newToken() };
     return await work(askOver(withAdmin(opened.library, address.token), address));
@@ -192,13 +192,6 @@ const isReachable = (owner: Address): Promise<boolean> =>
     ({ ok }) => ok,
     () => false,
   );
-
-const brokenOff =
-  ({ url }: Address) =>
-  (error: Error): never => {
-    const reason = String(error.cause ?? error);
-    throw new Error(`The process that serves the database at ${url} broke off: ${reason}.`);
-  };
 
 const askOver =
   (send: (request: Request) => Promise<Response>, owner: Address): Ask =>

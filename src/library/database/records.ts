@@ -10,7 +10,6 @@ export type Records = ReturnType<typeof recordsIn>;
 export function recordsIn(database: Database) {
   const write = { ads: writerOf(database, recordTypes.ads), pages: writerOf(database, recordTypes.pages) };
 
-  /** Row number by id, or undefined. */
   const find = (kind: ItemType, id: string): number | undefined =>
     database.get<{ number: number }>(`SELECT number FROM ${kind} WHERE id = ?`, [storedId(kind, id)])?.number;
 

@@ -87,7 +87,6 @@ async function fill(context: ServiceContext, userId: string, now: number, stop: 
   if (!stop.aborted) fillCollections(context, userId);
 }
 
-/** Two collections beside the default ones, and one of a colleague. */
 function fillCollections({ database, collections }: ServiceContext, userId: string): void {
   const colleague = `c0${userId.slice(2)}`;
   const best = (kind: ItemType, filters: Record<string, string>, limit: number) =>

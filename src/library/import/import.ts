@@ -19,7 +19,6 @@ export type ImportReport = {
   pages: number;
   /** Ads and pages that updated an earlier record, which may be of the same import. */
   updated: number;
-  /** Ads that came in a format of the public ad library. */
   fromPublicArchive: number;
   skipped: number;
   /** How the columns of a CSV of one's own ads were understood, for people. */

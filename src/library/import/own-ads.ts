@@ -47,7 +47,6 @@ function knownField(column: string): string | undefined {
   return fieldOf.get(name) ?? fieldOf.get(name.replace(/^(?:ad|creative)/, ''));
 }
 
-/** Whether the columns are those of ads that somebody wrote down. */
 export const areOwnAds = (columns: readonly string[]): boolean =>
   columns.map(knownField).some((field) => field === 'headline' || field === 'body');
 

@@ -84,7 +84,6 @@ export function picturesIn(database: Database, now: () => number) {
   };
 }
 
-/** A JSON text that begins like an address. */
 const addressInJson = /"https?:(?:[^"\\]|\\.){1,8000}"/g;
 
 const maxCards = 20;
@@ -95,16 +94,13 @@ function picturesOf(ad: Fields, now: number) {
   return [undefined, ...cards].map((card) => pictureOf(ad, { card, now }));
 }
 
-/** How far the fetching of pictures is. */
 export type PicturesReport = {
   fetched: number;
   failed: number;
   bytes: number;
   /** The most pictures that there are to fetch. */
   of: number;
-  /** How many addresses have expired. */
   expired: number;
-  /** How many pictures could not be fetched, by reason. */
   reasons: Record<string, number>;
   /** Not all were fetched: the folder holds as much as it may. */
   isFull: boolean;

@@ -31,10 +31,8 @@ function text(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-/** A text, or the first of a list. */
 const firstText = (value: unknown) => text(Array.isArray(value) ? value[0] : value);
 
-/** A list of texts, or one text alone. */
 function texts(value: unknown): string[] | undefined {
   const found = [value].flat().filter((one) => typeof one === 'string' && (one !== '' || Array.isArray(value)));
   return found.length > 0 ? (found as string[]) : undefined;
@@ -65,7 +63,6 @@ function time(value: unknown): string | undefined {
 const withoutAbsent = (value: Json): Json =>
   Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined));
 
-/** Shares of an audience, as numbers. */
 function shares(value: unknown): unknown {
   if (!Array.isArray(value) || value.length === 0) return undefined;
   const shareOf = ({ percentage, ...one }: Json) =>
@@ -73,7 +70,6 @@ function shares(value: unknown): unknown {
   return texts(value) ?? value.map((one) => shareOf(object(one)));
 }
 
-/** Null, an empty text, an empty list or an empty object. */
 const isEmpty = (value: unknown): boolean =>
   value == null || value === '' || (typeof value === 'object' && Object.keys(value).length === 0);
 

@@ -59,7 +59,7 @@ const batchLength = 256 * 1024;
 /** UTF-8, compressed by gzip or not. */
 async function* textOf(source: AsyncIterable<string | Uint8Array>) {
   let { head, bytes } = await withHead(source);
-  if (isGzip(head)) ({ head, bytes } = await withHead(unpacked(bytes)));
+  if (head[0] === 0x1f && head[1] === 0x8b) ({ head, bytes } = await withHead(unpacked(bytes)));
   if (head.toString('latin1') === 'PK\x03\x04')
     throw new UnreadableSource('a ZIP archive or a workbook; unpack it, or save it as CSV, and import the file inside');
   const decoder = new TextDecoder('utf-8', { fatal: true });
@@ -79,8 +79,6 @@ async function* textOf(source: AsyncIterable<string | Uint8Array>) {
   }
   yield batch + decode();
 }
-
-const isGzip = (head: Buffer) => head[0] === 0x1f && head[1] === 0x8b;
 
 /** The first bytes, four if there are as many, and all of them. */
 async function withHead(source: AsyncIterable<string | Uint8Array>) {
@@ -168,11 +166,10 @@ const lists = ['data', 'items'];
 /** Lists and objects around a record. */
 const maxAround = 16;
 
-const isNamed = (value: object) => recordKeys.some((key) => Object.hasOwn(value, key));
-
 /** An object, unless it is around a list of records. */
 const isRecord = (value: unknown): boolean =>
-  isObject(value) && (isNamed(value) || !lists.some((key) => Array.isArray(value[key])));
+  isObject(value) &&
+  (recordKeys.some((key) => Object.hasOwn(value, key)) || !lists.some((key) => Array.isArray(value[key])));
 
 /** The records of a value: a list, an object with a list in `data` or `items`, lists of those, or one record. */
 function* recordsIn(value: unknown, line: number, path = '', depth = 0): Generator<Piece> {

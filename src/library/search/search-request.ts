@@ -93,28 +93,27 @@ export function runSearch(request: SearchRequest, { database, cursors, records }
 function readFilters(filters: SearchFilter[], given: Record<string, unknown>, others = ['cursor']): FilterValues {
   const read = ([key, value]: [string, unknown]): [string, FilterValue] => {
     const filter = filters.find((one) => one.key === key);
-    if (!filter) throw unknownKey(key, [...others, ...filters.map((one) => one.key)]);
+    if (!filter) {
+      const knownKeys = [...others, ...filters.map((one) => one.key)];
+      const [nearest = ''] = nearestFirst(key, knownKeys);
+      const hint = isNear(key, nearest) ? ` Did you mean "${nearest}"?` : '';
+      const message = `Unknown filter key "${key.slice(0, 100)}".${hint} Known keys: ${knownKeys.join(', ')}.`;
+      throw invalid(message, { knownKeys });
+    }
     return [key, filter.type === 'filters' ? readInverted(filter, filters, value) : readValue(filter, value)];
   };
   return Object.fromEntries(Object.entries(given).map(read));
 }
 
-function unknownKey(key: string, knownKeys: string[]) {
-  const [nearest = ''] = nearestFirst(key, knownKeys);
-  const hint = isNear(key, nearest) ? ` Did you mean "${nearest}"?` : '';
-  return invalid(`Unknown filter key "${key.slice(0, 100)}".${hint} Known keys: ${knownKeys.join(', ')}.`, {
-    knownKeys: knownKeys,
-  });
-}
-
-/** Whether `not` takes the key. */
-const isCondition = ({ key, type }: SearchFilter): boolean =>
-  type !== 'filters' && !['limit', 'sort', 'order'].includes(key);
-
 /** The filters of `not`, which takes neither a second `not` nor an order. */
 function readInverted(filter: SearchFilter, filters: SearchFilter[], value: unknown): FilterValues {
   if (!isObject(value)) throw wrong(filter, 'an object of filters other than not, sort and order', quoted(value));
-  return readFilters(filters.filter(isCondition), value, []);
+  const others = ['not', 'limit', 'sort', 'order'];
+  return readFilters(
+    filters.filter(({ key }) => !others.includes(key)),
+    value,
+    [],
+  );
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value.trim() !== '';

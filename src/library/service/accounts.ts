@@ -65,7 +65,6 @@ export type Keys = ReturnType<typeof keysIn>;
 const fixedPrefix = 'svc_live_';
 /** How many characters of a key are ever shown. */
 const prefixLength = fixedPrefix.length + 8;
-const secretBytes = 20;
 
 /** A fast hash is enough, because 160 random bits cannot be guessed. */
 const hashOf = (key: string) => createHash('sha256').update(key).digest('hex');
@@ -125,7 +124,7 @@ export function keysIn(parts: KeyParts) {
     const wrong = wrongOption(options);
     if (wrong) throw new Error(wrong);
     const { name = 'Library key', scopes = scopeNames, unmetered = false } = options;
-    const key = `${fixedPrefix}${Buffer.from(random.bytes(secretBytes)).toString('hex')}`;
+    const key = `${fixedPrefix}${Buffer.from(random.bytes(20)).toString('hex')}`;
     return database.transaction(() => {
       const userId = createAccount(options, parts);
       const id = random.uuid();
@@ -169,7 +168,6 @@ const callerQuery = `
   FROM keys JOIN accounts AS account USING (userId) JOIN accounts AS payer ON payer.userId = account.billingUserId
   WHERE hash = ?`;
 
-/** What is wrong with the options of a new key, or undefined. */
 export function wrongOption({ scopes = scopeNames, unmetered, subscription, ...others }: KeyOptions) {
   const { credits, hourlyLimit, dailyLimit } = others;
   const amounts = Object.entries({ credits, hourlyLimit, dailyLimit }).filter(([, value]) => value !== undefined);

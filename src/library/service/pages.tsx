@@ -24,13 +24,11 @@ import { commonValues } from '../search/notes.ts';
 import { readSearch, runSearch, type SearchContext } from '../search/search-request.ts';
 import { ApiError } from './request.ts';
 
-/** A library as its pages read it. */
 export type PageContext = SearchContext & {
   /** Records as the API sends them. */
   read(kind: ItemType, numbers: number[]): Fields[];
   /** The address of the library's own pictures: a page loads pictures from no other host. */
   origin: string;
-  /** The path below which the pages are. */
   pagesPath: string;
   isDemo: boolean;
 };
@@ -223,11 +221,9 @@ export function Found({ kind, filters, cursor, kept, context }: FoundProps) {
   }
 }
 
-/** An ad as pages show it. */
 export interface ShownAd {
   card: CardAd;
   pageId: unknown;
-  /** All of its words. */
   copy: string | null;
   format: string | undefined;
 }

@@ -156,13 +156,11 @@ function Summary({ ads, hasMore, now }: { ads: readonly ShownAd[]; hasMore: bool
   );
 }
 
-/** The fields of an ad, and further ones that imported ads have. */
 const importedFields = { ...adFields, languages: { is: 'words' }, bylines: { is: 'text' } } satisfies Record<
   string,
   SentField
 >;
 
-/** Fields that stand above the facts. */
 const shownAbove = ['headline', 'body', 'linkDescription', 'offerLink', 'pageName', 'appUrl', 'sourcePageExternalId'];
 const names: Record<string, string> = {
   startedAt: 'Started',
@@ -192,7 +190,6 @@ const readers: Record<string, (value: string) => string> = {
   displayFormat: constantText,
 };
 
-/** What a field says, as a person reads it. */
 function factOf(name: string, { is, say }: SentField, record: Fields): [string, string] | undefined {
   const value = record[name];
   const title = names[name] ?? columnTitle(say ?? name).replace(/ min$/, '');
@@ -230,7 +227,6 @@ function RecordFacts({ record, fields, id }: { record: Fields; fields: Record<st
   );
 }
 
-/** Writes invisible characters as JSON escapes. */
 const asEscapes = (invisible: string): string =>
   invisible
     .split('')

@@ -22,7 +22,6 @@ export class ApiError extends Error {
 /** 422. The message says what was wrong and what is allowed. */
 export const invalid = (message: string, details?: unknown) => new ApiError(422, 'invalid_request', message, details);
 
-/** A value as an error message quotes it. */
 export const quoted = (value: unknown): string => String(JSON.stringify(value)).slice(0, 100);
 
 export const notFound = (what: string, id: string) => new ApiError(404, 'not_found', `No ${what} with the id ${id}.`);

@@ -64,13 +64,11 @@ export async function openLibrary(options: LibraryOptions) {
   const service = serviceOf({ ...options, context, keys, requestId: random.uuid });
   const sizes = 'SELECT (SELECT count(*) FROM ads) AS ads, (SELECT count(*) FROM pages) AS pages';
   return {
-    /** The HTTP API. */
     fetch: async (request: Request): Promise<Response> => service.fetch(request),
     keys,
     import: async (source: AsyncIterable<string | Uint8Array>) =>
       (await import('../import/import.ts')).importRecords(context, source),
     pictures: context.pictures,
-    /** How many records the library has. */
     size: () => database.get<LibrarySize>(sizes) ?? { ads: 0, pages: 0 },
     close: database.close,
     context,
