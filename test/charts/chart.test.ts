@@ -63,11 +63,7 @@ const drawings: Record<string, ['bar' | 'line', ChartRows['columns'], unknown[][
       ['y', ...numbered(8)],
     ],
   ],
-  'numbers are short': [
-    'bar',
-    ['a', 'b'],
-    [0.00001234, 0.1234, 1234.567, -1234567, -1e7].map((number) => ['x', number]),
-  ],
+  'numbers are short': ['bar', ['a', 'b'], [0.00001234, 0.1234, 1234.567, -1234567, -1e7].map((one) => ['x', one])],
   'a number beyond all others has its power': ['bar', ['a', 'b'], [['x', -1e20]]],
   'rows without a date are left out, and said': [
     'line',
@@ -142,13 +138,8 @@ describe('a chart', () => {
   });
 
   test('stays inside its picture, for any rows', () => {
-    const cell = fc.oneof(
-      fc.string({ unit: 'grapheme', maxLength: 300 }),
-      fc.double(),
-      fc.integer(),
-      fc.constant(null),
-    );
     const number = fc.oneof(fc.double({ noNaN: true }), fc.integer(), fc.constant(null));
+    const cell = fc.oneof(fc.string({ unit: 'grapheme', maxLength: 300 }), fc.double(), number);
     const rows = fc
       .integer({ min: 1, max: 9 })
       .chain((columns) => fc.array(fc.tuple(cell, fc.array(number, { minLength: columns, maxLength: columns }))));
@@ -207,14 +198,9 @@ describe('query_ads with a chart', () => {
   });
 
   serviceTest('says whether the picture can write all names, and where there is none why', async ({ server }) => {
-    for (const [name, isNumbered] of [
-      ['🔥🎁', true],
-      ['🔥 広告主', false],
-      ['Ελληνικά', false],
-      ['Müller – “Bücher” …', false],
-    ] as const) {
+    for (const name of ['🔥🎁', '🔥 広告主', 'Ελληνικά', 'Müller – “Bücher” …']) {
       const { text } = await server.call('query_ads', { sql: `SELECT '${name}' AS page, -3 AS ads`, chart: 'bar' });
-      expect(text.includes('are row 1, row 2'), name).toBe(isNumbered);
+      expect(text.includes('are row 1, row 2'), name).toBe(name === '🔥🎁');
     }
     await server.call('search_ads', { limit: 5 });
     const sql = 'SELECT id, headline FROM ads';

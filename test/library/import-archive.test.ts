@@ -19,6 +19,8 @@ const adFrom = (rows: readonly Row[]): { pageId?: string; page?: object } =>
   Object.assign({ media: [], cards: [], website: {} }, ...rows.map(([, , becomes]) => becomes));
 
 const media = 'https://media.example';
+const link = 'https://www.shop.example/x';
+const cards = [{ title: 'Card', resized_image_url: `${media}/c.jpg` }];
 const scraped: Row[] = [
   ['ad_archive_id', '123456789', { adArchiveId: '123456789' }],
   ['page_id', '42', { pageId: '42', sourcePageExternalId: '42' }],
@@ -36,18 +38,10 @@ const scraped: Row[] = [
   ['.caption', 'shop.example', { displayUrl: 'shop.example' }],
   ['.cta_type', 'SHOP_NOW', { ctaType: 'SHOP_NOW' }],
   ['.display_format', 'video', { displayFormat: 'VIDEO' }],
-  [
-    '.link_url',
-    'https://www.shop.example/x',
-    { offerLink: 'https://www.shop.example/x', website: { siteDomain: 'shop.example' } },
-  ],
+  ['.link_url', link, { offerLink: link, website: { siteDomain: 'shop.example' } }],
   ['.videos', [{ video_hd_url: `${media}/1.mp4`, video_preview_image_url: `${media}/v.jpg` }]],
   ['.images', [{ original_image_url: `${media}/1.jpg` }]],
-  [
-    '.cards',
-    [{ title: 'Card', resized_image_url: `${media}/c.jpg` }],
-    { cards: [{ title: 'Card', resized_image_url: `${media}/c.jpg` }] },
-  ],
+  ['.cards', cards, { cards }],
   [
     '.page_profile_picture_url',
     `${media}/p.jpg`,
@@ -67,6 +61,8 @@ const female = { age: '18-24', gender: 'female' };
 const wales = { name: 'Wales', type: 'regions', excluded: false };
 const render = 'https://archive.example/render_ad/?';
 
+const stopped = '2026-02-03T00:00:00.000Z';
+
 const official: Row[] = [
   ['id', '2001', { adArchiveId: '2001' }],
   ['page_id', '9', { pageId: '9', sourcePageExternalId: '9' }],
@@ -80,26 +76,14 @@ const official: Row[] = [
   ],
   ['ad_creative_link_descriptions', ['D', 'E'], { linkDescription: 'D', linkDescriptions: ['D', 'E'] }],
   ['ad_delivery_start_time', '2026-02-01', { startedAt: '2026-02-01T00:00:00.000Z' }],
-  [
-    'ad_delivery_stop_time',
-    '2026-02-03',
-    { lastSeenAt: '2026-02-03T00:00:00.000Z', endDate: '2026-02-03T00:00:00.000Z' },
-  ],
+  ['ad_delivery_stop_time', '2026-02-03', { lastSeenAt: stopped, endDate: stopped }],
   ['publisher_platforms', ['facebook'], { publisherPlatform: ['FACEBOOK'] }],
   ['bylines', 'Friends of Tests', { bylines: 'Friends of Tests' }],
   ['currency', 'GBP', { currency: 'GBP' }],
   ['spend', { lower_bound: '0', upper_bound: '199' }, { adSpendMin: 0, adSpendMax: 199 }],
   ['impressions', { lower_bound: '1000000' }, { impressionsMin: 1_000_000 }],
-  [
-    'estimated_audience_size',
-    { lower_bound: 5001, upper_bound: 10_000 },
-    { audienceSizeMin: 5001, audienceSizeMax: 10_000 },
-  ],
-  [
-    'demographic_distribution',
-    [{ ...female, percentage: '0.25' }],
-    { demographics: [{ ...female, percentage: 0.25 }] },
-  ],
+  ['estimated_audience_size', { lower_bound: 50, upper_bound: 99 }, { audienceSizeMin: 50, audienceSizeMax: 99 }],
+  ['demographic_distribution', [{ ...female, percentage: '1' }], { demographics: [{ ...female, percentage: 1 }] }],
   ['delivery_by_region', [{ region: 'Wales', percentage: '1' }], { regions: [{ region: 'Wales', percentage: 1 }] }],
   ['target_locations', [wales], { targetLocations: [wales] }],
   ['target_ages', ['18', '65+'], { targetAges: ['18', '65+'] }],
@@ -111,12 +95,7 @@ const official: Row[] = [
 
 test.for<[name: string, rows: Row[], filters: object, wrap?: (record: object) => unknown]>([
   ['scrapers write them', scraped, { query: 'card body', countries: 'FR' }],
-  [
-    'the official archive answers',
-    official,
-    { daysRunningFrom: 2, daysRunningTo: 2 },
-    (one) => ({ data: [one], paging: {} }),
-  ],
+  ['the archive answers', official, { daysRunningFrom: 2, daysRunningTo: 2 }, (one) => ({ data: [one], paging: {} })],
 ])('ads are imported as %s', async ([_, rows, filters, wrap], { served }) => {
   const record = wrap?.(recordOf(rows)) ?? recordOf(rows);
   expect(await served.load(record, record)).toMatchObject({ ads: 2, updated: 1, fromPublicArchive: 2, skipped: 0 });

@@ -48,12 +48,7 @@ const test = databaseTest
     return { origin, key, ad, pages };
   });
 
-test('an import fetches pictures, and the library serves them where the ads name them', async ({
-  pictures,
-  run,
-  serve,
-  undo,
-}) => {
+test('an import fetches pictures, and the library serves them', async ({ pictures, run, serve, undo }) => {
   const bytes = await jpegOf();
   const input = linesOf([host.serve(bytes), host.serve(bytes), host.serve(pngOf())]);
   const imported = await run(['import', '-', '--pictures', '--folder', pictures, ...mediaHosts], input);
@@ -120,12 +115,8 @@ test('addresses that have expired are counted, and are no pictures to fetch', as
   );
 });
 
-test('a process that is killed loses nothing that it had, and the next goes on, also through a library that is served', async ({
-  database,
-  pictures,
-  run,
-  serve,
-}) => {
+test('who is killed loses nothing, and the next goes on, through a library that is served', async (library) => {
+  const { database, pictures, run, serve } = library;
   let [answered, isHeld] = [0, true];
   const bytes = await jpegOf();
   // Ads are noted in parts of 25, so of 50 pictures at least.

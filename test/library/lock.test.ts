@@ -41,10 +41,7 @@ test('a symbolic link has the same owner, even before the file exists', async ({
   await expect(serve(database)).rejects.toThrow(`held by process ${process.pid} of`);
 });
 
-test('a killed server keeps every key whose creation was reported, and those that were revoked stay so', async ({
-  database,
-  undo,
-}) => {
+test('a killed server keeps every key that was reported, and the revoked stay so', async ({ database, undo }) => {
   const server = await startServer({ database, undo });
   const reported: string[] = [];
   const revoked = await createKey(target(database), { name: 'Revoked' });
@@ -64,11 +61,8 @@ test('a killed server keeps every key whose creation was reported, and those tha
   expect((await namesIn(database)).length).toBeGreaterThanOrEqual(reported.length + 1);
 });
 
-test('a process that uses the file without serving it is named and keeps it while it is suspended; killed, it takes nothing with it that was saved', async ({
-  folder,
-  database,
-  undo,
-}) => {
+test('who uses the file without serving it is named; killed, it takes with it nothing saved', async (place) => {
+  const { folder, database, undo } = place;
   await createKey(target(database), { name: 'Saved' });
   const importing = start(['library', 'import', '-', '--database', database]);
   undo.push(() => importing.child.kill('SIGKILL'));
@@ -85,7 +79,7 @@ test('a process that uses the file without serving it is named and keeps it whil
   expect(await readdir(folder)).toEqual(['ad-library.db']);
 });
 
-test('the owner’s note is readable by the user alone, holds the token of the admin routes, and is removed at the end', async ({
+test('the owner’s note holds the token of the commands, for the user alone, to the end', async ({
   folder,
   database,
 }) => {
@@ -107,18 +101,13 @@ test('the owner’s note is readable by the user alone, holds the token of the a
   expect(await readdir(folder)).toEqual(['ad-library.db']);
 });
 
+const replace = (file: string, write: (other: string) => Promise<void>) =>
+  write(`${file}.new`).then(() => rename(`${file}.new`, file));
+
 test.for<[name: string, code: string, move: (database: string) => Promise<unknown>]>([
   ['file is deleted', 'database_replaced', (file) => rm(file)],
-  [
-    'file is replaced',
-    'database_replaced',
-    (file) => writeFile(`${file}.new`, '').then(() => rename(`${file}.new`, file)),
-  ],
-  [
-    'file is replaced by its copy',
-    'database_replaced',
-    (file) => copyFile(file, `${file}.new`).then(() => rename(`${file}.new`, file)),
-  ],
+  ['file is replaced', 'database_replaced', (file) => replace(file, (other) => writeFile(other, ''))],
+  ['file is replaced by its copy', 'database_replaced', (file) => replace(file, (other) => copyFile(file, other))],
   ['lock is deleted', 'database_taken_over', (file) => rm(`${file}.owner`)],
 ])('a server whose %s acknowledges nothing more and says so', async ([_, code, move], { database }) => {
   const { key } = await createKey(target(database), {});
@@ -131,7 +120,7 @@ test.for<[name: string, code: string, move: (database: string) => Promise<unknow
   await served.close();
 });
 
-test('what was saved before a file was moved away is all in it, and nothing of it in a file that took its place', async ({
+test('what was saved stays in a file that was moved away, not in the one in its place', async ({
   folder,
   database,
 }) => {

@@ -49,6 +49,7 @@ const items = '/v1/collections/{collection}/items';
 const adding = (body: unknown = { itemType: 'ads', itemId: uuid(1) }): Call => ({ method: 'POST', path: items, body });
 const itemsQuery = (query: string): Call => ({ path: `${items}?${query}` });
 
+const charged = ['charged'];
 const both = ['charged', 'remaining'];
 const paging = { cursor: z.string().nullable(), hasMore: z.boolean(), totalHits: z.number().optional() };
 const listOf = (item: z.ZodType, more: z.ZodRawShape = paging) => z.looseObject({ items: z.array(item), ...more });
@@ -59,15 +60,8 @@ const documented: [name: string, call: Call, scope: string | undefined, price: 0
     ['whoami', { path: '/v1/whoami' }, undefined, 0, schemas.Identity, []],
     ['getAccount', { path: '/v1/account' }, 'account:read', 0, schemas.Account, []],
     ['getCredits', { path: '/v1/credits' }, 'credits:read', 0, schemas.CreditStatus, both],
-    [
-      'listCollections',
-      { path: '/v1/collections' },
-      'collections:read',
-      0,
-      listOf(schemas.Collection, {}),
-      ['charged'],
-    ],
-    ['addCollectionItem', adding(), 'collections:write', 0, schemas.AddCollectionItemResult, ['charged']],
+    ['listCollections', { path: '/v1/collections' }, 'collections:read', 0, listOf(schemas.Collection, {}), charged],
+    ['addCollectionItem', adding(), 'collections:write', 0, schemas.AddCollectionItemResult, charged],
     ['listCollectionItems', itemsQuery('itemType=ads'), 'collections:read', 1, schemas.CollectionItemsResult, both],
     ['searchAds', searching({}), 'ads:read', 1, listOf(schemas.Ad), both],
     ['getAd', { path: `/v1/ads/${uuid(1)}` }, 'ads:read', 1, schemas.Ad, both],
@@ -116,11 +110,9 @@ describe('what the document says of single operations', () => {
   test('added is true once, and the counts match', async () => {
     const key = served.key();
     const own = await collectionOf(key);
-    const added = { itemType: 'ads', itemId: uuid(1) };
-    expect((await ask(adding(), key, own.id)).body).toEqual({
-      ...{ collection: { ...own, adCount: 1 }, added: true },
-      ...added,
-    });
+    const collection = { ...own, adCount: 1 };
+    const added = { itemType: 'ads', itemId: uuid(1), added: true };
+    expect((await ask(adding(), key, own.id)).body).toEqual({ collection, ...added });
     expect((await ask(adding(), key, own.id)).body).toMatchObject({ added: false, collection: { adCount: 1 } });
   });
 
@@ -204,11 +196,7 @@ test.each<[string, Call, RegExp]>([
   ['a long text', searching({ query: 'x'.repeat(301) }), /"query" takes a text of at most 300 characters; got 301/],
   ['an empty list', searching({ countries: [] }), /"countries" takes a list of texts; got \[\]/],
   ['a mixed list', searching({ countries: ['DE', 1] }), /"countries" takes a list of texts; got \["DE",1\]/],
-  [
-    'a long list',
-    searching({ countries: Array(51).fill('DE') }),
-    /"countries" takes a list of at most 50 texts; got 51/,
-  ],
+  ['a long list', searching({ countries: Array(51).fill('DE') }), /takes a list of at most 50 texts; got 51/],
   ['an unknown order', searching({ sort: 'luck' }), /"sort" takes one of startedAt, .*; got "luck"/],
   ['a text as number', searching({ duplicatesFrom: 'many' }), /"duplicatesFrom" takes a number; got "many"/],
   ['no date', searching({ startedAtFrom: 'yesterday' }), new RegExp(`takes ${isoDate}.*; got "yesterday"`)],

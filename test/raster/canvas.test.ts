@@ -139,13 +139,8 @@ function asText({ width, height, data }: Raster): string {
 
 test('texts are drawn as drawings.txt shows, each as wide as it says', async () => {
   const shown = [
-    ...[
-      { text: 'Wool shoes' },
-      { text: 'Wool', bold: true },
-      { text: 'WWW' },
-      { text: 'iii' },
-      { text: 'Wool', size: 40 },
-    ],
+    ...[{ text: 'Wool shoes' }, { text: 'Wool', bold: true }, { text: 'WWW' }, { text: 'iii' }],
+    { text: 'Wool', size: 40 },
     ...[{ text: 'W'.repeat(5000), maxWidth: 120 }, { text: '茶🎁\ud800', maxWidth: 120 }, { text: 'cafe\u0301' }],
   ].map(({ text, ...style }) => {
     const place = { x: 20, y: 40, size: 30, colour: black, ...style };
@@ -183,20 +178,8 @@ test('lines keep every word, fit, and end in an ellipsis only if something is le
 });
 
 test('names are written in the scripts that charts promise, and without what no font has', () => {
-  const names = [
-    'Łódź',
-    'Ελληνικά',
-    'Київ',
-    '兒童英語',
-    '广告主',
-    '広告カタカナひらがな',
-    '광고주',
-    'ร้านกาแฟ',
-    'מבצע',
-    'بيت النخيلات',
-    'فروشگاه',
-  ];
-  for (const name of names) {
+  const names = 'Łódź Ελληνικά Київ 兒童英語 广告主 広告カタカナひらがな 광고주 ร้านกาแฟ מבצע النخيلات فروشگاه';
+  for (const name of names.split(' ')) {
     expect(canDraw(name)).toBe(true);
     expect(textWidth(name, { size: 20 }), name).toBeGreaterThan(20);
   }

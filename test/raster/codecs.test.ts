@@ -47,10 +47,7 @@ test.each(['jpeg', 'png', 'webp'] as const)(
 );
 
 test('a JPEG is turned the way it was taken', async () => {
-  const turned = Buffer.from(
-    '4578696600004949' + '2a0008000000' + '0100' + '1201030001000000' + '06000000' + '00000000',
-    'hex',
-  );
+  const turned = Buffer.from('45786966000049492a000800000001001201030001000000' + '0600000000000000', 'hex');
   const header = Buffer.from([0xff, 0xd8, 0xff, 0xe1, 0, turned.length + 2]);
   const jpeg = files.jpeg ?? new Uint8Array();
   const { width, height } = await decodeJpeg(Buffer.concat([header, turned, jpeg.slice(2)]));
