@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { expect } from 'vitest';
 import { importText } from '../../src/cli/library.ts';
 import { freshLibraryTest as test } from './support/fixtures.ts';
-import { type ServedLibrary, uuid } from './support/served-library.ts';
+import { uuid } from './support/served-library.ts';
 
 async function* chunksOf(chunks: Iterable<string | Uint8Array>) {
   yield* chunks;
@@ -12,8 +12,6 @@ async function* chunksOf(chunks: Iterable<string | Uint8Array>) {
 const ad = (number: number) => ({ id: uuid(number), headline: `Ad ${number}` });
 const json = (value: unknown) => JSON.stringify(value);
 const pretty = (value: unknown) => JSON.stringify(value, null, 2);
-const adOf = async ({ get }: ServedLibrary, number: number) => (await get(`/v1/ads/${uuid(number)}`)).body;
-const hits = async ({ search }: ServedLibrary, body: object) => (await search(body)).body.totalHits;
 
 const layouts: Record<string, (ads: unknown[], indent: number) => string> = {
   lines: (ads) => ads.map(json).join('\n'),
@@ -62,15 +60,6 @@ test('records are read back as they were from any layout of JSON, wherever its b
     ),
     { numRuns: 30 },
   );
-});
-
-test('a record replaces one with the same id, also in searches', async ({ served }) => {
-  const newer = { id: uuid(1), headline: 'New words', countries: ['DE'] };
-  await served.load({ id: uuid(1), headline: 'Old words', countries: ['US'] });
-  expect(await served.load(newer)).toMatchObject({ ads: 1, updated: 1 });
-  expect(await adOf(served, 1)).toEqual(newer);
-  const found = [{ query: 'old' }, { query: 'new' }, { countries: 'US' }, {}].map((filters) => hits(served, filters));
-  expect(await Promise.all(found)).toEqual([0, 1, 0, 1]);
 });
 
 test('a page made from an ad is replaced by the page itself, and never replaces it', async ({ served }) => {

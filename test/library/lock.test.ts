@@ -79,10 +79,7 @@ test('who uses the file without serving it is named; killed, it takes with it no
   expect(await readdir(folder)).toEqual(['ad-library.db']);
 });
 
-test('the owner’s note holds the token of the commands, for the user alone, to the end', async ({
-  folder,
-  database,
-}) => {
+test('the owner’s note holds the token of commands, for the user alone', async ({ folder, database }) => {
   const { url, close } = await serve(database);
   const note = `${database}.owner`;
   expect((await stat(note)).mode & 0o777).toBe(0o600);
@@ -120,10 +117,7 @@ test.for<[name: string, code: string, move: (database: string) => Promise<unknow
   await served.close();
 });
 
-test('what was saved stays in a file that was moved away, not in the one in its place', async ({
-  folder,
-  database,
-}) => {
+test('what was saved stays in a file that was moved away, not in another there', async ({ folder, database }) => {
   const served = await serve(database);
   await createKey(target(database), { name: 'Saved' });
   await rename(database, `${database}.old`);

@@ -309,7 +309,7 @@ describe('what a report writes', () => {
       '//bad.example',
       '/\\bad.example',
       '/\t/bad.example',
-      'https://bad.example',
+      'https://x.example',
     ])
       await expect(cardHtml({ ...card, path })).rejects.toThrow('An address in a page');
     for (const src of ['https://evil.example/x.png', 'data:image/svg+xml;base64,x', 'data:text/html;base64,x'])

@@ -36,8 +36,6 @@ export const scopeNames = [...new Set(Object.values(terms).flatMap(({ scope }) =
 /** Defaults for the account of a new key. */
 const plan = { planId: 'library', credits: 10_000, hourlyLimit: 1_000, dailyLimit: 5_000 };
 
-export const maxBodyBytes = 64 * 1024;
-
 /** The source of ids and secrets. With a seeded one a library is the same every time. */
 export type Random = { bytes(count: number): Uint8Array; uuid(): string };
 

@@ -50,8 +50,10 @@ export function readPageId(text: string): string {
   throw invalid(`A page id has at most ${maxIdLength} characters; this one has ${text.length}.`);
 }
 
-/** The JSON object in the body: at most `maxBytes` of UTF-8, `Content-Type: application/json`. */
-export async function readBody(request: Request, maxBytes: number): Promise<Record<string, unknown>> {
+const maxBodyBytes = 64 * 1024;
+
+/** The JSON object in the body: UTF-8, `Content-Type: application/json`. */
+export async function readBody(request: Request): Promise<Record<string, unknown>> {
   const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase() ?? '';
   if (!/^application\/([\w.-]+\+)?json$/.test(type)) {
     throw invalid(`The body takes the header "Content-Type: application/json"; got "${type.slice(0, 100)}".`);
@@ -60,7 +62,7 @@ export async function readBody(request: Request, maxBytes: number): Promise<Reco
   let size = 0;
   for await (const chunk of request.body ?? []) {
     size += chunk.byteLength;
-    if (size > maxBytes) throw invalid(`The body takes at most ${maxBytes} bytes.`);
+    if (size > maxBodyBytes) throw invalid(`The body takes at most ${maxBodyBytes} bytes.`);
     chunks.push(chunk);
   }
   const bytes = Buffer.concat(chunks);

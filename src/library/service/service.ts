@@ -7,16 +7,7 @@ import { type Records, recordsIn } from '../database/records.ts';
 import { picturesIn, type StoredPictures } from '../import/pictures.ts';
 import { libraryFilters } from '../search/filters.ts';
 import { readSearch, runSearch } from '../search/search-request.ts';
-import {
-  type Caller,
-  collectionsIn,
-  type Keys,
-  keysIn,
-  maxBodyBytes,
-  meterIn,
-  type Random,
-  terms,
-} from './accounts.ts';
+import { type Caller, collectionsIn, type Keys, keysIn, meterIn, type Random, terms } from './accounts.ts';
 import {
   ApiError,
   cursorsWith,
@@ -150,12 +141,14 @@ async function answer(name: OperationName, request: Request, params: Record<stri
     const message = `This API key lacks the scope ${requiredScope}, which ${name} needs.`;
     throw new ApiError(403, 'missing_scope', message, { requiredScope });
   }
-  const present = presenterFor(new URL(request.url).origin, parts);
-  const run = await handlers[name]({ request, params, caller, present }, context);
-  const { meter } = context;
-  return context.database.transaction(() => {
-    const { body, items } = run();
-    const isMetered = operations[name].gated && !caller.unmetered;
+  const { origin, searchParams: query } = new URL(request.url);
+  const { method, gated } = operations[name];
+  const given = method === 'POST' ? await readBody(request) : {};
+  const call = { params, query, body: given, caller, present: presenterFor(origin, parts) };
+  const { database, meter } = context;
+  return database.transaction(() => {
+    const { body, items } = handlers[name](call, context);
+    const isMetered = gated && !caller.unmetered;
     const price = isMetered ? credits * (perItems ? Math.ceil(items / perItems) : 1) : 0;
     const left = isMetered ? meter.charge(caller, price) : undefined;
     const amount = { Charged: () => price, Remaining: () => left ?? meter.status(caller).credits ?? 0 };
@@ -208,39 +201,57 @@ function errorResponse(error: unknown, { requestId, onError }: ServiceParts, hea
   return Response.json(body, { status, headers: { ...headers, 'X-Service-Request-Id': id } });
 }
 
-type OperationCall = { request: Request; params: Record<string, string>; caller: Caller; present: Presenter };
+type OperationCall = {
+  params: Record<string, string>;
+  query: URLSearchParams;
+  /** Empty where the operation takes none. */
+  body: Record<string, unknown>;
+  caller: Caller;
+  present: Presenter;
+};
 
 /** The body of a 200, and how many of its items the price counts. */
 type OperationResult = { body: unknown; items: number };
 
-/**
- * An operation in two steps. The first reads the request, may wait, and throws 422. The function it returns runs in one
- * transaction with the charge, so an error is never charged and a charge never lost.
- */
-type Handler = (
-  call: OperationCall,
-  context: ServiceContext,
-) => Promise<() => OperationResult> | (() => OperationResult);
+/** Runs in one transaction with the charge, so an error is never charged and a charge never lost. */
+type Handler = (call: OperationCall, context: ServiceContext) => OperationResult;
 
 const handlers: Record<OperationName, Handler> = {
-  whoami: (call) => () => single(identity(call.caller)),
-  getAccount: ({ caller: { userId, billingUserId, planId, isTeamMember, subscriptionStatus } }) => {
+  whoami: ({ caller }) => single(identity(caller)),
+  getAccount({ caller: { userId, billingUserId, planId, isTeamMember, subscriptionStatus } }) {
     const account: Account = { userId, billingUserId, planId, isTeamMember, subscriptionStatus };
-    return () => single(account);
+    return single(account);
   },
-  getCredits: (call, context) => () => single(context.meter.status(call.caller)),
-  listCollections: (call, context) => () => single({ items: context.collections.list(call.caller) }),
-  listCollectionItems,
-  addCollectionItem,
+  getCredits: ({ caller }, { meter }) => single(meter.status(caller)),
+  listCollections: ({ caller }, { collections }) => single({ items: collections.list(caller) }),
+  listCollectionItems({ params, query, caller, present }, { collections, cursors }) {
+    const id = readUuid('The collection id', params.collectionId ?? '').toLowerCase();
+    const { itemType, limit, cursor } = readItemsQuery(query);
+    const list = `items ${id} ${itemType}`;
+    const [after] = cursor === undefined ? [] : (cursors.read(list, cursor) as [after: number]);
+    const { number, collection } = collections.open(caller, id);
+    const { numbers, hasMore, position } = collections.items(number, itemType, limit, after);
+    const next = hasMore ? cursors.write(list, [position]) : null;
+    const items = present.list(itemType, numbers);
+    return { body: { collection, itemType, items, cursor: next, hasMore }, items: items.length };
+  },
+  addCollectionItem({ params, body, caller }, { collections, records }) {
+    const id = readUuid('The collection id', params.collectionId ?? '');
+    const { itemType, itemId } = readItem(body);
+    const { number } = collections.open(caller, id);
+    const added = collections.add(number, itemType, found(records, itemType, itemId));
+    const { collection } = collections.open(caller, id);
+    return single({ collection, itemType, itemId, added });
+  },
   searchAds: (call, context) => searchRecords('ads', call, context),
   searchPages: (call, context) => searchRecords('pages', call, context),
-  getAd: ({ params, present }, { records }) => {
+  getAd({ params, present }, { records }) {
     const id = readUuid('The ad id', params.adId ?? '');
-    return () => single(present.one('ads', found(records, 'ads', id)));
+    return single(present.read('ads', [found(records, 'ads', id)])[0]);
   },
-  getPage: ({ params, present }, { records }) => {
+  getPage({ params, present }, { records }) {
     const id = readPageId(params.pageId ?? '');
-    return () => single(present.one('pages', found(records, 'pages', id)));
+    return single(present.read('pages', [found(records, 'pages', id)])[0]);
   },
 };
 
@@ -252,37 +263,9 @@ function found(records: Records, kind: ItemType, id: string): number {
   return number;
 }
 
-async function searchRecords(kind: ItemType, { request, present }: OperationCall, context: ServiceContext) {
-  const search = readSearch(kind, await readBody(request, maxBodyBytes), context);
-  return () => {
-    const { numbers, ...rest } = runSearch(search, context);
-    return { body: { items: present.list(kind, numbers), ...rest }, items: numbers.length };
-  };
-}
-
-function listCollectionItems({ request, params, caller, present }: OperationCall, context: ServiceContext) {
-  const id = readUuid('The collection id', params.collectionId ?? '').toLowerCase();
-  const { itemType, limit, cursor } = readItemsQuery(new URL(request.url).searchParams);
-  const list = `items ${id} ${itemType}`;
-  const [after] = cursor === undefined ? [] : (context.cursors.read(list, cursor) as [after: number]);
-  return () => {
-    const { number, collection } = context.collections.open(caller, id);
-    const { numbers, hasMore, position } = context.collections.items(number, itemType, limit, after);
-    const next = hasMore ? context.cursors.write(list, [position]) : null;
-    const items = present.list(itemType, numbers);
-    return { body: { collection, itemType, items, cursor: next, hasMore }, items: items.length };
-  };
-}
-
-async function addCollectionItem({ request, params, caller }: OperationCall, context: ServiceContext) {
-  const id = readUuid('The collection id', params.collectionId ?? '');
-  const { itemType, itemId } = readItem(await readBody(request, maxBodyBytes));
-  return () => {
-    const { number } = context.collections.open(caller, id);
-    const added = context.collections.add(number, itemType, found(context.records, itemType, itemId));
-    const { collection } = context.collections.open(caller, id);
-    return single({ collection, itemType, itemId, added });
-  };
+function searchRecords(kind: ItemType, { body, present }: OperationCall, context: ServiceContext): OperationResult {
+  const { numbers, ...rest } = runSearch(readSearch(kind, body, context), context);
+  return { body: { items: present.list(kind, numbers), ...rest }, items: numbers.length };
 }
 
 /** Unlike in Account, plan and subscription are never null here: if they are missing, they are `none`. */
@@ -314,8 +297,7 @@ function presenterFor(origin: string, { context: { records, pictures }, bases, p
       .map((json): Record<string, unknown> => JSON.parse(filled(json)));
   return {
     read,
-    one: (kind: ItemType, number: number): unknown => read(kind, [number])[0],
-    /** Like `one`, plus `appUrl`, which the document shows on list items only. */
+    /** With `appUrl`, which the document shows on list items only. */
     list: (kind: ItemType, numbers: number[]): unknown[] =>
       read(kind, numbers).map((item) => ({
         ...item,

@@ -24,11 +24,8 @@ export async function onLoopback(fetch: Library['fetch'], { host = '127.0.0.1', 
 export async function serveLibrary() {
   const clock = { now: startOfTests };
   const errors: unknown[] = [];
-  const library = await openLibrary({
-    database: ':memory:',
-    now: () => clock.now,
-    onError: (error) => errors.push(error),
-  });
+  const onError = (error: unknown) => errors.push(error);
+  const library = await openLibrary({ database: ':memory:', now: () => clock.now, onError });
   const { address: base, close } = await onLoopback(library.fetch);
   const key = (options: KeyOptions = {}) => library.keys.create(options).key;
   /** A key with practically unlimited credits, which is sent where a test names none. */
