@@ -60,24 +60,9 @@ interface ShapeAttributes extends Attributes {
 }
 
 type Plain = Record<
-  | (
-      | 'head'
-      | 'title'
-      | 'style'
-      | 'body'
-      | 'main'
-      | 'header'
-      | 'footer'
-      | 'nav'
-      | 'section'
-      | 'div'
-      | 'span'
-      | 'p'
-      | 'b'
-    )
-  | ('h1' | 'h2' | 'h3' | 'ul' | 'li' | 'dl' | 'dt' | 'dd' | 'bdi' | 'pre' | 'code' | 'img' | 'details' | 'summary')
-  | ('figure' | 'figcaption')
-  | ('table' | 'thead' | 'tbody' | 'tr' | 'td'),
+  | ('head' | 'title' | 'style' | 'body' | 'main' | 'header' | 'footer' | 'nav' | 'section' | 'div' | 'span' | 'p')
+  | ('h1' | 'h2' | 'h3' | 'ul' | 'li' | 'dl' | 'dt' | 'dd' | 'b' | 'bdi' | 'pre' | 'code' | 'details' | 'summary')
+  | ('figure' | 'figcaption' | 'table' | 'thead' | 'tbody' | 'tr' | 'td'),
   Attributes
 >;
 

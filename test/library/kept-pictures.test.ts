@@ -114,8 +114,7 @@ test('addresses that have expired are counted, and are no pictures to fetch', as
   );
 });
 
-test('who is killed loses nothing, and the next goes on, through a library that is served', async (library) => {
-  const { database, pictures, run, serve } = library;
+test('a killed command loses nothing, and the next goes on', async ({ database, pictures, run, serve }) => {
   let [answered, isHeld] = [0, true];
   const bytes = await jpegOf();
   // Ads are noted in parts of 25, so of 50 pictures at least.

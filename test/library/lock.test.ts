@@ -61,8 +61,7 @@ test('a killed server keeps every key that was reported, and the revoked stay so
   expect((await namesIn(database)).length).toBeGreaterThanOrEqual(reported.length + 1);
 });
 
-test('who uses the file without serving it is named; killed, it takes with it nothing saved', async (place) => {
-  const { folder, database, undo } = place;
+test('a process that does not serve is named; killed, it takes nothing saved', async ({ folder, database, undo }) => {
   await createKey(target(database), { name: 'Saved' });
   const importing = start(['library', 'import', '-', '--database', database]);
   undo.push(() => importing.child.kill('SIGKILL'));

@@ -265,30 +265,25 @@ const hourOf = (time: number) => Math.floor(time / hour);
  * balance is full again when it starts.
  */
 export function meterIn(database: Database, now: () => number) {
-  function spentSince(caller: Caller, since: number): number {
+  function spentSince(billingUserId: string, since: number): number {
     const sql = 'SELECT coalesce(sum(credits), 0) AS spent FROM spending WHERE billingUserId = ? AND hour >= ?';
-    return database.get<{ spent: number }>(sql, [caller.billingUserId, since])?.spent ?? 0;
-  }
-
-  function usage(caller: Caller): UsageLimit {
-    const { hourlyLimit, dailyLimit, unmetered } = caller;
-    const at = now();
-    const hourlyCredits = spentSince(caller, hourOf(at));
-    const dailyCredits = spentSince(caller, hourOf(at - (at % day)));
-    const counted = { hourlyCredits, hourlyLimit, dailyCredits, dailyLimit };
-    const limitType = (!unmetered && fullWindow(counted, 0)?.name) || 'none';
-    return { isLimitReached: limitType !== 'none', limitType, ...counted };
+    return database.get<{ spent: number }>(sql, [billingUserId, since])?.spent ?? 0;
   }
 
   function status(caller: Caller): CreditStatus {
-    const { planId, billingUserId, creditsMax, subscriptionStatus } = caller;
-    const usageLimit = usage(caller);
+    const { planId, billingUserId, creditsMax, subscriptionStatus, hourlyLimit, dailyLimit, unmetered } = caller;
+    const at = now();
+    const hourlyCredits = spentSince(billingUserId, hourOf(at));
+    const dailyCredits = spentSince(billingUserId, hourOf(at - (at % day)));
+    const counted = { hourlyCredits, hourlyLimit, dailyCredits, dailyLimit };
+    const limitType = (!unmetered && fullWindow(counted, 0)?.name) || 'none';
+    const usageLimit = { isLimitReached: limitType !== 'none', limitType, ...counted };
     if (subscriptionStatus === null) {
       const none = { periodStart: null, periodEnd: null, credits: null, creditsMax: null };
       return { planId, billingUserId, ...none, usageLimit };
     }
-    const { start, end } = period(now());
-    const credits = Math.max(0, creditsMax - spentSince(caller, hourOf(start)));
+    const { start, end } = period(at);
+    const credits = Math.max(0, creditsMax - spentSince(billingUserId, hourOf(start)));
     return { planId, billingUserId, periodStart: start / 1000, periodEnd: end / 1000, credits, creditsMax, usageLimit };
   }
 
