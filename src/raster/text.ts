@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { type Font, type Glyph, parse } from 'opentype.js/dist/opentype.mjs';
-import { type Canvas, type Colour, type Path, pathOf, transform } from './canvas.ts';
+import { type Font, parse } from 'opentype.js/dist/opentype.mjs';
+import { type Canvas, type Colour, pathOf, transform } from './canvas.ts';
 import { packagedFile } from './codecs.ts';
 
 interface Lettering {
@@ -52,39 +52,29 @@ function fontOf(file: string): Font {
   return font;
 }
 
-interface SizedGlyph {
-  glyph: Glyph;
-  unitsPerEm: number;
-}
+const glyphIn = (font: Font, letter: string) => {
+  const { advanceWidth, path } = font.charToGlyph(letter);
+  return { advanceWidth, outline: pathOf(path.commands), unitsPerEm: font.unitsPerEm };
+};
 
 /** Letters that were looked for; undefined for one that no font has. Bounded by what Unicode has. */
-const glyphs = new Map<string, SizedGlyph | undefined>();
+const glyphs = new Map<string, ReturnType<typeof glyphIn> | undefined>();
 
-function glyphOf(letter: string, bold = false): SizedGlyph | undefined {
+function glyphOf(letter: string, bold = false) {
   const key = bold ? `bold ${letter}` : letter;
   if (!glyphs.has(key)) {
     const files = scripts.find(([letters]) => letters.test(letter))?.[1] ?? [];
     const file = [bold ? latin.bold : latin.regular, ...files].find(
       (file) => fontOf(file).charToGlyphIndex(letter) > 0,
     );
-    const font = file === undefined ? undefined : fontOf(file);
-    glyphs.set(key, font && { glyph: font.charToGlyph(letter), unitsPerEm: font.unitsPerEm });
+    glyphs.set(key, file === undefined ? undefined : glyphIn(fontOf(file), letter));
   }
   return glyphs.get(key);
 }
 
-/** The outlines of letters that were read, at most as many as the fonts have. */
-const outlines = new WeakMap<Glyph, Path>();
-
-function outlineOf(glyph: Glyph): Path {
-  const outline = outlines.get(glyph) ?? pathOf(glyph.path.commands);
-  outlines.set(glyph, outline);
-  return outline;
-}
-
 const widthOf = (letter: string, { size, bold }: Lettering): number => {
   const found = glyphOf(letter, bold);
-  return found ? (found.glyph.advanceWidth * size) / found.unitsPerEm : 0;
+  return found ? (found.advanceWidth * size) / found.unitsPerEm : 0;
 };
 
 /** The letters of a text, each accent as one letter with its base, because fonts have few accents alone. */
@@ -105,18 +95,16 @@ export function drawText(canvas: Canvas, text: string, position: TextPosition): 
     const found = glyphOf(letter, bold);
     if (found === undefined) continue;
     const scale = size / found.unitsPerEm;
-    canvas.fillPath(transform(outlineOf(found.glyph), { x, y: position.y, scaleX: scale, scaleY: -scale }), colour);
-    x += found.glyph.advanceWidth * scale;
+    canvas.fillPath(transform(found.outline, { x, y: position.y, scaleX: scale, scaleY: -scale }), colour);
+    x += found.advanceWidth * scale;
   }
 }
 
-interface Lines extends Lettering {
-  maxWidth: number;
-  maxLines: number;
-}
-
 /** Breaks a text at its spaces; the last line ends in an ellipsis if something is left out. */
-export function linesOf(text: string, { maxWidth, maxLines, ...lettering }: Lines): string[] {
+export function linesOf(
+  text: string,
+  { maxWidth, maxLines, ...lettering }: Lettering & { maxWidth: number; maxLines: number },
+): string[] {
   const lines: string[] = [];
   let rest = lettersOf(text).trim();
   while (rest !== '' && lines.length < maxLines) {

@@ -76,7 +76,7 @@ export async function writeReportPage(
   sections: AsyncIterable<ReportSection> | Iterable<ReportSection>,
   { maxBytes, pictures }: ReportOptions,
 ): Promise<{ html: string; missing: number }> {
-  const writer = new PageWriter(maxBytes);
+  const writer = pageWriter(maxBytes);
   const cards: { part: number; ad: CardAd }[] = [];
   const policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'";
   const page = (
@@ -122,47 +122,39 @@ const hole = '\0';
  * Writes a page in parts, each of a few milliseconds: bytes are counted while they are made, and other callers get
  * their turn after each part.
  */
-class PageWriter {
-  readonly #maxBytes: number;
-  readonly #parts: string[] = ['<!doctype html>\n'];
-  #bytes = 16;
-
-  constructor(maxBytes: number) {
-    this.#maxBytes = maxBytes;
+function pageWriter(maxBytes: number) {
+  const parts = ['<!doctype html>\n'];
+  let bytes = 16;
+  function push(html: string): number {
+    bytes += Buffer.byteLength(html);
+    if (bytes <= maxBytes) return parts.push(html) - 1;
+    throw invalidRequest(
+      `The report would have more than ${maxBytes} bytes without its pictures. Give it fewer sections, or select fewer columns and shorter texts.`,
+    );
   }
-
-  /** Writes a part, with `inside` at its hole. Returns the number of the part. */
-  async write(part: VNode, inside?: () => Promise<void>): Promise<number> {
-    const [before = '', after = ''] = renderToString(part).split(hole);
-    const number = this.#push(before);
-    await setImmediate();
-    await inside?.();
-    if (after !== '') this.#push(after);
-    return number;
-  }
-
-  /** Writes a part anew. Returns whether there was room for it. */
-  rewrite(number: number, part: VNode): boolean {
-    const html = renderToString(part);
-    const bytes = this.#bytes + Buffer.byteLength(html) - Buffer.byteLength(this.#parts[number] ?? '');
-    if (bytes > this.#maxBytes) return false;
-    this.#parts[number] = html;
-    this.#bytes = bytes;
-    return true;
-  }
-
-  html = (): string => this.#parts.join('');
-
-  #push(html: string): number {
-    this.#bytes += Buffer.byteLength(html);
-    if (this.#bytes > this.#maxBytes) {
-      throw invalidRequest(
-        `The report would have more than ${this.#maxBytes} bytes without its pictures. Give it fewer sections, or select fewer columns and shorter texts.`,
-      );
-    }
-    return this.#parts.push(html) - 1;
-  }
+  return {
+    /** Writes a part, with `inside` at its hole. @returns its number */
+    async write(part: VNode, inside?: () => Promise<void>): Promise<number> {
+      const [before = '', after = ''] = renderToString(part).split(hole);
+      const number = push(before);
+      await setImmediate();
+      await inside?.();
+      if (after !== '') push(after);
+      return number;
+    },
+    /** Writes a part anew, where there is room for it. */
+    rewrite(number: number, part: VNode): boolean {
+      const html = renderToString(part);
+      const total = bytes + Buffer.byteLength(html) - Buffer.byteLength(parts[number] ?? '');
+      if (total > maxBytes) return false;
+      parts[number] = html;
+      bytes = total;
+      return true;
+    },
+    html: () => parts.join(''),
+  };
 }
+type PageWriter = ReturnType<typeof pageWriter>;
 
 function Cover({ head: { title, at, isDemo, headings, method } }: { head: ReportHead }) {
   return (

@@ -148,14 +148,6 @@ describe('its pictures', () => {
     }
     expect([...kinds].sort()).toEqual(['meet.webp', 'offer.webp', 'tall.webp']);
   });
-
-  test('are all that is served of the disk', async () => {
-    const statusOf = async (name: string) =>
-      (await demo.library.fetch(new Request(`${base}/media/demo/${name}`))).status;
-    expect(await statusOf('mossgate-logo.webp')).toBe(200);
-    for (const name of ['mossgate.webp', '..%2findustries.json', '%2e%2e%2fdemo.ts', 'mossgate-logo.webp%00', ''])
-      expect([name, await statusOf(name)]).toEqual([name, 404]);
-  });
 });
 
 libraryTest('a library of other data has no pictures of the demo', async ({ served }) => {
@@ -171,7 +163,8 @@ test('in demo mode, http serves the pictures that its ads name, and nothing else
   const [picture = ''] = /http:\/\/127\.0\.0\.1:\d+\/media\/demo\/[^"\\\s?]+/.exec(text) ?? [];
   const answer = await fetch(picture);
   expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'image/webp']);
-  for (const path of ['/media/demo/none', '/media/../v1/credits', '/media/%2e%2e/v1/credits', '/filters.json'])
+  const onDisk = ['mossgate.webp', '..%2findustries.json', '%2e%2e%2fdemo.ts', 'mossgate-logo.webp%00', ''];
+  for (const path of [...onDisk.map((name) => `/media/demo/${name}`), '/media/%2e%2e/v1/credits', '/filters.json'])
     expect([path, (await fetch(`${origin}${path}`)).status]).toEqual([path, 404]);
   expect((await fetch(picture, { headers: { Origin: 'https://elsewhere.example' } })).status).toBe(403);
   hangUp();

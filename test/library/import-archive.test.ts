@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import { freshLibraryTest as test } from './support/fixtures.ts';
+import { libraryTest as test } from './support/fixtures.ts';
 import type { ServedLibrary } from './support/served-library.ts';
 
 const adsOf = async (served: ServedLibrary, filters = {}) => (await served.found(filters)).items;

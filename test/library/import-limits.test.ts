@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
 import { expect } from 'vitest';
-import { freshLibraryTest as test } from './support/fixtures.ts';
+import { libraryTest as test } from './support/fixtures.ts';
 import { uuid } from './support/served-library.ts';
 
 const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`;

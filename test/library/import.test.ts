@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { importText } from '../../src/cli/library.ts';
-import { freshLibraryTest as test } from './support/fixtures.ts';
+import { libraryTest as test } from './support/fixtures.ts';
 import { uuid } from './support/served-library.ts';
 
 async function* chunksOf(chunks: Iterable<string | Uint8Array>) {

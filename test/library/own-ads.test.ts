@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { importText } from '../../src/cli/library.ts';
-import { freshLibraryTest as test } from './support/fixtures.ts';
+import { libraryTest as test } from './support/fixtures.ts';
 import type { ServedLibrary } from './support/served-library.ts';
 
 const guide = readFileSync(new URL('../../docs/archive.md', import.meta.url), 'utf8');

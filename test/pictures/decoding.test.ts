@@ -2,6 +2,7 @@ import { deflateSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { readHeader } from '../../src/pictures/fetch-picture.ts';
+import { decodeJpeg } from '../../src/raster/codecs.ts';
 import { until } from '../support/http.ts';
 import { startPictureHost } from '../support/picture-host.ts';
 import { jpegClaiming, jpegOf, openTestPictures, pngChunk, pngOf, scanBomb, webpOf } from './sample-pictures.ts';
@@ -67,6 +68,32 @@ describe('before a picture is decoded', () => {
       }),
     );
     fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), isBounded));
+  });
+});
+
+/** The thumbnail, and the colour in its middle in steps of eight. */
+async function shownAs(bytes: Uint8Array) {
+  const shown = await show(bytes);
+  if ('reason' in shown) return shown;
+  const { width, height, data } = await decodeJpeg(shown.jpeg);
+  const middle = 4 * (Math.floor(height / 2) * width + Math.floor(width / 2));
+  return { width, height, colour: [...data.slice(middle, middle + 3)].map((value) => Math.round(value / 8)) };
+}
+
+test.for([
+  ['jpeg', [25, 8, 5]],
+  ['png', [0, 0, 0]],
+  ['webp', [5, 8, 25]],
+] as const)('a %s is shown whole and in its colours', async ([format, colour]) => {
+  expect(await shownAs(samples[format])).toEqual({ width: 100, height: 67, colour });
+});
+
+test('a JPEG is turned the way it was taken', async () => {
+  const turned = Buffer.from('45786966000049492a000800000001001201030001000000' + '0600000000000000', 'hex');
+  const header = Buffer.from([0xff, 0xd8, 0xff, 0xe1, 0, turned.length + 2]);
+  expect(await shownAs(Buffer.concat([header, turned, samples.jpeg.slice(2)]))).toMatchObject({
+    width: 67,
+    height: 100,
   });
 });
 

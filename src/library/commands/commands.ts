@@ -38,24 +38,22 @@ export type ServedLibrary = {
 export async function serveLibrary({ listen, ...options }: ServeOptions): Promise<ServedLibrary> {
   const { library, lock, close } = await openOwned(options);
   const token = newToken();
-  try {
-    const { address, close: stop } = await listen(withAdmin(library, token));
-    lock.announce({ url: address, token });
-    return {
-      url: address,
-      apiKey: undefined,
-      stored: { database: lock.database, ...library.size() },
-      async close() {
-        // First, so that other commands wait for the file instead of calling a server that is closing.
-        lock.announce(undefined);
-        await stop();
-        close();
-      },
-    };
-  } catch (error) {
+  const { address, close: stop } = await listen(withAdmin(library, token)).catch((error) => {
     close();
     throw error;
-  }
+  });
+  lock.announce({ url: address, token });
+  return {
+    url: address,
+    apiKey: undefined,
+    stored: { database: lock.database, ...library.size() },
+    async close() {
+      // First, so that other commands wait for the file instead of calling a server that is closing.
+      lock.announce(undefined);
+      await stop();
+      close();
+    },
+  };
 }
 
 /** `library serve --demo`: generated data in memory, with a key for it. */
@@ -138,20 +136,19 @@ async function withLibrary<Result>(target: DatabaseOptions, work: (ask: Ask) => 
 
 async function openOwned(options: OpenOptions) {
   const lock = await lockDatabase(options.database);
-  try {
-    const library = await openLibrary({ ...options, database: lock.database, checkLock: lock.check });
-    const close = () => {
-      try {
-        library.close();
-      } finally {
-        lock.release();
-      }
-    };
-    return { library, lock, close };
-  } catch (error) {
-    lock.release();
+  const { database, check: checkLock, release } = lock;
+  const library = await openLibrary({ ...options, database, checkLock }).catch((error) => {
+    release();
     throw error;
-  }
+  });
+  const close = () => {
+    try {
+      library.close();
+    } finally {
+      release();
+    }
+  };
+  return { library, lock, close };
 }
 
 const newToken = () => randomBytes(24).toString('hex');

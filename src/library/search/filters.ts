@@ -2,9 +2,8 @@ import type { SearchFilter, SearchFilters } from '../../api/search-filters.ts';
 import { type Measure, type RecordType, recordTypes, type Tag, type TextFilter } from './ads-and-pages.ts';
 
 /**
- * The filter keys of this library, derived from the record types. Validation, the text of a 422, the OpenAPI document,
- * `library filters` and what a model reads all come from these two lists. The build puts the values in place of this
- * module.
+ * The filter keys of this library, derived from the record types. Validation, the text of a 422, `library filters` and
+ * what a model reads all come from these two lists. The build puts the values in place of this module.
  */
 
 const maxLength = { text: 300, list: 50 };

@@ -4,23 +4,13 @@ import { join } from 'node:path';
 import { test } from 'vitest';
 import { serveLibrary } from './served-library.ts';
 
-interface Cleanup {
-  onCleanup(close: () => Promise<void>): void;
-}
-
-async function serve({ onCleanup }: Cleanup) {
+/** Tests with a new library over HTTP for each. */
+// biome-ignore lint/correctness/noEmptyPattern: Vitest reads there what a fixture depends on
+export const libraryTest = test.extend('served', async ({}, { onCleanup }) => {
   const served = await serveLibrary();
   onCleanup(served.close);
   return served;
-}
-
-/** Tests of one empty library over HTTP. */
-// biome-ignore lint/correctness/noEmptyPattern: Vitest reads there what a fixture depends on
-export const libraryTest = test.extend('served', { scope: 'file' }, ({}, cleanup) => serve(cleanup));
-
-/** The same with a new library for each test. */
-// biome-ignore lint/correctness/noEmptyPattern: Vitest reads there what a fixture depends on
-export const freshLibraryTest = test.extend('served', ({}, cleanup) => serve(cleanup));
+});
 
 /** What a test has to undo: run after it, last first, before its folder is deleted. */
 export type Undo = (() => unknown)[];
