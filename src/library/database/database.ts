@@ -13,7 +13,6 @@ type Statement = ReturnType<Connection['prepare']>;
 type Value = string | number | null | Uint8Array;
 
 export type Database = Awaited<ReturnType<typeof openDatabase>>;
-export type DatabaseLock = Awaited<ReturnType<typeof lockDatabase>>;
 
 /** The code of the error where another process may have the file, and its log. */
 const takenOver = 'database_taken_over';

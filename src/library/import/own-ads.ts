@@ -5,41 +5,33 @@ import { isUuid, quoted, uuidOf } from '../service/request.ts';
  * Ads that somebody wrote down, as rows of a CSV: which field a column is, by its header in lower case without spaces.
  * A column of another name is stored under that name.
  */
-const columnNames: Readonly<Record<string, readonly string[]>> = {
-  id: ['id', 'adid'],
-  pageId: ['pageid', 'advertiserid'],
-  pageName: [
-    'advertiser',
-    'advertisername',
-    'page',
-    'pagename',
-    'brand',
-    'brandname',
-    'company',
-    'companyname',
-    'account',
-  ],
-  headline: ['headline', 'title'],
-  body: ['body', 'text', 'copy', 'primarytext', 'adtext', 'message'],
-  linkDescription: ['linkdescription', 'description'],
-  offerLink: ['offerlink', 'link', 'url', 'landingpage', 'landingpageurl', 'destination', 'destinationurl', 'finalurl'],
-  ctaType: ['ctatype', 'cta', 'calltoaction'],
-  displayFormat: ['displayformat', 'format'],
-  startedAt: ['startedat', 'started', 'start', 'startdate', 'firstseen', 'date'],
-  lastSeenAt: ['lastseenat', 'lastseen'],
-  endDate: ['enddate', 'ended', 'end'],
-  countries: ['countries', 'country'],
-  languages: ['languages', 'language'],
-  publisherPlatform: ['publisherplatform', 'publisherplatforms', 'platforms', 'platform'],
-  duplicates: ['duplicates', 'copies'],
-  audienceReach: ['audiencereach', 'reach'],
-  adSpendMin: ['adspendmin', 'spendmin'],
-  adSpendMax: ['adspendmax', 'spendmax', 'spend'],
-  currency: ['currency'],
-  picture: ['picture', 'image', 'imageurl', 'pictureurl'],
+const columnNames: Record<string, string> = {
+  id: 'id adid',
+  pageId: 'pageid advertiserid',
+  pageName: 'advertiser advertisername page pagename brand brandname company companyname account',
+  headline: 'headline title',
+  body: 'body text copy primarytext adtext message',
+  linkDescription: 'linkdescription description',
+  offerLink: 'offerlink link url landingpage landingpageurl destination destinationurl finalurl',
+  ctaType: 'ctatype cta calltoaction',
+  displayFormat: 'displayformat format',
+  startedAt: 'startedat started start startdate firstseen date',
+  lastSeenAt: 'lastseenat lastseen',
+  endDate: 'enddate ended end',
+  countries: 'countries country',
+  languages: 'languages language',
+  publisherPlatform: 'publisherplatform publisherplatforms platforms platform',
+  duplicates: 'duplicates copies',
+  audienceReach: 'audiencereach reach',
+  adSpendMin: 'adspendmin spendmin',
+  adSpendMax: 'adspendmax spendmax spend',
+  currency: 'currency',
+  picture: 'picture image imageurl pictureurl',
 };
 
-const fieldOf = new Map(Object.entries(columnNames).flatMap(([field, names]) => names.map((name) => [name, field])));
+const fieldOf = new Map(
+  Object.entries(columnNames).flatMap(([field, names]) => names.split(' ').map((name) => [name, field])),
+);
 
 /** `Ad headline` is the headline, as `headline` is. */
 function knownField(column: string): string | undefined {
