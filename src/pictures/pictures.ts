@@ -263,14 +263,8 @@ const columnsFor = [1, 1, 2, 3, 2, 3, 3, 3, 3, 3, 4, 4, 4];
 export function gridOf(tiles: number) {
   const columns = columnsFor[tiles] ?? 4;
   const [width, gap] = [1100, 14];
-  return {
-    columns,
-    side: Math.floor((width - gap * (columns + 1)) / columns),
-    width,
-    gap,
-    headHeight: 58,
-    labelHeight: 34,
-  };
+  const side = Math.floor((width - gap * (columns + 1)) / columns);
+  return { columns, side, width, gap, headHeight: 58, labelHeight: 34 };
 }
 
 /** Pictures of one size have one hash: so large are those that are compared. */

@@ -12,11 +12,7 @@ import type { Drawing, DrawnTile, DrawReply, DrawRequest, Grid } from './picture
  * The thread in which pictures from outside are decoded: the thread has no environment, no standard output and little
  * memory, and is ended if it takes too long.
  */
-const decoders: Record<PictureFormat, (bytes: Uint8Array) => Promise<Raster>> = {
-  jpeg: decodeJpeg,
-  png: decodePng,
-  webp: decodeWebp,
-};
+const decoders: Record<PictureFormat, typeof decodeJpeg> = { jpeg: decodeJpeg, png: decodePng, webp: decodeWebp };
 
 const thumbnailQuality = 85;
 

@@ -11,25 +11,16 @@ import type { Random } from '../service/accounts.ts';
 import { uuidOf } from '../service/request.ts';
 import { type Library, type LibraryOptions, openLibrary, type ServiceContext } from '../service/service.ts';
 
-export type DemoOptions = {
-  /** Unix milliseconds; dates in the data are relative to its day. */
-  now: () => number;
-} & Pick<LibraryOptions, 'bases' | 'onError' | 'pagesPath'>;
+/** Dates in the data are relative to the day of `now`. */
+export type DemoOptions = Pick<LibraryOptions, 'now' | 'bases' | 'onError' | 'pagesPath'>;
 
 /**
- * A library in memory with fictional data, and a key with 10,000 credits. The same day gives the same data and the same
- * key.
- *
- * Opening returns at once: the data is stored one advertiser per turn of the event loop, and the first request waits
- * for the rest.
+ * A library in memory with fictional data, and a key. The same day gives the same data and the same key. Opening returns
+ * at once: the data is stored one advertiser per turn of the event loop, and the first request waits for the rest.
  */
 export async function openDemoLibrary(options: DemoOptions): Promise<{ library: Library; apiKey: string }> {
-  const { context, ...library } = await openLibrary({
-    ...options,
-    database: ':memory:',
-    demoPicture,
-    random: repeatable('library'),
-  });
+  const random = repeatable('library');
+  const { context, ...library } = await openLibrary({ ...options, database: ':memory:', demoPicture, random });
   const { key: apiKey, userId } = library.keys.create({ name: 'Demo key' });
   const stop = new AbortController();
   const filled = fill(context, userId, options.now(), stop.signal);

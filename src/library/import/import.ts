@@ -30,10 +30,9 @@ export type ImportReport = {
 };
 
 /**
- * Loads ads and pages in the API's shapes, or in those of the public ad library. The format is found by content: JSON
- * of any layout, or CSV, compressed or not. A record replaces one with the same id; a record that cannot be used is
- * skipped and reported. Memory is bounded by the longest record and a batch of text. Work is cut into short
- * transactions, and other callers get a turn after each.
+ * Loads ads and pages in the API's shapes, or in those of the public ad library. A record replaces one with the same id;
+ * one that cannot be used is skipped and reported. Memory is bounded by the longest record and a batch of text. Work is
+ * cut into short transactions, and other callers get a turn after each.
  */
 export async function importRecords(
   { database, records }: { database: Database; records: Records },
@@ -139,12 +138,8 @@ const dates = ['startedAt', 'lastSeenAt', 'endDate', 'productCreatedAt', 'pageCr
 function checked<Item extends Record<string, unknown>>(schema: z.ZodType<Item>, value: unknown): Item {
   const result = schema.safeParse(value);
   if (!result.success) {
-    throw new Error(
-      result.error.issues
-        .slice(0, 5)
-        .map(({ path, message }) => `${path.join('.')}: ${message}`)
-        .join('; '),
-    );
+    const problems = result.error.issues.slice(0, 5).map(({ path, message }) => `${path.join('.')}: ${message}`);
+    throw new Error(problems.join('; '));
   }
   for (const key of dates) {
     const date = result.data[key];

@@ -9,7 +9,7 @@ import { type Cursors, invalid, quoted, readLimit } from '../service/request.ts'
 import { recordTypes } from './ads-and-pages.ts';
 import { libraryFilters, searchLimit } from './filters.ts';
 import { countsBy, searchNotes } from './notes.ts';
-import { countHits, type FilterValue, type FilterValues, findPage, type Position, type Search } from './search.ts';
+import { countHits, type FilterValue, type FilterValues, findPage, type Position } from './search.ts';
 
 type SearchRequest = {
   kind: ItemType;
@@ -74,7 +74,7 @@ function readCountBy(kind: ItemType, key: unknown, filters: FilterValues): strin
 /** One page of a search: row numbers and the rest of the result envelope. */
 export function runSearch(request: SearchRequest, { database, cursors, records }: SearchContext) {
   const { kind, filters, limit, asOf } = request;
-  const search: Search = { recordType: recordTypes[kind], filters, asOf };
+  const search = { recordType: recordTypes[kind], filters, asOf };
   const { numbers, hasMore, position } = findPage(database, search, limit, request.after);
   const totalHits = request.totalHits ?? (hasMore ? countHits(database, search) : numbers.length);
   const content = hasMore && position && [limit, totalHits, ...position, asOf, filters];

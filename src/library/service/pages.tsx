@@ -3,15 +3,7 @@ import { VariantIndex } from '../../dataset/variants.ts';
 import { AdCard, type CardAd, cardStyles, Run } from '../../looks/ad-card.tsx';
 import { Form, Link } from '../../looks/addresses.tsx';
 import { barStyles } from '../../looks/bars.tsx';
-import {
-  constantText,
-  countryText,
-  countText,
-  dayText,
-  languageText,
-  numberText,
-  shortNumber,
-} from '../../looks/formats.ts';
+import { constantText, countryText, countText, dayText, languageText, shortNumber } from '../../looks/formats.ts';
 import type { Content } from '../../looks/jsx.d.ts';
 import { demoNotice, Page, renderPage } from '../../looks/page.tsx';
 import { proseStyles } from '../../looks/prose.tsx';
@@ -64,13 +56,9 @@ export function listPage(searchParams: URLSearchParams, context: PageContext): s
   const keys = ['sort', ...(kind === 'ads' ? Object.keys(filterNames) : ['query'])];
   const given = keys.flatMap((key) => [[key, searchParams.get(key)?.trim() ?? ''] as const]);
   const kept = Object.fromEntries([['type', kind], ...given.filter(([, value]) => value !== '')]);
-  const { type: _, active, sort = '', query = '', ...filters } = kept;
-  const body = {
-    ...filters,
-    ...(query && { query }),
-    ...(active && { active: active === 'true' }),
-    ...(sort in orders[kind] && { sort }),
-  };
+  const { type: _, active, sort = '', ...filters } = kept;
+  const { query = '' } = filters;
+  const body = { ...filters, ...(active && { active: active === 'true' }), ...(sort in orders[kind] && { sort }) };
   const listed = { kept, context };
   return document(
     query || 'Ad library',
@@ -221,20 +209,15 @@ export function Found({ kind, filters, cursor, kept, context }: FoundProps) {
   }
 }
 
-export interface ShownAd {
-  card: CardAd;
-  pageId: unknown;
-  copy: string | null;
-  format: string | undefined;
-}
+type ShownAd = ReturnType<typeof shownAd>;
 
-/** Its picture is one of this library, or is named as missing. */
-export function shownAd(ad: Fields, context: PageContext): ShownAd {
+/** An ad as pages show it: its picture is one of this library, or is named as missing. */
+export function shownAd(ad: Fields, context: PageContext) {
   const { now, origin } = context;
   const { card, address, copy } = cardOf(ad, { id: String(ad.id), at: now(), now: now() });
   const isOwn = address?.startsWith(`${origin}/`);
   const picture = isOwn ? { src: address?.slice(origin.length) ?? '' } : { reason: 'it is not kept in this library' };
-  const shown = { ...card, path: pathOf('ads', ad.id, context), ...(address !== undefined && { picture }) };
+  const shown: CardAd = { ...card, path: pathOf('ads', ad.id, context), ...(address !== undefined && { picture }) };
   return { card: shown, pageId: ad.pageId, copy, format: textOf(ad.displayFormat, 12) };
 }
 
@@ -259,7 +242,7 @@ const Messages = ({ ads }: { ads: readonly ShownAd[] }) => (
       if (first === undefined) return null;
       if (others.length === 0) return <AdCard ad={first.card} />;
       return (
-        <AdCard ad={first.card} corner={<b class="times">×{numberText(others.length + 1)}</b>}>
+        <AdCard ad={first.card} corner={<b class="times">×{others.length + 1}</b>}>
           <details>
             <summary>{countText(others.length, 'more ad')} with this message</summary>
             <ul>

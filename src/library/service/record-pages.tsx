@@ -11,17 +11,7 @@ import { sanitize, sanitizeLine } from '../../present/safe-text.ts';
 import { type Fields, isNumber, textOf } from '../../present/view.ts';
 import { recordTypes } from '../search/ads-and-pages.ts';
 import { findPage } from '../search/search.ts';
-import {
-  advertiserFacts,
-  document,
-  Found,
-  Home,
-  messagesIn,
-  type PageContext,
-  pathOf,
-  type ShownAd,
-  shownAd,
-} from './pages.tsx';
+import { advertiserFacts, document, Found, Home, messagesIn, type PageContext, pathOf, shownAd } from './pages.tsx';
 
 /** Characters of a record as it came. */
 const maxRecord = 200_000;
@@ -98,7 +88,7 @@ export async function advertiserPage(page: Fields, context: PageContext, searchP
   const cursor = searchParams.get('cursor');
   const search = { recordType: recordTypes.ads, filters, asOf: context.now() };
   const { numbers, hasMore } = findPage(context.database, search, cursor ? 0 : maxCounted);
-  const ads: ShownAd[] = [];
+  const ads = [];
   for (let at = 0; at < numbers.length; at += readAtOnce, await nextTurn())
     for (const ad of context.read('ads', numbers.slice(at, at + readAtOnce))) ads.push(shownAd(ad, context));
   return document(
@@ -118,7 +108,7 @@ export async function advertiserPage(page: Fields, context: PageContext, searchP
 
 const maxShares = 6;
 
-function Summary({ ads, hasMore, now }: { ads: readonly ShownAd[]; hasMore: boolean; now: number }) {
+function Summary({ ads, hasMore, now }: { ads: ReturnType<typeof shownAd>[]; hasMore: boolean; now: number }) {
   const cards = ads.map(({ card }) => card);
   const running = cards.filter(({ active }) => active).length;
   const messages = messagesIn(ads).sort((left, right) => right.length - left.length);
