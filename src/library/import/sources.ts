@@ -33,8 +33,8 @@ const failed = (problem: string) => (): never => {
 };
 
 /**
- * The records of a source, whose format is found by content: JSON Lines, JSON of another layout, or CSV, compressed or
- * not. Lines are read one by one, in bounded memory; another document is read whole.
+ * The records of a source, whose format is found by content. Lines are read one by one, in bounded memory; another
+ * document is read whole.
  * @param onColumns receives how the columns of a CSV are understood
  * @throws UnreadableSource
  */
@@ -42,15 +42,10 @@ export async function* piecesOf(
   source: AsyncIterable<string | Uint8Array>,
   onColumns: (text: string) => void,
 ): AsyncGenerator<Iterable<Piece>> {
-  const text = textOf(source);
-  const { value: head = '' } = await text.next();
-  async function* all() {
-    yield head;
-    yield* text;
-  }
+  const { first: head = '', all } = await peek(textOf(source));
   const delimiter = csvDelimiter(head);
-  if (delimiter !== undefined) yield* csvPieces(all(), delimiter, onColumns);
-  else yield* isByLine(head) ? linePieces(all()) : documentPieces(all());
+  if (delimiter !== undefined) yield* csvPieces(all, delimiter, onColumns);
+  else yield* isByLine(head) ? linePieces(all) : documentPieces(all);
 }
 
 /** Characters of a source that are read at once. */
@@ -58,9 +53,10 @@ const batchLength = 256 * 1024;
 
 /** UTF-8, compressed by gzip or not. */
 async function* textOf(source: AsyncIterable<string | Uint8Array>) {
-  let { head, bytes } = await withHead(source);
-  if (head[0] === 0x1f && head[1] === 0x8b) ({ head, bytes } = await withHead(unpacked(bytes)));
-  if (head.toString('latin1') === 'PK\x03\x04')
+  let { first, all } = await peek(buffersOf(source));
+  // No text begins with this character.
+  if (first?.[0] === 0x1f) ({ first, all } = await peek(unpacked(all)));
+  if (first?.toString('latin1', 0, 4) === 'PK\x03\x04')
     throw new UnreadableSource('a ZIP archive or a workbook; unpack it, or save it as CSV, and import the file inside');
   const decoder = new TextDecoder('utf-8', { fatal: true });
   const decode = (chunk?: Buffer) => {
@@ -71,7 +67,7 @@ async function* textOf(source: AsyncIterable<string | Uint8Array>) {
     }
   };
   let batch = '';
-  for await (const chunk of bytes) {
+  for await (const chunk of all) {
     batch += decode(chunk);
     if (batch.length < batchLength) continue;
     yield batch;
@@ -80,19 +76,19 @@ async function* textOf(source: AsyncIterable<string | Uint8Array>) {
   yield batch + decode();
 }
 
-/** The first bytes, four if there are as many, and all of them. */
-async function withHead(source: AsyncIterable<string | Uint8Array>) {
-  const chunks = source[Symbol.asyncIterator]();
-  let read = Buffer.alloc(0);
-  for (let next = await chunks.next(); !next.done; next = await chunks.next()) {
-    read = Buffer.concat([read, Buffer.from(next.value as Uint8Array)]);
-    if (read.length >= 4) break;
+async function* buffersOf(source: AsyncIterable<string | Uint8Array>): AsyncGenerator<Buffer> {
+  for await (const chunk of source) yield Buffer.from(chunk as Uint8Array);
+}
+
+/** The first of the items, and all of them. */
+async function peek<Item>(items: AsyncGenerator<Item>) {
+  const { value: first, done } = await items.next();
+  async function* all(): AsyncGenerator<Item> {
+    if (done) return;
+    yield first;
+    yield* items;
   }
-  async function* bytes(): AsyncGenerator<Buffer> {
-    yield read;
-    for await (const chunk of { [Symbol.asyncIterator]: () => chunks }) yield Buffer.from(chunk as Uint8Array);
-  }
-  return { head: read.subarray(0, 4), bytes: bytes() };
+  return { first: done ? undefined : (first as Item), all: all() };
 }
 
 async function* unpacked(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
