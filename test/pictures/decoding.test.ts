@@ -20,7 +20,7 @@ afterAll(async () => {
 /** Never seen before, so that it has to be decoded. */
 let number = 0;
 const anotherPicture = () => jpegOf({ width: 100 + number++ });
-const samples = { jpeg: await jpegOf(), png: pngOf(), webp: await webpOf() };
+const samples = { jpeg: await jpegOf(), png: new Uint8Array(pngOf()), webp: await webpOf() };
 const hugeJpeg = await jpegClaiming(60_000, 60_000);
 const formats = ['jpeg', 'png', 'webp'] as const;
 

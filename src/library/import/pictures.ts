@@ -7,14 +7,13 @@ import { mediaOfCards, pictureOf } from '../../present/ad-media.ts';
 import type { Fields } from '../../present/view.ts';
 import type { Database } from '../database/database.ts';
 
-/** A picture that was fetched: the file that holds it and its size in bytes, or why there is none. */
-export type FetchedPicture = { address: string } & ({ file: string; bytes: number } | { problem: string });
+/** A picture that was fetched: the file that holds it, if there is one, and its size in bytes. */
+export type FetchedPicture = { address: string; file: string | null; bytes: number };
 
 export type StoredPictures = ReturnType<typeof picturesIn>;
 export type Picture = { bytes: Uint8Array; type: string };
 
 const adsAtATime = 25;
-const types: Readonly<Record<string, string>> = { jpeg: 'image/jpeg', png: 'image/png', webp: 'image/webp' };
 /** Named by the hashes of its content and of what it shows, so that servers know the second without fetching it. */
 const fileName = /^[\da-f]{64}\.[\da-f]{16}-?\.(jpeg|png|webp)$/;
 
@@ -54,10 +53,8 @@ export function picturesIn(database: Database, now: () => number) {
     keep(folder: string, fetched: readonly FetchedPicture[]) {
       database.transaction(() => {
         database.run("INSERT OR REPLACE INTO secrets VALUES ('pictures', ?)", [folder]);
-        for (const picture of fetched) {
-          const [file, bytes] = 'file' in picture ? [picture.file, picture.bytes] : [null, 0];
-          database.run('INSERT OR REPLACE INTO pictures VALUES (?, ?, ?)', [picture.address, file, bytes]);
-        }
+        for (const { address, file, bytes } of fetched)
+          database.run('INSERT OR REPLACE INTO pictures VALUES (?, ?, ?)', [address, file, bytes]);
       });
     },
     /** Records, as JSON, whose addresses of kept pictures are replaced by those under `media`. */
@@ -74,12 +71,11 @@ export function picturesIn(database: Database, now: () => number) {
     },
     /** The file of that name with its media type; undefined if there is none. */
     async read(name: string): Promise<Picture | undefined> {
-      const [, format = ''] = fileName.exec(name) ?? [];
-      const type = types[format];
+      const [, format] = fileName.exec(name) ?? [];
       const folder = folderOf();
-      if (type === undefined || folder === undefined) return undefined;
+      if (format === undefined || folder === undefined) return undefined;
       const bytes = await readFile(join(folder, name)).catch(() => undefined);
-      return bytes && { bytes, type };
+      return bytes && { bytes, type: `image/${format}` };
     },
   };
 }
@@ -149,12 +145,18 @@ export async function keepPictures(pictures: Noted, options: KeepOptions): Promi
 
   async function fetchOne(address: string): Promise<FetchedPicture> {
     const got = await fetch(address, new AbortController().signal);
-    if ('reason' in got) return { address, problem: got.reason };
+    if ('reason' in got) {
+      report.failed++;
+      countReason(report.reasons, got.reason);
+      return { address, file: null, bytes: 0 };
+    }
     const file = `${createHash('sha256').update(got.bytes).digest('hex')}.${got.print}.${got.format}`;
     // The file gets its name only when it is complete.
     const part = join(folder, `${randomUUID()}.part`);
     await writeFile(part, got.bytes);
     await rename(part, join(folder, file));
+    report.fetched++;
+    report.bytes += got.bytes.length;
     return { address, file, bytes: got.bytes.length };
   }
 
@@ -168,14 +170,7 @@ export async function keepPictures(pictures: Noted, options: KeepOptions): Promi
         if (report.isFull) return;
         const picture = await fetchOne(address);
         done.push(picture);
-        if ('file' in picture) {
-          bytes += picture.bytes;
-          report.fetched++;
-          report.bytes += picture.bytes;
-        } else {
-          report.failed++;
-          countReason(report.reasons, picture.problem);
-        }
+        bytes += picture.bytes;
         onProgress(report);
       }
     };
