@@ -20,15 +20,9 @@ export const Figure = ({ title, note = '', children }: FigureProps) => (
   </figure>
 );
 
-export interface Column {
-  name: string;
-  value: number;
-  /** A time that has not ended. */
-  isPart?: boolean | undefined;
-}
-
 interface ColumnsProps {
-  columns: readonly Column[];
+  /** `isPart`: a time that has not ended. */
+  columns: readonly { name: string; value: number; isPart?: boolean }[];
   /** What stands below the columns, from their beginning to their end. */
   ends: readonly string[];
   kind: 'launches' | 'runs';
@@ -122,15 +116,14 @@ export function Launches({ ads, asOf }: { ads: readonly { startedAt?: string | u
   // At least a year, so that a few months do not look like many.
   const length = Math.min(24, Math.max(12, 4 * Math.ceil((to - earliest + 1) / 4)));
   const names = Array.from({ length }, (_, index) => nameOfMonth(to - length + 1 + index));
+  const isPart = (index: number) => to - length + 1 + index === now;
   // A column at an end may hold the months beyond it.
   const suffix = (index: number) => {
     if (index === 0 && earliest <= to - length) return ' or earlier';
     if (index === length - 1 && latest > to) return ' or later';
-    return to - length + 1 + index === now ? ', so far' : '';
+    return isPart(index) ? ', so far' : '';
   };
-  const columns = names.map(
-    (name, index): Column => ({ name: name + suffix(index), value: 0, isPart: to - length + 1 + index === now }),
-  );
+  const columns = names.map((name, index) => ({ name: name + suffix(index), value: 0, isPart: isPart(index) }));
   for (const month of months) {
     const column = columns[Math.min(length - 1, Math.max(0, month - to + length - 1))];
     if (column) column.value++;

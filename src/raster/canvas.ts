@@ -126,13 +126,8 @@ export function stroke(line: readonly Point[], width: number): Path {
     const length = Math.hypot(toX - x, toY - y);
     if (length === 0) return [end];
     const [acrossX, acrossY] = [(-(toY - y) / length) * half, ((toX - x) / length) * half];
-    const side: Point[] = [
-      [x - acrossX, y - acrossY],
-      [toX - acrossX, toY - acrossY],
-      [toX + acrossX, toY + acrossY],
-      [x + acrossX, y + acrossY],
-    ];
-    return [end, side];
+    const beside = (px: number, py: number, way: 1 | -1): Point => [px + way * acrossX, py + way * acrossY];
+    return [end, [beside(x, y, -1), beside(toX, toY, -1), beside(toX, toY, 1), beside(x, y, 1)]];
   });
 }
 

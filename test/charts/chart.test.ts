@@ -15,41 +15,27 @@ const drawn = (...[kind, table, options]: Parameters<typeof chartOf>): Chart => 
 };
 const isoDay = (day: number) => new Date(Date.UTC(2025, 0, 1 + day)).toISOString().slice(0, 10);
 const numbered = (length: number) => Array.from({ length }, (_, at) => at);
+/** Each row as JSON without its brackets. */
+const rows = (...texts: string[]): unknown[][] => texts.map((text) => JSON.parse(`[${text}]`));
 
 /** What every kind of chart has to draw, by what is to be seen in it. */
 const drawings: Record<string, ['bar' | 'line', ChartRows['columns'], unknown[][]]> = {
   'bars are as long as their numbers, below zero as well, beside their names and before their numbers': [
     'bar',
     ['page', 'ads', 'copies'],
-    [
-      ['Serra', 40, -10],
-      ['広告主', null, 0],
-      [`The beginning ${'of a name '.repeat(9)}and the end`, -0.5, 1],
-    ],
+    rows('"Serra", 40, -10', '"広告主", null, 0', `"The beginning ${'of a name '.repeat(9)}and the end", -0.5, 1`),
   ],
   'bars of dates stand side by side, above and below a line at zero': [
     'bar',
     ['day', 'ads', 'change'],
-    [
-      [isoDay(0), 9, -3],
-      [isoDay(1), null, 4],
-      [isoDay(5), 2, -9],
-    ],
+    rows('"2025-01-01", 9, -3', '"2025-01-02", null, 4', '"2025-01-06", 2, -9'),
   ],
   'dates stand in their order, with as many labels as fit, and thousands as people write them': [
     'line',
     ['day', 'ads'],
     numbered(200).map((at) => [isoDay((at * 53) % 200), ((at * 53) % 200) * 9000]),
   ],
-  'numbers stand in their order': [
-    'line',
-    ['length', 'ads'],
-    [
-      [30, 3],
-      [6, 1],
-      [15, 2],
-    ],
-  ],
+  'numbers stand in their order': ['line', ['length', 'ads'], rows('30, 3', '6, 1', '15, 2')],
   'a line is broken where a number is missing, with a dot where one stands alone': [
     'line',
     ['day', 'ads', 'pages'],
@@ -58,21 +44,14 @@ const drawings: Record<string, ['bar' | 'line', ChartRows['columns'], unknown[][
   'series are named below the title, in as many lines as they need': [
     'line',
     ['name', ...numbered(8).map((at) => `A series with quite a long name ${at}`)],
-    [
-      ['x', ...numbered(8)],
-      ['y', ...numbered(8)],
-    ],
+    ['x', 'y'].map((name) => [name, ...numbered(8)]),
   ],
   'numbers are short': ['bar', ['a', 'b'], [0.00001234, 0.1234, 1234.567, -1234567, -1e7].map((one) => ['x', one])],
   'a number beyond all others has its power': ['bar', ['a', 'b'], [['x', -1e20]]],
   'rows without a date are left out, and said': [
     'line',
     ['startedAt', 'ads'],
-    [
-      [null, 9],
-      [isoDay(4), 1],
-      [isoDay(9), 0.004],
-    ],
+    rows('null, 9', '"2025-01-05", 1', '"2025-01-10", 0.004'),
   ],
   ...Object.fromEntries(
     [
@@ -81,35 +60,18 @@ const drawings: Record<string, ['bar' | 'line', ChartRows['columns'], unknown[][
       ['ads', 'bar'],
     ].map(([column = '', kind]) => [
       `months without a row are zero in counts and gaps in averages, and one that is not over is apart (${column}, ${kind})`,
-      [
-        kind,
-        ['month', column],
-        [
-          ['2026-03', 4],
-          ['2026-07', 2],
-          ['2026-08', 2],
-          ['2026-11', 1],
-        ],
-      ],
+      [kind, ['month', column], rows('"2026-03", 4', '"2026-07", 2', '"2026-08", 2', '"2026-11", 1')],
     ]),
   ),
   'each name has a series': [
     'line',
     ['month', 'pageName', 'ads'],
-    [
-      ['2026-03', 'Serra', 4],
-      ['2026-04', 'Über Image', 2],
-      ['2026-05', 'Serra', 1],
-      ['2026-05', 'Über Image', 3],
-    ],
+    rows('"2026-03", "Serra", 4', '"2026-04", "Über Image", 2', '"2026-05", "Serra", 1', '"2026-05", "Über Image", 3'),
   ],
   'each unit has a chart of its own': [
     'bar',
     ['pageName', 'ads', 'avg_days', 'copies'],
-    [
-      ['Serra', 3, 100, 1],
-      ['Other', 1, 20, 2],
-    ],
+    rows('"Serra", 3, 100, 1', '"Other", 1, 20, 2'),
   ],
 };
 
@@ -126,13 +88,7 @@ describe('a chart', () => {
   });
 
   test('knows the row or the column of a name that the picture may have no letters for', () => {
-    const { shapes } = drawn('line', {
-      columns: ['day', '広告', 'ads'],
-      rows: [
-        ['一', 1, 2],
-        ['二', 3, 4],
-      ],
-    });
+    const { shapes } = drawn('line', { columns: ['day', '広告', 'ads'], rows: rows('"一", 1, 2', '"二", 3, 4') });
     const instead = shapes.flatMap((shape) => (shape.is === 'text' && shape.instead ? [shape.instead] : []));
     expect(instead).toEqual(['column 2', 'column 3', 'row 1', 'row 2']);
   });
@@ -140,11 +96,11 @@ describe('a chart', () => {
   test('stays inside its picture, for any rows', () => {
     const number = fc.oneof(fc.double({ noNaN: true }), fc.integer(), fc.constant(null));
     const cell = fc.oneof(fc.string({ unit: 'grapheme', maxLength: 300 }), fc.double(), number);
-    const rows = fc
+    const table = fc
       .integer({ min: 1, max: 9 })
       .chain((columns) => fc.array(fc.tuple(cell, fc.array(number, { minLength: columns, maxLength: columns }))));
     fc.assert(
-      fc.property(rows, fc.constantFrom('bar' as const, 'line' as const), (rows, kind) => {
+      fc.property(table, fc.constantFrom('bar' as const, 'line' as const), (rows, kind) => {
         const columns = ['x'.repeat(500), ...(rows[0]?.[1] ?? []).map((_, index) => `column ${index}`)];
         const chart = chartOf(kind, { columns, rows: rows.map(([name, values]) => [name, ...values]) });
         if ('problem' in chart) return;
@@ -166,15 +122,7 @@ describe('a chart', () => {
     ['no numbers', 'line', [['x', 'y']], /holds only numbers; select one/],
     ['200 series', 'bar', [['x', ...numbered(200)]], /at most 8/],
     ['too many bars', 'bar', numbered(41).map((n) => [`page ${n}`, n]), /at most 40 with LIMIT/],
-    [
-      'numbers beyond all',
-      'bar',
-      [
-        ['x', 1e308],
-        ['y', -1e308],
-      ],
-      /too far apart/,
-    ],
+    ['numbers beyond all', 'bar', rows('"x", 1e308', '"y", -1e308'), /too far apart/],
   ])('is refused with what to do: %s', (_, kind, rows, problem) => {
     const columns = (rows[0] ?? ['a', 'b']).map((_, index) => `column ${index}`);
     expect(chartOf(kind, { columns, rows } as ChartRows)).toEqual({ problem: expect.stringMatching(problem) });

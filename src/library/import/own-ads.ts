@@ -61,7 +61,9 @@ const writtenDay = /^(\d{1,2})([./-])(\d{1,2})\2(\d{4})$/;
 
 /**
  * What each row of a CSV becomes. With dots the day comes first; otherwise a day above 12 somewhere in the column tells.
- * @throws Error where the days of a column may be months
+ * Without a UUID of its own, the ad gets an id made from its content: the same advertiser, start, headline and body are
+ * the same ad, and a changed text is another.
+ * @throws Error where the days of a column may be months, or naming the field of a row that cannot be read
  */
 export function adReader(columns: readonly string[], rows: readonly string[][]): (cells: readonly string[]) => unknown {
   const fields = columns.map((column) => knownField(column) ?? column);
@@ -79,31 +81,24 @@ export function adReader(columns: readonly string[], rows: readonly string[][]):
       );
     if (isMonthFirst) monthFirst.add(field);
   }
-  return (cells) => adOfRow(fields, cells, monthFirst);
-}
-
-/**
- * An ad of the API. Without a UUID of its own, the ad gets an id made from its content: the same advertiser, start,
- * headline and body are the same ad, and a changed text is another.
- * @throws Error that names the field that cannot be read
- */
-function adOfRow(fields: readonly string[], cells: readonly string[], monthFirst: ReadonlySet<string>): object {
-  const row = Object.fromEntries(
-    fields.map((field, index) => [field, cells[index]?.trim() ?? ''] as const).toReversed(),
-  );
-  const { id = '', pageName = '', pageId = '', picture, ...given } = row;
-  const ad: Record<string, unknown> = {};
-  for (const [field, cell] of Object.entries(given))
-    if (cell !== '') ad[field] = fieldValue(field, cell, monthFirst.has(field));
-  const { headline = '', body = '', startedAt = '' } = ad;
-  if (headline === '' && body === '') throw new Error('neither headline nor body; an ad has words');
-  const madeOf = id === '' ? [pageName, startedAt, headline, body] : [id];
-  return {
-    ...ad,
-    id: isUuid(id) ? id.toLowerCase() : uuidOf(JSON.stringify(madeOf)),
-    ...(pageName && { page: { pageName } }),
-    ...((pageId || pageName) && { pageId: pageId || uuidOf(JSON.stringify(['page', pageName])) }),
-    ...(picture && { media: [{ type: 'THUMB', url: picture, nr: 0 }] }),
+  return (cells) => {
+    const row = Object.fromEntries(
+      fields.map((field, index) => [field, cells[index]?.trim() ?? ''] as const).toReversed(),
+    );
+    const { id = '', pageName = '', pageId = '', picture, ...given } = row;
+    const ad: Record<string, unknown> = {};
+    for (const [field, cell] of Object.entries(given))
+      if (cell !== '') ad[field] = fieldValue(field, cell, monthFirst.has(field));
+    const { headline = '', body = '', startedAt = '' } = ad;
+    if (headline === '' && body === '') throw new Error('neither headline nor body; an ad has words');
+    const madeOf = id === '' ? [pageName, startedAt, headline, body] : [id];
+    return {
+      ...ad,
+      id: isUuid(id) ? id.toLowerCase() : uuidOf(JSON.stringify(madeOf)),
+      ...(pageName && { page: { pageName } }),
+      ...((pageId || pageName) && { pageId: pageId || uuidOf(JSON.stringify(['page', pageName])) }),
+      ...(picture && { media: [{ type: 'THUMB', url: picture, nr: 0 }] }),
+    };
   };
 }
 

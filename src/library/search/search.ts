@@ -7,8 +7,6 @@ import { everyRow, parseQuery, tagToken } from './tokens.ts';
 /** Where a page of results ended: the last row's sort value (null if it had none) and its number. */
 export type Position = [value: number | null, number: number];
 
-type HitRow = { number: number; value: number | null };
-
 /** How many records a search finds. */
 export function countHits(database: Database, search: Search): number {
   const { from, where, values } = conditionsOf(search);
@@ -25,11 +23,11 @@ export function findPage(database: Database, search: Search, limit: number, afte
   const { column, order, compare } = direction(search);
   const { from, where, values } = conditionsOf(search);
   const read = (condition: string, extra: number[], max: number) =>
-    database.all<HitRow>(
+    database.all<{ number: number; value: number | null }>(
       `SELECT ${search.recordType.name}.number, ${column} AS value FROM ${from} WHERE ${where} AND ${condition} LIMIT ?`,
       [...values, ...extra, max],
     );
-  const rows: HitRow[] = [];
+  const rows: ReturnType<typeof read> = [];
   const number = `${search.recordType.name}.number`;
   const [value, last] = after ?? [];
   if (value !== null) {
