@@ -32,9 +32,15 @@ function shapeSvg(shape: Shape) {
     return <rect class={kind} x={tenth(shape.x)} y={tenth(shape.y)} width={width} height={height} rx={round} />;
   }
   const { x, y, size, anchor, bold, text } = shape;
-  const lettering = { 'font-size': size, 'text-anchor': anchor, 'font-weight': bold ? 650 : undefined };
   return (
-    <text class={colour} x={tenth(x)} y={tenth(y)} {...lettering}>
+    <text
+      class={colour}
+      x={tenth(x)}
+      y={tenth(y)}
+      font-size={size}
+      text-anchor={anchor}
+      font-weight={bold ? 650 : undefined}
+    >
       {sanitizeLine(text)}
     </text>
   );

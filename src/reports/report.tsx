@@ -60,23 +60,18 @@ export interface ReportMethod {
   statements: readonly { heading: string; sql: string }[];
 }
 
-interface ReportOptions {
-  maxBytes: number;
-  /** The pictures of all ads in their order, or why there are none. Called when all else is written. */
-  pictures(): Promise<readonly CardAd['picture'][]>;
-}
-
 /**
  * Writes one HTML page that needs nothing else: no script, no request to anywhere. Each section is asked for when the
  * one before it is written, and the first part that does not fit ends it all.
+ * @param pictures those of all ads in their order, or why there are none; called when all else is written
  * @returns the page, and how many of its ads have no picture
  */
 export async function writeReportPage(
   head: ReportHead,
   sections: AsyncIterable<ReportSection> | Iterable<ReportSection>,
-  { maxBytes, pictures }: ReportOptions,
+  pictures: () => Promise<readonly CardAd['picture'][]>,
 ): Promise<{ html: string; missing: number }> {
-  const writer = pageWriter(maxBytes);
+  const writer = pageWriter();
   const cards: { part: number; ad: CardAd }[] = [];
   const policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'";
   const page = (
@@ -115,6 +110,8 @@ export async function writeReportPage(
   return { html: writer.html(), missing };
 }
 
+const maxBytes = 5_000_000;
+
 /** Where an element is open for what is written next. No text holds it, because texts lose their control characters. */
 const hole = '\0';
 
@@ -122,7 +119,7 @@ const hole = '\0';
  * Writes a page in parts, each of a few milliseconds: bytes are counted while they are made, and other callers get
  * their turn after each part.
  */
-function pageWriter(maxBytes: number) {
+function pageWriter() {
   const parts = ['<!doctype html>\n'];
   let bytes = 16;
   function push(html: string): number {

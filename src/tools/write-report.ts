@@ -121,14 +121,12 @@ export const writeReport = defineListTool({
       headings,
       method: { ...method, coverage: [coverageText(coverage)] },
     };
-    const { html, missing } = await writeReportPage(head, sections(), {
-      maxBytes,
-      pictures: () =>
-        fetchPictures(
-          made.flatMap(({ cards }) => cards),
-          context,
-        ),
-    });
+    const pictures = () =>
+      fetchPictures(
+        made.flatMap(({ cards }) => cards),
+        context,
+      );
+    const { html, missing } = await writeReportPage(head, sections(), pictures);
     // Before the file: where it cannot be kept, nothing is left.
     if (name !== undefined) {
       const runs = [{ at: now, rows: made.map(({ row }) => row) }, ...(last ? [last] : [])];
@@ -208,7 +206,6 @@ function sectionText(section: DataOf<typeof SectionView>): string {
   return firstText(section, facts.filter(Boolean).join(', '));
 }
 
-const maxBytes = 5_000_000;
 const maxTableRows = 200;
 const cell = 300;
 const maxChartRows = 1000;

@@ -174,7 +174,7 @@ describe('what a report writes', () => {
   const written = async ({ sections = [], ...more }: Partial<ReportHead> & { sections?: ReportSection[] }) => {
     const headings = sections.map(({ heading }) => heading);
     const head = { title: 'T', at: Date.UTC(2026, 10, 20), isDemo: false, version: '1', headings, method, ...more };
-    const { html } = await writeReportPage(head, sections, { maxBytes: 5_000_000, pictures: async () => [] });
+    const { html } = await writeReportPage(head, sections, async () => []);
     return html;
   };
   const cardHtml = async (ad: CardAd) => {
@@ -324,7 +324,7 @@ describe('what a report writes', () => {
         yield { heading: 'H', table: { columns: rows[0]?.map(String) ?? [], rows, rowCount: 200 } };
     }
     const head = { title: 'T', at: 0, isDemo: false, version: '1', headings: [], method };
-    const page = writeReportPage(head, sections(), { maxBytes: 5_000_000, pictures: async () => [] });
+    const page = writeReportPage(head, sections(), async () => []);
     const ended = page.finally(() => {
       isDone = true;
     });
