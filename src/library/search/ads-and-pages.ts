@@ -153,6 +153,7 @@ const range = (key: string, about: string): Measure<Record<string, unknown>> => 
 });
 
 const adBylines = (ad: Ad) => textsIn(ad.bylines);
+const sale = 'summer sale -shoes';
 
 const adType: RecordType<Ad> = {
   name: 'ads',
@@ -172,7 +173,7 @@ const adType: RecordType<Ad> = {
       about: 'the copy, headline, product, cards, advertiser name or bylines',
       columns: ['copy', 'advertiser', 'bylines'],
       fields: ['headline', 'body', 'linkDescription', 'productTitle', 'cards', 'pageName', 'bylines'],
-      example: 'summer sale -shoes',
+      example: sale,
     },
     { key: 'advertiser', about: 'the name of the advertiser page', columns: ['advertiser'] },
     { key: 'bylines', about: 'the line that says who paid for the ad', columns: ['bylines'] },
@@ -256,13 +257,7 @@ const pageType: RecordType<Page> = {
   name: 'pages',
   texts: { copy: (page) => [page.pageName], advertiser: (page) => [page.pageName], bylines: () => [] },
   textFilters: [
-    {
-      key: 'query',
-      about: 'the page name',
-      columns: ['copy', 'advertiser'],
-      fields: ['pageName'],
-      example: 'summer sale -shoes',
-    },
+    { key: 'query', about: 'the page name', columns: ['copy', 'advertiser'], fields: ['pageName'], example: sale },
   ],
   tags: [
     field('pageId', 'page id', { single: true, opaque: true }),
@@ -284,13 +279,9 @@ const pageType: RecordType<Page> = {
   ],
 };
 
-const lackable = {
-  headline: (ad: Ad) => ad.headline,
-  body: (ad: Ad) => ad.body,
-  bylines: (ad: Ad) => adBylines(ad)[0],
-};
+const texts = { headline: (ad: Ad) => ad.headline, body: (ad: Ad) => ad.body, bylines: (ad: Ad) => adBylines(ad)[0] };
 
 export const recordTypes: Record<ItemType, RecordType> = {
-  ads: withMissing(adType, lackable, ['active']),
+  ads: withMissing(adType, texts, ['active']),
   pages: withMissing(pageType),
 };

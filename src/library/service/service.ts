@@ -173,12 +173,7 @@ async function showPage(request: Request, id: string | undefined, parts: Service
   const number = id === undefined ? undefined : context.records.find(kind, id);
   const [record] = number === undefined ? [] : read(kind, [number]);
   const pageOf = kind === 'ads' ? adPage : advertiserPage;
-  const page =
-    id === undefined
-      ? listPage(searchParams, shown)
-      : record
-        ? await pageOf(record, shown, searchParams)
-        : missingPage(shown);
+  const page = id === undefined ? listPage(searchParams, shown) : record && (await pageOf(record, shown, searchParams));
   const headers = {
     'Content-Type': 'text/html; charset=utf-8',
     'Content-Security-Policy': `${policy}; frame-ancestors 'none'`,
@@ -188,7 +183,7 @@ async function showPage(request: Request, id: string | undefined, parts: Service
     'Cross-Origin-Opener-Policy': 'same-origin',
     'Cache-Control': 'no-store',
   };
-  return new Response(page, { status: id !== undefined && record === undefined ? 404 : 200, headers });
+  return new Response(page ?? missingPage(shown), { status: page === undefined ? 404 : 200, headers });
 }
 
 function errorResponse(error: unknown, { requestId, onError }: ServiceParts, headers: Record<string, string> = {}) {
