@@ -15,21 +15,19 @@ export interface Chart {
 export type Shape =
   | { is: 'rect'; x: number; y: number; width: number; height: number; colour: ChartColour; isPale?: boolean }
   | { is: 'line'; points: readonly Point[]; width: number; colour: ChartColour; isDashed?: boolean }
-  | ChartText;
-
-export interface ChartText {
-  is: 'text';
-  text: string;
-  /** In place of a text in letters that the font lacks. */
-  instead?: string;
-  x: number;
-  /** The line on which the letters stand. */
-  y: number;
-  size: number;
-  anchor: 'start' | 'middle' | 'end';
-  colour: ChartColour;
-  bold?: boolean;
-}
+  | {
+      is: 'text';
+      text: string;
+      /** In place of a text in letters that the font lacks. */
+      instead?: string;
+      x: number;
+      /** The line on which the letters stand. */
+      y: number;
+      size: number;
+      anchor: 'start' | 'middle' | 'end';
+      colour: ChartColour;
+      bold?: boolean;
+    };
 
 export type Point = readonly [x: number, y: number];
 /** What a shape is for; a number is a series. */

@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads';
-import type { Chart, ChartColour, ChartText, Point } from '../charts/chart.ts';
+import type { Chart, ChartColour, Point } from '../charts/chart.ts';
 import { lightColour } from '../looks/palette.ts';
 import { Canvas, type Colour, type Rect, stroke } from '../raster/canvas.ts';
 import { decodeJpeg, decodePng, decodeWebp, encodeJpeg, type Raster } from '../raster/codecs.ts';
@@ -90,7 +90,10 @@ async function drawSheet({ word, grid, tiles }: Extract<DrawRequest, { type: 'sh
   for (const drawn of tiles) all.push({ drawn, picture: 'jpeg' in drawn ? await decodeJpeg(drawn.jpeg) : undefined });
   const rows = Array.from({ length: Math.ceil(all.length / columns) }, (_, row) => {
     const inRow = all.slice(row * columns, (row + 1) * columns);
-    return { tiles: inRow, height: labelHeight + Math.max(...inRow.map((tile) => heightOf(tile, side))) };
+    const heights = inRow.map(({ picture }) =>
+      picture ? Math.max(1, Math.round(picture.height * scaleFor(picture, side))) : Math.min(side, absentHeight),
+    );
+    return { tiles: inRow, height: labelHeight + Math.max(...heights) };
   });
   const height = headHeight + rows.reduce((sum, row) => sum + row.height + gap, 0);
   const canvas = new Canvas(width, height, paper);
@@ -105,11 +108,6 @@ async function drawSheet({ word, grid, tiles }: Extract<DrawRequest, { type: 'sh
   return smallEnough(canvas);
 }
 
-function heightOf({ picture }: Tile, side: number): number {
-  if (picture === undefined) return Math.min(side, absentHeight);
-  return Math.max(1, Math.round(picture.height * scaleFor(picture, side)));
-}
-
 /** The scale of a picture in its row. Small pictures are enlarged a little at most. */
 const scaleFor = ({ width, height }: Raster, side: number) => Math.min(side / Math.max(width, height), 2);
 
@@ -119,8 +117,7 @@ function drawHead(canvas: Canvas, word: string, { count, grid }: { count: number
   drawText(canvas, 'word:', { x: gap, y, size: 26, colour: faint });
   drawText(canvas, word, { x: gap + textWidth('word: ', { size: 26 }), y, size: 30, bold: true, colour: ink });
   const note = count === 1 ? '1 ad' : `${count} ads`;
-  const x = width - gap - textWidth(note, { size: 22 });
-  drawText(canvas, note, { x, y, size: 22, colour: faint });
+  drawText(canvas, note, { x: width - gap, y, size: 22, colour: faint, anchor: 'end' });
 }
 
 function drawTile(canvas: Canvas, { drawn, picture }: Tile, area: Rect, labelHeight: number): void {
@@ -144,8 +141,7 @@ function drawLabel(canvas: Canvas, { number, label }: DrawnTile, { x, y, width, 
   const text = String(number);
   const box = Math.max(height + 6, textWidth(text, { size, bold: true }) + 20);
   canvas.fillRect({ x, y, width: box, height }, ink);
-  const start = x + (box - textWidth(text, { size, bold: true })) / 2;
-  drawText(canvas, text, { x: start, y: y + 25, size, bold: true, colour: card });
+  drawText(canvas, text, { x: x + box / 2, y: y + 25, size, bold: true, colour: card, anchor: 'middle' });
   if (label === undefined) return;
   drawText(canvas, label, { x: x + box + 10, y: y + 23, size: 17, colour: faint, maxWidth: width - box - 20 });
 }
@@ -156,10 +152,8 @@ function drawCentred(canvas: Canvas, texts: readonly string[], { x, y, width, he
   const maxLines = Math.max(1, Math.floor((height - 10) / lineHeight / texts.length));
   const lines = texts.flatMap((text) => linesOf(text, { size, maxWidth: width - 32, maxLines }));
   const top = y + (height - lines.length * lineHeight) / 2 + size;
-  for (const [at, line] of lines.entries()) {
-    const start = x + (width - textWidth(line, { size })) / 2;
-    drawText(canvas, line, { x: start, y: top + at * lineHeight, size, colour: ink });
-  }
+  for (const [at, line] of lines.entries())
+    drawText(canvas, line, { x: x + width / 2, y: top + at * lineHeight, size, colour: ink, anchor: 'middle' });
 }
 
 const chartColour = (colour: ChartColour): Colour => lightColour(colour === 'grid' ? 'line' : colour);
@@ -173,7 +167,10 @@ async function drawChart({ width, height, shapes }: Chart): Promise<Drawing> {
     else if (shape.is === 'line')
       for (const points of shape.isDashed ? dashesOf(shape.points) : [shape.points])
         canvas.fillPath(stroke(points, shape.width), colour);
-    else drawChartText(canvas, shape, colour);
+    else {
+      const { text, instead = '', ...position } = shape;
+      drawText(canvas, canDraw(text) ? text : instead, { ...position, colour });
+    }
   }
   return { jpeg: await smallEnough(canvas), isNumbered };
 }
@@ -196,19 +193,12 @@ function dashesOf([[x1, y1] = [0, 0], [x2, y2] = [0, 0]]: readonly Point[]): Poi
   ]);
 }
 
-function drawChartText(canvas: Canvas, shape: ChartText, colour: Colour): void {
-  const { x, y, size, anchor, bold = false, instead = '' } = shape;
-  const text = canDraw(shape.text) ? shape.text : instead;
-  const before = anchor === 'start' ? 0 : textWidth(text, { size, bold }) / (anchor === 'middle' ? 2 : 1);
-  drawText(canvas, text, { x: x - before, y, size, bold, colour });
-}
-
 /** Photographs fit at a good quality, noise at a poor one. */
 async function smallEnough(canvas: Canvas): Promise<Uint8Array> {
-  let jpeg = await encodeJpeg(canvas, 82);
-  for (const quality of [68, 52, 36, 20, 8]) {
-    if (jpeg.length <= maxBytes) break;
+  let jpeg: Uint8Array = new Uint8Array();
+  for (const quality of [82, 68, 52, 36, 20, 8]) {
     jpeg = await encodeJpeg(canvas, quality);
+    if (jpeg.length <= maxBytes) break;
   }
   return jpeg;
 }

@@ -14,6 +14,8 @@ interface TextPosition extends Lettering {
   /** The line on which the letters stand. */
   y: number;
   colour: Colour;
+  /** The part of the text that lies at `x`, by default its start. */
+  anchor?: 'start' | 'middle' | 'end';
   /** Text that is wider ends in an ellipsis. */
   maxWidth?: number;
 }
@@ -89,8 +91,8 @@ export const canDraw = (text: string): boolean =>
 
 /** Draws one line, without the letters that no font has. */
 export function drawText(canvas: Canvas, text: string, position: TextPosition): void {
-  const { size, bold, maxWidth = Number.POSITIVE_INFINITY, colour } = position;
-  let { x } = position;
+  const { size, bold, maxWidth = Number.POSITIVE_INFINITY, colour, anchor = 'start' } = position;
+  let x = position.x - (anchor === 'start' ? 0 : textWidth(text, position) / (anchor === 'middle' ? 2 : 1));
   for (const letter of inDrawingOrder(shorten(text, position, maxWidth))) {
     const found = glyphOf(letter, bold);
     if (found === undefined) continue;

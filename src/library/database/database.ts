@@ -63,8 +63,6 @@ const termTables = ['ads', 'pages']
   ])
   .join('');
 
-const maxStatements = 200;
-
 /** The engine cuts bound text at a NUL character, so a search for the rest would match too much. */
 const bindable = (value: Value) => (typeof value === 'string' ? value.replaceAll('\0', '\uFFFD') : value);
 
@@ -92,7 +90,7 @@ export async function openDatabase(path: string, checkLock = () => {}) {
   }
   // Finalizing a statement that failed throws the same error again.
   const dispose = (statement: Statement) => void thrownBy(() => statement.finalize());
-  const statements = new LRUCache<string, Statement>({ max: maxStatements, dispose });
+  const statements = new LRUCache<string, Statement>({ max: 200, dispose });
 
   function prepared(sql: string): Statement {
     const statement = statements.get(sql) ?? connection.prepare(sql);

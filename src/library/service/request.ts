@@ -26,8 +26,7 @@ export const quoted = (value: unknown): string => String(JSON.stringify(value)).
 
 export const notFound = (what: string, id: string) => new ApiError(404, 'not_found', `No ${what} with the id ${id}.`);
 
-const uuidForm = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i;
-export const isUuid = (text: string) => uuidForm.test(text);
+export const isUuid = (text: string) => /^[\da-f]{8}-([\da-f]{4}-){3}[\da-f]{12}$/i.test(text);
 
 /** The namespace of made ids: any UUID, always the same. */
 const namespace = Buffer.from('9f0c8a51c1f24a6db6f25d6b1f6f1a77', 'hex');

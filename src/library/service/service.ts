@@ -41,14 +41,12 @@ export type OpenLibrary = Awaited<ReturnType<typeof openLibrary>>;
 export type Library = Omit<OpenLibrary, 'context'>;
 export type LibrarySize = { ads: number; pages: number };
 
-const systemRandom: Random = { bytes: randomBytes, uuid: randomUUID };
-
 /**
  * Opens a local library. No other process may use the file: the commands lock it first (database/database.ts).
  * @throws Error when the file is no library, or one of another version, or cannot be written
  */
 export async function openLibrary(options: LibraryOptions) {
-  const { now, random = systemRandom } = options;
+  const { now, random = { bytes: randomBytes, uuid: randomUUID } } = options;
   const database = await openDatabase(options.database, options.checkLock);
   const context = contextOf(database, { now, random });
   const keys = keysIn({ ...context, random });

@@ -20,6 +20,8 @@ export async function onLoopback(fetch: Library['fetch'], { host = '127.0.0.1', 
   return { address, close: () => close(5000) };
 }
 
+const isJson = { 'Content-Type': 'application/json' };
+
 /** A library in memory behind a real HTTP server, with a clock that the test moves. */
 export async function serveLibrary() {
   const clock = { now: startOfTests };
@@ -34,11 +36,7 @@ export async function serveLibrary() {
   async function ask(method: string, path: string, { key, body, headers }: AskOptions = {}): Promise<LibraryResponse> {
     const response = await fetch(base + path, {
       method,
-      headers: {
-        ...(key && { Authorization: `Bearer ${key}` }),
-        ...(body !== undefined && { 'Content-Type': 'application/json' }),
-        ...headers,
-      },
+      headers: { ...(key && { Authorization: `Bearer ${key}` }), ...(body !== undefined && isJson), ...headers },
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     });
     const text = await response.text();
@@ -51,15 +49,7 @@ export async function serveLibrary() {
     ask('POST', `/v1/${kind}/search`, { key, body });
 
   return {
-    library,
-    clock,
-    errors,
-    base,
-    key,
-    richKey,
-    ask,
-    get,
-    search,
+    ...{ library, clock, errors, base, key, richKey, ask, get, search },
     /** All pages of a search, without `appUrl`. */
     async found(filters: Record<string, unknown>, kind = 'ads') {
       const items = [];
