@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { freshLibraryTest } from './support/fixtures.ts';
+import { libraryTest } from './support/fixtures.ts';
 import { uuid } from './support/served-library.ts';
 
 const shop = (nr: number, more: object) => ({ id: uuid(nr), page: { pageName: 'Tea House' }, ...more });
@@ -12,7 +12,7 @@ const shops = [
   shop(3, { ctaType: 'Learn_More', displayFormat: 'VIDEO', page: { pageName: 'Kaffee "Süd"' } }),
 ];
 
-const test = freshLibraryTest.extend('notesOf', async ({ served }) => {
+const test = libraryTest.extend('notesOf', async ({ served }) => {
   await served.load(...shops);
   return async (body: object): Promise<string[] | undefined> => {
     const answer = await served.search(body);

@@ -5,41 +5,36 @@ import type { RecordType, Tag } from './ads-and-pages.ts';
 import { conditionsOf, countHits, type FilterValue, type FilterValues, type Search } from './search.ts';
 import { tagPrefix, tagToken } from './tokens.ts';
 
-type Context = { database: Database; records: Pick<Records, 'read'> };
+type Stored = { database: Database; records: Pick<Records, 'read'> };
 
+/** Also of each kind, because a note may take a count of its own. */
 const maxNotes = 5;
-/** Each takes a count of its own. */
-const maxCounted = 5;
 
 /** Notes for the reader of a search's first page, so that no number is misunderstood. */
-export function searchNotes(search: Search, { database, records }: Context): string[] {
-  const unknown = unknownValues(search, tagValuesIn(database, records, search.recordType));
-  return [...new Set([...unknown, ...withoutValue(search, database)])].slice(0, maxNotes);
-}
+export const searchNotes = (search: Search, stored: Stored): string[] =>
+  [...new Set([...unknownValues(search, stored), ...withoutValue(search, stored.database)])].slice(0, maxNotes);
 
-const nounOf = ({ name }: RecordType) => (name === 'ads' ? 'ad' : 'page');
 const keysIn = (filter: FilterValue | undefined): string[] => [filter ?? []].flat().map(String);
 
 /** Values that no record has: a typo, another spelling, or a true zero for any other filters. */
-function unknownValues({ recordType, filters }: Search, values: TagValues): string[] {
+function unknownValues({ recordType, filters }: Search, stored: Stored): string[] {
+  const { name, tags } = recordType;
   const inverted = (filters.not ?? {}) as FilterValues;
-  const noun = nounOf(recordType);
+  const values = tagValuesIn(recordType, stored);
+  const none = `No ${name === 'ads' ? 'ad' : 'page'} in this library has`;
   const noteOf = (tag: Tag, value: string): string => {
     const { near, of } = values.near(tag, value);
-    if (of === 0) return `No ${noun} in this library has a value for ${tag.key}.`;
-    const note = `No ${noun} in this library has ${tag.key} "${shortened(value)}".`;
+    if (of === 0) return `${none} a value for ${tag.key}.`;
+    const note = `${none} ${tag.key} "${shortened(value)}".`;
     if (tag.opaque) return note;
     const amount = near.length === of ? ', nearest in spelling first' : `, nearest of ${of}`;
     return `${note} Values there are${amount}: ${near.map(shortened).join(', ')}.`;
   };
-  return recordType.tags
-    .filter(({ all }) => !all)
-    .flatMap((tag) =>
-      [...keysIn(filters[tag.key]), ...keysIn(inverted[tag.key])]
-        .filter((value) => !values.has(tag, value))
-        .slice(0, maxNotes)
-        .map((value) => noteOf(tag, value)),
-    );
+  return tags.flatMap((tag) => {
+    const asked = tag.all ? [] : [...keysIn(filters[tag.key]), ...keysIn(inverted[tag.key])];
+    const unknown = asked.filter((value) => values.rowWith(tagToken(tag, value)).length === 0);
+    return unknown.slice(0, maxNotes).map((value) => noteOf(tag, value));
+  });
 }
 
 const maxValueLength = 60;
@@ -56,123 +51,104 @@ function withoutValue(search: Search, database: Database): string[] {
   const { recordType, filters } = search;
   const comparable = recordType.tags.flatMap(({ key, all, opaque }) => (all || opaque ? [] : key));
   const keys = [...comparable, ...recordType.measures.map(({ key }) => key), 'active'];
-  /** The keys of these filters by which records are compared. */
-  const used = (some: object) => new Set(Object.keys(some).map((filter) => filter.replace(/(From|To)$/, '')));
-  const count = (
-    given: object,
-    others: (key: string) => FilterValues,
-    noteOf: (key: string, found: number) => string,
-  ) =>
+  const keyOf = (filter: string) => filter.replace(/(From|To)$/, '');
+  /** How many lack a value of each key that some filters compare, with the others. */
+  const counts = (given: object, others: (key: string) => FilterValues) =>
     keys
-      .filter((key) => used(given).has(key))
-      .slice(0, maxCounted)
-      .flatMap((key) => {
-        const found = countHits(database, { ...search, filters: lacking(key, others(key)) });
-        return found === 0 ? [] : noteOf(key, found);
-      });
+      .filter((key) => Object.keys(given).map(keyOf).includes(key))
+      .slice(0, maxNotes)
+      .map((key) => [key, countHits(database, { ...search, filters: lacking(key, others(key)) })] as const)
+      .filter(([, found]) => found > 0);
   const without = (key: string) =>
-    Object.fromEntries(Object.entries(filters).filter(([filter]) => !used({ [filter]: 0 }).has(key)));
-  const leftOut = (key: string, found: number) =>
-    `Left out because they have no value for ${key}: ${found}. The filter missing with ${key} finds these.`;
-  const kept = (key: string, found: number) =>
-    `Found although they have no value for ${key}: ${found}. The filter missing with ${key} inside not leaves these out.`;
-  return [...count(filters, without, leftOut), ...count((filters.not ?? {}) as object, () => filters, kept)];
+    Object.fromEntries(Object.entries(filters).filter(([filter]) => keyOf(filter) !== key));
+  return [
+    ...counts(filters, without).map(
+      ([key, found]) =>
+        `Left out because they have no value for ${key}: ${found}. The filter missing with ${key} finds these.`,
+    ),
+    ...counts((filters.not ?? {}) as object, () => filters).map(
+      ([key, found]) =>
+        `Found although they have no value for ${key}: ${found}. The filter missing with ${key} inside not leaves these out.`,
+    ),
+  ];
 }
 
-type ValueCount = { value: string; total: number };
-
 /** Values that get a number of their own. */
-const maxCountedValues = 30;
-
+const maxCounted = 30;
 /** The most values that are compared: first those that begin alike, then others in alphabetical order. */
 const maxCompared = 500;
 const maxShown = 12;
 
-type TagValues = ReturnType<typeof tagValuesIn>;
-
 /** The values that the records hold of a tag, read from the full-text index. */
-function tagValuesIn(database: Database, records: Pick<Records, 'read'>, { name }: RecordType) {
-  const table = `${name}_text`;
-  const rowWith = (token: string) =>
-    database.get<{ number: number }>(`SELECT rowid AS number FROM ${table} WHERE ${table} MATCH ? LIMIT 1`, [
-      `{tags} : "${token}"`,
-    ])?.number;
-
-  /** Ends with the last character: no token that begins with `prefix` comes after it. */
-  const tokensFrom = (prefix: string) =>
-    database
-      .all<{ term: string }>(`SELECT term FROM temp.${name}_terms WHERE term >= ? AND term < ? LIMIT ?`, [
-        prefix,
-        `${prefix}\u{10ffff}`,
-        maxCompared,
-      ])
-      .map(({ term }) => term);
-
-  /** A value as the record writes it: the index holds it in lower case. */
-  function written(tag: Tag, token: string): string[] {
-    const number = rowWith(token);
-    const [json] = number === undefined ? [] : records.read(name, [number]);
-    if (json === undefined) return [];
-    const value = tag.valuesOf(JSON.parse(json)).find((one) => one && tagToken(tag, one) === token);
-    return [value ?? decoded(token.slice(tagPrefix(tag.key).length))];
+function tagValuesIn({ name }: RecordType, { database, records }: Stored) {
+  function rowWith(token: string): number[] {
+    const sql = `SELECT rowid AS number FROM ${name}_text WHERE ${name}_text MATCH ? LIMIT 1`;
+    return database.all<{ number: number }>(sql, [`{tags} : "${token}"`]).map(({ number }) => number);
   }
 
-  /** The commonest values of what a search finds, each with its number of records. */
-  function counted(tag: Tag, search: Search): ValueCount[] {
-    const prefix = tagPrefix(tag.key);
-    const { from, where, values } = conditionsOf(search);
-    const rows = database.all<{ term: string; total: number }>(
-      `SELECT term, count(*) AS total FROM (
-         SELECT term, max(length(term)) FROM temp.${name}_term_records
-         WHERE term >= ? AND term < ? AND doc IN (SELECT ${name}.number FROM ${from} WHERE ${where})
-         GROUP BY doc${tag.nested ? '' : ', term'})
-       GROUP BY term ORDER BY total DESC, term LIMIT ?`,
-      [prefix, `${prefix}\u{10ffff}`, ...values, maxCountedValues],
-    );
-    return rows.flatMap(({ term, total }) => written(tag, term).map((value) => ({ value, total })));
+  /** Ends with the last character: no token that begins with `start` comes after it. */
+  function tokensFrom(start: string, rest: string): string[] {
+    const sql = `SELECT term FROM temp.${name}_terms WHERE term >= ? AND term < ? ${rest}`;
+    return database.all<{ term: string }>(sql, [start, `${start}\u{10ffff}`]).map(({ term }) => term);
+  }
+
+  /** A value as the record writes it, because the index holds it in lower case. */
+  function written(tag: Tag, token: string): string {
+    const [json = '{}'] = records.read(name, rowWith(token));
+    const value = tag.valuesOf(JSON.parse(json)).find((one) => one && tagToken(tag, one) === token);
+    return value ?? decoded(token.slice(tagPrefix(tag.key).length));
   }
 
   return {
-    counted,
+    rowWith,
+    written,
     /** The commonest values in the whole library. */
-    common(tag: Tag): string[] {
-      const prefix = tagPrefix(tag.key);
-      const sql = `SELECT term FROM temp.${name}_terms WHERE term >= ? AND term < ? ORDER BY doc DESC, term LIMIT ?`;
-      const terms = database.all<{ term: string }>(sql, [prefix, `${prefix}\u{10ffff}`, maxCountedValues]);
-      return terms.flatMap(({ term }) => written(tag, term));
-    },
-    has: (tag: Tag, value: string): boolean => rowWith(tagToken(tag, value)) !== undefined,
+    common: (tag: Tag) =>
+      tokensFrom(tagPrefix(tag.key), `ORDER BY doc DESC, term LIMIT ${maxCounted}`).map((term) => written(tag, term)),
     /** Some values as records write them, those most like `value` first; `of` is how many there are, if not too many. */
     near(tag: Tag, value: string): { near: string[]; of: number | 'many' } {
       const prefix = tagPrefix(tag.key);
-      const alike = tokensFrom(tagToken(tag, value.slice(0, 2)));
-      const tokens = new Map(
-        [...alike, ...tokensFrom(prefix)].map((token) => [decoded(token.slice(prefix.length)), token]),
+      const some = [tagToken(tag, value.slice(0, 2)), prefix].flatMap((start) =>
+        tokensFrom(start, `LIMIT ${maxCompared}`),
       );
+      const tokens = new Map(some.map((token) => [decoded(token.slice(prefix.length)), token]));
       const nearest = nearestFirst(value, [...tokens.keys()]).slice(0, maxShown);
-      const near = nearest.flatMap((one) => written(tag, tokens.get(one) ?? ''));
+      const near = nearest.map((one) => written(tag, tokens.get(one) ?? ''));
       return { near, of: tokens.size < maxCompared ? tokens.size : 'many' };
     },
   };
 }
 
 /** The commonest values of a tag in the whole library, as records write them. */
-export function commonValues(key: string, recordType: RecordType, { database, records }: Context): string[] {
+export function commonValues(key: string, recordType: RecordType, stored: Stored): string[] {
   const tag = recordType.tags.find((one) => one.key === key);
-  return tag ? tagValuesIn(database, records, recordType).common(tag) : [];
+  return tag ? tagValuesIn(recordType, stored).common(tag) : [];
 }
 
-/** How many of the records that a search finds have each value of a key, in one pass, and how many have none. */
-export function countsBy(by: string, search: Search, database: Database, records: Pick<Records, 'read'>) {
+/** How many of the records that a search finds have each of the commonest values of a key, and how many have none. */
+export function countsBy(by: string, search: Search, stored: Stored) {
+  const { database } = stored;
   const { recordType, filters } = search;
   const hits = (others: FilterValues) => countHits(database, { ...search, filters: others });
   const none = hits(lacking(by, filters));
   const tag = recordType.tags.find(({ key }) => key === by);
   if (tag === undefined)
     return { by, values: [true, false].map((value) => ({ value, total: hits({ ...filters, [by]: value }) })), none };
-  const values = tagValuesIn(database, records, recordType).counted(tag, search);
-  const isTrue = ({ value, total }: ValueCount) => ({ value: value === 'true', total });
-  return { by, values: tag.boolean ? values.map(isTrue) : values, none };
+  const { name } = recordType;
+  const { from, where, values } = conditionsOf(search);
+  const prefix = tagPrefix(tag.key);
+  const rows = database.all<{ term: string; total: number }>(
+    `SELECT term, count(*) AS total FROM (
+       SELECT term, max(length(term)) FROM temp.${name}_term_records
+       WHERE term >= ? AND term < ? AND doc IN (SELECT ${name}.number FROM ${from} WHERE ${where})
+       GROUP BY doc${tag.nested ? '' : ', term'})
+     GROUP BY term ORDER BY total DESC, term LIMIT ?`,
+    [prefix, `${prefix}\u{10ffff}`, ...values, maxCounted],
+  );
+  const { written } = tagValuesIn(recordType, stored);
+  const counted = rows.map(({ term, total }) => ({ value: written(tag, term), total }));
+  const asFlags = counted.map(({ value, total }) => ({ value: value === 'true', total }));
+  return { by, values: tag.boolean ? asFlags : counted, none };
 }
 
 /** A token of the index may be cut inside an escape. */

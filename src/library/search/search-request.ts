@@ -82,7 +82,7 @@ export function runSearch(request: SearchRequest, { database, cursors, records }
   if (request.after) return page;
   const { countBy } = request;
   const notes = searchNotes(search, { database, records });
-  const counts = countBy !== undefined && { counts: countsBy(countBy, search, database, records) };
+  const counts = countBy !== undefined && { counts: countsBy(countBy, search, { database, records }) };
   return { ...page, ...counts, ...(notes.length > 0 && { notes }) };
 }
 
