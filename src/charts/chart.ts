@@ -52,7 +52,7 @@ export interface ChartOptions {
  */
 export function chartOf(kind: ChartKind, table: ChartRows, options: ChartOptions = {}): Chart | { problem: string } {
   const data = readRows(kind, table, options);
-  if ('problem' in data) return data;
+  if (data.problem !== undefined) return data;
   const layout = options.isNarrow ? narrow : wide;
   const shapes: Shape[] = [];
   let height = 0;
@@ -70,29 +70,13 @@ export function chartOf(kind: ChartKind, table: ChartRows, options: ChartOptions
   return { width: layout.width, height, shapes };
 }
 
-interface ChartData {
-  /** What all series are of, where each is of one name. */
-  of: string[] | undefined;
-  title: string;
-  x: 'dates' | 'numbers' | 'names';
-  points: { name: string; row: number; at: number; isOpen?: boolean }[];
-  series: Series[];
-}
-
-interface Series {
-  title: string;
-  /** What it counts or measures; undefined for what is counted. */
-  unit: string | undefined;
-  /** Its number among all series, which is its colour. */
-  number: number;
-  /** One for each point. */
-  values: (number | null)[];
-}
+type ChartData = Exclude<ReturnType<typeof readRows>, { problem: string }>;
+type Series = ChartData['series'][number];
 
 const maxSeries = 8;
 const maxBars = { names: 40, upright: 60 };
 
-function readRows(kind: ChartKind, table: ChartRows, { now }: ChartOptions): ChartData | { problem: string } {
+function readRows(kind: ChartKind, table: ChartRows, { now }: ChartOptions) {
   const byName = seriesForNames(table);
   const { columns, rows: all } = byName ?? table;
   const filledCells = all.filter(([cell]) => cell !== null);
@@ -132,13 +116,16 @@ function readRows(kind: ChartKind, table: ChartRows, { now }: ChartOptions): Cha
   ].filter(Boolean);
   const by = table.columns.slice(0, byName ? 2 : 1).map(columnWords);
   return {
+    /** What all series are of, where each is of one name. */
     of: byName && [columnWords(table.columns[2] ?? '')],
     title: `by ${listNames(by)}${notes.length > 0 ? ` (${notes.join('; ')})` : ''}`,
     x,
     points: points.map((point) => ({ ...point, isOpen: isOpen && point === last })),
     series: numbers.map((column, number) => ({
       title: (byName ? sanitizeLine : columnWords)(columns[column] ?? ''),
+      /** What it counts or measures; undefined for what is counted. */
       unit: unitOf((byName ? table.columns[2] : columns[column]) ?? ''),
+      /** Its colour. */
       number,
       values: points.map((point) => point.values[number] ?? null),
     })),
@@ -172,7 +159,7 @@ const isCount = (name: string, rows: ChartRows['rows'], column: number): boolean
   !averages.test(name) &&
   rows.every((row) => row[column] === null || (Number.isInteger(row[column]) && Number(row[column]) >= 0));
 
-type ReadRow = ChartData['points'][number] & { values: (number | null)[] };
+type ReadRow = Record<'row' | 'at', number> & { name: string; values: (number | null)[] };
 
 /** Months between the first and the last have a place, too: zero in counts, nothing in averages. */
 function withEmptyMonths(rows: readonly ReadRow[], counts: readonly boolean[], most: number): ReadRow[] {
@@ -196,7 +183,7 @@ const isDate = (cell: unknown) => typeof cell === 'string' && date.test(cell) &&
 /** A month, or its first day. */
 const month = /^\d{4}-\d{2}(?:-01(?:T00:00:00(?:\.000)?Z)?)?$/;
 
-const kindOf = (cells: readonly unknown[]): ChartData['x'] =>
+const kindOf = (cells: readonly unknown[]): 'dates' | 'numbers' | 'names' =>
   cells.length === 0 ? 'names' : cells.every(isDate) ? 'dates' : cells.every(Number.isFinite) ? 'numbers' : 'names';
 
 /** What a number column counts or measures, by its name. */

@@ -17,7 +17,6 @@ import {
   listKeys,
   type PicturesReport,
   revokeKey,
-  type ServedLibrary,
   serveDemoLibrary,
   serveLibrary,
   wrongOption,
@@ -162,8 +161,7 @@ async function serve(
   const served = await (config.demo
     ? serveDemoLibrary({ listen, now, pagesPath, onError })
     : serveLibrary({ ...target, listen, pagesPath, onError }));
-  if (served.apiKey) say(`ad-library-mcp: demo key ${served.apiKey}\n`);
-  if (served.stored) say(`ad-library-mcp: ${storedText(served.stored)}\n`);
+  say(`ad-library-mcp: ${'apiKey' in served ? `demo key ${served.apiKey}` : storedText(served.stored)}\n`);
   const pages = pagesPath && `${served.url}${pagesPath}/`;
   say(`ad-library-mcp: library on ${bound}\n${pages ? `ad-library-mcp: pages at ${pages}\n` : ''}`);
   if (pages && isOpened) openInBrowser(pages);
@@ -192,7 +190,7 @@ const flagOf = (name: string): string => `--${name.replace(/[A-Z]/g, (letter) =>
 const countText = (count: number, noun: string) => `${count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`;
 
 /** Names the file that is served and what it holds: a file in a wrong folder shows as new and empty. */
-function storedText({ database, ads, pages }: NonNullable<ServedLibrary['stored']>): string {
+function storedText({ database, ads, pages }: Record<'ads' | 'pages', number> & { database: string }): string {
   if (ads + pages === 0) return `${database} is empty; "library import" loads ads and pages into it`;
   return `${database} holds ${countText(ads, 'ad')} and ${countText(pages, 'page')}`;
 }

@@ -8,7 +8,7 @@ import { type KeepOptions, keepPictures, type PicturesReport } from '../import/p
 import { demoLibrary, openLibrary } from '../open.ts';
 import type { KeyInfo, KeyOptions } from '../service/accounts.ts';
 import { isSame } from '../service/request.ts';
-import type { Library, LibraryOptions, LibrarySize } from '../service/service.ts';
+import type { Library, LibraryOptions } from '../service/service.ts';
 
 export type { KeepOptions, PicturesReport } from '../import/pictures.ts';
 export { type KeyInfo, type KeyOptions, wrongOption } from '../service/accounts.ts';
@@ -25,17 +25,8 @@ type ServeOptions = OpenOptions & {
   listen(fetch: Library['fetch']): Promise<{ address: string; close(): Promise<void> }>;
 };
 
-export type ServedLibrary = {
-  url: string;
-  apiKey: string | undefined;
-  /** The file that is served, with its whole path, and what was in it at the start; absent in demo mode. */
-  stored?: LibrarySize & { database: string };
-  /** Finishes answers in flight, then closes the database. */
-  close(): Promise<void>;
-};
-
 /** `library serve`. @throws LockHeld, or Error when the address cannot be taken */
-export async function serveLibrary({ listen, ...options }: ServeOptions): Promise<ServedLibrary> {
+export async function serveLibrary({ listen, ...options }: ServeOptions) {
   const { library, lock, close } = await openOwned(options);
   const token = newToken();
   const { address, close: stop } = await listen(withAdmin(library, token)).catch((error) => {
@@ -45,8 +36,9 @@ export async function serveLibrary({ listen, ...options }: ServeOptions): Promis
   lock.announce({ url: address, token });
   return {
     url: address,
-    apiKey: undefined,
+    /** What was in the file at the start. */
     stored: { database: lock.database, ...library.size() },
+    /** Finishes answers in flight, then closes the database. */
     async close() {
       // First, so that other commands wait for the file instead of calling a server that is closing.
       lock.announce(undefined);
@@ -57,7 +49,7 @@ export async function serveLibrary({ listen, ...options }: ServeOptions): Promis
 }
 
 /** `library serve --demo`: generated data in memory, with a key for it. */
-export async function serveDemoLibrary({ listen, ...options }: Omit<ServeOptions, 'database'>): Promise<ServedLibrary> {
+export async function serveDemoLibrary({ listen, ...options }: Omit<ServeOptions, 'database'>) {
   const { apiKey, fetch, close } = demoLibrary(options);
   const { address, close: stop } = await listen(fetch);
   return { url: address, apiKey, close: () => stop().then(close) };

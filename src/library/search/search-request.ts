@@ -11,18 +11,6 @@ import { libraryFilters, searchLimit } from './filters.ts';
 import { countsBy, searchNotes } from './notes.ts';
 import { countHits, type FilterValue, type FilterValues, findPage, type Position } from './search.ts';
 
-type SearchRequest = {
-  kind: ItemType;
-  filters: FilterValues;
-  limit: number;
-  asOf: number;
-  /** A key whose values are counted with the first page. */
-  countBy?: string | undefined;
-  /** Counted once, with the first page. */
-  totalHits?: number;
-  after?: Position;
-};
-
 /** What a search needs of the library. */
 export type SearchContext = { database: Database; records: Records; cursors: Cursors; now: () => number };
 
@@ -38,11 +26,7 @@ type Content = [limit: number, totalHits: number, ...after: Position, asOf: numb
  * Reads a SearchRequest.
  * @throws ApiError 422 for unknown keys, wrong values, a bad cursor, or filters other than those the cursor began with
  */
-export function readSearch(
-  kind: ItemType,
-  body: Record<string, unknown>,
-  { cursors, now }: SearchContext,
-): SearchRequest {
+export function readSearch(kind: ItemType, body: Record<string, unknown>, { cursors, now }: SearchContext) {
   const { limit, cursor, countBy, ...given } = body;
   const filters = readFilters(libraryFilters[kind], given);
   const bytes = Buffer.byteLength(JSON.stringify(filters));
@@ -59,8 +43,9 @@ export function readSearch(
     const message = 'The filters differ from those the cursor began with. Send the cursor alone, or the filters alone.';
     throw invalid(message, { cursorFilters });
   }
-  const page = { limit: readLimit(limit, 'body', { ...searchLimit, default: before }), totalHits };
-  return { ...page, kind, filters: cursorFilters, asOf, after: [value, number] };
+  const after: Position = [value, number];
+  const next = readLimit(limit, 'body', { ...searchLimit, default: before });
+  return { kind, filters: cursorFilters, limit: next, asOf, totalHits, after };
 }
 
 function readCountBy(kind: ItemType, key: unknown, filters: FilterValues): string | undefined {
@@ -72,7 +57,7 @@ function readCountBy(kind: ItemType, key: unknown, filters: FilterValues): strin
 }
 
 /** One page of a search: row numbers and the rest of the result envelope. */
-export function runSearch(request: SearchRequest, { database, cursors, records }: SearchContext) {
+export function runSearch(request: ReturnType<typeof readSearch>, { database, cursors, records }: SearchContext) {
   const { kind, filters, limit, asOf } = request;
   const search = { recordType: recordTypes[kind], filters, asOf };
   const { numbers, hasMore, position } = findPage(database, search, limit, request.after);

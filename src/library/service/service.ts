@@ -39,7 +39,6 @@ export type LibraryOptions = {
 
 export type OpenLibrary = Awaited<ReturnType<typeof openLibrary>>;
 export type Library = Omit<OpenLibrary, 'context'>;
-export type LibrarySize = { ads: number; pages: number };
 
 /**
  * Opens a local library. No other process may use the file: the commands lock it first (database/database.ts).
@@ -58,7 +57,7 @@ export async function openLibrary(options: LibraryOptions) {
     import: async (source: AsyncIterable<string | Uint8Array>) =>
       (await import('../import/import.ts')).importRecords(context, source),
     pictures: context.pictures,
-    size: () => database.get<LibrarySize>(sizes) ?? { ads: 0, pages: 0 },
+    size: () => database.get<{ ads: number; pages: number }>(sizes) ?? { ads: 0, pages: 0 },
     close: database.close,
     context,
   };
