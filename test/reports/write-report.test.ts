@@ -170,6 +170,8 @@ describe('what a report writes', () => {
       foundInParts: undefined,
       ...more,
     }) as WholeGathering;
+  const older = gathering('2026-11-01', { found: 12_345, charged: 7 });
+  const newer = gathering('2026-11-19', { found: null, charged: null, complete: false });
   const method = { ads: 1, gatherings: [], more: 0, coverage: [], statements: [] };
   const written = async ({ sections = [], ...more }: Partial<ReportHead> & { sections?: ReportSection[] }) => {
     const headings = sections.map(({ heading }) => heading);
@@ -177,143 +179,71 @@ describe('what a report writes', () => {
     const { html } = await writeReportPage(head, sections, async () => []);
     return html;
   };
-  const cardHtml = async (ad: CardAd) => {
-    const html = await written({ sections: [{ heading: 'H', ads: [ad] }] });
-    return /<li class="card">.*?<\/li>/s.exec(html)?.[0] ?? '';
-  };
-  /** The cells of the rows of a table, without markup. */
-  const cellsOf = (html: string) =>
-    [...html.matchAll(/<tr>(.*?)<\/tr>/g)].map(([, row = '']) =>
-      [...row.matchAll(/<t[dh].*?>(.*?)<\/t[dh]>/g)].map(([, cell = '']) => cell.replace(/<[^>]*>/g, '')),
-    );
-  const tableOf = (columns: string[], rows: unknown[][]) =>
-    written({ sections: [{ heading: 'H', table: { columns, rows, rowCount: rows.length } }], method });
+  const tableOf = (columns: string[], ...rows: unknown[][]) => ({ table: { columns, rows, rowCount: rows.length } });
+  const times = ['2026-06-14T00:00:00.000Z', '2026-06-14T12:30:05.000Z', '2026-06-14 was a Sunday'];
+  const text = 'One **bold** <b>\n**\n\nThen:\n- a **b**\n  c\n* d\n\n3. e\n4) f\n\n[link](https://x.example) # no';
+  const picture = { src: 'data:image/webp;base64,x' };
+  const card = { id: 'x', pageName: 'Serra', line: 'Walk', format: 'video', picture };
+  const ran: Partial<CardAd>[] = [
+    { daysRunning: 1, active: true, startedAt: '2026-08-21' },
+    { daysRunning: 92, active: false, copies: 3 },
+    { daysRunning: 0, lastSeenAt: '2026-08-21', copies: 2_500_000 },
+    ...[{ copies: 1e300 }, { copies: 1 }],
+  ];
 
-  test('numbers of a column can be compared, and none below one loses its digits', async () => {
-    const html = await tableOf(
+  /** Sections by what is to be seen in them. */
+  const sections: Record<string, Omit<ReportSection, 'heading'>> = {
+    'Names of sections are "text" <b>\u202e': {},
+    'Numbers of a column can be compared, and none below one loses its digits': tableOf(
       ['year', 'price', 'share', 'reach', 'mixed', 'ctrRate', 'tiny'],
-      [
-        [2025, 1, 0.5, 4159, 1, 0.0041, 1e-9],
-        [2026, 19.99, 12, 120_000, 'x', 0.00123456, 0],
-        [null, 3, 1, -7, null, 1.5, 2],
+      [2025, 1, 0.5, 4159, 1, 0.0041, 1e-9],
+      [2026, 19.99, 12, 120_000, 'x', 0.00123456, 0],
+      [null, 3, 1, -7, null, 1.5, 2],
+    ),
+    'One row with a number is figures': tableOf(['ads', 'pageName'], [1963, 'Serra']),
+    'One row without a number is a table': tableOf(['ads', 'pageName'], ['x', 'Serra']),
+    'One row with a long text is a table': tableOf(['ads', 'pageName'], [1963, 'W'.repeat(100)]),
+    'Paragraphs, bold and lists of Markdown are shown as such, and all else as text': { text },
+    'Times are days, or to the minute; what begins like one stays': tableOf(['at'], ...times.map((time) => [time])),
+    'More rows than can be counted': { table: { columns: ['at'], rows: [['x']], rowCount: null } },
+    'How long ads ran': { ads: ran.map((facts) => ({ id: 'x', picture: { reason: 'none' }, ...facts })) },
+    'An ad of which nothing is known': { ads: [{ id: 'x', picture: { reason: 'gone' } }] },
+    'A card has what is known, each once': {
+      ads: [
+        { ...card, title: 'Boots', path: '/ads/x', domain: 'serra.example' },
+        { ...card, title: 'Walk' },
       ],
-    );
-    expect(cellsOf(html).slice(0, 4)).toEqual([
-      ['Year', 'Price', 'Share', 'Reach', 'Mixed', 'Ctr rate', 'Tiny'],
-      ['2025', '1.00', '0.5', '4,159', '1', '0.0041', '1E−9'],
-      ['2026', '19.99', '12.0', '120,000', 'x', '0.00123', '0.00'],
-      ['–', '3.00', '1.0', '−7', '–', '1.50', '2.00'],
-    ]);
-    expect(html.match(/<th scope="col" class="number">/g)).toHaveLength(6);
-  });
+    },
+    'An advertiser has a colour': { ads: [{ ...card, id: 'y' }, card, { ...card, pageName: 'Other' }] },
+  };
 
-  test('one row of numbers is a figure, not a table', async () => {
-    const figures = async (...row: unknown[]) => {
-      const html = await written({
-        sections: [{ heading: 'H', table: { columns: ['ads', 'pageName'], rows: [row], rowCount: 1 } }],
-      });
-      return [/<dl class="figures">(.*?)<\/dl>/.exec(html)?.[1]?.replace(/<[^>]*>/g, '|'), html.includes('<table>')];
-    };
-    expect(await figures(1963, 'Serra')).toEqual(['||Ads||1,963||||Page name||Serra||', false]);
-    expect(await figures('x', 'Serra')).toEqual([undefined, true]);
-    expect(await figures(1963, 'W'.repeat(100))).toEqual([undefined, true]);
-  });
-
-  test('paragraphs, bold and lists of Markdown are shown as such, and all else as text', async () => {
-    const text = 'One **bold** <b>\n**\n\nThen:\n- a **b**\n  c\n* d\n\n3. e\n4) f\n\n[link](https://x.example) # no';
-    const html = await written({ sections: [{ heading: 'H', text }] });
-    const [, prose = ''] = /<h2 dir="auto">H<\/h2>(.*?)<\/section>/s.exec(html) ?? [];
-    expect(prose.replaceAll(' class="words"', '').replaceAll(' dir="auto"', '')).toBe(
-      '<p>One <b>bold</b> &lt;b>\n**</p><p>Then:</p><ul><li>a <b>b</b> c</li><li>d</li></ul><ol start="3"><li>e</li><li>f</li></ol><p>[link](https://x.example) # no</p>',
-    );
-  });
-
-  test('times are days, or to the minute; what only begins like one stays as it is', async () => {
-    const times = ['2026-06-14T00:00:00.000Z', '2026-06-14T12:30:05.000Z', '2026-06-14 was a Sunday'];
-    const html = await tableOf(
-      ['at'],
-      times.map((time) => [time]),
-    );
-    expect(cellsOf(html).flat()).toEqual(['At', '2026-06-14', '2026-06-14 12:30', '2026-06-14 was a Sunday']);
-    expect(html.match(/<td class="date">/g)).toHaveLength(2);
-    const table = { columns: ['at'], rows: [['x']], rowCount: null };
-    expect(await written({ sections: [{ heading: 'H', table }] })).toContain(
-      'More than 100,000 more rows are not shown.',
-    );
-  });
-
-  test('what it rests on: questions, days, totals, and credits as far as they are known', async () => {
-    expect(await written({})).toContain('1 ad that searches brought; no gathering covers them');
-    expect(await written({})).toContain('The report rests on 1 ad that');
-    const older = gathering('2026-11-01', { found: 12_345, charged: 7 });
-    expect(await written({ method: { ...method, gatherings: [older] } })).toContain(
-      '1 ad, read in 1 gathering on 1 Nov 2026',
-    );
-    const newer = gathering('2026-11-19', { found: null, charged: null, complete: false });
+  test('is as report.html shows', async () => {
     const html = await written({
+      sections: Object.entries(sections).map(([heading, section]) => ({ heading, ...section })),
       method: { ...method, ads: 2000, gatherings: [newer, older], more: 2, coverage: ['<b>'] },
+      isDemo: true,
     });
-    expect(html).toContain('2,000 ads, read in 4 gatherings from 1 Nov 2026 to 19 Nov 2026');
-    expect(
-      cellsOf(html)
-        .slice(1)
-        .map(([, ...cells]) => cells),
-    ).toEqual([
-      ['19 Nov 2026', 'not stated', '1', 'no', 'unknown'],
-      ['1 Nov 2026', '12,345', '1', 'yes', '7'],
-    ]);
-    expect(html).toContain('Reading them cost at least 7 credits; 2 earlier gatherings not listed.');
-    expect(html).toContain('<p>&lt;b></p>');
+    const shown = html.replace(/(?<=<style>).*?(?=<\/style>)/s, '').replaceAll('><', '>\n<');
+    await expect(shown).toMatchFileSnapshot('report.html');
+  });
+
+  test.each([
+    [[], '1 ad that searches brought; no gathering covers them'],
+    [[older], '1 ad, read in 1 gathering on 1 Nov 2026'],
+  ])('rests on what was gathered, if anything was', async (gatherings, words) => {
+    const html = await written({ method: { ...method, gatherings } });
+    expect(html).toContain(words);
     expect(html).not.toContain('Demo data');
-    expect(await written({ isDemo: true })).toContain('Demo data: every advertiser and ad is generated and fictional.');
   });
 
-  test('its contents lead to its sections', async () => {
-    const html = await written({ sections: ['One & "two"\u202e', 'Three'].map((heading) => ({ heading })), method });
-    const [, contents = ''] = /<nav.*?>(.*)<\/nav>/.exec(html) ?? [];
-    const entries = [...contents.matchAll(/href="#(\w+)">([^<]*)/g)].map(([, id, heading]) => [id, heading]);
-    const headings = ['One &amp; &quot;two&quot;', 'Three', 'How these numbers came about'];
-    expect(entries.map(([, heading]) => heading)).toEqual(headings);
-    for (const [id, heading] of entries)
-      expect(html).toMatch(new RegExp(`<section id="${id}"[^>]*><h2[^>]*>${heading}`));
-  });
-
-  test.each<[Partial<CardAd>, string]>([
-    [{ daysRunning: 1, active: true, startedAt: '2026-08-21' }, '1 day, running · since 21 Aug 2026'],
-    [{ daysRunning: 92, active: false, copies: 3 }, '92 days, ended · 3 copies'],
-    [{ daysRunning: 0, lastSeenAt: '2026-08-21', copies: 2_500_000 }, 'last seen 21 Aug 2026 · 2.5M copies'],
-    [{ copies: 1e300 }, 'very many copies'],
-    [{ copies: 1 }, 'Dates unknown'],
-  ])('an ad with %o ran: %s', async (facts, words) => {
-    const html = await cardHtml({ id: 'x', picture: { reason: 'none' }, ...facts });
-    const [, run] = /<p class="run">(.*?)<\/p>/.exec(html) ?? [];
-    expect(run?.replace(/<[^>]*>/g, '').replaceAll('\u00a0', ' ')).toBe(words);
-    expect(html.includes('class="running"')).toBe(facts.active === true);
-  });
-
-  test('a card has what is known, and the colour of its advertiser', async () => {
-    const bare = await cardHtml({ id: 'x', picture: { reason: 'gone' } });
-    for (const words of ['Advertiser unknown', 'Ad without words', 'No picture: gone', 'class="poster"'])
-      expect(bare).toContain(words);
-    const picture = { src: 'data:image/webp;base64,x' };
-    const card = { id: 'x', pageName: 'Serra', line: 'Walk', format: 'video', picture };
-    const full = await cardHtml({ ...card, title: 'Boots', path: '/ads/x', domain: 'serra.example' });
-    for (const words of ['<a href="/ads/x">Boots</a>', '>Walk<', '>video · serra.example<', `src="${picture.src}"`])
-      expect(full).toContain(words);
-    expect((await cardHtml({ ...card, title: 'Walk' })).match(/Walk/g)).toHaveLength(1);
-    const cards = await Promise.all([card, { ...card, id: 'y' }, { ...card, pageName: 'Other' }].map(cardHtml));
-    const hues = cards.map((html) => /hue\d+/.exec(html)?.[0]);
-    expect([hues[0] === hues[1], hues[0] === hues[2]]).toEqual([true, false]);
-    for (const path of [
-      'javascript:alert(1)',
-      '//bad.example',
-      '/\\bad.example',
-      '/\t/bad.example',
-      'https://x.example',
-    ])
-      await expect(cardHtml({ ...card, path })).rejects.toThrow('An address in a page');
-    for (const src of ['https://evil.example/x.png', 'data:image/svg+xml;base64,x', 'data:text/html;base64,x'])
-      await expect(cardHtml({ ...card, picture: { src } })).rejects.toThrow('An address in a page');
+  test.each<Partial<CardAd>>([
+    ...['javascript:alert(1)', '//bad.example', '/\\bad.example', '/\t/bad.example'].map((path) => ({ path })),
+    ...['https://bad.example/x.png', 'data:image/svg+xml;base64,x', 'data:text/html;base64,x'].map((src) => ({
+      picture: { src },
+    })),
+  ])('has no address such as %j', async (address) => {
+    const ads = [{ ...card, ...address }];
+    await expect(written({ sections: [{ heading: 'H', ads }] })).rejects.toThrow('An address in a page');
   });
 
   test('is stopped by the first part that does not fit, and others get their turn after each part', async () => {

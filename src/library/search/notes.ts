@@ -31,8 +31,8 @@ function unknownValues({ recordType, filters }: Search, stored: Stored): string[
     return `${note} Values there are${amount}: ${near.map(shortened).join(', ')}.`;
   };
   return tags.flatMap((tag) => {
-    const asked = tag.all ? [] : [...keysIn(filters[tag.key]), ...keysIn(inverted[tag.key])];
-    const unknown = asked.filter((value) => values.rowWith(tagToken(tag, value)).length === 0);
+    const wanted = tag.all ? [] : [...keysIn(filters[tag.key]), ...keysIn(inverted[tag.key])];
+    const unknown = wanted.filter((value) => values.rowWith(tagToken(tag, value)).length === 0);
     return unknown.slice(0, maxNotes).map((value) => noteOf(tag, value));
   });
 }
