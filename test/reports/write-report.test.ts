@@ -217,14 +217,14 @@ describe('what a report writes', () => {
     'An advertiser has a colour': { ads: [{ ...card, id: 'y' }, card, { ...card, pageName: 'Other' }] },
   };
 
-  test('is as report.html shows', async () => {
+  test('is as report.txt shows', async () => {
     const html = await written({
       sections: Object.entries(sections).map(([heading, section]) => ({ heading, ...section })),
       method: { ...method, ads: 2000, gatherings: [newer, older], more: 2, coverage: ['<b>'] },
       isDemo: true,
     });
     const shown = html.replace(/(?<=<style>).*?(?=<\/style>)/s, '').replaceAll('><', '>\n<');
-    await expect(shown).toMatchFileSnapshot('report.html');
+    await expect(shown).toMatchFileSnapshot('report.txt');
   });
 
   test.each([
