@@ -293,7 +293,7 @@ function upright({ title, x, series, points, min, max, isSmall }: Panel, kind: C
     const at = (value: number | null, index: number) =>
       value === null ? undefined : ([middles[index] ?? 0, up(value)] as const);
     if (kind === 'line') {
-      drawLine(shapes, values.map(at), { colour: number, isLastOpen });
+      drawLine(shapes, values.map(at), number, isLastOpen);
       return;
     }
     const bar = Math.min(60, slot * 0.78) / series.length;
@@ -317,11 +317,7 @@ function upright({ title, x, series, points, min, max, isSmall }: Panel, kind: C
 }
 
 /** A line from value to value, with gaps where there is none, and dots where there are few. What has not ended is dashed. */
-function drawLine(
-  shapes: Shape[],
-  values: readonly (Point | undefined)[],
-  { colour, isLastOpen }: { colour: number; isLastOpen: boolean },
-): void {
+function drawLine(shapes: Shape[], values: readonly (Point | undefined)[], colour: number, isLastOpen: boolean): void {
   const runs: Point[][] = [[]];
   for (const value of values)
     if (value) runs.at(-1)?.push(value);

@@ -15,7 +15,6 @@ export interface CardAd {
   daysRunning?: number | undefined;
   active?: boolean | undefined;
   copies?: number | undefined;
-  /** Labels that a person gave the ad, such as `hook: question`. */
   labels?: readonly string[] | undefined;
   path?: string | undefined;
   /** A picture by its address, such as `data:image/jpeg;base64,…`, or why there is none; undefined while it may come. */

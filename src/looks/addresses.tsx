@@ -29,7 +29,6 @@ export const Link = ({ to, children, isCurrent = false, class: kind }: LinkProps
 /** A picture that stands beside its words, as a data address or a path of this server. */
 export const Picture = ({ from }: { from: string }) => <img src={checked(from, ownPicture)} alt="" />;
 
-/** A form; one that searches sends its fields as a query. */
 export const Form = ({ to, children, isPost = false }: { to: string; children: Content; isPost?: boolean }) => (
   <form action={checked(to, ownPath)} method={isPost ? 'post' : undefined} role={isPost ? undefined : 'search'}>
     {children}

@@ -5,7 +5,6 @@ import type { Content } from './jsx.d.ts';
 
 interface FigureProps {
   title: string;
-  /** Beside the title, such as `peak 12`. */
   note?: string;
   children: Content;
 }
@@ -146,7 +145,6 @@ const nameOfMonth = (at: number): string =>
 
 const unknownText = (ads: number): string => (ads > 0 ? `${numberText(ads)} unknown` : '');
 
-/** Ads by the days they ran. */
 export function Runs({ ads }: { ads: readonly { daysRunning?: number | undefined }[] }) {
   const days = ads.flatMap(({ daysRunning }) => daysRunning ?? []);
   if (days.length === 0) return null;
@@ -172,7 +170,6 @@ const maxShares = 4;
 
 interface CountedProps {
   title: string;
-  /** The value of each ad. */
   values: readonly (string | undefined)[];
   onChoose?: (value: string) => void;
 }
@@ -214,7 +211,6 @@ export function medianOf(values: readonly number[]): number {
   return ((sorted[Math.floor(middle)] ?? 0) + (sorted[Math.ceil(middle)] ?? 0)) / 2;
 }
 
-/** Facts in rows: a name, and its value; what has none is left out. */
 export const Facts = ({ facts }: { facts: readonly (readonly [name: string, value: string | undefined])[] }) => (
   <dl class="fact-list">
     {facts.map(

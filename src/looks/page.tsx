@@ -5,14 +5,12 @@ import { paletteStyles } from './palette.ts';
 
 interface PageProps {
   title: string;
-  /** Styles besides those of all pages. */
   styles?: string;
   /** A content security policy, where no header carries one. */
   policy?: string;
   children: Content;
 }
 
-/** One page without scripts. */
 export const Page = ({ title, styles = '', policy, children }: PageProps) => (
   <html lang="en">
     <head>
@@ -68,7 +66,6 @@ footer { color: var(--soft); font-size: 12.5px }
 @media (max-width: 560px) { main { padding: 24px 14px 40px; gap: 34px } }
 `;
 
-/** The same on paper. */
 const printStyles = `
 @media print {
   :root { color-scheme: light; font-size: 10pt; line-height: 1.45 }

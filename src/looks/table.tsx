@@ -10,7 +10,6 @@ interface TableProps {
   children: Content;
 }
 
-/** A table that scrolls in itself where it is wider than the page. */
 export const Table = ({ label, columns, formats, children }: TableProps) => (
   // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard
   <section class={columns.length > maxOnPaper ? 'table many' : 'table'} aria-label={sanitizeLine(label)} tabIndex={0}>

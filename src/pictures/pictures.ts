@@ -25,12 +25,10 @@ interface ThumbnailOptions {
 /** `print`: as `picturePrint` writes it. `isLate`: the picture may come if it is asked for again. */
 type Thumbnail = { jpeg: Uint8Array; print: string } | { reason: string; isLate?: true };
 
-/** A picture to fetch, or why there is none. */
 export type SheetTile = TileTexts & ({ address: string } | { reason: string });
 
 interface TileTexts {
   number: number;
-  /** Stands beside the number. */
   label?: string | undefined;
   /** What stands in place of a picture that is not shown, beside the reason. */
   headline?: string | undefined;

@@ -78,10 +78,7 @@ const maxBytes = 200_000;
 /** Pixels of a tile without a picture, in a row without pictures. */
 const absentHeight = 150;
 
-interface Tile {
-  drawn: DrawnTile;
-  picture: Raster | undefined;
-}
+type Tile = { drawn: DrawnTile; picture: Raster | undefined };
 
 /** Numbered pictures in rows as high as their highest, under a line with the word. */
 async function drawSheet({ word, grid, tiles }: Extract<DrawRequest, { type: 'sheet' }>): Promise<Uint8Array> {

@@ -32,7 +32,6 @@ export class Canvas implements Raster {
     for (let row = Math.max(0, Math.round(y)); row < bottom; row++) this.#blend(left, row, pixels);
   }
 
-  /** The inside of a path, with smooth edges. */
   fillPath(path: Path, colour: Colour): void {
     const mask = maskOf(path, this.width, this.height);
     if (mask === undefined) return;
@@ -84,7 +83,6 @@ export type Command =
   | { type: 'Q'; x1: number; y1: number; x: number; y: number }
   | { type: 'Z' };
 
-/** Straight pieces of a curve. */
 const curvePieces = 10;
 
 export function pathOf(commands: Iterable<Command>): Path {
@@ -130,12 +128,6 @@ export function stroke(line: readonly Point[], width: number): Path {
     return [end, [beside(x, y, -1), beside(toX, toY, -1), beside(toX, toY, 1), beside(x, y, 1)]];
   });
 }
-
-/** Made larger or smaller from the origin, then moved. */
-export const transform = (
-  path: Path,
-  { x, y, scaleX, scaleY }: Record<'x' | 'y' | 'scaleX' | 'scaleY', number>,
-): Path => path.map((outline) => outline.map(([px, py]): Point => [px * scaleX + x, py * scaleY + y]));
 
 /**
  * How much of each pixel of a rectangle a path covers, from 0 to 1, row by row; undefined for a path that lies outside,

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { type Font, parse } from 'opentype.js/dist/opentype.mjs';
-import { type Canvas, type Colour, pathOf, transform } from './canvas.ts';
+import { type Canvas, type Colour, type Point, pathOf } from './canvas.ts';
 import { packagedFile } from './codecs.ts';
 
 interface Lettering {
@@ -97,7 +97,11 @@ export function drawText(canvas: Canvas, text: string, position: TextPosition): 
     const found = glyphOf(letter, bold);
     if (found === undefined) continue;
     const scale = size / found.unitsPerEm;
-    canvas.fillPath(transform(found.outline, { x, y: position.y, scaleX: scale, scaleY: -scale }), colour);
+    // In fonts y goes up.
+    const placed = found.outline.map((line) =>
+      line.map(([px, py]): Point => [px * scale + x, position.y - py * scale]),
+    );
+    canvas.fillPath(placed, colour);
     x += found.advanceWidth * scale;
   }
 }
@@ -193,14 +197,12 @@ function joinArabic(letters: readonly string[]): string[] {
     pairs.push(isOne ? pair : (letters[index] ?? ''));
     if (isOne) index++;
   }
-  const joinsNext = (letter: string | undefined) => letter === 'ـ' || (arabicForms.get(letter ?? '')?.length ?? 0) >= 4;
-  const joinsBefore = (letter: string | undefined) =>
-    letter === 'ـ' || (arabicForms.get(letter ?? '')?.length ?? 0) >= 2;
+  const joins = (letter = '', forms: 2 | 4) => letter === 'ـ' || (arabicForms.get(letter)?.length ?? 0) >= forms;
   return pairs.map((letter, index) => {
     const forms = arabicForms.get(letter);
     if (forms === undefined) return letter;
-    const isAfter = joinsBefore(letter) && joinsNext(pairs[index - 1]);
-    const isBefore = joinsNext(letter) && joinsBefore(pairs[index + 1]);
+    const isAfter = joins(letter, 2) && joins(pairs[index - 1], 4);
+    const isBefore = joins(letter, 4) && joins(pairs[index + 1], 2);
     return forms[(isAfter ? 1 : 0) + (isBefore ? 2 : 0)] ?? letter;
   });
 }

@@ -21,7 +21,6 @@ interface MailAd {
   card: CardAd;
   /** `headline "old" → "new"`. */
   changes: readonly string[];
-  /** The address of the ad's page, as text. */
   page: string | undefined;
 }
 

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { renderToString } from '#preact/render-to-string';
 import { invalidRequest } from '../api/errors.ts';
-import type { Chart } from '../charts/chart.ts';
+import type { Chart, ChartColour, Shape } from '../charts/chart.ts';
 import { questionText, type WholeGathering } from '../dataset/gatherings.ts';
 import { AdCard, type CardAd, cardStyles } from '../looks/ad-card.tsx';
 import { Link } from '../looks/addresses.tsx';
@@ -13,7 +13,6 @@ import { cellText, columnFormat, Table, TableRows, tableStyles } from '../looks/
 import { columnTitle } from '../present/column-title.ts';
 import { dayOf } from '../present/dates.ts';
 import { sanitize, sanitizeLine } from '../present/safe-text.ts';
-import { ChartSvg, chartStyles } from './chart-svg.tsx';
 
 /** What a report says beside its sections. Texts may come from outside: they are made safe where they are written. */
 export interface ReportHead {
@@ -48,9 +47,7 @@ export interface ReportTable {
   rowCount: number | null;
 }
 
-/** The method: how the ads were gathered, and what the numbers cover. */
 export interface ReportMethod {
-  /** Ads of the dataset. */
   ads: number;
   gatherings: readonly WholeGathering[];
   /** Gatherings that are not listed. */
@@ -194,7 +191,7 @@ async function writeSection(writer: PageWriter, section: ReportSection) {
     </>,
   );
   if (charts) await writer.write(<ChartSvg label={heading} {...charts} />);
-  if (table && !figures) await writeTable(writer, table, { heading, isFolded: charts !== undefined });
+  if (table && !figures) await writeTable(writer, table, section);
   if (ads.length > 0)
     await writer.write(<ul class="cards">{hole}</ul>, async () => {
       for (const ad of ads) cards.push({ part: await writer.write(<AdCard ad={ad} />), ad });
@@ -256,8 +253,8 @@ const cellsAtOnce = 100;
 async function writeTable(
   writer: PageWriter,
   { columns, rows, rowCount }: ReportTable,
-  { heading, isFolded }: { heading: string; isFolded: boolean },
-): Promise<void> {
+  { heading, charts }: ReportSection,
+) {
   const formats = columns.map((name, index) =>
     columnFormat(
       name,
@@ -275,7 +272,7 @@ async function writeTable(
       {frame}
     </details>
   );
-  await writer.write(isFolded ? folded : frame, async () => {
+  await writer.write(charts ? folded : frame, async () => {
     const atOnce = Math.max(1, Math.floor(cellsAtOnce / columns.length));
     for (let start = 0; start < rows.length; start += atOnce) {
       await writer.write(<TableRows rows={rows.slice(start, start + atOnce)} formats={formats} />);
@@ -345,6 +342,71 @@ async function writeMethod(writer: PageWriter, { headings, method }: ReportHead)
     },
   );
 }
+
+/** A chart as inline SVG, whose colours follow the page: one drawing for wide screens and paper, one for narrow screens. */
+export function ChartSvg({ label, wide, narrow }: { label: string; wide: Chart; narrow: Chart }) {
+  const named = sanitizeLine(`Chart: ${label}`);
+  return (
+    <div class="chart">
+      <Drawing kind="wide" label={named} chart={wide} />
+      <Drawing kind="narrow" label={named} chart={narrow} />
+    </div>
+  );
+}
+
+const Drawing = ({ kind, label, chart: { width, height, shapes } }: { kind: string; label: string; chart: Chart }) => (
+  <svg class={kind} viewBox={`0 0 ${width} ${height}`} role="img" aria-label={label}>
+    {shapes.map(shapeSvg)}
+  </svg>
+);
+
+function shapeSvg(shape: Shape) {
+  const colour = colourClass(shape.colour);
+  if (shape.is === 'line') {
+    const points = shape.points.map(([x, y]) => `${tenth(x)},${tenth(y)}`).join(' ');
+    const dashes = shape.isDashed ? '7 6' : undefined;
+    return <polyline class={`line ${colour}`} stroke-width={shape.width} stroke-dasharray={dashes} points={points} />;
+  }
+  if (shape.is === 'rect') {
+    const [width, height] = [tenth(shape.width), tenth(shape.height)];
+    const round = width > 4 && height > 4 ? 2 : undefined;
+    const kind = shape.isPale ? `${colour} pale` : colour;
+    return <rect class={kind} x={tenth(shape.x)} y={tenth(shape.y)} width={width} height={height} rx={round} />;
+  }
+  const { x, y, size, anchor, bold, text } = shape;
+  return (
+    <text
+      class={colour}
+      x={tenth(x)}
+      y={tenth(y)}
+      font-size={size}
+      text-anchor={anchor}
+      font-weight={bold ? 650 : undefined}
+    >
+      {sanitizeLine(text)}
+    </text>
+  );
+}
+
+const colourClass = (colour: ChartColour) => (typeof colour === 'number' ? `series${colour % 8}` : colour);
+const tenth = (length: number) => Math.round(length * 10) / 10;
+
+const seriesStyles = Array.from(
+  { length: 8 },
+  (_, at) => `.series${at} { fill: var(--c${at}); stroke: var(--c${at}) }`,
+);
+
+const chartStyles = `
+.chart { background: var(--panel); border-radius: 12px; padding: 6px }
+.chart svg { display: block; width: 100%; height: auto; font-family: inherit }
+.chart .narrow { display: none }
+.chart .ink { fill: var(--ink) } .chart .soft { fill: var(--soft) } .chart .grid { fill: var(--line) }
+${seriesStyles.join('\n')}
+.chart rect, .chart text { stroke: none }
+.pale { fill-opacity: 0.45 }
+.line { fill: none; stroke-linejoin: round; stroke-linecap: round }
+@media screen and (max-width: 620px) { .chart .wide { display: none } .chart .narrow { display: block } }
+`;
 
 const styles = `${cardStyles}${proseStyles}${tableStyles}${chartStyles}
 nav ol { display: flex; flex-wrap: wrap; gap: 4px 22px; counter-reset: part; font-size: 14px }

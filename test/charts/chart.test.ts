@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { renderToString } from '#preact/render-to-string';
 import { type Chart, type ChartRows, chartOf } from '../../src/charts/chart.ts';
 import { decodeJpeg } from '../../src/raster/codecs.ts';
-import { ChartSvg } from '../../src/reports/chart-svg.tsx';
+import { ChartSvg } from '../../src/reports/report.tsx';
 import { freshServiceTest } from '../support/fixtures.ts';
 
 const serviceTest = freshServiceTest();

@@ -61,11 +61,7 @@ export type ImportedFile = ImportReport & { name: string };
  * `library import FILE…`; `-` is `stdin`. Writes to the database, or through the process that serves it.
  * @throws LockHeld; Error when a file cannot be read (earlier files are already stored)
  */
-export async function importFiles(
-  target: DatabaseOptions,
-  files: readonly string[],
-  stdin: AsyncIterable<Uint8Array>,
-): Promise<ImportedFile[]> {
+export async function importFiles(target: DatabaseOptions, files: readonly string[], stdin: AsyncIterable<Uint8Array>) {
   for (const file of files)
     if (file !== '-' && (await stat(file)).isDirectory())
       throw Object.assign(new Error(`${file} is a folder`), { code: 'EISDIR', path: file });

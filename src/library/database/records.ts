@@ -21,7 +21,6 @@ export function recordsIn(database: Database) {
     return numbers.flatMap((number) => texts.get(number) ?? []);
   }
 
-  /** Writes a page. @returns whether it replaced one with the same id */
   function putPage(page: Page, json = JSON.stringify(page)): boolean {
     const number = find('pages', page.pageId);
     write.pages(page.pageId, number, page, json);

@@ -43,7 +43,6 @@ export async function openDemoLibrary(options: DemoOptions): Promise<{ library: 
   };
 }
 
-/** Ids and secrets that are the same every time. */
 function repeatable(name: string): Random {
   let drawn = 0;
   const next = () => `${name} ${drawn++}`;

@@ -49,7 +49,6 @@ export function picturesIn(database: Database, now: () => number) {
         ) ?? {};
       return { addresses: [...wanted], expired: expired.size, last: ads.at(-1)?.number ?? null, storedBytes: bytes };
     },
-    /** Records that pictures were written to the folder. */
     keep(folder: string, fetched: readonly FetchedPicture[]) {
       database.transaction(() => {
         database.run("INSERT OR REPLACE INTO secrets VALUES ('pictures', ?)", [folder]);
@@ -69,7 +68,6 @@ export function picturesIn(database: Database, now: () => number) {
       };
       return records.map((json) => json.replace(addressInJson, replaced));
     },
-    /** The file of that name with its media type; undefined if there is none. */
     async read(name: string): Promise<Picture | undefined> {
       const [, format] = fileName.exec(name) ?? [];
       const folder = folderOf();

@@ -138,7 +138,6 @@ async function* linePieces(text: AsyncIterable<string>): AsyncGenerator<Iterable
   yield read([last]);
 }
 
-/** JSON of any layout. */
 async function* documentPieces(text: AsyncIterable<string>): AsyncGenerator<Iterable<Piece>> {
   let document = '';
   for await (const chunk of text) {
@@ -191,10 +190,8 @@ function csvDelimiter(text: string): string | undefined {
   return amount(most) > 1 ? most : undefined;
 }
 
-/** What the cells of a row become. */
 type ReadCells = (cells: readonly string[]) => unknown;
 
-/** The rows of a CSV: ads of the public archive, or ads that somebody wrote down. */
 async function* csvPieces(
   text: AsyncIterable<string>,
   delimiter: string,

@@ -13,7 +13,6 @@ import { landingDomainOf } from '../../present/landing.ts';
 export type Measure<Item = unknown> = {
   key: string;
   about: string;
-  note?: string;
   date?: boolean;
   value(item: Item): number | null | undefined;
   low?(item: Item): number | null | undefined;
@@ -44,7 +43,6 @@ export type Tag<Item = unknown> = {
   valuesOf(item: Item): (string | null | undefined)[];
 };
 
-/** The columns of measures. */
 export const columnsOf = (measures: Measure[]): string[] =>
   measures.flatMap(({ key, low }) => (low ? [key, `${key}Low`] : [key]));
 
@@ -73,7 +71,6 @@ const field = (key: string, about: string, more: Partial<Tag> = {}): Tag<Record<
   valuesOf: (item) => textsIn(item[key]),
 });
 
-/** The tag of a field that is true or false. */
 const flag = (key: string, about: string): Tag<Record<string, unknown>> => ({
   ...{ key, about, boolean: true, single: true },
   valuesOf: (item) => (typeof item[key] === 'boolean' ? [String(item[key])] : []),
@@ -81,27 +78,26 @@ const flag = (key: string, about: string): Tag<Record<string, unknown>> => ({
 
 /** With the tag that finds records by what they lack: `others` are further fields than tags and measures. */
 function withMissing<Item>(
-  { tags, measures, ...type }: RecordType<Item>,
-  others: Record<string, (item: Item) => unknown> = {},
-  withoutIndex: readonly string[] = [],
+  type: RecordType<Item>,
+  others: Pick<Tag<Item>, 'key' | 'valuesOf'>[] = [],
 ): RecordType<Item> {
+  const { name, tags, measures } = type;
   const indexed = measures.filter(({ sql }) => sql === undefined);
-  const timed = [...measures.filter(({ sql }) => sql).map(({ key }) => key), ...withoutIndex];
-  const has = new Map<string, (item: Item) => boolean>([
-    ...Object.entries(others).map(([key, of]) => [key, (item: Item) => isFilled(of(item))] as const),
-    ...tags.map(({ key, valuesOf }) => [key, (item: Item) => valuesOf(item).some(isFilled)] as const),
-    ...indexed.map(({ key, value, low }) => [key, (item: Item) => (value(item) ?? low?.(item)) != null] as const),
-  ]);
+  const timed = [...measures.filter(({ sql }) => sql).map(({ key }) => key), ...(name === 'ads' ? ['active'] : [])];
+  const fields: { key: string; valuesOf(item: Item): unknown[] }[] = [
+    ...[...others, ...tags],
+    ...indexed.map(({ key, value, low }) => ({ key, valuesOf: (item: Item) => [value(item), low?.(item)] })),
+  ];
   const missing: Tag<Item> = {
     key: 'missing',
     about: 'keys without a value; a record lacks all that are listed',
     note: 'no value in any of them',
-    values: [...has.keys(), ...timed],
+    values: [...fields.map(({ key }) => key), ...timed],
     all: true,
     timed,
-    valuesOf: (item) => [...has].flatMap(([key, hasValue]) => (hasValue(item) ? [] : key)),
+    valuesOf: (item) => fields.flatMap(({ key, valuesOf }) => (valuesOf(item).some(isFilled) ? [] : key)),
   };
-  return { ...type, tags: [...tags, missing], measures };
+  return { ...type, tags: [...tags, missing] };
 }
 
 const isFilled = (value: unknown) => (typeof value === 'string' ? value.trim() !== '' : value != null);
@@ -134,7 +130,6 @@ const languageAndParent = (language: string) => [language, ...language.split(/[-
 const dayOf = (column: string) => `CAST(ads."${column}" AS INTEGER) / 86400000`;
 const amount = (value: unknown) => (typeof value === 'number' ? value : null);
 
-/** The measure of a field of the same name. */
 const number = (key: string, about: string): Measure<Record<string, unknown>> => ({
   ...{ key, about },
   value: (item) => amount(item[key]),
@@ -279,9 +274,11 @@ const pageType: RecordType<Page> = {
   ],
 };
 
-const texts = { headline: (ad: Ad) => ad.headline, body: (ad: Ad) => ad.body, bylines: (ad: Ad) => adBylines(ad)[0] };
-
 export const recordTypes: Record<ItemType, RecordType> = {
-  ads: withMissing(adType, texts, ['active']),
+  ads: withMissing(adType, [
+    { key: 'headline', valuesOf: (ad) => [ad.headline] },
+    { key: 'body', valuesOf: (ad) => [ad.body] },
+    { key: 'bylines', valuesOf: (ad) => adBylines(ad).slice(0, 1) },
+  ]),
   pages: withMissing(pageType),
 };

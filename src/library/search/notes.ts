@@ -102,7 +102,6 @@ function tagValuesIn({ name }: RecordType, { database, records }: Stored) {
   return {
     rowWith,
     written,
-    /** The commonest values in the whole library. */
     common: (tag: Tag) =>
       tokensFrom(tagPrefix(tag.key), `ORDER BY doc DESC, term LIMIT ${maxCounted}`).map((term) => written(tag, term)),
     /** Some values as records write them, those most like `value` first; `of` is how many there are, if not too many. */

@@ -7,7 +7,6 @@ import { everyRow, parseQuery, tagToken } from './tokens.ts';
 /** Where a page of results ended: the last row's sort value (null if it had none) and its number. */
 export type Position = [value: number | null, number: number];
 
-/** How many records a search finds. */
 export function countHits(database: Database, search: Search): number {
   const { from, where, values } = conditionsOf(search);
   return database.get<{ hits: number }>(`SELECT count(*) AS hits FROM ${from} WHERE ${where}`, values)?.hits ?? 0;
@@ -64,7 +63,6 @@ export type Search = {
 
 type Condition = { sql: string; values: (string | number)[] };
 
-/** A search as the parts of an SQL statement. */
 export function conditionsOf(search: Search) {
   const { name } = search.recordType;
   const { not, ...filters } = search.filters;

@@ -117,7 +117,6 @@ const withMarkedCapitals = (encoded: string) =>
 /** A token that every row has: a full-text query needs something to exclude from. */
 export const everyRow = '\uE000';
 
-/** All tokens of a record by its tags. */
 export function tagTokens({ tags }: Pick<RecordType, 'tags'>, item: unknown): string {
   const tokens = tags.flatMap((tag) => tag.valuesOf(item).flatMap((value) => (value ? [tagToken(tag, value)] : [])));
   return [everyRow, ...new Set(tokens)].join(' ');

@@ -33,7 +33,6 @@ export const terms: Record<OperationName, Terms> = {
 
 export const scopeNames = [...new Set(Object.values(terms).flatMap(({ scope }) => scope ?? []))];
 
-/** Defaults for the account of a new key. */
 const plan = { planId: 'library', credits: 10_000, hourlyLimit: 1_000, dailyLimit: 5_000 };
 
 /** The source of ids and secrets. With a seeded one a library is the same every time. */
@@ -126,12 +125,8 @@ export function keysIn(parts: KeyParts) {
     return database.transaction(() => {
       const userId = createAccount(options, parts);
       const id = random.uuid();
-      const given = [id, hashOf(key), key.slice(0, prefixLength), name, scopes.join(' '), userId, Number(unmetered)];
-      database.run(
-        `INSERT INTO keys (id, hash, keyPrefix, name, scopes, userId, unmetered, createdAt)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-        [...given, now()],
-      );
+      const given = [id, hashOf(key), key.slice(0, prefixLength), name, scopes.join(' '), userId, now()];
+      database.run('INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?, ?, NULL, ?)', [...given, Number(unmetered)]);
       return { ...one(id), key };
     });
   }
@@ -178,7 +173,6 @@ export function wrongOption({ scopes = scopeNames, unmetered, subscription, ...o
   return wrong && `${wrong[0]} takes a whole number of credits, 0 or more.`;
 }
 
-/** A new account with the two collections that every account starts with. */
 function createAccount(options: KeyOptions, { database, collections, random }: KeyParts): string {
   const userId = random.uuid();
   const subscribed = options.subscription ?? true;

@@ -136,7 +136,6 @@ function SearchForm({ kind, kept, context }: ListProps & { kind: ItemType }) {
   );
 }
 
-/** The commonest values of a filter in the library, and how they read, in the order of that. */
 const valuesOf = (key: string, context: PageContext): (readonly [value: string, text: string])[] =>
   commonValues(key, recordTypes.ads, context)
     .map((value) => [value, filterNames[key]?.[1](value) ?? value] as const)

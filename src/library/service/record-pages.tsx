@@ -146,10 +146,7 @@ function Summary({ ads, hasMore, now }: { ads: ReturnType<typeof shownAd>[]; has
   );
 }
 
-const importedFields = { ...adFields, languages: { is: 'words' }, bylines: { is: 'text' } } satisfies Record<
-  string,
-  SentField
->;
+const importedFields: Record<string, SentField> = { ...adFields, languages: { is: 'words' }, bylines: { is: 'text' } };
 
 const shownAbove = ['headline', 'body', 'linkDescription', 'offerLink', 'pageName', 'appUrl', 'sourcePageExternalId'];
 const names: Record<string, string> = {

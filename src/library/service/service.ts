@@ -104,19 +104,15 @@ function serviceOf(parts: ServiceParts): Hono {
   }
   app.get('/filters.json', () => Response.json(libraryFilters));
   // Pictures hold no secret and need no key.
-  for (const [path, read] of [
-    ['/media/demo/:file', parts.demoPicture ?? (() => undefined)],
-    ['/media/kept/:file', parts.context.pictures.read],
-  ] as const)
-    app.get(path, async ({ req }) => {
-      const name = req.param('file');
-      const picture = await read(name);
-      if (picture === undefined) throw notFound('picture', name.slice(0, 100));
-      const sealed = { 'X-Content-Type-Options': 'nosniff', 'Content-Security-Policy': "default-src 'none'; sandbox" };
-      return new Response(picture.bytes as Uint8Array<ArrayBuffer>, {
-        headers: { 'Content-Type': picture.type, ...sealed },
-      });
+  app.get('/media/:from{demo|kept}/:file', async ({ req }) => {
+    const { from, file } = req.param();
+    const picture = await (from === 'demo' ? parts.demoPicture : parts.context.pictures.read)?.(file);
+    if (picture === undefined) throw notFound('picture', file.slice(0, 100));
+    const sealed = { 'X-Content-Type-Options': 'nosniff', 'Content-Security-Policy': "default-src 'none'; sandbox" };
+    return new Response(picture.bytes as Uint8Array<ArrayBuffer>, {
+      headers: { 'Content-Type': picture.type, ...sealed },
     });
+  });
   const { pagesPath } = parts;
   for (const path of pagesPath === undefined ? [] : ['', '/ads/:id', '/pages/:id'])
     app.get(`${pagesPath}${path}`, ({ req }) => showPage(req.raw, req.param('id'), parts));
