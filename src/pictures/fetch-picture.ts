@@ -280,10 +280,9 @@ export function readHeader(bytes: Uint8Array): PictureHeader {
   const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const format = formatOf(view);
   if (format === undefined) return { reason: otherKind(view) };
-  const found = readers[format](view);
-  if (found === 'cut') return { reason: `the ${names[format]} is cut off` };
-  if (found === undefined) return { reason: `the ${names[format]} is damaged` };
-  if ('reason' in found) return found;
+  const found = readers[format](view) ?? 'damaged';
+  if (found === 'animated') return { reason: 'an animated WebP, which is not shown' };
+  if (typeof found === 'string') return { reason: `the ${names[format]} is ${found}` };
   const { width, height } = found;
   if (width === 0 || height === 0) return { reason: `the ${names[format]} is damaged` };
   const isTooLarge = width > maxSide || height > maxSide || width * height > maxPixels;
@@ -313,7 +312,7 @@ function otherKind(bytes: Buffer): string {
   return start.startsWith('<') ? 'a web page, not a picture' : 'not a picture';
 }
 
-type Reading = { width: number; height: number } | 'cut' | { reason: string } | undefined;
+type Reading = { width: number; height: number } | 'cut off' | 'animated' | undefined;
 
 const readers: Record<PictureFormat, (bytes: Buffer) => Reading> = { jpeg: readJpeg, png: readPng, webp: readWebp };
 
@@ -325,7 +324,7 @@ function readJpeg(bytes: Buffer): Reading {
     if (bytes[at] !== 0xff) {
       // Picture data after the head of a scan: on to the next marker.
       at = bytes.indexOf(0xff, at);
-      if (at < 0) return 'cut';
+      if (at < 0) return 'cut off';
       continue;
     }
     const marker = bytes[at + 1] ?? 0;
@@ -338,7 +337,7 @@ function readJpeg(bytes: Buffer): Reading {
     }
     at += !hasLength ? (marker === 0xff ? 1 : 2) : 2 + bytes.readUInt16BE(at + 2);
   }
-  return at + 2 <= bytes.length && bytes.readUInt16BE(at) === 0xffd9 ? size : 'cut';
+  return at + 2 <= bytes.length && bytes.readUInt16BE(at) === 0xffd9 ? size : 'cut off';
 }
 
 /** SOF markers, without those for tables and extensions among them. */
@@ -347,19 +346,19 @@ const isFrame = (marker: number) =>
 
 /** Reads a PNG from chunk to chunk to its end. */
 function readPng(bytes: Buffer): Reading {
-  if (bytes.length < 24) return 'cut';
+  if (bytes.length < 24) return 'cut off';
   if (asciiAt(bytes, 12) !== 'IHDR') return undefined;
   const size = { width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) };
   for (let at = 8; at + 12 <= bytes.length; at += 12 + bytes.readUInt32BE(at))
     if (asciiAt(bytes, at + 4) === 'IEND') return size;
-  return 'cut';
+  return 'cut off';
 }
 
 function readWebp(bytes: Buffer): Reading {
-  if (bytes.length < 30 || bytes.length < 8 + bytes.readUInt32LE(4)) return 'cut';
+  if (bytes.length < 30 || bytes.length < 8 + bytes.readUInt32LE(4)) return 'cut off';
   const kind = asciiAt(bytes, 12);
   if (kind === 'VP8X') {
-    if (((bytes[20] ?? 0) & 2) !== 0) return { reason: 'an animated WebP, which is not shown' };
+    if (((bytes[20] ?? 0) & 2) !== 0) return 'animated';
     return { width: 1 + bytes.readUIntLE(24, 3), height: 1 + bytes.readUIntLE(27, 3) };
   }
   if (kind === 'VP8L') {

@@ -198,16 +198,11 @@ const tables = `
   );
   CREATE INDEX collection_items_order ON collection_items (collection, itemType, number);`;
 
+const tagKeys = Object.values(recordTypes).map(({ tags }) => tags.map(({ key }) => key));
 /** Raise it where texts, tags, measures or tokens are read from records in another way. */
 const reading = 5;
 /** The number of the format, in `PRAGMA user_version`: another one with other tables, tags or `reading`. */
-const format = Number.parseInt(
-  hash(
-    'sha256',
-    JSON.stringify([reading, tables, Object.values(recordTypes).map(({ tags }) => tags.map(({ key }) => key))]),
-  ).slice(0, 7),
-  16,
-);
+const format = Number.parseInt(hash('sha256', JSON.stringify([reading, tables, tagKeys])).slice(0, 7), 16);
 
 /** Makes the tables of a new file. @throws Error where another version or another program made the file */
 function makeTables(connection: Connection, path: string): void {

@@ -83,10 +83,8 @@ function camelCased(value: Json): Json {
   return Object.fromEntries(cased);
 }
 
-type Read = (value: unknown) => unknown;
-
 /** A field, how it is read, and the keys it is made from: the first that can be read counts. A dot is the snapshot. */
-const fields: [field: string, read: Read, ...from: string[]][] = [
+const fields: [field: string, read: (value: unknown) => unknown, ...from: string[]][] = [
   ['adArchiveId', (value) => idText('ad_archive_id', value), 'adArchiveId', 'id'],
   ['pageId', (value) => idText('page_id', value), 'pageId', '.pageId'],
   ['sourcePageExternalId', text, 'pageId', '.pageId'],

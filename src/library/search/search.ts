@@ -104,12 +104,6 @@ function columnConditions(search: Search): Condition[] {
 
 const day = 86_400_000;
 
-/** Unix milliseconds of a bound. A date without a time includes its whole day as an upper bound. */
-function instant(text: string, upper: boolean): number {
-  const wholeDay = upper && !text.includes('T') && !text.includes('t');
-  return Date.parse(text) + (wholeDay ? day - 1 : 0);
-}
-
 /** The SQL expression of a measure at the time of a search. */
 const columnOf = ({ name }: RecordType, { key, sql }: Measure, asOf: number): string =>
   sql?.(asOf) ?? `${name}."${key}"`;
@@ -119,7 +113,9 @@ function rangeConditions(measure: Measure, { recordType, filters, asOf }: Search
   const bound = (end: 'From' | 'To', sql: string): Condition[] => {
     const value = filters[key + end];
     if (value === undefined) return [];
-    return [{ sql, values: [typeof value === 'string' ? instant(value, end === 'To') : Number(value)] }];
+    // As an upper bound, a date without a time includes its whole day.
+    const rest = end === 'To' && !/t/i.test(String(value)) ? day - 1 : 0;
+    return [{ sql, values: [typeof value === 'string' ? Date.parse(value) + rest : Number(value)] }];
   };
   const column = columnOf(recordType, measure, asOf);
   const lowColumn = `${recordType.name}."${key}Low"`;

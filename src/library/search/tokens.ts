@@ -78,14 +78,12 @@ function phrase(text: string, exact: boolean): string | undefined {
   return `"${tokens.join(' ')}"${prefix ? ' *' : ''}`;
 }
 
-type TextQuery = { all: string[]; none: string[] };
-
 /**
  * Parses a search text: every word must occur (as the beginning of a word), `"…"` is an exact phrase, and a leading `-`
  * excludes a word or phrase.
  */
-export function parseQuery(query: string): TextQuery {
-  const found: TextQuery = { all: [], none: [] };
+export function parseQuery(query: string) {
+  const found: Record<'all' | 'none', string[]> = { all: [], none: [] };
   for (const [, minus, quoted, plain] of query.matchAll(/(?<![^\s])(-?)(?:"([^"]*)"|([^\s]+))/g)) {
     const side = minus ? found.none : found.all;
     if (quoted !== undefined) side.push(phrase(quoted, true) ?? '');

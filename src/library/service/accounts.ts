@@ -33,7 +33,7 @@ export const terms: Record<OperationName, Terms> = {
 
 export const scopeNames = [...new Set(Object.values(terms).flatMap(({ scope }) => scope ?? []))];
 
-const plan = { planId: 'library', credits: 10_000, hourlyLimit: 1_000, dailyLimit: 5_000 };
+const plan = { credits: 10_000, hourlyLimit: 1_000, dailyLimit: 5_000 };
 
 /** The source of ids and secrets. With a seeded one a library is the same every time. */
 export type Random = { bytes(count: number): Uint8Array; uuid(): string };
@@ -102,8 +102,7 @@ const toCaller = (row: CallerRow) => ({
 
 type KeyParts = { database: Database; collections: Collections; now: () => number; random: Random };
 
-export function keysIn(parts: KeyParts) {
-  const { database, now, random } = parts;
+export function keysIn({ database, collections, now, random }: KeyParts) {
   const columns = 'id, keyPrefix, name, scopes, userId, unmetered, createdAt, revokedAt';
   const list = () => database.all<KeyRow>(`SELECT ${columns} FROM keys ORDER BY createdAt, rowid`).map(toKeyInfo);
 
@@ -120,10 +119,17 @@ export function keysIn(parts: KeyParts) {
   function create(options: KeyOptions = {}): KeyInfo & { key: string } {
     const wrong = wrongOption(options);
     if (wrong) throw new Error(wrong);
-    const { name = 'Library key', scopes = scopeNames, unmetered = false } = options;
+    const { name = 'Library key', scopes = scopeNames, unmetered = false, subscription = true } = options;
+    const { credits, hourlyLimit, dailyLimit } = { ...plan, ...options };
+    const paid = subscription ? ['library', 'active'] : [null, null];
     const key = `${fixedPrefix}${Buffer.from(random.bytes(20)).toString('hex')}`;
     return database.transaction(() => {
-      const userId = createAccount(options, parts);
+      const userId = random.uuid();
+      const account = [userId, userId, ...paid, credits, hourlyLimit, dailyLimit];
+      database.run('INSERT INTO accounts VALUES (?, ?, NULL, NULL, 0, ?, ?, ?, ?, ?)', account);
+      const owner = { userId, billingUserId: userId };
+      for (const kind of ItemType.options)
+        collections.create(owner, { name: `Saved ${kind}`, type: 'personal', defaultType: kind });
       const id = random.uuid();
       const given = [id, hashOf(key), key.slice(0, prefixLength), name, scopes.join(' '), userId, now()];
       database.run('INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?, ?, NULL, ?)', [...given, Number(unmetered)]);
@@ -171,24 +177,6 @@ export function wrongOption({ scopes = scopeNames, unmetered, subscription, ...o
     return 'An unmetered key has no credits or limits and needs no subscription: leave these options out.';
   const wrong = amounts.find(([, value]) => !Number.isSafeInteger(value) || Number(value) < 0);
   return wrong && `${wrong[0]} takes a whole number of credits, 0 or more.`;
-}
-
-function createAccount(options: KeyOptions, { database, collections, random }: KeyParts): string {
-  const userId = random.uuid();
-  const subscribed = options.subscription ?? true;
-  database.run('INSERT INTO accounts VALUES (?, ?, NULL, NULL, 0, ?, ?, ?, ?, ?)', [
-    userId,
-    userId,
-    subscribed ? plan.planId : null,
-    subscribed ? 'active' : null,
-    options.credits ?? plan.credits,
-    options.hourlyLimit ?? plan.hourlyLimit,
-    options.dailyLimit ?? plan.dailyLimit,
-  ]);
-  const owner = { userId, billingUserId: userId };
-  for (const kind of ItemType.options)
-    collections.create(owner, { name: `Saved ${kind}`, type: 'personal', defaultType: kind });
-  return userId;
 }
 
 type Derived = 'isDefault' | 'isOwner';

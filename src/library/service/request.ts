@@ -98,12 +98,11 @@ export function readLimit(limit: unknown, from: string, bounds: { default: numbe
   throw invalid(`"limit" in the ${from} takes a whole number from 1 to ${bounds.maximum}; got ${quoted(limit)}.`);
 }
 
-export function readItemsQuery(query: URLSearchParams) {
-  const itemType = ItemType.safeParse(query.get('itemType'));
+export function readListQuery(query: URLSearchParams) {
+  const given = query.get('itemType');
+  const itemType = ItemType.safeParse(given);
   if (!itemType.success)
-    throw invalid(
-      `"itemType" in the query takes ads or pages; got ${query.has('itemType') ? quoted(query.get('itemType')) : 'nothing'}.`,
-    );
+    throw invalid(`"itemType" in the query takes ads or pages; got ${given === null ? 'nothing' : quoted(given)}.`);
   const limit = query.get('limit') ?? undefined;
   return {
     itemType: itemType.data,

@@ -8,16 +8,7 @@ import { picturesIn, type StoredPictures } from '../import/pictures.ts';
 import { libraryFilters } from '../search/filters.ts';
 import { readSearch, runSearch } from '../search/search-request.ts';
 import { type Caller, collectionsIn, type Keys, keysIn, meterIn, type Random, terms } from './accounts.ts';
-import {
-  ApiError,
-  cursorsWith,
-  notFound,
-  readBody,
-  readItem,
-  readItemsQuery,
-  readPageId,
-  readUuid,
-} from './request.ts';
+import { ApiError, cursorsWith, notFound, readBody, readItem, readListQuery, readPageId, readUuid } from './request.ts';
 
 export type LibraryOptions = {
   /** A file, or `:memory:`. */
@@ -214,7 +205,7 @@ const handlers: Record<OperationName, Handler> = {
   listCollections: ({ caller }, { collections }) => single({ items: collections.list(caller) }),
   listCollectionItems({ params, query, caller, present }, { collections, cursors }) {
     const id = readUuid('The collection id', params.collectionId ?? '').toLowerCase();
-    const { itemType, limit, cursor } = readItemsQuery(query);
+    const { itemType, limit, cursor } = readListQuery(query);
     const list = `items ${id} ${itemType}`;
     const [after] = cursor === undefined ? [] : (cursors.read(list, cursor) as [after: number]);
     const { number, collection } = collections.open(caller, id);
