@@ -1,15 +1,13 @@
-import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { type AdService, serveAds } from '../support/ad-service.ts';
 import { type Behaviour, bytes, json, refusal } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
 import type { TestServer } from '../support/server.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { newFolders } from '../support/temporary-folder.ts';
 
 const test = freshUpstreamTest();
-const root = temporaryFolder();
-let folders = 0;
+const newFolder = newFolders();
 
 /** A gateway in front of the service, which wants a login of its own. */
 const gateway: Behaviour = (_, response) => {
@@ -55,7 +53,7 @@ test('what is kept for a key that is rejected is served to nobody until it is ac
   await fc.assert(
     fc.asyncProperty(places, async ({ ads, noticedBy, inFiles }) => {
       const service = serveAds(upstream, ads);
-      const server = await start(inFiles ? { files: join(root, `${++folders}`) } : {});
+      const server = await start(inFiles ? { files: newFolder() } : {});
       await server.call('gather_ads', gather);
       await server.call('search_ads', { limit: 5 });
       await server.call('export_ads');

@@ -16,7 +16,7 @@ import { describe, expect, test } from 'vitest';
 import type { Dataset, Datasets } from '../../src/state/dataset.ts';
 import { type FolderOptions, folderState } from '../../src/state/folder.ts';
 import type { Turns } from '../../src/state/turns.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { newFolders } from '../support/temporary-folder.ts';
 import { add, lastStep } from './add-items.ts';
 import { answersSuite, ttl } from './answers-suite.ts';
 import { asking, charged, leaseOf } from './charges.ts';
@@ -24,9 +24,7 @@ import { cursorsSuite } from './cursors-suite.ts';
 import { datasetSuite } from './dataset-suite.ts';
 import { userRecordsSuite } from './user-records-suite.ts';
 
-const root = temporaryFolder();
-let folders = 0;
-const newFolder = () => join(root, `${++folders}`);
+const newFolder = newFolders();
 
 /** The folder as one more process uses it. The first letter of a key is its account. */
 function openIn(folder: string, options: Partial<FolderOptions> = {}) {

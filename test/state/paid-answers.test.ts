@@ -1,9 +1,8 @@
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { folderState } from '../../src/state/folder.ts';
 import { freshServiceTest } from '../support/fixtures.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { newFolders } from '../support/temporary-folder.ts';
 
 let clock = Date.now();
 const test = freshServiceTest({ now: () => clock });
@@ -11,9 +10,7 @@ test.beforeEach(({ service }) => {
   service.requests.length = 0;
 });
 
-const root = temporaryFolder();
-let folders = 0;
-const newFolder = () => join(root, `${++folders}`);
+const newFolder = newFolders();
 
 /** What a folder keeps for the account of this key. */
 async function storedIn(folder: string, { baseUrl, userId }: { baseUrl: string; userId: string }) {

@@ -1,14 +1,11 @@
-import { join } from 'node:path';
 import { expect } from 'vitest';
 import { adOf, serveAds } from '../support/ad-service.ts';
 import { refusal, type Upstream } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { newFolders } from '../support/temporary-folder.ts';
 
 const test = freshUpstreamTest();
-const root = temporaryFolder();
-let folders = 0;
-const newFolder = () => join(root, `${++folders}`);
+const newFolder = newFolders();
 
 /** A service that, when a test wants it, cannot say whose key it is. */
 function forgetful(upstream: Upstream) {

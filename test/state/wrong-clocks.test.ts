@@ -1,14 +1,12 @@
-import { join } from 'node:path';
 import { expect, onTestFinished, vi } from 'vitest';
 import { serveAds } from '../support/ad-service.ts';
 import { refusal } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
 import { keepAlive, startHttp } from '../support/http.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { newFolders } from '../support/temporary-folder.ts';
 
 const test = freshUpstreamTest();
-const root = temporaryFolder();
-let folders = 0;
+const newFolder = newFolders();
 
 const hour = 3_600_000;
 const start = Date.parse('2026-11-20T10:00:00Z');
@@ -41,7 +39,7 @@ test('a clock that is set changes neither how long a key counts as known over HT
 
 test('a gathering of the future answers for no count', async ({ upstream, start: startServer }) => {
   for (const hoursFast of [1, 30, 900]) {
-    const files = join(root, `${++folders}`);
+    const files = newFolder();
     const open = (hours: number) => startServer({ files }, { now: () => start + hours * hour });
     const service = serveAds(upstream, 3);
     const fast = await open(hoursFast);

@@ -14,7 +14,7 @@ import { bindV1 } from '../../src/mcp/sdk-v1.ts';
 import type { Datasets } from '../../src/state/dataset.ts';
 import { folderState } from '../../src/state/folder.ts';
 import { MemoryDatasets } from '../../src/state/memory-datasets.ts';
-import { memoryState, type State } from '../../src/state/open.ts';
+import { memoryState } from '../../src/state/open.ts';
 import type { ReplicaState } from '../../src/state/store/open-store.ts';
 import { cacheSeconds, type DatasetView, GatheringOracle, isEstimate, type MadeCall } from './gathering-oracle.ts';
 import { adId, collectionId, dayMs, GatheringService, type ServiceRule } from './gathering-service.ts';
@@ -38,8 +38,6 @@ type Change =
   | { gone: number }
   | { passMs: number }
   | { clockOf: 0 | 1; jumpMs: number }
-  /** Time passes, and the clock of a process stands still. */
-  | { stoppedClockOf: 0 | 1; passMs: number }
   | { expireCursors: true };
 
 /** What happens while a page is in flight; a call is one to the same process. */
@@ -55,7 +53,7 @@ type Step =
 interface GatheringSchedule {
   rule: ServiceRule;
   ads: number;
-  storedIn: 'memory' | 'files' | 'replicas';
+  storedIn: 'memory' | 'files';
   hasCache: boolean;
   steps: Step[];
 }
@@ -102,7 +100,6 @@ const change = weighted<Change>(
   [2, fc.record({ gone: ad })],
   [3, fc.record({ passMs })],
   [3, fc.record({ clockOf: by, jumpMs })],
-  [2, fc.record({ stoppedClockOf: by, passMs })],
   [1, fc.constant({ expireCursors: true })],
 );
 
@@ -147,7 +144,7 @@ export const gatheringSchedules: fc.Arbitrary<GatheringSchedule> = fc.record({
     statesTotals: rarely(1),
   }),
   ads: fc.nat(maxAdsThere),
-  storedIn: fc.constantFrom('memory', 'files', 'replicas'),
+  storedIn: fc.constantFrom('memory', 'files'),
   hasCache: fc.boolean(),
   steps: fc.array(question, { minLength: 1, maxLength: 2 }).chain(stepsAbout),
 });
@@ -174,7 +171,6 @@ export class GatheringServers {
   /** In memory where the machine has such a folder, because every write is synced. */
   readonly #files = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'ad-library-'));
   readonly #servers = new Map<string, Server>();
-  #sharedState: State | undefined;
   #scene: Scene | undefined;
   #scenes = 0;
 
@@ -198,6 +194,8 @@ export class GatheringServers {
     if (known && !known.isDead) return known;
     const scene = () => this.#scene as Scene;
     const time = () => scene().service.time;
+    const datasets: Datasets = { open: (...args) => scene().datasets.open(...args), close: async () => {} };
+    const shared: Partial<ReplicaState> = { state: (options) => ({ ...memoryState(options), datasets }) };
     const config = { ...readConfig({}), baseUrl, cacheSeconds: hasCache ? cacheSeconds : 0 };
     const app = await openApp({
       config: storedIn === 'files' ? { ...config, apiKey: scene().apiKey, files: this.#files } : config,
@@ -206,25 +204,11 @@ export class GatheringServers {
       elapsed: time,
       random: () => 0,
       fetch: (url, request) => scene().service.fetch(url, request),
-      ...(storedIn !== 'files' && { shared: this.#shared(storedIn, scene) }),
+      ...(storedIn === 'memory' && { shared: shared as ReplicaState }),
     });
     const server = { app, isDead: false };
     this.#servers.set(name, server);
     return server;
-  }
-
-  /** What replicas share, in the memory of this process; a server in memory shares it with nobody. */
-  #shared(storedIn: 'memory' | 'replicas', scene: () => Scene): ReplicaState {
-    const datasets: Datasets = { open: (...args) => scene().datasets.open(...args), close: async () => {} };
-    const shared: Partial<ReplicaState> = {
-      state: (options) => {
-        if (storedIn === 'memory') return { ...memoryState(options), datasets };
-        // A shared store has a clock of its own, which is right.
-        this.#sharedState ??= memoryState({ ...options, now: () => scene().service.time });
-        return { ...this.#sharedState, datasets };
-      },
-    };
-    return shared as ReplicaState;
   }
 
   async close(): Promise<void> {
@@ -270,12 +254,11 @@ export async function assertGatherings(schedule: GatheringSchedule, servers: Gat
   const apply = (change: Change) => {
     service.time++;
     if ('passMs' in change) service.time += change.passMs;
-    if ('stoppedClockOf' in change) clocks[numberOf(change.stoppedClockOf)] -= change.passMs;
-    else if ('clockOf' in change) clocks[numberOf(change.clockOf)] += change.jumpMs;
+    if ('clockOf' in change) clocks[numberOf(change.clockOf)] += change.jumpMs;
     else if ('ad' in change) service.ads.set(change.ad, change.version);
     else if ('gone' in change) service.ads.delete(change.gone);
     else if ('expireCursors' in change) service.expireCursors();
-    oracle.clocksJumped ||= 'stoppedClockOf' in change || 'clockOf' in change;
+    oracle.clocksJumped ||= 'clockOf' in change;
   };
 
   let nextPage: { filters: Filters; cursor: string } | undefined;

@@ -12,3 +12,10 @@ export function temporaryFolder({ inMemory = false } = {}): string {
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
+
+/** Names of folders that are not there yet, one after the other. */
+export function newFolders(): () => string {
+  const root = temporaryFolder();
+  let count = 0;
+  return () => join(root, `${++count}`);
+}
