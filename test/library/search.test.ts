@@ -68,6 +68,7 @@ const lacks: Record<string, (ad: Model) => boolean> = {
 };
 
 const has = (ad: Model, word: string) => ad.headline?.split(' ').includes(word) === true;
+const holdsOne = (any: string[], values: unknown) => any.some((one) => [values].flat().includes(one.toUpperCase()));
 const whole = (least: number, most: number) => fc.integer({ min: least, max: most });
 
 /** What each filter takes, and which ads it finds. */
@@ -76,14 +77,11 @@ const rules = {
     fc.constantFrom('tea', '-tea', 'red tea', 'red -tea'),
     (ad, text: string) => text.split(' ').every((one) => (one[0] === '-' ? !has(ad, one.slice(1)) : has(ad, one))),
   ],
-  countries: [
-    fc.subarray(['us', 'DE', 'KR'], { minLength: 1 }),
-    (ad, any: string[]) => any.some((one) => ad.countries?.includes(one.toUpperCase())),
-  ],
+  countries: [fc.subarray(['us', 'DE', 'KR'], { minLength: 1 }), (ad, any: string[]) => holdsOne(any, ad.countries)],
   publisherPlatform: [fc.constant('INSTAGRAM'), (ad, one: string) => ad.publisherPlatform?.includes(one)],
   ctaType: [
     fc.constantFrom(['SHOP_NOW'], ['shop_now', 'LEARN_MORE']),
-    (ad, any: string[]) => any.some((one) => ad.ctaType === one.toUpperCase()),
+    (ad, any: string[]) => holdsOne(any, ad.ctaType),
   ],
   domain: [
     fc.constantFrom('a.example', 'shop.a.example', 'example', 'xa.example'),

@@ -91,10 +91,8 @@ test.for([
 test('a JPEG is turned the way it was taken', async () => {
   const turned = Buffer.from('45786966000049492a000800000001001201030001000000' + '0600000000000000', 'hex');
   const header = Buffer.from([0xff, 0xd8, 0xff, 0xe1, 0, turned.length + 2]);
-  expect(await shownAs(Buffer.concat([header, turned, samples.jpeg.slice(2)]))).toMatchObject({
-    width: 67,
-    height: 100,
-  });
+  const size = { width: 67, height: 100 };
+  expect(await shownAs(Buffer.concat([header, turned, samples.jpeg.slice(2)]))).toMatchObject(size);
 });
 
 const megabytes = (count: number) => deflateSync(Buffer.alloc(count * 1_000_000));
