@@ -54,7 +54,7 @@ const accountOf = ({ id }: Connection) => `connection ${id}`;
 export type Meter = ReturnType<typeof openMeter>;
 
 export function openMeter(service: Send, options: MeterOptions) {
-  const { ledger, windows, budget, openLedger, now } = options;
+  const { ledger, budget, openLedger } = options;
   const limits = new WeakMap<CreditLimit, Limit>();
   const budgetsOf = ({ tenantId, connection }: TenantOrConnection): Limit[] => {
     const server: Limit = { ledger, account: tenantId, budget, scope: 'server' };
@@ -78,7 +78,7 @@ export function openMeter(service: Send, options: MeterOptions) {
     if (connection?.budget !== undefined) await learnPrices(tenantId, connection);
     return sendWithin(limitsOf(call), call, { service, askCredits });
   };
-  const usage = usageWindows({ ledger, windows, now, askCredits: (call) => askCredits(sendMetered, call) });
+  const usage = usageWindows(options, (call) => askCredits(sendMetered, call));
 
   return {
     /**

@@ -41,19 +41,15 @@ export function creditsAsker({ timeoutMs, now }: { timeoutMs: number; now: () =>
 /** How long a window counts as full before the service is asked again, in milliseconds. */
 const askAgainAfter = 60_000;
 
-interface UsageWindowsOptions {
-  ledger: CreditLedger;
-  windows: FullWindows;
-  now: () => number;
-  askCredits(call: Call): Promise<CreditStatusAnswer | undefined>;
-}
-
 /**
  * Explains a 429 with the windows of `GET /v1/credits`, which is not gated, and a 402 with its balance. While a window
  * is known to have less left than a gated call costs, the call is refused without sending it. Any answer of `GET
  * /v1/credits` that shows room ends this; if it gives no answer when asked again, the call itself is sent.
  */
-export function usageWindows({ ledger, windows, askCredits, now }: UsageWindowsOptions) {
+export function usageWindows(
+  { ledger, windows, now }: { ledger: CreditLedger; windows: FullWindows; now: () => number },
+  askCredits: (call: Call) => Promise<CreditStatusAnswer | undefined>,
+) {
   const requests = new Map<string, Promise<CreditStatusAnswer | undefined>>();
 
   const learn = (tenantId: string, usageLimit: UsageLimitAnswer | undefined, refused = false) => {

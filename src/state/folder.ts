@@ -209,16 +209,12 @@ export interface StoredFile {
   bytes: number;
   /** Undefined if the file cannot be read. */
   baseUrl?: string | undefined;
-  contents?: Record<'ads' | 'pages' | 'gatherings' | 'labels' | 'watches' | 'reports', number>;
+  contents?: Record<'ads' | 'pages' | 'gatherings' | 'labels' | 'watches' | 'reports', number> | undefined;
 }
 
 export async function storedFiles(folder: string): Promise<{ accounts: StoredFile[]; keys: StoredFile[] }> {
-  const accounts = [];
-  for (const file of await filesIn(accountsFolder(folder))) {
-    const { path, baseUrl } = file;
-    const contents = baseUrl === undefined ? undefined : await contentsOf(path, baseUrl).catch(() => undefined);
-    accounts.push({ ...file, ...(contents && { contents }) });
-  }
+  const accounts = await filesIn(accountsFolder(folder));
+  for (const file of accounts) file.contents = await contentsOf(file).catch(() => undefined);
   return { accounts, keys: await filesIn(keysFolder(folder)) };
 }
 
@@ -233,11 +229,11 @@ async function filesIn(folder: string): Promise<StoredFile[]> {
   );
 }
 
-async function contentsOf(path: string, baseUrl: string): Promise<StoredFile['contents']> {
-  const store = new FileStore({ path, baseUrl, now: () => 0 });
-  const dataset = await new StoreDatasets(shareStore(async () => store, { now: () => 0, warn: () => {} })).open({
-    tenantId: 'account',
-  });
+async function contentsOf({ path, baseUrl }: StoredFile): Promise<StoredFile['contents']> {
+  if (baseUrl === undefined) return undefined;
+  const about = { now: () => 0, warn: () => {} };
+  const store = new FileStore({ path, baseUrl, ...about });
+  const dataset = await new StoreDatasets(shareStore(async () => store, about)).open({ tenantId: 'account' });
   const { ads, pages, gatherings, labels } = await dataset.contents();
   const [watches, reports] = [await dataset.userRecords.read('watch'), await dataset.userRecords.read('report')];
   return {

@@ -10,11 +10,6 @@ import {
 import { inMemory } from './drivers/memory.ts';
 import { contentRecords, openUserRecords } from './user-records.ts';
 
-export interface MemoryDatasetsOptions {
-  maxBytes?: number;
-  maxBytesEach?: number;
-}
-
 const MB = 1024 * 1024;
 /** The share that the largest tenant keeps when there is no more room for all. */
 const partLeft = 0.75;
@@ -63,7 +58,7 @@ export class MemoryDatasets implements Datasets {
   #bytes = 0;
   #order = 0;
 
-  constructor({ maxBytes = 256 * MB, maxBytesEach }: MemoryDatasetsOptions = {}) {
+  constructor({ maxBytes = 256 * MB, maxBytesEach }: { maxBytes?: number; maxBytesEach?: number } = {}) {
     this.#maxBytes = maxBytes;
     this.#maxBytesEach = maxBytesEach;
     this.#nothing = new MemoryDataset(maxBytesEach);

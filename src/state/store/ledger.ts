@@ -98,7 +98,7 @@ export function storeLedger(
       openLeases.add(id);
       const reserving = change(tenantId, (account, now) => {
         const request = requestOf(creditAccount(account));
-        const kind = reserve(account, request, { id, owner: presence.id, now });
+        const kind = reserve(account, request, { id, owner: presence.id, at: now });
         return [{ kind, request }, kind === 'granted'] as const;
       });
       const { result, account, version } = await reserving.catch((error) => {
@@ -234,21 +234,15 @@ function passTime(account: Account, now: number, isLost: (id: string, lease: Sto
   return isChanged;
 }
 
-interface NewLease {
-  id: string;
-  owner: string;
-  now: number;
-}
-
 function reserve(
   account: Account,
   request: ReserveRequest,
-  { id, owner, now }: NewLease,
+  { id, ...lease }: { id: string; owner: string; at: number },
 ): 'granted' | 'wait' | 'refused' {
   if (request.line !== undefined && open(account).some(({ line }) => line === request.line)) return 'wait';
   const admission = admit(creditAccount(account), request);
   if (admission !== 'now') return admission === 'never' ? 'refused' : 'wait';
-  account.leases[id] = { number: ++account.number, owner, at: now, ...request };
+  account.leases[id] = { number: ++account.number, ...lease, ...request };
   return 'granted';
 }
 
@@ -296,15 +290,8 @@ const writePrices = (prices: Prices): string =>
   JSON.stringify([...prices].map(([operation, { bySize, ...rest }]) => [operation, { bySize: [...bySize], ...rest }]));
 
 /** Prices that many accounts have in common are parsed once. */
-const pricesRead = new LRUCache<string, Prices>({ max: 1000 });
-
-function pricesIn(text: string): Prices {
-  const parsed = pricesRead.get(text);
-  if (parsed !== undefined) return parsed;
-  const prices = readPrices(text);
-  pricesRead.set(text, prices);
-  return prices;
-}
+const pricesRead = new LRUCache<string, Prices>({ max: 1000, memoMethod: (text) => readPrices(text) });
+const pricesIn = (text: string): Prices => pricesRead.memo(text);
 
 const readPrices = (text: string): Prices =>
   new Map(
@@ -314,10 +301,7 @@ const readPrices = (text: string): Prices =>
   );
 
 /** The full windows of all replicas. A window that cannot be read costs a refused call. */
-export function sharedWindows(
-  { documents, keyOf }: Pick<Shared, 'documents' | 'keyOf'>,
-  clock: () => number,
-): FullWindows {
+export function sharedWindows({ documents, keyOf }: Shared, clock: () => number): FullWindows {
   type Written = { window: FullWindow; at: number };
   return {
     get: async (tenantId) => {
