@@ -12,7 +12,7 @@ import * as z from 'zod';
  * `query` takes words, `"phrases"` and `-words`; `strings` is a list, any of which may match; `date` is an ISO 8601 date
  * or date-time; `filters` is an object of the other keys.
  */
-export const filterTypes = ['query', 'string', 'strings', 'integer', 'number', 'boolean', 'date', 'filters'] as const;
+const filterTypes = ['query', 'string', 'strings', 'integer', 'number', 'boolean', 'date', 'filters'] as const;
 
 const searchFilter = () =>
   z

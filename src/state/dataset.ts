@@ -42,7 +42,7 @@ export interface Datasets {
 
 export type DatasetCaller = Pick<Call, 'tenantId' | 'apiKey'>;
 
-export interface ItemBatch extends ItemSource {
+interface ItemBatch extends ItemSource {
   type: ItemType;
   /** Parses the items lazily, on first read. */
   items(): readonly unknown[];

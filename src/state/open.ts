@@ -16,7 +16,7 @@ export interface State extends CallState {
   turns: Turns;
 }
 
-export interface OpenStateOptions extends Omit<FolderOptions, 'folder' | 'baseUrl' | 'apiKey'> {
+interface OpenStateOptions extends Omit<FolderOptions, 'folder' | 'baseUrl' | 'apiKey'> {
   /** The service whose answers are cached; undefined if there is none. */
   baseUrl: string | undefined;
   /** The folder for the datasets of one person; undefined for memory. */

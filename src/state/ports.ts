@@ -109,7 +109,7 @@ export interface Swapped extends Seen {
   isDone: boolean;
 }
 
-export interface NextDocument {
+interface NextDocument {
   /** A version that was never used before. */
   version: string;
   /** Undefined removes the document. */

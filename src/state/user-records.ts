@@ -26,7 +26,7 @@ export interface UserRecords {
   update<Result>(kind: RecordKind, change: (records: RecordsById) => RecordChange<Result>): Promise<Result>;
 }
 
-export interface RecordChange<Result> {
+interface RecordChange<Result> {
   put?: Iterable<readonly [id: string, value: unknown]>;
   removed?: Iterable<string>;
   result: Result;

@@ -9,7 +9,7 @@ import { LockHeld, withLock } from '../../lock.ts';
 import type { Store } from '../ports.ts';
 import { MemoryStore, type StoreRecord } from './memory.ts';
 
-export interface FileStoreOptions {
+interface FileStoreOptions {
   path: string;
   /** The service that the file is about. */
   baseUrl: string;

@@ -13,9 +13,9 @@ interface Change<Doc, Result> {
 }
 
 /** Receives a document, the time and the version. It may run again, and its last result counts. */
-export type DocumentChange<Doc, Result> = (doc: Doc | undefined, now: number, version: string) => Change<Doc, Result>;
+type DocumentChange<Doc, Result> = (doc: Doc | undefined, now: number, version: string) => Change<Doc, Result>;
 
-export interface RememberedDocument<Doc> {
+interface RememberedDocument<Doc> {
   /** Empty if there was none. */
   version: string;
   doc: Doc | undefined;
@@ -30,7 +30,7 @@ interface Entry<Doc> extends RememberedDocument<Doc> {
   bytes: number;
 }
 
-export interface DocumentsOptions {
+interface DocumentsOptions {
   store: Pick<Store, 'read' | 'swap'>;
   seal: Pick<Seal, 'open' | 'close'>;
   /** A monotonic clock of this process, in whole milliseconds: what is stored with another time counts as damaged. */
