@@ -71,8 +71,10 @@ function valueCounts(counts: unknown) {
 }
 
 function gatheredCount(filters: Filters, contents: DatasetContents, now: number): AdCount | undefined {
+  // The clock of one from the future was wrong, so its age is unknown; clocks of replicas may be a minute apart.
+  const isRecent = (age: number) => age >= -sameTime && age <= maxAge;
   const gathering = gatheringsOf(contents, { filters }).find(
-    (one) => Math.abs(now - one.gatheredAt) <= maxAge && wholeOf(one, contents).complete,
+    (one) => isRecent(now - one.gatheredAt) && wholeOf(one, contents).complete,
   );
   if (gathering === undefined) return undefined;
   const { gatheredAt, adIds, found } = wholeOf(gathering, contents);
