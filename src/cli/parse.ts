@@ -261,34 +261,25 @@ function addCommand(program: Command, name: string, line: CommandLine): Command 
   command
     .description(line.does)
     .showHelpAfterError(`See ${['ad-library-mcp', name, '--help'].filter(Boolean).join(' ')}.`);
-  addSettings(command, line);
+  for (const setting of line.settings ?? []) {
+    const { flag, value, help, read } = settings[setting] as Setting;
+    const fallback = value && read(undefined);
+    const text = line.texts?.[setting] ?? help;
+    const shown = ['string', 'number'].includes(typeof fallback) ? `${text} (default: ${fallback})` : text;
+    if (flag) command.option(value ? `${flag} <${value}>` : flag, shown);
+  }
   for (const [form, help, read = (text: string): unknown => text] of line.options ?? [])
     command.option(form, help, read);
   for (const [form, help] of line.words ?? []) command.argument(form, help);
   if (line.settings === undefined)
     command.addHelpText('before', ({ error }) => (error ? `${prefix}${name} needs a command\n` : ''));
   if (line.after) command.addHelpText('after', command.createHelp().boxWrap(line.after, 80));
-  command.addHelpText(
-    'after',
-    section(
-      'Examples',
-      line.examples.map((example) => `  ${example}`),
-    ),
-  );
+  const examples = line.examples.map((example) => `  ${example}`);
+  command.addHelpText('after', section('Examples', examples));
   if (name !== '') return command;
   return command
     .addHelpText('after', section('Environment', environmentHelp(command)))
     .addHelpText('after', '\nIn a clone, ad-library-mcp is node dist/main.js.');
-}
-
-function addSettings(command: Command, { settings: names = [], texts = {} }: CommandLine): void {
-  for (const name of names) {
-    const { flag, value, help, read } = settings[name] as Setting;
-    const fallback = value && read(undefined);
-    const text = texts[name] ?? help;
-    const shown = ['string', 'number'].includes(typeof fallback) ? `${text} (default: ${fallback})` : text;
-    if (flag) command.option(value ? `${flag} <${value}>` : flag, shown);
-  }
 }
 
 const section = (title: string, lines: readonly string[]) => ['', `${title}:`, ...lines].join('\n');

@@ -23,13 +23,9 @@ export async function acceptState(
   { stateUrl, stateSecret }: Config,
   { log, now, print }: { log: Log; now: () => number; print: (text: string) => void },
 ): Promise<number> {
-  if (stateUrl === undefined || stateSecret === undefined) {
-    const missing = [
-      stateUrl ? [] : settings.stateUrl.variable,
-      stateSecret ? [] : settings.stateSecret.variable,
-    ].flat();
-    throw new SettingsError(missing.map((name) => `${name} must be set, as it is for the replicas`));
-  }
+  const missing = [stateUrl ? [] : settings.stateUrl, stateSecret ? [] : settings.stateSecret].flat();
+  if (stateUrl === undefined || stateSecret === undefined)
+    throw new SettingsError(missing.map(({ variable }) => `${variable} must be set, as it is for the replicas`));
   const driver = await driverOf(stateUrl, log);
   const { acceptStoreState } = await import('../state/store/open-store.ts');
   const status = await acceptStoreState({ driver, secret: stateSecret, log, now });

@@ -142,25 +142,19 @@ test('a key that was made up counts as a try when it reads the page of the board
   expect((await post('svc_live_guess.99')).status).toBe(429);
 });
 
-test('a key is known for 15 minutes, a guess is counted for one', async () => {
-  let time = 1_000_000;
-  const now = () => time;
-  const { add, has } = memoryKeys(now);
-  const keys = createCallerKeys({ perMinute: 1, now, isKnown: has });
-  const ended = (tenantId: string, kind?: string) => keys.onCall({ tool: 'whoami', tenantId, ms: 1, kind });
-  expect(await keys.admit('good', 'here')).toBeUndefined();
-  await add('good');
-  ended('good');
-  expect(await keys.admit('guess', 'here')).toBeUndefined();
-  ended('guess', 'unauthorized');
-  expect(await keys.admit('another', 'here')).toBeGreaterThan(0);
-  expect(await keys.admit('another', 'elsewhere')).toBeUndefined();
-  expect(await keys.admit('good', 'here')).toBeUndefined();
-  time += 60_001;
-  expect(await keys.admit('third', 'here')).toBeUndefined();
-  expect(await has('good')).toBe(true);
-  time += 14 * 60_000;
-  expect(await has('good')).toBe(false);
+test('a key is known for 15 minutes, a guess is counted for one', async ({ serve }) => {
+  const clock = { now: 1_000_000 };
+  const { post } = await serve(acceptingGood, { refusalsPerMinute: 1 }, { elapsed: () => clock.now });
+  const statuses = async (...keys: string[]) => {
+    const all = [];
+    for (const key of keys) all.push((await post(`svc_live_${key}`)).status);
+    return all;
+  };
+  expect(await statuses('good', 'guess.1', 'guess.2', 'good')).toEqual([200, 200, 429, 200]);
+  clock.now += 60_001;
+  expect(await statuses('guess.3', 'guess.4', 'good')).toEqual([200, 429, 200]);
+  clock.now += 15 * 60_001;
+  expect(await statuses('guess.5', 'good')).toEqual([200, 429]);
 });
 
 test('the process remembers 10,000 addresses and as many keys, and forgets the least used', async () => {

@@ -6,6 +6,7 @@ import type { OAuthClientProvider } from '@modelcontextprotocol/sdk/client/auth.
 import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as LegacyHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { expect, onTestFinished } from 'vitest';
+import { until } from '../../../support/http.ts';
 import { freePort } from '../../../support/loopback.ts';
 import {
   goodKey,
@@ -134,6 +135,7 @@ test.for(kinds)(
   },
 );
 
+const [isTrue, isFalse] = [() => true, () => false];
 const conformance = (file: string) => fileURLToPath(new URL(`../../../${file}`, import.meta.url));
 
 test('the authorization scenarios of the official suite pass', async ({ server }) => {
@@ -146,11 +148,11 @@ test('the authorization scenarios of the official suite pass', async ({ server }
   ];
   const run = execFile(process.execPath, whole, { cwd: tmpdir() });
   let output = '';
-  // It prints the address of the page, and waits for a browser to come back.
+  // It prints the address of the page, and soon waits for a browser to come back.
   run.stdout?.on('data', (text: string) => {
     output += text;
     const page = /^http\S+\/authorize\?\S+$/m.exec(text)?.[0];
-    if (page) void agree(server, new URL(page)).then((back) => fetch(back));
+    if (page) void agree(server, new URL(page)).then((back) => until(() => fetch(back).then(isTrue, isFalse)));
   });
   run.stderr?.on('data', (text: string) => {
     output += text;
