@@ -34,8 +34,7 @@ export function limitWork(inner: Catalog, { limits, now, onCall }: LimitOptions)
   const { maxRunning, perKey, waiting: maxWaiting } = limits;
   const calls = new Semaphore({ maxRunning, perKey, maxWaiting, name: 'calls', now });
   const files = new Semaphore({ maxRunning: filesAtOnce, perKey: 1, name: 'files', now });
-  let inside = 0;
-  let emptied = () => {};
+  const unfinished = new Set<Promise<unknown>>();
 
   /** Work may begin late, but not after the time it has. */
   async function inTurn<Result>(
@@ -53,15 +52,12 @@ export function limitWork(inner: Catalog, { limits, now, onCall }: LimitOptions)
     }
   }
 
-  async function countWhile<Result>(work: Promise<Result>): Promise<Result> {
-    inside++;
-    try {
-      return await work;
-    } finally {
-      inside--;
-      if (inside === 0) emptied();
-    }
-  }
+  const counted = <Result>(work: Promise<Result>): Promise<Result> => {
+    const end = () => void unfinished.delete(work);
+    unfinished.add(work);
+    work.then(end, end);
+    return work;
+  };
 
   const callTool = async (call: ToolCall): Promise<ToolResult> => {
     const run = (waitedMs: number) => inner.callTool(waitedMs > 0 ? { ...call, waitedMs } : call);
@@ -91,15 +87,13 @@ export function limitWork(inner: Catalog, { limits, now, onCall }: LimitOptions)
   return {
     catalog: {
       ...inner,
-      callTool: (call: ToolCall) => countWhile(callTool(call)),
-      readResource: (read: ResourceRead) => countWhile(readResource(read)),
+      callTool: (call: ToolCall) => counted(callTool(call)),
+      readResource: (read: ResourceRead) => counted(readResource(read)),
     },
     counts: () => ({ running: calls.running, waiting: calls.waiting }),
     /** Resolves when nothing is running or waiting. */
-    idle: () =>
-      new Promise<void>((resolve) => {
-        emptied = resolve;
-        if (inside === 0) resolve();
-      }),
+    idle: async (): Promise<void> => {
+      while (unfinished.size > 0) await Promise.allSettled(unfinished);
+    },
   };
 }
