@@ -93,10 +93,8 @@ function openRevisions(catalog: Catalog, credentials: Credentials, send: Send) {
   const opened = () => [...new Set([settled, latest])].filter((transport) => transport !== undefined);
 
   const openLatest = async () => {
-    const [{ bindV2, requestsV2 }, { serveStdio }] = await Promise.all([
-      import('../mcp/sdk-v2.ts'),
-      import('@modelcontextprotocol/server/stdio'),
-    ]);
+    const { bindV2, requestsV2 } = await import('../mcp/sdk-v2.ts');
+    const { serveStdio } = await import('@modelcontextprotocol/server/stdio');
     const transport = openTransport(send, requestsV2);
     const { sentOf } = transport;
     serveStdio(() => bindV2(catalog, { sentOf, ...credentials }), { transport, legacy: 'reject' });
@@ -138,30 +136,27 @@ type RevisionTransport = ReturnType<typeof openTransport>;
 /** The transport of one SDK: it writes, and leaves reading and closing to the owner of the streams. */
 function openTransport(write: Send, schemas: RequestSchemas) {
   const unanswered = new Set<unknown>();
-  const sent = new EventEmitter();
-  sent.setMaxListeners(0);
-  let resolveAnswered = () => {};
+  const events = new EventEmitter();
+  events.setMaxListeners(0);
   const end = (id: unknown) => {
     unanswered.delete(id);
-    if (unanswered.size === 0) resolveAnswered();
+    events.emit('end');
   };
   const send = async (message: JSONRPCMessage) => {
     const written = write(message);
     if ('method' in message) return written;
     end(message.id);
     await written;
-    sent.emit(nameOf(message.id));
+    events.emit(nameOf(message.id));
   };
   const transport: Transport = { start: async () => {}, close: async () => transport.onclose?.(), send };
   return Object.assign(transport, {
     /** Resolves when the response to the request with this id has left the process. */
-    sentOf: (id: unknown) => new Promise<void>((resolve) => sent.once(nameOf(id), resolve)),
+    sentOf: (id: unknown) => new Promise<void>((resolve) => events.once(nameOf(id), resolve)),
     /** Resolves when no request waits for its response. */
-    answered: () =>
-      new Promise<void>((resolve) => {
-        resolveAnswered = resolve;
-        if (unanswered.size === 0) resolve();
-      }),
+    answered: async () => {
+      while (unanswered.size > 0) await once(events, 'end');
+    },
     /** Hands a message to the SDK, or answers with what is wrong with it. */
     receive: (received: JSONRPCMessage) => {
       const message = withoutNulls(received);
@@ -176,7 +171,7 @@ function openTransport(write: Send, schemas: RequestSchemas) {
   });
 }
 
-/** `error` is no name of an id, for an event with that name would throw. */
+/** In JSON, no id is the name of another event; `error` would throw. */
 const nameOf = (id: unknown) => JSON.stringify(id);
 
 /** Maximum bytes of one message. Arguments are ids and filters, so no real call comes near it. */
