@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { documented, refusal, startUpstream, type Upstream } from '../../support/faulty-upstream.ts';
 import { callOf, goodHeaders, keepAlive, startHttp } from '../../support/http.ts';
-import { envelope, request } from '../stdio/session.ts';
+import { modern } from '../stdio/session.ts';
 
 const key = 'svc_live_caller';
 const publicUrl = 'https://ads.example.com';
@@ -104,15 +104,6 @@ test.each([
 
 test('in revision 2026-07-28 there are links, too', async () => {
   const { send, origin } = await serve({ demo: true });
-  const call = { name: 'export_ads', arguments: { sql: 'SELECT 1 AS n' }, _meta: envelope };
-  const { json } = await send({
-    headers: {
-      ...goodHeaders(key),
-      'mcp-protocol-version': '2026-07-28',
-      'mcp-method': 'tools/call',
-      'mcp-name': 'export_ads',
-    },
-    body: JSON.stringify(request(1, 'tools/call', call)),
-  });
+  const { json } = await send(modern('tools/call', { name: 'export_ads', arguments: { sql: 'SELECT 1 AS n' } }));
   expect(json.result.structuredContent.link).toContain(`${origin}/files/`);
 });

@@ -5,7 +5,7 @@ import { documented } from '../../support/faulty-upstream.ts';
 import { test as base } from '../../support/fixtures.ts';
 import { callOf, goodHeaders, keepAlive, startHttp } from '../../support/http.ts';
 import { serveHttp } from '../../support/process.ts';
-import { envelope, initialize } from '../stdio/session.ts';
+import { initialize, modern } from '../stdio/session.ts';
 
 describe('a client over HTTP', () => {
   testClient(async () => {
@@ -45,28 +45,18 @@ test('every revision with a handshake is served, with plain JSON and no session'
 });
 
 describe('revision 2026-07-28', () => {
-  const asking = (method: string, params: { name?: string; [more: string]: unknown } = {}) => ({
-    headers: {
-      ...goodHeaders(),
-      'mcp-protocol-version': '2026-07-28',
-      'mcp-method': method,
-      ...(params.name && { 'mcp-name': params.name }),
-    },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: envelope } }),
-  });
-
   test('has lists that are publicly cacheable for an hour, and always the same', async ({ connection: { send } }) => {
     for (const method of ['tools/list', 'prompts/list', 'server/discover']) {
-      const { json, text } = await send(asking(method));
+      const { json, text } = await send(modern(method));
       expect(json).toMatchObject({ result: { ttlMs: 3_600_000, cacheScope: 'public' } });
-      expect((await send(asking(method))).text).toBe(text);
+      expect((await send(modern(method))).text).toBe(text);
     }
   });
 
   test('has calls that are refused with a state that nobody gave out, and nothing runs', async ({
     connection: { send, logged },
   }) => {
-    const call = asking('tools/call', { name: 'whoami', arguments: {}, requestState: 5 });
+    const call = modern('tools/call', { name: 'whoami', arguments: {}, requestState: 5 });
     expect((await send(call)).json).toMatchObject({ error: { code: -32_602 } });
     expect(logged.join('')).not.toContain('"call"');
   });

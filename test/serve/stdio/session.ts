@@ -5,6 +5,7 @@ import { readConfig } from '../../../src/config/read-config.ts';
 import { createLog, logCalls } from '../../../src/log/log.ts';
 import { serveStdio } from '../../../src/serve/stdio.ts';
 import { documented, startUpstream } from '../../support/faulty-upstream.ts';
+import { goodHeaders } from '../../support/http.ts';
 
 interface Answer {
   id: number | string | null;
@@ -34,6 +35,15 @@ export const request = (id: number | string, method: string, params?: unknown) =
 
 export const initialize = (protocolVersion: string) =>
   request(0, 'initialize', { protocolVersion, capabilities: {}, clientInfo: { name: 'test', version: '1' } });
+
+/** A request of revision 2026-07-28, as HTTP carries it. */
+export const modern = (method: string, params: Record<string, unknown> = {}) => ({
+  headers: {
+    ...{ ...goodHeaders(), 'mcp-protocol-version': '2026-07-28', 'mcp-method': method },
+    ...(typeof params.name === 'string' && { 'mcp-name': params.name }),
+  },
+  body: JSON.stringify(request(1, method, { ...params, _meta: envelope })),
+});
 
 /**
  * A session over two streams, in this process, in front of a service that behaves as a test says. With an empty
