@@ -4,9 +4,8 @@ import { withDeadline } from '../api/abort.ts';
 import { invalidRequest } from '../api/errors.ts';
 import { adRows, type KnownAd } from '../dataset/ad-rows.ts';
 import { changesBetween } from '../dataset/changes.ts';
-import { type WholeGathering, wholeOf } from '../dataset/gatherings.ts';
 import { type Label, labelsByAd } from '../dataset/labels.ts';
-import { type FetchedPicture, keepPrints, printsOf } from '../dataset/picture-groups.ts';
+import { type FetchedPicture, keepPrints } from '../dataset/picture-groups.ts';
 import { asTexts, clip, dateCell, isoTime, numberCell } from '../dataset/tables.ts';
 import { newInWatches, watchesIn } from '../dataset/watches.ts';
 import { creativeOf, pictureOf } from '../present/ad-media.ts';
@@ -15,7 +14,7 @@ import { adFields, type SentField } from '../present/fields.ts';
 import { count } from '../present/lists.ts';
 import { sanitize, sanitizeLine } from '../present/safe-text.ts';
 import { add, type Fields } from '../present/view.ts';
-import { type DatasetContents, idKey } from '../state/dataset.ts';
+import { adsByKey, type DatasetContents, type Gathering, idKey } from '../state/dataset.ts';
 import { objectOf, type StoredItem } from '../state/item-versions.ts';
 import { tools } from '../tools/catalog.ts';
 import { defineListTool, readOnly, type Tool } from '../tools/tool.ts';
@@ -69,10 +68,10 @@ const boardAds = defineListTool({
     // Only for keys that the service accepts.
     const dataset = await context.dataset();
     if (!(await isOfPage(page))) return notForModels;
-    const { now, offers, adRows, tenantId } = context;
+    const { now, offers, adRows } = context;
     const contents = await dataset.contents();
     const isNew = newInWatches(watchesIn(await dataset.userRecords.read('watch')), contents);
-    const facts = await adRows.knownAds(tenantId, contents);
+    const facts = await adRows().knownAds(contents);
     const gathering = id === undefined ? undefined : gatheringOf(id, contents);
     const wanted = gathering === undefined ? ids.map(idKey) : [...gathering.adIds];
     const data: BoardAds = {
@@ -85,15 +84,15 @@ const boardAds = defineListTool({
   },
 });
 
-function gatheringOf(id: string, contents: DatasetContents): WholeGathering {
-  const gathering = contents.gatherings.find((candidate) => candidate.id === id);
-  if (gathering !== undefined) return wholeOf(gathering, contents);
+function gatheringOf(id: string, { gatherings }: DatasetContents): Gathering {
+  const gathering = gatherings.find((candidate) => candidate.id === id);
+  if (gathering !== undefined) return gathering;
   throw invalidRequest(
     'There is no such gathering. It was removed to make room, or belongs to another key. gather_ads makes it again.',
   );
 }
 
-const viewGathering = ({ id, found, adIds, complete, gatheredAt }: WholeGathering): BoardGathering => ({
+const viewGathering = ({ id, found, adIds, complete, gatheredAt }: Gathering): BoardGathering => ({
   ...{ id, found, read: adIds.size, complete },
   gatheredAt: isoTime(gatheredAt),
 });
@@ -105,8 +104,7 @@ async function adsThatFit(
   contents: DatasetContents,
 ): Promise<Pick<BoardAds, 'ads' | 'left' | 'missing'>> {
   const keys = new Set(wanted);
-  const stored = new Map<string, StoredItem>();
-  for (const item of contents.ads) if (keys.has(idKey(item.id))) stored.set(idKey(item.id), item);
+  const stored = adsByKey(contents, keys);
   const found = wanted.flatMap((key) => stored.get(key) ?? []);
   const labels = labelsByAd(contents, keys);
   const ads: BoardAd[] = [];
@@ -276,7 +274,10 @@ const boardPictures = defineListTool({
     const all = await withDeadline({ signals: [signal], ms }, (timeUp) =>
       Promise.all([...new Set(ids)].map((id) => pictureFor(id, timeUp))),
     );
-    await keepPrints(dataset.userRecords, printsOf(all.flatMap(({ of }) => of ?? [])));
+    await keepPrints(
+      dataset.userRecords,
+      all.flatMap(({ of }) => of ?? []),
+    );
     const data = picturesThatFit(all.map(({ picture }) => picture));
     return { data, text: `${count(data.pictures.length, 'picture')} for the board, ${data.left.length} more to come.` };
   },

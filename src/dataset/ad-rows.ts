@@ -8,7 +8,6 @@ import { type DetectLanguage, loadLanguageDetector } from '../present/language.t
 import { groupBy } from '../present/lists.ts';
 import { type Fields, isObject, objects } from '../present/view.ts';
 import { type DatasetContents, idKey } from '../state/dataset.ts';
-import { memoryTurns } from '../state/drivers/memory.ts';
 import { objectOf, type StoredItem } from '../state/item-versions.ts';
 import { pauses } from '../workers/pauses.ts';
 import { type KnownPicture, pictureGroups, printInAddress } from './picture-groups.ts';
@@ -63,20 +62,34 @@ const maxTexts = 20_000;
 
 const decoder = new TextDecoder();
 
-/** Variants follow from the ads that are held and their order alone, so that every process finds the same. */
-export class AdRowReader {
-  readonly #tenants = new LRUCache<string, KnownAds>({ max: maxTenants });
-  readonly #pictures = new LRUCache<string, { version: string; groups: ReadonlyMap<string, KnownPicture> }>({
-    max: maxTenants,
-  });
-  readonly #languages = new LRUCache<string, { language: string | null }>({ max: maxTexts });
-  readonly #read = new WeakMap<Uint8Array, Reading>();
-  readonly #turns = memoryTurns();
-  #detector: Promise<DetectLanguage> | undefined;
+/** What was found in texts and objects, whoever has them. */
+const openMemory = () => ({
+  languages: new LRUCache<string, { language: string | null }>({ max: maxTexts }),
+  readings: new WeakMap<Uint8Array, Reading>(),
+});
+type Memory = ReturnType<typeof openMemory>;
 
-  async *read(tenantId: string, contents: AdContents, { json, ids }: { json: boolean; ids?: ReadonlySet<string> }) {
-    const adFacts = await this.knownAds(tenantId, contents);
-    const pictures = await this.#picturesOf(tenantId, contents);
+export function openAdRows() {
+  const memory = openMemory();
+  const tenants = new LRUCache<string, AdRowReader>({ max: maxTenants, memoMethod: () => new AdRowReader(memory) });
+  return { forTenant: (tenantId: string): AdRowReader => tenants.memo(tenantId) };
+}
+
+export type AdRowReaders = ReturnType<typeof openAdRows>;
+
+/** Of one tenant. Variants follow from the ads that are held and their order alone, so that every process finds the same. */
+export class AdRowReader {
+  readonly #memory: Memory;
+  #known: Promise<KnownAds | undefined> = Promise.resolve(undefined);
+  #pictures: { version: string; groups: ReadonlyMap<string, KnownPicture> } | undefined;
+
+  constructor(memory: Memory) {
+    this.#memory = memory;
+  }
+
+  async *read(contents: AdContents, { json, ids }: { json: boolean; ids?: ReadonlySet<string> }) {
+    const adFacts = await this.knownAds(contents);
+    const pictures = await this.#picturesOf(contents);
     const { ads } = contents;
     const pause = pauses();
     const wanted = ids === undefined ? ads : ads.filter(({ id }) => ids.has(idKey(id)));
@@ -89,12 +102,11 @@ export class AdRowReader {
     }
   }
 
-  async #picturesOf(tenantId: string, contents: AdContents) {
+  async #picturesOf(contents: AdContents) {
     const version = `${contents.version} ${contents.picturesVersion}`;
-    const before = this.#pictures.get(tenantId);
-    const groups =
-      before?.version === version ? before.groups : await pictureGroups(contents.ads, this.prints(contents));
-    this.#pictures.set(tenantId, { version, groups });
+    if (this.#pictures?.version === version) return this.#pictures.groups;
+    const groups = await pictureGroups(contents.ads, this.prints(contents));
+    this.#pictures = { version, groups };
     return groups;
   }
 
@@ -107,22 +119,17 @@ export class AdRowReader {
     return new Map<string, unknown>([...kept, ...pictures]);
   }
 
-  async knownAds(tenantId: string, contents: Pick<AdContents, 'version' | 'ads'>) {
-    this.#detector ??= loadLanguageDetector();
-    const detect = await this.#detector;
-    const endTurn = await this.#turns.acquire(tenantId, new AbortController().signal);
-    try {
-      const before = this.#tenants.get(tenantId);
-      if (before?.version === contents.version) return before.facts;
-      const now = await this.#readAll(contents, detect, before);
-      this.#tenants.set(tenantId, now);
-      return now.facts;
-    } finally {
-      endTurn();
-    }
+  /** One reading after the other: each extends what the one before has found. */
+  async knownAds(contents: Pick<AdContents, 'version' | 'ads'>) {
+    const known = this.#known.then((before) =>
+      before?.version === contents.version ? before : this.#readAll(contents, before),
+    );
+    this.#known = known.catch(() => undefined);
+    return (await known).facts;
   }
 
-  async #readAll({ version, ads }: Pick<AdContents, 'version' | 'ads'>, detect: DetectLanguage, before?: KnownAds) {
+  async #readAll({ version, ads }: Pick<AdContents, 'version' | 'ads'>, before?: KnownAds): Promise<KnownAds> {
+    const detect = await loadLanguageDetector();
     const languages = new Map<StoredItem, string | null>();
     const pause = pauses();
     const inOrder = ads.toSorted(byArrival);
@@ -147,13 +154,15 @@ export class AdRowReader {
   }
 
   #languageOf(item: StoredItem, hash: string, detect: DetectLanguage): string | null {
-    const found = this.#languages.get(hash) ?? { language: detect(languageText(objectOf(item))) };
-    this.#languages.set(hash, found);
+    const { languages } = this.#memory;
+    const found = languages.get(hash) ?? { language: detect(languageText(objectOf(item))) };
+    languages.set(hash, found);
     return found.language;
   }
 
   #reading({ json }: StoredItem): Reading {
-    const memo = this.#read.get(json);
+    const { readings } = this.#memory;
+    const memo = readings.get(json);
     if (memo) return memo;
     const ad = objectOf({ json });
     const pageId = idCell(ad.pageId);
@@ -163,7 +172,7 @@ export class AdRowReader {
       hash: hash('sha256', JSON.stringify(copyOf(ad)), 'base64url'),
       print: printInAddress(ad),
     };
-    this.#read.set(json, reading);
+    readings.set(json, reading);
     return reading;
   }
 }

@@ -5,7 +5,7 @@ import { type RunDates, type SeenDays, seenDays } from '../present/dates.ts';
 import { serviceNotes } from '../present/lists.ts';
 import { type DatasetContents, idKey } from '../state/dataset.ts';
 import { totalOf } from './gather.ts';
-import { gatheringsOf, wholeOf } from './gatherings.ts';
+import { gatheringsOf } from './gatherings.ts';
 
 type Filters = Readonly<Record<string, unknown>>;
 
@@ -74,10 +74,10 @@ function gatheredCount(filters: Filters, contents: DatasetContents, now: number)
   // The clock of one from the future was wrong, so its age is unknown; clocks of replicas may be a minute apart.
   const isRecent = (age: number) => age >= -sameTime && age <= maxAge;
   const gathering = gatheringsOf(contents, { filters }).find(
-    (one) => isRecent(now - one.gatheredAt) && wholeOf(one, contents).complete,
+    (one) => isRecent(now - one.gatheredAt) && one.complete,
   );
   if (gathering === undefined) return undefined;
-  const { gatheredAt, adIds, found } = wholeOf(gathering, contents);
+  const { gatheredAt, adIds, found } = gathering;
   const needsDates = Object.hasOwn(filters, 'active');
   const ads = needsDates ? contents.ads.filter(({ id }) => adIds.has(idKey(id))) : [];
   const lastSeen = seenDays(ads.map(({ json }) => JSON.parse(Buffer.from(json).toString()) as RunDates));

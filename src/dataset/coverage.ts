@@ -4,9 +4,9 @@ import type { DataOf } from '../present/fields.ts';
 import { count, numberText } from '../present/lists.ts';
 import { quote } from '../present/safe-text.ts';
 import { lineWithin, untrustedId } from '../present/tokens.ts';
-import { type DatasetContents, idKey } from '../state/dataset.ts';
+import { type DatasetContents, type Gathering, idKey } from '../state/dataset.ts';
 import type { KnownAd } from './ad-rows.ts';
-import { countOutside, newestGatherings, questionJson, sumOf, type WholeGathering, wholeOf } from './gatherings.ts';
+import { countOutside, foundInParts, newestGatherings, questionJson, sumOf, unlistedBy } from './gatherings.ts';
 import { cellText } from './sql/statement.ts';
 
 const PartialView = z
@@ -70,8 +70,8 @@ export function viewCoverage(answered: Answered): CoverageView {
   const newest = newestGatherings(contents);
   const outsideAds = countOutside(contents);
   const parts = new Set(newest.flatMap((gathering) => gathering.parts));
-  const wholes = newest.filter(({ id }) => !parts.has(id)).map((gathering) => wholeOf(gathering, contents));
-  const unlisted = sumOf(wholes.map((gathering) => gathering.unlisted));
+  const wholes = newest.filter(({ id }) => !parts.has(id));
+  const unlisted = sumOf(wholes.map(unlistedBy));
   const partial = wholes.filter(({ complete }) => !complete).sort((left, right) => right.gatheredAt - left.gatheredAt);
   const { named, others } = uncoveredBy(answered);
   return {
@@ -87,13 +87,14 @@ export function viewCoverage(answered: Answered): CoverageView {
   };
 }
 
-function viewPartial(gathering: WholeGathering): PartialView {
-  const { id, found, foundInParts, adIds, missing, gatheredAt } = gathering;
+function viewPartial(gathering: Gathering): PartialView {
+  const { id, found, adIds, missing, gatheredAt } = gathering;
+  const inParts = foundInParts(gathering);
   return {
     gathering: id,
     about: lineWithin(questionJson(gathering), aboutTokens),
     found,
-    ...(foundInParts && { foundInParts }),
+    ...(inParts && { foundInParts: inParts }),
     read: adIds.size,
     ...(missing > 0 && { removed: missing }),
     gatheredAt: dayOf(gatheredAt) ?? '',
@@ -108,8 +109,7 @@ interface Advertiser extends Pick<KnownAd, 'pageId' | 'pageName'> {
 
 /** Advertisers with ads that no complete gathering read: those of the rows by name, where the rows name ads or advertisers. */
 function uncoveredBy({ contents, facts, columns = [], rows = [], cell = 0 }: Answered) {
-  const gatherings = contents.gatherings.map((gathering) => wholeOf(gathering, contents));
-  const covered = new Set(gatherings.flatMap((one) => (one.complete ? [...one.adIds] : [])));
+  const covered = new Set(contents.gatherings.flatMap((one) => (one.complete ? [...one.adIds] : [])));
   const cellsOf = (...names: string[]): unknown[] =>
     columns.flatMap((column, at) => (names.includes(column) ? rows.map((row) => row[at]) : []));
   const names = new Set(cellsOf('pageId', 'pageName'));

@@ -14,6 +14,7 @@ import {
   gatheringsOf,
   openGathering,
   questionKey,
+  stateOf,
   withoutRepeats,
 } from './gatherings.ts';
 
@@ -132,7 +133,7 @@ async function readWithin(request: GatherRequest, opened: Opened, open: () => Pr
       if (isAbandoned(context.signal)) return;
       for (const gathering of contents.gatherings)
         if (ids.has(gathering.id) && gathering.ended && gathering.fresh)
-          await dataset.saveGathering({ ...gathering, fresh: false, step: gathering.step + 1, adIds: [] });
+          await dataset.saveGathering({ ...stateOf(gathering), fresh: false, step: gathering.step + 1, adIds: [] });
     },
   };
 }

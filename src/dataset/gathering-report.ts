@@ -9,8 +9,8 @@ import { estimateTokens, lineWithin, untrustedId } from '../present/tokens.ts';
 import type { Fields } from '../present/view.ts';
 import { type DatasetContents, type Gathering, idKey } from '../state/dataset.ts';
 import type { AdRowReader } from './ad-rows.ts';
-import { type Stop, stopReasons } from './gather.ts';
-import { type Differences, differences, lastComplete, wholeOf } from './gatherings.ts';
+import { type Gathered, type Stop, stopReasons } from './gather.ts';
+import { type Differences, differences, foundInParts, lastComplete, unlistedBy } from './gatherings.ts';
 import { type AdRow, isoTime, type Row } from './tables.ts';
 
 const SinceLast = z.looseObject({
@@ -59,31 +59,31 @@ export const GatherOutput = z.looseObject({
 });
 export type GatherOutput = DataOf<typeof GatherOutput>;
 
-interface ResultOptions {
-  contents: DatasetContents;
-  adRows: AdRowReader;
-  tenantId: string;
+interface RowContext {
+  adRows(): AdRowReader;
   /** Milliseconds since the epoch: addresses of pictures expire. */
   now: number;
-  before: DatasetContents;
-  readByCall: ReadonlySet<string>;
 }
 
 const maxGone = 40;
 
-export async function resultOf(gathering: Gathering, options: ResultOptions) {
-  const { contents, before, readByCall } = options;
-  const { adIds: ids, found, foundInParts, complete, unlisted } = wholeOf(gathering, contents);
+export async function resultOf(
+  gathering: Gathering,
+  { contents, before, readByCall }: Pick<Gathered, 'contents' | 'readByCall'> & { before: DatasetContents },
+  context: RowContext,
+) {
+  const { adIds: ids, found, complete } = gathering;
+  const [inParts, unlisted] = [foundInParts(gathering), unlistedBy(gathering)];
   const read = contents.ads.filter(({ id }) => readByCall.has(idKey(id)));
   const earlier = new Map(before.ads.map(({ id, sinceOrder }) => [idKey(id), sinceOrder]));
-  const rows = await gatheredRows(ids, options);
+  const rows = await gatheredRows(ids, contents, context);
   const missing = ids.size - rows.ads.length;
   const last = complete ? lastComplete(gathering, contents) : undefined;
   const changes = last && differences(last, gathering, contents);
   return {
     gathering: gathering.id,
     found,
-    ...(foundInParts && { foundInParts }),
+    ...(inParts && { foundInParts: inParts }),
     read: ids.size,
     added: read.filter(({ id }) => !earlier.has(idKey(id))).length,
     updated: read.filter(({ id, sinceOrder }) => sinceOrder !== (earlier.get(idKey(id)) ?? sinceOrder)).length,
@@ -104,11 +104,11 @@ export async function resultOf(gathering: Gathering, options: ResultOptions) {
   };
 }
 
-async function gatheredRows(ids: ReadonlySet<string>, { contents, adRows, tenantId, now }: ResultOptions) {
+async function gatheredRows(ids: ReadonlySet<string>, contents: DatasetContents, { adRows, now }: RowContext) {
   let expired = 0;
   const ads: AdRow[] = [];
   const places: Row<'ad_countries'>[] = [];
-  for await (const part of adRows.read(tenantId, contents, { json: false, ids }))
+  for await (const part of adRows().read(contents, { json: false, ids }))
     for (const { ad, countries, sent } of part) {
       const picture = pictureOf(sent as Fields, { now });
       if ('reason' in picture && picture.expired) expired++;

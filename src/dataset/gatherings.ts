@@ -60,7 +60,7 @@ export function openGathering(question: GatheringQuestion, contents: DatasetCont
   const [newest] = fresh ? [] : gatheringsOf(contents, question);
   // Later than all others, even if those began by a clock that was fast.
   const order = contents.gatherings.reduce((next, one) => Math.max(next, one.order + 1), now);
-  const state = newest ? withoutIds(newest) : newGathering(question, now, order, fresh);
+  const state = newest ? stateOf(newest) : newGathering(question, now, order, fresh);
   if (question.split === undefined) return { gathering: state, parts: [{ question, state }] };
   const parts = partsOfQuestion(question).map((part) => ({ question: part, state: partOf(part, state, contents) }));
   const ids = parts.map((part) => part.state.id);
@@ -80,10 +80,13 @@ function partOf(question: GatheringQuestion, all: GatheringState, contents: Data
   const { fresh, order, startedAt, parts } = all;
   const stored = gatheringsOf(contents, question).filter((one) => !fresh || one.order >= order);
   const best = stored.find(({ complete }) => complete) ?? stored.find(({ id }) => parts.includes(id)) ?? stored[0];
-  return best ? withoutIds(best) : newGathering(question, startedAt, order, fresh);
+  return best ? stateOf(best) : newGathering(question, startedAt, order, fresh);
 }
 
-const withoutIds = ({ adIds: _, missing: __, complete: ___, ...state }: Gathering): GatheringState => state;
+export const stateOf = (gathering: Gathering): GatheringState => {
+  const { adIds: _, missing: __, complete: ___, storedParts: ____, ...state } = gathering;
+  return state;
+};
 
 export const gatheringsOf = ({ gatherings }: DatasetContents, question: GatheringQuestion): Gathering[] => {
   const key = questionKey(question);
@@ -97,54 +100,44 @@ export const newestGatherings = ({ gatherings }: DatasetContents): Gathering[] =
 /** How many ads came from searches or earlier gatherings only; 0 where nothing was gathered. */
 export function countOutside(contents: DatasetContents): number {
   if (contents.gatherings.length === 0) return 0;
-  const inside = new Set(newestGatherings(contents).flatMap((gathering) => [...wholeOf(gathering, contents).adIds]));
+  const inside = new Set(newestGatherings(contents).flatMap(({ adIds }) => [...adIds]));
   return contents.ads.filter(({ id }) => !inside.has(idKey(id))).length;
 }
 
-/** A gathering as a reader of an answer sees it: a gathering of several parts has the sums of its parts. */
-export interface WholeGathering extends Gathering {
-  /** The parts that are still stored; the gathering itself, where it has no parts. */
-  storedParts: readonly Gathering[];
-  /** Whether all listed ids are still known, even if some of their ads were evicted. */
-  hasAllIds: boolean;
-  /** The total in words, where it is known of some parts only. */
-  foundInParts: string | undefined;
-  /** How many ads the service counts and did not list while they were read, although its last page was reached. */
-  unlisted: number;
+const partsRead = (gathering: Gathering): readonly Gathering[] =>
+  gathering.parts.length === 0 ? [gathering] : gathering.storedParts;
+
+/** The total in words, where it is known of some parts only. */
+export function foundInParts({ found, parts, storedParts }: Gathering): string | undefined {
+  const totals = storedParts.flatMap((part) => part.found ?? []);
+  if (found !== null || totals.length === 0) return undefined;
+  return `${numberText(sumOf(totals))} found in ${totals.length} of ${parts.length} parts`;
 }
 
-export function wholeOf(gathering: Gathering, { gatherings }: DatasetContents): WholeGathering {
-  const { parts, ended, adIds } = gathering;
-  const storedParts = parts.length === 0 ? [gathering] : gatherings.filter(({ id }) => parts.includes(id));
-  const hasAll = parts.length === 0 || storedParts.length === new Set(parts).size;
-  const totals = storedParts.flatMap((part) => part.found ?? []);
-  const found = hasAll && totals.length === storedParts.length ? sumOf(totals) : null;
-  return {
-    ...gathering,
-    storedParts,
-    // Computed only when somebody reads them, because there may be very many.
-    get adIds() {
-      return parts.length === 0 ? adIds : new Set(storedParts.flatMap((part) => [...part.adIds]));
-    },
-    missing: sumOf(storedParts.map(({ missing }) => missing)),
-    found,
-    complete: ended && hasAll && storedParts.every(({ complete }) => complete),
-    unlisted: ended ? sumOf(storedParts.map((part) => Math.max(0, (part.found ?? 0) - part.listed))) : 0,
-    hasAllIds: ended && hasAll && storedParts.every((part) => part.ended && part.adIds.size >= part.listed),
-    foundInParts:
-      found === null && totals.length > 0
-        ? `${numberText(sumOf(totals))} found in ${totals.length} of ${parts.length} parts`
-        : undefined,
-  };
+/** How many ads the service counts and did not list while they were read, although its last page was reached. */
+export const unlistedBy = (gathering: Gathering): number =>
+  gathering.ended ? sumOf(partsRead(gathering).map((part) => Math.max(0, (part.found ?? 0) - part.listed))) : 0;
+
+/** Whether all listed ids are still known, even if some of their ads were evicted. */
+export const hasAllIds = (gathering: Gathering): boolean =>
+  gathering.ended &&
+  gathering.storedParts.length === new Set(gathering.parts).size &&
+  partsRead(gathering).every(({ ended, adIds, listed }) => ended && adIds.size >= listed);
+
+/** By ids, as `idKey` writes them: the number of the last answer that may have held the ad. */
+export function answerOrders(gathering: Gathering): ReadonlyMap<string, number> {
+  const orders = new Map<string, number>();
+  for (const { adIds, answerOrder } of partsRead(gathering))
+    for (const id of adIds) orders.set(id, Math.max(answerOrder, orders.get(id) ?? 0));
+  return orders;
 }
 
 /** The newest gatherings, the newest first. A part of another one stands for itself only if it was paid for by itself. */
-export function paidGatherings(contents: DatasetContents): WholeGathering[] {
+export function paidGatherings(contents: DatasetContents): Gathering[] {
   const newest = newestGatherings(contents);
   const parts = new Set(newest.flatMap((gathering) => gathering.parts));
   return newest
     .filter(({ id, charged }) => !parts.has(id) || charged !== 0)
-    .map((gathering) => wholeOf(gathering, contents))
     .sort((left, right) => right.gatheredAt - left.gatheredAt);
 }
 
@@ -176,15 +169,13 @@ export interface Differences {
 export function lastComplete(gathering: Gathering, contents: DatasetContents): Gathering | undefined {
   const { question, order } = gathering;
   const earlier = contents.gatherings.filter((other) => other.question === question && other.order < order);
-  return earlier.findLast((other) => wholeOf(other, contents).complete);
+  return earlier.findLast(({ complete }) => complete);
 }
 
 export function differences(before: Gathering, gathering: Gathering, contents: DatasetContents): Differences {
-  const ids = wholeOf(gathering, contents).adIds;
+  const { adIds: ids } = gathering;
   const read = contents.ads.filter(({ id }) => ids.has(idKey(id)));
-  const orders = new Map<string, number>();
-  for (const { adIds, answerOrder } of wholeOf(before, contents).storedParts)
-    for (const id of adIds) orders.set(id, Math.max(answerOrder, orders.get(id) ?? 0));
+  const orders = answerOrders(before);
   return {
     fresh: idsOf(read.filter(({ id }) => !orders.has(idKey(id)))),
     updated: idsOf(

@@ -4,7 +4,7 @@ import type { DataOf } from '../present/fields.ts';
 import { type DatasetContents, idKey } from '../state/dataset.ts';
 import type { AdRowReader } from './ad-rows.ts';
 import { medianOf } from './gathering-report.ts';
-import { type GatheringQuestion, gatheringsOf, wholeOf } from './gatherings.ts';
+import { type GatheringQuestion, gatheringsOf } from './gatherings.ts';
 import type { Check } from './watches.ts';
 
 export const UsualView = z
@@ -24,27 +24,21 @@ const minWeeks = 4;
 /** Launches come in days: for less time since the last check, weeks say nothing. */
 const minInterval = 20 * 3_600_000;
 
-interface LaunchOptions {
-  contents: DatasetContents;
-  adRows: AdRowReader;
-  tenantId: string;
-  adFilters: readonly SearchFilter[];
-}
-
 /** Undefined where launches cannot be compared: filters that ask for running or dates leave survivors alone. */
 export async function usualLaunches(
   question: GatheringQuestion,
   { complete, since, changes, gathering }: Check,
-  { contents, adRows, tenantId, adFilters }: LaunchOptions,
+  contents: DatasetContents,
+  { adRows, adFilters }: { adRows(): AdRowReader; adFilters: readonly SearchFilter[] },
 ): Promise<UsualView | undefined> {
   if (!complete || !since || !changes || question.collectionId !== undefined || asksForTime(question, adFilters))
     return;
   if (gathering.gatheredAt - since.at < minInterval) return;
-  const all = gatheringsOf(contents, question).flatMap((one) => [...wholeOf(one, contents).adIds]);
+  const all = gatheringsOf(contents, question).flatMap(({ adIds }) => [...adIds]);
   const fresh = new Set(changes.fresh.map(idKey));
   const [before, launches] = [startOfDay(since.at), Array<number>(maxWeeks).fill(0)];
   let [started, earliest] = [0, before];
-  for await (const part of adRows.read(tenantId, contents, { json: false, ids: new Set(all) }))
+  for await (const part of adRows().read(contents, { json: false, ids: new Set(all) }))
     for (const { ad } of part) {
       if (ad.startedAt === null || ad.id === null) continue;
       const at = startOfDay(Date.parse(ad.startedAt));

@@ -1,8 +1,8 @@
 import { count } from '../present/lists.ts';
-import type { DatasetContents } from '../state/dataset.ts';
+import type { DatasetContents, Gathering } from '../state/dataset.ts';
 import { type CoverageView, uncoveredText } from './coverage.ts';
 import type { ExportCounts } from './export.ts';
-import { countOutside, questionJson, type WholeGathering, wholeOf } from './gatherings.ts';
+import { countOutside, foundInParts, questionJson } from './gatherings.ts';
 import { describedColumns, isoTime } from './tables.ts';
 import type { SheetCell } from './workbook.ts';
 
@@ -27,9 +27,7 @@ interface NotePart {
 export function methodsNote(options: MethodsNote): NotePart[] {
   const { contents, coverage, exported, adIds, now, version } = options;
   const { ads, pages, evicted } = contents;
-  const gatherings = contents.gatherings
-    .map((gathering) => wholeOf(gathering, contents))
-    .filter((gathering) => !adIds || [...gathering.adIds].some((id) => adIds.has(id)));
+  const gatherings = contents.gatherings.filter((one) => !adIds || [...one.adIds].some((id) => adIds.has(id)));
   const others = contents.gatherings.length - gatherings.length;
   const outside = countOutside(contents);
   const rows = exported.reduce((sum, { counts }) => sum + counts.rows, 0);
@@ -73,9 +71,9 @@ export function methodsNote(options: MethodsNote): NotePart[] {
 
 const tableHead = ['gathering', 'question', 'gathered', 'found', 'read', 'complete'];
 
-const tableRow = (gathering: WholeGathering): (string | number)[] => {
-  const { id, gatheredAt, found, foundInParts, adIds, complete } = gathering;
-  const total = found ?? foundInParts ?? 'not stated';
+const tableRow = (gathering: Gathering): (string | number)[] => {
+  const { id, gatheredAt, found, adIds, complete } = gathering;
+  const total = found ?? foundInParts(gathering) ?? 'not stated';
   return [id, questionJson(gathering), isoTime(gatheredAt), total, adIds.size, complete ? 'yes' : 'no'];
 };
 

@@ -69,13 +69,6 @@ export interface FetchedPicture {
   fetched: { print?: string; reason?: string } | undefined;
 }
 
-export function printsOf(fetched: readonly FetchedPicture[]): Map<string, string> {
-  const prints = new Map<string, string>();
-  for (const { adId, picture, fetched: came } of fetched)
-    if (came?.print && standsForAd(picture)) prints.set(idKey(adId), came.print);
-  return prints;
-}
-
 /** Portraits of advertisers and later cards do not. */
 function standsForAd(picture: AdPicture): picture is Extract<AdPicture, { address: string }> {
   if ('reason' in picture || picture.shows === 'portrait') return false;
@@ -90,9 +83,15 @@ export function printInAddress(ad: Fields): string | undefined {
 
 const pictureAddress = /\/media\/kept\/[\da-f]{64}\.([\da-f]{16}-?)\.[a-z]+$/;
 
-/** Keeps what is known of pictures. Where there are too many, those that were kept first go; where it cannot be kept, the picture is fetched again. */
-export async function keepPrints(userRecords: UserRecords, prints: ReadonlyMap<string, string>): Promise<void> {
-  if (prints.size === 0) return;
+/**
+ * Keeps the prints of pictures. Where there are too many, those that were kept first go; where they cannot be kept, the
+ * pictures are fetched again. @returns the prints by `idKey`
+ */
+export async function keepPrints(userRecords: UserRecords, fetched: readonly FetchedPicture[]) {
+  const prints = new Map<string, string>();
+  for (const { adId, picture, fetched: came } of fetched)
+    if (came?.print && standsForAd(picture)) prints.set(idKey(adId), came.print);
+  if (prints.size === 0) return prints;
   const keep = userRecords.update('picture', (kept) => {
     const put = [...prints].filter(([id, one]) => kept.get(id) !== one);
     const more = kept.size + put.filter(([id]) => !kept.has(id)).length - maxRecords.picture;
@@ -100,4 +99,5 @@ export async function keepPrints(userRecords: UserRecords, prints: ReadonlyMap<s
     return { put, removed, result: undefined };
   });
   await keep.catch(() => {});
+  return prints;
 }

@@ -4,7 +4,7 @@ import { isNear, nearestFirst } from '../api/nearest.ts';
 import { dayOf } from '../present/dates.ts';
 import { quote } from '../present/safe-text.ts';
 import { untrustedText } from '../present/tokens.ts';
-import { type RecordsById, requireRoom, tooLarge, type UserRecords } from '../state/user-records.ts';
+import { namedRecords, type RecordsById, requireRoom, tooLarge, type UserRecords } from '../state/user-records.ts';
 import { cleanLabel } from './labels.ts';
 
 const Section = z.object({
@@ -28,16 +28,8 @@ const ReportRecord = z.object({
   runs: z.array(Run),
 });
 
-export interface SavedReport extends z.infer<typeof ReportRecord> {
-  name: string;
-}
-
-/** In the order in which they were kept first. A record in another version's form is left out. */
-export const reportsIn = (records: RecordsById): SavedReport[] =>
-  [...records.entries()].flatMap(([name, value]) => {
-    const { data } = ReportRecord.safeParse(value);
-    return data ? [{ name, ...data }] : [];
-  });
+export const reportsIn = (records: RecordsById) => namedRecords(records, ReportRecord);
+export type SavedReport = ReturnType<typeof reportsIn>[number];
 
 /** The last run of another day: a report may be written twice a day, first for its figures, then with texts. */
 export const runBefore = ({ runs }: Pick<SavedReport, 'runs'>, now: number): ReportRun | undefined =>

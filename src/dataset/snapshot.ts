@@ -3,14 +3,13 @@ import { pageFields } from '../present/fields.ts';
 import type { Fields } from '../present/view.ts';
 import { type DatasetContents, type Gathering, idKey } from '../state/dataset.ts';
 import { objectOf, type StoredItem } from '../state/item-versions.ts';
-import type { AdRowReader, AdRows } from './ad-rows.ts';
-import { wholeOf } from './gatherings.ts';
+import type { AdRowReader, AdRowReaders, AdRows } from './ad-rows.ts';
 import { labelRows } from './labels.ts';
 import type { Snapshot, SqlExport, SqlPool, SqlQuery, TableRows } from './sql/pool.ts';
 import { idCell, isoTime, jsonCell, monthRows, type PageRow, type Row, sentCells } from './tables.ts';
 
 /** SQL over the datasets of all tenants. The engine is loaded with the first statement. */
-export function openDatasetSql(rows: AdRowReader, now: () => number) {
+export function openDatasetSql(adRows: AdRowReaders, now: () => number) {
   let pool: Promise<SqlPool> | undefined;
   const open = () => {
     pool ??= import('./sql/pool.ts').then(({ SqlPool }) => new SqlPool());
@@ -18,7 +17,10 @@ export function openDatasetSql(rows: AdRowReader, now: () => number) {
   };
   return {
     forTenant(tenantId: string) {
-      const snapshot = (contents: DatasetContents) => snapshotOf(rows, tenantId, contents, now());
+      const snapshot = (contents: DatasetContents) => ({
+        tenantId,
+        ...snapshotOf(adRows.forTenant(tenantId), contents, now()),
+      });
       return {
         query: async (contents: DatasetContents, query: SqlQuery) => (await open()).query(snapshot(contents), query),
         /** Hands all rows of a statement to `read`, uncut and in batches. */
@@ -35,13 +37,12 @@ export function openDatasetSql(rows: AdRowReader, now: () => number) {
 
 export type DatasetSql = ReturnType<ReturnType<typeof openDatasetSql>['forTenant']>;
 
-export function snapshotOf(reader: AdRowReader, tenantId: string, contents: DatasetContents, now: number): Snapshot {
+export function snapshotOf(reader: AdRowReader, contents: DatasetContents, now: number): Omit<Snapshot, 'tenantId'> {
   return {
-    tenantId,
     version: `${contents.version} ${contents.labelsVersion} ${contents.picturesVersion} ${isoTime(now).slice(0, 7)}`,
     async *tables({ json }): AsyncGenerator<TableRows> {
       let earliest: string | undefined;
-      for await (const part of reader.read(tenantId, contents, { json })) {
+      for await (const part of reader.read(contents, { json })) {
         for (const { ad } of part)
           if (ad.startedAt !== null && ad.startedAt < (earliest ?? '~')) earliest = ad.startedAt;
         yield* adTables(part);
@@ -63,10 +64,10 @@ function* otherTables(contents: DatasetContents, json: boolean): Generator<Table
   const { ads, pages, gatherings } = contents;
   yield { table: 'ad_versions', rows: each(ads, (item) => versionRows(item, json)) };
   yield { table: 'pages', rows: each(pages, (item) => [pageRow(objectOf(item), item, jsonOf(item.json, json))]) };
-  yield { table: 'gatherings', rows: each(gatherings, (gathering) => [gatheringRow(gathering, contents)]) };
+  yield { table: 'gatherings', rows: each(gatherings, (gathering) => [gatheringRow(gathering)]) };
   const spelling = new Map(ads.map(({ id }) => [idKey(id), id]));
-  const adsOf = (gathering: Gathering) =>
-    [...wholeOf(gathering, contents).adIds].map((id) => ({ gatheringId: gathering.id, adId: spelling.get(id) ?? id }));
+  const adsOf = ({ id: gatheringId, adIds }: Gathering) =>
+    [...adIds].map((id) => ({ gatheringId, adId: spelling.get(id) ?? id }));
   yield { table: 'gathered', rows: each(gatherings, adsOf) };
   yield { table: 'labels', rows: labelRows(contents) };
 }
@@ -83,8 +84,8 @@ const jsonOf = (bytes: Uint8Array, wanted: boolean): string => (wanted ? decoder
 const versionRows = ({ id, versions }: StoredItem, wanted: boolean): Row<'ad_versions'>[] =>
   versions.map(({ at, json }) => ({ id, gatheredAt: isoTime(at), json: jsonCell(jsonOf(json, wanted)) }));
 
-function gatheringRow(gathering: Gathering, contents: DatasetContents): Row<'gatherings'> {
-  const { id, filters, collectionId, found, adIds, charged, complete, gatheredAt } = wholeOf(gathering, contents);
+function gatheringRow(gathering: Gathering): Row<'gatherings'> {
+  const { id, filters, collectionId, found, adIds, charged, complete, gatheredAt } = gathering;
   return {
     id,
     filters: filters === null ? null : canonical(filters),

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { DatasetContents, Gathering } from '../state/dataset.ts';
-import type { RecordsById, UserRecords } from '../state/user-records.ts';
-import { type Differences, differences, type GatheringQuestion, questionKey, wholeOf } from './gatherings.ts';
+import { namedRecords, type RecordsById, type UserRecords } from '../state/user-records.ts';
+import { type Differences, differences, type GatheringQuestion, hasAllIds, questionKey } from './gatherings.ts';
 
 const Filters = z.record(z.string(), z.unknown());
 
@@ -26,9 +26,8 @@ const WatchRecord = z.object({
 });
 type WatchRecord = z.infer<typeof WatchRecord>;
 
-export interface Watch extends WatchRecord {
-  name: string;
-}
+export const watchesIn = (records: RecordsById) => namedRecords(records, WatchRecord);
+export type Watch = ReturnType<typeof watchesIn>[number];
 
 export const questionOf = ({ filters, split, collectionId }: GatheringQuestion): GatheringQuestion => ({
   ...(filters && { filters }),
@@ -43,13 +42,6 @@ export function leastRecentFirst(watches: readonly Watch[]): Watch[] {
   const time = ({ last }: Watch) => (last === undefined ? 0 : last.at - (last.complete ? 0 : day));
   return [...watches].sort((left, right) => time(left) - time(right));
 }
-
-/** All watches of a person, in the order in which they were stored. A record in another version's form is left out. */
-export const watchesIn = (records: RecordsById): Watch[] =>
-  [...records.entries()].flatMap(([name, value]) => {
-    const { data } = WatchRecord.safeParse(value);
-    return data ? [{ name, ...data }] : [];
-  });
 
 /** Stores a watch. A watch of the same name is replaced; its checks stay if the question is the same. */
 export function storeWatch(
@@ -87,11 +79,11 @@ export function compareWithLast(
   contents: DatasetContents,
 ): Check {
   const { gathering } = made;
-  const check = { ...made, ads: wholeOf(gathering, contents).adIds.size };
+  const check = { ...made, ads: gathering.adIds.size };
   // This one may have been made before, and its result not received.
   const since = watch.complete.find((one) => one.gathering !== gathering.id);
   const before = since && contents.gatherings.find(({ id }) => id === since.gathering);
-  if (since === undefined || before === undefined || !wholeOf(before, contents).hasAllIds)
+  if (since === undefined || before === undefined || !hasAllIds(before))
     return { ...check, since: undefined, changes: undefined, lost: since };
   return { ...check, since, changes: differences(before, gathering, contents), lost: undefined };
 }
@@ -101,9 +93,8 @@ export function newInWatches(watches: readonly Watch[], contents: DatasetContent
   const ids = watches.flatMap(({ complete: [last, before] }) => {
     const gatheringOf = (check: CompleteCheck | undefined) =>
       contents.gatherings.find(({ id }) => id === check?.gathering);
-    const [newest, earlier] = [last, before].map(gatheringOf).map((one) => one && wholeOf(one, contents));
-    const earlierIds = earlier?.adIds;
-    return newest && earlierIds && earlier.hasAllIds ? [...newest.adIds].filter((id) => !earlierIds.has(id)) : [];
+    const [newest, earlier] = [gatheringOf(last), gatheringOf(before)];
+    return newest && earlier && hasAllIds(earlier) ? [...newest.adIds].filter((id) => !earlier.adIds.has(id)) : [];
   });
   return new Set(ids);
 }

@@ -10,7 +10,7 @@ import { allTools } from '../board/board.ts';
 import { boardKey } from '../board/payload.ts';
 import type { Meter } from '../credits/meter.ts';
 import { priceBounds } from '../credits/prices.ts';
-import { AdRowReader } from '../dataset/ad-rows.ts';
+import { openAdRows } from '../dataset/ad-rows.ts';
 import { type ReportProgress, totalOf } from '../dataset/gather.ts';
 import { openDatasetSql } from '../dataset/snapshot.ts';
 import { type CallEvent, keyMasker, type Log, type OnCall } from '../log/log.ts';
@@ -133,7 +133,6 @@ async function runCall(server: CallingContext, call: ToolCall, receipts: Receipt
     const [now, began] = [server.now(), server.elapsed()];
     const work = async () =>
       runTool(tool, input, {
-        tenantId,
         now,
         clock: () => now + server.elapsed() - began,
         deadline: now + ms,
@@ -262,7 +261,7 @@ export type OpenCalls = Omit<ReturnType<typeof openCallContexts>, 'close'> & {
 
 export function openCallContexts(options: CallContextOptions) {
   const { apiOf, answers, keys, meter, state, baseUrl, version } = options;
-  const adRows = new AdRowReader();
+  const adRows = openAdRows();
   const sql = openDatasetSql(adRows, options.now);
   const heavy = new Semaphore({ maxRunning: 16, perKey: 1, name: 'reports and batches of labels' });
   return {
@@ -277,7 +276,7 @@ export function openCallContexts(options: CallContextOptions) {
           if (dataset.isUnconfirmed) caller.onUnconfirmed?.();
           return dataset;
         },
-        adRows,
+        adRows: () => adRows.forTenant(tenantId),
         sql: () => sql.forTenant(tenantId),
         version,
         exports: () => state.exports.forTenant(tenantId),

@@ -105,8 +105,10 @@ export interface GatheringStep extends GatheringState {
   adIds: readonly string[];
 }
 
-/** A gathering as a reader sees it. A gathering of several parts is as old as its oldest part. */
+/** A gathering as a reader sees it: one of several parts has the sums of its parts, and is as old as the oldest. */
 export interface Gathering extends GatheringState {
+  /** Those of its parts that are still stored. */
+  storedParts: readonly Gathering[];
   /** The total that the service states, unless it listed more. */
   found: number | null;
   /** Ids of all ads that were read, as `idKey` writes them. */
@@ -122,6 +124,10 @@ export type DatasetRecord = ItemRecord | (GatheringStep & { kind: 'gathering' })
 
 /** Ids of ads compare without regard to case, as UUIDs do; those of pages are any text. */
 export const idKey = (id: string): string => id.toLowerCase();
+
+/** Those of the ads whose `idKey` is wanted, by it. */
+export const adsByKey = ({ ads }: Pick<DatasetContents, 'ads'>, wanted: ReadonlySet<string>) =>
+  new Map(ads.map((item) => [idKey(item.id), item] as const).filter(([key]) => wanted.has(key)));
 
 const maxDatasetBytes = 128 * 1024 * 1024;
 /** How much is freed beyond what is necessary, so that not every new ad has to make room. */
@@ -353,26 +359,17 @@ class GatheringTable extends Table<Entry> {
   }
 
   all(ads: Table<StoredItem>): Gathering[] {
-    return [...this.entries.values()]
+    const single = [...this.entries.values()]
       .sort(({ state: left }, { state: right }) => left.order - right.order || left.startedAt - right.startedAt)
-      .map(({ state, adIds }) => {
+      .map(({ state, adIds }): Gathering => {
         let missing = 0;
         for (const id of adIds) if (ads.get(id) === undefined) missing++;
         const isBelievable = state.found !== null && state.found >= Math.max(adIds.size, state.listed);
-        return {
-          ...state,
-          found: isBelievable ? state.found : null,
-          gatheredAt: this.#timeOf(state),
-          adIds,
-          missing,
-          complete: state.ended && missing === 0 && adIds.size >= state.listed,
-        };
+        const found = isBelievable ? state.found : null;
+        const complete = state.ended && missing === 0 && adIds.size >= state.listed;
+        return { ...state, found, adIds, missing, complete, storedParts: [] };
       });
-  }
-
-  #timeOf({ parts, gatheredAt }: GatheringState): number {
-    const times = parts.flatMap((id) => this.entries.get(id)?.state.gatheredAt ?? []);
-    return times.length === 0 ? gatheredAt : Math.min(...times);
+    return single.map((gathering) => (gathering.parts.length === 0 ? gathering : withParts(gathering, single)));
   }
 
   /** Steps may come in any order. Returns whether anything changed. */
@@ -400,6 +397,27 @@ class GatheringTable extends Table<Entry> {
       this.entries.set(name, entry);
     }
   }
+}
+
+function withParts(gathering: Gathering, all: readonly Gathering[]): Gathering {
+  const { ended, gatheredAt } = gathering;
+  const parts = new Set(gathering.parts);
+  const storedParts = all.filter(({ id }) => parts.has(id));
+  const sumOf = (numbers: readonly number[]) => numbers.reduce((sum, number) => sum + number, 0);
+  const totals = storedParts.flatMap(({ found }) => found ?? []);
+  let ids: ReadonlySet<string> | undefined;
+  return {
+    ...{ ...gathering, storedParts },
+    found: totals.length === parts.size ? sumOf(totals) : null,
+    gatheredAt: storedParts.length === 0 ? gatheredAt : Math.min(...storedParts.map((part) => part.gatheredAt)),
+    // Computed only when somebody reads them, because there may be very many.
+    get adIds() {
+      ids ??= new Set(storedParts.flatMap(({ adIds }) => [...adIds]));
+      return ids;
+    },
+    missing: sumOf(storedParts.map(({ missing }) => missing)),
+    complete: ended && storedParts.length === parts.size && storedParts.every(({ complete }) => complete),
+  };
 }
 
 /** A gathering that has ended is not opened again by a step that another process made at the same time. */

@@ -1,3 +1,4 @@
+import type * as z from 'zod';
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
 import type { Shared } from './store/retries.ts';
 
@@ -104,6 +105,13 @@ export const openUserRecords = (source: Shared, tenantId: string, { isLasting = 
       return { next: records.size > 0 ? { usedAt: now, records: [...records] } : null, ttlMs, result };
     }),
 });
+
+/** Records with their names. One in another version's form is left out. */
+export const namedRecords = <Schema extends z.ZodObject>(records: RecordsById, schema: Schema) =>
+  [...records].flatMap(([name, value]) => {
+    const { data } = schema.safeParse(value);
+    return data ? [{ name, ...data }] : [];
+  });
 
 const countText = (count: number): string => count.toLocaleString('en-US');
 

@@ -2,14 +2,7 @@ import * as z from 'zod';
 import type { AdLibraryError } from '../api/errors.ts';
 import { type Gathered, gatherInTurn, isAbandoned, type Progress, type Stop, stopOf } from '../dataset/gather.ts';
 import { beginsAnew, creditsOf, type EstimateView, estimateText, minute } from '../dataset/gathering-report.ts';
-import {
-  type GatheringQuestion,
-  gatheringsOf,
-  openGathering,
-  questionKey,
-  sumOf,
-  wholeOf,
-} from '../dataset/gatherings.ts';
+import { type GatheringQuestion, gatheringsOf, questionKey, sumOf } from '../dataset/gatherings.ts';
 import { UsualView, usualLaunches } from '../dataset/launches.ts';
 import { findNamed } from '../dataset/saved-reports.ts';
 import { isoTime } from '../dataset/tables.ts';
@@ -30,7 +23,7 @@ import { clampLines, estimateTokens, untrustedId } from '../present/tokens.ts';
 import type { DatasetContents, Gathering } from '../state/dataset.ts';
 import { reportTtl } from '../state/exports.ts';
 import { fresh } from './arguments.ts';
-import { partsOf, priceOfRest, requireFree, roomText, stopData } from './gather-ads.ts';
+import { priceOfRest, requireFree, roomText, stopData } from './gather-ads.ts';
 import { addressesOf, defineListTool, locationText, readOnly, type ToolContext } from './tool.ts';
 import { newsOf, newsText, usualText } from './watch-news.ts';
 import { fetchPictures } from './write-report.ts';
@@ -162,11 +155,10 @@ async function checkAll(
 const recentMs = 900_000;
 
 function recentReading(question: GatheringQuestion, contents: DatasetContents, { now, cacheMs }: ToolContext) {
-  const gathering = gatheringsOf(contents, question).find((one) => wholeOf(one, contents).complete);
+  const gathering = gatheringsOf(contents, question).find(({ complete }) => complete);
   if (!gathering || Math.abs(now - gathering.gatheredAt) >= Math.min(recentMs, cacheMs)) return;
-  const read = wholeOf(gathering, contents).adIds.size;
   const nothing = { readByCall: new Set<string>(), spent: 0, startedOver: false, markReturned: async () => {} };
-  return { stop: { reason: 'end' }, gathering, contents, read, ...nothing } satisfies Gathered;
+  return { stop: { reason: 'end' }, gathering, contents, read: gathering.adIds.size, ...nothing } satisfies Gathered;
 }
 
 /** What a check would cost, by all that is known: nothing is sent. */
@@ -176,9 +168,7 @@ async function estimateChecks(chosen: readonly Watch[], fresh: boolean, context:
   for (const watch of chosen) {
     const question = questionOf(watch);
     if (!fresh && recentReading(question, contents, context)) continue;
-    const { parts } = openGathering(question, contents, true, context.now);
-    const all = await partsOf({ parts, contents }, context);
-    prices.set(questionKey(question), await priceOfRest(question, all, context));
+    prices.set(questionKey(question), await priceOfRest(question, contents, true, context));
   }
   const [pages = null, ads = null, atMost = null] = (['pages', 'ads', 'atMost'] as const).map((name) => {
     const figures = [...prices.values()].flatMap((price) => price?.[name] ?? []);
@@ -195,7 +185,7 @@ async function estimateChecks(chosen: readonly Watch[], fresh: boolean, context:
 
 function checkOf(watch: Watch, { gathering, contents, read }: Gathered, at: number): Check | undefined {
   if (gathering === undefined) return;
-  const { complete } = wholeOf(gathering, contents);
+  const { complete } = gathering;
   return complete || read > 0 ? compareWithLast(watch, { at, gathering, complete }, contents) : undefined;
 }
 
@@ -278,7 +268,7 @@ type CheckedView = Awaited<ReturnType<typeof viewCheck>>;
 async function viewCheck(one: Checked, max: number, context: ToolContext) {
   const { watch, stop, gathered, check } = one;
   const contents = gathered?.contents;
-  const usual = check && contents && (await usualLaunches(questionOf(watch), check, { ...context, contents }));
+  const usual = check && contents && (await usualLaunches(questionOf(watch), check, contents, context));
   const groups = check && contents ? newsOf(check, contents, context.now) : [];
   const { gathering, complete = false, since, changes } = check ?? {};
   const compared = check ? since : watch.complete[0];
@@ -292,7 +282,7 @@ async function viewCheck(one: Checked, max: number, context: ToolContext) {
   const more = Object.entries(ids).flatMap(([list, all = []]) => (all.length > max ? [[list, all.length - max]] : []));
   const firstIds = (all: readonly string[] | undefined) => all?.slice(0, max).map(untrustedId) ?? null;
   const { next: _, problem, ...stopped } = stopData(stop, context);
-  const found = gathering && contents ? wholeOf(gathering, contents).found : null;
+  const found = gathering?.found ?? null;
   const read = check?.ads ?? 0;
   const data = {
     name: watch.name,

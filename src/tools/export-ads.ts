@@ -69,7 +69,7 @@ export const exportAds = defineListTool({
     const { signal, now, version } = context;
     const selected = sheets ? checkSheets(sheets, format) : [{ name: 'Ads', sql: sql ?? everyAdSql }];
     const contents = await (await context.dataset()).contents();
-    const facts = await context.adRows.knownAds(context.tenantId, contents);
+    const facts = await context.adRows().knownAds(contents);
     const aboutAll = (all: readonly ExportCounts[]) => {
       const ids = all.every(({ ids }) => ids) ? all.flatMap(({ ids = [] }) => [...ids]) : undefined;
       const listed = ids && { columns: ['id'], rows: ids.map((id) => [id]) };

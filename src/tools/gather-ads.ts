@@ -27,6 +27,7 @@ import {
 } from '../dataset/gathering-report.ts';
 import { type GatheringQuestion, openGathering, withoutRepeats } from '../dataset/gatherings.ts';
 import { count } from '../present/lists.ts';
+import type { DatasetContents } from '../state/dataset.ts';
 import { adFilters, checkQuestion, collectionId, fresh, split } from './arguments.ts';
 import { defineTool, readOnly, type ToolContext } from './tool.ts';
 
@@ -74,19 +75,10 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
     const gathered = await read();
     const { gathering, stop, readByCall, contents } = gathered;
     if (gathering === undefined || (stop.error && gathered.read === 0)) throw stop.error ?? nothingRead();
-    const { adRows, tenantId } = context;
-    const result = await resultOf(gathering, {
-      contents,
-      before: opened.contents,
-      readByCall,
-      adRows,
-      tenantId,
-      now: context.now,
-    });
+    const result = await resultOf(gathering, { contents, before: opened.contents, readByCall }, context);
     const next = roomText(stop, request) ?? (hasEnded && !result.complete ? readAgain : undefined);
     await gathered.markReturned();
-    const { parts } = openGathering(withoutRepeats(question), contents, false, context.now);
-    const rest = await priceOfRest(question, await partsOf({ parts, contents }, context), context);
+    const rest = await priceOfRest(withoutRepeats(question), contents, false, context);
     return {
       ...result,
       ...stopData(stop, context),
@@ -141,7 +133,7 @@ async function estimate({ question, maxAds }: GatherRequest, opened: Opened, con
     // A service that does not tell one total tells none.
     if (part.total === undefined) break;
   }
-  const price = await priceOfRest(question, parts, context);
+  const price = await priceOfParts(question, parts, context);
   const rest = price ?? { ads: null, pages: null, credits: null, atLeast: 0 };
   const oldest = Math.min(...parts.map(({ total }) => total?.at ?? context.now));
   const read = sumOf(parts.map((part) => part.read));
@@ -164,7 +156,17 @@ const howToGoOn =
   'Call again with the same question and, as maxCredits, what the user accepts: it reads as many ads as surely fit, and says what the rest costs.';
 
 /** What reading the rest costs; undefined where the total of a part is not known. */
-export async function priceOfRest(question: GatheringQuestion, parts: readonly Part[], context: ToolContext) {
+export async function priceOfRest(
+  question: GatheringQuestion,
+  contents: DatasetContents,
+  fresh: boolean,
+  context: ToolContext,
+) {
+  const { parts } = openGathering(question, contents, fresh, context.now);
+  return priceOfParts(question, await partsOf({ parts, contents }, context), context);
+}
+
+async function priceOfParts(question: GatheringQuestion, parts: readonly Part[], context: ToolContext) {
   if (parts.some(({ total }) => total === undefined)) return undefined;
   const size = maxPageSize(question, context.adFilters);
   const operation = listOf(question);
@@ -193,7 +195,7 @@ const nothing: PriceBounds = { atLeast: 0, atMost: 0 };
 const sumOf = (numbers: readonly number[]): number =>
   Math.round(1e6 * numbers.reduce((sum, number) => sum + number, 0)) / 1e6;
 
-export const partsOf = ({ parts, contents }: Pick<Opened, 'parts' | 'contents'>, context: ToolContext) =>
+const partsOf = ({ parts, contents }: Pick<Opened, 'parts' | 'contents'>, context: ToolContext) =>
   Promise.all(
     parts.map(async ({ question, state }) => {
       const begun = contents.gatherings.find(({ id }) => id === state.id);

@@ -4,7 +4,7 @@ import { cleanLabel, labelId, maxLabel, maxValue, storedLabel } from '../dataset
 import { count } from '../present/lists.ts';
 import { listNames, word } from '../present/safe-text.ts';
 import { untrustedId } from '../present/tokens.ts';
-import { type DatasetContents, idKey } from '../state/dataset.ts';
+import { adsByKey, type DatasetContents, idKey } from '../state/dataset.ts';
 import { maxRecords } from '../state/user-records.ts';
 import { isShort, mustBeShort } from './arguments.ts';
 import { defineTool, type ToolContext } from './tool.ts';
@@ -69,7 +69,7 @@ export const labelAds = defineTool({
     const notes = sql === undefined ? namedNotes(labels ?? []) : await selectedNotes(sql, contents, context);
     const wanted = new Map(notes.map((note) => [labelId(note.adId, note.label), note]));
     const ids = new Map(notes.map(({ adId }) => [idKey(adId), adId]));
-    const inDataset = new Set(contents.ads.map(({ id }) => idKey(id)).filter((id) => ids.has(id)));
+    const inDataset = adsByKey(contents, new Set(ids.keys()));
     const { labelled, changed } = await userRecords.update('label', (kept) => {
       const chosen = [...wanted].filter(([id, { adId }]) => (remove ? kept.has(id) : inDataset.has(idKey(adId))));
       return {

@@ -38,11 +38,11 @@ export const queryAds = defineListTool({
   }),
   async run(
     { sql, limit = 50, cell = 160, chart },
-    { dataset, adRows, tenantId, sql: engine, resultTokens, signal, pictures, now, isDemo },
+    { dataset, adRows, sql: engine, resultTokens, signal, pictures, now, isDemo },
   ) {
     const contents = await (await dataset()).contents();
     const { columns, rows, rowCount, truncated } = await engine().query(contents, { sql, limit, cell, signal });
-    const facts = await adRows.knownAds(tenantId, contents);
+    const facts = await adRows().knownAds(contents);
     const coverage = viewCoverage({ contents, facts, columns, rows, cell });
     const render = (shown: readonly unknown[][]) =>
       `${rowsText({ columns, rows: shown, rowCount, limit })}\n${coverageText(coverage)}`;

@@ -140,7 +140,7 @@ export const defineListTool = <Input extends z.ZodObject, Output extends z.ZodOb
 
 export interface CallerContext
   extends Pick<GatherContext, 'api' | 'dataset' | 'isCached' | 'cachedTotal' | 'callBudget' | 'takeTurn'> {
-  adRows: AdRowReader;
+  adRows(): AdRowReader;
   sql(): DatasetSql;
   exports(): Exports;
   /** The version of this server, for notes on how data were gathered. */
@@ -154,8 +154,6 @@ export interface CallerContext
 
 /** What a tool may use: the API on its caller's account, the time, and the space for its text. */
 export interface ToolContext extends CallerContext, GatherContext {
-  /** An id of the caller's key. */
-  tenantId: string;
   isDemo: boolean;
   /** Whether the caller wants what a check found as an HTML file, too. */
   wantsHtml: boolean;

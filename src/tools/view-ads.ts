@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { withDeadline } from '../api/abort.ts';
 import { invalidRequest } from '../api/errors.ts';
-import { type FetchedPicture, keepPrints, pictureGroups, printsOf } from '../dataset/picture-groups.ts';
+import { type FetchedPicture, keepPrints, pictureGroups } from '../dataset/picture-groups.ts';
 import type { SheetTile } from '../pictures/pictures.ts';
 import { AdView, factsOf, viewAd } from '../present/ad.ts';
 import { type AdPicture, mediaOfCards, type PictureChoice, pictureOf } from '../present/ad-media.ts';
@@ -103,7 +103,7 @@ export const viewAds = defineListTool({
       { signal, waitMs, isOverview: compared !== undefined },
     );
     const fetched = wanted.map(({ tile, picture }, index) => ({ adId: tile.id, picture, fetched: sheet.tiles[index] }));
-    await keepPrints(dataset.userRecords, printsOf(fetched));
+    await keepPrints(dataset.userRecords, fetched);
     const tiles = wanted.map(({ tile: { picture, ...tile } }, index): AdTile => {
       const drawn = sheet.tiles[index];
       if (drawn && 'reason' in drawn) return { ...tile, shown: false, reason: drawn.reason };
@@ -137,7 +137,7 @@ async function comparePictures(sql: string, dataset: Dataset, context: ToolConte
   const wanted = new Set(await idsOf(sql, contents, context));
   const items = contents.ads.filter(({ id }) => wanted.has(idKey(id)));
   if (items.length === 0) throw invalidRequest('The SELECT gives no id of an ad in the dataset.');
-  const prints = context.adRows.prints(contents);
+  const prints = context.adRows().prints(contents);
   const chosen = items.map((item) => ({ item, picture: pictureOf(objectOf(item), { now }) }));
   const toFetch = chosen.filter(({ item }) => !prints.has(idKey(item.id)));
   const missing: string[] = [];
@@ -163,9 +163,7 @@ async function comparePictures(sql: string, dataset: Dataset, context: ToolConte
       }),
     ),
   );
-  const fresh = printsOf(found);
-  await keepPrints(dataset.userRecords, fresh);
-  for (const [id, print] of fresh) prints.set(id, print);
+  for (const [id, print] of await keepPrints(dataset.userRecords, found)) prints.set(id, print);
   const groupOf = await pictureGroups(contents.ads, prints);
   const groups = groupBy(chosen, ({ item }) => groupOf.get(idKey(item.id))?.group);
   const plain = groups.get(null)?.length ?? 0;

@@ -1,5 +1,5 @@
 import { type ChangedValue, changesBetween } from '../dataset/changes.ts';
-import { wholeOf } from '../dataset/gatherings.ts';
+import { answerOrders } from '../dataset/gatherings.ts';
 import type { UsualView } from '../dataset/launches.ts';
 import type { Check } from '../dataset/watches.ts';
 import { titleOf } from '../looks/ad-card.tsx';
@@ -11,7 +11,7 @@ import { constant, joinFilled, linesOf, quote, word } from '../present/safe-text
 import { fit, lineWithin, untrustedId } from '../present/tokens.ts';
 import { type Fields, textOf } from '../present/view.ts';
 import { cardOf } from '../reports/card.ts';
-import { type DatasetContents, idKey } from '../state/dataset.ts';
+import { adsByKey, type DatasetContents, idKey } from '../state/dataset.ts';
 import { objectOf, type StoredItem, versionAt } from '../state/item-versions.ts';
 
 export interface NewsAd extends ReturnType<typeof cardOf> {
@@ -36,21 +36,13 @@ const maxChanges = 3;
 export function newsOf({ changes, since, complete }: Check, contents: DatasetContents, now: number): NewsGroup[] {
   if (changes === undefined) return [];
   const before = contents.gatherings.find(({ id }) => id === since?.gathering);
-  const orderOf = (id: string) =>
-    Math.max(
-      ...(before ? wholeOf(before, contents).storedParts : []).flatMap((one) =>
-        one.adIds.has(idKey(id)) ? one.answerOrder : [],
-      ),
-    );
+  const orders = before && answerOrders(before);
   const { fresh, updated, gone } = changes;
   const maxNew = maxNamed - Math.min(minChanged, updated.length);
   const newest = fresh.slice(0, maxNew);
   const changed = updated.slice(0, maxNamed - newest.length);
   const ended = gone.slice(0, maxNamed);
-  const wanted = new Set([...newest, ...changed, ...ended].map(idKey));
-  const items = new Map(
-    contents.ads.flatMap((item) => (wanted.has(idKey(item.id)) ? [[idKey(item.id), item] as const] : [])),
-  );
+  const items = adsByKey(contents, new Set([...newest, ...changed, ...ended].map(idKey)));
   const group = (title: string, ids: string[], all: string[], changesOf = (_: StoredItem): string[] => []) => {
     const ads = ids.flatMap((id) => {
       const item = items.get(idKey(id));
@@ -65,7 +57,7 @@ export function newsOf({ changes, since, complete }: Check, contents: DatasetCon
   };
   return [
     group('New', newest, fresh),
-    group('Changed', changed, updated, (item) => changeTexts(orderOf(item.id), item)),
+    group('Changed', changed, updated, (item) => changeTexts(orders?.get(idKey(item.id)) ?? 0, item)),
     group('No longer listed (they may still be running)', ended, complete ? gone : []),
   ].filter(({ total }) => total > 0);
 }

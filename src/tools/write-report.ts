@@ -5,7 +5,7 @@ import { chartOf } from '../charts/chart.ts';
 import { CoverageOfFile, coverageText, viewCoverage } from '../dataset/coverage.ts';
 import { paidGatherings } from '../dataset/gatherings.ts';
 import { labelsByAd, labelTexts } from '../dataset/labels.ts';
-import { keepPrints, printsOf } from '../dataset/picture-groups.ts';
+import { keepPrints } from '../dataset/picture-groups.ts';
 import {
   checkRoom,
   figuresIn,
@@ -23,7 +23,7 @@ import { linesOf, listNames, quote, word } from '../present/safe-text.ts';
 import type { Fields } from '../present/view.ts';
 import { cardOf } from '../reports/card.ts';
 import type { ReportSection } from '../reports/report.tsx';
-import { type DatasetContents, idKey } from '../state/dataset.ts';
+import { adsByKey, type DatasetContents, idKey } from '../state/dataset.ts';
 import { reportTtl } from '../state/exports.ts';
 import { objectOf } from '../state/item-versions.ts';
 import type { UserRecords } from '../state/user-records.ts';
@@ -273,8 +273,7 @@ type NamedAds = ReturnType<typeof adsById>;
 
 function adsById(contents: DatasetContents, sections: readonly SavedSection[]) {
   const keys = new Set(sections.flatMap(({ adIds = [] }) => adIds.map(idKey)));
-  const named = contents.ads.filter(({ id }) => keys.has(idKey(id)));
-  return { items: new Map(named.map((item) => [idKey(item.id), item])), labels: labelsByAd(contents, keys) };
+  return { items: adsByKey(contents, keys), labels: labelsByAd(contents, keys) };
 }
 
 /** The pictures of ads, as far as half the time that is left allows. */
@@ -292,7 +291,7 @@ export async function fetchPictures(ads: readonly ChosenAd[], context: ToolConte
       })),
     ),
   );
-  await keepPrints((await context.dataset()).userRecords, printsOf(shown));
+  await keepPrints((await context.dataset()).userRecords, shown);
   return shown.map(({ fetched }) =>
     'jpeg' in fetched ? { src: `data:image/jpeg;base64,${Buffer.from(fetched.jpeg).toString('base64')}` } : fetched,
   );
@@ -300,7 +299,7 @@ export async function fetchPictures(ads: readonly ChosenAd[], context: ToolConte
 
 async function methodOf(sections: readonly SavedSection[], contents: DatasetContents, context: ToolContext) {
   const statements = sections.flatMap(({ heading, sql }) => (sql === undefined ? [] : [{ heading, sql }]));
-  const facts = await context.adRows.knownAds(context.tenantId, contents);
+  const facts = await context.adRows().knownAds(contents);
   const gatherings = paidGatherings(contents).slice(0, maxGatherings);
   const listed = new Set(gatherings.flatMap(({ id, parts }) => [id, ...parts]));
   return {

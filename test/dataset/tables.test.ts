@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
-import { AdRowReader, adRows, languageText } from '../../src/dataset/ad-rows.ts';
+import { adRows, languageText, openAdRows } from '../../src/dataset/ad-rows.ts';
 import { pageRow } from '../../src/dataset/snapshot.ts';
 import { columnsOf, tables } from '../../src/dataset/tables.ts';
 import { MemoryDatasets } from '../../src/state/memory-datasets.ts';
@@ -131,8 +131,9 @@ test('while many ads are read, others get turns', async () => {
   const many = Array.from({ length: 3000 }, (_, nr) => ({ id: `${nr}`, pageId: 'one', body: `${english} ${nr}` }));
   await add(dataset, 1, ...many);
   const contents = await dataset.contents();
-  const reader = new AdRowReader();
-  await reader.knownAds('another', { version: 'empty', ads: [] });
+  const readers = openAdRows();
+  await readers.forTenant('another').knownAds({ version: 'empty', ads: [] });
+  const reader = readers.forTenant('t');
   let turns = 0;
   const others = () => {
     turns++;
@@ -140,11 +141,11 @@ test('while many ads are read, others get turns', async () => {
   };
   let next = setImmediate(others);
   onTestFinished(() => clearImmediate(next));
-  await reader.knownAds('t', contents);
+  await reader.knownAds(contents);
   expect(turns).toBeGreaterThan(3);
   turns = 0;
   let ads = 0;
-  for await (const part of reader.read('t', contents, { json: false })) ads += part.length;
+  for await (const part of reader.read(contents, { json: false })) ads += part.length;
   expect(ads).toBe(many.length);
   expect(turns).toBeGreaterThan(3);
 });

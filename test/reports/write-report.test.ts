@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
-import { newGathering, type WholeGathering } from '../../src/dataset/gatherings.ts';
+import { newGathering } from '../../src/dataset/gatherings.ts';
 import type { CardAd } from '../../src/looks/ad-card.tsx';
 import { encodeJpeg } from '../../src/raster/codecs.ts';
 import { type ReportHead, type ReportSection, writeReportPage } from '../../src/reports/report.tsx';
+import type { Gathering } from '../../src/state/dataset.ts';
 import { jpegOf } from '../pictures/sample-pictures.ts';
 import { violationsOn } from '../support/board/axe.ts';
 import { inChromium } from '../support/board/in-chromium.ts';
@@ -166,10 +167,9 @@ describe('what a report writes', () => {
   const gathering = (day: string, more: object) =>
     ({
       ...newGathering({ filters: { countries: ['DE'] } }, Date.parse(day)),
-      ...{ adIds: new Set(['a']), missing: 0, complete: true, storedParts: [], hasAllIds: true, unlisted: 0 },
-      foundInParts: undefined,
+      ...{ adIds: new Set(['a']), missing: 0, complete: true, storedParts: [] },
       ...more,
-    }) as WholeGathering;
+    }) as Gathering;
   const older = gathering('2026-11-01', { found: 12_345, charged: 7 });
   const newer = gathering('2026-11-19', { found: null, charged: null, complete: false });
   const method = { ads: 1, gatherings: [], more: 0, coverage: [], statements: [] };
