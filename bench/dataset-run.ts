@@ -156,7 +156,7 @@ for (const format of ['csv', 'jsonl', 'xlsx', 'parquet'] as const) {
   };
   const target = { format, maxBytes: 1e12, write, method: () => [] };
   const run: RunStatement = (read) => pool.export(snapshot, { sql: everyAdSql }, read);
-  const [, ms] = await timed(() => writeExport([{ name: 'Ads', run }], target));
+  const [, ms] = await timed(() => writeExport([{ name: 'Ads', sql: everyAdSql, run }], target));
   print(`export ${format}: ${ms.toFixed(0)} ms, ${(bytes / 1e6).toFixed(1)} MB`);
 }
 await pool.close();

@@ -11,11 +11,11 @@ export type RunStatement = <Result>(read: (exported: SqlExport) => Promise<Resul
 
 export interface Statement {
   name: string;
+  sql: string;
   run: RunStatement;
 }
 
-export interface ExportCounts {
-  name: string;
+export interface ExportCounts extends Omit<Statement, 'run'> {
   columns: readonly string[];
   rows: number;
   first: Cell[][];
@@ -47,8 +47,8 @@ export async function writeExport(statements: readonly Statement[], { format, me
     }
     await target.write(part);
   };
-  const all = statements.map(({ name, run }): { counts: ExportCounts; run: RunStatement } => {
-    const counts: ExportCounts = { name, columns: [], rows: 0, first: [], cut: 0, ids: undefined };
+  const all = statements.map(({ run, ...about }): { counts: ExportCounts; run: RunStatement } => {
+    const counts: ExportCounts = { ...about, columns: [], rows: 0, first: [], cut: 0, ids: undefined };
     return { counts, run: (read) => run((exported) => read({ ...exported, rows: countRows(exported, counts) })) };
   });
   const counts = all.map(({ counts }) => counts);

@@ -110,34 +110,6 @@ function isFresh({ id, parts }: Gathering, before: DatasetContents, now: number)
   return gathering.fresh && Math.abs(now - gathering.startedAt) < maxFreshAge;
 }
 
-async function readWithin(request: GatherRequest, opened: Opened, open: () => Promise<Opened>, context: GatherContext) {
-  const dataset = await context.dataset();
-  const callBudget = await context.callBudget(request.maxCredits);
-  const run = new GatherRun({ request, context, dataset, callBudget, reopen: open }, opened);
-  const stop = await run.readAll();
-  const contents = await dataset.contents();
-  const { gathering: state, parts } = run.open;
-  const ids = new Set([state.id, ...parts.map((part) => part.state.id)]);
-  return {
-    stop,
-    /** Undefined where nothing of the gathering is stored. */
-    gathering: contents.gatherings.find(({ id }) => id === state.id),
-    contents,
-    read: run.read.size,
-    readByCall: run.readByCall,
-    /** Credits that this call spent on it, or may have. */
-    spent: await callBudget.used(),
-    startedOver: opened.isTooOld && run.readByCall.size > 0,
-    /** To be called when the result is returned: a later call with `fresh` starts over. */
-    async markReturned() {
-      if (isAbandoned(context.signal)) return;
-      for (const gathering of contents.gatherings)
-        if (ids.has(gathering.id) && gathering.ended && gathering.fresh)
-          await dataset.saveGathering({ ...stateOf(gathering), fresh: false, step: gathering.step + 1, adIds: [] });
-    },
-  };
-}
-
 /** Of a larger gathering, a second copy in the cache would take too much memory. */
 const maxCachedAds = 1000;
 /** The dataset never evicts ids of one gathering while it is read, up to this number, counted in each part. */
@@ -148,14 +120,6 @@ const maxIdlePages = 3;
 const slack = 1.5;
 /** The time that the summary takes, in milliseconds: in all, and for each ad. */
 const summaryMs = { all: 300, each: 0.6 };
-
-interface Work {
-  request: GatherRequest;
-  context: GatherContext;
-  dataset: Dataset;
-  callBudget: CallBudget;
-  reopen(): Promise<Opened>;
-}
 
 interface PagePosition {
   limit: number;
@@ -176,58 +140,69 @@ interface PartRun extends GatheringPart {
 
 type ListAnswer = ApiAnswer<'searchAds'> | ApiAnswer<'listCollectionItems'>;
 
-class GatherRun {
-  open: Opened;
-  /** Ids of the ads that were read, in all parts, and of those that this call has read, as `idKey` writes them. */
-  readonly read = new Set<string>();
-  readonly readByCall = new Set<string>();
-  readonly #work: Work;
-  #listed = 0;
+async function readWithin(
+  request: GatherRequest,
+  opened: Opened,
+  reopen: () => Promise<Opened>,
+  context: GatherContext,
+) {
+  const dataset = await context.dataset();
+  const callBudget = await context.callBudget(request.maxCredits);
+  let open = opened;
+  // Ids of the ads that were read, in all parts, and of those that this call has read, as `idKey` writes them.
+  const read = new Set<string>();
+  const readByCall = new Set<string>();
+  let listed = 0;
   /** How many ads the call may read: what the dataset has room for changes with the size of the ads. */
-  #maxAds = 0;
+  let maxAds = 0;
   /** The largest page that the service gives, as far as is known, and the largest that it gave. */
-  #pageSize: { max: number; given: number };
-  #slowest = 0;
+  const pageSize = { max: maxPageSize(request.question, context.adFilters), given: 0 };
+  let slowest = 0;
 
-  constructor(work: Work, opened: Opened) {
-    this.#work = work;
-    this.#pageSize = { max: maxPageSize(work.request.question, work.context.adFilters), given: 0 };
-    this.open = opened;
-    this.#continueFrom(opened);
+  const partOf = (question: string) => open.parts.find(({ state }) => state.question === question);
+
+  const updateRoom = async () => {
+    maxAds = Math.min(request.maxAds, await dataset.maxAds());
+  };
+
+  function continueFrom(current: Opened): void {
+    open = current;
+    listed = 0;
+    for (const part of open.parts) {
+      const ids = adIdsIn(open, part);
+      listed += ids.size;
+      for (const id of ids) read.add(id);
+    }
   }
 
-  async readAll(): Promise<Stop> {
-    await this.#updateRoom();
+  async function readAll(): Promise<Stop> {
+    continueFrom(opened);
+    await updateRoom();
     let stuck: Stop | undefined;
-    for (const { state } of this.open.parts) {
-      if (this.#partOf(state.question)?.state.ended !== false) continue;
-      const stop = this.#limit() ?? (await this.#readInTurn(state.question));
+    for (const { state } of open.parts) {
+      if (partOf(state.question)?.state.ended !== false) continue;
+      const stop = limitReached() ?? (await readInTurn(state.question));
       if (stop.leadsNowhere === 'repeats') stuck ??= stop;
       else if (stop.reason !== 'end') return stop;
     }
     if (stuck) return stuck;
-    if (!this.open.gathering.ended) await this.#saveWhole({ ended: true, gatheredAt: this.#work.context.clock() });
+    if (!open.gathering.ended) await saveWhole({ ended: true, gatheredAt: context.clock() });
     return { reason: 'end' };
   }
 
-  #partOf(question: string): GatheringPart | undefined {
-    return this.open.parts.find(({ state }) => state.question === question);
-  }
-
-  async #readInTurn(question: string): Promise<Stop> {
-    const { context, request, reopen } = this.#work;
+  async function readInTurn(question: string): Promise<Stop> {
     const endTurn = await context.takeTurn(`pages of ${question}`).catch((error) => stopOf(error, context));
     if (typeof endTurn !== 'function') return endTurn;
     const requests: Promise<unknown>[] = [];
     try {
       // The dataset now also holds what other calls have read.
-      this.#continueFrom(await reopen());
-      const part = this.#partOf(question);
+      continueFrom(await reopen());
+      const part = partOf(question);
       if (part === undefined || part.state.ended) return { reason: 'end' };
-      const ids = new Set(adIdsIn(this.open, part));
+      const ids = new Set(adIdsIn(open, part));
       const fresh = request.fresh || part.state.fresh;
-      const stop = await this.#readPart({ ...part, fresh, ids, listedIds: new Set(), idle: 0, requests });
-      if (stop.leadsNowhere) await this.#saveWhole({ fresh: false });
+      const stop = await readPart({ ...part, fresh, ids, listedIds: new Set(), idle: 0, requests });
+      if (stop.leadsNowhere) await saveWhole({ fresh: false });
       return stop;
     } finally {
       // The next call waits for pages whose caller has left, and continues after them.
@@ -235,8 +210,7 @@ class GatherRun {
     }
   }
 
-  async #readPart(part: PartRun): Promise<Stop> {
-    const { context, dataset } = this.#work;
+  async function readPart(part: PartRun): Promise<Stop> {
     if (part.state.stuck) return { reason: 'error', error: pagesRepeat(), leadsNowhere: 'repeats' };
     /** Continuing brings nothing, so a later call with `fresh` starts over. */
     const deadEnd = async (error: AdLibraryError, leadsNowhere: 'repeats' | 'rejected'): Promise<Stop> => {
@@ -246,23 +220,23 @@ class GatherRun {
         await dataset.saveGathering({ ...state, fresh: false, stuck, step: state.step + 1, adIds: [] });
       return { reason: 'error', error, leadsNowhere };
     };
-    const total = part.state.found === null ? await knownTotal(part.question, this.open.contents, context) : undefined;
+    const total = part.state.found === null ? await knownTotal(part.question, open.contents, context) : undefined;
     const cursors = new Set([part.state.cursor]);
     let isTotalTrue = true;
     for (;;) {
-      const limit = this.#limit();
+      const limit = limitReached();
       if (limit) return limit;
       const found = part.state.found ?? total?.ads;
       // A service may charge for what it is asked for, so the last page asks for as many as are left.
       const remaining = isTotalTrue && found !== undefined ? Math.max(1, found - part.state.listed) : Infinity;
       try {
-        await this.#readPage(part, remaining);
+        await readPage(part, remaining);
       } catch (error) {
         const stop = stopOf(error, context);
         return stop.error && isRejected(stop.error) ? deadEnd(stop.error, 'rejected') : stop;
       }
-      await this.#updateRoom();
-      this.#reportProgress(part.state.found);
+      await updateRoom();
+      reportProgress(part.state.found);
       // A service inside this process leaves no time in between for anything else.
       await nextTurn();
       const { state } = part;
@@ -273,38 +247,36 @@ class GatherRun {
     }
   }
 
-  async #readPage(part: PartRun, remaining: number): Promise<void> {
-    const { context, callBudget } = this.#work;
+  async function readPage(part: PartRun, remaining: number): Promise<void> {
     const { cursor } = part.state;
     const operation = listOf(part.question);
-    const room = () => Math.min(this.#pageSize.max, this.#maxAds - this.read.size);
+    const room = () => Math.min(pageSize.max, maxAds - read.size);
     const full = { operation: operations[operation], ...requestOf(part.question, { limit: room(), cursor }) };
     let max = remaining < room() && !part.fresh && (await context.isCached(full)) ? room() : remaining;
     for (;;) {
       const limit = await callBudget.pageSize({ operation, max: Math.min(room(), max) });
       const began = context.clock();
       try {
-        await this.#send(part, { limit, cursor });
-        this.#pageSize.given = Math.max(this.#pageSize.given, limit);
+        await send(part, { limit, cursor });
+        pageSize.given = Math.max(pageSize.given, limit);
         return;
       } catch (error) {
         if (!(error instanceof AdLibraryError) || error.failure.kind !== 'invalid_request') throw error;
         const smaller = smallerPageSizes.find((size) => size < limit);
         // A service may have a smallest page, too.
-        if (limit === max && limit < this.#pageSize.max) max = Infinity;
-        else if (smaller === undefined || limit <= this.#pageSize.given) throw error;
-        else this.#pageSize.max = smaller;
+        if (limit === max && limit < pageSize.max) max = Infinity;
+        else if (smaller === undefined || limit <= pageSize.given) throw error;
+        else pageSize.max = smaller;
       } finally {
-        this.#slowest = Math.max(this.#slowest, context.clock() - began);
+        slowest = Math.max(slowest, context.clock() - began);
       }
     }
   }
 
-  async #send(part: PartRun, position: PagePosition): Promise<void> {
-    const { context, callBudget, dataset } = this.#work;
+  async function send(part: PartRun, position: PagePosition): Promise<void> {
     let added: Promise<void> | undefined;
     const addOnce = (answer: ListAnswer) => {
-      added ??= this.#addPage(part, answer);
+      added ??= addPage(part, answer);
       return added;
     };
     // A page was paid for when the service has sent it, even if the caller has left.
@@ -318,7 +290,7 @@ class GatherRun {
       return request;
     };
     const listedBy = listOf(part.question);
-    const settings = { fresh: part.fresh, uncached: this.read.size >= maxCachedAds, callBudget, wrapSend };
+    const settings = { fresh: part.fresh, uncached: read.size >= maxCachedAds, callBudget, wrapSend };
     const answer = await context.api[listedBy]({ ...requestOf(part.question, position), ...settings });
     const { order, receipt, raw } = answer;
     // The dataset may have evicted the ads of a cached answer.
@@ -331,18 +303,17 @@ class GatherRun {
     await addOnce(answer);
   }
 
-  async #addPage(part: PartRun, answer: ListAnswer): Promise<void> {
-    const { context, request, dataset } = this.#work;
+  async function addPage(part: PartRun, answer: ListAnswer): Promise<void> {
     const { state, listedIds } = part;
     const { ids, found } = await contentOf(part.question, answer);
     const { cursor, hasMore } = answer.value;
     const { charged } = answer.receipt;
     const [before, seenBefore] = [part.ids.size, listedIds.size];
-    for (const id of ids.map(idKey)) for (const all of [part.ids, listedIds, this.read, this.readByCall]) all.add(id);
+    for (const id of ids.map(idKey)) for (const all of [part.ids, listedIds, read, readByCall]) all.add(id);
     const added = part.ids.size - before;
-    this.#listed += added;
+    listed += added;
     part.idle = listedIds.size > seenBefore ? 0 : part.idle + 1;
-    part.state = {
+    const saved = {
       ...state,
       found: found ?? state.found,
       // An evicted ad may be listed again, or not.
@@ -354,50 +325,58 @@ class GatherRun {
       answerOrder: Math.max(state.answerOrder, answer.order ?? 0),
       gatheredAt: context.clock(),
     };
-    const { state: saved } = part;
-    await this.#saveWhole({ charged: plus(this.open.gathering.charged, charged) });
+    part.state = saved;
+    await saveWhole({ charged: plus(open.gathering.charged, charged) });
     await dataset.saveGathering({ ...saved, adIds: ids });
   }
 
-  #limit(): Stop | undefined {
-    const { clock, deadline, isDraining } = this.#work.context;
-    if (this.read.size >= this.#maxAds) return { reason: 'maxAds', maxAds: this.#maxAds };
-    if (this.#listed >= maxInParts) return { reason: 'maxAds', maxInParts };
+  function limitReached(): Stop | undefined {
+    const { clock, deadline, isDraining } = context;
+    if (read.size >= maxAds) return { reason: 'maxAds', maxAds };
+    if (listed >= maxInParts) return { reason: 'maxAds', maxInParts };
     if (isDraining()) return { reason: 'shutdown' };
-    const remainingMs = deadline - clock() - summaryMs.all - summaryMs.each * this.read.size;
-    return remainingMs < slack * this.#slowest ? { reason: 'deadline' } : undefined;
+    const remainingMs = deadline - clock() - summaryMs.all - summaryMs.each * read.size;
+    return remainingMs < slack * slowest ? { reason: 'deadline' } : undefined;
   }
 
-  async #updateRoom(): Promise<void> {
-    this.#maxAds = Math.min(this.#work.request.maxAds, await this.#work.dataset.maxAds());
-  }
-
-  #continueFrom(open: Opened): void {
-    this.open = open;
-    this.#listed = 0;
-    for (const part of open.parts) {
-      const ids = adIdsIn(open, part);
-      this.#listed += ids.size;
-      for (const id of ids) this.read.add(id);
-    }
-  }
-
-  #reportProgress(found: number | null): void {
-    const { size } = this.read;
-    const isWhole = found !== null && this.open.parts.length === 1;
+  function reportProgress(found: number | null): void {
+    const { size } = read;
+    const isWhole = found !== null && open.parts.length === 1;
     const message = `${count(size, 'ad')} read${isWhole && found >= size ? ` of ${numberText(found)}` : ''}`;
-    const total = isWhole && { total: Math.max(size, Math.min(found, this.#maxAds)) };
-    this.#work.context.onProgress?.({ progress: size, ...total, message });
+    const total = isWhole && { total: Math.max(size, Math.min(found, maxAds)) };
+    context.onProgress?.({ progress: size, ...total, message });
   }
 
   /** From its first page on: one that reads nothing replaces no earlier one. A gathering of one part is its part. */
-  async #saveWhole(change: Partial<GatheringState>): Promise<void> {
-    const { request, dataset } = this.#work;
+  async function saveWhole(change: Partial<GatheringState>): Promise<void> {
     if (request.question.split === undefined) return;
-    const { gathering } = this.open;
-    this.open.gathering = { ...gathering, ...change, step: gathering.step + 1 };
-    await dataset.saveGathering({ ...this.open.gathering, adIds: [] });
+    const { gathering } = open;
+    open.gathering = { ...gathering, ...change, step: gathering.step + 1 };
+    await dataset.saveGathering({ ...open.gathering, adIds: [] });
   }
+
+  const stop = await readAll();
+  const contents = await dataset.contents();
+  const { gathering: state, parts } = open;
+  const ids = new Set([state.id, ...parts.map((part) => part.state.id)]);
+  return {
+    stop,
+    /** Undefined where nothing of the gathering is stored. */
+    gathering: contents.gatherings.find(({ id }) => id === state.id),
+    contents,
+    read: read.size,
+    readByCall,
+    /** Credits that this call spent on it, or may have. */
+    spent: await callBudget.used(),
+    startedOver: opened.isTooOld && readByCall.size > 0,
+    /** To be called when the result is returned: a later call with `fresh` starts over. */
+    async markReturned() {
+      if (isAbandoned(context.signal)) return;
+      for (const gathering of contents.gatherings)
+        if (ids.has(gathering.id) && gathering.ended && gathering.fresh)
+          await dataset.saveGathering({ ...stateOf(gathering), fresh: false, step: gathering.step + 1, adIds: [] });
+    },
+  };
 }
 
 const adIdsIn = ({ contents }: Opened, { state }: GatheringPart): ReadonlySet<string> =>

@@ -31,10 +31,13 @@ export const EstimateView = z
   .meta({ title: 'Estimate' });
 export type EstimateView = DataOf<typeof EstimateView>;
 
-export const creditsOf = (atLeast: number, atMost: number | undefined) => ({
-  ...{ credits: atLeast === atMost ? atMost : null, atLeast },
-  ...(atMost !== undefined && { atMost }),
-});
+/** Sums of prices, without what the sums of decimals have too much. */
+export function creditsOf(least: number, most: number | undefined) {
+  const [atLeast, atMost] = [rounded(least), most === undefined ? undefined : rounded(most)];
+  return { credits: atLeast === atMost ? atMost : null, atLeast, ...(atMost !== undefined && { atMost }) };
+}
+
+const rounded = (credits: number) => Math.round(1e6 * credits) / 1e6;
 
 export const GatherOutput = z.looseObject({
   gathering: z.string().nullable().describe('its id, in gatherings of SQL; null of an estimate'),

@@ -2,14 +2,14 @@ import { count } from '../present/lists.ts';
 import type { DatasetContents, Gathering } from '../state/dataset.ts';
 import { type CoverageView, uncoveredText } from './coverage.ts';
 import type { ExportCounts } from './export.ts';
-import { countOutside, foundInParts, questionJson } from './gatherings.ts';
+import { countOutside, foundInParts, questionJson, sumOf } from './gatherings.ts';
 import { describedColumns, isoTime } from './tables.ts';
 import type { SheetCell } from './workbook.ts';
 
 interface MethodsNote {
   contents: DatasetContents;
   coverage: CoverageView;
-  exported: readonly { sql: string; counts: Pick<ExportCounts, 'name' | 'rows'> }[];
+  exported: readonly Pick<ExportCounts, 'name' | 'sql' | 'rows'>[];
   /** Ids of the ads in the rows, as `idKey` writes them, where these are known. */
   adIds?: ReadonlySet<string> | undefined;
   now: number;
@@ -30,7 +30,7 @@ export function methodsNote(options: MethodsNote): NotePart[] {
   const gatherings = contents.gatherings.filter((one) => !adIds || [...one.adIds].some((id) => adIds.has(id)));
   const others = contents.gatherings.length - gatherings.length;
   const outside = countOutside(contents);
-  const rows = exported.reduce((sum, { counts }) => sum + counts.rows, 0);
+  const rows = sumOf(exported.map((one) => one.rows));
   const isOne = exported.length === 1;
   return [
     {
@@ -39,7 +39,7 @@ export function methodsNote(options: MethodsNote): NotePart[] {
         `Exported ${isoTime(now)} by ad-library-mcp ${version}: ${count(rows, 'row')} from ${count(ads.length, 'ad')} and ${count(pages.length, 'page')}.`,
       ],
     },
-    ...exported.map(({ sql, counts: { name, rows } }) => ({
+    ...exported.map(({ name, sql, rows }) => ({
       heading: isOne ? 'Statement' : `Statement of ${name}, ${count(rows, 'row')}`,
       sql: sql.trim(),
     })),

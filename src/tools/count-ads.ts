@@ -1,15 +1,19 @@
 import * as z from 'zod';
+import type { ApiAnswer } from '../api/client.ts';
 import { operations } from '../api/operations.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import { priceText } from '../credits/credit-text.ts';
 import type { CallBudget } from '../credits/meter.ts';
-import { type AdCount, type Counting, countBy, countOf, isGathered, withoutParts } from '../dataset/counts.ts';
-import { type Stop, stopOf } from '../dataset/gather.ts';
+import { type Stop, stopOf, totalOf } from '../dataset/gather.ts';
 import { creditsOf } from '../dataset/gathering-report.ts';
-import { seenText } from '../present/dates.ts';
+import { gatheringsOf } from '../dataset/gatherings.ts';
+import { isoTime } from '../dataset/tables.ts';
+import { type RunDates, type SeenDays, seenDays, seenText } from '../present/dates.ts';
 import type { DataOf } from '../present/fields.ts';
-import { count, notesText, numberText } from '../present/lists.ts';
+import { count, notesText, numberText, serviceNotes } from '../present/lists.ts';
 import { linesOf, quote, sanitizeLine } from '../present/safe-text.ts';
+import { adsByKey, type DatasetContents } from '../state/dataset.ts';
+import { objectOf } from '../state/item-versions.ts';
 import { adFilters, checkQuestion, fresh, split } from './arguments.ts';
 import { countableKey, type Filters, oppositeOf, partOf, partsOf, withMissing } from './filter-values.ts';
 import { defineTool, readOnly, type ToolContext } from './tool.ts';
@@ -75,14 +79,13 @@ export const countAds = defineTool({
   async run({ filters = {}, split = [], by, maxCredits = 50, fresh = false }, context) {
     checkQuestion([filters, ...split], { split: split[0], by });
     const key = by === undefined ? undefined : countableKey(by, context.adFilters, filters);
-    const { api, now } = context;
     const callBudget = await context.callBudget(maxCredits);
     const contents = fresh ? undefined : await (await context.dataset()).contents();
-    const counting = { api, callBudget, now, fresh, contents };
-    if (maxCredits === 0) return estimate(key, { filters, split }, counting, context);
+    const counting = { ...context, callBudget, fresh, contents };
+    if (maxCredits === 0) return estimate(key, filters, split, counting);
     const { stop, ...counts } = await (key === undefined
-      ? countSplit(filters, split, counting, context)
-      : countKey(key, filters, counting, context));
+      ? countSplit(filters, split, counting)
+      : countKey(key, filters, counting));
     if (stop === undefined) return counts;
     const problem = stop.error && stop.reason !== 'maxCredits' ? context.explain(stop.error) : undefined;
     return {
@@ -115,13 +118,90 @@ export const countAds = defineTool({
 const noTotal = 'The service does not say how many ads match.';
 const moreCredits = 'To count the rest, call again with a larger maxCredits.';
 
+interface Counting extends Omit<ToolContext, 'callBudget'> {
+  callBudget: CallBudget;
+  fresh: boolean;
+  contents: DatasetContents | undefined;
+}
+
+interface AdCount {
+  total: number | null;
+  /** When that was so, in milliseconds. */
+  at: number;
+  gatheredAt?: string;
+  notes?: string[];
+  lastSeen?: SeenDays | undefined;
+  /** The values of a key, from a service that counts them. */
+  values?: ReturnType<typeof valueCounts> | undefined;
+}
+
+/** By a recent complete gathering if there is one, otherwise by one search. */
+const countOf = async (filters: Filters, counting: Counting): Promise<AdCount> =>
+  gatheredCount(filters, counting) ?? searchedCount(filters, counting);
+
+/** @param countBy a key whose values the service counts, too */
+async function searchedCount(filters: Filters, { api, callBudget, now, fresh }: Counting, countBy?: string) {
+  const body = { ...filters, limit: 1, ...(countBy !== undefined && { countBy }) };
+  const answer: ApiAnswer<'searchAds'> = await api.searchAds({ body, fresh, callBudget });
+  const { items, counts } = answer.raw as { items: readonly RunDates[]; counts?: unknown };
+  return {
+    total: totalOf(answer) ?? null,
+    at: now - (answer.receipt.age ?? 0),
+    ...serviceNotes(answer.raw),
+    lastSeen: seenDays(items),
+    values: countBy === undefined ? undefined : valueCounts(counts),
+  };
+}
+
+/** `none`: ads without a value. */
+const ValueCounts = z.object({ values: z.array(z.unknown()), none: z.int().min(0) });
+const ValueCount = z.object({ value: z.union([z.string(), z.boolean()]), total: z.int().min(0) });
+
+/** The counts that the local library tells; undefined for any other service. */
+function valueCounts(counts: unknown) {
+  const { data } = ValueCounts.safeParse(counts);
+  return data && { ...data, values: data.values.flatMap((one) => ValueCount.safeParse(one).data ?? []) };
+}
+
+/** The age of a gathering that answers in place of a search, in milliseconds: a day. */
+const maxAge = 86_400_000;
+
+function gatheredCount(filters: Filters, { contents, now }: Counting): AdCount | undefined {
+  if (contents === undefined) return;
+  // The clock of one from the future was wrong, so its age is unknown; clocks of replicas may be a minute apart.
+  const isRecent = (age: number) => age >= -sameTime && age <= maxAge;
+  const gathering = gatheringsOf(contents, { filters }).find((one) => one.complete && isRecent(now - one.gatheredAt));
+  if (gathering === undefined) return;
+  const { gatheredAt, adIds, found } = gathering;
+  const needsDates = Object.hasOwn(filters, 'active');
+  const ads = needsDates ? [...adsByKey(contents, adIds).values()] : [];
+  return {
+    // Ads that were read exist, even if the last page stated a smaller total.
+    total: Math.max(found ?? 0, adIds.size),
+    at: gatheredAt,
+    gatheredAt: isoTime(gatheredAt),
+    lastSeen: seenDays(ads.map((item) => objectOf(item) as RunDates)),
+  };
+}
+
+/** Counts of one call are of one time, as far as a reader cares, if they were made within a minute. */
+const sameTime = 60_000;
+
+/** What the parts leave of a total; undefined where one is not known, or they are of different times, or overlap. */
+function withoutParts(total: AdCount, parts: readonly (AdCount | undefined)[]): number | undefined {
+  if (total.total === null || parts.some((part) => part && Math.abs(part.at - total.at) > sameTime)) return undefined;
+  const remaining = parts.reduce((rest, part) => rest - (part?.total ?? Number.NaN), total.total);
+  return remaining >= 0 ? remaining : undefined;
+}
+
 /** What counting would cost, by all that is known: nothing is sent. */
 async function estimate(
   key: SearchFilter | undefined,
-  { filters, split }: { filters: Filters; split: readonly Filters[] },
-  counting: Counting & { callBudget: CallBudget },
-  { isCached, adFilters }: ToolContext,
+  filters: Filters,
+  split: readonly Filters[],
+  counting: Counting,
 ): Promise<{ total: null; counts: Count[]; stopped: string; estimate: CountEstimate }> {
+  const { adFilters, isCached, fresh, callBudget } = counting;
   const none = key && withMissing(filters, key.key, adFilters);
   const values = key && !key.counted ? [...partsOf(key), ...(none ? [none] : [])] : [];
   const all = [filters, ...[...split, ...values].map((part) => ({ ...filters, ...part }))];
@@ -129,28 +209,27 @@ async function estimate(
     all.map(async (one) => {
       const body = { ...one, limit: 1, ...(key?.counted && { countBy: key.key }) };
       const call = { operation: operations.searchAds, path: {}, query: {}, body };
-      return !counting.fresh && (isGathered(one, counting) || (await isCached(call)));
+      return !fresh && (gatheredCount(one, counting) !== undefined || (await isCached(call)));
     }),
   );
   const calls = gathered.filter((isHeld) => !isHeld).length;
   const page = { operation: 'searchAds', items: 1, size: 1, isTotalKnown: true } as const;
-  const price = calls === 0 ? { atLeast: 0, atMost: 0 } : await counting.callBudget.costOf(page);
+  const price = calls === 0 ? { atLeast: 0, atMost: 0 } : await callBudget.costOf(page);
   const credits = creditsOf(calls * (price?.atLeast ?? 0), price && calls * price.atMost);
   return { total: null, counts: [], stopped: 'estimate', estimate: { calls, ...credits } };
 }
 
-async function countSplit(filters: Filters, split: readonly Filters[], counting: Counting, context: ToolContext) {
+async function countSplit(filters: Filters, split: readonly Filters[], counting: Counting) {
   const total = await countOf(filters, counting);
-  const { parts, stop } = await countParts({ filters, total, parts: split }, counting, context);
-  return { ...countView(total, filters, context), counts: parts.map((part) => part.shown), stop };
+  const { parts, stop } = await countParts(filters, total, split, counting);
+  return { ...countView(total, filters, counting), counts: parts.map((part) => part.shown), stop };
 }
 
 /** Counts each value of a key: by the service's own counts, or otherwise by one search for each known value. */
-async function countKey(key: SearchFilter, filters: Filters, counting: Counting, context: ToolContext) {
-  const total = await (key.counted ? countBy(key.key, filters, counting) : countOf(filters, counting));
-  const described = context.adFilters;
-  const none = withMissing(filters, key.key, described);
-  const ofAll = countView(total, filters, context);
+async function countKey(key: SearchFilter, filters: Filters, counting: Counting) {
+  const total = await (key.counted ? searchedCount(filters, counting, key.key) : countOf(filters, counting));
+  const none = withMissing(filters, key.key, counting.adFilters);
+  const ofAll = countView(total, filters, counting);
   if (total.values) {
     const { values } = total;
     const counts: Count[] = values.values.map(({ value, total }) => ({ filters: partOf(key, value), total }));
@@ -163,12 +242,12 @@ async function countKey(key: SearchFilter, filters: Filters, counting: Counting,
 
   const isRunning = key.key === 'active';
   const every = [...partsOf(key), ...((key.single || isRunning) && none ? [none] : [])];
-  const { parts, stop } = await countParts({ filters, total, parts: every }, counting, context);
+  const { parts, stop } = await countParts(filters, total, every, counting);
   const withNone = none && parts.length > 0 ? parts.find((part) => part.shown.filters === none) : undefined;
   const withValue = parts.filter((part) => part !== withNone);
   const left = withoutParts(
     total,
-    parts.map(({ answer }) => answer ?? { total: null, at: total.at }),
+    parts.map(({ answer }) => answer),
   );
   const counts = withValue.map((part) => part.shown);
   if (isRunning) {
@@ -197,11 +276,7 @@ const maxRunning = 4;
 const equal = 'equal to the total';
 
 /** A few at a time, until something stops it. */
-async function countParts(
-  { filters, total, parts }: { filters: Filters; total: AdCount; parts: readonly Filters[] },
-  counting: Counting,
-  context: ToolContext,
-) {
+async function countParts(filters: Filters, total: AdCount, parts: readonly Filters[], counting: Counting) {
   const counted: CountedPart[] = parts.map((part) => ({ shown: { filters: part, total: null }, answer: undefined }));
   if (total.total === null) return { parts: counted, stop: undefined };
   let stop: Stop | undefined;
@@ -213,10 +288,10 @@ async function countParts(
       try {
         const laid = { ...filters, ...part };
         const answer = await countOf(laid, counting);
-        counted[index] = { shown: { filters: part, ...countView(answer, laid, context) }, answer };
+        counted[index] = { shown: { filters: part, ...countView(answer, laid, counting) }, answer };
         if (answer.total === null) stop ??= { reason: 'error' };
       } catch (error) {
-        const reason = stopOf(error, context);
+        const reason = stopOf(error, counting);
         stop ??= reason;
       }
     }
@@ -224,14 +299,14 @@ async function countParts(
   await Promise.all(Array.from({ length: maxRunning }, countNext));
   for (const { shown: part } of counted) {
     if (part.total !== total.total || part.total === 0 || Object.keys(part.filters).length === 0) continue;
-    const opposite = stop === undefined ? oppositeOf(part.filters, filters, context.adFilters) : undefined;
+    const opposite = stop === undefined ? oppositeOf(part.filters, filters, counting.adFilters) : undefined;
     const isProven = opposite && (await countOf(opposite, counting).catch(() => undefined))?.total === 0;
     part.note = [`${equal}; ${isProven ? 'verified' : 'not verified'}`, part.note].filter(Boolean).join('; ');
   }
   return { parts: counted, stop };
 }
 
-function countView({ total, gatheredAt, notes, lastSeen }: AdCount, filters: Filters, { adFilters }: ToolContext) {
+function countView({ total, gatheredAt, notes, lastSeen }: AdCount, filters: Filters, { adFilters }: Counting) {
   const isOwnRule = Object.hasOwn(filters, 'active') && withMissing({}, 'active', adFilters) === undefined;
   return {
     total,

@@ -75,8 +75,7 @@ export const exportAds = defineListTool({
       const listed = ids && { columns: ['id'], rows: ids.map((id) => [id]) };
       const coverage = viewCoverage({ contents, facts, ...listed });
       const adIds = ids && new Set(ids.flatMap((id) => (typeof id === 'string' ? idKey(id) : [])));
-      const exported = all.map((counts, at) => ({ counts, sql: selected[at]?.sql ?? '' }));
-      return { coverage, note: methodsNote({ contents, coverage, exported, adIds, now, version }) };
+      return { coverage, note: methodsNote({ contents, coverage, exported: all, adIds, now, version }) };
     };
     const exports = context.exports();
     let counts: ExportCounts[] = [];
@@ -85,9 +84,12 @@ export const exportAds = defineListTool({
       besideEnding: noteEnding,
       mimeType: mimeTypes[format],
       write: async (take, maxBytes) => {
-        const statements = selected.map(({ name, sql }): Statement => {
-          return { name, run: (read) => context.sql().export(contents, { sql, signal }, read) };
-        });
+        const statements = selected.map(
+          (one): Statement => ({
+            ...one,
+            run: (read) => context.sql().export(contents, { sql: one.sql, signal }, read),
+          }),
+        );
         const method = (all: readonly ExportCounts[]) => noteRows(aboutAll(all).note);
         counts = await writeExport(statements, { format, method, write: take, maxBytes });
       },

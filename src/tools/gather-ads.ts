@@ -25,7 +25,7 @@ import {
   resultOf,
   startOver,
 } from '../dataset/gathering-report.ts';
-import { type GatheringQuestion, openGathering, withoutRepeats } from '../dataset/gatherings.ts';
+import { type GatheringQuestion, openGathering, sumOf, withoutRepeats } from '../dataset/gatherings.ts';
 import { count } from '../present/lists.ts';
 import type { DatasetContents } from '../state/dataset.ts';
 import { adFilters, checkQuestion, collectionId, fresh, split } from './arguments.ts';
@@ -191,9 +191,6 @@ async function priceOfParts(question: GatheringQuestion, parts: readonly Part[],
 }
 
 const nothing: PriceBounds = { atLeast: 0, atMost: 0 };
-
-const sumOf = (numbers: readonly number[]): number =>
-  Math.round(1e6 * numbers.reduce((sum, number) => sum + number, 0)) / 1e6;
 
 const partsOf = ({ parts, contents }: Pick<Opened, 'parts' | 'contents'>, context: ToolContext) =>
   Promise.all(

@@ -104,12 +104,11 @@ export const writeReport = defineListTool({
     const made: MadeSection[] = [];
     async function* sections() {
       for (const [index, section] of wanted.entries()) {
-        const one = await makeSection(section, ads, contents, context);
+        const { shown, ...one } = await makeSection(section, ads, contents, context);
         const row = last?.rows[index];
-        if (last && row) one.shown.last = { at: last.at, row };
+        if (last && row) shown.last = { at: last.at, row };
         made.push(one);
-        yield one.shown;
-        one.shown = { heading: section.heading };
+        yield shown;
       }
     }
     const { writeReportPage } = await import('../reports/report.tsx');
@@ -139,7 +138,7 @@ export const writeReport = defineListTool({
       ttlMs: reportTtl,
       write: (take) => take(bytes),
     });
-    const shown = made.map(({ shown: { heading }, rows, first, row, cards, problem }, index) => ({
+    const shown = made.map(({ heading, rows, first, row, cards, problem }, index) => ({
       heading,
       ...(rows !== undefined && { rows }),
       ...(first && firstRows(first, firstTokens / made.length)),
@@ -212,8 +211,7 @@ const maxChartRows = 1000;
 const maxGatherings = 60;
 
 interface MadeSection {
-  /** Let go once it is written. */
-  shown: ReportSection;
+  heading: string;
   /** Rows of the whole result; null where they are too many to count. */
   rows?: number | null;
   first?: { columns: readonly string[]; first: readonly (readonly unknown[])[] };
@@ -231,7 +229,7 @@ async function makeSection(section: SavedSection, ads: NamedAds, contents: Datas
   const writtenAt = text !== undefined && section.textAt !== now ? section.textAt : undefined;
   const problems: string[] = [];
   const shown: ReportSection = { heading, text, writtenAt };
-  const made: MadeSection = { shown, row: null, cards: [] };
+  const made: MadeSection = { heading, row: null, cards: [] };
   if (sql === undefined && chart !== undefined) problems.push('A chart needs sql, whose rows it draws.');
   if (sql !== undefined) {
     try {
@@ -266,7 +264,7 @@ async function makeSection(section: SavedSection, ads: NamedAds, contents: Datas
   shown.ads = made.cards.map(({ card }) => card);
   made.problem = problems.join(' ') || undefined;
   shown.problem ??= made.problem;
-  return made;
+  return { ...made, shown };
 }
 
 type NamedAds = ReturnType<typeof adsById>;

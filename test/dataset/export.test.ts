@@ -10,6 +10,7 @@ import type { Cell } from '../../src/dataset/tables.ts';
 /** A statement that gives the same rows each time it runs. */
 const statement = (columns: string[], batches: Iterable<Cell[][]>): Statement => ({
   name: 'Ads',
+  sql: '',
   run: (read) =>
     read({
       columns,
@@ -213,7 +214,10 @@ test('Parquet more rows than are written at once are all there, and none are non
 
 test('Parquet a statement that gives other rows the second time is refused', async () => {
   let runs = 0;
-  const source: Statement = { name: 'Ads', run: (read) => statement(['a'], [[[runs++ === 0 ? 1 : 'one']]]).run(read) };
+  const source: Statement = {
+    ...statement([], []),
+    run: (read) => statement(['a'], [[[runs++ === 0 ? 1 : 'one']]]).run(read),
+  };
   const target = { format: 'parquet', maxBytes: 1e6, write: () => {}, method } as const;
   await expect(writeExport([source], target)).rejects.toThrow('random()');
 });
