@@ -10,7 +10,7 @@ import { type Fields, isObject, objects } from '../present/view.ts';
 import { type DatasetContents, idKey } from '../state/dataset.ts';
 import { objectOf, type StoredItem } from '../state/item-versions.ts';
 import { pauses } from '../workers/pauses.ts';
-import { type KnownPicture, pictureGroups, printInAddress } from './picture-groups.ts';
+import { byArrival, type KnownPicture, pictureGroups, printInAddress } from './picture-groups.ts';
 import {
   type AdRow,
   asTexts,
@@ -62,7 +62,7 @@ const maxTexts = 20_000;
 
 const decoder = new TextDecoder();
 
-/** What was found in texts and objects, whoever has them. */
+/** What was found in the texts and objects of all tenants. */
 const openMemory = () => ({
   languages: new LRUCache<string, { language: string | null }>({ max: maxTexts }),
   readings: new WeakMap<Uint8Array, Reading>(),
@@ -121,11 +121,11 @@ export class AdRowReader {
 
   /** One reading after the other: each extends what the one before has found. */
   async knownAds(contents: Pick<AdContents, 'version' | 'ads'>) {
-    const known = this.#known.then((before) =>
+    const reading = this.#known.then((before) =>
       before?.version === contents.version ? before : this.#readAll(contents, before),
     );
-    this.#known = known.catch(() => undefined);
-    return (await known).facts;
+    this.#known = reading.catch(() => undefined);
+    return (await reading).facts;
   }
 
   async #readAll({ version, ads }: Pick<AdContents, 'version' | 'ads'>, before?: KnownAds): Promise<KnownAds> {
@@ -176,9 +176,6 @@ export class AdRowReader {
     return reading;
   }
 }
-
-const byArrival = (left: StoredItem, right: StoredItem): number =>
-  left.firstOrder - right.firstOrder || (idKey(left.id) < idKey(right.id) ? -1 : 1);
 
 /** Extends the existing groups where ads were only appended; otherwise makes them anew. */
 async function variantsOf(

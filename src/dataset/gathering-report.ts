@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import type { ErrorKind } from '../api/errors.ts';
 import { priceText } from '../credits/credit-text.ts';
 import { pictureOf } from '../present/ad-media.ts';
 import { seenDays, seenText } from '../present/dates.ts';
@@ -156,7 +157,7 @@ function headline(output: GatherOutput): string {
 function changesText(at: number, { fresh, updated, gone }: Differences): string {
   const counts = `${numberText(fresh.length)} new, ${numberText(updated.length)} changed, ${numberText(gone.length)} no longer listed`;
   return linesOf([
-    `Since the last complete gathering of ${minute(isoTime(at))}: ${counts}.`,
+    `Since the last complete gathering of ${minute(at)}: ${counts}.`,
     idsLine('New', fresh),
     idsLine('Changed', updated),
     idsLine('No longer listed (they may still be running)', gone),
@@ -172,22 +173,42 @@ function idsLine(label: string, ids: readonly string[]): string | undefined {
   return `${label}: ${shown.join(', ')}${rest > 0 ? ` and ${numberText(rest)} more` : ''}`;
 }
 
-export const minute = (iso: string) => `${iso.slice(0, 16).replace('T', ' ')} UTC`;
+export const minute = (at: string | number) => `${new Date(at).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 
 const unlistedText = (ads: number) =>
   `The service counts ${count(ads, 'ad')} more, which it did not list: fresh: true reads all again, and is charged again.`;
 
-export const startOver = 'To read the rest, start over with fresh: true, which is charged again.';
+const startOver = 'To read the rest, start over with fresh: true, which is charged again.';
 
 export const beginsAnew =
   'The last one with fresh: true was stopped and is more than a day old, so this one started over.';
 
 export const readAgain = 'To read them again, call with fresh: true, which is charged again.';
 
-export const noRoom = (maxAds: number, isInParts: boolean) =>
-  `The dataset has room for ${count(maxAds, 'ad')} of this gathering${isInParts ? ', counting each part' : ''}. Narrow the filters to read others.`;
+export function roomText({ maxAds = Infinity, maxInParts }: Stop, request: { maxAds: number }): string | undefined {
+  if (maxInParts === undefined && maxAds >= request.maxAds) return;
+  const room = `${count(maxInParts ?? maxAds, 'ad')} of this gathering${maxInParts === undefined ? '' : ', counting each part'}`;
+  return `The dataset has room for ${room}. Narrow the filters to read others.`;
+}
 
-export const nextSteps: Record<Stop['reason'], string | undefined> = {
+export function stopData({ reason, error, leadsNowhere }: Stop, { explain }: ErrorContext) {
+  const next = leadsNowhere ? startOver : nextSteps[reason];
+  const isOurs = reason === 'maxCredits' || reason === 'deadline' || reason === 'shutdown';
+  const { kind, text } = error && !isOurs ? explain(error) : { kind: undefined, text: undefined };
+  return {
+    stopped: reason,
+    ...(reason === 'error' && kind && { error: kind }),
+    ...(text && { problem: text }),
+    ...(next && { next }),
+  };
+}
+
+/** Explains an error in words, for a result that holds what was read before. */
+export interface ErrorContext {
+  explain(thrown: unknown): { kind: ErrorKind; text: string };
+}
+
+const nextSteps: Record<Stop['reason'], string | undefined> = {
   end: undefined,
   estimate: undefined,
   maxAds: 'To continue, call again with a larger maxAds. What was read is not charged again.',

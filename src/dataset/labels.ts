@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { groupBy } from '../present/lists.ts';
 import { sanitizeLine } from '../present/safe-text.ts';
-import { type DatasetContents, idKey } from '../state/dataset.ts';
+import { idKey } from '../state/dataset.ts';
 import type { RecordsById } from '../state/user-records.ts';
 import { isoTime } from './tables.ts';
 
@@ -11,7 +11,7 @@ export interface Label {
 }
 
 export interface AdLabel extends Label {
-  /** As the service spells it, where the ad is still there. */
+  /** As `idKey` writes it. */
   adId: string;
   labelledAt: string;
 }
@@ -34,13 +34,6 @@ export function labelsByAd({ labels }: { labels: RecordsById }, wanted?: Readonl
     return stored ? [{ adId, label, value: stored.value, labelledAt: isoTime(stored.at) }] : [];
   });
   return groupBy(found, ({ adId }) => adId);
-}
-
-/** Labels as SQL sees them: by ad, with the ids as `ads` has them. */
-export function labelRows(contents: DatasetContents): AdLabel[] {
-  const byAd = labelsByAd(contents);
-  const spelled = new Map(contents.ads.map(({ id }) => [idKey(id), id]));
-  return [...byAd].flatMap(([key, labels]) => labels.map((one) => ({ ...one, adId: spelled.get(key) ?? key })));
 }
 
 /** `hook: question`. Of too many labels, the first ones and how many more there are. */

@@ -1,6 +1,7 @@
 import { type AdPicture, pictureOf } from '../present/ad-media.ts';
 import type { Fields } from '../present/view.ts';
 import { type DatasetContents, idKey } from '../state/dataset.ts';
+import type { StoredItem } from '../state/item-versions.ts';
 import { maxRecords, type UserRecords } from '../state/user-records.ts';
 import { pauses } from '../workers/pauses.ts';
 
@@ -16,15 +17,17 @@ const print = /^([\da-f]{8})([\da-f]{8})(-?)$/;
 /** Bits in which two pictures of a group may differ. */
 const maxDistance = 8;
 
+export const byArrival = (left: StoredItem, right: StoredItem): number =>
+  left.firstOrder - right.firstOrder || (idKey(left.id) < idKey(right.id) ? -1 : 1);
+
 /** In the order in which ads came, so every process finds the same groups. @param prints by `idKey` */
 export async function pictureGroups(ads: DatasetContents['ads'], prints: ReadonlyMap<string, unknown>) {
   const groups = new Map<string, string>();
   const grouped = new Map<string, KnownPicture>();
   const hashed = ads.filter(({ id }) => prints.has(idKey(id)));
   const firsts = { ids: [] as string[], halves: new Int32Array(2 * hashed.length) };
-  const inOrder = hashed.sort((left, right) => left.firstOrder - right.firstOrder || (left.id < right.id ? -1 : 1));
   const pause = pauses();
-  for (const { id } of inOrder) {
+  for (const { id } of hashed.sort(byArrival)) {
     await pause();
     const [, first = '', second = '', isPlain] = print.exec(String(prints.get(idKey(id)))) ?? [];
     if (first === '') continue;

@@ -4,7 +4,7 @@ import type { Fields } from '../present/view.ts';
 import { type DatasetContents, type Gathering, idKey } from '../state/dataset.ts';
 import { objectOf, type StoredItem } from '../state/item-versions.ts';
 import type { AdRowReader, AdRowReaders, AdRows } from './ad-rows.ts';
-import { labelRows } from './labels.ts';
+import { labelsByAd } from './labels.ts';
 import type { Snapshot, SqlExport, SqlPool, SqlQuery, TableRows } from './sql/pool.ts';
 import { idCell, isoTime, jsonCell, monthRows, type PageRow, type Row, sentCells } from './tables.ts';
 
@@ -66,10 +66,11 @@ function* otherTables(contents: DatasetContents, json: boolean): Generator<Table
   yield { table: 'pages', rows: each(pages, (item) => [pageRow(objectOf(item), item, jsonOf(item.json, json))]) };
   yield { table: 'gatherings', rows: each(gatherings, (gathering) => [gatheringRow(gathering)]) };
   const spelling = new Map(ads.map(({ id }) => [idKey(id), id]));
-  const adsOf = ({ id: gatheringId, adIds }: Gathering) =>
-    [...adIds].map((id) => ({ gatheringId, adId: spelling.get(id) ?? id }));
+  const spelled = (id: string) => spelling.get(id) ?? id;
+  const adsOf = ({ id: gatheringId, adIds }: Gathering) => [...adIds].map((id) => ({ gatheringId, adId: spelled(id) }));
   yield { table: 'gathered', rows: each(gatherings, adsOf) };
-  yield { table: 'labels', rows: labelRows(contents) };
+  const labels = labelsByAd(contents).values();
+  yield { table: 'labels', rows: each(labels, (all) => all.map((one) => ({ ...one, adId: spelled(one.adId) }))) };
 }
 
 /** Rows are made only when they are read: all at once would take too much memory. */

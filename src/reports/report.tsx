@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { renderToString } from '#preact/render-to-string';
 import { invalidRequest } from '../api/errors.ts';
 import type { Chart, ChartColour, Shape } from '../charts/chart.ts';
-import { questionText } from '../dataset/gatherings.ts';
+import { type paidGatherings, questionText } from '../dataset/gatherings.ts';
 import { AdCard, type CardAd, cardStyles } from '../looks/ad-card.tsx';
 import { Link } from '../looks/addresses.tsx';
 import { countText, dayText, numberText } from '../looks/formats.ts';
@@ -13,7 +13,6 @@ import { cellText, columnFormat, Table, TableRows, tableStyles } from '../looks/
 import { columnTitle } from '../present/column-title.ts';
 import { dayOf } from '../present/dates.ts';
 import { sanitize, sanitizeLine } from '../present/safe-text.ts';
-import type { Gathering } from '../state/dataset.ts';
 
 /** What a report says beside its sections. Texts may come from outside: they are made safe where they are written. */
 export interface ReportHead {
@@ -50,7 +49,7 @@ export interface ReportTable {
 
 export interface ReportMethod {
   ads: number;
-  gatherings: readonly Gathering[];
+  gatherings: ReturnType<typeof paidGatherings>;
   /** Gatherings that are not listed. */
   more: number;
   /** Advertisers that the answers do not cover. */
@@ -293,7 +292,7 @@ async function writeMethod(writer: PageWriter, { headings, method }: ReportHead)
   const costs = gatherings.map(({ charged }) => charged);
   const stated = costs.reduce<number>((sum, charged) => sum + (charged ?? 0), 0);
   const cost = `${costs.includes(null) ? 'at least ' : ''}${countText(stated, 'credit')}`;
-  const rowOf = ({ gatheredAt, found, adIds, complete, charged, ...about }: Gathering) => [
+  const rowOf = ({ gatheredAt, found, adIds, complete, charged, ...about }: ReportMethod['gatherings'][number]) => [
     questionText(about),
     dayText(gatheredAt),
     found ?? 'not stated',

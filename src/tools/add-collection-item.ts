@@ -52,10 +52,12 @@ export const addCollectionItem = defineTool({
     note: z.string().optional(),
   }),
   async run({ collectionId, itemType, itemId, itemIds = [] }, context) {
-    const saved = itemId
-      ? await addOne(collectionId, itemType, itemId, context)
-      : await addAll(collectionId, itemType, itemIds, context);
-    return { itemType, ...saved };
+    const saved = await add(collectionId, itemType, itemId === undefined ? itemIds : [itemId], context);
+    const [one] = saved.items;
+    if (itemId === undefined || one === undefined) return { itemType, ...saved };
+    const { collection } = saved;
+    const { problem: note, ...added } = one;
+    return { itemType, ...(collection && { collection }), ...added, ...(note && { note }) };
   },
   render({ note, itemType, itemId, added, items = [], collection }) {
     const where = `the collection${collection ? ` ${collectionText(collection)}` : ''}`;
@@ -65,21 +67,10 @@ export const addCollectionItem = defineTool({
   },
 });
 
-async function addOne(collectionId: string, itemType: ItemType, id: string, { api }: ToolContext) {
-  const itemId = itemType === 'ads' ? id.toLowerCase() : id;
-  const { value, repeated } = await api.addCollectionItem({ path: { collectionId }, body: { itemType, itemId } });
-  const { collection, added } = value;
-  return {
-    ...(collection && { collection: viewCollection(collection) }),
-    ...{ itemId, added },
-    ...(repeated && !added && { note: unknownIfAdded }),
-  };
-}
-
 const notTried = 'not tried';
 
 /** One after the other. An item that the service rejects is left out; any other failure ends the call. */
-async function addAll(collectionId: string, itemType: ItemType, itemIds: readonly string[], context: ToolContext) {
+async function add(collectionId: string, itemType: ItemType, itemIds: readonly string[], context: ToolContext) {
   const ids = [...new Set(itemIds.map((id) => (itemType === 'ads' ? id.toLowerCase() : id)))];
   const items: SavedView[] = [];
   let collection: CollectionView | undefined;
@@ -91,9 +82,13 @@ async function addAll(collectionId: string, itemType: ItemType, itemIds: readonl
       continue;
     }
     try {
-      const one = await addOne(collectionId, itemType, itemId, context);
-      collection = one.collection ?? collection;
-      items.push({ itemId, added: one.added, ...(one.note && { problem: one.note }) });
+      const { value, repeated } = await context.api.addCollectionItem({
+        path: { collectionId },
+        body: { itemType, itemId },
+      });
+      const { added } = value;
+      if (value.collection) collection = viewCollection(value.collection);
+      items.push({ itemId, added, ...(repeated && !added && { problem: unknownIfAdded }) });
     } catch (error) {
       first ??= error;
       const stopped = stopOf(error, context);

@@ -1,7 +1,15 @@
 import * as z from 'zod';
 import type { AdLibraryError } from '../api/errors.ts';
 import { type Gathered, gatherInTurn, isAbandoned, type Progress, type Stop, stopOf } from '../dataset/gather.ts';
-import { beginsAnew, creditsOf, type EstimateView, estimateText, minute } from '../dataset/gathering-report.ts';
+import {
+  beginsAnew,
+  creditsOf,
+  type EstimateView,
+  estimateText,
+  minute,
+  roomText,
+  stopData,
+} from '../dataset/gathering-report.ts';
 import { type GatheringQuestion, gatheringsOf, questionKey, sumOf } from '../dataset/gatherings.ts';
 import { UsualView, usualLaunches } from '../dataset/launches.ts';
 import { findNamed } from '../dataset/saved-reports.ts';
@@ -23,7 +31,7 @@ import { clampLines, estimateTokens, untrustedId } from '../present/tokens.ts';
 import type { DatasetContents, Gathering } from '../state/dataset.ts';
 import { reportTtl } from '../state/exports.ts';
 import { fresh } from './arguments.ts';
-import { priceOfRest, requireFree, roomText, stopData } from './gather-ads.ts';
+import { priceOfRest, requireFree } from './gather-ads.ts';
 import { addressesOf, defineListTool, locationText, readOnly, type ToolContext } from './tool.ts';
 import { newsOf, newsText, usualText } from './watch-news.ts';
 import { fetchPictures } from './write-report.ts';
@@ -243,17 +251,10 @@ async function viewChecks(checked: readonly Checked[], about: { note?: string },
 
 async function writeMail(views: readonly CheckedView[], context: ToolContext) {
   const ads = views.flatMap(({ groups }) => groups.flatMap(({ ads }) => ads));
-  const pictures = await fetchPictures(ads, context);
-  const pictured = new Map(ads.map(({ card }, at) => [card, { ...card, picture: pictures[at] ?? card.picture }]));
+  for (const [at, picture] of (await fetchPictures(ads, context)).entries())
+    if (ads[at]) ads[at].card = { ...ads[at].card, picture };
   const { mailPage } = await import('../reports/mail.tsx');
-  const watches = views.map(({ data: { name }, lines, groups }) => ({
-    name,
-    lines,
-    groups: groups.map((group) => ({
-      ...group,
-      ads: group.ads.map((ad) => ({ ...ad, card: pictured.get(ad.card) ?? ad.card })),
-    })),
-  }));
+  const watches = views.map(({ data: { name }, lines, groups }) => ({ name, lines, groups }));
   const { now: at, isDemo, version } = context;
   return context.exports().create({
     name: `check-${dayOf(at)}.html`,
@@ -300,7 +301,7 @@ async function viewCheck(one: Checked, max: number, context: ToolContext) {
     `${numberText(ids.changed?.length ?? 0)} changed`,
     ...(ids.gone ? [`${numberText(ids.gone.length)} no longer listed`] : []),
   ];
-  const news = counts ? `${counts.join(', ')} since ${minute(isoTime(since.at))}; ` : '';
+  const news = counts ? `${counts.join(', ')} since ${minute(since.at)}; ` : '';
   const size = `${count(read, 'ad')} read${found === null ? '' : ` of ${numberText(found)} found`}`;
   const state = complete ? 'complete' : `not complete, stopped: ${stop.reason}`;
   const head = [`${news}${size}, ${state}.`, ...notesOn(one), data.problem];
@@ -320,8 +321,7 @@ function notesOn({ watch, stop, gathered, check, isRecent }: Checked): (string |
     stop.reason === 'maxAds' && 'More match than its maxAds: store it with a larger one, or narrower filters.';
   const goesOn = 'check_watches goes on with it within a day; later it starts over.';
   return [
-    lost &&
-      `The ads of the check of ${minute(isoTime(lost.at))} are no longer stored, so this check counts as the first.`,
+    lost && `The ads of the check of ${minute(lost.at)} are no longer stored, so this check counts as the first.`,
     complete && !changes && !lost && 'First check: the next one reports changes.',
     !complete && changes && 'Only what was read is compared.',
     !complete && check && !changes && !lost && 'The check after the first complete one reports changes.',

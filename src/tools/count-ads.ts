@@ -5,7 +5,7 @@ import type { SearchFilter } from '../api/search-filters.ts';
 import { priceText } from '../credits/credit-text.ts';
 import type { CallBudget } from '../credits/meter.ts';
 import { type Stop, stopOf, totalOf } from '../dataset/gather.ts';
-import { creditsOf } from '../dataset/gathering-report.ts';
+import { creditsOf, minute } from '../dataset/gathering-report.ts';
 import { gatheringsOf } from '../dataset/gatherings.ts';
 import { isoTime } from '../dataset/tables.ts';
 import { type RunDates, type SeenDays, seenDays, seenText } from '../present/dates.ts';
@@ -333,7 +333,7 @@ function partLines(part: Count, ofAll: readonly string[]): string[] {
 }
 
 function remarks({ gatheredAt, note }: Pick<Count, 'gatheredAt' | 'note'>): string {
-  const made = gatheredAt && `gathered ${gatheredAt.slice(0, 16).replace('T', ' ')} UTC`;
+  const made = gatheredAt && `gathered ${minute(gatheredAt)}`;
   const all = [made, note].filter(Boolean).join('; ');
   return all && ` (${all})`;
 }

@@ -8,7 +8,6 @@ import {
   listOf,
   maxPageSize,
   type Opened,
-  type Stop,
   totalOf,
   wholeCount,
 } from '../dataset/gather.ts';
@@ -19,11 +18,10 @@ import {
   GatherOutput,
   gatheringText,
   minute,
-  nextSteps,
-  noRoom,
   readAgain,
   resultOf,
-  startOver,
+  roomText,
+  stopData,
 } from '../dataset/gathering-report.ts';
 import { type GatheringQuestion, openGathering, sumOf, withoutRepeats } from '../dataset/gatherings.ts';
 import { count } from '../present/lists.ts';
@@ -89,23 +87,6 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
   });
 }
 
-export function roomText({ maxAds, maxInParts }: Stop, request: Pick<GatherRequest, 'maxAds'>): string | undefined {
-  if (maxInParts !== undefined) return noRoom(maxInParts, true);
-  return maxAds !== undefined && maxAds < request.maxAds ? noRoom(maxAds, false) : undefined;
-}
-
-export function stopData({ reason, error, leadsNowhere }: Stop, { explain }: ToolContext) {
-  const next = leadsNowhere ? startOver : nextSteps[reason];
-  const isOurs = reason === 'maxCredits' || reason === 'deadline' || reason === 'shutdown';
-  const { kind, text } = error && !isOurs ? explain(error) : { kind: undefined, text: undefined };
-  return {
-    stopped: reason,
-    ...(reason === 'error' && kind && { error: kind }),
-    ...(text && { problem: text }),
-    ...(next && { next }),
-  };
-}
-
 /** @throws AdLibraryError `invalid_request` unless every price seen is free */
 export async function requireFree(question: GatheringQuestion, { callBudget }: ToolContext): Promise<void> {
   if (await (await callBudget()).isFree(listOf(question))) return;
@@ -141,7 +122,7 @@ async function estimate({ question, maxAds }: GatherRequest, opened: Opened, con
     price ? `Estimate: ${estimateText(price, read)}` : 'The service does not say how many ads there are.',
     price?.credits === null && howToGoOn,
     (price?.ads ?? 0) > maxAds && `With maxAds: ${maxAds}, it stops after ${count(maxAds, 'ad')}.`,
-    context.now - oldest > datedAge && `The number of ads is as of ${minute(new Date(oldest).toISOString())}.`,
+    context.now - oldest > datedAge && `The number of ads is as of ${minute(oldest)}.`,
     open.length > 0 &&
       question.collectionId === undefined &&
       `This estimate took ${count(open.length, 'search', 'searches')}.`,

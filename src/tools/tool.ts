@@ -1,10 +1,10 @@
 import type * as z from 'zod';
-import type { ErrorKind } from '../api/errors.ts';
 import type { OperationName } from '../api/operations.ts';
 import type { Spending } from '../credits/credit-text.ts';
 import type { PriceBounds } from '../credits/prices.ts';
 import type { AdRowReader } from '../dataset/ad-rows.ts';
 import type { GatherContext } from '../dataset/gather.ts';
+import type { ErrorContext } from '../dataset/gathering-report.ts';
 import type { DatasetSql } from '../dataset/snapshot.ts';
 import type { Pictures } from '../pictures/pictures.ts';
 import type { DataOf } from '../present/fields.ts';
@@ -153,14 +153,12 @@ export interface CallerContext
 }
 
 /** What a tool may use: the API on its caller's account, the time, and the space for its text. */
-export interface ToolContext extends CallerContext, GatherContext {
+export interface ToolContext extends CallerContext, GatherContext, ErrorContext {
   isDemo: boolean;
   /** Whether the caller wants what a check found as an HTML file, too. */
   wantsHtml: boolean;
   /** How long answers are cached, in milliseconds. */
   cacheMs: number;
-  /** Explains an error in words, for a result that holds what was read before. */
-  explain(thrown: unknown): { kind: ErrorKind; text: string };
   /** Maximum tokens of the tool's own text in a result. */
   resultTokens: number;
   /** The origin under which the caller can open links to files, if there is one. */
