@@ -1,14 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
 import * as z from 'zod';
-import { withDeadline } from '../api/abort.ts';
 import { invalidRequest } from '../api/errors.ts';
 import { adRows, type KnownAd } from '../dataset/ad-rows.ts';
 import { changesBetween } from '../dataset/changes.ts';
 import { type Label, labelsByAd } from '../dataset/labels.ts';
-import { type FetchedPicture, keepPrints } from '../dataset/picture-groups.ts';
 import { asTexts, clip, dateCell, isoTime, numberCell } from '../dataset/tables.ts';
 import { newInWatches, watchesIn } from '../dataset/watches.ts';
-import { creativeOf, pictureOf } from '../present/ad-media.ts';
+import { type AdPicture, creativeOf, pictureOf } from '../present/ad-media.ts';
 import { addressOf } from '../present/addresses.ts';
 import { adFields, type SentField } from '../present/fields.ts';
 import { count } from '../present/lists.ts';
@@ -17,6 +15,7 @@ import { add, type Fields } from '../present/view.ts';
 import { adsByKey, type DatasetContents, type Gathering, idKey } from '../state/dataset.ts';
 import { objectOf, type StoredItem } from '../state/item-versions.ts';
 import { tools } from '../tools/catalog.ts';
+import { thumbnailsOf } from '../tools/thumbnails.ts';
 import { defineListTool, readOnly, type Tool } from '../tools/tool.ts';
 import { readPage } from './board-resource.ts';
 import type {
@@ -230,8 +229,6 @@ function httpsAddress(address: string | null | undefined): string | undefined {
   return url?.protocol === 'https:' && url.username + url.password === '' ? url.href : undefined;
 }
 
-/** Pixels of a card on a dense screen. */
-const side = 400;
 const maxPictures = 24;
 
 const boardPictures = defineListTool({
@@ -252,42 +249,29 @@ const boardPictures = defineListTool({
     page,
   }),
   output: z.looseObject({}),
-  async run({ ids, page }, { now, signal, deadline, clock, ...context }) {
+  async run({ ids, page }, context) {
     const dataset = await context.dataset();
     if (!(await isOfPage(page))) return notForModels;
-    const pictures = await context.pictures();
-    // One slow picture must not take all others of the call with it.
-    const ms = (deadline - clock()) / 2;
     /** @param id of an ad, with `#2` at its end for its second card */
-    const pictureFor = async (id: string, timeUp: AbortSignal): Promise<FoundPicture> => {
+    const pictureFor = async (id: string): Promise<{ id: string; adId: string; picture: AdPicture }> => {
       const [found, adId = '', card] = idAndCard.exec(id) ?? [];
-      if (found === undefined)
-        return { picture: { id, reason: 'what follows # is not the number of a card, from 1 to 9999' } };
-      const item = await dataset.item('ads', adId);
-      if (item === undefined) return { picture: { id, reason: 'the ad is not in the dataset' } };
-      const picture = pictureOf(objectOf(item), { now, ...(card && { card: Number(card) }) });
-      const shown = 'reason' in picture ? picture : await pictures.thumbnail(picture.address, { side, signal, timeUp });
-      if ('reason' in shown) return { picture: { id, ...shown } };
-      const src = `data:image/jpeg;base64,${Buffer.from(shown.jpeg).toString('base64')}`;
-      return { picture: { id, src }, of: { adId, picture, fetched: shown } };
+      const item = found === undefined ? undefined : await dataset.item('ads', adId);
+      if (item === undefined) return { id, adId, picture: { reason: found === undefined ? noCard : notInDataset } };
+      return {
+        id,
+        adId,
+        picture: pictureOf(objectOf(item), { now: context.now, ...(card && { card: Number(card) }) }),
+      };
     };
-    const all = await withDeadline({ signals: [signal], ms }, (timeUp) =>
-      Promise.all([...new Set(ids)].map((id) => pictureFor(id, timeUp))),
-    );
-    await keepPrints(
-      dataset.userRecords,
-      all.flatMap(({ of }) => of ?? []),
-    );
-    const data = picturesThatFit(all.map(({ picture }) => picture));
+    const wanted = await Promise.all([...new Set(ids)].map(pictureFor));
+    const pictures = await thumbnailsOf(wanted, context);
+    const data = picturesThatFit(wanted.map(({ id }, index) => ({ id, ...pictures[index] })));
     return { data, text: `${count(data.pictures.length, 'picture')} for the board, ${data.left.length} more to come.` };
   },
 });
 
-interface FoundPicture {
-  picture: BoardPicture;
-  of?: FetchedPicture;
-}
-
+const noCard = 'what follows # is not the number of a card, from 1 to 9999';
+const notInDataset = 'the ad is not in the dataset';
 const idAndCard = /^([^#]*)(?:#([1-9]\d{0,3}))?$/;
 
 function picturesThatFit(all: readonly BoardPicture[]): BoardPictures {

@@ -147,7 +147,8 @@ function zipWriter(writeBytes: Write) {
       // Checksum and sizes follow the part (bit 3), and names are UTF-8 (bit 11).
       const head = [20, 0x0808, 8, 0, 0x21].map(short);
       await write(record('PK\x03\x04', ...head, long(0), long(0), long(0), short(name.length), short(0)), name);
-      const [packedStart, total] = [at, { crc: 0, size: 0 }];
+      const packedStart = at;
+      const total = { crc: 0, size: 0 };
       async function* countRows() {
         for await (const text of texts) {
           const bytes = Buffer.from(text);
@@ -167,7 +168,9 @@ function zipWriter(writeBytes: Write) {
       entries.push(Buffer.concat([record('PK\x01\x02', short(20), ...head, ...sizes, ...about), name]));
     },
     async end(): Promise<void> {
-      const [start, directory, parts] = [at, Buffer.concat(entries), short(entries.length)];
+      const start = at;
+      const directory = Buffer.concat(entries);
+      const parts = short(entries.length);
       await write(directory);
       await write(
         record('PK\x05\x06', short(0), short(0), parts, parts, long(directory.length), long(start), short(0)),
@@ -185,4 +188,5 @@ const numberIn = (length: number) => (value: number) => {
   bytes.writeUIntLE(value, 0, length);
   return bytes;
 };
-const [short, long] = [numberIn(2), numberIn(4)];
+const short = numberIn(2);
+const long = numberIn(4);

@@ -32,9 +32,9 @@ import type { DatasetContents, Gathering } from '../state/dataset.ts';
 import { reportTtl } from '../state/exports.ts';
 import { fresh } from './arguments.ts';
 import { priceOfRest, requireFree } from './gather-ads.ts';
+import { thumbnailsOf } from './thumbnails.ts';
 import { addressesOf, defineListTool, locationText, readOnly, type ToolContext } from './tool.ts';
 import { newsOf, newsText, usualText } from './watch-news.ts';
-import { fetchPictures } from './write-report.ts';
 
 const CheckView = z
   .looseObject({
@@ -251,8 +251,11 @@ async function viewChecks(checked: readonly Checked[], about: { note?: string },
 
 async function writeMail(views: readonly CheckedView[], context: ToolContext) {
   const ads = views.flatMap(({ groups }) => groups.flatMap(({ ads }) => ads));
-  for (const [at, picture] of (await fetchPictures(ads, context)).entries())
-    if (ads[at]) ads[at].card = { ...ads[at].card, picture };
+  const pictures = await thumbnailsOf(
+    ads.map(({ card, picture }) => ({ adId: card.id, picture })),
+    context,
+  );
+  for (const [at, picture] of pictures.entries()) if (ads[at]) ads[at].card = { ...ads[at].card, picture };
   const { mailPage } = await import('../reports/mail.tsx');
   const watches = views.map(({ data: { name }, lines, groups }) => ({ name, lines, groups }));
   const { now: at, isDemo, version } = context;
@@ -287,9 +290,14 @@ async function viewCheck(one: Checked, max: number, context: ToolContext) {
   const read = check?.ads ?? 0;
   const data = {
     name: watch.name,
-    ...{ new: firstIds(ids.new), changed: firstIds(ids.changed), gone: firstIds(ids.gone) },
+    new: firstIds(ids.new),
+    changed: firstIds(ids.changed),
+    gone: firstIds(ids.gone),
     ...(more.length > 0 && { more: Object.fromEntries(more) as Partial<Record<'new', number>> }),
-    ...{ found, read, complete, ...stopped },
+    found,
+    read,
+    complete,
+    ...stopped,
     ...(problem && !one.isSkipped && { problem }),
     since: compared ? isoTime(compared.at) : null,
     ...(usual && { usual }),

@@ -51,7 +51,9 @@ export const listWatches = defineTool({
     const { userRecords } = await dataset();
     const watches = watchesIn(await userRecords.read('watch'));
     const reports = reportsIn(await userRecords.read('report')).map(({ name, title, runs, sections }) => ({
-      ...{ name, title: lineWithin(title, 40), sections: sections.length },
+      name,
+      title: lineWithin(title, 40),
+      sections: sections.length,
       writtenAt: isoTime(runs[0]?.at ?? 0),
     }));
     const views = viewsOf(watches, dataPerText * resultTokens);

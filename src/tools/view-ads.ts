@@ -228,8 +228,12 @@ function chosenTile({ id, item, ads, daysRunning }: ChosenAd, choice: PictureCho
   const facts = shortFacts.flatMap((name) => (view[name] === undefined ? [] : [[name, view[name]]]));
   const label = 'shows' in picture ? labelOf(picture.shows, ad) : undefined;
   const tile: AdTile = {
-    ...{ number: choice.number, id: view.id, shown: true, ...(label && { picture: label }) },
-    ...{ ...Object.fromEntries(facts), ...(ads !== undefined && { ads, daysRunning }) },
+    number: choice.number,
+    id: view.id,
+    shown: true,
+    ...(label && { picture: label }),
+    ...Object.fromEntries(facts),
+    ...(ads !== undefined && { ads, daysRunning }),
   };
   return { tile, picture };
 }

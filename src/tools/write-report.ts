@@ -1,11 +1,9 @@
 import * as z from 'zod';
-import { withDeadline } from '../api/abort.ts';
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
 import { chartOf } from '../charts/chart.ts';
 import { CoverageOfFile, coverageText, viewCoverage } from '../dataset/coverage.ts';
 import { paidGatherings } from '../dataset/gatherings.ts';
 import { labelsByAd, labelTexts } from '../dataset/labels.ts';
-import { keepPrints } from '../dataset/picture-groups.ts';
 import {
   checkRoom,
   figuresIn,
@@ -15,7 +13,7 @@ import {
   type SavedReport,
   saveReport,
 } from '../dataset/saved-reports.ts';
-import type { CardAd } from '../looks/ad-card.tsx';
+import type { AdPicture } from '../present/ad-media.ts';
 import { dayOf } from '../present/dates.ts';
 import type { DataOf } from '../present/fields.ts';
 import { count, numberText } from '../present/lists.ts';
@@ -29,6 +27,7 @@ import { objectOf } from '../state/item-versions.ts';
 import type { UserRecords } from '../state/user-records.ts';
 import { checkQuestion, fileName } from './arguments.ts';
 import { FirstRows, firstRows, firstText } from './first-rows.ts';
+import { thumbnailsOf } from './thumbnails.ts';
 import { addressesOf, defineListTool, linkTo, locationText, type ToolContext } from './tool.ts';
 
 /** The limit is not in the listed schema, which every conversation pays for. */
@@ -120,12 +119,12 @@ export const writeReport = defineListTool({
       headings,
       method: { ...method, coverage: [coverageText(coverage)] },
     };
-    const pictures = () =>
-      fetchPictures(
-        made.flatMap(({ cards }) => cards),
+    const { html, missing } = await writeReportPage(head, sections(), () =>
+      thumbnailsOf(
+        made.flatMap(({ pictures }) => pictures),
         context,
-      );
-    const { html, missing } = await writeReportPage(head, sections(), pictures);
+      ),
+    );
     // Before the file: where it cannot be kept, nothing is left.
     if (name !== undefined) {
       const runs = [{ at: now, rows: made.map(({ row }) => row) }, ...(last ? [last] : [])];
@@ -138,12 +137,12 @@ export const writeReport = defineListTool({
       ttlMs: reportTtl,
       write: (take) => take(bytes),
     });
-    const shown = made.map(({ heading, rows, first, row, cards, problem }, index) => ({
+    const shown = made.map(({ heading, rows, first, row, pictures, problem }, index) => ({
       heading,
       ...(rows !== undefined && { rows }),
       ...(first && firstRows(first, firstTokens / made.length)),
       ...(row && last?.rows[index] && { last: { ...last.rows[index], at: dayOf(last.at) } }),
-      ...(cards.length > 0 && { ads: cards.length }),
+      ...(pictures.length > 0 && { ads: pictures.length }),
       ...(problem && { problem }),
     }));
     const note = name !== undefined && !dataset.userRecords.isLasting ? endsWithServer : undefined;
@@ -216,12 +215,10 @@ interface MadeSection {
   rows?: number | null;
   first?: { columns: readonly string[]; first: readonly (readonly unknown[])[] };
   row: Record<string, number> | null;
-  cards: ChosenAd[];
+  pictures: { adId: string; picture: AdPicture }[];
   /** The problem for the caller. Readers of the report need no names of columns. */
   problem?: string | undefined;
 }
-
-type ChosenAd = Omit<ReturnType<typeof cardOf>, 'address' | 'copy'>;
 
 async function makeSection(section: SavedSection, ads: NamedAds, contents: DatasetContents, context: ToolContext) {
   const { heading, text, sql, chart, adIds = [] } = section;
@@ -229,7 +226,7 @@ async function makeSection(section: SavedSection, ads: NamedAds, contents: Datas
   const writtenAt = text !== undefined && section.textAt !== now ? section.textAt : undefined;
   const problems: string[] = [];
   const shown: ReportSection = { heading, text, writtenAt };
-  const made: MadeSection = { heading, row: null, cards: [] };
+  const made: MadeSection = { heading, row: null, pictures: [] };
   if (sql === undefined && chart !== undefined) problems.push('A chart needs sql, whose rows it draws.');
   if (sql !== undefined) {
     try {
@@ -250,18 +247,14 @@ async function makeSection(section: SavedSection, ads: NamedAds, contents: Datas
       shown.problem = 'The rows of this section could not be read.';
     }
   }
-  const keys = new Set(adIds.map(idKey));
   const unknown = adIds.filter((id) => !ads.items.has(idKey(id)));
   if (unknown.length > 0) {
     problems.push(`${listNames(unknown.map(word))} ${unknown.length === 1 ? 'is' : 'are'} not in the dataset.`);
   }
-  for (const key of keys) {
-    const item = ads.items.get(key);
-    if (item === undefined) continue;
-    const { card, picture } = cardOf(objectOf(item) as Fields, { ...item, now });
-    made.cards.push({ card: { ...card, labels: labelTexts(ads.labels.get(key)) }, picture });
-  }
-  shown.ads = made.cards.map(({ card }) => card);
+  const items = [...new Set(adIds.map(idKey))].flatMap((key) => ads.items.get(key) ?? []);
+  const cards = items.map((item) => cardOf(objectOf(item) as Fields, { ...item, now }));
+  shown.ads = cards.map(({ card }) => ({ ...card, labels: labelTexts(ads.labels.get(idKey(card.id))) }));
+  made.pictures = cards.map(({ card, picture }) => ({ adId: card.id, picture }));
   made.problem = problems.join(' ') || undefined;
   shown.problem ??= made.problem;
   return { ...made, shown };
@@ -272,27 +265,6 @@ type NamedAds = ReturnType<typeof adsById>;
 function adsById(contents: DatasetContents, sections: readonly SavedSection[]) {
   const keys = new Set(sections.flatMap(({ adIds = [] }) => adIds.map(idKey)));
   return { items: adsByKey(contents, keys), labels: labelsByAd(contents, keys) };
-}
-
-/** The pictures of ads, as far as half the time that is left allows. */
-export async function fetchPictures(ads: readonly ChosenAd[], context: ToolContext): Promise<CardAd['picture'][]> {
-  // Pixels of a card on a dense screen; many pictures are smaller, so that more of them fit.
-  const side = ads.length > 60 ? 280 : 400;
-  const { signal, deadline, clock } = context;
-  if (ads.every(({ picture }) => 'reason' in picture)) return ads.map(({ card }) => card.picture);
-  const pictures = await context.pictures();
-  const shown = await withDeadline({ signals: [signal], ms: (deadline - clock()) / 2 }, (timeUp) =>
-    Promise.all(
-      ads.map(async ({ card, picture }) => ({
-        ...{ adId: card.id, picture },
-        fetched: 'reason' in picture ? picture : await pictures.thumbnail(picture.address, { side, signal, timeUp }),
-      })),
-    ),
-  );
-  await keepPrints((await context.dataset()).userRecords, shown);
-  return shown.map(({ fetched }) =>
-    'jpeg' in fetched ? { src: `data:image/jpeg;base64,${Buffer.from(fetched.jpeg).toString('base64')}` } : fetched,
-  );
 }
 
 async function methodOf(sections: readonly SavedSection[], contents: DatasetContents, context: ToolContext) {

@@ -148,8 +148,8 @@ export class SqlEngine {
     if (second !== undefined) throw new SqlFailure({ reason: 'tail' });
     const reads = capi.sqlite3_stmt_readonly(statement) !== 0 && capi.sqlite3_column_count(statement) > 0;
     if (!reads || capi.sqlite3_stmt_isexplain(statement) !== 0) throw new SqlFailure({ reason: 'refused' });
-    const [failure, interruption] = [() => this.#error(), this.#interruption];
-    return rowReader({ ...this.#sqlite, statement, failure, interruption });
+    const failure = () => this.#error();
+    return rowReader({ ...this.#sqlite, statement, failure, interruption: this.#interruption });
   }
 
   memoryUsed(): number {
