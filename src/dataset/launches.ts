@@ -27,11 +27,17 @@ const minInterval = 20 * 3_600_000;
 /** Undefined where launches cannot be compared: filters that ask for running or dates leave survivors alone. */
 export async function usualLaunches(
   question: GatheringQuestion,
-  { complete, since, changes, gathering }: Check,
+  { since, changes, gathering }: Check,
   contents: DatasetContents,
   { adRows, adFilters }: { adRows(): AdRowReader; adFilters: readonly SearchFilter[] },
 ): Promise<UsualView | undefined> {
-  if (!complete || !since || !changes || question.collectionId !== undefined || asksForTime(question, adFilters))
+  if (
+    !gathering.complete ||
+    !since ||
+    !changes ||
+    question.collectionId !== undefined ||
+    asksForTime(question, adFilters)
+  )
     return;
   if (gathering.gatheredAt - since.at < minInterval) return;
   const all = gatheringsOf(contents, question).flatMap(({ adIds }) => [...adIds]);

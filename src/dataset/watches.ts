@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { DatasetContents, Gathering } from '../state/dataset.ts';
 import { namedRecords, type RecordsById, type UserRecords } from '../state/user-records.ts';
-import { type Differences, differences, type GatheringQuestion, hasAllIds, questionKey } from './gatherings.ts';
+import { differences, type GatheringQuestion, hasAllIds, questionKey } from './gatherings.ts';
 
 const Filters = z.record(z.string(), z.unknown());
 
@@ -62,30 +62,22 @@ export function storeWatch(
   });
 }
 
-export interface Check {
-  at: number;
-  gathering: Gathering;
-  complete: boolean;
-  ads: number;
-  since: CompleteCheck | undefined;
-  changes: Differences | undefined;
-  /** There was a complete check, but too much of it was evicted to compare with it. */
-  lost: CompleteCheck | undefined;
-}
+export type Check = ReturnType<typeof compareWithLast>;
 
-export function compareWithLast(
-  watch: Watch,
-  made: Pick<Check, 'at' | 'gathering' | 'complete'>,
-  contents: DatasetContents,
-): Check {
-  const { gathering } = made;
-  const check = { ...made, ads: gathering.adIds.size };
+export function compareWithLast(watch: Watch, gathering: Gathering, contents: DatasetContents, at: number) {
   // This one may have been made before, and its result not received.
-  const since = watch.complete.find((one) => one.gathering !== gathering.id);
-  const before = since && contents.gatherings.find(({ id }) => id === since.gathering);
-  if (since === undefined || before === undefined || !hasAllIds(before))
-    return { ...check, since: undefined, changes: undefined, lost: since };
-  return { ...check, since, changes: differences(before, gathering, contents), lost: undefined };
+  const last = watch.complete.find((one) => one.gathering !== gathering.id);
+  const before = contents.gatherings.find(({ id }) => id === last?.gathering);
+  const changes = before && hasAllIds(before) ? differences(before, gathering, contents) : undefined;
+  return {
+    watch,
+    at,
+    gathering,
+    changes,
+    since: changes && last,
+    /** There was a complete check, but too much of it was evicted to compare with it. */
+    lost: changes ? undefined : last,
+  };
 }
 
 /** Ids, as `idKey` writes them, of what the last complete check of any watch saw and the one before did not. */
@@ -100,17 +92,18 @@ export function newInWatches(watches: readonly Watch[], contents: DatasetContent
 }
 
 /** Stores what was checked. A watch that somebody has changed meanwhile stays as it is, and a later check counts. */
-export function saveChecks(userRecords: UserRecords, checks: ReadonlyMap<Watch, Check>): Promise<void> {
+export function saveChecks(userRecords: UserRecords, checks: readonly Check[]): Promise<void> {
   return userRecords.update('watch', (records) => {
     const byName = new Map(watchesIn(records).map((watch) => [watch.name, watch]));
-    const put = [...checks].flatMap(([{ name: checked, ...checkedQuestion }, { at, gathering, complete, ads }]) => {
-      const watch = byName.get(checked);
-      if (watch === undefined || questionKey(watch) !== questionKey(checkedQuestion)) return [];
+    const put = checks.flatMap(({ watch: checked, at, gathering }) => {
+      const watch = byName.get(checked.name);
+      if (watch === undefined || questionKey(watch) !== questionKey(checked)) return [];
       const { name, ...record } = watch;
       const check = { gathering: gathering.id, order: gathering.order, at: gathering.gatheredAt };
       const [newest] = record.complete;
+      const { complete } = gathering;
       const isNew = complete && (newest === undefined || check.order > newest.order);
-      const last = { at, ads, complete };
+      const last = { at, ads: gathering.adIds.size, complete };
       return [
         [name, { ...record, ...(isNew && { complete: [check, ...record.complete].slice(0, 2) }), last }] as const,
       ];

@@ -151,7 +151,7 @@ async function checkAll(
     adsRead += gathered?.readByCall.size ?? 0;
     const isRecent = reading !== undefined && !complete.has(key);
     checked.push({ watch, stop, isSkipped: !reading && ended !== undefined, isRecent, gathered, check });
-    if (gathered && check?.complete && !isRecent) complete.set(key, gathered);
+    if (gathered && check?.gathering.complete && !isRecent) complete.set(key, gathered);
     ended ??= stopOfAll(stop);
   }
   const isShort = ({ stop: { reason }, watch }: Checked) =>
@@ -193,8 +193,7 @@ async function estimateChecks(chosen: readonly Watch[], fresh: boolean, context:
 
 function checkOf(watch: Watch, { gathering, contents, read }: Gathered, at: number): Check | undefined {
   if (gathering === undefined) return;
-  const { complete } = gathering;
-  return complete || read > 0 ? compareWithLast(watch, { at, gathering, complete }, contents) : undefined;
+  return gathering.complete || read > 0 ? compareWithLast(watch, gathering, contents, at) : undefined;
 }
 
 /** Whether a stop ends the whole call: the next watch would be refused, or there is no time for it. */
@@ -212,9 +211,11 @@ const progressOf = ({ onProgress }: ToolContext, start: string, before: number) 
 /** Checks first: if the process ends in between, the next check takes the same gatherings and compares alike. */
 async function keep(checked: readonly Checked[], context: ToolContext): Promise<string | undefined> {
   const { userRecords } = await context.dataset();
-  const checks = new Map(checked.flatMap(({ watch, check }) => (check ? [[watch, check] as const] : [])));
   try {
-    await saveChecks(userRecords, checks);
+    await saveChecks(
+      userRecords,
+      checked.flatMap(({ check }) => check ?? []),
+    );
   } catch (error) {
     const { text } = context.explain(error as AdLibraryError);
     return `This check could not be stored, so the next one compares with the same earlier check. ${text}`;
@@ -274,7 +275,8 @@ async function viewCheck(one: Checked, max: number, context: ToolContext) {
   const contents = gathered?.contents;
   const usual = check && contents && (await usualLaunches(questionOf(watch), check, contents, context));
   const groups = check && contents ? newsOf(check, contents, context.now) : [];
-  const { gathering, complete = false, since, changes } = check ?? {};
+  const { gathering, since, changes } = check ?? {};
+  const complete = gathering?.complete ?? false;
   const compared = check ? since : watch.complete[0];
   // A check that read nothing has empty lists. Null is for watches that have nothing to compare with.
   const nothing = check === undefined && compared !== undefined ? [] : undefined;
@@ -287,7 +289,7 @@ async function viewCheck(one: Checked, max: number, context: ToolContext) {
   const firstIds = (all: readonly string[] | undefined) => all?.slice(0, max).map(untrustedId) ?? null;
   const { next: _, problem, ...stopped } = stopData(stop, context);
   const found = gathering?.found ?? null;
-  const read = check?.ads ?? 0;
+  const read = gathering?.adIds.size ?? 0;
   const data = {
     name: watch.name,
     new: firstIds(ids.new),
@@ -324,7 +326,8 @@ async function viewCheck(one: Checked, max: number, context: ToolContext) {
 }
 
 function notesOn({ watch, stop, gathered, check, isRecent }: Checked): (string | false | undefined)[] {
-  const { complete, changes, lost } = check ?? {};
+  const { gathering, changes, lost } = check ?? {};
+  const complete = gathering?.complete;
   const isLimited =
     stop.reason === 'maxAds' && 'More match than its maxAds: store it with a larger one, or narrower filters.';
   const goesOn = 'check_watches goes on with it within a day; later it starts over.';
@@ -334,7 +337,7 @@ function notesOn({ watch, stop, gathered, check, isRecent }: Checked): (string |
     !complete && changes && 'Only what was read is compared.',
     !complete && check && !changes && !lost && 'The check after the first complete one reports changes.',
     gathered?.startedOver && beginsAnew,
-    isRecent && gathered?.gathering && readAtText(gathered.gathering),
+    isRecent && gathering && readAtText(gathering),
     !complete &&
       check &&
       (roomText(stop, { maxAds: watch.maxAds ?? defaultMaxAds }) ??

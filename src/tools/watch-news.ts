@@ -33,7 +33,7 @@ const maxNamed = 10;
 const minChanged = 3;
 const maxChanges = 3;
 
-export function newsOf({ changes, since, complete }: Check, contents: DatasetContents, now: number): NewsGroup[] {
+export function newsOf({ changes, since, gathering }: Check, contents: DatasetContents, now: number): NewsGroup[] {
   if (changes === undefined) return [];
   const before = contents.gatherings.find(({ id }) => id === since?.gathering);
   const orders = before && answerOrders(before);
@@ -58,7 +58,7 @@ export function newsOf({ changes, since, complete }: Check, contents: DatasetCon
   return [
     group('New', newest, fresh),
     group('Changed', changed, updated, (item) => changeTexts(orders?.get(idKey(item.id)) ?? 0, item)),
-    group('No longer listed (they may still be running)', ended, complete ? gone : []),
+    group('No longer listed (they may still be running)', ended, gathering.complete ? gone : []),
   ].filter(({ total }) => total > 0);
 }
 
