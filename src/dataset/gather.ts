@@ -58,7 +58,7 @@ export interface Progress {
 export type ReportProgress = (progress: Progress) => void;
 
 /** How many ads there are, when they were counted, in milliseconds since the epoch, and the number of the answer. */
-export interface CountedAds {
+interface CountedAds {
   ads: number;
   at: number;
   order: number;
@@ -168,10 +168,9 @@ async function readWithin(
   function continueFrom(current: Opened): void {
     open = current;
     listed = 0;
-    for (const part of open.parts) {
-      const ids = adIdsIn(open, part);
-      listed += ids.size;
-      for (const id of ids) read.add(id);
+    for (const { stored } of open.parts) {
+      listed += stored?.adIds.size ?? 0;
+      for (const id of stored?.adIds ?? []) read.add(id);
     }
   }
 
@@ -199,7 +198,7 @@ async function readWithin(
       continueFrom(await reopen());
       const part = partOf(question);
       if (part === undefined || part.state.ended) return { reason: 'end' };
-      const ids = new Set(adIdsIn(open, part));
+      const ids = new Set(part.stored?.adIds);
       const fresh = request.fresh || part.state.fresh;
       const stop = await readPart({ ...part, fresh, ids, listedIds: new Set(), idle: 0, requests });
       if (stop.leadsNowhere) await saveWhole({ fresh: false });
@@ -378,9 +377,6 @@ async function readWithin(
     },
   };
 }
-
-const adIdsIn = ({ contents }: Opened, { state }: GatheringPart): ReadonlySet<string> =>
-  contents.gatherings.find(({ id }) => id === state.id)?.adIds ?? new Set();
 
 /** The total by a gathering of the question or by a cached answer, whichever is newer. */
 export async function knownTotal(question: GatheringQuestion, contents: DatasetContents, context: GatherContext) {

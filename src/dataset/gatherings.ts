@@ -53,6 +53,8 @@ export function newGathering(question: GatheringQuestion, at: number, order = at
 export interface GatheringPart {
   question: GatheringQuestion;
   state: GatheringState;
+  /** What there is of it. */
+  stored: Gathering | undefined;
 }
 
 /** @returns the gathering, which without `split` is its only part, and where it goes on in each of its parts */
@@ -61,8 +63,8 @@ export function openGathering(question: GatheringQuestion, contents: DatasetCont
   // Later than all others, even if those began by a clock that was fast.
   const order = contents.gatherings.reduce((next, one) => Math.max(next, one.order + 1), now);
   const state = newest ? stateOf(newest) : newGathering(question, now, order, fresh);
-  if (question.split === undefined) return { gathering: state, parts: [{ question, state }] };
-  const parts = partsOfQuestion(question).map((part) => ({ question: part, state: partOf(part, state, contents) }));
+  if (question.split === undefined) return { gathering: state, parts: [{ question, state, stored: newest }] };
+  const parts = partsOfQuestion(question).map((part) => partOf(part, state, contents));
   const ids = parts.map((part) => part.state.id);
   const hasOthers = state.ended && state.parts.join() !== ids.join();
   const current = hasOthers ? newGathering(question, now, order) : state;
@@ -76,11 +78,11 @@ export function openGathering(question: GatheringQuestion, contents: DatasetCont
  * Where a part continues: with a complete gathering of the part, of any age, or otherwise with what the whole gathering
  * has begun. A gathering with `fresh` takes nothing that began before it.
  */
-function partOf(question: GatheringQuestion, all: GatheringState, contents: DatasetContents): GatheringState {
+function partOf(question: GatheringQuestion, all: GatheringState, contents: DatasetContents): GatheringPart {
   const { fresh, order, startedAt, parts } = all;
-  const stored = gatheringsOf(contents, question).filter((one) => !fresh || one.order >= order);
-  const best = stored.find(({ complete }) => complete) ?? stored.find(({ id }) => parts.includes(id)) ?? stored[0];
-  return best ? stateOf(best) : newGathering(question, startedAt, order, fresh);
+  const begun = gatheringsOf(contents, question).filter((one) => !fresh || one.order >= order);
+  const stored = begun.find(({ complete }) => complete) ?? begun.find(({ id }) => parts.includes(id)) ?? begun[0];
+  return { question, state: stored ? stateOf(stored) : newGathering(question, startedAt, order, fresh), stored };
 }
 
 export const stateOf = (gathering: Gathering): GatheringState => {

@@ -10,7 +10,7 @@ export interface Label {
   value: string | null;
 }
 
-export interface AdLabel extends Label {
+interface AdLabel extends Label {
   /** As `idKey` writes it. */
   adId: string;
   labelledAt: string;

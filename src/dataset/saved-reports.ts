@@ -19,7 +19,7 @@ const Section = z.object({
 
 /** The numbers of each section that had one row, by their columns. */
 const Run = z.object({ at: z.number(), rows: z.array(z.record(z.string(), z.number()).nullable()) });
-export type ReportRun = z.infer<typeof Run>;
+type ReportRun = z.infer<typeof Run>;
 
 const ReportRecord = z.object({
   title: z.string(),

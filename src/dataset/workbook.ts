@@ -11,7 +11,7 @@ export interface Sheet {
   isTable: boolean;
 }
 
-export interface SheetColumn {
+interface SheetColumn {
   title: string;
   width: number;
   style: keyof typeof styles;

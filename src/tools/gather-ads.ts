@@ -175,10 +175,9 @@ const nothing: PriceBounds = { atLeast: 0, atMost: 0 };
 
 const partsOf = ({ parts, contents }: Pick<Opened, 'parts' | 'contents'>, context: ToolContext) =>
   Promise.all(
-    parts.map(async ({ question, state }) => {
-      const begun = contents.gatherings.find(({ id }) => id === state.id);
-      const read = begun?.adIds.size ?? 0;
-      const found = begun?.found ?? (state.ended ? read : null);
+    parts.map(async ({ question, state, stored }) => {
+      const read = stored?.adIds.size ?? 0;
+      const found = stored?.found ?? (state.ended ? read : null);
       const total =
         found === null ? await knownTotal(question, contents, context) : { ads: found, at: state.gatheredAt };
       /** Those that were evicted since included. */

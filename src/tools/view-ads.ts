@@ -170,9 +170,9 @@ async function comparePictures(sql: string, dataset: Dataset, context: ToolConte
   const shown = [...groups].flatMap(([group, members]): ChosenAd[] => {
     if (!group) return [];
     const runs = members.map((one) => ({ ...one, days: runOf(objectOf(one.item), one.item.at).daysRunning }));
-    const [longest, ...others] = runs.sort((left, right) => (right.days ?? -1) - (left.days ?? -1));
+    const [longest] = runs.sort((left, right) => (right.days ?? -1) - (left.days ?? -1));
     if (longest === undefined) return [];
-    const { item } = [longest, ...others].find(({ picture }) => 'address' in picture) ?? longest;
+    const { item } = runs.find(({ picture }) => 'address' in picture) ?? longest;
     return [{ id: item.id, item, ads: members.length, daysRunning: longest.days }];
   });
   const byAds = (left: ChosenAd, right: ChosenAd) =>

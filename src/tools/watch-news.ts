@@ -14,14 +14,14 @@ import { cardOf } from '../reports/card.ts';
 import { adsByKey, type DatasetContents, idKey } from '../state/dataset.ts';
 import { objectOf, type StoredItem, versionAt } from '../state/item-versions.ts';
 
-export interface NewsAd extends ReturnType<typeof cardOf> {
+interface NewsAd extends ReturnType<typeof cardOf> {
   /** `VIDEO 15 s`, safe to stand in a text. */
   format: string;
   changes: readonly string[];
   page: string | undefined;
 }
 
-export interface NewsGroup {
+interface NewsGroup {
   title: string;
   ads: readonly NewsAd[];
   total: number;
