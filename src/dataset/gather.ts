@@ -296,7 +296,7 @@ async function readWithin(
     if (receipt.age !== undefined) {
       const { items } = raw as { items: readonly unknown[] };
       const { requestId } = receipt;
-      const at = context.clock() - receipt.age;
+      const at = answeredAt(answer, context.clock());
       await dataset.addItems({ type: 'ads', items: () => items, at, order, requestId, listedBy });
     }
     await addOnce(answer);
@@ -417,6 +417,9 @@ export function totalOf({ value: { items, totalHits } }: Pick<ApiAnswer<'searchA
   const total = wholeCount(totalHits);
   return total !== undefined && total >= items.length ? total : undefined;
 }
+
+/** A cached answer is from earlier. */
+export const answeredAt = ({ receipt }: Pick<ListAnswer, 'receipt'>, now: number): number => now - (receipt.age ?? 0);
 
 /** The largest page that the document allows for items of a collection. For searches, the document shows no bound. */
 const documentedMax = 100;

@@ -108,7 +108,7 @@ export const openUserRecords = (source: Shared, tenantId: string, { isLasting = 
 
 /** Records with their names. One in another version's form is left out. */
 export const namedRecords = <Schema extends z.ZodObject>(records: RecordsById, schema: Schema) =>
-  [...records].flatMap(([name, value]) => {
+  [...records.entries()].flatMap(([name, value]) => {
     const { data } = schema.safeParse(value);
     return data ? [{ name, ...data }] : [];
   });

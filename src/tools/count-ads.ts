@@ -4,7 +4,7 @@ import { operations } from '../api/operations.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import { priceText } from '../credits/credit-text.ts';
 import type { CallBudget } from '../credits/meter.ts';
-import { type Stop, stopOf, totalOf } from '../dataset/gather.ts';
+import { answeredAt, type Stop, stopOf, totalOf } from '../dataset/gather.ts';
 import { creditsOf, minute } from '../dataset/gathering-report.ts';
 import { gatheringsOf } from '../dataset/gatherings.ts';
 import { isoTime } from '../dataset/tables.ts';
@@ -146,7 +146,7 @@ async function searchedCount(filters: Filters, { api, callBudget, now, fresh }: 
   const { items, counts } = answer.raw as { items: readonly RunDates[]; counts?: unknown };
   return {
     total: totalOf(answer) ?? null,
-    at: now - (answer.receipt.age ?? 0),
+    at: answeredAt(answer, now),
     ...serviceNotes(answer.raw),
     lastSeen: seenDays(items),
     values: countBy === undefined ? undefined : valueCounts(counts),
