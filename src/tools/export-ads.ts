@@ -105,18 +105,19 @@ export const exportAds = defineListTool({
         await file.discard?.();
         throw error;
       });
-    const [rows, cut] = [sumOf(counts.map(({ rows }) => rows)), sumOf(counts.map(({ cut }) => cut))];
-    const parted = counts.map((one) => ({
-      name: one.name,
-      rows: one.rows,
-      ...firstRows(one, firstTokens / counts.length),
-    }));
-    const { name: _, rows: __, ...first } = parted[0] ?? { name: '', rows: 0 };
+    const rows = sumOf(counts.map((one) => one.rows));
+    const cut = sumOf(counts.map((one) => one.cut));
+    const firsts = counts.map((one) => firstRows(one, firstTokens / counts.length));
+    const parted = counts.map((one, at) => ({ name: one.name, rows: one.rows, ...firsts[at] }));
     const cutText = `${count(cut, 'cell')} had more than 32,767 characters, Excel's limit, and were cut.`;
     return {
       data: {
         ...addressesOf(file, context),
-        ...{ rows, bytes: file.bytes, ...(sheets ? { sheets: parted } : first), coverage, methods: note.uri },
+        rows,
+        bytes: file.bytes,
+        ...(sheets ? { sheets: parted } : firsts[0]),
+        coverage,
+        methods: note.uri,
         ...(cut > 0 && { cut }),
       },
       text: linesOf([

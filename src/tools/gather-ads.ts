@@ -128,8 +128,16 @@ async function estimate({ question, maxAds }: GatherRequest, opened: Opened, con
       `This estimate took ${count(open.length, 'search', 'searches')}.`,
   ];
   return {
-    ...{ gathering: null, found: rest.ads, read, added: 0, updated: 0, gone: null, complete: false },
-    ...{ stopped: 'estimate', estimate: rest, summary: summary.filter(Boolean).join(' ') },
+    gathering: null,
+    found: rest.ads,
+    read,
+    added: 0,
+    updated: 0,
+    gone: null,
+    complete: false,
+    stopped: 'estimate',
+    estimate: rest,
+    summary: summary.filter(Boolean).join(' '),
   };
 }
 
