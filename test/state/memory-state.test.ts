@@ -156,6 +156,12 @@ describe('accounts', () => {
     expect(await ledger.readBalance('t', undefined)).toBeUndefined();
   });
 
+  test('count once what several processes found out of one call', async () => {
+    const ledger = memoryCreditLedger({ now: Date.now });
+    for (const id of ['a claim', 'a claim', 'another']) await ledger.settle('t', { ...charged(3), id });
+    expect(await ledger.read('t')).toMatchObject({ spent: 6, calls: 2 });
+  });
+
   test('have numbers, however huge the charges, and refuse what is beyond a budget', async () => {
     const ledger = memoryCreditLedger({ now: Date.now });
     for (const credits of [999_999_999_999.999, 1e300]) await ledger.settle('t', charged(credits));
