@@ -188,9 +188,9 @@ function gatheredCount(filters: Filters, { contents, now }: Counting): AdCount |
 const sameTime = 60_000;
 
 /** What the parts leave of a total; undefined where one is not known, or they are of different times, or overlap. */
-function withoutParts(total: AdCount, parts: readonly (AdCount | undefined)[]): number | undefined {
-  if (total.total === null || parts.some((part) => part && Math.abs(part.at - total.at) > sameTime)) return undefined;
-  const remaining = parts.reduce((rest, part) => rest - (part?.total ?? Number.NaN), total.total);
+function withoutParts({ total, at }: AdCount, parts: readonly Partial<AdCount>[]): number | undefined {
+  if (total === null || parts.some((part) => Math.abs((part.at ?? at) - at) > sameTime)) return undefined;
+  const remaining = parts.reduce((rest, part) => rest - (part.total ?? Number.NaN), total);
   return remaining >= 0 ? remaining : undefined;
 }
 
@@ -234,8 +234,7 @@ async function countKey(key: SearchFilter, filters: Filters, counting: Counting)
     const { values } = total;
     const counts: Count[] = values.values.map(({ value, total }) => ({ filters: partOf(key, value), total }));
     if (key.key === 'active') return { ...ofAll, counts: [...counts, unknown(values.none, none)], stop: undefined };
-    const listed = counts.map((one) => ({ ...total, total: one.total }));
-    const rest = withoutParts(total, [...listed, { ...total, total: values.none }]);
+    const rest = withoutParts(total, [...values.values, { total: values.none }]);
     const others = key.single && rest !== undefined && { none: values.none, rest };
     return { ...ofAll, counts, ...others, stop: undefined };
   }
@@ -243,11 +242,11 @@ async function countKey(key: SearchFilter, filters: Filters, counting: Counting)
   const isRunning = key.key === 'active';
   const every = [...partsOf(key), ...((key.single || isRunning) && none ? [none] : [])];
   const { parts, stop } = await countParts(filters, total, every, counting);
-  const withNone = none && parts.length > 0 ? parts.find((part) => part.shown.filters === none) : undefined;
+  const withNone = none && parts.find((part) => part.shown.filters === none);
   const withValue = parts.filter((part) => part !== withNone);
   const left = withoutParts(
     total,
-    parts.map(({ answer }) => answer),
+    parts.map(({ answer = {} }) => answer),
   );
   const counts = withValue.map((part) => part.shown);
   if (isRunning) {

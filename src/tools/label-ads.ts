@@ -65,7 +65,8 @@ export const labelAds = defineTool({
   async run({ labels, sql, remove = false }, context) {
     if ((labels === undefined) === (sql === undefined)) throw invalidRequest('Pass either labels or sql.');
     const dataset = await context.dataset();
-    const [{ userRecords }, contents] = [dataset, await dataset.contents()];
+    const { userRecords } = dataset;
+    const contents = await dataset.contents();
     const notes = sql === undefined ? namedNotes(labels ?? []) : await selectedNotes(sql, contents, context);
     const wanted = new Map(notes.map((note) => [labelId(note.adId, note.label), note]));
     const ids = new Map(notes.map(({ adId }) => [idKey(adId), adId]));
