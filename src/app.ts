@@ -90,9 +90,18 @@ export async function openApp(options: AppOptions) {
   const { resultTokens, timeoutMs, cacheSeconds, output } = config;
   const { notice, searchFilters } = upstream;
   const server = {
-    ...{ tools: chosenTools(config), now, elapsed, log, onCall, notice },
-    ...{ resultTokens, timeoutMs, cacheMs: cacheSeconds * 1000, output },
-    ...{ draining: draining.signal, closing: closing.signal },
+    tools: chosenTools(config),
+    now,
+    elapsed,
+    log,
+    onCall,
+    notice,
+    resultTokens,
+    timeoutMs,
+    cacheMs: cacheSeconds * 1000,
+    output,
+    draining: draining.signal,
+    closing: closing.signal,
   };
   const catalog = createCatalog({ server, version, openCalls: opened, searchFilters });
   return {

@@ -92,7 +92,10 @@ function gatheringOf(id: string, { gatherings }: DatasetContents): Gathering {
 }
 
 const viewGathering = ({ id, found, adIds, complete, gatheredAt }: Gathering): BoardGathering => ({
-  ...{ id, found, read: adIds.size, complete },
+  id,
+  found,
+  read: adIds.size,
+  complete,
   gatheredAt: isoTime(gatheredAt),
 });
 

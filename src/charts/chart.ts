@@ -215,13 +215,27 @@ const lower = (shape: Shape, by: number): Shape =>
 
 /** The heights are those of a chart that stands on an axis, alone or among others. */
 const wide = {
-  ...{ width: 1000, margin: 28, headSize: 22, size: 17, lineHeight: 26 },
-  ...{ height: 520, smallHeight: 320, maxName: 380, bar: 20 },
+  width: 1000,
+  margin: 28,
+  headSize: 22,
+  size: 17,
+  lineHeight: 26,
+  height: 520,
+  smallHeight: 320,
+  maxName: 380,
+  bar: 20,
 };
 type Layout = typeof wide;
 const narrow: Layout = {
-  ...{ width: 330, margin: 10, headSize: 14, size: 12, lineHeight: 18 },
-  ...{ height: 250, smallHeight: 190, maxName: 130, bar: 15 },
+  width: 330,
+  margin: 10,
+  headSize: 14,
+  size: 12,
+  lineHeight: 18,
+  height: 250,
+  smallHeight: 190,
+  maxName: 130,
+  bar: 15,
 };
 
 /** Bars from left to right, one row of them for each name. */

@@ -173,7 +173,9 @@ function fileIn({ content, structuredContent: { uri, file } = {} }: ToolResult, 
   const failure = (problem: string) => new Error(problem);
   return async () => {
     const { contents } = await catalog.readResource({
-      ...{ ...credentials, uri, signal: new AbortController().signal },
+      ...credentials,
+      uri,
+      signal: new AbortController().signal,
       errors: { notFound: failure, refused: failure },
     });
     const [one = { text: '' }] = contents;

@@ -53,8 +53,15 @@ async function run(job: Job): Promise<number> {
   }
   const { runLibrary } = await import('./library.ts');
   return runLibrary(job, {
-    ...{ config, log: createLog(config.logLevel, say), now: Date.now },
-    ...{ stdin: process.stdin, print, say, isTerminal: process.stderr.isTTY === true, stopRequested, drainDeadline },
+    config,
+    log: createLog(config.logLevel, say),
+    now: Date.now,
+    stdin: process.stdin,
+    print,
+    say,
+    isTerminal: process.stderr.isTTY === true,
+    stopRequested,
+    drainDeadline,
   });
 }
 
@@ -87,8 +94,16 @@ async function stdio(read: () => Config): Promise<number> {
     .catch(() => {});
   const { catalog, credentials } = app;
   await serveStdio({
-    ...{ catalog, credentials, log, now: elapsed, onCall: logCalls(log) },
-    ...{ stdin, stdout, stopRequested: stopRequested(), drainMs: stdioDrain, onEnd: app.drain },
+    catalog,
+    credentials,
+    log,
+    now: elapsed,
+    onCall: logCalls(log),
+    stdin,
+    stdout,
+    stopRequested: stopRequested(),
+    drainMs: stdioDrain,
+    onEnd: app.drain,
   });
   await app.close(stdioDrain);
   // Nobody reads what is still open.

@@ -37,14 +37,29 @@ export async function serveHttp(
     for (const listener of listeners) listener?.(event);
   };
   const app = await openApp({
-    ...{ config, log, onCall, keys: accepted, now, elapsed, random: Math.random, shared },
+    config,
+    log,
+    onCall,
+    keys: accepted,
+    now,
+    elapsed,
+    random: Math.random,
+    shared,
     mediaUrl: addressOfMedia(config),
   });
   if (publicUrl && signInSecret) {
     const { createSignIn } = await import('../serve/http/sign-in/sign-in.ts');
     const began = now() - elapsed();
     signIn = createSignIn({
-      ...{ publicUrl, secret: signInSecret, keys, tenantIdOf, addressOf, elapsed, log, onCall, openAgent },
+      publicUrl,
+      secret: signInSecret,
+      keys,
+      tenantIdOf,
+      addressOf,
+      elapsed,
+      log,
+      onCall,
+      openAgent,
       service: new URL(config.baseUrl ?? publicUrl).host,
       connections: shared?.connections,
       // Tokens end when they should, whatever happens to the clock of one process.

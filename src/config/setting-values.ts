@@ -177,7 +177,10 @@ function stateAddressIn({ protocol, username, password, hostname, port, pathname
   if (protocol === 'redis:' || protocol === 'rediss:') {
     if (search || !/^\d{0,4}$/.test(database)) return undefined;
     return {
-      ...{ engine: 'redis' as const, tls: protocol === 'rediss:', host, port: Number(port || 6379) },
+      engine: 'redis' as const,
+      tls: protocol === 'rediss:',
+      host,
+      port: Number(port || 6379),
       ...(user && { username: user }),
       ...(secret && { password: secret }),
       ...(database && { database: Number(database) }),
@@ -189,7 +192,12 @@ function stateAddressIn({ protocol, username, password, hostname, port, pathname
   const isPlain = mode === 'disable' || (mode === undefined && isLoopback(host));
   const ssl = isPlain ? (false as const) : { rejectUnauthorized: mode !== 'require' };
   return {
-    ...{ engine: 'postgres' as const, host, port: Number(port || 5432), user, database, ssl },
+    engine: 'postgres' as const,
+    host,
+    port: Number(port || 5432),
+    user,
+    database,
+    ssl,
     ...(secret && { password: secret }),
   };
 }

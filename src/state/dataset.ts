@@ -407,7 +407,8 @@ function withParts(gathering: Gathering, all: readonly Gathering[]): Gathering {
   const totals = storedParts.flatMap(({ found }) => found ?? []);
   let ids: ReadonlySet<string> | undefined;
   return {
-    ...{ ...gathering, storedParts },
+    ...gathering,
+    storedParts,
     found: totals.length === parts.size ? sumOf(totals) : null,
     gatheredAt: storedParts.length === 0 ? gatheredAt : Math.min(...storedParts.map((part) => part.gatheredAt)),
     // Computed only when somebody reads them, because there may be very many.

@@ -95,7 +95,8 @@ interface ExportFolder {
 
 function foldersOf(target: ExportTarget): ExportFolder[] {
   const lasting = (path: string, make: (path: string) => Promise<unknown>): ExportFolder => ({
-    ...{ path, stays: 'until somebody deletes it' },
+    path,
+    stays: 'until somebody deletes it',
     open: () => make(path).then(() => maxFolderBytes),
   });
   if ('folder' in target) return [lasting(target.folder, makeFolder)];
@@ -349,7 +350,8 @@ export function exportsOver(
       endLinks: () =>
         documents.update(list, (doc?: WrittenFile[]) => ({
           ...(doc && { next: doc.map((file): WrittenFile => ({ ...file, isLinkEnded: true })) }),
-          ...{ ttlMs: linkTtl, result: undefined },
+          ttlMs: linkTtl,
+          result: undefined,
         })),
     };
   };

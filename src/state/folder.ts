@@ -74,10 +74,14 @@ function shareStore(find: () => Promise<Store>, { now, warn }: Pick<FolderOption
     items: async (...args) => (await find()).items(...args),
     putItems: async (...args) => (await find()).putItems(...args),
     itemsSince: async (...args) => (await find()).itemsSince(...args),
-    ...{ isNearlyFull: () => false, isUp: () => true, now },
+    isNearlyFull: () => false,
+    isUp: () => true,
+    now,
   };
   return {
-    ...{ store, seal: noSeal, documents: new Documents({ store, seal: noSeal }) },
+    store,
+    seal: noSeal,
+    documents: new Documents({ store, seal: noSeal }),
     presence: {
       ...singleProcess,
       id: `${thisProcess()} ${randomUUID()}`,
@@ -237,7 +241,11 @@ async function contentsOf({ path, baseUrl }: StoredFile): Promise<StoredFile['co
   const { ads, pages, gatherings, labels } = await dataset.contents();
   const [watches, reports] = [await dataset.userRecords.read('watch'), await dataset.userRecords.read('report')];
   return {
-    ...{ ads: ads.length, pages: pages.length, gatherings: gatherings.length },
-    ...{ labels: labels.size, watches: watches.size, reports: reports.size },
+    ads: ads.length,
+    pages: pages.length,
+    gatherings: gatherings.length,
+    labels: labels.size,
+    watches: watches.size,
+    reports: reports.size,
   };
 }

@@ -8,7 +8,10 @@ const maxAccepted = 10_000;
 
 export function memoryKeys(elapsed: () => number): AcceptedKeys {
   const accepted = new LRUCache<string, true>({
-    ...{ max: maxAccepted, ttl: acceptedMs, ttlResolution: 0, perf: { now: elapsed } },
+    max: maxAccepted,
+    ttl: acceptedMs,
+    ttlResolution: 0,
+    perf: { now: elapsed },
   });
   return {
     has: async (tenantId) => accepted.has(tenantId),

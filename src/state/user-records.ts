@@ -64,8 +64,10 @@ export async function contentRecords(source: Shared, tenantId: string): Promise<
     readRecords(source, tenantId, 'picture'),
   ]);
   return {
-    ...{ labels: labels.records, labelsVersion: labels.version },
-    ...{ pictures: pictures.records, picturesVersion: pictures.version },
+    labels: labels.records,
+    labelsVersion: labels.version,
+    pictures: pictures.records,
+    picturesVersion: pictures.version,
   };
 }
 

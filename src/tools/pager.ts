@@ -131,7 +131,8 @@ function fitPage<View, Heading>(
       text: [answer.heading?.text, ...notesText(notes), list].filter(Boolean).join('\n'),
       data: {
         ...(answer.heading?.data as Heading),
-        ...{ items, ...page },
+        items,
+        ...page,
         ...(totalHits !== undefined && { totalHits }),
         ...(nextPrice && { nextPage: priceData(nextPrice) }),
         ...(part && { shown: { from: part.from, to, of: total } }),

@@ -67,12 +67,17 @@ export const textsIn = (value: unknown): string[] =>
 
 /** The tag of a field of the same name, a text or a list of texts. */
 const field = (key: string, about: string, more: Partial<Tag> = {}): Tag<Record<string, unknown>> => ({
-  ...{ key, about, ...more },
+  key,
+  about,
+  ...more,
   valuesOf: (item) => textsIn(item[key]),
 });
 
 const flag = (key: string, about: string): Tag<Record<string, unknown>> => ({
-  ...{ key, about, boolean: true, single: true },
+  key,
+  about,
+  boolean: true,
+  single: true,
   valuesOf: (item) => (typeof item[key] === 'boolean' ? [String(item[key])] : []),
 });
 
@@ -131,18 +136,22 @@ const dayOf = (column: string) => `CAST(ads."${column}" AS INTEGER) / 86400000`;
 const amount = (value: unknown) => (typeof value === 'number' ? value : null);
 
 const number = (key: string, about: string): Measure<Record<string, unknown>> => ({
-  ...{ key, about },
+  key,
+  about,
   value: (item) => amount(item[key]),
 });
 
 const date = (key: string, about: string): Measure<Record<string, unknown>> => ({
-  ...{ key, about, date: true },
+  key,
+  about,
+  date: true,
   value: (item) => timeOf(item[key] as string | null | undefined),
 });
 
 /** The measure of two fields, the ends of a range. */
 const range = (key: string, about: string): Measure<Record<string, unknown>> => ({
-  ...{ key, about: `${about} (${key}Min to ${key}Max)` },
+  key,
+  about: `${about} (${key}Min to ${key}Max)`,
   value: (item) => amount(item[`${key}Max`]),
   low: (item) => amount(item[`${key}Min`]),
 });
@@ -176,7 +185,10 @@ const adType: RecordType<Ad> = {
   tags: [
     field('pageId', 'id of the advertiser page', { single: true, opaque: true }),
     {
-      ...{ key: 'advertiserExact', about: 'whole name of the advertiser page', note: 'whole names', single: true },
+      key: 'advertiserExact',
+      about: 'whole name of the advertiser page',
+      note: 'whole names',
+      single: true,
       valuesOf: (ad) => [ad.page?.pageName],
     },
     field('countries', 'countries the ad ran in, ISO 3166 codes', { example: ['US', 'DE'] }),
@@ -196,7 +208,8 @@ const adType: RecordType<Ad> = {
       {
         note: 'the format chosen, whatever the media are',
         values: ['IMAGE', 'VIDEO', 'CAROUSEL', 'DCO', 'DPA'],
-        ...{ open: true, single: true },
+        open: true,
+        single: true,
       },
     ),
     {
@@ -210,14 +223,16 @@ const adType: RecordType<Ad> = {
     },
     field('ctaType', 'call to action', {
       values: ['LEARN_MORE', 'SHOP_NOW', 'SIGN_UP', 'DOWNLOAD', 'INSTALL_MOBILE_APP', 'ORDER_NOW', 'GET_OFFER'],
-      ...{ open: true, single: true },
+      open: true,
+      single: true,
     }),
     {
       key: 'domain',
       about: 'domain the ad leads to, subdomains included',
       note: 'and subdomains',
       example: ['example.com'],
-      ...{ nested: true, single: true },
+      nested: true,
+      single: true,
       valuesOf: (ad) => [textsIn(ad.website?.siteDomain)[0], landingDomainOf(ad)].flatMap(domainAndParents),
     },
     field('currency', 'currency of the spend, ISO 4217 codes', { example: ['EUR'], single: true }),

@@ -252,7 +252,8 @@ function identity(caller: Caller): Identity {
   const { userId, billingUserId, name, emailAddress, isTeamMember, keyId, keyName, keyPrefix } = caller;
   const [planId, subscriptionStatus] = [caller.planId ?? 'none', caller.subscriptionStatus ?? 'none'];
   return {
-    ...{ authenticated: true, authSource: 'api_key' },
+    authenticated: true,
+    authSource: 'api_key',
     user: { userId, billingUserId, name, emailAddress, planId, isTeamMember, subscriptionStatus },
     apiKey: { id: keyId, name: keyName, keyPrefix },
     oauthClientId: null,

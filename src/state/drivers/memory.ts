@@ -131,7 +131,10 @@ const maxRemembered = 32 * MB;
 export function inMemory(now: () => number, options: MemoryStoreOptions = {}): Shared {
   const store = new MemoryStore(now, options);
   return {
-    ...{ store, seal: noSeal, presence: singleProcess, retries: withoutRetries },
+    store,
+    seal: noSeal,
+    presence: singleProcess,
+    retries: withoutRetries,
     documents: new Documents({ store, seal: noSeal, elapsed: now, maxRemembered }),
     keyOf: (...parts) => parts.join(' '),
     warn: () => {},
@@ -304,7 +307,14 @@ export class MemoryStore implements Store {
 }
 
 const emptyCollection = (name: string, seq: number): Collection => ({
-  ...{ name, epoch: randomUUID(), seq, items: new Map(), bytes: 0, floor: 0, gone: {}, ends: 0 },
+  name,
+  epoch: randomUUID(),
+  seq,
+  items: new Map(),
+  bytes: 0,
+  floor: 0,
+  gone: {},
+  ends: 0,
 });
 
 function collectionOf(record: CollectionRecord, before: Collection | undefined): Collection {

@@ -111,7 +111,12 @@ export function postgresStore(
 ): Required<Store> {
   const { host, port, user, password = '', database, ssl } = address;
   const pool = new pg.Pool({
-    ...{ host, port, user, password, database, ssl },
+    host,
+    port,
+    user,
+    password,
+    database,
+    ssl,
     max: maxConnections,
     connectionTimeoutMillis: answerMs,
     query_timeout: answerMs,

@@ -89,7 +89,9 @@ function partOf(about: Record<string, string>, found: readonly Buffer[]): ItemsP
   for (let at = 0; at < found.length; at += 3)
     items.push({ id: String(found[at]), seq: Number(found[at + 1]), body: found[at + 2] as Buffer });
   return {
-    ...{ epoch, items, floor: Number(floor) },
+    epoch,
+    items,
+    floor: Number(floor),
     gone: Object.fromEntries(Object.entries(gone).map(([name, count]) => [name.replace('gone:', ''), Number(count)])),
     isLast: (items.at(-1)?.seq ?? Number(seq)) === Number(seq),
   };

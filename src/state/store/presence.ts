@@ -34,7 +34,11 @@ export interface History {
 }
 
 export const newHistory = (now: number): History => ({
-  ...{ epoch: randomUUID(), beats: 0, since: now, replaced: [], processes: {} },
+  epoch: randomUUID(),
+  beats: 0,
+  since: now,
+  replaced: [],
+  processes: {},
 });
 
 /**
