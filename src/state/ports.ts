@@ -74,7 +74,8 @@ export interface CursorState {
 
 /**
  * What processes share: documents that are replaced by compare-and-swap, and collections of items in the order of their
- * last change. Names and bodies are opaque, everything expires, and all times are by the clock of the store. A call that fails may still have been carried out.
+ * last change. Names and bodies are opaque, everything expires, and all times are by the clock of the store. A call that
+ * fails may still have been carried out.
  */
 export interface Store {
   /** Creates missing tables. Call once, before any other method. Rejects if the store cannot be reached. */

@@ -215,7 +215,10 @@ const expiring = (now: () => number) => ({ ttl: minute, ttlResolution: 0, noUpda
 const showsKey = ({ kind = '', status }: CallEvent): boolean =>
   status !== undefined || !['busy', 'cancelled', 'credit_budget', 'internal', 'invalid_request'].includes(kind);
 
-/** What a key must look like before it is sent anywhere: the live prefix, then RFC 6750's characters (document, *Authentication* 2). */
+/**
+ * What a key must look like before it is sent anywhere: the live prefix, then RFC 6750's characters (document,
+ * *Authentication* 2).
+ */
 const keyForm = String.raw`svc_live_[\w.~+/-]{1,256}=*`;
 const wholeKey = new RegExp(`^${keyForm}$`);
 const keyShape = new RegExp(`^[Bb][Ee][Aa][Rr][Ee][Rr] +(${keyForm})$`);
