@@ -60,7 +60,13 @@ describe('equal calls at once', () => {
         );
         const charges = receipts.map(({ charged }) => charged).filter((charged) => charged > 0);
         expect(charges).toEqual(receipts.length === 0 ? [] : [4]);
+        const texts = results.map((result) => (result.status === 'fulfilled' ? result.value.text : ''));
+        const shared = texts.filter((text) => text.includes('shared with an identical call'));
+        expect(shared).toHaveLength(Math.max(0, receipts.length - 1));
         expect(upstream.requests).toHaveLength(1);
+        await expect
+          .poll(async () => (await server.call('get_credits')).data.thisServer)
+          .toMatchObject({ charged: 4 * (limit - 1000), paidCalls: limit - 1000 });
       }),
       { numRuns: 20 },
     );

@@ -81,15 +81,6 @@ test.for(['nonsense', '-1', ''])(
   },
 );
 
-test('a failure that was charged is not sent again', async ({ upstream, server }) => {
-  upstream.does(json({}, { status: 503, headers: paid(2) }), documented);
-  const { text, error } = await server.call('search_ads');
-  expect(upstream.requests).toHaveLength(1);
-  expect(text).toContain('charged 2 credits');
-  expect(text).toContain('may be charged again');
-  expect(error?.retryable).toBe(false);
-});
-
 describe('saving an item', () => {
   const saving = { collectionId: uuidOf('c'), itemType: 'ads', itemId: uuidOf('x') };
   const answer = (added: boolean, headers = {}) =>

@@ -24,23 +24,6 @@ describe('a budget', () => {
     expect((await call('search_ads', { limit: 10 })).isError).toBe(false);
     expect((await call('search_ads', { limit: 10 })).error?.kind).toBe('credit_budget');
   });
-
-  test('of zero allows free calls only', async ({ service, start }) => {
-    const { call } = await start({ creditBudget: 0 });
-    for (const [tool, args] of Object.entries({ search_ads: {}, get_page: { pageId: '1' } }))
-      expect((await call(tool, args)).error?.kind).toBe('credit_budget');
-    for (const tool of ['whoami', 'get_account', 'get_credits', 'list_collections'])
-      expect((await call(tool)).isError).toBe(false);
-    expect(service.paid()).toBe(0);
-  });
-
-  test('belongs to one key: another key has its own', async ({ service, start }) => {
-    const mine = await start({ creditBudget: 1 });
-    const other = await mine.as(service.createKey());
-    await mine.call('search_ads', { limit: 5 });
-    expect((await mine.call('search_ads', { limit: 4 })).error?.kind).toBe('credit_budget');
-    expect((await other.call('search_ads', { limit: 5 })).isError).toBe(false);
-  });
 });
 
 describe('with a budget', () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
 import { serveAds } from '../support/ad-service.ts';
-import { ad, creditStatus, json, paid, refusal } from '../support/faulty-upstream.ts';
+import { ad, type Behaviour, creditStatus, json, paid, refusal } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
 import { uuidOf } from '../support/uuid-of.ts';
 
@@ -19,16 +19,27 @@ const listing = (count: number, charged: number, hasMore = false) => {
 describe('what this server spent', () => {
   test('is shown by get_credits beside the figures of the service', async ({ upstream, start }) => {
     const { call } = await start({ cacheSeconds: 900 });
-    upstream.does(listing(10, 3));
-    await call('search_ads', { limit: 10 });
-    await call('search_ads', { limit: 10 });
+    for (const [items, price] of [
+      [10, 3],
+      [50, 7],
+      [20, 4],
+    ] as const) {
+      upstream.does(listing(items, price));
+      for (const _ of [1, 2]) await call('search_ads', { limit: items });
+    }
     const { data, text } = await call('get_credits');
-    const spent = { charged: 3, paidCalls: 1 };
-    const thisServer = { ...spent, prices: { search_ads: [{ items: 10, charged: 3 }] } };
+    const prices = {
+      search_ads: [
+        { items: 10, charged: 3 },
+        { items: 20, charged: 4 },
+        { items: 50, charged: 7 },
+      ],
+    };
+    const thisServer = { charged: 14, paidCalls: 3, prices };
     expect(data).toMatchObject({ credits: 90, hourlyLeft: 399, thisServer });
     expect(text).toContain('hourly: 1 of 400 used, 399 left');
-    expect(text).toContain('3 charged in 1 paid call');
-    expect(text).toContain('prices seen: search_ads 3 for 10 items');
+    expect(text).toContain('14 charged in 3 paid calls');
+    expect(text).toContain('prices seen: search_ads 3 for 10 items, 4 for 20 items, 7 for 50 items');
   });
 
   test('is zero before the first paid call, and no price is known', async ({ server }) => {
@@ -37,10 +48,24 @@ describe('what this server spent', () => {
     expect(text).toContain('prices are unknown until the first paid call');
   });
 
-  test('includes what a call cost that the service charged and failed', async ({ upstream, server }) => {
-    upstream.does(json({ items: 'none' }, { headers: paid(2) }));
-    const { text } = await server.call('search_ads');
-    expect(text).toContain('The service says it charged 2 credits for this call.');
+  test.for<[string, Behaviour, Record<string, unknown>]>([
+    ['is of another shape', json({ items: 'none' }, { headers: paid(2) }), { kind: 'unexpected_response' }],
+    ['is a 503, which is not sent again', json({}, { status: 503, headers: paid(2) }), { retryable: false }],
+    [
+      'breaks off',
+      (_, response) => {
+        response.writeHead(200, { ...paid(2), 'x-service-request-id': 'req-1', 'content-length': '99' }).write('{');
+        setImmediate(() => response.socket?.destroy());
+      },
+      { kind: 'network', status: 200 },
+    ],
+  ])('includes what the service charged for an answer that %s', async ([_, fails, expected], { upstream, server }) => {
+    upstream.does(fails, listing(1, 1));
+    const { text, error } = await server.call('search_ads');
+    expect(upstream.requests).toHaveLength(1);
+    expect(error).toMatchObject({ ...expected, requestId: 'req-1' });
+    expect(text).toMatch(/The service says it charged 2 credits for this call\..*Request id: req-1/s);
+    expect(text).toContain('may be charged again');
     expect((await server.call('get_credits')).data.thisServer).toMatchObject({ charged: 2 });
   });
 
@@ -57,15 +82,6 @@ describe('what this server spent', () => {
 });
 
 describe('prices', () => {
-  test('are listed by number of items', async ({ upstream, server }) => {
-    for (const items of [10, 50, 20]) {
-      upstream.does(listing(items, items / 10));
-      await server.call('search_ads', { limit: items });
-    }
-    const { text } = await server.call('get_credits');
-    expect(text).toContain('prices seen: search_ads 1 for 10 items, 2 for 20 items, 5 for 50 items');
-  });
-
   test('are remembered of the size with the highest price, however many there are', async ({ upstream, start }) => {
     const { call } = await start({ creditBudget: 138 });
     for (let items = 40; items >= 1; items--) {

@@ -5,8 +5,6 @@ import { tools } from '../../src/tools/catalog.ts';
 import { creditStatus, documented, json, paid, refusal, type Upstream, usage } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
 import { gateOf } from '../support/gate.ts';
-import { startServer } from '../support/server.ts';
-import { startService } from '../support/service.ts';
 import { uuidOf } from '../support/uuid-of.ts';
 
 let clock = 1_790_000_000_000;
@@ -118,26 +116,6 @@ test('get_credits that shows a full window stops the next paid call', async ({ u
   await server.call('get_credits');
   expect((await server.call('search_ads')).error?.kind).toBe('usage_limit');
   expect(paths(upstream)).toEqual(['GET /v1/credits']);
-});
-
-test('against the library the limit is met, explained, respected, and over with the hour', async () => {
-  let at = Date.parse('2026-07-01T10:30:00Z');
-  const service = await startService({ now: () => at });
-  const apiKey = service.createKey({ hourlyLimit: 3 });
-  const { call, close } = await startServer({ config: { baseUrl: service.baseUrl, apiKey }, now: () => at });
-  await call('search_ads', { limit: 30 });
-  const { error, text } = await call('search_pages', { limit: 5 });
-  const usageLimit = { limitType: 'hourly', hourlyCredits: 3, hourlyLimit: 3 };
-  expect(error).toMatchObject({ kind: 'usage_limit', usageLimit });
-  expect(text).toContain('hourly window 3 of 3');
-  service.requests.length = 0;
-  await call('search_ads', { limit: 1 });
-  expect(service.requests).toEqual([]);
-  expect((await call('search_ads', { limit: 30 })).data).toMatchObject({ receipt: { cached: true, charged: 0 } });
-  at += 30 * 60_000;
-  expect((await call('search_ads', { limit: 10 })).isError).toBe(false);
-  await close();
-  await service.close();
 });
 
 test('a window that has less left than a call costs is explained, and holds such calls until it shows more room', async ({

@@ -15,10 +15,8 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Dataset, Datasets } from '../../src/state/dataset.ts';
 import { type FolderOptions, folderState } from '../../src/state/folder.ts';
-import type { Turns } from '../../src/state/turns.ts';
 import { newFolders } from '../support/temporary-folder.ts';
 import { add, lastStep } from './add-items.ts';
-import { answersSuite, ttl } from './answers-suite.ts';
 import { asking, charged, leaseOf } from './charges.ts';
 import { cursorsSuite } from './cursors-suite.ts';
 import { datasetSuite } from './dataset-suite.ts';
@@ -29,7 +27,7 @@ const newFolder = newFolders();
 /** The folder as one more process uses it. The first letter of a key is its account. */
 function openIn(folder: string, options: Partial<FolderOptions> = {}) {
   const state = folderState({
-    ...{ folder, baseUrl: 'https://api.example.com', apiKey: 'a', ttl, now: Date.now, elapsed: Date.now },
+    ...{ folder, baseUrl: 'https://api.example.com', apiKey: 'a', ttl: 0, now: Date.now, elapsed: Date.now },
     userIdOf: async ({ apiKey }) => apiKey.slice(0, 1),
     warn: () => {},
     ...options,
@@ -65,17 +63,6 @@ userRecordsSuite('in a folder', async () => {
   const folder = newFolder();
   return [openForEach(folder), openForEach(folder)];
 });
-describe('cached answers', () => {
-  answersSuite(async () => {
-    let time = Date.now();
-    const now = () => time;
-    const pass = async (ms: number) => {
-      time += ms;
-    };
-    return { answers: openIn(newFolder(), { now }).answers, now, pass };
-  });
-});
-
 test('a dataset survives the process, for another key of the same account, and for no other', async () => {
   const folder = newFolder();
   const first = await openIn(folder).dataset('a-old');
@@ -107,36 +94,6 @@ test('what is kept is for its owner alone, whatever the clock says, and no key i
     expect(await readFile(await fileIn(folder, kind), 'utf8')).not.toContain('secret');
   const later = await openIn(folder, { now: () => Date.now() + 1000 * 86_400_000 }).dataset();
   expect([await idsIn(later), (await later.userRecords.read('label')).size]).toEqual([['x'], 1]);
-});
-
-test('of several processes at once none loses anything', async () => {
-  const folder = newFolder();
-  const processes = Array.from({ length: 4 }, () => openIn(folder));
-  await Promise.all(
-    processes.map(async ({ dataset }, own) => {
-      for (let at = 0; at < 25; at++)
-        await add(await dataset(), 100 * own + at, { id: `${own}-${at}` }, { id: 'all', at: `${own}-${at}` });
-    }),
-  );
-  for (const { dataset } of [...processes, openIn(folder)]) {
-    expect(await idsIn(await dataset())).toHaveLength(101);
-    expect((await (await dataset()).item('ads', 'all'))?.versions).toHaveLength(10);
-  }
-});
-
-test('a turn is had by one call of all processes at a time', async () => {
-  const folder = newFolder();
-  const turns = [1, 2, 3].map(() => openIn(folder).turns);
-  let [running, max] = [0, 0];
-  const use = async (one: Turns) => {
-    const end = await one.acquire('a question', new AbortController().signal);
-    max = Math.max(max, ++running);
-    await new Promise((resolve) => setTimeout(resolve, 1));
-    running--;
-    end();
-  };
-  await Promise.all([...turns, ...turns].map(use));
-  expect(max).toBe(1);
 });
 
 describe('a file', () => {

@@ -6,30 +6,12 @@ import { openCalls } from '../../src/app.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import { createLog } from '../../src/log/log.ts';
 
-/** What calls cost at a service that a schedule makes up. */
-interface PriceRule {
-  kind: 'flat' | 'byLimit' | 'byItems' | 'rising';
-  /** Credits: of a call, of ten items begun, or of the first call. */
-  credits: number;
-  /** Ads that every search finds, or the most that one finds. */
-  hits: number;
-  varies: boolean;
-  /** Whether answers say what was charged, and whether `GET /v1/credits` can be asked. */
-  statesCharges: boolean;
-  tellsBalance: boolean;
-}
-
 /** What becomes of one call. A fault may be charged all the same: `late` is charged when the next paid call comes in. */
 const fates = [
   ...(['answer', 'timeout', 'late', 'reset', 'unsent'] as const),
   ...(['http 502', 'http 500', 'http 503', 'charged 503'] as const),
 ];
 type Fate = (typeof fates)[number];
-
-export interface Plan {
-  fate: Fate;
-  isCharged: boolean;
-}
 
 interface Request {
   operation: 'search' | 'ad' | 'credits';
@@ -66,7 +48,7 @@ class CreditService {
     this.#plans = [...plans];
   }
 
-  priceOf({ operation, limit }: Request, hits = this.#rule.hits): number {
+  priceOf({ operation, limit }: Request, hits: number = this.#rule.hits): number {
     const { kind, credits } = this.#rule;
     if (kind === 'rising') return credits + this.requests;
     if (kind === 'flat' || operation === 'ad') return credits;
@@ -136,24 +118,21 @@ const response = (status: number, body: object, headers: Record<string, string>)
   text: async () => JSON.stringify(body),
 });
 
-/** A call begins, a call that waits is answered, a caller leaves. Without a limit, a search has the service's page size. */
-type Step = { begin: 'search' | 'ad'; limit: number | undefined } | { answer: number } | { leave: number };
-
-interface Schedule {
-  budget: number;
-  rule: PriceRule;
-  plans: Plan[];
-  steps: Step[];
-}
-
-const rule: fc.Arbitrary<PriceRule> = fc.record({
+/** What calls cost at a service that a schedule makes up. */
+const rule = fc.record({
   kind: fc.constantFrom('flat', 'byLimit', 'byItems', 'rising'),
+  /** Of a call, of ten items begun, or of the first call. */
   credits: fc.integer({ min: 0, max: 9 }),
+  /** Ads that every search finds, or the most that one finds. */
   hits: fc.constantFrom(0, 7, 50, 1000),
   varies: fc.boolean(),
+  /** Whether answers say what was charged, and whether `GET /v1/credits` can be asked. */
   statesCharges: fc.oneof({ weight: 4, arbitrary: fc.constant(true) }, { weight: 1, arbitrary: fc.constant(false) }),
   tellsBalance: fc.boolean(),
 });
+
+/** A call begins, a call that waits is answered, a caller leaves. Without a limit, a search has the service's page size. */
+type Step = { begin: 'search' | 'ad'; limit: number | undefined } | { answer: number } | { leave: number };
 
 const limit = fc.constantFrom(undefined, 1, 5, 10, 20, 50, 100);
 const step: fc.Arbitrary<Step> = fc.oneof(
@@ -162,7 +141,12 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ leave: fc.nat(9) }) },
 );
 
-const plan: fc.Arbitrary<Plan> = fc.record({ fate: fc.constantFrom(...fates), isCharged: fc.boolean() });
+const plan = fc.record({ fate: fc.constantFrom(...fates), isCharged: fc.boolean() });
+
+type Generated<Some> = Some extends fc.Arbitrary<infer One> ? One : never;
+type PriceRule = Generated<typeof rule>;
+export type Plan = Generated<typeof plan>;
+type Schedule = Generated<ReturnType<typeof schedules>>;
 
 const withoutLeaving = (one: Step): Step => ('leave' in one ? { answer: one.leave } : one);
 
@@ -188,11 +172,11 @@ const inTurn: fc.Arbitrary<Step[]> = fc
     ]),
   );
 
-export const schedules = (faulty: boolean): fc.Arbitrary<Schedule> =>
+export const schedules = (faulty: boolean) =>
   fc.record({
     budget: fc.integer({ min: 0, max: 60 }),
     rule,
-    plans: faulty ? faults : fc.constant([]),
+    plans: faulty ? faults : fc.constant<Plan[]>([]),
     steps: fc.oneof(
       { weight: 3, arbitrary: fc.array(faulty ? step : step.map(withoutLeaving), { maxLength: 40 }) },
       { weight: 1, arbitrary: inTurn },
@@ -207,14 +191,8 @@ interface RefusedCall {
   maxExpected: number;
 }
 
-interface Outcome {
-  service: CreditService;
-  refused: RefusedCall[];
-  counted: number;
-}
-
 /** Lets a schedule happen to the whole send chain, and looks at it with the service's own books. */
-async function run({ budget, rule, plans, steps }: Schedule): Promise<Outcome> {
+async function run({ budget, rule, plans, steps }: Schedule) {
   const service = new CreditService(rule, plans);
   const config = { ...readConfig({}), creditBudget: budget, cacheSeconds: 0 };
   const log = createLog('silent', () => {});
@@ -267,8 +245,6 @@ async function run({ budget, rule, plans, steps }: Schedule): Promise<Outcome> {
   const { charged, uncertain = 0 } = await spending();
   return { service, refused, counted: charged + uncertain };
 }
-
-/** What the README promises of a budget, told of a schedule by the service's own books. */
 
 /**
  * What prices can rise by unseen: while calls are in flight, four of them, each by as much as there were requests

@@ -17,7 +17,7 @@ import { MemoryDatasets } from '../../src/state/memory-datasets.ts';
 import { memoryState } from '../../src/state/open.ts';
 import type { ReplicaState } from '../../src/state/store/open-store.ts';
 import { cacheSeconds, type DatasetView, GatheringOracle, isEstimate, type MadeCall } from './gathering-oracle.ts';
-import { adId, collectionId, dayMs, GatheringService, type ServiceRule } from './gathering-service.ts';
+import { adId, collectionId, dayMs, GatheringService } from './gathering-service.ts';
 import { readResult } from './server.ts';
 
 type Filters = Record<string, unknown>;
@@ -48,15 +48,6 @@ type Step =
   | { call: Call; by: 0 | 1; during?: { page: number; happens: Interruption } | undefined }
   | { change: Change }
   | { restart: 0 | 1 };
-
-/** A service, where the server keeps its state, and what happens in which order. */
-interface GatheringSchedule {
-  rule: ServiceRule;
-  ads: number;
-  storedIn: 'memory' | 'files';
-  hasCache: boolean;
-  steps: Step[];
-}
 
 const image = { displayFormat: 'IMAGE' };
 const video = { displayFormat: 'VIDEO' };
@@ -136,7 +127,8 @@ function stepsAbout(questions: Question[]): fc.Arbitrary<Step[]> {
   });
 }
 
-export const gatheringSchedules: fc.Arbitrary<GatheringSchedule> = fc.record({
+/** A service, where the server keeps its state, and what happens in which order. */
+export const gatheringSchedules = fc.record({
   rule: fc.record({
     pageSize: fc.constantFrom(1, 2, 3, 5, 100),
     perCall: fc.constantFrom(1, 0),
@@ -148,6 +140,8 @@ export const gatheringSchedules: fc.Arbitrary<GatheringSchedule> = fc.record({
   hasCache: fc.boolean(),
   steps: fc.array(question, { minLength: 1, maxLength: 2 }).chain(stepsAbout),
 });
+
+type GatheringSchedule = typeof gatheringSchedules extends fc.Arbitrary<infer One> ? One : never;
 
 const baseUrl = 'https://service.invalid';
 

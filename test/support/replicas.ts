@@ -29,7 +29,7 @@ export function replicasForAll(options: ReplicasOptions) {
 let tenants = 0;
 
 /** Replicas of the built command in front of one service. */
-export async function startReplicas(options: ReplicasOptions) {
+async function startReplicas(options: ReplicasOptions) {
   const upstream = await startUpstream(documented);
   const start = (index: number) => startReplica(upstream.baseUrl, index, options);
   const all = await Promise.all(Array.from({ length: options.count }, (_, index) => start(index)));
@@ -55,12 +55,6 @@ export async function startReplicas(options: ReplicasOptions) {
         /** Calls the next replica, as a load balancer does. */
         call: (name: string, args?: object) => (all[next++ % all.length] as Replica).call(name, args, key),
       };
-    },
-    add: async () => {
-      const added = await start(all.length);
-      all.push(added);
-      await notNew(added);
-      return added;
     },
     /** Ends one as an update does, and starts another in its place. */
     replace: async (index: number) => {

@@ -1,13 +1,14 @@
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { redisDriver, type StateAddress } from '../../../src/state/drivers/redis.ts';
 import { GuardedStore } from '../../../src/state/store/guarded-store.ts';
 import { keepAlive, until } from '../../support/http.ts';
+import { listenOnLoopback } from '../../support/loopback.ts';
 import { serveHttp } from '../../support/process.ts';
 import { describeWithRedis, type RedisServer, startRedis } from '../../support/store-servers.ts';
-import { startTcpProxy } from '../../support/tcp-proxy.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const folder = temporaryFolder();
@@ -30,6 +31,24 @@ async function start(...options: string[]): Promise<RedisServer> {
   const redis = await startRedis(options);
   onTestFinished(redis.close);
   return redis;
+}
+
+/** A network in trouble between a client and a server: both ends of all connections, and where new ones lead. */
+async function startTcpProxy(port: number) {
+  const sockets: Socket[] = [];
+  const target = { port };
+  const proxy = createServer((socket) => {
+    const onward = connect(target.port, '127.0.0.1').on('error', () => {});
+    socket.on('error', () => {}).pipe(onward);
+    onward.pipe(socket);
+    sockets.push(socket, onward);
+  });
+  const { port: own, close } = await listenOnLoopback(proxy);
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    return close();
+  });
+  return { port: own, target, sockets };
 }
 
 describeWithRedis('Redis', () => {
