@@ -15,6 +15,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Dataset, Datasets } from '../../src/state/dataset.ts';
 import { type FolderOptions, folderState } from '../../src/state/folder.ts';
+import type { Turns } from '../../src/state/turns.ts';
 import { newFolders } from '../support/temporary-folder.ts';
 import { add, lastStep } from './add-items.ts';
 import { asking, charged, leaseOf } from './charges.ts';
@@ -94,6 +95,21 @@ test('what is kept is for its owner alone, whatever the clock says, and no key i
     expect(await readFile(await fileIn(folder, kind), 'utf8')).not.toContain('secret');
   const later = await openIn(folder, { now: () => Date.now() + 1000 * 86_400_000 }).dataset();
   expect([await idsIn(later), (await later.userRecords.read('label')).size]).toEqual([['x'], 1]);
+});
+
+test('a turn is had by one call of all processes at a time', async () => {
+  const folder = newFolder();
+  const turns = [1, 2, 3].map(() => openIn(folder).turns);
+  let [running, max] = [0, 0];
+  const use = async (one: Turns) => {
+    const end = await one.acquire('a question', new AbortController().signal);
+    max = Math.max(max, ++running);
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    running--;
+    end();
+  };
+  await Promise.all([...turns, ...turns].map(use));
+  expect(max).toBe(1);
 });
 
 describe('a file', () => {

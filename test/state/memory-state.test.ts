@@ -134,6 +134,17 @@ describe('the cache of many tenants', () => {
 });
 
 describe('accounts', () => {
+  test('let a caller that leaves stop waiting', async () => {
+    const ledger = memoryCreditLedger({ now: Date.now });
+    await ledger.reserve('t', asking({ line: 'paid' }));
+    const admission = await ledger.reserve('t', asking({ line: 'paid' }));
+    if (admission.kind !== 'wait') throw new Error(admission.kind);
+    const caller = new AbortController();
+    const changed = ledger.changed('t', admission.version, caller.signal);
+    caller.abort(new Error('left'));
+    await expect(changed).rejects.toThrow('left');
+  });
+
   test('explain a change of the balance by the charges of calls that began after it was read', async () => {
     const ledger = memoryCreditLedger({ now: Date.now });
     const early = leaseOf(await ledger.reserve('t', asking()));
