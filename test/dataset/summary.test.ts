@@ -45,36 +45,17 @@ test('tells values apart that are shown alike', () => {
   expect(lineOf('First lines', rows)).toMatch(/^First lines \(2\): .* 2, .* 1$/);
 });
 
-test('reads as text', () => {
-  const ads = [
-    { id: 'a', page: { pageName: 'Trail "House"' }, displayFormat: 'VIDEO', body: 'Walk more.\nBuy less.', ...ran(3) },
-    { id: 'b', page: { pageName: ' Trail "House" ' }, displayFormat: 'none', body: 'Walk more.', countries: ['AT'] },
-    {
-      id: 'c',
-      countries: ['DE', 'AT'],
-      startedAt: '2026-04-03',
-      offerLink: 'https://trail.example/sale?utm_source=x',
-      media: [{ type: 'VID', url: 'x', durationSeconds: 15 }],
-    },
-  ];
-  expect(summaryText(rowsOf(ads, { language: 'en', variant: 'a' }))).toBe(
-    [
-      '3 ads: 0 still running, 1 ended, 2 unknown.',
-      `Advertisers (1): "Trail 'House'" 2, none 1`,
-      'Formats (2): VIDEO 1, "none" 1, none 1',
-      'Calls to action (0): none 3',
-      'Months started, newest first (2): 2026-04 1, 2026-01 1, none 1',
-      'Landing domains (1): trail.example 1, none 2',
-      'Landing pages (1): "trail.example/sale" 1, none 2',
-      'Countries (an ad may count for several) (2): AT 2, DE 1, none 1',
-      'Languages of the copy (1): en 3',
-      'Days running: min 3, median 3, 90th percentile 3, max 3; unknown for 2 ads',
-      'Seconds of video: min 15, median 15, 90th percentile 15, max 15',
-      'Ads with data: reach 0, spend 0, revenue 0',
-      'Groups of near-identical copy: 1; ads without copy: 0',
-      'First lines (1): "Walk more." 2, none 1',
-    ].join('\n'),
-  );
+/** The rest stands in docs/tools.md. */
+test('names are one whatever surrounds them, "none" of an advertiser is not none, and only the first line counts', () => {
+  const rows = rowsOf([
+    { id: 'a', page: { pageName: 'Trail "House"' }, displayFormat: 'VIDEO', body: 'Walk more.\nBuy less.' },
+    { id: 'b', page: { pageName: ' Trail "House" ' }, displayFormat: 'none', body: 'Walk more.' },
+    { id: 'c' },
+  ]);
+  expect(lineOf('Advertisers', rows)).toBe(`Advertisers (1): "Trail 'House'" 2, none 1`);
+  expect(lineOf('Formats', rows)).toBe('Formats (2): VIDEO 1, "none" 1, none 1');
+  expect(lineOf('Calls', rows)).toBe('Calls to action (0): none 3');
+  expect(lineOf('First lines', rows)).toBe('First lines (1): "Walk more." 2, none 1');
 });
 
 test('stays within its tokens, whatever advertisers write, and no line of theirs stands alone', () => {
