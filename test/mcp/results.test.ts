@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { everyTool } from '../support/every-tool.ts';
+import { makeDemoCalls } from '../support/demo-calls.ts';
 import { documented, json } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
 import { startServer } from '../support/server.ts';
@@ -61,16 +61,9 @@ describe('notes of the service', () => {
 
 test('demo data is marked in every result and in the instructions, its filters are listed, and no zero is false', async () => {
   const { call, client, close } = await startServer({ config: { demo: true, cacheSeconds: 0 } });
-  const [found] = (await call('search_ads', { limit: 1 })).data.items;
-  const collectionId = (await call('list_collections')).data.items[0]?.id;
-  const ids = { adId: found?.id, pageId: found?.pageId, collectionId };
-  for (const { tool, args } of everyTool) {
-    const own = Object.entries(ids).filter(([name]) => name in args);
-    const item = 'itemId' in args && { itemId: found?.id };
-    const { text, data, isError } = await call(tool, { ...args, ...Object.fromEntries(own), ...item });
-    expect([tool, isError]).toEqual([tool, false]);
-    expect(text).toMatch(/^DEMO DATA/);
-    expect(data.notice).toMatch(/^DEMO DATA/);
+  for (const { name, result } of await makeDemoCalls(call)) {
+    expect([name, result.isError]).toEqual([name, false]);
+    for (const said of [result.text, result.data.notice]) expect(said).toMatch(/^DEMO DATA/);
   }
   const instructions = client.getInstructions();
   expect(instructions).toContain('DEMO DATA');

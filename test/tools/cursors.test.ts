@@ -91,13 +91,6 @@ function priceOf(items: number, size: number): number {
 }
 
 describe('a page that is cut to fit', () => {
-  test('says in its text how many of how many are shown, and has the cursor on its own line', async ({ server }) => {
-    const { text, data } = await server.call('search_ads', { limit: 60, detail: 'full' });
-    expect(data.shown).toEqual({ from: 1, to: data.items.length, of: 60 });
-    expect(text).toContain(`${data.items.length} of 60 ads shown`);
-    expect(text.split('\n')).toContain(data.cursor);
-  });
-
   test('of pages or of a collection goes on as well, with one charge', async ({ server }) => {
     const { data } = await server.call('list_collections');
     const biggest = data.items.toSorted((a, b) => b.adCount - a.adCount)[0];
@@ -114,11 +107,16 @@ describe('a page that is cut to fit', () => {
     }
   });
 
-  test('keeps its size, where a next page may have another', async ({ server }) => {
+  test('says how many of how many are shown, and keeps its size, where a next page may have another', async ({
+    server,
+  }) => {
     const { cursor } = (await server.call('search_ads', { limit: 4 })).data;
     expect((await server.call('search_ads', { cursor })).data.items).toHaveLength(4);
     expect((await server.call('search_ads', { cursor, limit: 7 })).data.items).toHaveLength(7);
-    const cut = (await server.call('search_ads', { limit: 40, detail: 'full' })).data;
+    const { data: cut, text } = await server.call('search_ads', { limit: 40, detail: 'full' });
+    expect(cut.shown).toEqual({ from: 1, to: cut.items.length, of: 40 });
+    expect(text).toContain(`${cut.items.length} of 40 ads shown`);
+    expect(text.split('\n')).toContain(cut.cursor);
     const { data } = await server.call('search_ads', { cursor: cut.cursor, limit: 7 });
     expect(data.receipt).toMatchObject({ charged: 0 });
     expect(data.shown).toMatchObject({ from: cut.items.length + 1, of: 40 });
@@ -151,6 +149,7 @@ test('a collection of several pages is read to its end, each item once', async (
   for (const itemId of ids) await server.call('add_collection_item', { ...collection, itemId });
   const first = { ...collection, limit: 2 };
   const pages = await follow(server, { tool: 'list_collection_items', first, next: first });
+  expect(pages[0]?.nextPage).toEqual({ credits: 1 });
   expect(pages[1]).toMatchObject({ collection: { id: empty?.id }, itemType: 'ads' });
   expect(pages.flatMap(idsOf).toSorted()).toEqual(ids.toSorted());
 });

@@ -1,4 +1,4 @@
-import { describe, expect } from 'vitest';
+import { expect } from 'vitest';
 import { json, paid } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest, serviceTest } from '../support/fixtures.ts';
 import type { Item } from '../support/server.ts';
@@ -14,26 +14,19 @@ type Call = (tool: string) => Promise<{ items: Item[] }>;
 
 const collections = async (call: Call) => (await call('list_collections')).items;
 
-describe('search_ads', () => {
-  test('gives the facts of each ad that a strategist asks for next, in the text and in the data', async ({ call }) => {
-    const { text, items, data } = await call('search_ads', { filters: { countries: ['DE'] }, limit: 10 });
-    expect(items).toHaveLength(10);
-    expect(data).toMatchObject({ hasMore: true, cursor: expect.any(String), totalHits: expect.any(Number) });
-    for (const ad of items) {
-      for (const field of ['id', 'pageName', 'startedAt', 'duplicates', 'displayFormat'])
-        expect(ad).toHaveProperty(field);
-      for (const shown of [ad.id, ad.pageName, ad.landingDomain]) expect(text).toContain(String(shown));
-    }
-    expect(text).toContain('DE');
-    expect(text).toContain(String(data.totalHits));
-  });
-
-  test('gives an empty list where nothing is found, not an error', async ({ call }) => {
-    const { text, items, data } = await call('search_ads', { filters: { query: 'zxqyjkwv' } });
-    expect(items).toEqual([]);
-    expect(data).toMatchObject({ hasMore: false, cursor: null });
-    expect(text).toContain('No ads found');
-  });
+test('search_ads gives the facts of each ad that a strategist asks for next, in the text and in the data', async ({
+  call,
+}) => {
+  const { text, items, data } = await call('search_ads', { filters: { countries: ['DE'] }, limit: 10 });
+  expect(items).toHaveLength(10);
+  expect(data).toMatchObject({ hasMore: true, cursor: expect.any(String), totalHits: expect.any(Number) });
+  for (const ad of items) {
+    for (const field of ['id', 'pageName', 'startedAt', 'duplicates', 'displayFormat'])
+      expect(ad).toHaveProperty(field);
+    for (const shown of [ad.id, ad.pageName, ad.landingDomain]) expect(text).toContain(String(shown));
+  }
+  expect(text).toContain('DE');
+  expect(text).toContain(String(data.totalHits));
 });
 
 test('get_ad gives the whole copy, cards and landing address of one ad', async ({ call }) => {
@@ -49,12 +42,6 @@ test('get_ad gives five cards and five pictures of a carousel that has five', as
   const { text } = await call('get_ad', { adId: items.find(({ creative }) => creative === '5 cards')?.id });
   expect(text.match(/^\d+\. /gm)).toEqual(['1. ', '2. ', '3. ', '4. ', '5. ']);
   expect(new Set([...text.matchAll(/^ {3}picture: "(.*)"/gm)].map(([, url]) => url)).size).toBe(5);
-});
-
-test('get_ad takes an id in either case, and pays for the ad once', async ({ call }) => {
-  const [found] = (await call('search_ads', { limit: 1, filters: { countries: ['AT'] } })).items;
-  expect((await call('get_ad', { adId: found?.id.toUpperCase() })).data.receipt).toMatchObject({ charged: 1 });
-  expect((await call('get_ad', { adId: found?.id })).data.receipt).toMatchObject({ charged: 0, cached: true });
 });
 
 test('what is unknown is explained in the words of the service', async ({ server }) => {
@@ -73,18 +60,12 @@ test('what is unknown is explained in the words of the service', async ({ server
 });
 
 test('search_pages and get_page give name, number of ads and countries of a page alike', async ({ call }) => {
-  const { text: listed, items } = await call('search_pages', { limit: 5 });
-  expect(items).toHaveLength(5);
-  const texts = { pageId: expect.any(String), pageName: expect.any(String), adsAmount: expect.any(Number) };
-  for (const page of items) {
-    expect(page).toMatchObject(texts);
-    expect(listed).toContain(String(page.pageName));
-    expect(listed).toContain(`${page.adsAmount} ads`);
-  }
-  const { pageId, pageName, adsAmount } = items[0] as Item;
-  const { data, text } = await call('get_page', { pageId });
-  expect(data.page).toMatchObject({ pageId, pageName, adsAmount });
-  expect(text).toContain(String(pageName));
+  const { items } = await call('search_pages', { limit: 5 });
+  const facts = { pageId: expect.any(String), pageName: expect.any(String), adsAmount: expect.any(Number) };
+  expect(items).toEqual(Array(5).fill(expect.objectContaining(facts)));
+  const { pageId, pageName, adsAmount, countries } = items[0] as Item;
+  const { data } = await call('get_page', { pageId });
+  expect(data.page).toMatchObject({ pageId, pageName, adsAmount, countries });
 });
 
 test('a collection lists the ad that was added, and counts it once', async ({ call }) => {
