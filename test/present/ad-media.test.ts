@@ -69,14 +69,6 @@ describe('the pictures and videos of an ad', () => {
   });
 });
 
-test('addresses are written while there is room, and the others counted', () => {
-  const links = linkWriter(120, now);
-  const written = links.write([0, 1, 2, 3, 4].map((nr) => asset('CARD_THUMB', nr)));
-  expect(written.length).toBeGreaterThan(1);
-  expect(written.length + links.leftOut).toBe(5);
-  expect(links.leftOut).toBeGreaterThan(0);
-});
-
 test('addresses are called media where their role is unknown', () => {
   expect(linkWriter(500, now).write([{ url: 'https://m.example/1' }])).toEqual([
     { type: 'media', url: 'https://m.example/1' },

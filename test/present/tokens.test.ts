@@ -3,14 +3,7 @@ import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { describe, expect, test } from 'vitest';
 import { noSamples, realSamples } from '../../bench/samples.ts';
 import { adListText, viewAd } from '../../src/present/ad.ts';
-import {
-  clampLines,
-  estimateTokens,
-  fitsWithin,
-  fit as leading,
-  lengthWithin,
-  truncate,
-} from '../../src/present/tokens.ts';
+import { clampLines, estimateTokens, fitsWithin, fit as leading, truncate } from '../../src/present/tokens.ts';
 import languages from './languages.json' with { type: 'json' };
 import { now } from './sample-ads.ts';
 
@@ -95,16 +88,6 @@ describe('the estimate of tokens', () => {
       expect(estimateTokens(text) / actual(text)).toBeGreaterThanOrEqual(0.97);
       expect(estimateTokens(text) / actual(text)).toBeLessThan(1.15);
     }
-  });
-
-  test('tells how long a start of the text fits', () => {
-    fc.assert(
-      fc.property(fc.string({ unit: 'grapheme' }), fc.integer({ min: 0, max: 60 }), (text, tokens) => {
-        const length = lengthWithin(text, tokens);
-        expect(estimateTokens(text.slice(0, length))).toBeLessThanOrEqual(tokens);
-        if (estimateTokens(text) <= tokens) expect(length).toBe(text.length);
-      }),
-    );
   });
 
   test('says whether a text fits, without all of it being looked at', () => {
