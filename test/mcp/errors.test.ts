@@ -8,22 +8,19 @@ import { usage } from '../support/faulty-upstream.ts';
 
 const explain = (failure: Failure) => explainError(new AdLibraryError(failure), tools);
 
-describe.each(errorKinds)('the error %s', (kind) => {
-  const { text, error } = explain({ kind, requestId: 'req-9' });
-
-  test('says what happened, whether a retry may help, what to do next, and the request id', () => {
+test.each(errorKinds)(
+  'the error %s says what happened, if a retry may help and what to do, in text as in data',
+  (kind) => {
+    const { text, error } = explain({ kind, requestId: 'req-9' });
     const [happened = '', ...rest] = text.split('\n');
     expect(happened).toMatch(/^[A-Z].{20,}\.$/);
     expect(rest.join('\n')).toMatch(
       /^Retrying (may help( later, but not now)?|the same call will not help)\. \w.{15,}\.$/m,
     );
     expect(text).toContain('Request id: req-9');
-  });
-
-  test('gives a program the same facts', () => {
     expect(error).toEqual({ kind, retryable: /^Retrying may help/m.test(text), requestId: 'req-9' });
-  });
-});
+  },
+);
 
 test('a refused call says that no charge was stated, where its operation is paid for', () => {
   const refused = { kind: 'invalid_request', status: 422, sent: true } as const;

@@ -1,12 +1,12 @@
 import { writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { version } from '../../src/app.ts';
 import { allTools } from '../../src/board/board.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import { startBoardService } from '../support/board/board-service.ts';
+import { listenOnLoopback } from '../support/loopback.ts';
 import { startServer } from '../support/server.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -71,12 +71,9 @@ async function describer(answer: RequestListener) {
     described.requests.push(request);
     described.answer(request, response);
   });
-  await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    upstream.closeAllConnections();
-    upstream.close();
-  });
-  described.baseUrl = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/prefix`;
+  const { port, close } = await listenOnLoopback(upstream);
+  onTestFinished(close);
+  described.baseUrl = `http://127.0.0.1:${port}/prefix`;
   return described;
 }
 
