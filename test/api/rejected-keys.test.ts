@@ -33,6 +33,8 @@ const reads = (service: AdService) => {
     priced: ['gather_ads', { ...gather, maxCredits: 0 }],
     exported: ['export_ads', {}],
     viewed: ['view_ads', { adIds: [adId] }],
+    onBoard: ['board_ads', { ids: [adId] }],
+    picturedOnBoard: ['board_pictures', { ids: [adId] }],
   } as const;
 };
 

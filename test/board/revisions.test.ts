@@ -1,7 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { someAds, startBoardService, wordIn } from '../support/board/board-service.ts';
+import { wordIn } from '../support/board/board-service.ts';
 import { clientKinds, connectHttp, connectStdio, type TestClient } from '../support/clients.ts';
-import { keepAlive, startHttp } from '../support/http.ts';
 import { serveHttp } from '../support/process.ts';
 
 const uri = 'ui://ad-library/board';
@@ -49,22 +48,4 @@ test('clients of old and new revisions find the board, over HTTP and over stdio'
   const client = await connectStdio('v2 auto', ['--demo']);
   onTestFinished(() => client.close());
   await findsBoard(client);
-});
-
-test('over HTTP the board reads only for keys that the service accepted', async () => {
-  const service = await startBoardService(someAds(1));
-  onTestFinished(service.close);
-  const server = await startHttp({ baseUrl: service.baseUrl });
-  onTestFinished(() => server.close(0));
-  const { call, close } = keepAlive(server.origin);
-  onTestFinished(() => void close());
-  for (const name of ['board_ads', 'board_pictures']) {
-    const refused = (await call(name, { ids: ['a'] }, 'svc_live_madeup.1')).json.result;
-    expect(refused).toMatchObject({ isError: true, _meta: { 'ad-library/error': { kind: 'unauthorized' } } });
-    const answered = (await call(name, { ids: ['a'] }, service.apiKey)).json.result;
-    expect(answered).toMatchObject({
-      _meta: { 'ad-library/board': {} },
-      structuredContent: { receipt: { charged: 0 } },
-    });
-  }
 });
