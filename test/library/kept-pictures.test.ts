@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { request } from 'undici';
-import { afterAll, expect } from 'vitest';
+import { afterAll, expect, onTestFinished } from 'vitest';
 import { jpegOf, pngOf } from '../pictures/sample-pictures.ts';
 import { until } from '../support/http.ts';
 import { startPictureHost } from '../support/picture-host.ts';
@@ -35,10 +35,10 @@ const test = databaseTest
         runLibraryCommand([...words, '--database', database], { input }),
   )
   /** Serves the database, and asks it for an ad. */
-  .extend('serve', ({ database, run, undo }) => async () => {
+  .extend('serve', ({ database, run }) => async () => {
     const { origin, said, close } = await serveDatabase(database);
     const [, pages = ''] = /pages at (\S+)/.exec(said()) ?? [];
-    undo.push(close);
+    onTestFinished(() => close().then(() => {}));
     const key = (await run(['key', 'create', '--unmetered'])).out.trim();
     const ad = async (number: number) => {
       const headers = { authorization: `Bearer ${key}` };
@@ -48,7 +48,7 @@ const test = databaseTest
     return { origin, key, ad, pages };
   });
 
-test('an import fetches pictures, and the library serves them', async ({ pictures, run, serve, undo }) => {
+test('an import fetches pictures, and the library serves them', async ({ pictures, run, serve }) => {
   const bytes = await jpegOf();
   const input = linesOf([host.serve(bytes), host.serve(bytes), host.serve(pngOf())]);
   const imported = await run(['import', '-', '--pictures', '--folder', pictures, ...mediaHosts], input);
@@ -72,7 +72,7 @@ test('an import fetches pictures, and the library serves them', async ({ picture
     expect((await request(`${origin}/media/kept/${name}`)).statusCode).toBe(404);
   // A server that asks the library knows what its pictures show, and fetches none for that.
   const server = await startServer({ config: { baseUrl: origin, apiKey: key } });
-  undo.push(server.close);
+  onTestFinished(server.close);
   await server.call('search_ads');
   const known = { sql: 'SELECT headline, picture FROM ads ORDER BY 1' };
   const before = (await server.call('query_ads', known)).data.rows as [string, string][];

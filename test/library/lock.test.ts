@@ -2,17 +2,12 @@ import { existsSync } from 'node:fs';
 import { copyFile, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { expect } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { createKey, importFiles, listKeys, revokeKey, serveLibrary } from '../../src/library/commands/commands.ts';
 import { until } from '../support/http.ts';
 import { start } from '../support/process.ts';
-import { databaseTest as test, type Undo } from './support/fixtures.ts';
+import { databaseTest as test } from './support/fixtures.ts';
 import { onLoopback, startOfTests, uuid } from './support/served-library.ts';
-
-interface Place {
-  database: string;
-  undo: Undo;
-}
 
 const target = (database: string) => ({ database, now: () => startOfTests });
 const serve = (database: string) => serveLibrary({ ...target(database), listen: onLoopback });
@@ -20,29 +15,28 @@ const namesIn = async (database: string) => (await listKeys(target(database))).m
 const asOwner = (token: string) => ({ headers: { Authorization: `Bearer ${token}` } });
 
 /** The built command, serving. */
-async function startServer({ database, undo }: Place) {
+async function startServer(database: string) {
   const server = start(['library', 'serve', '--port', '0', '--database', database]);
   const kill = async () => {
     server.child.kill('SIGKILL');
     await server.ended;
   };
-  undo.push(kill);
+  onTestFinished(kill);
   const [, url = ''] = await server.says(/library on (http:\S+)/);
-  const { pid = 0 } = server.child;
   const statusFor = async (key: string) => (await fetch(`${url}/v1/whoami`, asOwner(key))).status;
-  return { url, pid, kill, statusFor, ended: server.ended };
+  return { kill, statusFor };
 }
 
-test('a symbolic link has the same owner, even before the file exists', async ({ folder, database, undo }) => {
+test('a symbolic link has the same owner, even before the file exists', async ({ folder, database }) => {
   const link = join(folder, 'link.db');
   await symlink(database, link);
   const served = await serve(link);
-  undo.push(served.close);
+  onTestFinished(served.close);
   await expect(serve(database)).rejects.toThrow(`held by process ${process.pid} of`);
 });
 
-test('a killed server keeps every key that was reported, and the revoked stay so', async ({ database, undo }) => {
-  const server = await startServer({ database, undo });
+test('a killed server keeps every key that was reported, and the revoked stay so', async ({ database }) => {
+  const server = await startServer(database);
   const reported: string[] = [];
   const revoked = await createKey(target(database), { name: 'Revoked' });
   await revokeKey(target(database), revoked.id);
@@ -55,16 +49,16 @@ test('a killed server keeps every key that was reported, and the revoked stay so
   await server.kill();
   await Promise.all(creating);
 
-  const next = await startServer({ database, undo });
+  const next = await startServer(database);
   for (const key of reported) expect(await next.statusFor(key)).toBe(200);
   expect(await next.statusFor(revoked.key)).toBe(401);
   expect((await namesIn(database)).length).toBeGreaterThanOrEqual(reported.length + 1);
 });
 
-test('a process that does not serve is named; killed, it takes nothing saved', async ({ folder, database, undo }) => {
+test('a process that does not serve is named; killed, it takes nothing saved', async ({ folder, database }) => {
   await createKey(target(database), { name: 'Saved' });
   const importing = start(['library', 'import', '-', '--database', database]);
-  undo.push(() => importing.child.kill('SIGKILL'));
+  onTestFinished(() => void importing.child.kill('SIGKILL'));
   importing.child.stdin?.on('error', () => {}).write(`{"id":"${uuid(1)}"}\n`.repeat(20_000));
   await until(() => existsSync(`${database}.lock`));
   importing.child.kill('SIGSTOP');

@@ -1,13 +1,11 @@
 import fc from 'fast-check';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test, vi } from 'vitest';
 import { runOf, timeOf } from '../../src/present/dates.ts';
 import { serveLibrary, startOfTests, uuid } from './support/served-library.ts';
 
 const served = await serveLibrary();
-const { TZ } = process.env;
 afterAll(async () => {
-  if (TZ === undefined) delete process.env.TZ;
-  else process.env.TZ = TZ;
+  vi.unstubAllEnvs();
   await served.close();
 });
 
@@ -169,10 +167,10 @@ test('a search answers what a plain reading of its filters does, page by page, i
         const pageId = `run ${run}`;
         const withId = (ads: Model[]) => ads.map((ad, at) => ({ ...ad, id: uuid(100 * run + at), pageId }));
         const filters = { ...some, ...(not && { not }) };
-        process.env.TZ = 'Asia/Tokyo';
+        vi.stubEnv('TZ', 'Asia/Tokyo');
         await served.load(...withId(earlier));
         await served.load(...withId(later));
-        process.env.TZ = 'America/Los_Angeles';
+        vi.stubEnv('TZ', 'America/Los_Angeles');
         // A record that replaces another keeps its place.
         const stored = [...new Map([...withId(earlier), ...withId(later)].map((ad) => [ad.id, ad])).values()];
         const expected = sorted(stored, sort).filter((ad) => isFound(ad, filters));

@@ -148,6 +148,7 @@ test.each<[string, Call, key?: keyof typeof keys]>([
   ['page', { path: '/v1/pages/nobody' }],
   ['page by an id that begins like one', { path: '/v1/pages/page-1%00x' }],
   ['picture', { path: '/media/kept/0.webp' }],
+  ['picture of the demo, where other data is served', { path: '/media/demo/mossgate-1-offer.webp' }],
   ['ad to add', adding({ itemType: 'ads', itemId: uuid(99) })],
   ['page to add', adding({ itemType: 'pages', itemId: 'nobody' })],
 ])('a missing %s is a 404', async (_, call, key = 'good') => {
@@ -281,9 +282,6 @@ test('the filters are served without a key, in the form in which a file describe
   const { status, body } = await served.ask('GET', '/filters.json');
   expect({ status, body }).toEqual({ status: 200, body: libraryFilters });
   expect(readSearchFilters(body)).toEqual(libraryFilters);
-  const filter = { key: 'a', type: 'string', description: 'b' };
-  for (const wrong of [[{ ...filter, type: 'text' }], [filter, filter]])
-    expect(() => readSearchFilters({ ads: wrong })).toThrow(z.ZodError);
 });
 
 test('no request caused an internal error; one reaches the log in full, and callers as a plain 500', async () => {

@@ -6,32 +6,24 @@ import { createLog } from '../../../src/log/log.ts';
 import { gateOf } from '../../support/gate.ts';
 import { until } from '../../support/http.ts';
 
-interface Surroundings {
-  input?: string;
-  /** Whether standard error is a terminal. */
-  watched?: boolean;
-}
-
 /** Begins what follows `library` on a command line, in this process; `end` stands for SIGTERM. */
-function beginLibrary(words: string[], { input = '', watched = false }: Surroundings = {}) {
+function beginLibrary(words: string[], { input = '' } = {}) {
   const written = { out: '', err: '' };
   const ending = gateOf();
   const job = readCommand(['library', ...words], '1.2.3') as LibraryJob;
-  const say = (text: string) => {
-    written.err += text;
+  const writeTo = (stream: 'out' | 'err') => (text: string) => {
+    written[stream] += text;
   };
-  const print = (text: string) => {
-    written.out += text;
-  };
+  const say = writeTo('err');
   const config = readConfig({}, job.flags, { command: job.name });
   const ended = runLibrary(job, {
     config,
     log: createLog(config.logLevel, say),
     now: () => Date.UTC(2026, 2, 15),
     stdin: Readable.from([Buffer.from(input)]),
-    print,
+    print: writeTo('out'),
     say,
-    isTerminal: watched,
+    isTerminal: false,
     stopRequested: () => ending.opened,
     drainDeadline: 200,
   });
@@ -39,10 +31,9 @@ function beginLibrary(words: string[], { input = '', watched = false }: Surround
 }
 
 /** The same to its end. */
-export async function runLibraryCommand(words: string[], surroundings?: Surroundings) {
+export async function runLibraryCommand(words: string[], surroundings?: { input: string }) {
   const { written, ended } = beginLibrary(words, surroundings);
-  const code = await ended;
-  return { code, ...written };
+  return { code: await ended, ...written };
 }
 
 /** Serves a database on a free port. Closing it returns the exit code. */

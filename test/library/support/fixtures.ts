@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { test } from 'vitest';
+import { onTestFinished, test } from 'vitest';
 import { serveLibrary } from './served-library.ts';
 
 /** Tests with a new library over HTTP for each. */
@@ -12,22 +12,12 @@ export const libraryTest = test.extend('served', async ({}, { onCleanup }) => {
   return served;
 });
 
-/** What a test has to undo: run after it, last first, before its folder is deleted. */
-export type Undo = (() => unknown)[];
-
-/** Tests with the path of a database in a new folder. */
+/** Tests with the path of a database in a new folder, which is deleted after all that a test has to undo itself. */
 export const databaseTest = test
   // biome-ignore lint/correctness/noEmptyPattern: Vitest reads there what a fixture depends on
-  .extend('folder', async ({}, { onCleanup }) => {
+  .extend('folder', async ({}) => {
     const folder = await mkdtemp(join(tmpdir(), 'ad-library-'));
-    onCleanup(() => rm(folder, { recursive: true }));
+    onTestFinished(() => rm(folder, { recursive: true }));
     return folder;
   })
-  .extend('database', ({ folder }) => join(folder, 'ad-library.db'))
-  .extend('undo', ({ folder: _ }, { onCleanup }) => {
-    const undo: Undo = [];
-    onCleanup(async () => {
-      for (const step of undo.splice(0).reverse()) await step();
-    });
-    return undo;
-  });
+  .extend('database', ({ folder }) => join(folder, 'ad-library.db'));

@@ -5,22 +5,17 @@ import { listen } from '../../../src/serve/http/server.ts';
 /** 2026-03-15, half past ten in the morning, UTC. */
 export const startOfTests = Date.UTC(2026, 2, 15, 10, 30);
 
-export type LibraryResponse = {
-  status: number;
-  headers: Headers;
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever came
-  body: any;
-};
-
-export type AskOptions = { key?: string | undefined; body?: unknown; headers?: Record<string, string> };
+interface Asked {
+  key?: string | undefined;
+  body?: unknown;
+  headers?: Record<string, string>;
+}
 
 /** Serves a library on a free port of this machine. */
 export async function onLoopback(fetch: Library['fetch'], { host = '127.0.0.1', port = 0 } = {}) {
   const { address, close } = await listen(fetch, { host, port, requestMs: 0 });
   return { address, close: () => close(5000) };
 }
-
-const isJson = { 'Content-Type': 'application/json' };
 
 /** A library in memory behind a real HTTP server, with a clock that the test moves. */
 export async function serveLibrary() {
@@ -33,15 +28,19 @@ export async function serveLibrary() {
   /** A key with practically unlimited credits, which is sent where a test names none. */
   const richKey = key({ credits: 1e9, hourlyLimit: 1e9, dailyLimit: 1e9 });
 
-  async function ask(method: string, path: string, { key, body, headers }: AskOptions = {}): Promise<LibraryResponse> {
+  async function ask(method: string, path: string, { key, body, headers }: Asked = {}) {
     const response = await fetch(base + path, {
       method,
-      headers: { ...(key && { Authorization: `Bearer ${key}` }), ...(body !== undefined && isJson), ...headers },
+      headers: {
+        ...(key && { Authorization: `Bearer ${key}` }),
+        ...(body !== undefined && { 'Content-Type': 'application/json' }),
+        ...headers,
+      },
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     });
     const text = await response.text();
-    const json = response.headers.get('content-type')?.startsWith('application/json');
-    return { status: response.status, headers: response.headers, body: json && text ? JSON.parse(text) : text };
+    const isJson = response.headers.get('content-type')?.startsWith('application/json') && text !== '';
+    return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
   }
 
   const get = (path: string, key = richKey) => ask('GET', path, { key });
@@ -75,7 +74,7 @@ export async function serveLibrary() {
 
 export type ServedLibrary = Awaited<ReturnType<typeof serveLibrary>>;
 
-export async function* linesOf(records: unknown[]) {
+async function* linesOf(records: unknown[]) {
   for (const record of records) yield `${typeof record === 'string' ? record : JSON.stringify(record)}\n`;
 }
 
