@@ -43,7 +43,7 @@ function toolsTable(head: string[], cells: (tool: Tool) => string[]): string {
   return [line(head), `|${'---|'.repeat(head.length)}`, ...rows.map(line)].join('\n');
 }
 
-export function firstSentences(description: string): string {
+function firstSentences(description: string): string {
   let short = '';
   for (const sentence of description.split(/(?<=\.) /)) {
     if (short !== '' && short.length + sentence.length >= maxShort) break;

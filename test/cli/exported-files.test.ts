@@ -5,12 +5,13 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  rmdirSync,
   statSync,
   symlinkSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect } from 'vitest';
 import { serveAds } from '../support/ad-service.ts';
 import { connectCommand } from '../support/clients.ts';
@@ -79,24 +80,21 @@ test('without downloads it lies in a folder of its owner for seven days', async 
   expect(readFileSync(target, 'utf8')).toBe('mine');
 });
 
-test.for([['a link in its place'], ['a file in its place'], ['no temporary folder'], ['a full disk']])(
-  '%s: no file, and how to get one',
-  async ([problem]) => {
-    const machine = newMachine();
-    const target = join(machine.home, 'target');
-    mkdirSync(target);
-    if (problem === 'a link in its place') symlinkSync(target, machine.kept);
-    if (problem === 'a file in its place') writeFileSync(machine.kept, '');
-    const isFull = problem === 'a full disk';
-    const temporary = problem === 'no temporary folder' ? join(machine.temporary, 'none') : machine.temporary;
-    const { text, file } = await exportIn({ ...machine, temporary }, isFull ? { bytes: 3000, maxFileBytes: 512 } : {});
-    expect(file).toBeUndefined();
-    expect(text).toContain(`No file can be written in ${join(temporary, own)}: `);
-    expect(text).toContain('To get a file, set AD_LIBRARY_FILES to a folder');
-    expect(readdirSync(target)).toEqual([]);
-    if (isFull) expect(readdirSync(machine.kept)).toEqual([]);
-  },
-);
+test.for<[problem: string, cause: (kept: string, home: string) => void, disk?: object]>([
+  ['a link in its place', (kept, home) => symlinkSync(home, kept)],
+  ['a file in its place', (kept) => writeFileSync(kept, '')],
+  ['no temporary folder', (kept) => rmdirSync(dirname(kept))],
+  ['a full disk', () => {}, { bytes: 3000, maxFileBytes: 512 }],
+])('%s: no file, and how to get one', async ([_, cause, disk]) => {
+  const machine = newMachine();
+  const { home, kept } = machine;
+  cause(kept, home);
+  const { text, file } = await exportIn(machine, disk);
+  expect(file).toBeUndefined();
+  expect(text).toContain(`No file can be written in ${kept}: `);
+  expect(text).toContain('To get a file, set AD_LIBRARY_FILES to a folder');
+  expect([readdirSync(home), disk ? readdirSync(kept) : []]).toEqual([[], []]);
+});
 
 /** Rights mean nothing to root, so the command then runs as nobody. */
 const asNobody = process.getuid?.() === 0 ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : [];

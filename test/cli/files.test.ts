@@ -7,11 +7,9 @@ import { readConfig } from '../../src/config/read-config.ts';
 import { exportsFolder, folderExports } from '../../src/state/exports.ts';
 import { folderState } from '../../src/state/folder.ts';
 import { add } from '../state/add-items.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { newFolders } from '../support/temporary-folder.ts';
 
-const root = temporaryFolder();
-let folders = 0;
-const newFolder = () => join(root, `${++folders}`);
+const newFolder = newFolders();
 
 const stateIn = (folder: string) =>
   folderState({

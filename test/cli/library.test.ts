@@ -1,11 +1,11 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
-import { connect } from 'node:net';
 import { join } from 'node:path';
 import { request } from 'undici';
 import { describe, expect } from 'vitest';
 import { readConfig } from '../../src/config/read-config.ts';
 import { runLibraryCommand as run, serveDatabase } from '../library/support/command.ts';
 import { databaseTest as test } from '../library/support/fixtures.ts';
+import { bareSocket, writtenRequest } from '../support/http.ts';
 import { run as runCommand, start } from '../support/process.ts';
 import { startServer } from '../support/server.ts';
 
@@ -84,13 +84,6 @@ describe('an import', () => {
   });
 });
 
-function beginRequest(url: URL): Promise<void> {
-  const socket = connect(Number(url.port), url.hostname);
-  socket.on('error', () => {});
-  const head = 'POST /v1/ads/search HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n';
-  return new Promise((resolve) => socket.write(`${head}content-length: 9\r\n\r\n{`, () => resolve()));
-}
-
 test('a served library is asked by its own names only, and ends though somebody never finishes', async ({
   database,
 }) => {
@@ -101,7 +94,9 @@ test('a served library is asked by its own names only, and ends though somebody 
   expect(await statusFor('evil.example')).toBe(403);
   expect(await statusFor('ads.example.com')).toBe(401);
   expect(await statusFor(url.host)).toBe(401);
-  await beginRequest(url);
+  const { socket } = bareSocket(Number(url.port));
+  const begun = writtenRequest({}).slice(0, -1).replace('/mcp', '/v1/ads/search');
+  await new Promise<void>((resolve) => socket.write(begun, () => resolve()));
   expect(await close()).toBe(0);
 });
 

@@ -4,20 +4,22 @@ import { commandLines, readCommand } from '../../src/cli/parse.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import { type Setting, settings } from '../../src/config/settings.ts';
 
-const written = { stdout: '', stderr: '' };
+let written = { stdout: '', stderr: '' };
 beforeEach(() => {
   // The command writes to the process's own streams; what it writes is looked at instead of shown.
-  for (const stream of ['stdout', 'stderr'] as const) {
-    written[stream] = '';
+  for (const stream of ['stdout', 'stderr'] as const)
     vi.spyOn(process[stream], 'write').mockImplementation((text) => {
       written[stream] += text;
       return true;
     });
-  }
 });
 afterEach(() => vi.restoreAllMocks());
 
-const read = (line: string) => readCommand(line.split(' ').filter(Boolean), '1.2.3');
+function readWords(words: string[]) {
+  written = { stdout: '', stderr: '' };
+  return readCommand(words, '1.2.3');
+}
+const read = (line: string) => readWords(line.split(' ').filter(Boolean));
 
 test('every server takes the flags of its settings, and every flag is called as its variable', () => {
   for (const [name, { variable, flag, value, only }] of Object.entries<Setting>(settings)) {
@@ -35,27 +37,9 @@ describe('a command line', () => {
   test.each([
     ['', { name: 'stdio', flags: {} }],
     ['--demo', { name: 'stdio', flags: { demo: 'true' } }],
-    [
-      '--base-url https://x.example --credit-budget 50',
-      { name: 'stdio', flags: { baseUrl: 'https://x.example', creditBudget: '50' } },
-    ],
     ['stdio', { name: 'stdio', flags: {} }],
     ['--demo stdio', { name: 'stdio', flags: { demo: 'true' } }],
     ['http --port 0 --demo', { name: 'http', flags: { port: '0', demo: 'true' } }],
-    ['library serve --database ads.db', { name: 'library serve', flags: { database: 'ads.db' } }],
-    [
-      'library import a.jsonl - --database ads.db',
-      { name: 'library import', flags: { database: 'ads.db' }, words: ['a.jsonl', '-'], options: {} },
-    ],
-    [
-      'library key create --name Ci --scopes ads:read --credits 5 --no-subscription --database x.db',
-      {
-        name: 'library key create',
-        flags: { database: 'x.db' },
-        options: { name: 'Ci', scopes: ['ads:read'], credits: 5, subscription: false },
-      },
-    ],
-    ['library key revoke abc', { name: 'library key revoke', flags: {}, words: ['abc'] }],
   ])('"%s" is understood', (line, job) => {
     expect(read(line)).toMatchObject(job);
     expect(written.stdout + written.stderr).toBe('');
@@ -92,7 +76,7 @@ describe('a command line', () => {
     ['x'.repeat(1_000_000)],
     ['htpp\n(Did you mean rm?)'],
   ])('a hostile word (case %#) is shown as plain text on one short line', (word) => {
-    expect(readCommand([word], '1.2.3')).toEqual({ exit: 2 });
+    expect(readWords([word])).toEqual({ exit: 2 });
     const [problem = ''] = written.stderr.split('\n');
     expect(written.stderr.split('\n')).toHaveLength(3);
     expect(problem).toMatch(/^ad-library-mcp: unknown (command|option) [ -~]{1,600}$/);
@@ -101,22 +85,16 @@ describe('a command line', () => {
 
 const commands = Object.keys(commandLines);
 
-const forget = () => {
-  written.stdout = '';
-};
-
 test.each(commands)('"%s" has help with examples that are understood, no line of it longer than 80 columns', (line) => {
   for (const word of ['--help', '-h', 'help']) {
-    forget();
     expect(read(`${line} ${word}`)).toEqual({ exit: 0 });
-    expect(written.stdout).toContain(`Usage: ad-library-mcp ${line}`.trim());
+    expect(written).toEqual({ stdout: expect.stringContaining(`Usage: ad-library-mcp ${line}`.trim()), stderr: '' });
     expect(written.stdout).toContain(`\nExamples:\n  ${commandLines[line]?.examples[0]}\n`);
     expect(written.stdout.split('\n').filter((text) => [...text].length > 80)).toEqual([]);
   }
   for (const word of ['--version', '-V']) {
-    forget();
     expect(read(`${line} ${word}`)).toEqual({ exit: 0 });
-    expect(written.stdout).toBe('1.2.3\n');
+    expect(written).toEqual({ stdout: '1.2.3\n', stderr: '' });
   }
   for (const example of commandLines[line]?.examples ?? []) {
     const job = read(example.replace(/^.*?ad-library-mcp| [<>] .*/g, '').replace(/'.*'/, '{}'));
@@ -129,17 +107,14 @@ test.each(commands)('"%s" has help with examples that are understood, no line of
 test.each([
   ['help http', 'Usage: ad-library-mcp http '],
   ['library serve --demo --help', '--demo Serve generated demo data from memory, and print a key for it'],
-  ...['JSON Lines', '"data" or "items"', 'CSV', 'ad_archive_id', 'headline', '.gz'].map((format) => [
-    'library import --help',
-    format,
-  ]),
+  ['library import --help', 'JSON Lines'],
 ])('"%s" says: %s', (line, text) => {
   expect(read(line)).toEqual({ exit: 0 });
   expect(written.stdout.replace(/\s+/g, ' ')).toContain(text);
 });
 
 test('help names every setting: by its flag, or else by its variable', () => {
-  for (const line of commands) read(`${line} --help`);
+  const help = commands.map((line) => read(`${line} --help`) && written.stdout).join('\n');
   for (const setting of Object.values(settings))
-    expect(written.stdout).toContain('flag' in setting ? `${setting.flag} ` : setting.variable);
+    expect(help).toContain('flag' in setting ? `${setting.flag} ` : setting.variable);
 });

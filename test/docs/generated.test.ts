@@ -1,6 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { firstSentences } from '../../scripts/docs/reference.ts';
 import { generated } from '../../scripts/docs/write.ts';
 
 const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
@@ -14,12 +13,6 @@ test.each(Object.entries(generated))('%s is as the code has it (npm run docs wri
   // What is written is formatted afterwards.
   const unformatted = (text: string) => (file.endsWith('.json') ? JSON.parse(text) : text);
   expect(unformatted(await write(read(file), JSON.parse(read('package.json'))))).toEqual(unformatted(read(file)));
-});
-
-test('README has as many whole sentences of a description as fit', () => {
-  expect(firstSentences('One. Two.')).toBe('One. Two.');
-  expect(firstSentences(`One. ${'x'.repeat(160)}.`)).toBe('One.');
-  expect(firstSentences(`${'x'.repeat(200)}. Two.`)).toBe(`${'x'.repeat(200)}.`);
 });
 
 test('README’s figures are those of the benchmarks, to the hundred', () => {
