@@ -43,6 +43,6 @@ test('an error of the demo library or of the HTTP server is a logged 500 without
   expect({ status, json }).toMatchObject({ status: 500, json: { error: { code: -32_000 } } });
   expect(text).not.toContain('paint');
   expect(logged.join('')).toContain('the paint is dry');
-  expect((await send({ method: 'GET', path: '/healthz' })).status).toBe(200);
+  expect(await send({ method: 'GET', path: '/healthz' })).toMatchObject({ status: 200, json: { status: 'ok' } });
   await close();
 });

@@ -1,39 +1,32 @@
-import { test as base, expect } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { clientKinds, connectHttp } from '../support/clients.ts';
 import { bareSocket, callOf, keepAlive, startHttp, until, writtenRequest } from '../support/http.ts';
 import { follows } from './follows.ts';
 
-// biome-ignore lint/correctness/noEmptyPattern: Vitest reads there what a fixture depends on
-const test = base.extend('server', { scope: 'file' }, async ({}, { onCleanup }) => {
-  const server = await startHttp({ demo: true });
-  onCleanup(() => server.close(0));
-  return server;
-});
+const server = await startHttp({ demo: true });
+afterAll(() => server.close(0));
 
 const countries = { v1: ['DE'], 'v2 auto': ['US'], 'v2 pinned to 2026-07-28': ['GB', 'FR'] };
 const everything = { maxCredits: 1000, maxAds: 10_000 };
 
-test.for(clientKinds)(
-  'over HTTP, a client hears of each page, until it cancels the gathering (%s)',
-  async (kind, { server }) => {
-    const client = await connectHttp(kind, server.url);
-    await follows(client, countries[kind]);
-    server.logged.length = 0;
-    const host = new AbortController();
-    const asked = { filters: { query: kind.split(' ').at(-1) === 'v1' ? '-one' : `-${kind.length}` }, ...everything };
-    const options = { signal: host.signal, onprogress: () => host.abort() };
-    await expect(client.follow('gather_ads', asked, options)).rejects.toThrow();
-    await until(() => server.logged.some((line) => line.includes('cancelled')));
-    await client.close();
-  },
-);
+test.for(clientKinds)('over HTTP, a client hears of each page, until it cancels the gathering (%s)', async (kind) => {
+  const client = await connectHttp(kind, server.url);
+  await follows(client, countries[kind]);
+  server.logged.length = 0;
+  const host = new AbortController();
+  const asked = { filters: { query: kind.split(' ').at(-1) === 'v1' ? '-one' : `-${kind.length}` }, ...everything };
+  const options = { signal: host.signal, onprogress: () => host.abort() };
+  await expect(client.follow('gather_ads', asked, options)).rejects.toThrow();
+  await until(() => server.logged.some((line) => line.includes('cancelled')));
+  await client.close();
+});
 
 const withToken = (name: string, args: object) => {
   const { params, ...rest } = callOf(name, args);
   return { ...rest, params: { ...params, _meta: { progressToken: 'p' } } };
 };
 
-test('only a call that asks for progress and can report it gets a stream of events', async ({ server }) => {
+test('only a call that asks for progress and can report it gets a stream of events', async () => {
   const connection = keepAlive(server.origin);
   const typeOf = async (body: object) =>
     (await connection.send({ body: JSON.stringify(body) })).headers['content-type'];
@@ -45,7 +38,7 @@ test('only a call that asks for progress and can report it gets a stream of even
   await connection.close();
 });
 
-test('a client that disconnects in the middle of the stream ends the gathering', async ({ server }) => {
+test('a client that disconnects in the middle of the stream ends the gathering', async () => {
   server.logged.length = 0;
   const { socket, received, closed } = bareSocket(server.port);
   socket.write(writtenRequest(withToken('gather_ads', { filters: {}, ...everything })));

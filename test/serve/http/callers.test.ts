@@ -1,28 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import type { Config } from '../../../src/config/settings.ts';
 import { clientKinds, connectHttp } from '../../support/clients.ts';
-import { answering, documented, nameOf, startUpstream, type Upstream } from '../../support/faulty-upstream.ts';
+import { answering, documented, nameOf, startUpstream } from '../../support/faulty-upstream.ts';
 import { httpTest as base } from '../../support/fixtures.ts';
 import { gateOf } from '../../support/gate.ts';
-import {
-  bareSocket,
-  callOf,
-  goodHeaders,
-  type HttpServer,
-  keepAlive,
-  startHttp,
-  until,
-  writtenRequest,
-} from '../../support/http.ts';
+import { bareSocket, callOf, goodHeaders, keepAlive, startHttp, until, writtenRequest } from '../../support/http.ts';
 import { uuidOf } from '../../support/uuid-of.ts';
 
 const identity = (name: string) => ({ authenticated: true, authSource: 'api_key', apiKey: { name } });
 
 const namesIn = (text: string) => new Set(text.match(/caller [\w.-]+/g));
 
-describe('callers', () => {
-  let upstream: Upstream;
-  let server: HttpServer;
+describe('callers', async () => {
   /** Requests are held until so many have come, and answered the last one first. */
   let together = 1;
   const held: (() => void)[] = [];
@@ -31,17 +20,15 @@ describe('callers', () => {
       held.push(resolve);
       if (held.length === together) for (const release of held.splice(0).reverse()) release();
     });
-  beforeAll(async () => {
-    upstream = await startUpstream(
-      answering(async (name, path) => {
-        await hold();
-        return path === '/v1/whoami'
-          ? identity(name)
-          : { items: [{ id: 'ad', headline: name }], cursor: null, hasMore: false };
-      }),
-    );
-    server = await startHttp({ baseUrl: upstream.baseUrl, apiKey: 'svc_live_of_the_operator' });
-  });
+  const upstream = await startUpstream(
+    answering(async (name, path) => {
+      await hold();
+      return path === '/v1/whoami'
+        ? identity(name)
+        : { items: [{ id: 'ad', headline: name }], cursor: null, hasMore: false };
+    }),
+  );
+  const server = await startHttp({ baseUrl: upstream.baseUrl, apiKey: 'svc_live_of_the_operator' });
   afterAll(async () => {
     await server.close();
     await upstream.close();

@@ -1,21 +1,15 @@
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { documented, refusal, startUpstream, type Upstream } from '../../support/faulty-upstream.ts';
-import { callOf, goodHeaders, keepAlive, startHttp } from '../../support/http.ts';
+import { expect } from 'vitest';
+import { documented, refusal } from '../../support/faulty-upstream.ts';
+import { httpTest } from '../../support/fixtures.ts';
+import { callOf, goodHeaders, keepAlive } from '../../support/http.ts';
 import { modern } from '../stdio/session.ts';
 
 const key = 'svc_live_caller';
 const publicUrl = 'https://ads.example.com';
-let upstream: Upstream;
-beforeAll(async () => {
-  upstream = await startUpstream(documented);
-});
-afterAll(() => upstream.close());
 
-async function serve(config: Parameters<typeof startHttp>[0] = {}) {
-  const server = await startHttp({ baseUrl: upstream.baseUrl, ...config });
-  onTestFinished(() => server.close(0));
-  const { send, close } = keepAlive(server.origin);
-  onTestFinished(close);
+const test = httpTest.extend('open', ({ serve }) => async (config: Parameters<typeof serve>[1] = {}) => {
+  const { server } = await serve(documented, config);
+  const { send } = keepAlive(server.origin);
   const write = async (name: string, args: object, headers: object = {}) => {
     const body = JSON.stringify(callOf(name, args));
     const { json } = await send({ headers: { ...goodHeaders(key), ...headers }, body });
@@ -24,10 +18,10 @@ async function serve(config: Parameters<typeof startHttp>[0] = {}) {
   const get = (path: string, more: object = {}) =>
     send({ method: 'GET', path: path.replace(server.origin, ''), headers: {}, ...more });
   return { ...server, send, write, get, tea: () => write('export_ads', { sql: "SELECT 'tea' AS t", name: 'my tea' }) };
-}
+});
 
-test('a link opens the file for everybody who has it, as a download', async () => {
-  const { tea, get, origin, logged } = await serve();
+test('a link opens the file for everybody who has it, as a download', async ({ open }) => {
+  const { tea, get, origin, logged } = await open();
   const { data, text } = await tea();
   expect(data.link).toMatch(new RegExp(`^${origin}/files/[\\w-]{22}/my%20tea\\.csv$`));
   expect(text).toContain(`Open it at ${data.link}: it can be read for an hour as ad-library://`);
@@ -51,8 +45,8 @@ test('a link opens the file for everybody who has it, as a download', async () =
   expect(logged.join('')).not.toContain('/files/');
 });
 
-test('a report opens in a sandbox, for a day', async () => {
-  const { write, get } = await serve();
+test('a report opens in a sandbox, for a day', async ({ open }) => {
+  const { write, get } = await open();
   const { data, text } = await write('write_report', { title: 'Tea', sections: [{ heading: 'One' }] });
   expect(text).toContain('can be read for a day');
   const { status, headers } = await get(data.link);
@@ -62,8 +56,8 @@ test('a report opens in a sandbox, for a day', async () => {
   );
 });
 
-test('any other address is 404, and answers no foreign host or page', async () => {
-  const { tea, get, origin } = await serve();
+test('any other address is 404, and answers no foreign host or page', async ({ open }) => {
+  const { tea, get, origin } = await open();
   const path = (await tea()).data.link.replace(origin, '') as string;
   const [, , link = ''] = path.split('/');
   const guessed = `${link.slice(0, -1)}${link.endsWith('A') ? 'Q' : 'A'}`;
@@ -75,8 +69,8 @@ test('any other address is 404, and answers no foreign host or page', async () =
   expect((await get(path, { headers: { origin: 'https://evil.example' } })).status).toBe(403);
 });
 
-test('the links of a key end when the service rejects it, and those of others do not', async () => {
-  const { tea, write, get } = await serve();
+test('the links of a key end when the service rejects it, and those of others do not', async ({ open, upstream }) => {
+  const { tea, write, get } = await open();
   const { data } = await tea();
   const other = 'svc_live_other';
   const others = await write('export_ads', { sql: 'SELECT 1 AS n' }, { authorization: `Bearer ${other}` });
@@ -88,22 +82,22 @@ test('the links of a key end when the service rejects it, and those of others do
   upstream.as(key, documented);
 });
 
-test.each([
+test.for([
   ['behind a proxy that is not named', {}, { 'x-forwarded-for': '10.0.0.1' }, undefined],
   ['under a host of its own', { allowedHosts: ['ads.internal'] }, { host: 'ads.internal' }, undefined],
   ['with links switched off', { fileLinks: 'off' }, {}, undefined],
   ['with a public address', { publicUrl }, { 'x-forwarded-for': '10.0.0.1', host: 'ads.example.com' }, publicUrl],
   ['with demo data under a public address', { publicUrl, demo: true }, { host: 'ads.example.com' }, undefined],
-] as const)('%s', async (_, config, headers, origin) => {
-  const { write, get } = await serve(config as Parameters<typeof serve>[0]);
+] as const)('%s', async ([_, config, headers, origin], { open }) => {
+  const { write, get } = await open(config as Parameters<typeof open>[0]);
   const { data } = await write('export_ads', { sql: 'SELECT 1 AS n', name: 'n' }, headers);
   if (origin === undefined) return expect(data).not.toHaveProperty('link');
   expect(data.link).toMatch(/^https:\/\/ads\.example\.com\/files\/[\w-]{22}\/n\.csv$/);
   expect((await get(new URL(data.link).pathname, { headers })).status).toBe(200);
 });
 
-test('in revision 2026-07-28 there are links, too', async () => {
-  const { send, origin } = await serve({ demo: true });
+test('in revision 2026-07-28 there are links, too', async ({ open }) => {
+  const { send, origin } = await open({ demo: true });
   const { json } = await send(modern('tools/call', { name: 'export_ads', arguments: { sql: 'SELECT 1 AS n' } }));
   expect(json.result.structuredContent.link).toContain(`${origin}/files/`);
 });

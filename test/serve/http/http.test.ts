@@ -2,8 +2,8 @@ import { describe, expect } from 'vitest';
 import { testClient } from '../../support/client-suite.ts';
 import { connectHttp } from '../../support/clients.ts';
 import { documented } from '../../support/faulty-upstream.ts';
-import { test as base } from '../../support/fixtures.ts';
-import { callOf, goodHeaders, keepAlive, startHttp } from '../../support/http.ts';
+import { httpTest } from '../../support/fixtures.ts';
+import { callOf, goodHeaders, keepAlive } from '../../support/http.ts';
 import { serveHttp } from '../../support/process.ts';
 import { initialize, modern } from '../stdio/session.ts';
 
@@ -21,15 +21,9 @@ describe('a client over HTTP', () => {
   });
 });
 
-const test = base.extend('connection', async ({ upstream }, { onCleanup }) => {
-  upstream.does(documented);
-  const server = await startHttp({ baseUrl: upstream.baseUrl });
-  const { send, close } = keepAlive(server.origin);
-  onCleanup(async () => {
-    await close();
-    await server.close();
-  });
-  return { send, logged: server.logged };
+const test = httpTest.extend('connection', async ({ serve }) => {
+  const { server } = await serve(documented);
+  return { ...keepAlive(server.origin), logged: server.logged };
 });
 
 test('every revision with a handshake is served, with plain JSON and no session', async ({ connection: { send } }) => {

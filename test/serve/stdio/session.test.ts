@@ -53,15 +53,6 @@ describe('messages', () => {
 describe('a client', () => {
   const modern = (id: number, method: string) => request(id, method, { _meta: envelope });
 
-  test('that opens with an earlier revision stays with it', async () => {
-    const { ask, send } = await openSession({ revision: '' });
-    const opened = { result: { protocolVersion: LATEST_PROTOCOL_VERSION } };
-    expect(await ask(initialize(LATEST_PROTOCOL_VERSION))).toMatchObject(opened);
-    send({ jsonrpc: '2.0', method: 'notifications/initialized' });
-    expect((await ask(request(2, 'tools/list'))).result?.tools).toHaveLength(allTools.length);
-    expect(await ask(ping(3))).toMatchObject({ result: {} });
-  });
-
   test('that opens with the newest revision stays with it', async () => {
     // The mark of that revision is the one its SDK knows.
     expect([versionKey in envelope, versionKey]).toEqual([true, PROTOCOL_VERSION_META_KEY]);

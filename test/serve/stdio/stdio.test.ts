@@ -1,19 +1,16 @@
-import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { afterAll, describe, expect } from 'vitest';
 import { testClient } from '../../support/client-suite.ts';
 import { clientKinds, connectStdio, type TestClient } from '../../support/clients.ts';
-import { documented, json, paid } from '../../support/faulty-upstream.ts';
+import { documented, json, paid, type Upstream } from '../../support/faulty-upstream.ts';
 import { test } from '../../support/fixtures.ts';
 import { gateOf } from '../../support/gate.ts';
 import { callOf, goodHeaders, until } from '../../support/http.ts';
-import { run, start } from '../../support/process.ts';
-import { startService, type TestService } from '../../support/service.ts';
+import { run, serveHttp, start } from '../../support/process.ts';
+import { startService } from '../../support/service.ts';
 import { follows } from '../follows.ts';
 import { initialize, request } from './session.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startService();
-});
+const service = await startService();
 afterAll(() => service.close());
 
 describe.each(clientKinds)('a %s client over stdio', (kind) => {
@@ -29,38 +26,28 @@ describe.each(clientKinds)('a %s client over stdio', (kind) => {
 
 const linesOf = (...messages: object[]) => messages.map((message) => `${JSON.stringify(message)}\n`).join('');
 const session = (tool: string) => linesOf(initialize('2025-11-25'), callOf(tool, {}, 2));
-const last = (stdout: string) => JSON.parse(stdout.trim().split('\n').at(-1) ?? '');
 
-describe('the service over stdio', () => {
-  test.beforeEach(({ upstream }) => upstream.does(documented));
+const startIn = ({ baseUrl }: Upstream) =>
+  start(['--base-url', baseUrl, '--log-level', 'debug'], { AD_LIBRARY_API_KEY: 'svc_live_piped' });
 
-  const settings = (baseUrl: string) => ({ AD_LIBRARY_API_KEY: 'svc_live_piped', AD_LIBRARY_BASE_URL: baseUrl });
-
-  test('is asked with the key of the environment, and waited for at the end of input, as a shell pipes it', async ({
-    upstream,
-  }) => {
-    const { code, stdout } = await run([], { env: settings(upstream.baseUrl), input: session('whoami') });
-    expect(code).toBe(0);
-    expect(last(stdout)).toMatchObject({ id: 2, result: { structuredContent: { authenticated: true } } });
-    expect(upstream.requests.map(({ key }) => key)).toEqual(['svc_live_piped']);
-  });
-
-  test('is waited for when the process is asked to end, so that what is paid for is delivered', async ({
-    upstream,
-  }) => {
+test.for(['the end of input', 'SIGTERM'])(
+  'a paid call is waited for at %s, so that what is paid for is delivered',
+  async (end, { upstream }) => {
     const gate = gateOf();
     const answer = json({ items: [], cursor: null, hasMore: false }, { headers: paid(5) });
     upstream.does((...exchange) => void gate.opened.then(() => answer(...exchange)));
-    const running = start(['--log-level', 'debug'], settings(upstream.baseUrl));
-    running.child.stdin?.write(session('search_ads'));
+    const { child, ended } = startIn(upstream);
+    child.stdin?.write(session('search_ads'));
     await upstream.reached(1);
-    running.child.kill('SIGTERM');
+    if (end === 'SIGTERM') child.kill(end);
+    else child.stdin?.end();
     gate.open();
-    const { code, stdout } = await running.ended;
+    const { code, stdout } = await ended;
     expect(code).toBe(0);
-    expect(last(stdout)).toMatchObject({ id: 2, result: { structuredContent: { receipt: { charged: 5 } } } });
-  });
-});
+    const last = JSON.parse(stdout.trim().split('\n').at(-1) ?? '');
+    expect(last).toMatchObject({ id: 2, result: { structuredContent: { receipt: { charged: 5 } } } });
+  },
+);
 
 describe('the pipes', () => {
   test.beforeEach(({ upstream }) => upstream.does(documented));
@@ -83,10 +70,8 @@ describe('the pipes', () => {
   });
 
   test('of the log may close on the reading side, and the server goes on', async ({ upstream }) => {
-    const address = ['--base-url', upstream.baseUrl, '--log-level', 'debug'];
-    const piped = start(address, { AD_LIBRARY_API_KEY: 'svc_live_piped' });
-    const listening = start(['http', '--port', '0', ...address]);
-    const [, url = ''] = await listening.says(/listening on (\S+)/);
+    const piped = startIn(upstream);
+    const { url, process: listening } = await serveHttp(['--base-url', upstream.baseUrl, '--log-level', 'debug']);
     for (const { child } of [piped, listening]) child.stderr?.destroy();
     for (let call = 0; call < 5; call++) {
       const body = JSON.stringify(callOf('whoami'));
@@ -101,9 +86,7 @@ describe('the pipes', () => {
   });
 
   test('of the log may stay unread, and lines are dropped', async ({ upstream }) => {
-    const running = start(['--base-url', upstream.baseUrl, '--log-level', 'debug'], {
-      AD_LIBRARY_API_KEY: 'svc_live_piped',
-    });
+    const running = startIn(upstream);
     const { stdin, stdout, stderr } = running.child;
     stderr?.pause();
     let answers = 0;
