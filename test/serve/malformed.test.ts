@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { documented } from '../support/faulty-upstream.ts';
-import { test as withUpstream } from '../support/fixtures.ts';
-import { goodHeaders, keepAlive, startHttp, until } from '../support/http.ts';
+import { httpTest } from '../support/fixtures.ts';
+import { goodHeaders, keepAlive, until } from '../support/http.ts';
 import { envelope, openSession, request } from './stdio/session.ts';
 
 interface Asked {
@@ -17,15 +17,7 @@ const isObject = (value: unknown): value is { _meta?: object; name?: unknown } =
 const messageOf = ({ method, params }: Asked, isModern: boolean) =>
   request(1, method, isModern && isObject(params) ? { ...params, _meta: { ...envelope, ...params._meta } } : params);
 
-const base = withUpstream.extend('server', { scope: 'file' }, async ({ upstream }, { onCleanup }) => {
-  upstream.does(documented);
-  const server = await startHttp({ baseUrl: upstream.baseUrl });
-  onCleanup(() => server.close(0));
-  return server;
-});
-
-const nestedJson = (levels: number) => `${'{"a":'.repeat(levels - 1)}{}${'}'.repeat(levels - 1)}`;
-const nested = (levels: number) => JSON.parse(nestedJson(levels));
+const nested = (levels: number) => JSON.parse(`${'{"a":'.repeat(levels - 1)}{}${'}'.repeat(levels - 1)}`);
 const listJson = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
 const list = (levels: number) => JSON.parse(listJson(levels));
 
@@ -37,14 +29,13 @@ const ways = [
 ] as const;
 
 describe.each(ways)('over %s, revision 2026-07-28: %s', (transport, isModern) => {
-  const test = base.extend('ask', async ({ server }, { onCleanup }): Promise<Ask> => {
+  const test = httpTest.extend('ask', async ({ serve }): Promise<Ask> => {
     if (transport === 'stdio') {
       const { ask } = await openSession(isModern ? { revision: '' } : {});
       if (isModern) await ask(request(0, 'tools/list', { _meta: envelope }));
       return (asked) => ask(messageOf(asked, isModern));
     }
-    const { send, close } = keepAlive(server.origin);
-    onCleanup(close);
+    const { send } = keepAlive((await serve(documented)).server.origin);
     return async (asked) => {
       const name = isObject(asked.params) ? asked.params.name : undefined;
       const headers = {
@@ -91,11 +82,10 @@ describe.each(ways)('over %s, revision 2026-07-28: %s', (transport, isModern) =>
     upstream,
     ask,
   }) => {
-    upstream.does(documented);
     const call = (args: object) => ask({ method: 'tools/call', params: { name: 'search_ads', arguments: args } });
     for (const [name, args] of [
       ['filters', { filters: nested(33) }],
-      ['filters', { filters: nestedJson(5000) }],
+      ['filters', { filters: `{"a":${listJson(30_000)}}` }],
       ['filters', { filters: { countries: list(50), more: 1 } }],
       ['limit', { limit: list(50) }],
       ['surprise', { surprise: nested(50) }],
