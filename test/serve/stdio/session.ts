@@ -5,19 +5,7 @@ import { readConfig } from '../../../src/config/read-config.ts';
 import { createLog, logCalls } from '../../../src/log/log.ts';
 import { serveStdio } from '../../../src/serve/stdio.ts';
 import { documented, startUpstream } from '../../support/faulty-upstream.ts';
-import { goodHeaders } from '../../support/http.ts';
-
-interface Answer {
-  id: number | string | null;
-  result?: {
-    tools?: object[];
-    contents?: { text: string }[];
-    isError?: boolean;
-    structuredContent?: object;
-    _meta?: Record<string, { kind: string }>;
-  };
-  error?: { code: number; message: string };
-}
+import { goodHeaders, until } from '../../support/http.ts';
 
 /** What a message of revision 2026-07-28 says of itself. */
 export const envelope = {
@@ -69,23 +57,21 @@ export async function openSession({
   const streams = { stdin, stdout, stopRequested: new Promise<void>(() => {}), drainMs };
   const ended = serveStdio({ catalog, credentials, log, now, onCall: logCalls(log), ...streams });
   onTestFinished(() => void stdin.end());
-  const lines: Answer[] = [];
-  const waiting = new Map<unknown, (answer: Answer) => void>();
+  const lines: ReturnType<typeof JSON.parse>[] = [];
   let text = '';
   stdout.on('data', (more) => {
     const parts = (text + more).split('\n');
     text = parts.pop() ?? '';
-    for (const line of parts.map((part) => JSON.parse(part))) {
-      lines.push(line);
-      waiting.get(line.id)?.(line);
-    }
+    lines.push(...parts.map((part) => JSON.parse(part)));
   });
   const send = (...values: object[]) => stdin.write(values.map((value) => `${JSON.stringify(value)}\n`).join(''));
-  const ask = (message: ReturnType<typeof request>) =>
-    new Promise<Answer>((resolve) => {
-      waiting.set(message.id, resolve);
-      send(message);
-    });
+  const ask = async (message: ReturnType<typeof request>) => {
+    const { length } = lines;
+    send(message);
+    const find = () => lines.find(({ id }, at) => at >= length && id === message.id);
+    await until(() => find() !== undefined);
+    return find();
+  };
   if (revision) await ask(initialize(revision));
   lines.length = 0;
   return { upstream, stdin, stdout, send, ask, lines, logged, ended };
