@@ -156,6 +156,37 @@ inChromium('on the board', () => {
     await button(bare, 'Try again').waitFor();
   });
 
+  test.each<[string, (ids: string[]) => object]>([
+    [
+      'fails',
+      () => {
+        throw new Error('Time is up');
+      },
+    ],
+    ['is late', (ids) => ({ pictures: ids.map((id) => ({ id, reason: 'no time', isLate: true })), left: [] })],
+    ['brings nothing', (ids) => ({ pictures: [], left: ids })],
+  ])('the pictures of a call that %s are asked for again when they next come into sight', async (_, unable) => {
+    const asked: string[][] = [];
+    const onCall = ({ name, arguments: { ids } }: ShownBoard['calls'][number]) => {
+      if (name === 'board_pictures') asked.push(ids as string[]);
+    };
+    let isFirst = true;
+    const passOn = (result: Record<string, unknown>) => {
+      const { pictures } = Object(Object(result._meta)['ad-library/board']);
+      if (!pictures || !isFirst) return result;
+      isFirst = false;
+      return { _meta: { 'ad-library/board': unable(asked[0] ?? []) } };
+    };
+    const shown = await boards.show({ ...six, passOn, onCall });
+    await expect.poll(() => isFirst).toBe(false);
+    await reads(shown, '6 of 30 ads');
+    await button(shown, 'Timeline').click();
+    await button(shown, 'Cards').click();
+    await shown.board.locator('.card img').nth(5).waitFor();
+    const again = asked.slice(1).flat();
+    expect(again.filter((id) => asked[0]?.includes(id)).toSorted()).toEqual(asked[0]?.toSorted());
+  });
+
   test('more ads take a second click, on a button that names the price; no key held down pays, nor a double click', async () => {
     const shown = await boards.show({ tool: 'search_ads', args: { limit: 12, fresh: true } });
     await reads(shown, '12 of 30 ads');
