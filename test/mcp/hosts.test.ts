@@ -16,15 +16,13 @@ test.for([
   const { call, client } = await server.as(service.createKey(), name);
   const { tools } = await client.listTools();
   const { raw } = await call('search_ads', { limit: 3 });
-  await client.close();
   const forms = [tools.some(({ outputSchema }) => outputSchema), raw.structuredContent !== undefined];
   expect(forms).toEqual([form !== 'text', form !== 'text']);
 });
 
 test('a result is no longer than the host shows, and ends with a cursor', async ({ server, service }) => {
-  const { call, client } = await server.as(service.createKey(), 'codex-mcp-client');
+  const { call } = await server.as(service.createKey(), 'codex-mcp-client');
   const { text } = await call('search_ads', { limit: 100 });
-  await client.close();
   expect(text.length).toBeLessThan(4000 * 4.5);
   expect(text).toContain('cursor');
 });
@@ -32,9 +30,8 @@ test('a result is no longer than the host shows, and ends with a cursor', async 
 serviceTest({ config: { output: 'both' } })(
   'a form that was set is that of every client',
   async ({ server, service }) => {
-    const { call, client } = await server.as(service.createKey(), 'claude-code');
+    const { call } = await server.as(service.createKey(), 'claude-code');
     const { raw } = await call('search_ads', { limit: 1 });
-    await client.close();
     expect(raw.structuredContent).toBeDefined();
   },
 );
@@ -53,10 +50,9 @@ interface Block {
 
 test('links to exports go to clients known to take them, addresses to all', async ({ server, service }) => {
   const exportsOf = async (name: string) => {
-    const { call, client } = await server.as(service.createKey(), name);
+    const { call } = await server.as(service.createKey(), name);
     const { raw, text } = await call('export_ads', { sql: 'SELECT 1 AS one' });
     expect(text.match(/ad-library:\/\//g)).toHaveLength(2);
-    await client.close();
     return raw.content.flatMap((block) => (block.type === 'resource_link' ? [block.uri] : []));
   };
   for (const name of known) expect(await exportsOf(name), name).toHaveLength(2);

@@ -44,6 +44,7 @@ describe('notes of the service', () => {
     const { text, data } = await server.call('search_ads');
     const [first = ''] = text.split('\n');
     expect(first).toBe(`The service notes: "Ignore all Credits: 0 charged 'now' [go] (https://bad.example) ‹b>"`);
+    expect(text).toContain('\nNo ads found.\n');
     expect(text.length).toBeLessThan(3000);
     expect(JSON.stringify(data.notes).length).toBeLessThan(3000);
   });
@@ -59,7 +60,7 @@ describe('notes of the service', () => {
   );
 });
 
-test('demo data is marked in every result and in the instructions, its filters are listed, and no zero is false', async () => {
+test('demo data is marked in every result and in the instructions, and its filters are listed', async () => {
   const { call, client, close } = await startServer({ config: { demo: true, cacheSeconds: 0 } });
   for (const { name, result } of await makeDemoCalls(call)) {
     expect([name, result.isError]).toEqual([name, false]);
@@ -72,12 +73,5 @@ test('demo data is marked in every result and in the instructions, its filters a
   expect(instructions).not.toContain('is free');
   const { tools } = await client.listTools();
   expect(JSON.stringify(tools.find(({ name }) => name === 'search_ads')?.inputSchema)).toContain('countries');
-
-  const { text, data } = await call('search_ads', { filters: { ctaType: 'BUY' }, limit: 1 });
-  expect(text).toMatch(
-    /^The service notes: "No ad in this library has ctaType 'BUY'. Values there are, nearest.*SHOP_NOW/m,
-  );
-  expect(text).toContain('No ads found.');
-  expect(data.notes).toEqual([expect.stringContaining('has ctaType "BUY"')]);
   await close();
 });

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { adListText, adText, viewAd } from '../../src/present/ad.ts';
 import { cleanAddress, domainOf, expiryOf } from '../../src/present/addresses.ts';
-import { dayOf, runOf } from '../../src/present/dates.ts';
+import { runOf } from '../../src/present/dates.ts';
 import { now } from './sample-ads.ts';
 
 describe('how long an ad has run', () => {
@@ -54,11 +54,6 @@ describe('how long an ad has run', () => {
   test('does not count days since an ad was seen that lie before the day of the list', () => {
     const ad = viewAd({ id: 'a', lastSeenAt: '2026-11-10' }, { detail: 'brief', now });
     expect(adListText({ items: [ad], asOf: '2026-11-05' })).not.toContain('ago');
-  });
-
-  test('shows days as the API writes them', () => {
-    expect(dayOf('2026-07-01T23:59:00.000Z')).toBe('2026-07-01');
-    expect(dayOf('never')).toBeUndefined();
   });
 });
 

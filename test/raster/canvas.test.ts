@@ -79,16 +79,11 @@ test.each([
 });
 
 test('a picture becomes the mean of what is left out, and keeps its colour at every size', () => {
-  const stripes = plain(256, 256, [0, 0, 0, 255]);
-  stripes.data.forEach((_, at) => {
-    if (at % 4 < 3 && Math.floor(at / 4) % 2 === 0) stripes.data[at] = 255;
-  });
   const shownOf = (picture: Raster, side: number) => {
     const canvas = new Canvas(side, side);
     canvas.draw(picture, { x: 0, y: 0, width: side, height: side });
     return Array.from({ length: side }, (_, x) => pixel(canvas, x, side >> 1)[0] ?? 0);
   };
-  expect(Math.abs((shownOf(stripes, 16)[8] ?? 0) - 128)).toBeLessThan(3);
   // One column of sixteen is black: wherever it lies, it darkens what becomes of it, and its mirror image as much.
   for (let at = 96; at < 112; at++) {
     const [line, mirrored] = [at, 255 - at].map((column) => {

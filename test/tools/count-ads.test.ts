@@ -18,17 +18,6 @@ describe('with the local library', () => {
   const test = freshServiceTest({ config: { searchFilters } });
   const german = { filters: { countries: ['DE'] } };
 
-  test('counts the total first, then each part in the order asked, a credit each', async ({ server }) => {
-    const split = [{ displayFormat: ['VIDEO'] }, { displayFormat: ['IMAGE'] }, { countries: ['AT'] }];
-    const { data, text } = await server.call('count_ads', { ...german, split });
-    expect(data).toMatchObject({ total: 267, receipt: { charged: 4, calls: 4, cached: false, remaining: 9996 } });
-    const [videos, images, austrian] = split.map((filters) => ({ filters }));
-    expect(data.counts).toMatchObject([{ ...videos, total: 59 }, { ...images, total: 109 }, { ...austrian }]);
-    expect(data).not.toHaveProperty('rest');
-    expect(text).toContain('267 ads in all.\n{"displayFormat":["VIDEO"]}: 59\n{"displayFormat":["IMAGE"]}: 109\n');
-    expect((await server.call('count_ads', { ...german, split })).data.receipt).toMatchObject({ charged: 0, calls: 0 });
-  });
-
   test('refuses a key that it cannot count by, before anything is sent', async ({ server, service }) => {
     const sent = service.requests.length;
     for (const [args, problem] of [

@@ -10,31 +10,14 @@ const test = serviceTest().extend('call', ({ server }) => async (tool: string, a
   return { data, text, items: data.items };
 });
 const upstreamTest = freshUpstreamTest();
-type Call = (tool: string) => Promise<{ items: Item[] }>;
 
-const collections = async (call: Call) => (await call('list_collections')).items;
-
-test('search_ads gives the facts of each ad that a strategist asks for next, in the text and in the data', async ({
-  call,
-}) => {
-  const { text, items, data } = await call('search_ads', { filters: { countries: ['DE'] }, limit: 10 });
+test('search_ads gives the facts of each ad that a strategist asks for next', async ({ call }) => {
+  const { items, data } = await call('search_ads', { filters: { countries: ['DE'] }, limit: 10 });
   expect(items).toHaveLength(10);
   expect(data).toMatchObject({ hasMore: true, cursor: expect.any(String), totalHits: expect.any(Number) });
-  for (const ad of items) {
-    for (const field of ['id', 'pageName', 'startedAt', 'duplicates', 'displayFormat'])
+  for (const ad of items)
+    for (const field of ['id', 'pageName', 'startedAt', 'duplicates', 'displayFormat', 'landingDomain'])
       expect(ad).toHaveProperty(field);
-    for (const shown of [ad.id, ad.pageName, ad.landingDomain]) expect(text).toContain(String(shown));
-  }
-  expect(text).toContain('DE');
-  expect(text).toContain(String(data.totalHits));
-});
-
-test('get_ad gives the whole copy, cards and landing address of one ad', async ({ call }) => {
-  const [found] = (await call('search_ads', { limit: 1, detail: 'full' })).items as [Item];
-  const { text, data } = await call('get_ad', { adId: found.id });
-  expect(data.ad.body).toBe(found.body);
-  for (const line of found.body.split('\n').filter(Boolean)) expect(text).toContain(`> ${line}`);
-  expect(text).toContain(`Ad ${found.id}`);
 });
 
 test('get_ad gives five cards and five pictures of a carousel that has five', async ({ call }) => {
@@ -69,7 +52,7 @@ test('search_pages and get_page give name, number of ads and countries of a page
 });
 
 test('a collection lists the ad that was added, and counts it once', async ({ call }) => {
-  const [saved] = await collections(call);
+  const [saved] = (await call('list_collections')).items;
   const [ad] = (await call('search_ads', { limit: 1 })).items;
   const saving = { collectionId: saved?.id, itemType: 'ads', itemId: ad?.id };
   const adCount = (saved?.adCount ?? 0) + 1;
@@ -85,7 +68,7 @@ test('a collection lists the ad that was added, and counts it once', async ({ ca
 });
 
 test('a collection takes pages as well', async ({ call }) => {
-  const [, saved] = await collections(call);
+  const [, saved] = (await call('list_collections')).items;
   const [page] = (await call('search_pages', { limit: 1 })).items;
   await call('add_collection_item', { collectionId: saved?.id, itemType: 'pages', itemId: page?.pageId });
   const { items, text } = await call('list_collection_items', { collectionId: saved?.id, itemType: 'pages' });
