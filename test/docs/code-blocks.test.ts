@@ -1,37 +1,38 @@
 import { execFile, spawn, spawnSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { copyFileSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { cursorLink, vsCodeLink } from '../../scripts/docs/reference.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import { connectCommand, connectHttp, type TestClient } from '../support/clients.ts';
-import { type HttpServer, startHttp } from '../support/http.ts';
-import { compiledOnce, type Ran, type Running, start } from '../support/process.ts';
-import { startServer, type TestServer } from '../support/server.ts';
+import { startHttp } from '../support/http.ts';
+import { compiledOnce, type Ran, start } from '../support/process.ts';
+import { startServer } from '../support/server.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { type CodeBlock, codeBlocks, pages, root } from './pages.ts';
 
 /** What the blocks take for granted: a service with a key, a server over HTTP, a dataset, a folder with files to import. */
 const folder = temporaryFolder();
-let library: Running;
-let key = '';
-let baseUrl = '';
-let http: HttpServer;
-let demo: TestServer;
-beforeAll(async () => {
-  layOut();
-  library = start(['library', 'serve', '--demo', '--port', '0']);
-  [, key = ''] = await library.says(/demo key (\S+)$/m);
-  [, baseUrl = ''] = await library.says(/library on (\S+)$/m);
-  http = await startHttp({ baseUrl });
-  demo = await startServer({ config: { demo: true } });
-  await demo.call('gather_ads', { filters: { countries: ['DE'] }, maxCredits: 30 });
-  const [[adId]] = (await demo.call('query_ads', { sql: 'SELECT id FROM ads LIMIT 1' })).data.rows as [[string]];
-  const labels = { hook: 'question', format: 'product photo', angle: 'guarantee' };
-  await demo.call('label_ads', { labels: Object.entries(labels).map(([label, value]) => ({ adId, label, value })) });
-});
+const ad = '{"id":"11111111-1111-4111-8111-111111111111"}\n';
+for (const [name, content] of Object.entries({
+  'ads.jsonl': ad,
+  'pages.jsonl': '{"pageId":"p","pageName":"P"}\n',
+  'page-1.json': `{"data":[${ad}]}`,
+  'page-2.json.gz': gzipSync(`{"data":[${ad}]}`),
+  'ads.csv': 'ad_archive_id,page_id,page_name\n1234567890123456,2345,P\n',
+}))
+  writeFileSync(join(folder, name), content);
+for (const name of ['own-ads.csv', 'own-ads.jsonl'])
+  copyFileSync(join(root, 'docs/examples', name), join(folder, name));
+for (const name of ['dist', 'node_modules']) symlinkSync(join(root, name), join(folder, name));
+
+const library = start(['library', 'serve', '--demo', '--port', '0']);
+const [, key = ''] = await library.says(/demo key (\S+)$/m);
+const [, baseUrl = ''] = await library.says(/library on (\S+)$/m);
+const http = await startHttp({ baseUrl });
+const demo = await startServer({ config: { demo: true } });
 afterAll(async () => {
   await demo.close();
   await http.close();
@@ -39,26 +40,10 @@ afterAll(async () => {
   await library.ended;
 });
 
-const ad = '{"id":"11111111-1111-4111-8111-111111111111"}\n';
-const claudeFile = join(folder, 'claude.json');
-
-function layOut(): void {
-  const file = (name: string, content: string | Uint8Array) => writeFileSync(join(folder, name), content);
-  const program = (name: string, script: string) => {
-    file(name, script);
-    chmodSync(join(folder, name), 0o755);
-  };
-  for (const name of ['dist', 'node_modules']) symlinkSync(join(root, name), join(folder, name));
-  // Not Claude Code, which nobody has to install for this: it keeps the words it gets from the shell.
-  const keepWords = `require('node:fs').writeFileSync(${JSON.stringify(claudeFile)}, JSON.stringify(process.argv.slice(2)))`;
-  program('claude', `#!${process.execPath}\n${keepWords}\n`);
-  file('ads.jsonl', ad);
-  file('pages.jsonl', '{"pageId":"p","pageName":"P"}\n');
-  for (const name of ['own-ads.csv', 'own-ads.jsonl']) file(name, readFileSync(join(root, 'docs/examples', name)));
-  file('page-1.json', `{"data":[${ad}]}`);
-  file('page-2.json.gz', gzipSync(`{"data":[${ad}]}`));
-  file('ads.csv', 'ad_archive_id,page_id,page_name\n1234567890123456,2345,P\n');
-}
+await demo.call('gather_ads', { filters: { countries: ['DE'] }, maxCredits: 30 });
+const [[adId]] = (await demo.call('query_ads', { sql: 'SELECT id FROM ads LIMIT 1' })).data.rows as [[string]];
+const labels = { hook: 'question', format: 'product photo', angle: 'guarantee' };
+await demo.call('label_ads', { labels: Object.entries(labels).map(([label, value]) => ({ adId, label, value })) });
 
 const fill = (text: string) =>
   text
@@ -113,18 +98,19 @@ async function expectRuns(line: string): Promise<void> {
   const filled = fill(line);
   // Any port, as those of the docs may be taken on this machine; a flag that comes later counts.
   const serves = /main\.js http\b|library serve\b/.test(filled);
-  const { code, stderr } = await runLine(serves ? `exec env ${filled} --port 0` : filled);
+  const { code, stdout, stderr } = await runLine(serves ? `exec env ${filled} --port 0` : filled);
   expect({ line, code, stderr: code === 0 ? '' : stderr }).toEqual({ line, code: 0, stderr: '' });
-  if (line.startsWith('claude mcp add '))
-    await answers(await connect(readClaude(JSON.parse(readFileSync(claudeFile, 'utf8')))));
+  if (line.startsWith('claude mcp add ')) await answers(await connect(readClaude(JSON.parse(stdout))));
 }
 
-/** Runs a line of a shell in the folder, which also holds the programs that come before all others. */
+/** Not Claude Code, which nobody has to install for this: it prints the words that it gets from the shell. */
+const claude = `claude() { node -p 'JSON.stringify(process.argv.slice(1))' -- "$@"; }`;
+
+/** Runs a line of a shell in the folder. */
 function runLine(line: string): Promise<Ran> {
-  const path = `${folder}${delimiter}${process.env.PATH}`;
-  const child = spawn('sh', ['-c', line], {
+  const child = spawn('sh', ['-c', `${claude}\n${line}`], {
     cwd: folder,
-    env: { PATH: path, HOME: folder, AD_LIBRARY_API_KEY: key, NODE_OPTIONS: compiledOnce.join() },
+    env: { PATH: process.env.PATH, HOME: folder, AD_LIBRARY_API_KEY: key, NODE_OPTIONS: compiledOnce.join() },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   });
@@ -151,19 +137,14 @@ interface ServerEntry {
 
 /** What Claude Code makes of `claude mcp add`, as its help says. */
 function readClaude(words: string[]): ServerEntry {
-  const pairs = (flag: string, separator: string) => {
+  const pairs = (flag: string) => {
     const texts = words.filter((_, index) => words[index - 1] === flag);
-    return Object.fromEntries(
-      texts.map((text) => [
-        text.slice(0, text.indexOf(separator)),
-        text.slice(text.indexOf(separator) + separator.length),
-      ]),
-    );
+    return Object.fromEntries(texts.map((text) => text.split(/(?:=|: )(.*)/)));
   };
   if (words.includes('http'))
-    return { url: words.find((word) => word.startsWith('http://')) ?? '', headers: pairs('--header', ': ') };
+    return { url: words.find((word) => word.startsWith('http://')) ?? '', headers: pairs('--header') };
   const [command = '', ...args] = words.slice(words.indexOf('--') + 1);
-  return { command, args, env: pairs('-e', '=') };
+  return { command, args, env: pairs('-e') };
 }
 
 /** What a configuration asks the person for, or takes from their environment. */

@@ -1,29 +1,24 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { strFromU8, unzipSync } from 'fflate';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { packBundle } from '../../scripts/bundle.ts';
 import { allTools } from '../../src/board/board.ts';
 import { connectCommand } from '../support/clients.ts';
 import { makeDemoCalls } from '../support/demo-calls.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const { name, bytes } = packBundle();
 const files = unzipSync(bytes);
 const form: Record<string, { title: string }> = JSON.parse(strFromU8(files['manifest.json'] as Uint8Array)).user_config;
-const folder = mkdtempSync(join(tmpdir(), 'ad library '));
-
-beforeAll(async () => {
-  for (const [path, content] of Object.entries(files)) {
-    await mkdir(dirname(join(folder, path)), { recursive: true });
-    await writeFile(join(folder, path), content);
-  }
-});
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = join(temporaryFolder(), 'with a space');
+for (const [path, content] of Object.entries(files)) {
+  mkdirSync(dirname(join(folder, path)), { recursive: true });
+  writeFileSync(join(folder, path), content);
+}
 
 /** The server as a desktop host starts it, with what the person entered; what they left out stays a placeholder. */
 function startedByHost(entered: Record<string, string>) {

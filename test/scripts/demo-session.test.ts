@@ -3,15 +3,12 @@ import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-let lines: string[];
-beforeAll(async () => {
-  const command = ['--import', 'tsx', 'scripts/demo-session.ts'];
-  lines = (await promisify(execFile)(process.execPath, command, { cwd: root })).stdout.split('\n');
-});
+const command = ['--import', 'tsx', 'scripts/demo-session.ts'];
+const lines = (await promisify(execFile)(process.execPath, command, { cwd: root })).stdout.split('\n');
 
 test('the demo answers its questions on a few screens of 80 columns, and ends on what was found and what it cost', () => {
   // The folder for temporary files has a long name on some systems.

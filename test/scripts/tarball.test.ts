@@ -1,31 +1,26 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { lastBuild } from '../../scripts/bundle.ts';
 import { allTools } from '../../src/board/board.ts';
 import { connectCommand } from '../support/clients.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
-const folder = mkdtempSync(join(tmpdir(), 'ad-library-mcp-'));
+const folder = temporaryFolder();
 const shell = process.platform === 'win32';
 const npm = async (cwd: string, ...args: string[]) =>
   (await promisify(execFile)('npm', [...args, '--loglevel=error'], { cwd, shell })).stdout;
 
-let packed: { filename: string; files: { path: string }[] };
-
 // Built already: packing must not run the build under the tests beside this one.
-beforeAll(async () => {
-  const said = await npm(root, 'pack', '--ignore-scripts', '--json', `--pack-destination=${folder}`);
-  [packed] = JSON.parse(said);
-  // Without one, npm would install into the next folder above that has one.
-  writeFileSync(join(folder, 'package.json'), '{ "private": true }');
-  await npm(folder, 'install', '--offline', '--no-audit', '--no-fund', `./${packed.filename}`);
-});
-afterAll(() => rmSync(folder, { recursive: true }));
+const said = await npm(root, 'pack', '--ignore-scripts', '--json', `--pack-destination=${folder}`);
+const [packed] = JSON.parse(said) as [{ filename: string; files: { path: string }[] }];
+// Without one, npm would install into the next folder above that has one.
+writeFileSync(join(folder, 'package.json'), '{ "private": true }');
+await npm(folder, 'install', '--offline', '--no-audit', '--no-fund', `./${packed.filename}`);
 
 test('the package holds the whole build, what has to come with it, and little else', () => {
   const paths = packed.files.map(({ path }) => path);
