@@ -71,11 +71,12 @@ async function countStoreCalls(): Promise<void> {
   let calls: { name: string; key: string }[] = [];
   const store = new Proxy<Store>(new MemoryStore(Date.now), {
     get: (target, name: keyof Store) => {
-      const method = target[name] as (...args: unknown[]) => unknown;
-      return (...args: unknown[]) => {
+      const method = target[name] as ((...args: unknown[]) => unknown) | undefined;
+      const count = (...args: unknown[]) => {
         calls.push({ name, key: String(args[0]) });
-        return method.apply(target, args);
+        return method?.apply(target, args);
       };
+      return method && count;
     },
   });
   const driver = { hosts: 'memory', open: () => store };
