@@ -146,15 +146,13 @@ export async function openCalls(options: AppOptions, upstream: Upstream): Promis
   const { memoryCreditLedger } = await import('./state/drivers/memory.ts');
   const { openCallContexts } = await import('./mcp/call-tool.ts');
   const state = openState({
-    ...{
-      ttl: cacheSeconds * 1000,
-      baseUrl,
-      apiKey: upstream.key,
-      countsDays: options.countsDays,
-      shared,
-      now,
-      elapsed,
-    },
+    ttl: cacheSeconds * 1000,
+    baseUrl,
+    apiKey: upstream.key,
+    countsDays: options.countsDays,
+    shared,
+    now,
+    elapsed,
     // Data that the demo makes up are not stored. What a person asks to have written is.
     folder: config.demo ? undefined : files,
     exportTarget: files === undefined ? options.exportTarget : { folder: exportsFolder(files) },
@@ -245,7 +243,7 @@ function picturesOf({ config, elapsed, random, resolve }: AppOptions, { baseUrl,
 export async function openPictureFetch({ hosts, now }: Pick<PictureOptions, 'hosts' | 'now'>) {
   const opened = (await import('./pictures/pictures.ts')).openPictures({ hosts, userAgent, now, random: () => 0 });
   const pictures = opened.forTenant('library');
-  return { fetch: pictures.original.bind(pictures), close: opened.close };
+  return { fetch: pictures.original, close: opened.close };
 }
 
 /** A local library serves the pictures of its ads itself. */

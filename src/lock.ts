@@ -111,7 +111,7 @@ function readNote(path: string): Note | undefined {
   return typeof note?.id === 'string' && typeof note.process === 'string' ? (note as Note) : undefined;
 }
 
-/** False if there is one. It has a note from its first moment: nobody could tell whose a lock without one is. */
+/** False if there is one already. The file has its note from its first moment: nobody could tell whose it is without. */
 function create(path: string, note: Note): boolean {
   const complete = `${path}.${note.id}`;
   try {
@@ -156,7 +156,10 @@ function startOf(pid: number): string {
 /** A name of this process, by which another one finds out whether it has ended: `pid start namespace boot machine`. */
 export const thisProcess = (): string => [process.pid, startOf(process.pid), namespace(), boot(), machine()].join(' ');
 
-/** Also with its machine; suspended, it has not. Without start times, it lives while its number is in use. */
+/**
+ * A process whose machine has restarted has ended, a suspended one has not. Without start times, one whose number is in
+ * use counts as living.
+ */
 export function hasEnded(name: string): boolean {
   const [pid = '', started, itsNamespace, itsBoot, itsMachine] = name.split(' ');
   if (itsMachine !== machine()) return false;

@@ -25,6 +25,7 @@ interface AnswersOptions extends InFlightOptions {
   cache: AnswerCache;
   isCached: boolean;
   keys: AcceptedKeys;
+  /** In milliseconds since the epoch. */
   now: () => number;
   /** Receives what went wrong while an answer was added to the dataset. The answer is returned: it was paid for. */
   onError(error: unknown): void;

@@ -28,7 +28,7 @@ export interface HttpResponse {
   text(): Promise<string>;
 }
 
-export interface ServiceOptions {
+interface ServiceOptions {
   fetch: Fetch;
   baseUrl: string;
   userAgent: string;

@@ -34,8 +34,8 @@ export function spendingOf(
   connection?: { account: CreditAccount; budget: number },
 ): Spending {
   const chargesOf = ({ spent, uncertain }: CreditAccount) => ({
-    charged: round(spent),
-    ...(uncertain > 0 && { uncertain: round(uncertain) }),
+    charged: roundCredits(spent),
+    ...(uncertain > 0 && { uncertain: roundCredits(uncertain) }),
   });
   const { charged, ...rest } = chargesOf(account);
   return {
@@ -125,6 +125,6 @@ function advice(call: Call, account: CreditAccount, budget: number): string {
   return fits(minPriceOf(prices, call.operation.name), remaining) ? ' A smaller limit may fit.' : '';
 }
 
-const round = (credits: number) => Math.round(credits * 1e6) / 1e6;
+export const roundCredits = (credits: number) => Math.round(credits * 1e6) / 1e6;
 
 export const { format: creditsFigure } = new Intl.NumberFormat('en-US');

@@ -4,9 +4,9 @@ import type { DataOf } from '../present/fields.ts';
 import { count, numberText } from '../present/lists.ts';
 import { quote } from '../present/safe-text.ts';
 import { lineWithin, untrustedId } from '../present/tokens.ts';
-import { type DatasetContents, type Gathering, idKey } from '../state/dataset.ts';
+import { type DatasetContents, type Gathering, idKey, sumOf } from '../state/dataset.ts';
 import type { KnownAd } from './ad-rows.ts';
-import { countOutside, foundInParts, newestGatherings, questionJson, sumOf, unlistedBy } from './gatherings.ts';
+import { countOutside, foundInParts, newestGatherings, questionJson, unlistedBy } from './gatherings.ts';
 import { cellText } from './sql/statement.ts';
 
 const PartialView = z

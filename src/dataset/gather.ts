@@ -14,7 +14,6 @@ import {
   gatheringsOf,
   openGathering,
   questionKey,
-  stateOf,
   withoutRepeats,
 } from './gatherings.ts';
 
@@ -42,7 +41,7 @@ export interface GatherContext extends StopSignals {
   takeTurn(name: string): Promise<() => void>;
   /** Milliseconds since the epoch. */
   now: number;
-  /** A monotonic clock, and the deadline of the call. */
+  /** Milliseconds since the epoch that never go back, and the deadline of the call by them. */
   clock(): number;
   deadline: number;
   onProgress?: ReportProgress;
@@ -373,7 +372,7 @@ async function readWithin(
       if (isAbandoned(context.signal)) return;
       for (const gathering of contents.gatherings)
         if (ids.has(gathering.id) && gathering.ended && gathering.fresh)
-          await dataset.saveGathering({ ...stateOf(gathering), fresh: false, step: gathering.step + 1, adIds: [] });
+          await dataset.saveGathering({ ...gathering.state, fresh: false, step: gathering.step + 1, adIds: [] });
     },
   };
 }

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { ErrorKind } from '../api/errors.ts';
-import { priceText } from '../credits/credit-text.ts';
+import { priceText, roundCredits } from '../credits/credit-text.ts';
 import { pictureOf } from '../present/ad-media.ts';
 import { seenDays, seenText } from '../present/dates.ts';
 import type { DataOf } from '../present/fields.ts';
@@ -8,7 +8,7 @@ import { count, numberText } from '../present/lists.ts';
 import { constant, linesOf, quote, word } from '../present/safe-text.ts';
 import { estimateTokens, lineWithin, untrustedId } from '../present/tokens.ts';
 import type { Fields } from '../present/view.ts';
-import { type DatasetContents, type Gathering, idKey } from '../state/dataset.ts';
+import { type DatasetContents, type Gathering, idKey, sumOf } from '../state/dataset.ts';
 import type { AdRowReader } from './ad-rows.ts';
 import { type Gathered, type Stop, stopReasons } from './gather.ts';
 import { type Differences, differences, foundInParts, lastComplete, unlistedBy } from './gatherings.ts';
@@ -32,13 +32,11 @@ export const EstimateView = z
   .meta({ title: 'Estimate' });
 export type EstimateView = DataOf<typeof EstimateView>;
 
-/** Sums of prices, without what the sums of decimals have too much. */
+/** Sums of prices, without the rounding errors of binary fractions. */
 export function creditsOf(least: number, most: number | undefined) {
-  const [atLeast, atMost] = [rounded(least), most === undefined ? undefined : rounded(most)];
+  const [atLeast, atMost] = [roundCredits(least), most === undefined ? undefined : roundCredits(most)];
   return { credits: atLeast === atMost ? atMost : null, atLeast, ...(atMost !== undefined && { atMost }) };
 }
-
-const rounded = (credits: number) => Math.round(1e6 * credits) / 1e6;
 
 export const GatherOutput = z.looseObject({
   gathering: z.string().nullable().describe('its id, in gatherings of SQL; null of an estimate'),
@@ -293,22 +291,21 @@ function countValues(
   const numbers = new Map<string, number>();
   for (const value of values) if (value !== null) numbers.set(value, (numbers.get(value) ?? 0) + 1);
   const sorted = [...numbers].sort(order);
-  const none = values.length - sumOf(sorted);
+  const none = values.length - sumOf(sorted.map(([, ads]) => ads));
   return (share) => {
     const shown = sorted.slice(0, Math.round(share * Math.min(max, sorted.length)));
     const others = sorted.slice(shown.length);
     const parts = [
       // Values are cut only now, because two values that differ behind the cut are different.
       ...shown.map(([value, ads]) => `${show(lineWithin(value, valueTokens))} ${numberText(ads)}`),
-      ...(others.length > 0 ? [`${count(others.length, 'other')} ${numberText(sumOf(others))}`] : []),
+      ...(others.length > 0
+        ? [`${count(others.length, 'other')} ${numberText(sumOf(others.map(([, ads]) => ads)))}`]
+        : []),
       ...(none > 0 ? [`none ${numberText(none)}`] : []),
     ];
     return `${label} (${numberText(sorted.length)}): ${parts.join(', ') || 'none'}`;
   };
 }
-
-const sumOf = (counts: readonly [value: string, ads: number][]): number =>
-  counts.reduce((sum, [, ads]) => sum + ads, 0);
 
 const valueTokens = 24;
 

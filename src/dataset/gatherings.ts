@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { canonical } from '../api/json.ts';
 import { count, numberText } from '../present/lists.ts';
-import { type DatasetContents, type Gathering, type GatheringState, idKey } from '../state/dataset.ts';
+import { type DatasetContents, type Gathering, type GatheringState, idKey, sumOf } from '../state/dataset.ts';
 import { isUnchangedSince, type StoredItem } from '../state/item-versions.ts';
 
 type Filters = Readonly<Record<string, unknown>>;
@@ -62,7 +62,7 @@ export function openGathering(question: GatheringQuestion, contents: DatasetCont
   const [newest] = fresh ? [] : gatheringsOf(contents, question);
   // Later than all others, even if those began by a clock that was fast.
   const order = contents.gatherings.reduce((next, one) => Math.max(next, one.order + 1), now);
-  const state = newest ? stateOf(newest) : newGathering(question, now, order, fresh);
+  const state = newest ? newest.state : newGathering(question, now, order, fresh);
   if (question.split === undefined) return { gathering: state, parts: [{ question, state, stored: newest }] };
   const parts = partsOfQuestion(question).map((part) => partOf(part, state, contents));
   const ids = parts.map((part) => part.state.id);
@@ -82,13 +82,8 @@ function partOf(question: GatheringQuestion, all: GatheringState, contents: Data
   const { fresh, order, startedAt, parts } = all;
   const begun = gatheringsOf(contents, question).filter((one) => !fresh || one.order >= order);
   const stored = begun.find(({ complete }) => complete) ?? begun.find(({ id }) => parts.includes(id)) ?? begun[0];
-  return { question, state: stored ? stateOf(stored) : newGathering(question, startedAt, order, fresh), stored };
+  return { question, state: stored ? stored.state : newGathering(question, startedAt, order, fresh), stored };
 }
-
-export const stateOf = (gathering: Gathering): GatheringState => {
-  const { adIds: _, missing: __, complete: ___, storedParts: ____, ...state } = gathering;
-  return state;
-};
 
 export const gatheringsOf = ({ gatherings }: DatasetContents, question: GatheringQuestion): Gathering[] => {
   const key = questionKey(question);
@@ -142,8 +137,6 @@ export function paidGatherings(contents: DatasetContents): Gathering[] {
     .filter(({ id, charged }) => !parts.has(id) || charged !== 0)
     .sort((left, right) => right.gatheredAt - left.gatheredAt);
 }
-
-export const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0);
 
 export const questionJson = ({ filters, collectionId }: Pick<Gathering, 'filters' | 'collectionId'>): string =>
   collectionId === null ? canonical(filters ?? {}) : `collection ${collectionId}`;

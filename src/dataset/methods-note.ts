@@ -1,8 +1,8 @@
 import { count } from '../present/lists.ts';
-import type { DatasetContents, Gathering } from '../state/dataset.ts';
+import { type DatasetContents, type Gathering, sumOf } from '../state/dataset.ts';
 import { type CoverageView, uncoveredText } from './coverage.ts';
 import type { ExportCounts } from './export.ts';
-import { countOutside, foundInParts, questionJson, sumOf } from './gatherings.ts';
+import { countOutside, foundInParts, questionJson } from './gatherings.ts';
 import { describedColumns, isoTime } from './tables.ts';
 import type { SheetCell } from './workbook.ts';
 

@@ -1,6 +1,6 @@
 import type { Receipt } from '../api/call.ts';
 import { type Failure, mayBeCharged } from '../api/errors.ts';
-import { creditsFigure } from '../credits/credit-text.ts';
+import { creditsFigure, roundCredits } from '../credits/credit-text.ts';
 import { word } from '../present/safe-text.ts';
 import { untrustedId } from '../present/tokens.ts';
 import type { Tool } from '../tools/tool.ts';
@@ -36,7 +36,7 @@ export class Receipts {
   /** The charges that are known, where others are not. */
   atLeast(): number {
     const charged = this.#sent().reduce((sum, receipt) => sum + (receipt.charged ?? 0), 0);
-    return Math.round(charged * 1e6) / 1e6;
+    return roundCredits(charged);
   }
 
   earlierText(): string {

@@ -140,7 +140,7 @@ export function fnv1a(text: string, seed = 0): number {
 export const joinFilled = (parts: readonly (string | number | false | undefined)[], between: string): string =>
   parts.filter((part) => part).join(between);
 
-export const linesOf = (parts: readonly (string | false | undefined)[]): string => parts.filter(Boolean).join('\n');
+export const linesOf = (parts: Parameters<typeof joinFilled>[0]): string => joinFilled(parts, '\n');
 
 /** Names in a sentence: `title, text and link`. */
 export const listNames = (names: readonly string[]): string =>

@@ -176,7 +176,7 @@ export function lineWithin(text: string, tokens: number): string {
   return truncate(sanitizeLine(text.slice(0, read)), tokens, Math.max(0, text.length - read));
 }
 
-/** The same for a message of this server: quoted, so that it cannot pose as our words. */
+/** A text of the service inside a message of this server: one line, bounded, and quoted, so that it cannot pose as our words. */
 export const untrustedText = (text: string, tokens: number): string => quote(lineWithin(text, tokens));
 
 export const untrustedId = (text: string): string => lineWithin(text, 60);

@@ -92,8 +92,9 @@ export const canDraw = (text: string): boolean =>
 /** Draws one line, without the letters that no font has. */
 export function drawText(canvas: Canvas, text: string, position: TextPosition): void {
   const { size, bold, maxWidth = Number.POSITIVE_INFINITY, colour, anchor = 'start' } = position;
-  let x = position.x - (anchor === 'start' ? 0 : textWidth(text, position) / (anchor === 'middle' ? 2 : 1));
-  for (const letter of inDrawingOrder(shorten(text, position, maxWidth))) {
+  const shown = shorten(text, position, maxWidth);
+  let x = position.x - (anchor === 'start' ? 0 : textWidth(shown, position) / (anchor === 'middle' ? 2 : 1));
+  for (const letter of inDrawingOrder(shown)) {
     const found = glyphOf(letter, bold);
     if (found === undefined) continue;
     const scale = size / found.unitsPerEm;

@@ -107,6 +107,8 @@ export interface GatheringStep extends GatheringState {
 
 /** A gathering as a reader sees it: one of several parts has the sums of its parts, and is as old as the oldest. */
 export interface Gathering extends GatheringState {
+  /** Where it goes on, without what is computed for readers. */
+  state: GatheringState;
   /** Those of its parts that are still stored. */
   storedParts: readonly Gathering[];
   /** The total that the service states, unless it listed more. */
@@ -125,9 +127,11 @@ export type DatasetRecord = ItemRecord | (GatheringStep & { kind: 'gathering' })
 /** Ids of ads compare without regard to case, as UUIDs do; those of pages are any text. */
 export const idKey = (id: string): string => id.toLowerCase();
 
+export const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0);
+
 /** Those of the ads whose `idKey` is wanted, by it. */
 export const adsByKey = ({ ads }: Pick<DatasetContents, 'ads'>, wanted: ReadonlySet<string>) =>
-  new Map(ads.map((item) => [idKey(item.id), item] as const).filter(([key]) => wanted.has(key)));
+  new Map(ads.filter(({ id }) => wanted.has(idKey(id))).map((item) => [idKey(item.id), item] as const));
 
 const maxDatasetBytes = 128 * 1024 * 1024;
 /** How much is freed beyond what is necessary, so that not every new ad has to make room. */
@@ -365,9 +369,9 @@ class GatheringTable extends Table<Entry> {
         let missing = 0;
         for (const id of adIds) if (ads.get(id) === undefined) missing++;
         const isBelievable = state.found !== null && state.found >= Math.max(adIds.size, state.listed);
-        const found = isBelievable ? state.found : null;
         const complete = state.ended && missing === 0 && adIds.size >= state.listed;
-        return { ...state, found, adIds, missing, complete, storedParts: [] };
+        const shown = { ...state, found: isBelievable ? state.found : null };
+        return { ...shown, state: shown, adIds, missing, complete, storedParts: [] };
       });
     return single.map((gathering) => (gathering.parts.length === 0 ? gathering : withParts(gathering, single)));
   }
@@ -403,7 +407,6 @@ function withParts(gathering: Gathering, all: readonly Gathering[]): Gathering {
   const { ended, gatheredAt } = gathering;
   const parts = new Set(gathering.parts);
   const storedParts = all.filter(({ id }) => parts.has(id));
-  const sumOf = (numbers: readonly number[]) => numbers.reduce((sum, number) => sum + number, 0);
   const totals = storedParts.flatMap(({ found }) => found ?? []);
   let ids: ReadonlySet<string> | undefined;
   return {

@@ -5,6 +5,7 @@ export interface TenantCacheOptions {
   maxBytes: number;
   /** How long an entry lives, in milliseconds. */
   ttl: number;
+  /** In milliseconds since the epoch. */
   now: () => number;
 }
 

@@ -27,7 +27,7 @@ export const seen = z.boolean().optional().describe('true: the copy that a list 
 export const fresh = z.boolean().optional().describe('true: pay again, not cached');
 
 const mustBeUuid = (source: string) => `must be a UUID (8-4-4-4-12 hexadecimal digits) from ${source}`;
-/** One id makes one call. `z.uuid()` lists a long pattern, and rejects ids that do not follow RFC 9562. */
+/** In lower case, so that one id makes one call. `z.uuid()` would list a long pattern, and reject ids not of RFC 9562. */
 const uuidFrom = (source: string) => z.string().refine(isUuid, mustBeUuid(source)).toLowerCase();
 
 export const isShort = (id: string): boolean => id.length <= maxIdLength;

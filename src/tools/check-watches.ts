@@ -10,7 +10,7 @@ import {
   roomText,
   stopData,
 } from '../dataset/gathering-report.ts';
-import { type GatheringQuestion, gatheringsOf, questionKey, sumOf } from '../dataset/gatherings.ts';
+import { type GatheringQuestion, gatheringsOf, questionKey } from '../dataset/gatherings.ts';
 import { UsualView, usualLaunches } from '../dataset/launches.ts';
 import { findNamed } from '../dataset/saved-reports.ts';
 import { isoTime } from '../dataset/tables.ts';
@@ -28,7 +28,7 @@ import type { DataOf } from '../present/fields.ts';
 import { count, numberText } from '../present/lists.ts';
 import { linesOf, quote } from '../present/safe-text.ts';
 import { clampLines, estimateTokens, untrustedId } from '../present/tokens.ts';
-import type { DatasetContents, Gathering } from '../state/dataset.ts';
+import { type DatasetContents, type Gathering, sumOf } from '../state/dataset.ts';
 import { reportTtl } from '../state/exports.ts';
 import { fresh } from './arguments.ts';
 import { priceOfRest, requireFree } from './gather-ads.ts';
@@ -256,7 +256,7 @@ async function writeMail(views: readonly CheckedView[], context: ToolContext) {
     ads.map(({ card, picture }) => ({ adId: card.id, picture })),
     context,
   );
-  for (const [at, picture] of pictures.entries()) if (ads[at]) ads[at].card = { ...ads[at].card, picture };
+  for (const [at, ad] of ads.entries()) ad.card = { ...ad.card, picture: pictures[at] };
   const { mailPage } = await import('../reports/mail.tsx');
   const watches = views.map(({ data: { name }, lines, groups }) => ({ name, lines, groups }));
   const { now: at, isDemo, version } = context;

@@ -9,12 +9,11 @@ import {
   type Statement,
   writeExport,
 } from '../dataset/export.ts';
-import { sumOf } from '../dataset/gatherings.ts';
 import { methodsNote, noteMarkdown, noteRows } from '../dataset/methods-note.ts';
 import { dayOf } from '../present/dates.ts';
 import { count, numberText } from '../present/lists.ts';
 import { linesOf, quote, sanitizeLine, word } from '../present/safe-text.ts';
-import { idKey } from '../state/dataset.ts';
+import { idKey, sumOf } from '../state/dataset.ts';
 import { checkQuestion, fileName } from './arguments.ts';
 import { FirstRows, firstRows, firstText } from './first-rows.ts';
 import { addressesOf, defineListTool, linkTo, locationText } from './tool.ts';

@@ -5,7 +5,7 @@ export type Filters = Readonly<Record<string, unknown>>;
 
 const maxValues = 30;
 
-/** Their values are counted by the service, or known and few. A key with a default orders or pages results. */
+/** Keys whose values the service counts, or whose values are known and few. One with a default orders or pages results. */
 export const countableKeys = (described: readonly SearchFilter[]): SearchFilter[] =>
   described.filter(
     (filter) =>

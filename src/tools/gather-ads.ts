@@ -23,9 +23,9 @@ import {
   roomText,
   stopData,
 } from '../dataset/gathering-report.ts';
-import { type GatheringQuestion, openGathering, sumOf, withoutRepeats } from '../dataset/gatherings.ts';
+import { type GatheringQuestion, openGathering, withoutRepeats } from '../dataset/gatherings.ts';
 import { count } from '../present/lists.ts';
-import type { DatasetContents } from '../state/dataset.ts';
+import { type DatasetContents, sumOf } from '../state/dataset.ts';
 import { adFilters, checkQuestion, collectionId, fresh, split } from './arguments.ts';
 import { defineTool, readOnly, type ToolContext } from './tool.ts';
 

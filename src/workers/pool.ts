@@ -9,7 +9,7 @@ interface PoolOptions {
   worker: WorkerSource;
   /** What a worker is started with; `stop` is added to it, see PooledWorker. */
   workerData?: object;
-  /** That compute at once, each for another tenant, and that exist besides those that are lent. */
+  /** The most that compute at once, each for another tenant, and the most that are kept besides those that are lent. */
   maxWorkers: number;
   idleMs: number;
 }
@@ -101,7 +101,10 @@ interface AskOptions {
 /** How long loading a worker may take, in milliseconds. */
 const startMs = 20_000;
 
-/** Reports once that it is ready. `stop` of its `workerData` is not 0 when the current request is to stop. */
+/**
+ * One thread, which reports once that it is ready. Each request is answered before the next is sent. Its `workerData`
+ * has `stop`, a shared whole number: not 0 when the current request is to stop.
+ */
 export class PooledWorker<Request, Reply, Data> {
   data: Data;
   readonly #thread: Worker;

@@ -164,12 +164,10 @@ describe('a report', () => {
 });
 
 describe('what a report writes', () => {
-  const gathering = (day: string, more: object) =>
-    ({
-      ...newGathering({ filters: { countries: ['DE'] } }, Date.parse(day)),
-      ...{ adIds: new Set(['a']), missing: 0, complete: true, storedParts: [] },
-      ...more,
-    }) as Gathering;
+  const gathering = (day: string, more: object): Gathering => {
+    const state = newGathering({ filters: { countries: ['DE'] } }, Date.parse(day));
+    return { ...state, state, adIds: new Set(['a']), missing: 0, complete: true, storedParts: [], ...more };
+  };
   const older = gathering('2026-11-01', { found: 12_345, charged: 7 });
   const newer = gathering('2026-11-19', { found: null, charged: null, complete: false });
   const method = { ads: 1, gatherings: [], more: 0, coverage: [], statements: [] };

@@ -15,7 +15,7 @@ export interface AdFields {
   body?: string;
 }
 
-export interface ServiceRule {
+interface ServiceRule {
   /** Ads on a page at most, whatever the request says. */
   pageSize: number;
   perCall: number;

@@ -92,9 +92,12 @@ export async function startRedis(options: readonly string[] = [], tls?: Record<'
   const folder = mkdtempSync(join(tmpdir(), 'ad-library-redis-'));
   const port = await freePort();
   const listens = tls
-    ? ['--port', '0', '--tls-port', String(port), '--tls-cert-file', tls.certificate, '--tls-key-file', tls.key]
+    ? [
+        ...['--port', '0', '--tls-port', String(port), '--tls-auth-clients', 'no'],
+        ...['--tls-cert-file', tls.certificate, '--tls-key-file', tls.key],
+      ]
     : ['--port', String(port)];
-  const inMemory = ['--save', '', '--appendonly', 'no', '--tls-auth-clients', 'no'];
+  const inMemory = ['--save', '', '--appendonly', 'no'];
   const args = [...listens, ...inMemory, '--bind', '127.0.0.1', '--dir', folder, ...options];
   const begin = () => started('redis-server', args, /Ready to accept connections/);
   return {

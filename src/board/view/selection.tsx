@@ -112,7 +112,7 @@ async function askAbout(
   return write(view, text, `${countText(ids.length, 'ad')} handed to the conversation${without}.`);
 }
 
-/** The model reads the answer, and the person agrees to the price there. */
+/** The call is repeated in the conversation, where the model reads the answer and the person agrees to the price. */
 export const askToTryAgain = (view: View): Promise<boolean> =>
   write(
     view,

@@ -96,7 +96,7 @@ export const problemFrom = (error: unknown, again: () => unknown): Problem => ({
   again: error instanceof ToolError && !error.canRetry ? undefined : () => void again(),
 });
 
-/** How many ads match in all: `Infinity` if there are more, but not how many; undefined if the board has all. */
+/** How many ads match in all; `Infinity` if there are more, and their number is unknown; undefined if the board has all. */
 export function wholeOf({ ads, args, context, gathering, coming, missing }: State): number | undefined {
   const here = ads.length + coming.length + missing.length;
   const { totalHits = 0, cursor } = context;
@@ -216,7 +216,10 @@ export type FacetValue = ReturnType<typeof facetValues>[number][number];
 /** With more values of one ad each, they are names and no filter. */
 const maxSingle = 8;
 
-/** With the number of ads that choosing each would show beside the other facets; none where nothing is filtered. */
+/**
+ * The values of each facet that tells ads apart, each with the number of ads that choosing it would show beside the
+ * choices in other facets.
+ */
 export function facetValues(ads: readonly BoardAd[], chosen: Chosen) {
   const chosenNow = chosenFacets(chosen);
   const lacked = ads.map((ad) => lackedBy(ad, chosenNow));

@@ -12,6 +12,7 @@ type Statement = ReturnType<Connection['prepare']>;
 /** Pass long texts as UTF-8 bytes: the engine binds them several times faster than strings. */
 type Value = string | number | null | Uint8Array;
 
+/** Opened by `openDatabase`; all of its calls are synchronous. */
 export type Database = Awaited<ReturnType<typeof openDatabase>>;
 
 /** The code of the error where another process may have the file, and its log. */
@@ -67,7 +68,7 @@ const termTables = ['ads', 'pages']
 const bindable = (value: Value) => (typeof value === 'string' ? value.replaceAll('\0', '\uFFFD') : value);
 
 /**
- * Opens a database file (made when absent) or `:memory:`, with the tables of this version. All calls are synchronous.
+ * Opens a database file (made when absent) or `:memory:`, with the tables of this version.
  *
  * No other process may have the file open: the engine has no shared memory, so write-ahead logging, its only crash-safe
  * mode, needs an exclusive lock.

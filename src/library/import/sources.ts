@@ -33,8 +33,8 @@ const failed = (problem: string) => (): never => {
 };
 
 /**
- * The records of a source, whose format is found by content. Lines are read one by one, in bounded memory; another
- * document is read whole.
+ * The records of a source, whose format is found by content: JSON Lines, JSON of another layout, or CSV, compressed or
+ * not. JSON Lines and CSV are read in bounded memory, line by line; another document is read whole.
  * @param onColumns receives how the columns of a CSV are understood
  * @throws UnreadableSource
  */
@@ -54,7 +54,7 @@ const batchLength = 256 * 1024;
 /** UTF-8, compressed by gzip or not. */
 async function* textOf(source: AsyncIterable<string | Uint8Array>) {
   let { first, all } = await peek(buffersOf(source));
-  // No text begins with this character.
+  // The first byte of gzip, with which no text begins.
   if (first?.[0] === 0x1f) ({ first, all } = await peek(unpacked(all)));
   if (first?.toString('latin1', 0, 4) === 'PK\x03\x04')
     throw new UnreadableSource('a ZIP archive or a workbook; unpack it, or save it as CSV, and import the file inside');

@@ -42,7 +42,10 @@ export function validateHostAndOrigin(names: AllowedNames): MiddlewareHandler {
   };
 }
 
-/** For what any page may ask for. @param addresses allows IP addresses, which probes use: DNS rebinding needs a name */
+/**
+ * Checks the host alone, for paths that pages of any origin may read.
+ * @param addresses whether an IP address will do: probes of orchestrators use one, and DNS rebinding needs a name
+ */
 export function validateHost(names: AllowedNames, { addresses = false } = {}): MiddlewareHandler {
   const hosts = hostsOf(names);
   return async ({ req }, next) => {
@@ -242,10 +245,12 @@ export function requireApiKey(tenantIdOf: TenantIdOf, tokens?: AccessTokens): Mi
     }
     const given = context.req.header('authorization') ?? '';
     const apiKey = keyShape.exec(given)?.[1];
-    const [, token = ''] = tokenShape.exec(given) ?? [];
+    const token = tokenShape.exec(given)?.[1];
     try {
-      const credentials = apiKey ? { apiKey, tenantId: tenantIdOf(apiKey) } : await tokens?.credentials(token);
-      if (credentials === undefined) return unauthorized(context, tokens);
+      const credentials = apiKey
+        ? { apiKey, tenantId: tenantIdOf(apiKey) }
+        : token && (await tokens?.credentials(token));
+      if (!credentials) return unauthorized(context, tokens);
       context.set('credentials', credentials);
     } catch (error) {
       if (!(error instanceof AdLibraryError) || error.failure.kind !== 'unavailable') throw error;

@@ -13,6 +13,7 @@ interface FileStoreOptions {
   path: string;
   /** The service that the file is about. */
   baseUrl: string;
+  /** In milliseconds since the epoch. */
   now: () => number;
   /** The most bytes of what ends within a day. */
   maxBytes?: number;

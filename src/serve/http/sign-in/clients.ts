@@ -167,9 +167,11 @@ function documentAt(url: URL, agent: GuardedAgent, userAgent: string): Promise<s
   return withDeadline({ signals: [], ms: limits.ms }, async (signal) => {
     const headers = { accept: 'application/json', 'user-agent': userAgent };
     const answer = await requestPublic(url, { agent, headers, notPublicMs }, signal);
-    const bytes = await readBody(answer, limits.bytes);
-    if (answer.statusCode !== 200) throw new Error('no document');
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    if (answer.statusCode !== 200) {
+      answer.body.on('error', () => {}).destroy();
+      throw new Error('no document');
+    }
+    return new TextDecoder('utf-8', { fatal: true }).decode(await readBody(answer, limits.bytes));
   });
 }
 

@@ -152,7 +152,7 @@ export function createTokens(options: TokensOptions) {
       const all = await connections.read(credentials.tenantId);
       return all?.[content.f] && credentials;
     },
-    /** Ends the connection of a token, or of what is none; false if the token is that of another client. */
+    /** Ends the connection of a token; false if it is another client's. A text that is no token counts as ended. */
     revoke: async (token: string, clientId: string) => {
       const content = read('refresh', token) ?? read('access', token);
       if (content === undefined) return true;
