@@ -28,13 +28,21 @@ interface CallOptions {
   onProgress?: ((message: string) => void) | undefined;
 }
 
+interface CallFlags {
+  json?: true;
+  out?: string;
+  force?: true;
+  html?: true;
+  exitCode?: true;
+}
+
 const somethingNew = 3;
 
 /** Calls one tool as a model would, and prints what the model would read. Returns the exit code. */
 export async function callOnce({ words, options }: CallJob, call: CallOptions): Promise<number> {
   const { config, log, print, say } = call;
   const [tool = '', args = '{}'] = words;
-  const { json, out, force, html, exitCode } = options;
+  const { json, out, force, html, exitCode }: CallFlags = options;
   checkTool(tool, config);
   const flag = html ? '--html' : exitCode && '--exit-code';
   if (flag && tool !== 'check_watches') throw new SettingsError([`${flag} goes with check_watches alone`]);
@@ -123,7 +131,7 @@ function checkTool(name: string, { files, demo }: Config): void {
 /** Runs before anything is spent. */
 async function checkFile(
   out: string,
-  { tool, force, html }: { tool: string; force?: boolean; html?: boolean },
+  { tool, force, html }: { tool: string; force: true | undefined; html: true | undefined },
 ): Promise<void> {
   if (out === '-')
     throw new SettingsError(['--out: name a file; standard output has the text (./- is a file named -)']);

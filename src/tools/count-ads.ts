@@ -165,11 +165,12 @@ function valueCounts(counts: unknown) {
 
 /** The age of a gathering that answers in place of a search, in milliseconds: a day. */
 const maxAge = 86_400_000;
+/** How far the clocks of replicas may be apart, in milliseconds. Beyond that, a clock was wrong and the age is unknown. */
+const maxApart = 60_000;
 
 function gatheredCount(filters: Filters, { contents, now }: Counting): AdCount | undefined {
   if (contents === undefined) return;
-  // The clock of one from the future was wrong, so its age is unknown; clocks of replicas may be a minute apart.
-  const isRecent = (age: number) => age >= -sameTime && age <= maxAge;
+  const isRecent = (age: number) => age >= -maxApart && age <= maxAge;
   const gathering = gatheringsOf(contents, { filters }).find((one) => one.complete && isRecent(now - one.gatheredAt));
   if (gathering === undefined) return;
   const { gatheredAt, adIds, found } = gathering;
