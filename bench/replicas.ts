@@ -10,15 +10,14 @@ import { Client } from 'undici';
 import { elapsed, openApp } from '../src/app.ts';
 import { readConfig } from '../src/config/read-config.ts';
 import { createLog } from '../src/log/log.ts';
-import { MemoryStore } from '../src/state/drivers/memory.ts';
-import type { Store } from '../src/state/ports.ts';
+import type { RemoteStore } from '../src/state/ports.ts';
 import { openStoreState } from '../src/state/store/open-store.ts';
 import { beatMs, newMs } from '../src/state/store/presence.ts';
 import { AdService } from '../test/support/ad-service.ts';
 import { startUpstream } from '../test/support/faulty-upstream.ts';
 import { callOf, goodHeaders } from '../test/support/http.ts';
 import { type Served, serveHttp } from '../test/support/process.ts';
-import { type StateServer, stateServers } from '../test/support/stores.ts';
+import { remoteMemory, type StateServer, stateServers } from '../test/support/stores.ts';
 import { startChild } from './child.ts';
 import type { ManyAds } from './many-ads.ts';
 import { megabytes } from './memory.ts';
@@ -69,14 +68,13 @@ async function countStoreCalls(): Promise<void> {
   const { baseUrl, close } = await startUpstream(service.behaviour);
   const log = createLog('silent', say);
   let calls: { name: string; key: string }[] = [];
-  const store = new Proxy<Store>(new MemoryStore(Date.now), {
-    get: (target, name: keyof Store) => {
-      const method = target[name] as ((...args: unknown[]) => unknown) | undefined;
-      const count = (...args: unknown[]) => {
+  const store = new Proxy<RemoteStore>(remoteMemory(), {
+    get: (target, name: keyof RemoteStore) => {
+      const method = target[name] as (...args: unknown[]) => unknown;
+      return (...args: unknown[]) => {
         calls.push({ name, key: String(args[0]) });
-        return method?.apply(target, args);
+        return method.apply(target, args);
       };
-      return method && count;
     },
   });
   const driver = { hosts: 'memory', open: () => store };

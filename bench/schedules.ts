@@ -76,11 +76,11 @@ async function inRealStores(): Promise<void> {
   for (const { name, start } of realStores.filter(({ isInstalled }) => isInstalled)) {
     const server = await start();
     const store = server.open();
-    await store.connect?.();
+    await store.connect();
     const together = fc.array(accountSchedules, { minLength: atOnce, maxLength: atOnce });
     const property = fc.asyncProperty(together, async (some) => void (await Promise.all(some.map(ofOneLedger(store)))));
     await check(`accounts are those of one ledger, ${atOnce} at once in ${name}`, property, atOnce);
-    await store.close?.();
+    await store.close();
     await server.close();
   }
 }

@@ -78,8 +78,6 @@ export interface CursorState {
  * fails may still have been carried out.
  */
 export interface Store {
-  /** Creates missing tables. Call once, before any other method. Rejects if the store cannot be reached. */
-  connect?(): Promise<void>;
   /** @param cachedVersion a version whose body is not needed */
   read(key: string, cachedVersion?: string): Promise<Seen>;
   /**
@@ -92,11 +90,17 @@ export interface Store {
   putItems(name: string, changes: readonly ItemChange[], limits: ItemLimits): Promise<Set<string>>;
   /** Items that changed after `after`, in the order in which they changed: some at a time, at least one. */
   itemsSince(name: string, after: number): Promise<ItemsPart | undefined>;
+}
+
+/** A store that is a server: it may be away, full or closed. */
+export interface RemoteStore extends Store {
+  /** Creates missing tables. Call once, before any other method. Rejects if the store cannot be reached. */
+  connect(): Promise<void>;
   /** Whether the store is nearly full, so that only necessary things should be written. */
-  isNearlyFull?(): boolean;
+  isNearlyFull(): boolean;
   /** Whether the store itself refused a call, for a reason that concerns no other call. */
-  refuses?(error: unknown): boolean;
-  close?(): Promise<void>;
+  refuses(error: unknown): boolean;
+  close(): Promise<void>;
 }
 
 export interface Seen {

@@ -6,7 +6,7 @@ import { FileStore } from '../../src/state/drivers/file.ts';
 import { MemoryStore } from '../../src/state/drivers/memory.ts';
 import { postgresStore } from '../../src/state/drivers/postgres.ts';
 import { redisStore } from '../../src/state/drivers/redis.ts';
-import type { Store } from '../../src/state/ports.ts';
+import type { RemoteStore, Store } from '../../src/state/ports.ts';
 import type { StoreDriver } from '../../src/state/store/guarded-store.ts';
 import {
   describeWithPostgres,
@@ -20,11 +20,21 @@ import {
 
 interface Started {
   /** The store of one more process; all of them see the same. */
-  open(): Store;
+  open(): RemoteStore;
   close(): Promise<void>;
 }
 
 const ignore = () => {};
+
+/** A store of this process, opened as a server is. */
+const asServer = (store: Store): RemoteStore =>
+  Object.assign(store, {
+    connect: async () => {},
+    isNearlyFull: () => false,
+    refuses: () => false,
+    close: async () => {},
+  });
+export const remoteMemory = () => asServer(new MemoryStore(Date.now));
 
 async function startedPostgres(isPooled: boolean): Promise<Started> {
   const server = await startPostgres();
@@ -48,7 +58,7 @@ async function startedRedis(): Promise<Started> {
 async function startedFolder(): Promise<Started> {
   const folder = await mkdtemp(join(tmpdir(), 'ad-library-'));
   const options = { path: join(folder, 'log'), baseUrl: 'https://api.example.com', now: Date.now };
-  return { open: () => new FileStore(options), close: () => rm(folder, { recursive: true }) };
+  return { open: () => asServer(new FileStore(options)), close: () => rm(folder, { recursive: true }) };
 }
 
 /** Every kind of store that several processes share. */
@@ -193,24 +203,24 @@ export function describeEveryStore(
   kinds = realStores.filter(({ name: kind }) => kind !== 'PostgreSQL'),
 ): void {
   describe(`${name}, in memory`, () => {
-    const store = new MemoryStore(Date.now);
+    const store = remoteMemory();
     tests(async () => store, { isReal: false, driver: () => ({ hosts: 'memory', open: () => store }) });
   });
   for (const { name: kind, describe: describeWith, start } of kinds)
     describeWith(`${name}, in ${kind}`, () => {
       let server: Started;
-      const opened: Store[] = [];
+      const opened: RemoteStore[] = [];
       beforeAll(async () => {
         server = await start();
       });
       afterAll(async () => {
-        for (const store of opened) await store.close?.();
+        for (const store of opened) await store.close();
         await server.close();
       });
       const open = async () => {
         const store = server.open();
         opened.push(store);
-        await store.connect?.();
+        await store.connect();
         return store;
       };
       tests(open, { isReal: true, driver: () => ({ hosts: kind, open: server.open }) });

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import pg from 'pg';
-import { type ItemsPart, partLimits, type Seen, type Store } from '../ports.ts';
+import { type ItemsPart, partLimits, type RemoteStore, type Seen } from '../ports.ts';
 import type { StoreDriver } from '../store/guarded-store.ts';
 
 /**
@@ -108,7 +108,7 @@ export function postgresStore(
   address: PostgresAddress,
   onError: (error: Error) => void,
   { sweepEvery = sweepMs, maxBytes = enough } = {},
-): Required<Store> {
+): RemoteStore {
   const { host, port, user, password = '', database, ssl } = address;
   const pool = new pg.Pool({
     host,

@@ -1,6 +1,6 @@
 import { createHash, randomInt, randomUUID } from 'node:crypto';
 import { createClient, ErrorReply, RESP_TYPES, type RedisArgument } from '@redis/client';
-import { type ItemsPart, partLimits, type Seen, type Store } from '../ports.ts';
+import { type ItemsPart, partLimits, type RemoteStore, type Seen } from '../ports.ts';
 import type { StateLog, StoreDriver } from '../store/guarded-store.ts';
 
 export interface StateAddress {
@@ -18,7 +18,7 @@ export const redisDriver = (address: StateAddress, log: StateLog): StoreDriver =
 });
 
 /** The store in Redis or Valkey. Keys and names have a hash tag, so that one script may use all keys of a collection. */
-export function redisStore(address: StateAddress, onError: (error: Error) => void, log: StateLog): Required<Store> {
+export function redisStore(address: StateAddress, onError: (error: Error) => void, log: StateLog): RemoteStore {
   const client = openClient(address).on('error', onError);
   const memory = memoryOfRedis(() => client.sendCommand(['INFO']), log);
   const run = async (

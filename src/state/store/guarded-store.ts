@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { AdLibraryError } from '../../api/errors.ts';
-import type { Store } from '../ports.ts';
+import type { RemoteStore, Store } from '../ports.ts';
 
 /**
  * How long the store may leave everybody without an answer, in milliseconds, and how long a call waits while others get
@@ -19,7 +19,7 @@ const comparedMs = 60_000;
 /** The driver of a store, and its address without a password. */
 export interface StoreDriver {
   hosts: string;
-  open(onError: (error: Error) => void): Store;
+  open(onError: (error: Error) => void): RemoteStore;
 }
 
 const probeKey = 'ad-library:2:probe';
@@ -29,11 +29,11 @@ const probe = { version: 'probe', body: Buffer.from('1'), ttlMs: 1 };
  * A store that may be away: a call that fails or gets no answer marks it as down. From then on calls are refused at once,
  * until a write succeeds.
  */
-export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
+export class GuardedStore implements Omit<RemoteStore, 'connect' | 'refuses'> {
   readonly #driver: StoreDriver;
   readonly #log: StateLog;
   readonly #problems = new Set<string>();
-  #store: Store | undefined;
+  #store: RemoteStore | undefined;
   onUp = () => {};
   #isUp = false;
   #isClosed = false;
@@ -56,7 +56,7 @@ export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
   }
 
   isNearlyFull(): boolean {
-    const isNearlyFull = this.#store?.isNearlyFull?.() ?? false;
+    const isNearlyFull = this.#store?.isNearlyFull() ?? false;
     if (isNearlyFull && !this.#isFullReported)
       this.#log.warn('the shared state is nearly full: less is kept of each key');
     this.#isFullReported = isNearlyFull;
@@ -89,10 +89,10 @@ export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#isUp = false;
-    await this.#store?.close?.();
+    await this.#store?.close();
   }
 
-  async #withTime<Reply extends { now: number }>(ask: (store: Store) => Promise<Reply>): Promise<Reply> {
+  async #withTime<Reply extends { now: number }>(ask: (store: RemoteStore) => Promise<Reply>): Promise<Reply> {
     const began = performance.now();
     const reply = await this.#guard(ask);
     if (began - this.#comparedAt > comparedMs) {
@@ -102,14 +102,14 @@ export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
     return reply;
   }
 
-  async #guard<Reply>(ask: (store: Store) => Promise<Reply>): Promise<Reply> {
+  async #guard<Reply>(ask: (store: RemoteStore) => Promise<Reply>): Promise<Reply> {
     const store = this.#store;
     if (!this.#isUp || store === undefined) throw stateUnavailable();
     try {
       return await this.#withPatience(ask(store));
     } catch (error) {
       // An error of the store itself concerns one call, unless the store says that it takes no calls now.
-      if (store.refuses?.(error)) this.#report('warn', 'the shared state refused a call', error);
+      if (store.refuses(error)) this.#report('warn', 'the shared state refused a call', error);
       else this.#markDown(error);
       throw stateUnavailable(error);
     }
@@ -161,7 +161,7 @@ export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
         this.#report('info', 'the shared state cannot be reached', error);
         if (attempt % attemptsPerStore === 0) {
           // The connection may be lost without notice, or may lead to a machine that is no longer the store.
-          this.#store?.close?.().catch(() => {});
+          this.#store?.close().catch(() => {});
           this.#store = undefined;
         }
         await wait(attemptEvery, undefined, { ref: false });
@@ -172,7 +172,7 @@ export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
 
   async #attempt(): Promise<void> {
     const store = this.#store ?? this.#openStore();
-    await this.#withPatience(Promise.resolve(store.connect?.()));
+    await this.#withPatience(store.connect());
     await this.#withPatience(store.swap(probeKey, '', probe));
     if (this.#isClosed) return;
     this.#problems.clear();
@@ -181,7 +181,7 @@ export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
     this.onUp();
   }
 
-  #openStore(): Store {
+  #openStore(): RemoteStore {
     const store = this.#driver.open((error) => {
       if (this.#store === store) this.#markDown(error);
     });

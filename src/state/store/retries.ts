@@ -9,7 +9,7 @@ import type { Seal } from './seal.ts';
 export const markTtlMs = 30 * 86_400_000;
 
 export interface Shared {
-  store: Omit<Store, 'connect' | 'refuses' | 'close'> & Pick<GuardedStore, 'now' | 'isUp' | 'isNearlyFull'>;
+  store: Store & Pick<GuardedStore, 'now' | 'isUp' | 'isNearlyFull'>;
   seal: Seal;
   documents: Documents;
   presence: Pick<Presence, 'id' | 'isDead' | 'epoch' | 'confirm'>;

@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Dataset } from '../../../src/state/dataset.ts';
 import { inMemory } from '../../../src/state/drivers/memory.ts';
-import type { ItemChange, Seen, Store } from '../../../src/state/ports.ts';
+import type { ItemChange, RemoteStore, Seen } from '../../../src/state/ports.ts';
 import { StoreDatasets } from '../../../src/state/store/datasets.ts';
 import type { StoreDriver } from '../../../src/state/store/guarded-store.ts';
 import { openStoreState } from '../../../src/state/store/open-store.ts';
@@ -56,10 +56,10 @@ class StoreNetwork {
     };
     return {
       hosts,
-      open: (onError): Store => {
+      open: (onError): RemoteStore => {
         const store = open(onError);
         return {
-          connect: () => pass(async () => store.connect?.()),
+          connect: () => pass(async () => store.connect()),
           read: (...args) => timed(() => store.read(...args)),
           swap: async (...args) => {
             const swapped = await timed(() => store.swap(...args));
@@ -78,7 +78,7 @@ class StoreNetwork {
           itemsSince: (...args) => pass(() => store.itemsSince(...args)),
           isNearlyFull: () => this.isNearlyFull,
           refuses: () => this.state.endsWith('refused'),
-          close: async () => store.close?.(),
+          close: async () => store.close(),
         };
       },
     };
