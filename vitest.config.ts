@@ -17,7 +17,7 @@ const longest = [
 ];
 
 /** What weighs the memory of its own process. */
-const weighing = ['state/memory-of', 'api/faults', 'dataset/sql/attacks'].map((name) => `test/${name}.test.ts`);
+const weighing = ['storage/memory-of', 'api/faults', 'dataset/sql/attacks'].map((name) => `test/${name}.test.ts`);
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

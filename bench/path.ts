@@ -10,8 +10,8 @@ import { PassThrough } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { openApp } from '../src/app.ts';
 import { readConfig } from '../src/config/read-config.ts';
-import { createLog } from '../src/log/log.ts';
-import { serveStdio } from '../src/serve/stdio.ts';
+import { createLog } from '../src/logging/log.ts';
+import { serveStdio } from '../src/transports/stdio.ts';
 import { startChild } from './child.ts';
 
 const search = { filters: { query: 'shoes' }, limit: 10 };

@@ -1,5 +1,5 @@
 import { openDemoLibrary } from '../src/library/demo/demo.ts';
-import { listen } from '../src/serve/http/server.ts';
+import { listen } from '../src/transports/http/server.ts';
 
 /** The demo library over real HTTP: its address, and a key for each caller. */
 export interface ServedDemo {

@@ -1,5 +1,5 @@
 /**
- * Prints the tables `pairs`, `han` and `hangul` of `src/present/token-tables.json`, read off the vocabulary of o200k_base. Run it again when the
+ * Prints the tables `pairs`, `han` and `hangul` of `src/views/token-tables.json`, read off the vocabulary of o200k_base. Run it again when the
  * reference tokenizer changes: npx tsx bench/token-tables.ts
  */
 import { decode, encode } from 'gpt-tokenizer/encoding/o200k_base';

@@ -10,16 +10,16 @@ import type { SearchFilters } from './api/search-filters.ts';
 import { isLoopback } from './config/setting-values.ts';
 import type { Config } from './config/settings.ts';
 import type { Meter } from './credits/meter.ts';
-import { keyMasker, type Log, logCalls, type OnCall, printable } from './log/log.ts';
+import { keyMasker, type Log, logCalls, type OnCall, printable } from './logging/log.ts';
 import type { OpenCalls } from './mcp/call-tool.ts';
 import { type DescribedTool, describedTools } from './mcp/described-tools.ts';
 import type { LearnedFilters } from './mcp/learned-filters.ts';
 import { type Catalog, createCatalog } from './mcp/served.ts';
 import type { OwnPictures, Resolve } from './pictures/fetch-picture.ts';
 import type { OpenPictures, PictureOptions } from './pictures/pictures.ts';
-import type { ExportTarget } from './state/exports.ts';
-import type { AcceptedKeys } from './state/ports.ts';
-import type { ReplicaState } from './state/store/open-store.ts';
+import type { ExportTarget } from './storage/exports.ts';
+import type { AcceptedKeys } from './storage/ports.ts';
+import type { ReplicaState } from './storage/store/open-store.ts';
 
 export const { version } = about;
 
@@ -139,11 +139,11 @@ export async function openCalls(options: AppOptions, upstream: Upstream): Promis
   const { httpService, undiciFetch } = await import('./api/http.ts');
   const { createApi } = await import('./api/client.ts');
   const { openMeter } = await import('./credits/meter.ts');
-  const { learnKeys, openAnswers } = await import('./answers/answers.ts');
-  const { ownKeys } = await import('./state/keys.ts');
-  const { openState } = await import('./state/open.ts');
-  const { exportsFolder } = await import('./state/exports.ts');
-  const { memoryCreditLedger } = await import('./state/drivers/memory.ts');
+  const { learnKeys, openAnswers } = await import('./cache/answers.ts');
+  const { ownKeys } = await import('./storage/keys.ts');
+  const { openState } = await import('./storage/open.ts');
+  const { exportsFolder } = await import('./storage/exports.ts');
+  const { memoryCreditLedger } = await import('./storage/drivers/memory.ts');
   const { openCallContexts } = await import('./mcp/call-tool.ts');
   const state = openState({
     ttl: cacheSeconds * 1000,

@@ -1,6 +1,6 @@
 import { elapsed, openApp, toolNames } from './app.ts';
 import { readConfig } from './config/read-config.ts';
-import { createLog } from './log/log.ts';
+import { createLog } from './logging/log.ts';
 
 /** The part of `Transport` of `@modelcontextprotocol/sdk` that is used. */
 export interface Transport {

@@ -44,28 +44,28 @@ const beginnings = ['src/cli/run.ts', 'src/cli/serve.ts', 'src/cli/call.ts', 'sr
 /** Who may import whom: the line that docs/architecture.md draws, and what hangs off it. */
 const mayImport: Record<string, string> = {
   'src/lock.ts': 'api',
-  log: 'log present',
+  logging: 'logging views',
   api: 'api',
   credits: 'credits api',
-  state: 'state credits api src/lock.ts',
-  answers: 'answers state credits api',
+  storage: 'storage credits api src/lock.ts',
+  cache: 'cache storage credits api',
   workers: 'workers api',
-  present: 'present',
-  dataset: 'dataset workers present state credits api',
-  looks: 'looks present',
-  charts: 'charts present',
-  pictures: 'pictures charts looks workers raster state credits api',
-  reports: 'reports looks charts dataset present api',
-  tools: 'tools dataset charts looks reports pictures present state credits api',
-  board: 'board looks tools dataset pictures present state api',
-  mcp: 'mcp workers board tools dataset pictures present answers state credits api log',
-  serve: 'serve workers mcp looks pictures present state api log',
-  raster: 'raster',
-  library: 'library looks reports dataset pictures present api src/lock.ts',
-  config: 'config api log',
-  'src/app.ts': 'api answers credits state tools mcp pictures library config log',
-  cli: 'cli library serve mcp state api config log src/app.ts',
-  'src/embed.ts': 'mcp config log src/app.ts',
+  views: 'views',
+  dataset: 'dataset workers views storage credits api',
+  ui: 'ui views',
+  charts: 'charts views',
+  pictures: 'pictures charts ui workers drawing storage credits api',
+  reports: 'reports ui charts dataset views api',
+  tools: 'tools dataset charts ui reports pictures views storage credits api',
+  board: 'board ui tools dataset pictures views storage api',
+  mcp: 'mcp workers board tools dataset pictures views cache storage credits api logging',
+  transports: 'transports workers mcp ui pictures views storage api logging',
+  drawing: 'drawing',
+  library: 'library ui reports dataset pictures views api src/lock.ts',
+  config: 'config api logging',
+  'src/app.ts': 'api cache credits storage tools mcp pictures library config logging',
+  cli: 'cli library transports mcp storage api config logging src/app.ts',
+  'src/embed.ts': 'mcp config logging src/app.ts',
   'src/main.ts': 'cli',
 };
 
@@ -75,16 +75,16 @@ const broken = (rule: (source: Source) => Iterable<string>) =>
 
 /** The only places that may load a package, as folders or files. */
 const packagePlaces: Record<string, string[]> = {
-  '@modelcontextprotocol/': ['src/mcp/', 'src/serve/'],
+  '@modelcontextprotocol/': ['src/mcp/', 'src/transports/'],
   undici: ['src/api/http.ts', 'src/pictures/'],
-  '@redis/client': ['src/state/drivers/redis.ts'],
-  pg: ['src/state/drivers/postgres.ts'],
+  '@redis/client': ['src/storage/drivers/redis.ts'],
+  pg: ['src/storage/drivers/postgres.ts'],
   'node-sqlite3-wasm': ['src/library/'],
   '@sqlite.org/sqlite-wasm': ['src/dataset/sql/'],
-  '@jsquash/': ['src/raster/'],
-  'opentype.js': ['src/raster/'],
+  '@jsquash/': ['src/drawing/'],
+  'opentype.js': ['src/drawing/'],
   commander: ['src/cli/'],
-  '#preact/': ['src/looks/', 'src/reports/'],
+  '#preact/': ['src/ui/', 'src/reports/'],
   preact: ['src/board/view/'],
   diff: ['src/board/view/'],
 };
@@ -128,16 +128,6 @@ test('every file is named for what it holds, and exports by name', () => {
 test('no file is too long to be read in one sitting', () => {
   const files = ['src', 'test', 'bench', 'scripts'].flatMap(filesIn).map(read);
   expect(files.filter(({ text }) => text.split('\n').length > 600).map(({ file }) => file)).toEqual([]);
-});
-
-/** What stands alone although it is short: a module that tests replace, a command that is loaded with its first use, and what readers look for under its name. */
-const alone = ['src/workers/start-worker.ts', 'src/cli/files.ts', 'src/mcp/instructions.ts'];
-
-test('what is short and has one reader stands in the file that reads it', () => {
-  const readers = (file: string) => sources.filter(({ ours }) => ours.includes(file)).length;
-  const short = sources.filter(({ text }) => text.split('\n').length <= 60).map(({ file }) => file);
-  const inRooms = short.filter((file) => !/^src\/(?:tools|board\/view)\//.test(file));
-  expect(inRooms.filter((file) => readers(file) === 1).toSorted()).toEqual(alone.toSorted());
 });
 
 test('no file imports itself by a detour', () => {
@@ -189,7 +179,7 @@ test('a session lists its tools without loading one: whatever calls need is load
   };
   load('src/cli/run.ts');
   expect(loaded).toContain('src/mcp/served.ts');
-  const late = 'src/tools/tool.ts src/tools/catalog.ts src/api/http.ts src/answers/ src/state/ src/library/'.split(' ');
+  const late = 'src/tools/tool.ts src/tools/catalog.ts src/api/http.ts src/cache/ src/storage/ src/library/'.split(' ');
   expect([...loaded].filter((file) => late.some((place) => file.startsWith(place)))).toEqual([]);
 });
 
@@ -200,7 +190,7 @@ test('pages hold no markup but their own, and no address that was not checked', 
     yield* code.match(/dangerouslySetInnerHTML|srcdoc|\bstyle="|\son[a-z]+=|<script|<iframe|<base\b/g) ?? [];
     // An attribute whose name does not stand in the source could be any.
     yield* code.match(/<[a-z][^<>]*\{\.\.\./g) ?? [];
-    if (file === 'src/looks/addresses.tsx') return;
+    if (file === 'src/ui/addresses.tsx') return;
     yield* code.match(/\s(?:href|src|srcset|action|formaction|xlink:href|poster|ping|data)=/gi) ?? [];
     yield* code.match(/\bas Address\b|\bas never\b|\bas any\b/g) ?? [];
   });

@@ -6,7 +6,7 @@ import { openApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import { openDemoLibrary } from '../../src/library/demo/demo.ts';
 import { libraryFilters } from '../../src/library/search/filters.ts';
-import { createLog } from '../../src/log/log.ts';
+import { createLog } from '../../src/logging/log.ts';
 import { bindV1 } from '../../src/mcp/sdk-v1.ts';
 import { type Result, readResult } from '../../test/support/server.ts';
 

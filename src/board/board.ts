@@ -6,17 +6,17 @@ import { changesBetween } from '../dataset/changes.ts';
 import { type Label, labelsByAd } from '../dataset/labels.ts';
 import { asTexts, clip, dateCell, isoTime, numberCell } from '../dataset/tables.ts';
 import { newInWatches, watchesIn } from '../dataset/watches.ts';
-import { type AdPicture, creativeOf, pictureOf } from '../present/ad-media.ts';
-import { addressOf } from '../present/addresses.ts';
-import { adFields, type SentField } from '../present/fields.ts';
-import { count } from '../present/lists.ts';
-import { sanitize, sanitizeLine } from '../present/safe-text.ts';
-import { add, type Fields } from '../present/view.ts';
-import { adsByKey, type DatasetContents, type Gathering, idKey } from '../state/dataset.ts';
-import { objectOf, type StoredItem } from '../state/item-versions.ts';
+import { adsByKey, type DatasetContents, type Gathering, idKey } from '../storage/dataset.ts';
+import { objectOf, type StoredItem } from '../storage/item-versions.ts';
 import { tools } from '../tools/catalog.ts';
 import { thumbnailsOf } from '../tools/thumbnails.ts';
 import { defineListTool, readOnly, type Tool } from '../tools/tool.ts';
+import { type AdPicture, creativeOf, pictureOf } from '../views/ad-media.ts';
+import { addressOf } from '../views/addresses.ts';
+import { adFields, type SentField } from '../views/fields.ts';
+import { count } from '../views/lists.ts';
+import { sanitize, sanitizeLine } from '../views/safe-text.ts';
+import { add, type Fields } from '../views/view.ts';
 import { readPage } from './board-resource.ts';
 import type {
   BoardAd,

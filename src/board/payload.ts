@@ -1,4 +1,4 @@
-import type { adFields, ShownWith } from '../present/fields.ts';
+import type { adFields, ShownWith } from '../views/fields.ts';
 
 /** What the server and the view of the board agree on. The view runs in a browser, so this file imports types alone. */
 

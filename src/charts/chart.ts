@@ -1,6 +1,6 @@
-import { columnWords, sentence } from '../present/column-title.ts';
-import { count, groupBy } from '../present/lists.ts';
-import { listNames, sanitizeLine } from '../present/safe-text.ts';
+import { columnWords, sentence } from '../views/column-title.ts';
+import { count, groupBy } from '../views/lists.ts';
+import { listNames, sanitizeLine } from '../views/safe-text.ts';
 
 /**
  * A chart as shapes, in pixels from the top left. The code that shows the chart, as a picture or as SVG, knows colours

@@ -5,7 +5,7 @@ import { isGated } from '../api/operations.ts';
 import { type App, elapsed, openApp, toolNames } from '../app.ts';
 import { SettingsError } from '../config/read-config.ts';
 import { type Config, settings } from '../config/settings.ts';
-import { type Log, printable } from '../log/log.ts';
+import { type Log, printable } from '../logging/log.ts';
 import type { ToolResult } from '../mcp/call-tool.ts';
 import { describedTools } from '../mcp/described-tools.ts';
 import type { Job } from './parse.ts';

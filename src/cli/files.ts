@@ -2,9 +2,9 @@ import { readdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { SettingsError } from '../config/read-config.ts';
 import { type Config, settings } from '../config/settings.ts';
-import { ignoring, removeFile } from '../state/drivers/file.ts';
-import { exportsFolder } from '../state/exports.ts';
-import { type StoredFile, storedFiles } from '../state/folder.ts';
+import { ignoring, removeFile } from '../storage/drivers/file.ts';
+import { exportsFolder } from '../storage/exports.ts';
+import { type StoredFile, storedFiles } from '../storage/folder.ts';
 
 /** Deletes what a folder keeps, after listing it. Exports stay. Returns the exit code. */
 export async function clearFiles({ files }: Config, print: (text: string) => void): Promise<number> {

@@ -22,10 +22,10 @@ import {
   wrongOption,
 } from '../library/commands/commands.ts';
 import { type Library, libraryFilters } from '../library/open.ts';
-import type { Log } from '../log/log.ts';
-import { onlyForHosts } from '../serve/http/access.ts';
-import { listen as listenOn } from '../serve/http/server.ts';
-import { makeFolder } from '../state/drivers/file.ts';
+import type { Log } from '../logging/log.ts';
+import { makeFolder } from '../storage/drivers/file.ts';
+import { onlyForHosts } from '../transports/http/access.ts';
+import { listen as listenOn } from '../transports/http/server.ts';
 import type { Job } from './parse.ts';
 
 export interface LibraryCommandOptions {

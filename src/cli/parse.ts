@@ -1,7 +1,7 @@
 import { Command, CommanderError, type OptionValues } from 'commander';
 import { toolNames } from '../app.ts';
 import { type Flags, type Setting, type SettingName, settings } from '../config/settings.ts';
-import { printable } from '../log/log.ts';
+import { printable } from '../logging/log.ts';
 
 interface CommandLine {
   does: string;

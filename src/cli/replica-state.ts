@@ -1,21 +1,21 @@
 import { SettingsError } from '../config/read-config.ts';
 import { type Config, settings } from '../config/settings.ts';
-import type { Log } from '../log/log.ts';
-import type { StoreDriver } from '../state/store/guarded-store.ts';
-import type { History } from '../state/store/presence.ts';
+import type { Log } from '../logging/log.ts';
+import type { StoreDriver } from '../storage/store/guarded-store.ts';
+import type { History } from '../storage/store/presence.ts';
 
 /** What all replicas share, if an address says where. */
 export async function openShared({ stateUrl, stateSecret = '', baseUrl = '' }: Config, log: Log, now: () => number) {
   if (stateUrl === undefined) return undefined;
   const driver = await driverOf(stateUrl, log);
-  const { openStoreState } = await import('../state/store/open-store.ts');
+  const { openStoreState } = await import('../storage/store/open-store.ts');
   return openStoreState({ driver, secret: stateSecret, baseUrl, log, now });
 }
 
 /** A server that shares nothing loads no client of a store. */
 async function driverOf(stateUrl: NonNullable<Config['stateUrl']>, log: Log): Promise<StoreDriver> {
-  if (stateUrl.engine === 'postgres') return (await import('../state/drivers/postgres.ts')).postgresDriver(stateUrl);
-  return (await import('../state/drivers/redis.ts')).redisDriver(stateUrl, log);
+  if (stateUrl.engine === 'postgres') return (await import('../storage/drivers/postgres.ts')).postgresDriver(stateUrl);
+  return (await import('../storage/drivers/redis.ts')).redisDriver(stateUrl, log);
 }
 
 /** Opens budgets again after the shared state went back in time, and prints what is known about the loss. */
@@ -27,7 +27,7 @@ export async function acceptState(
   if (stateUrl === undefined || stateSecret === undefined)
     throw new SettingsError(missing.map(({ variable }) => `${variable} must be set, as it is for the replicas`));
   const driver = await driverOf(stateUrl, log);
-  const { acceptStoreState } = await import('../state/store/open-store.ts');
+  const { acceptStoreState } = await import('../storage/store/open-store.ts');
   const status = await acceptStoreState({ driver, secret: stateSecret, log, now });
   for (const line of linesAbout(driver.hosts, status)) print(`${line}\n`);
   return 0;

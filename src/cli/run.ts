@@ -2,8 +2,8 @@ import { homedir, tmpdir } from 'node:os';
 import { elapsed, openApp, toolNames, version } from '../app.ts';
 import { missingSettings, readConfig, SettingsError, unknownVariables } from '../config/read-config.ts';
 import type { Config } from '../config/settings.ts';
-import { createLog, logCalls, maskKeys, printable } from '../log/log.ts';
-import { serveStdio } from '../serve/stdio.ts';
+import { createLog, logCalls, maskKeys, printable } from '../logging/log.ts';
+import { serveStdio } from '../transports/stdio.ts';
 import type { CallJob } from './call.ts';
 import type { Job } from './parse.ts';
 
@@ -89,7 +89,7 @@ async function stdio(read: () => Config): Promise<number> {
     say(
       'ad-library-mcp: serving MCP over stdio. It is meant to be started by a host such as Claude Desktop; see --help.\n',
     );
-  void import('../state/exports.ts')
+  void import('../storage/exports.ts')
     .then(({ removeOldExports }) => removeOldExports(exportTarget.temporary, Date.now()))
     .catch(() => {});
   const { catalog, credentials } = app;

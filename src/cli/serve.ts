@@ -2,13 +2,13 @@ import { setTimeout as after } from 'node:timers/promises';
 import { elapsed as elapsedHere, openApp, version } from '../app.ts';
 import { isLoopback } from '../config/setting-values.ts';
 import type { Config } from '../config/settings.ts';
-import { type CallEvent, createStructuredLog, logCalls, type OnCall } from '../log/log.ts';
-import { createAddressOf, createCallerKeys, createPeerOf, createTenantIds } from '../serve/http/access.ts';
-import { createHttpApp } from '../serve/http/app.ts';
-import { linkOriginOf } from '../serve/http/files.ts';
-import { hostInAddress, type Listener, listen } from '../serve/http/server.ts';
-import type { SignIn, SignInOptions } from '../serve/http/sign-in/sign-in.ts';
-import { memoryKeys } from '../state/keys.ts';
+import { type CallEvent, createStructuredLog, logCalls, type OnCall } from '../logging/log.ts';
+import { memoryKeys } from '../storage/keys.ts';
+import { createAddressOf, createCallerKeys, createPeerOf, createTenantIds } from '../transports/http/access.ts';
+import { createHttpApp } from '../transports/http/app.ts';
+import { linkOriginOf } from '../transports/http/files.ts';
+import { hostInAddress, type Listener, listen } from '../transports/http/server.ts';
+import type { SignIn, SignInOptions } from '../transports/http/sign-in/sign-in.ts';
 import { openShared } from './replica-state.ts';
 
 /**
@@ -24,7 +24,7 @@ export async function serveHttp(
   const { host, port, allowedHosts, allowedOrigins, publicUrl, signInSecret, fileLinks, demo } = config;
   const { callsAtOnce, callsPerKey, callsWaiting } = config;
   const log = createStructuredLog(config.logLevel, write, Date.now);
-  const metrics = config.metrics ? (await import('../serve/http/metrics.ts')).createMetrics() : undefined;
+  const metrics = config.metrics ? (await import('../transports/http/metrics.ts')).createMetrics() : undefined;
   const shared = await openShared(config, log, Date.now);
   const now = shared?.now ?? Date.now;
   const accepted = shared?.keys ?? memoryKeys(elapsed);
@@ -48,7 +48,7 @@ export async function serveHttp(
     mediaUrl: addressOfMedia(config),
   });
   if (publicUrl && signInSecret) {
-    const { createSignIn } = await import('../serve/http/sign-in/sign-in.ts');
+    const { createSignIn } = await import('../transports/http/sign-in/sign-in.ts');
     const began = now() - elapsed();
     signIn = createSignIn({
       publicUrl,

@@ -1,4 +1,4 @@
-import { logLevels } from '../log/log.ts';
+import { logLevels } from '../logging/log.ts';
 import {
   anyText,
   apiKey,

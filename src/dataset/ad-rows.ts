@@ -1,14 +1,14 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { cardField, isTemplate, linkOf, mediaCounts } from '../present/ad-media.ts';
-import { runOf } from '../present/dates.ts';
-import { adFields } from '../present/fields.ts';
-import { landingDomainOf, landingOf } from '../present/landing.ts';
-import { type DetectLanguage, loadLanguageDetector } from '../present/language.ts';
-import { groupBy } from '../present/lists.ts';
-import { type Fields, isObject, objects } from '../present/view.ts';
-import { type DatasetContents, idKey } from '../state/dataset.ts';
-import { objectOf, type StoredItem } from '../state/item-versions.ts';
+import { type DatasetContents, idKey } from '../storage/dataset.ts';
+import { objectOf, type StoredItem } from '../storage/item-versions.ts';
+import { cardField, isTemplate, linkOf, mediaCounts } from '../views/ad-media.ts';
+import { runOf } from '../views/dates.ts';
+import { adFields } from '../views/fields.ts';
+import { landingDomainOf, landingOf } from '../views/landing.ts';
+import { type DetectLanguage, loadLanguageDetector } from '../views/language.ts';
+import { groupBy } from '../views/lists.ts';
+import { type Fields, isObject, objects } from '../views/view.ts';
 import { pauses } from '../workers/pauses.ts';
 import { byArrival, type KnownPicture, pictureGroups, printInAddress } from './picture-groups.ts';
 import {

@@ -1,5 +1,5 @@
-import { adFields } from '../present/fields.ts';
-import { changedFields, type ItemVersion, objectOf } from '../state/item-versions.ts';
+import { changedFields, type ItemVersion, objectOf } from '../storage/item-versions.ts';
+import { adFields } from '../views/fields.ts';
 
 export interface Change {
   field: string;

@@ -1,10 +1,10 @@
 import * as z from 'zod';
-import { dayOf } from '../present/dates.ts';
-import type { DataOf } from '../present/fields.ts';
-import { count, numberText } from '../present/lists.ts';
-import { quote } from '../present/safe-text.ts';
-import { lineWithin, untrustedId } from '../present/tokens.ts';
-import { type DatasetContents, type Gathering, idKey, sumOf } from '../state/dataset.ts';
+import { type DatasetContents, type Gathering, idKey, sumOf } from '../storage/dataset.ts';
+import { dayOf } from '../views/dates.ts';
+import type { DataOf } from '../views/fields.ts';
+import { count, numberText } from '../views/lists.ts';
+import { quote } from '../views/safe-text.ts';
+import { lineWithin, untrustedId } from '../views/tokens.ts';
 import type { KnownAd } from './ad-rows.ts';
 import { countOutside, foundInParts, newestGatherings, questionJson, unlistedBy } from './gatherings.ts';
 import { cellText } from './sql/statement.ts';

@@ -1,5 +1,5 @@
 import { invalidRequest } from '../api/errors.ts';
-import { columnTitle } from '../present/column-title.ts';
+import { columnTitle } from '../views/column-title.ts';
 import type { SqlExport } from './sql/pool.ts';
 import { type Cell, columnsOf, sizeOf } from './tables.ts';
 import type { Sheet, SheetCell } from './workbook.ts';

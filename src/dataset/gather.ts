@@ -6,8 +6,8 @@ import { operations } from '../api/operations.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import { maxIdLength } from '../api/url.ts';
 import type { CallBudget } from '../credits/meter.ts';
-import { count, numberText } from '../present/lists.ts';
-import { type Dataset, type DatasetContents, type Gathering, type GatheringState, idKey } from '../state/dataset.ts';
+import { type Dataset, type DatasetContents, type Gathering, type GatheringState, idKey } from '../storage/dataset.ts';
+import { count, numberText } from '../views/lists.ts';
 import {
   type GatheringPart,
   type GatheringQuestion,

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import { canonical } from '../api/json.ts';
-import { count, numberText } from '../present/lists.ts';
-import { type DatasetContents, type Gathering, type GatheringState, idKey, sumOf } from '../state/dataset.ts';
-import { isUnchangedSince, type StoredItem } from '../state/item-versions.ts';
+import { type DatasetContents, type Gathering, type GatheringState, idKey, sumOf } from '../storage/dataset.ts';
+import { isUnchangedSince, type StoredItem } from '../storage/item-versions.ts';
+import { count, numberText } from '../views/lists.ts';
 
 type Filters = Readonly<Record<string, unknown>>;
 

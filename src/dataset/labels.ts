@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import { groupBy } from '../present/lists.ts';
-import { sanitizeLine } from '../present/safe-text.ts';
-import { idKey } from '../state/dataset.ts';
-import type { RecordsById } from '../state/user-records.ts';
+import { idKey } from '../storage/dataset.ts';
+import type { RecordsById } from '../storage/user-records.ts';
+import { groupBy } from '../views/lists.ts';
+import { sanitizeLine } from '../views/safe-text.ts';
 import { isoTime } from './tables.ts';
 
 export interface Label {

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { SearchFilter } from '../api/search-filters.ts';
-import type { DataOf } from '../present/fields.ts';
-import { type DatasetContents, idKey } from '../state/dataset.ts';
+import { type DatasetContents, idKey } from '../storage/dataset.ts';
+import type { DataOf } from '../views/fields.ts';
 import type { AdRowReader } from './ad-rows.ts';
 import { medianOf } from './gathering-report.ts';
 import { type GatheringQuestion, gatheringsOf } from './gatherings.ts';

@@ -1,5 +1,5 @@
-import { count } from '../present/lists.ts';
-import { type DatasetContents, type Gathering, sumOf } from '../state/dataset.ts';
+import { type DatasetContents, type Gathering, sumOf } from '../storage/dataset.ts';
+import { count } from '../views/lists.ts';
 import { type CoverageView, uncoveredText } from './coverage.ts';
 import type { ExportCounts } from './export.ts';
 import { countOutside, foundInParts, questionJson } from './gatherings.ts';

@@ -1,8 +1,8 @@
-import { type AdPicture, pictureOf } from '../present/ad-media.ts';
-import type { Fields } from '../present/view.ts';
-import { type DatasetContents, idKey } from '../state/dataset.ts';
-import type { StoredItem } from '../state/item-versions.ts';
-import { maxRecords, type UserRecords } from '../state/user-records.ts';
+import { type DatasetContents, idKey } from '../storage/dataset.ts';
+import type { StoredItem } from '../storage/item-versions.ts';
+import { maxRecords, type UserRecords } from '../storage/user-records.ts';
+import { type AdPicture, pictureOf } from '../views/ad-media.ts';
+import type { Fields } from '../views/view.ts';
 import { pauses } from '../workers/pauses.ts';
 
 export interface KnownPicture {

@@ -1,10 +1,10 @@
 import * as z from 'zod';
 import { invalidRequest } from '../api/errors.ts';
 import { isNear, nearestFirst } from '../api/nearest.ts';
-import { dayOf } from '../present/dates.ts';
-import { quote } from '../present/safe-text.ts';
-import { untrustedText } from '../present/tokens.ts';
-import { namedRecords, type RecordsById, requireRoom, tooLarge, type UserRecords } from '../state/user-records.ts';
+import { namedRecords, type RecordsById, requireRoom, tooLarge, type UserRecords } from '../storage/user-records.ts';
+import { dayOf } from '../views/dates.ts';
+import { quote } from '../views/safe-text.ts';
+import { untrustedText } from '../views/tokens.ts';
 import { cleanLabel } from './labels.ts';
 
 const Section = z.object({

@@ -1,8 +1,8 @@
 import { canonical } from '../api/json.ts';
-import { pageFields } from '../present/fields.ts';
-import type { Fields } from '../present/view.ts';
-import { type DatasetContents, type Gathering, idKey } from '../state/dataset.ts';
-import { objectOf, type StoredItem } from '../state/item-versions.ts';
+import { type DatasetContents, type Gathering, idKey } from '../storage/dataset.ts';
+import { objectOf, type StoredItem } from '../storage/item-versions.ts';
+import { pageFields } from '../views/fields.ts';
+import type { Fields } from '../views/view.ts';
 import type { AdRowReader, AdRowReaders, AdRows } from './ad-rows.ts';
 import { labelsByAd } from './labels.ts';
 import type { Snapshot, SqlExport, SqlPool, SqlQuery, TableRows } from './sql/pool.ts';

@@ -1,6 +1,6 @@
-import { timeOf } from '../present/dates.ts';
-import { adFields, type NamesWith, pageFields, type SentField } from '../present/fields.ts';
-import { numberOf } from '../present/view.ts';
+import { timeOf } from '../views/dates.ts';
+import { adFields, type NamesWith, pageFields, type SentField } from '../views/fields.ts';
+import { numberOf } from '../views/view.ts';
 
 type SentColumns<Fields> = {
   [Name in NamesWith<Fields, { column: true }>]: Fields[Name] extends { is: 'number' | 'flag' } ? 'numeric' : 'text';

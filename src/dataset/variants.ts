@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { fnv1a } from '../present/safe-text.ts';
+import { fnv1a } from '../views/safe-text.ts';
 
 /**
  * Groups ads of one page whose copy is nearly the same: letters and digits broken into overlapping threes (digits

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import type { DatasetContents, Gathering } from '../state/dataset.ts';
-import { namedRecords, type RecordsById, type UserRecords } from '../state/user-records.ts';
+import type { DatasetContents, Gathering } from '../storage/dataset.ts';
+import { namedRecords, type RecordsById, type UserRecords } from '../storage/user-records.ts';
 import { differences, type GatheringQuestion, hasAllIds, questionKey } from './gatherings.ts';
 
 const Filters = z.record(z.string(), z.unknown());

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { AdLibraryError } from '../api/errors.ts';
 import { parseJson } from '../api/json.ts';
-import { untrustedWord } from '../present/tokens.ts';
-import { isObject } from '../present/view.ts';
+import { untrustedWord } from '../views/tokens.ts';
+import { isObject } from '../views/view.ts';
 
 /** A value may arrive as its JSON string. '' and null mean that an optional argument is absent. */
 export function readArguments<Input extends z.ZodObject>(input: Input, given: unknown): z.output<Input> {

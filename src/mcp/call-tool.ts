@@ -1,5 +1,4 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Answers } from '../answers/answers.ts';
 import { abortedError, withDeadline } from '../api/abort.ts';
 import { fingerprint } from '../api/call.ts';
 import { type Api, type ApiAnswer, type Caller, type Credentials, keyOf } from '../api/client.ts';
@@ -8,18 +7,17 @@ import { operations } from '../api/operations.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import { allTools } from '../board/board.ts';
 import { boardKey } from '../board/payload.ts';
+import type { Answers } from '../cache/answers.ts';
 import type { Meter } from '../credits/meter.ts';
 import { priceBounds } from '../credits/prices.ts';
 import { openAdRows } from '../dataset/ad-rows.ts';
 import { type ReportProgress, totalOf } from '../dataset/gather.ts';
 import { openDatasetSql } from '../dataset/snapshot.ts';
-import { type CallEvent, keyMasker, type Log, type OnCall } from '../log/log.ts';
+import { type CallEvent, keyMasker, type Log, type OnCall } from '../logging/log.ts';
 import type { OpenPictures } from '../pictures/pictures.ts';
-import { linesOf } from '../present/safe-text.ts';
-import { clampLines, untrustedText } from '../present/tokens.ts';
-import type { Exports, FileLinks } from '../state/exports.ts';
-import type { State } from '../state/open.ts';
-import type { AcceptedKeys } from '../state/ports.ts';
+import type { Exports, FileLinks } from '../storage/exports.ts';
+import type { State } from '../storage/open.ts';
+import type { AcceptedKeys } from '../storage/ports.ts';
 import { toolName } from '../tools/catalog.ts';
 import { signCursor } from '../tools/pager.ts';
 import type {
@@ -31,6 +29,8 @@ import type {
   ToolContext,
   ToolDescription,
 } from '../tools/tool.ts';
+import { linesOf } from '../views/safe-text.ts';
+import { clampLines, untrustedText } from '../views/tokens.ts';
 import { Semaphore } from '../workers/semaphore.ts';
 import { readArguments } from './arguments.ts';
 import type { DescribedTool } from './described-tools.ts';

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { isGated } from '../api/operations.ts';
 import { allTools } from '../board/board.ts';
-import type { DataOf } from '../present/fields.ts';
 import type { Tool, ToolDescription } from '../tools/tool.ts';
+import type { DataOf } from '../views/fields.ts';
 
 const ReceiptView = z.looseObject({
   charged: z.number().nullable(),

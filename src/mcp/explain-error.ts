@@ -1,10 +1,10 @@
 import { AdLibraryError, type ErrorKind, type Failure, mayBeCharged } from '../api/errors.ts';
 import { isGated } from '../api/operations.ts';
 import { creditsFigure } from '../credits/credit-text.ts';
-import { untrustedValue } from '../present/full-view.ts';
-import { listNames } from '../present/safe-text.ts';
-import { untrustedId, untrustedText, untrustedWord } from '../present/tokens.ts';
 import type { ToolDescription } from '../tools/tool.ts';
+import { untrustedValue } from '../views/full-view.ts';
+import { listNames } from '../views/safe-text.ts';
+import { untrustedId, untrustedText, untrustedWord } from '../views/tokens.ts';
 
 /** `_meta["ad-library/error"]`, without the facts that are unknown. */
 interface ErrorMeta extends Record<string, unknown> {

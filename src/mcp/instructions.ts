@@ -1,6 +1,6 @@
 import { isGated } from '../api/operations.ts';
-import { listNames } from '../present/safe-text.ts';
 import type { ToolDescription } from '../tools/tool.ts';
+import { listNames } from '../views/safe-text.ts';
 
 interface InstructionsOptions {
   offered: readonly ToolDescription[];

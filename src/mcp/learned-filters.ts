@@ -5,8 +5,8 @@ import type { Send } from '../api/call.ts';
 import { AdLibraryError, type Failure } from '../api/errors.ts';
 import { parseJson } from '../api/json.ts';
 import { readSearchFilters, type SearchFilters } from '../api/search-filters.ts';
-import { isObject } from '../present/view.ts';
-import { ignoring, makeFolder } from '../state/drivers/file.ts';
+import { ignoring, makeFolder } from '../storage/drivers/file.ts';
+import { isObject } from '../views/view.ts';
 import { isName } from './served-filters.ts';
 
 /** Keys of one search; a name has 40 characters. */

@@ -1,4 +1,4 @@
-import { quote, sanitizeLine } from '../present/safe-text.ts';
+import { quote, sanitizeLine } from '../views/safe-text.ts';
 
 interface Prompt {
   name: string;

@@ -1,9 +1,9 @@
 import type { Receipt } from '../api/call.ts';
 import { type Failure, mayBeCharged } from '../api/errors.ts';
 import { creditsFigure, roundCredits } from '../credits/credit-text.ts';
-import { word } from '../present/safe-text.ts';
-import { untrustedId } from '../present/tokens.ts';
 import type { Tool } from '../tools/tool.ts';
+import { word } from '../views/safe-text.ts';
+import { untrustedId } from '../views/tokens.ts';
 import type { ReceiptView } from './described-tools.ts';
 
 /** Tokens reserved for the notice and the credits line around a tool's text. */

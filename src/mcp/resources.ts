@@ -1,7 +1,7 @@
 import type { Credentials } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
-import { untrustedWord } from '../present/tokens.ts';
-import type { ExportedFile, Exports } from '../state/exports.ts';
+import type { ExportedFile, Exports } from '../storage/exports.ts';
+import { untrustedWord } from '../views/tokens.ts';
 import { skill } from './skill.ts';
 
 export interface ResourceRead extends Credentials {

@@ -2,7 +2,7 @@ import type { Credentials } from '../api/client.ts';
 import type { AdLibraryError } from '../api/errors.ts';
 import type { SearchFilters } from '../api/search-filters.ts';
 import { boardResource, boardUri, readBoard } from '../board/board-resource.ts';
-import { joinFilled } from '../present/safe-text.ts';
+import { joinFilled } from '../views/safe-text.ts';
 import type { OpenCalls, ServerContext, ToolCall } from './call-tool.ts';
 import { describedTools } from './described-tools.ts';
 import { formFor, type OutputSetting } from './hosts.ts';

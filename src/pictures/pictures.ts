@@ -1,6 +1,6 @@
 import { raceAbort, withDeadline } from '../api/abort.ts';
 import type { Chart } from '../charts/chart.ts';
-import { TenantCache } from '../state/tenant-cache.ts';
+import { TenantCache } from '../storage/tenant-cache.ts';
 import { WorkerLate, WorkerPool } from '../workers/pool.ts';
 import { Semaphore } from '../workers/semaphore.ts';
 import {

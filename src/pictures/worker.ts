@@ -1,9 +1,9 @@
 import { parentPort } from 'node:worker_threads';
 import type { Chart, ChartColour, Point } from '../charts/chart.ts';
-import { lightColour } from '../looks/palette.ts';
-import { Canvas, type Colour, type Rect, stroke } from '../raster/canvas.ts';
-import { decodeJpeg, decodePng, decodeWebp, encodeJpeg, type Raster } from '../raster/codecs.ts';
-import { canDraw, drawText, linesOf, textWidth } from '../raster/text.ts';
+import { Canvas, type Colour, type Rect, stroke } from '../drawing/canvas.ts';
+import { decodeJpeg, decodePng, decodeWebp, encodeJpeg, type Raster } from '../drawing/codecs.ts';
+import { canDraw, drawText, linesOf, textWidth } from '../drawing/text.ts';
+import { lightColour } from '../ui/palette.ts';
 import { lowerPriority } from '../workers/low-priority.ts';
 import type { PictureFormat } from './fetch-picture.ts';
 import type { Drawing, DrawnTile, DrawReply, DrawRequest, Grid } from './pictures.ts';

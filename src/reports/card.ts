@@ -1,8 +1,8 @@
 import { adRows } from '../dataset/ad-rows.ts';
-import type { CardAd } from '../looks/ad-card.tsx';
-import { constantText } from '../looks/formats.ts';
-import { creativeOf, pictureOf } from '../present/ad-media.ts';
-import { type Fields, textOf } from '../present/view.ts';
+import type { CardAd } from '../ui/ad-card.tsx';
+import { constantText } from '../ui/formats.ts';
+import { creativeOf, pictureOf } from '../views/ad-media.ts';
+import { type Fields, textOf } from '../views/view.ts';
 
 /** An ad of the API as a card, its picture, which the caller fetches, and all of its words. */
 export function cardOf(fields: Fields, { id, at, now }: { id: string; at: number; now: number }) {

@@ -1,7 +1,7 @@
-import { type CardAd, cardStyles, Frame, titleOf } from '../looks/ad-card.tsx';
-import { countText, dayText } from '../looks/formats.ts';
-import { demoNotice, Page, renderPage } from '../looks/page.tsx';
-import { sanitizeLine } from '../present/safe-text.ts';
+import { type CardAd, cardStyles, Frame, titleOf } from '../ui/ad-card.tsx';
+import { countText, dayText } from '../ui/formats.ts';
+import { demoNotice, Page, renderPage } from '../ui/page.tsx';
+import { sanitizeLine } from '../views/safe-text.ts';
 
 /** What a check found, as a mail for a person. Texts may come from outside: they are made safe where they are written. */
 export interface Mail {

@@ -3,16 +3,16 @@ import { renderToString } from '#preact/render-to-string';
 import { invalidRequest } from '../api/errors.ts';
 import type { Chart, ChartColour, Shape } from '../charts/chart.ts';
 import { type paidGatherings, questionText } from '../dataset/gatherings.ts';
-import { AdCard, type CardAd, cardStyles } from '../looks/ad-card.tsx';
-import { Link } from '../looks/addresses.tsx';
-import { countText, dayText, numberText } from '../looks/formats.ts';
-import type { VNode } from '../looks/jsx.d.ts';
-import { demoNotice, Page } from '../looks/page.tsx';
-import { Prose, proseStyles } from '../looks/prose.tsx';
-import { cellText, columnFormat, Table, TableRows, tableStyles } from '../looks/table.tsx';
-import { columnTitle } from '../present/column-title.ts';
-import { dayOf } from '../present/dates.ts';
-import { sanitize, sanitizeLine } from '../present/safe-text.ts';
+import { AdCard, type CardAd, cardStyles } from '../ui/ad-card.tsx';
+import { Link } from '../ui/addresses.tsx';
+import { countText, dayText, numberText } from '../ui/formats.ts';
+import type { VNode } from '../ui/jsx.d.ts';
+import { demoNotice, Page } from '../ui/page.tsx';
+import { Prose, proseStyles } from '../ui/prose.tsx';
+import { cellText, columnFormat, Table, TableRows, tableStyles } from '../ui/table.tsx';
+import { columnTitle } from '../views/column-title.ts';
+import { dayOf } from '../views/dates.ts';
+import { sanitize, sanitizeLine } from '../views/safe-text.ts';
 
 /** What a report says beside its sections. Texts may come from outside: they are made safe where they are written. */
 export interface ReportHead {

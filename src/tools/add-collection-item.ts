@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import type { ItemType } from '../api/schemas.ts';
 import { type Stop, stopOf } from '../dataset/gather.ts';
-import { CollectionView, collectionText, viewCollection } from '../present/account.ts';
-import type { DataOf } from '../present/fields.ts';
-import { isUuid, linesOf, listNames, word } from '../present/safe-text.ts';
+import { CollectionView, collectionText, viewCollection } from '../views/account.ts';
+import type { DataOf } from '../views/fields.ts';
+import { isUuid, linesOf, listNames, word } from '../views/safe-text.ts';
 import { collectionId, isShort, itemType, mustBeAdId, mustBeShort } from './arguments.ts';
 import { defineTool, type ToolContext } from './tool.ts';
 

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { invalidRequest } from '../api/errors.ts';
 import { ItemType } from '../api/schemas.ts';
 import { maxIdLength } from '../api/url.ts';
-import { isUuid } from '../present/safe-text.ts';
+import { isUuid } from '../views/safe-text.ts';
 
 /** Arguments that several tools take. Schemas stay flat: some hosts reject the whole list for one union. */
 

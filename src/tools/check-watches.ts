@@ -23,13 +23,13 @@ import {
   type Watch,
   watchesIn,
 } from '../dataset/watches.ts';
-import { dayOf } from '../present/dates.ts';
-import type { DataOf } from '../present/fields.ts';
-import { count, numberText } from '../present/lists.ts';
-import { linesOf, quote } from '../present/safe-text.ts';
-import { clampLines, estimateTokens, untrustedId } from '../present/tokens.ts';
-import { type DatasetContents, type Gathering, sumOf } from '../state/dataset.ts';
-import { reportTtl } from '../state/exports.ts';
+import { type DatasetContents, type Gathering, sumOf } from '../storage/dataset.ts';
+import { reportTtl } from '../storage/exports.ts';
+import { dayOf } from '../views/dates.ts';
+import type { DataOf } from '../views/fields.ts';
+import { count, numberText } from '../views/lists.ts';
+import { linesOf, quote } from '../views/safe-text.ts';
+import { clampLines, estimateTokens, untrustedId } from '../views/tokens.ts';
 import { fresh } from './arguments.ts';
 import { priceOfRest, requireFree } from './gather-ads.ts';
 import { thumbnailsOf } from './thumbnails.ts';

@@ -10,10 +10,10 @@ import {
   writeExport,
 } from '../dataset/export.ts';
 import { methodsNote, noteMarkdown, noteRows } from '../dataset/methods-note.ts';
-import { dayOf } from '../present/dates.ts';
-import { count, numberText } from '../present/lists.ts';
-import { linesOf, quote, sanitizeLine, word } from '../present/safe-text.ts';
-import { idKey, sumOf } from '../state/dataset.ts';
+import { idKey, sumOf } from '../storage/dataset.ts';
+import { dayOf } from '../views/dates.ts';
+import { count, numberText } from '../views/lists.ts';
+import { linesOf, quote, sanitizeLine, word } from '../views/safe-text.ts';
 import { checkQuestion, fileName } from './arguments.ts';
 import { FirstRows, firstRows, firstText } from './first-rows.ts';
 import { addressesOf, defineListTool, linkTo, locationText } from './tool.ts';

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { cellText } from '../dataset/sql/statement.ts';
-import { word } from '../present/safe-text.ts';
-import { fit } from '../present/tokens.ts';
+import { word } from '../views/safe-text.ts';
+import { fit } from '../views/tokens.ts';
 
 /** The first rows of what was written, so that a model can check its numbers and names without reading the file. */
 export const FirstRows = z.looseObject({

@@ -24,8 +24,8 @@ import {
   stopData,
 } from '../dataset/gathering-report.ts';
 import { type GatheringQuestion, openGathering, withoutRepeats } from '../dataset/gatherings.ts';
-import { count } from '../present/lists.ts';
-import { type DatasetContents, sumOf } from '../state/dataset.ts';
+import { type DatasetContents, sumOf } from '../storage/dataset.ts';
+import { count } from '../views/lists.ts';
 import { adFilters, checkQuestion, collectionId, fresh, split } from './arguments.ts';
 import { defineTool, readOnly, type ToolContext } from './tool.ts';
 

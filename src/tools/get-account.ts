@@ -1,4 +1,4 @@
-import { AccountView, accountText, viewAccount } from '../present/account.ts';
+import { AccountView, accountText, viewAccount } from '../views/account.ts';
 import { noArguments } from './arguments.ts';
 import { defineTool, readOnly } from './tool.ts';
 

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { AdView, adText, viewAd } from '../present/ad.ts';
-import type { Detail } from '../present/full-view.ts';
+import { AdView, adText, viewAd } from '../views/ad.ts';
+import type { Detail } from '../views/full-view.ts';
 import { adId, detail, fresh, seen } from './arguments.ts';
 import { itemTokens } from './pager.ts';
 import { defineTool, readOnly } from './tool.ts';

@@ -1,5 +1,5 @@
 import { Spending, spendingText } from '../credits/credit-text.ts';
-import { CreditsView, creditsText, viewCredits } from '../present/account.ts';
+import { CreditsView, creditsText, viewCredits } from '../views/account.ts';
 import { noArguments } from './arguments.ts';
 import { defineTool, readOnly } from './tool.ts';
 

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import type { Detail } from '../present/full-view.ts';
-import { PageView, pageText, viewPage } from '../present/page.ts';
+import type { Detail } from '../views/full-view.ts';
+import { PageView, pageText, viewPage } from '../views/page.ts';
 import { detail, fresh } from './arguments.ts';
 import { itemTokens } from './pager.ts';
 import { defineTool, readOnly } from './tool.ts';

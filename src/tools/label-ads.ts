@@ -1,11 +1,11 @@
 import * as z from 'zod';
 import { invalidRequest } from '../api/errors.ts';
 import { cleanLabel, labelId, maxLabel, maxValue, storedLabel } from '../dataset/labels.ts';
-import { count } from '../present/lists.ts';
-import { listNames, word } from '../present/safe-text.ts';
-import { untrustedId } from '../present/tokens.ts';
-import { adsByKey, type DatasetContents, idKey } from '../state/dataset.ts';
-import { maxRecords } from '../state/user-records.ts';
+import { adsByKey, type DatasetContents, idKey } from '../storage/dataset.ts';
+import { maxRecords } from '../storage/user-records.ts';
+import { count } from '../views/lists.ts';
+import { listNames, word } from '../views/safe-text.ts';
+import { untrustedId } from '../views/tokens.ts';
 import { isShort, mustBeShort } from './arguments.ts';
 import { defineTool, type ToolContext } from './tool.ts';
 

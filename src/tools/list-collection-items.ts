@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import { CollectionView, collectionText, viewCollection } from '../present/account.ts';
-import { type AdView, ListedAd } from '../present/ad.ts';
-import { asDescribed } from '../present/full-view.ts';
-import { PageView } from '../present/page.ts';
+import { CollectionView, collectionText, viewCollection } from '../views/account.ts';
+import { type AdView, ListedAd } from '../views/ad.ts';
+import { asDescribed } from '../views/full-view.ts';
+import { PageView } from '../views/page.ts';
 import { collectionId, cursor, detail, fresh, itemsLimit, itemType } from './arguments.ts';
 import { adViews, type ItemViews, listForBoard, pageViews, paginate, paging } from './pager.ts';
 import { defineListTool, readOnly, type ToolContext } from './tool.ts';

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { CollectionView, collectionListText, viewCollection } from '../present/account.ts';
+import { CollectionView, collectionListText, viewCollection } from '../views/account.ts';
 import { cursor } from './arguments.ts';
 import { cursorMismatch, type ItemViews, paginate, paging } from './pager.ts';
 import { defineListTool, readOnly } from './tool.ts';

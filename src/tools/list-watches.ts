@@ -4,11 +4,11 @@ import { questionText } from '../dataset/gatherings.ts';
 import { reportsIn } from '../dataset/saved-reports.ts';
 import { isoTime } from '../dataset/tables.ts';
 import { type Watch, watchesIn } from '../dataset/watches.ts';
-import type { DataOf } from '../present/fields.ts';
-import { dataPerText } from '../present/full-view.ts';
-import { count } from '../present/lists.ts';
-import { linesOf, quote } from '../present/safe-text.ts';
-import { estimateTokens, lineWithin, untrustedText } from '../present/tokens.ts';
+import type { DataOf } from '../views/fields.ts';
+import { dataPerText } from '../views/full-view.ts';
+import { count } from '../views/lists.ts';
+import { linesOf, quote } from '../views/safe-text.ts';
+import { estimateTokens, lineWithin, untrustedText } from '../views/tokens.ts';
 import { noArguments } from './arguments.ts';
 import { defineTool, readOnly } from './tool.ts';
 

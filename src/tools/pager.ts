@@ -5,12 +5,12 @@ import { canonical } from '../api/json.ts';
 import type { OperationName } from '../api/operations.ts';
 import { priceText } from '../credits/credit-text.ts';
 import type { PriceBounds } from '../credits/prices.ts';
-import { type AdView, adListText, viewAd, type WrittenAds } from '../present/ad.ts';
-import { dayOf } from '../present/dates.ts';
-import { type Detail, dataPerText } from '../present/full-view.ts';
-import { appUrlPattern, type ListFrame, notesText, serviceNotes } from '../present/lists.ts';
-import { type PageView, pageListText, viewPage } from '../present/page.ts';
-import { fit } from '../present/tokens.ts';
+import { type AdView, adListText, viewAd, type WrittenAds } from '../views/ad.ts';
+import { dayOf } from '../views/dates.ts';
+import { type Detail, dataPerText } from '../views/full-view.ts';
+import { appUrlPattern, type ListFrame, notesText, serviceNotes } from '../views/lists.ts';
+import { type PageView, pageListText, viewPage } from '../views/page.ts';
+import { fit } from '../views/tokens.ts';
 import type { Cursors, Rendered, ToolContext } from './tool.ts';
 
 type PageParams = SearchParams & { limit?: number; cursor?: string };

@@ -2,10 +2,10 @@ import * as z from 'zod';
 import { chartOf } from '../charts/chart.ts';
 import { CoverageView, coverageText, viewCoverage } from '../dataset/coverage.ts';
 import { describedColumns } from '../dataset/tables.ts';
-import { dataPerText } from '../present/full-view.ts';
-import { count, numberText } from '../present/lists.ts';
-import { isWord, quote, word } from '../present/safe-text.ts';
-import { fit } from '../present/tokens.ts';
+import { dataPerText } from '../views/full-view.ts';
+import { count, numberText } from '../views/lists.ts';
+import { isWord, quote, word } from '../views/safe-text.ts';
+import { fit } from '../views/tokens.ts';
 import { defineListTool, jpegContent, readOnly } from './tool.ts';
 
 const ownColumns = describedColumns()

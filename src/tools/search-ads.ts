@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { ListedAd } from '../present/ad.ts';
+import { ListedAd } from '../views/ad.ts';
 import { cursor, detail, filters, fresh, searchLimit } from './arguments.ts';
 import { adViews, listForBoard, paginate, paging } from './pager.ts';
 import { defineListTool, readOnly } from './tool.ts';

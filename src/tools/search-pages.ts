@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { PageView } from '../present/page.ts';
+import { PageView } from '../views/page.ts';
 import { cursor, detail, filters, fresh, searchLimit } from './arguments.ts';
 import { pageViews, paginate, paging } from './pager.ts';
 import { defineListTool, readOnly } from './tool.ts';

@@ -1,6 +1,6 @@
 import { withDeadline } from '../api/abort.ts';
 import { keepPrints } from '../dataset/picture-groups.ts';
-import type { AdPicture } from '../present/ad-media.ts';
+import type { AdPicture } from '../views/ad-media.ts';
 import type { ToolContext } from './tool.ts';
 
 /** Pictures as addresses, or why there are none. In half the time that is left: a slow one must not take all others with it. */

@@ -7,10 +7,10 @@ import type { GatherContext } from '../dataset/gather.ts';
 import type { ErrorContext } from '../dataset/gathering-report.ts';
 import type { DatasetSql } from '../dataset/snapshot.ts';
 import type { Pictures } from '../pictures/pictures.ts';
-import type { DataOf } from '../present/fields.ts';
-import { quote, word } from '../present/safe-text.ts';
-import { type ExportedFile, type Exports, exportTtl } from '../state/exports.ts';
-import type { CursorMemory } from '../state/ports.ts';
+import { type ExportedFile, type Exports, exportTtl } from '../storage/exports.ts';
+import type { CursorMemory } from '../storage/ports.ts';
+import type { DataOf } from '../views/fields.ts';
+import { quote, word } from '../views/safe-text.ts';
 
 type Annotations = Record<'readOnlyHint' | 'destructiveHint' | 'idempotentHint' | 'openWorldHint', boolean>;
 

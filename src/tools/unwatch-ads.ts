@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { invalidRequest } from '../api/errors.ts';
 import { findNamed, reportsIn } from '../dataset/saved-reports.ts';
 import { watchesIn } from '../dataset/watches.ts';
-import { quote, sanitizeLine } from '../present/safe-text.ts';
+import { quote, sanitizeLine } from '../views/safe-text.ts';
 import { defineTool } from './tool.ts';
 
 export const unwatchAds = defineTool({

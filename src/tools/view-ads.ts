@@ -3,17 +3,17 @@ import { withDeadline } from '../api/abort.ts';
 import { invalidRequest } from '../api/errors.ts';
 import { type FetchedPicture, keepPrints, pictureGroups } from '../dataset/picture-groups.ts';
 import type { SheetTile } from '../pictures/pictures.ts';
-import { AdView, factsOf, viewAd } from '../present/ad.ts';
-import { type AdPicture, mediaOfCards, type PictureChoice, pictureOf } from '../present/ad-media.ts';
-import { runOf } from '../present/dates.ts';
-import type { DataOf } from '../present/fields.ts';
-import { dataPerText } from '../present/full-view.ts';
-import { count, groupBy } from '../present/lists.ts';
-import { joinFilled, linesOf, quote, word } from '../present/safe-text.ts';
-import { clampLines, fitsWithin } from '../present/tokens.ts';
-import { type Fields, idOf } from '../present/view.ts';
-import { type Dataset, type DatasetContents, idKey } from '../state/dataset.ts';
-import { objectOf, type StoredItem } from '../state/item-versions.ts';
+import { type Dataset, type DatasetContents, idKey } from '../storage/dataset.ts';
+import { objectOf, type StoredItem } from '../storage/item-versions.ts';
+import { AdView, factsOf, viewAd } from '../views/ad.ts';
+import { type AdPicture, mediaOfCards, type PictureChoice, pictureOf } from '../views/ad-media.ts';
+import { runOf } from '../views/dates.ts';
+import type { DataOf } from '../views/fields.ts';
+import { dataPerText } from '../views/full-view.ts';
+import { count, groupBy } from '../views/lists.ts';
+import { joinFilled, linesOf, quote, word } from '../views/safe-text.ts';
+import { clampLines, fitsWithin } from '../views/tokens.ts';
+import { type Fields, idOf } from '../views/view.ts';
 import { defineListTool, jpegContent, readOnly, type ToolContext } from './tool.ts';
 
 /** Some hosts bring a picture a turn late, and models then describe what they have not seen. */

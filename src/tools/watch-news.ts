@@ -2,17 +2,17 @@ import { type ChangedValue, changesBetween } from '../dataset/changes.ts';
 import { answerOrders } from '../dataset/gatherings.ts';
 import type { UsualView } from '../dataset/launches.ts';
 import type { Check } from '../dataset/watches.ts';
-import { titleOf } from '../looks/ad-card.tsx';
-import { creativeOf } from '../present/ad-media.ts';
-import { columnWords } from '../present/column-title.ts';
-import { dayOf } from '../present/dates.ts';
-import { count } from '../present/lists.ts';
-import { constant, joinFilled, linesOf, quote, word } from '../present/safe-text.ts';
-import { fit, lineWithin, untrustedId } from '../present/tokens.ts';
-import { type Fields, textOf } from '../present/view.ts';
 import { cardOf } from '../reports/card.ts';
-import { adsByKey, type DatasetContents, idKey } from '../state/dataset.ts';
-import { objectOf, type StoredItem, versionAt } from '../state/item-versions.ts';
+import { adsByKey, type DatasetContents, idKey } from '../storage/dataset.ts';
+import { objectOf, type StoredItem, versionAt } from '../storage/item-versions.ts';
+import { titleOf } from '../ui/ad-card.tsx';
+import { creativeOf } from '../views/ad-media.ts';
+import { columnWords } from '../views/column-title.ts';
+import { dayOf } from '../views/dates.ts';
+import { count } from '../views/lists.ts';
+import { constant, joinFilled, linesOf, quote, word } from '../views/safe-text.ts';
+import { fit, lineWithin, untrustedId } from '../views/tokens.ts';
+import { type Fields, textOf } from '../views/view.ts';
 
 interface NewsAd extends ReturnType<typeof cardOf> {
   /** `VIDEO 15 s`, safe to stand in a text. */

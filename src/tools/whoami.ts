@@ -1,4 +1,4 @@
-import { IdentityView, identityText, viewIdentity } from '../present/account.ts';
+import { IdentityView, identityText, viewIdentity } from '../views/account.ts';
 import { noArguments } from './arguments.ts';
 import { defineTool, readOnly } from './tool.ts';
 

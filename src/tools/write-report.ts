@@ -13,18 +13,18 @@ import {
   type SavedReport,
   saveReport,
 } from '../dataset/saved-reports.ts';
-import type { AdPicture } from '../present/ad-media.ts';
-import { dayOf } from '../present/dates.ts';
-import type { DataOf } from '../present/fields.ts';
-import { count, numberText } from '../present/lists.ts';
-import { linesOf, listNames, quote, word } from '../present/safe-text.ts';
-import type { Fields } from '../present/view.ts';
 import { cardOf } from '../reports/card.ts';
 import type { ReportSection } from '../reports/report.tsx';
-import { adsByKey, type DatasetContents, idKey } from '../state/dataset.ts';
-import { reportTtl } from '../state/exports.ts';
-import { objectOf } from '../state/item-versions.ts';
-import type { UserRecords } from '../state/user-records.ts';
+import { adsByKey, type DatasetContents, idKey } from '../storage/dataset.ts';
+import { reportTtl } from '../storage/exports.ts';
+import { objectOf } from '../storage/item-versions.ts';
+import type { UserRecords } from '../storage/user-records.ts';
+import type { AdPicture } from '../views/ad-media.ts';
+import { dayOf } from '../views/dates.ts';
+import type { DataOf } from '../views/fields.ts';
+import { count, numberText } from '../views/lists.ts';
+import { linesOf, listNames, quote, word } from '../views/safe-text.ts';
+import type { Fields } from '../views/view.ts';
 import { checkQuestion, fileName } from './arguments.ts';
 import { FirstRows, firstRows, firstText } from './first-rows.ts';
 import { thumbnailsOf } from './thumbnails.ts';

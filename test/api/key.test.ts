@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
-import { keyMasker } from '../../src/log/log.ts';
+import { keyMasker } from '../../src/logging/log.ts';
 import { adOf, serveAds } from '../support/ad-service.ts';
 import { connectHttp } from '../support/clients.ts';
 import { everyTool } from '../support/every-tool.ts';

@@ -1,5 +1,5 @@
 import { afterAll, expect, onTestFinished, test } from 'vitest';
-import { listen } from '../../src/serve/http/server.ts';
+import { listen } from '../../src/transports/http/server.ts';
 import { idOf, someAds } from '../support/board/board-service.ts';
 import { boardTest, button, closeBrowser, pick, reads, status, textOf } from '../support/board/board-test.ts';
 import { inChromium } from '../support/board/in-chromium.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { Locator } from 'playwright-core';
 import { afterAll, expect, test } from 'vitest';
-import { constantText, countryText, monthText, numberText } from '../../src/looks/formats.ts';
+import { constantText, countryText, monthText, numberText } from '../../src/ui/formats.ts';
 import type { ShownBoard } from '../support/board/board-host.ts';
 import { now, someAds } from '../support/board/board-service.ts';
 import { boardTest, button, chip, closeBrowser, reads, status, textOf } from '../support/board/board-test.ts';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { renderToString } from '#preact/render-to-string';
 import { type Chart, type ChartRows, chartOf } from '../../src/charts/chart.ts';
-import { decodeJpeg } from '../../src/raster/codecs.ts';
+import { decodeJpeg } from '../../src/drawing/codecs.ts';
 import { ChartSvg } from '../../src/reports/report.tsx';
 import { freshServiceTest } from '../support/fixtures.ts';
 

@@ -6,7 +6,7 @@ import { toolNames } from '../../src/app.ts';
 import { type CallJob, callOnce } from '../../src/cli/call.ts';
 import { readCommand } from '../../src/cli/parse.ts';
 import { readConfig, SettingsError } from '../../src/config/read-config.ts';
-import { createLog } from '../../src/log/log.ts';
+import { createLog } from '../../src/logging/log.ts';
 import { adOf, serveAds } from '../support/ad-service.ts';
 import { refusal, startUpstream } from '../support/faulty-upstream.ts';
 import { gateOf } from '../support/gate.ts';

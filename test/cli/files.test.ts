@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { clearFiles } from '../../src/cli/files.ts';
 import { readConfig } from '../../src/config/read-config.ts';
-import { exportsFolder, folderExports } from '../../src/state/exports.ts';
-import { folderState } from '../../src/state/folder.ts';
-import { add } from '../state/add-items.ts';
+import { exportsFolder, folderExports } from '../../src/storage/exports.ts';
+import { folderState } from '../../src/storage/folder.ts';
+import { add } from '../storage/add-items.ts';
 import { newFolders } from '../support/temporary-folder.ts';
 
 const newFolder = newFolders();

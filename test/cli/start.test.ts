@@ -2,12 +2,12 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { describedTools } from '../../src/mcp/described-tools.ts';
 import { listTools } from '../../src/mcp/list-tools.ts';
-import { initialize, request } from '../serve/stdio/session.ts';
 import { heldBy, startUpstream } from '../support/faulty-upstream.ts';
 import { gateOf } from '../support/gate.ts';
 import { callOf, keepAlive } from '../support/http.ts';
 import { run, serveHttp, start } from '../support/process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+import { initialize, request } from '../transports/stdio/session.ts';
 
 const address = 'https://api.example.com';
 const folder = temporaryFolder();

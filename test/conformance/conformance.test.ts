@@ -6,11 +6,11 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type App, openApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config/read-config.ts';
-import { createLog } from '../../src/log/log.ts';
+import { createLog } from '../../src/logging/log.ts';
 import type { ToolResult } from '../../src/mcp/call-tool.ts';
 import type { Catalog } from '../../src/mcp/served.ts';
-import { createHttpApp } from '../../src/serve/http/app.ts';
-import { type Listener, listen } from '../../src/serve/http/server.ts';
+import { createHttpApp } from '../../src/transports/http/app.ts';
+import { type Listener, listen } from '../../src/transports/http/server.ts';
 import fixtures from './fixtures.json' with { type: 'json' };
 
 const here = (file: string) => fileURLToPath(new URL(file, import.meta.url));

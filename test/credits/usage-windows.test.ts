@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest';
 import { isGated } from '../../src/api/operations.ts';
-import { listNames } from '../../src/present/safe-text.ts';
 import { tools } from '../../src/tools/catalog.ts';
+import { listNames } from '../../src/views/safe-text.ts';
 import { creditStatus, documented, json, paid, refusal, type Upstream, usage } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
 import { gateOf } from '../support/gate.ts';

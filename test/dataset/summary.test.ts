@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { adRows } from '../../src/dataset/ad-rows.ts';
 import { summaryText } from '../../src/dataset/gathering-report.ts';
-import { estimateTokens } from '../../src/present/tokens.ts';
-import languages from '../present/languages.json' with { type: 'json' };
+import { estimateTokens } from '../../src/views/tokens.ts';
+import languages from '../views/languages.json' with { type: 'json' };
 
 const day = 86_400_000;
 const start = Date.UTC(2026, 0, 1);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, describe, expect, test, vi } from 'vitest';
-import { runOf, timeOf } from '../../src/present/dates.ts';
+import { runOf, timeOf } from '../../src/views/dates.ts';
 import { serveLibrary, startOfTests, uuid } from './support/served-library.ts';
 
 const served = await serveLibrary();

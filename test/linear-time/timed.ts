@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 // biome-ignore lint/suspicious/noDeprecatedImports: its replacement is a package of its own.
 import { parseAst } from 'vitest/node';
-import { everyFact, somePage } from '../present/sample-ads.ts';
 import { json, refusal, startUpstream } from '../support/faulty-upstream.ts';
+import { everyFact, somePage } from '../views/sample-ads.ts';
 
 /** Times the patterns of `src`, its functions, or the tools, with hostile texts; prints a line for each that is too slow. */
 
@@ -120,7 +120,7 @@ async function timePatterns(): Promise<void> {
   for (const { file, path, literals, constructed } of sources.filter(
     ({ file }) => !/^(?:main\.ts|library\/demo\/)/.test(file),
   )) {
-    const { keyMasker }: Partial<typeof import('../../src/log/log.ts')> = constructed > 0 ? await import(path) : {};
+    const { keyMasker }: Partial<typeof import('../../src/logging/log.ts')> = constructed > 0 ? await import(path) : {};
     // The one pattern that is not a constant: it looks for the spellings of a key.
     keyMasker?.('svc_live_CANARY01')('a text to look at');
     const constants = made.filter(({ stack }) => stack.includes(path)).map(({ pattern }) => pattern);

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { AdLibraryError, errorKinds, type Failure } from '../../src/api/errors.ts';
 import { explainError } from '../../src/mcp/explain-error.ts';
-import { estimateTokens } from '../../src/present/tokens.ts';
 import { tools } from '../../src/tools/catalog.ts';
+import { estimateTokens } from '../../src/views/tokens.ts';
 import { usage } from '../support/faulty-upstream.ts';
 
 const explain = (failure: Failure) => explainError(new AdLibraryError(failure), tools);

@@ -1,8 +1,8 @@
 import { deflateSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
+import { decodeJpeg } from '../../src/drawing/codecs.ts';
 import { readHeader } from '../../src/pictures/fetch-picture.ts';
-import { decodeJpeg } from '../../src/raster/codecs.ts';
 import { until } from '../support/http.ts';
 import { startPictureHost } from '../support/picture-host.ts';
 import { jpegClaiming, jpegOf, openTestPictures, pngChunk, pngOf, scanBomb, webpOf } from './sample-pictures.ts';

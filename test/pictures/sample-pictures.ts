@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { crc32, deflateSync } from 'node:zlib';
 import encodeWebp, { init } from '@jsquash/webp/encode.js';
+import { Canvas, type Colour } from '../../src/drawing/canvas.ts';
+import { encodeJpeg } from '../../src/drawing/codecs.ts';
 import { type OpenPictures, openPictures, type PictureOptions } from '../../src/pictures/pictures.ts';
-import { Canvas, type Colour } from '../../src/raster/canvas.ts';
-import { encodeJpeg } from '../../src/raster/codecs.ts';
 
 /** Pictures and what poses as pictures, made when they are needed: no file of anybody else is kept here. */
 

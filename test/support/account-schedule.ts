@@ -12,13 +12,13 @@ import type {
   Settlement,
 } from '../../src/credits/ledger.ts';
 import { learnPrice, maxPrice } from '../../src/credits/prices.ts';
-import type { Seen, Store, Swapped } from '../../src/state/ports.ts';
-import { Documents } from '../../src/state/store/documents.ts';
-import { stateUnavailable } from '../../src/state/store/guarded-store.ts';
-import { type Account, creditAccount, storeLedger } from '../../src/state/store/ledger.ts';
-import { beatMs, type History, newHistory, newMs, Presence } from '../../src/state/store/presence.ts';
-import { Retries } from '../../src/state/store/retries.ts';
-import { noSeal } from '../../src/state/store/seal.ts';
+import type { Seen, Store, Swapped } from '../../src/storage/ports.ts';
+import { Documents } from '../../src/storage/store/documents.ts';
+import { stateUnavailable } from '../../src/storage/store/guarded-store.ts';
+import { type Account, creditAccount, storeLedger } from '../../src/storage/store/ledger.ts';
+import { beatMs, type History, newHistory, newMs, Presence } from '../../src/storage/store/presence.ts';
+import { Retries } from '../../src/storage/store/retries.ts';
+import { noSeal } from '../../src/storage/store/seal.ts';
 
 const fates = ['arrives', 'arrives', 'arrives', 'is lost', 'answer is lost', 'is given up'] as const;
 type Fate = (typeof fates)[number];

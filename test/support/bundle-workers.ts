@@ -3,8 +3,8 @@ import { createRequire } from 'node:module';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
-import { packagedFiles } from '../../src/raster/codecs.ts';
-import { fontFiles } from '../../src/raster/text.ts';
+import { packagedFiles } from '../../src/drawing/codecs.ts';
+import { fontFiles } from '../../src/drawing/text.ts';
 import { workers } from './start-bundled-worker.ts';
 
 const { resolve } = createRequire(import.meta.url);

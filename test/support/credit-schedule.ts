@@ -4,7 +4,7 @@ import { AdLibraryError } from '../../src/api/errors.ts';
 import type { HttpRequest, HttpResponse } from '../../src/api/http.ts';
 import { openCalls } from '../../src/app.ts';
 import { readConfig } from '../../src/config/read-config.ts';
-import { createLog } from '../../src/log/log.ts';
+import { createLog } from '../../src/logging/log.ts';
 
 /** What becomes of one call. A fault may be charged all the same: `late` is charged when the next paid call comes in. */
 const fates = [

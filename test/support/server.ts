@@ -5,12 +5,12 @@ import type { Credentials } from '../../src/api/client.ts';
 import { openApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import type { Config } from '../../src/config/settings.ts';
-import { createLog } from '../../src/log/log.ts';
+import { createLog } from '../../src/logging/log.ts';
 import { bindV1 } from '../../src/mcp/sdk-v1.ts';
 import type { Resolve } from '../../src/pictures/fetch-picture.ts';
-import type { Datasets } from '../../src/state/dataset.ts';
-import { memoryState } from '../../src/state/open.ts';
-import type { ReplicaState } from '../../src/state/store/open-store.ts';
+import type { Datasets } from '../../src/storage/dataset.ts';
+import { memoryState } from '../../src/storage/open.ts';
+import type { ReplicaState } from '../../src/storage/store/open-store.ts';
 
 export type TestServer = Awaited<ReturnType<typeof startServer>>;
 

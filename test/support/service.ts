@@ -1,6 +1,6 @@
 import { openDemoLibrary } from '../../src/library/demo/demo.ts';
 import type { KeyOptions } from '../../src/library/service/accounts.ts';
-import { listen } from '../../src/serve/http/server.ts';
+import { listen } from '../../src/transports/http/server.ts';
 
 /** The local library with demo data over real HTTP, and what reached it. */
 export async function startService({ now = Date.now } = {}) {

@@ -2,12 +2,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe } from 'vitest';
-import { FileStore } from '../../src/state/drivers/file.ts';
-import { MemoryStore } from '../../src/state/drivers/memory.ts';
-import { postgresStore } from '../../src/state/drivers/postgres.ts';
-import { redisStore } from '../../src/state/drivers/redis.ts';
-import type { RemoteStore, Store } from '../../src/state/ports.ts';
-import type { StoreDriver } from '../../src/state/store/guarded-store.ts';
+import { FileStore } from '../../src/storage/drivers/file.ts';
+import { MemoryStore } from '../../src/storage/drivers/memory.ts';
+import { postgresStore } from '../../src/storage/drivers/postgres.ts';
+import { redisStore } from '../../src/storage/drivers/redis.ts';
+import type { RemoteStore, Store } from '../../src/storage/ports.ts';
+import type { StoreDriver } from '../../src/storage/store/guarded-store.ts';
 import {
   describeWithPostgres,
   describeWithRedis,

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import { estimateTokens } from '../../src/present/tokens.ts';
-import { everyFact, somePage } from '../present/sample-ads.ts';
+import { estimateTokens } from '../../src/views/tokens.ts';
 import { everyTool } from '../support/every-tool.ts';
 import { ad, bytes, creditStatus, json, page, refusal, usage } from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
 import type { Result, TestServer } from '../support/server.ts';
 import { uuidOf } from '../support/uuid-of.ts';
+import { everyFact, somePage } from '../views/sample-ads.ts';
 
 const test = upstreamTest({ config: { cacheSeconds: 0 } });
 

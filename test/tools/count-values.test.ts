@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
 import { libraryFilters } from '../../src/library/search/filters.ts';
-import { runOf } from '../../src/present/dates.ts';
+import { runOf } from '../../src/views/dates.ts';
 import { serveLibrary, startOfTests } from '../library/support/served-library.ts';
 import { AdService, adOf, type Search, type ServedAd } from '../support/ad-service.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';

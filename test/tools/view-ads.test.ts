@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect } from 'vitest';
+import { Canvas } from '../../src/drawing/canvas.ts';
+import { decodeJpeg, encodeJpeg, type Raster } from '../../src/drawing/codecs.ts';
 import { gridOf } from '../../src/pictures/pictures.ts';
-import { Canvas } from '../../src/raster/canvas.ts';
-import { decodeJpeg, encodeJpeg, type Raster } from '../../src/raster/codecs.ts';
 import { jpegOf } from '../pictures/sample-pictures.ts';
 import { adOf, serveAds } from '../support/ad-service.ts';
 import { ad, json } from '../support/faulty-upstream.ts';

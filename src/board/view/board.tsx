@@ -1,6 +1,6 @@
 import { useMemo, useState } from 'preact/hooks';
-import { Counted, Launches, Runs } from '../../looks/bars.tsx';
-import { numberText } from '../../looks/formats.ts';
+import { Counted, Launches, Runs } from '../../ui/bars.tsx';
+import { numberText } from '../../ui/formats.ts';
 import type { BoardContext } from '../payload.ts';
 import { Compare, maxCompared } from './compare.tsx';
 import { Drawer } from './drawer.tsx';

@@ -1,5 +1,5 @@
 import { useMemo } from 'preact/hooks';
-import { titleOf } from '../../looks/ad-card.tsx';
+import { titleOf } from '../../ui/ad-card.tsx';
 import { CloseButton, Modal, WholeAds, wholeAd } from './modal.tsx';
 import { LaterFrame } from './pictures.tsx';
 import { Actions } from './selection.tsx';

@@ -1,7 +1,7 @@
-import { Labels, titleOf } from '../../looks/ad-card.tsx';
-import { Facts } from '../../looks/bars.tsx';
-import { dayText, numberText } from '../../looks/formats.ts';
-import { columnTitle } from '../../present/column-title.ts';
+import { Labels, titleOf } from '../../ui/ad-card.tsx';
+import { Facts } from '../../ui/bars.tsx';
+import { dayText, numberText } from '../../ui/formats.ts';
+import { columnTitle } from '../../views/column-title.ts';
 import type { BoardAd } from '../payload.ts';
 import { messageOf } from './finding.ts';
 import { RunBar } from './list.tsx';

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
-import { numberText } from '../../looks/formats.ts';
+import { numberText } from '../../ui/formats.ts';
 import { choosable, type FacetName, type FacetValue, facetOf, facetValues, toggled, type View } from './state.ts';
 
 /** Values of each facet until a reader asks for all. */

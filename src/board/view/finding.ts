@@ -1,5 +1,5 @@
-import { countsOf, medianOf } from '../../looks/bars.tsx';
-import { countText, monthText, numberText } from '../../looks/formats.ts';
+import { countsOf, medianOf } from '../../ui/bars.tsx';
+import { countText, monthText, numberText } from '../../ui/formats.ts';
 import type { BoardAd } from '../payload.ts';
 
 /** What stands out among ads: a sentence with the numbers it rests on, and what it leads to. */

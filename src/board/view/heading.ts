@@ -6,8 +6,8 @@ import {
   joinedText,
   languageText,
   numberText,
-} from '../../looks/formats.ts';
-import { sanitizeLine } from '../../present/safe-text.ts';
+} from '../../ui/formats.ts';
+import { sanitizeLine } from '../../views/safe-text.ts';
 import type { BoardContext, PriceBounds } from '../payload.ts';
 import { minAds } from './finding.ts';
 import { messagesIn, type State, wholeOf } from './state.ts';

@@ -1,7 +1,7 @@
 import { Component } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { AdCard, Run, titleOf } from '../../looks/ad-card.tsx';
-import { monthText, numberText } from '../../looks/formats.ts';
+import { AdCard, Run, titleOf } from '../../ui/ad-card.tsx';
+import { monthText, numberText } from '../../ui/formats.ts';
 import type { BoardAd } from '../payload.ts';
 import { messageOf } from './finding.ts';
 import { LaterFrame } from './pictures.tsx';

@@ -1,5 +1,5 @@
 import { render } from 'preact';
-import { useLocale } from '../../looks/formats.ts';
+import { useLocale } from '../../ui/formats.ts';
 import type { BoardAd, BoardAds } from '../payload.ts';
 import { Board } from './board.tsx';
 import { findingOf, messageOf } from './finding.ts';

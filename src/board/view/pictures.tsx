@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { Frame } from '../../looks/ad-card.tsx';
+import { Frame } from '../../ui/ad-card.tsx';
 import type { BoardAd, BoardPicture } from '../payload.ts';
 import type { Server } from './host.ts';
 import { cardOf } from './words.ts';

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { countText, joinedText, numberText } from '../../looks/formats.ts';
-import { isWord } from '../../present/safe-text.ts';
+import { countText, joinedText, numberText } from '../../ui/formats.ts';
+import { isWord } from '../../views/safe-text.ts';
 import { messageOf } from './finding.ts';
 import { Modal } from './modal.tsx';
 import { isGrouped, problemOf, type View } from './state.ts';

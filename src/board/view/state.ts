@@ -1,5 +1,5 @@
-import { countsOf } from '../../looks/bars.tsx';
-import { constantText, countryText, monthText } from '../../looks/formats.ts';
+import { countsOf } from '../../ui/bars.tsx';
+import { constantText, countryText, monthText } from '../../ui/formats.ts';
 import type { BoardAd, BoardContext, BoardGathering } from '../payload.ts';
 import { type Finding, messageOf } from './finding.ts';
 import { type Display, type Host, type Message, type Server, ToolError } from './host.ts';

@@ -1,5 +1,5 @@
-import type { CardAd } from '../../looks/ad-card.tsx';
-import { constantText, countryText, countText, dayText, numberText, shortNumber } from '../../looks/formats.ts';
+import type { CardAd } from '../../ui/ad-card.tsx';
+import { constantText, countryText, countText, dayText, numberText, shortNumber } from '../../ui/formats.ts';
 import type { BoardAd } from '../payload.ts';
 
 /** An ad as the card of a page shows it; its picture comes later. */

@@ -1,7 +1,7 @@
 import type { Sqlite3Static } from '@sqlite.org/sqlite-wasm';
 import openSqlite from '@sqlite.org/sqlite-wasm';
 import { RE2JS } from 're2js';
-import { sanitizeLine } from '../../present/safe-text.ts';
+import { sanitizeLine } from '../../views/safe-text.ts';
 import { type Cell, columnsOf, sizeOf, type TableName, tableNames, tables } from '../tables.ts';
 import {
   cellText,

@@ -1,5 +1,5 @@
 import { type AdLibraryError, invalidRequest } from '../../api/errors.ts';
-import { quote, sanitize, sanitizeLine } from '../../present/safe-text.ts';
+import { quote, sanitize, sanitizeLine } from '../../views/safe-text.ts';
 import { type Cell, clip, columnsOf, tableNames } from '../tables.ts';
 
 /** What a statement may use. All of it is enforced by the engine, none of it by looking at the statement's text. */

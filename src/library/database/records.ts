@@ -1,5 +1,5 @@
 import type { Ad, ItemType, Page } from '../../api/schemas.ts';
-import { loadLanguageDetector } from '../../present/language.ts';
+import { loadLanguageDetector } from '../../views/language.ts';
 import { columnsOf, type RecordType, recordTypes, textColumns, textsIn } from '../search/ads-and-pages.ts';
 import { tagTokens, tokenize } from '../search/tokens.ts';
 import type { Database } from './database.ts';

@@ -1,4 +1,4 @@
-import { timeOf } from '../../present/dates.ts';
+import { timeOf } from '../../views/dates.ts';
 import { isUuid, quoted, uuidOf } from '../service/request.ts';
 
 /**

@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Pictures } from '../../pictures/pictures.ts';
-import { mediaOfCards, pictureOf } from '../../present/ad-media.ts';
-import type { Fields } from '../../present/view.ts';
+import { mediaOfCards, pictureOf } from '../../views/ad-media.ts';
+import type { Fields } from '../../views/view.ts';
 import type { Database } from '../database/database.ts';
 
 /** A picture that was fetched: the file that holds it, if there is one, and its size in bytes. */

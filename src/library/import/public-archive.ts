@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Ad, MediaAsset } from '../../api/schemas.ts';
-import { domainOf } from '../../present/addresses.ts';
-import { timeOf } from '../../present/dates.ts';
-import { isObject } from '../../present/view.ts';
+import { domainOf } from '../../views/addresses.ts';
+import { timeOf } from '../../views/dates.ts';
+import { isObject } from '../../views/view.ts';
 
 /**
  * Maps ads of the public ad library to the API's Ad, without claiming more than they say. There are two formats:

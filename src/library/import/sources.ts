@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import type { CsvError } from 'csv-parse';
-import { isObject } from '../../present/view.ts';
+import { isObject } from '../../views/view.ts';
 import { adReader, areOwnAds, columnsText } from './own-ads.ts';
 import { archiveKeys } from './public-archive.ts';
 

@@ -1,6 +1,6 @@
 import type { Ad, ItemType, Page } from '../../api/schemas.ts';
-import { runOf, timeOf } from '../../present/dates.ts';
-import { landingDomainOf } from '../../present/landing.ts';
+import { runOf, timeOf } from '../../views/dates.ts';
+import { landingDomainOf } from '../../views/landing.ts';
 
 /**
  * What the two types of record are, and how each can be searched.

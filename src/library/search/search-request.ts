@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { isNear, nearestFirst } from '../../api/nearest.ts';
 import type { ItemType } from '../../api/schemas.ts';
 import type { SearchFilter } from '../../api/search-filters.ts';
-import { isObject } from '../../present/view.ts';
+import { isObject } from '../../views/view.ts';
 import type { Database } from '../database/database.ts';
 import type { Records } from '../database/records.ts';
 import { type Cursors, invalid, quoted, readLimit } from '../service/request.ts';

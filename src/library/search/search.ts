@@ -1,4 +1,4 @@
-import { maxDaysSinceSeen } from '../../present/dates.ts';
+import { maxDaysSinceSeen } from '../../views/dates.ts';
 import type { Database } from '../database/database.ts';
 import { invalid } from '../service/request.ts';
 import type { Measure, RecordType } from './ads-and-pages.ts';

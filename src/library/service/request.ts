@@ -3,7 +3,7 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import * as z from 'zod';
 import { AddCollectionItemRequest, ItemType } from '../../api/schemas.ts';
 import { maxIdLength } from '../../api/url.ts';
-import { isObject } from '../../present/view.ts';
+import { isObject } from '../../views/view.ts';
 
 /** An error answer of the API. All fields but `status` become the documented error body. */
 export class ApiError extends Error {

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { type LibraryJob, runLibrary } from '../../../src/cli/library.ts';
 import { readCommand } from '../../../src/cli/parse.ts';
 import { readConfig } from '../../../src/config/read-config.ts';
-import { createLog } from '../../../src/log/log.ts';
+import { createLog } from '../../../src/logging/log.ts';
 import { gateOf } from '../../support/gate.ts';
 import { until } from '../../support/http.ts';
 

@@ -1,6 +1,6 @@
 import { type Library, openLibrary } from '../../../src/library/open.ts';
 import type { KeyOptions } from '../../../src/library/service/accounts.ts';
-import { listen } from '../../../src/serve/http/server.ts';
+import { listen } from '../../../src/transports/http/server.ts';
 
 /** 2026-03-15, half past ten in the morning, UTC. */
 export const startOfTests = Date.UTC(2026, 2, 15, 10, 30);

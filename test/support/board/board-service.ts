@@ -1,8 +1,8 @@
 import type { Config } from '../../../src/config/settings.ts';
+import { Canvas } from '../../../src/drawing/canvas.ts';
+import { encodeJpeg } from '../../../src/drawing/codecs.ts';
 import { openLibrary } from '../../../src/library/open.ts';
-import { Canvas } from '../../../src/raster/canvas.ts';
-import { encodeJpeg } from '../../../src/raster/codecs.ts';
-import { listen } from '../../../src/serve/http/server.ts';
+import { listen } from '../../../src/transports/http/server.ts';
 import { startServer, type TestServer } from '../server.ts';
 import { uuidOf } from '../uuid-of.ts';
 

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { MemoryDatasets } from '../../../src/state/memory-datasets.ts';
+import { MemoryDatasets } from '../../../src/storage/memory-datasets.ts';
 import { type AdService, adOf, serveAds } from '../../support/ad-service.ts';
 import { freshServiceTest, freshUpstreamTest } from '../../support/fixtures.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';

@@ -1,0 +1,196 @@
+import { statSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { Canvas, type Path, type Point, stroke } from '../../src/drawing/canvas.ts';
+import type { Raster } from '../../src/drawing/codecs.ts';
+import { canDraw, drawText, fontFiles, inDrawingOrder, linesOf, textWidth } from '../../src/drawing/text.ts';
+
+const white = [255, 255, 255] as const;
+const black = [0, 0, 0] as const;
+
+/** How dark a picture is: 1 for each black pixel. */
+const ink = ({ data }: Raster) => data.reduce((sum, value, at) => sum + (at % 4 === 0 ? (255 - value) / 255 : 0), 0);
+const drawn = (path: Path, side = 60) => {
+  const canvas = new Canvas(side, side, white);
+  canvas.fillPath(path, black);
+  return canvas;
+};
+const pixel = ({ width, data }: Raster, x: number, y: number) => [...data.slice((y * width + x) * 4).slice(0, 4)];
+const plain = (width: number, height: number, colour: number[]): Raster => ({
+  width,
+  height,
+  data: Uint8ClampedArray.from({ length: width * height * 4 }, (_, at) => colour[at % 4] ?? 0),
+});
+// biome-ignore format: four corners
+const rectangle = (x: number, y: number, [width, height]: Point): Path[number] =>
+  [[x, y], [x + width, y], [x + width, y + height], [x, y + height]];
+
+test('a path covers its area, wherever its edges lie', () => {
+  const place = fc.double({ min: 0, max: 30, noNaN: true });
+  const length = fc.double({ min: 0.5, max: 29, noNaN: true });
+  fc.assert(
+    fc.property(place, place, length, length, (x, y, width, height) => {
+      const area = ink(drawn([rectangle(x, y, [width, height])]));
+      // Each pixel of the edge is rounded to one of 255 greys.
+      expect(Math.abs(area - width * height)).toBeLessThan((2 * (width + height) + 8) / 255);
+    }),
+  );
+});
+
+test('a path covers the same inside a canvas that cuts it', () => {
+  const point = fc.tuple(fc.integer({ min: -90, max: 90 }), fc.integer({ min: -90, max: 90 }));
+  fc.assert(
+    fc.property(point, point, point, (...corners) => {
+      const whole = new Canvas(180, 180, white);
+      whole.fillPath([corners.map(([x, y]) => [x + 90, y + 90])], black);
+      const part = drawn([corners], 90);
+      const grey = (canvas: Raster, x: number, y: number) => pixel(canvas, x, y)[0] ?? 0;
+      for (const at of [0, 17, 44, 71])
+        for (const across of [1, 30, 88])
+          expect(Math.abs(grey(part, across, at) - grey(whole, 90 + across, 90 + at))).toBeLessThan(2);
+    }),
+  );
+});
+
+test('a path may be hollow, or a line with round ends', () => {
+  expect(ink(drawn([rectangle(10, 10, [40, 40]), rectangle(20, 20, [20, 20]).toReversed()]))).toBeCloseTo(1200, 0);
+  // biome-ignore format: two points
+  const line: Point[] = [[10, 30], [50, 30]];
+  expect(ink(drawn(stroke(line, 10))) / (400 + Math.PI * 25)).toBeCloseTo(1, 2);
+});
+
+test('outlines that lie on each other do not colour a pixel twice', () => {
+  const canvas = new Canvas(60, 60, white);
+  canvas.fillPath([rectangle(10, 10, [40, 40]), rectangle(20, 20, [20, 20])], [200, 100, 50]);
+  for (const place of [15, 30]) expect(pixel(canvas, place, place)).toEqual([200, 100, 50, 255]);
+});
+
+test.each([
+  ['outside', [rectangle(-500, 30, [20, 20])], 0],
+  ['below', [rectangle(30, 900, [20, 20])], 0],
+  ['without points', [[]], 0],
+  ['without an area', [rectangle(5, 5, [45, 0])], 0],
+  ['not made of numbers', [rectangle(Number.NaN, 0, [50, 50])], 0],
+  ['endless', [rectangle(Number.POSITIVE_INFINITY, 0, [50, 50])], 0],
+  ['far larger than the canvas', [rectangle(-1e12, -1e12, [2e12, 2e12])], 3600],
+] as [string, Path, number][])('a path %s covers what is inside the canvas', (_, path, covered) => {
+  expect(ink(drawn(path))).toBe(covered);
+});
+
+test('a picture becomes the mean of what is left out, and keeps its colour at every size', () => {
+  const shownOf = (picture: Raster, side: number) => {
+    const canvas = new Canvas(side, side);
+    canvas.draw(picture, { x: 0, y: 0, width: side, height: side });
+    return Array.from({ length: side }, (_, x) => pixel(canvas, x, side >> 1)[0] ?? 0);
+  };
+  // One column of sixteen is black: wherever it lies, it darkens what becomes of it, and its mirror image as much.
+  for (let at = 96; at < 112; at++) {
+    const [line, mirrored] = [at, 255 - at].map((column) => {
+      const picture = plain(256, 256, [255, 255, 255, 255]);
+      for (let y = 0; y < 256; y++) picture.data.fill(0, (y * 256 + column) * 4, (y * 256 + column) * 4 + 3);
+      return shownOf(picture, 16);
+    });
+    const darkness = line?.reduce((sum, grey) => sum + 255 - grey, 0) ?? 0;
+    expect(Math.abs(darkness - 16)).toBeLessThan(4);
+    expect(mirrored?.toReversed()).toEqual(line);
+  }
+  const side = fc.integer({ min: 1, max: 70 });
+  fc.assert(
+    fc.property(side, side, side, (width, height, place) => {
+      const shown = new Canvas(70, 70, [10, 20, 30]);
+      shown.draw(plain(width, height, [10, 20, 30, 255]), { x: 0, y: 0, width: place, height: place });
+      expect(shown.data.every((value, at) => value === [10, 20, 30, 255][at % 4])).toBe(true);
+    }),
+  );
+});
+
+test('a picture lets through what is below where it is clear, whatever colour it hides there', () => {
+  const canvas = new Canvas(10, 10, [0, 0, 255]);
+  const half = plain(20, 20, [255, 255, 255, 0]);
+  half.data.fill(255, 20 * 10 * 4);
+  canvas.draw(half, { x: 0, y: 0, width: 10, height: 10 });
+  expect([pixel(canvas, 5, 1), pixel(canvas, 5, 8)]).toEqual([
+    [0, 0, 255, 255],
+    [255, 255, 255, 255],
+  ]);
+});
+
+/** A canvas as text, a character for two pixels by four: the darker, the more ink. */
+function asText({ width, height, data }: Raster): string {
+  const darkness = (x: number, y: number) => 255 - (data[(y * width + x) * 4] ?? 255);
+  const character = (x: number, y: number) => {
+    const sum = Array.from({ length: 8 }, (_, at) => darkness(x + (at % 2), y + (at >> 1))).reduce((a, b) => a + b);
+    return ' .:-=+*#%@'[Math.round((9 * sum) / (8 * 255))];
+  };
+  const rows = Array.from({ length: height / 4 }, (_, y) =>
+    Array.from({ length: width / 2 }, (_, x) => character(2 * x, 4 * y)).join(''),
+  );
+  return rows.map((row) => row.trimEnd()).join('\n');
+}
+
+test('texts are drawn as drawings.txt shows, each as wide as it says', async () => {
+  const shown = [
+    ...[{ text: 'Wool shoes' }, { text: 'Wool', bold: true }, { text: 'WWW' }, { text: 'iii' }],
+    { text: 'Wool', size: 40 },
+    ...[{ text: 'W'.repeat(5000), maxWidth: 120 }, { text: '茶🎁\ud800', maxWidth: 120 }, { text: 'cafe\u0301' }],
+  ].map(({ text, ...style }) => {
+    const place = { x: 20, y: 40, size: 30, colour: black, ...style };
+    const canvas = new Canvas(240, 56);
+    drawText(canvas, text, place);
+    const inked = Array.from({ length: 240 }, (_, x) => x).filter((x) =>
+      Array.from({ length: 56 }, (_, y) => canvas.data[(y * 240 + x) * 4] ?? 255).some((value) => value < 128),
+    );
+    const width = Math.min(textWidth(text, place), place.maxWidth ?? Number.POSITIVE_INFINITY);
+    expect(inked[0]).toBeGreaterThanOrEqual(20);
+    expect((inked.at(-1) ?? 0) - 20).toBeLessThanOrEqual(width);
+    return `${text.slice(0, 20).toWellFormed()} ${width.toFixed(1)}\n${asText(canvas)}`;
+  });
+  await expect(`${shown.join('\n')}\n`).toMatchFileSnapshot('drawings.txt');
+});
+
+test('lines keep every word, fit, and end in an ellipsis only if something is left out', () => {
+  const word = fc.string({ unit: fc.constantFrom(...'abcdeil'), minLength: 1, maxLength: 9 });
+  fc.assert(
+    fc.property(fc.array(word, { maxLength: 12 }), fc.integer({ min: 1, max: 5 }), (words, maxLines) => {
+      const given = { size: 20, bold: true, maxWidth: 160, maxLines };
+      const lines = linesOf(words.join(' '), given);
+      expect(lines.length).toBeLessThanOrEqual(maxLines);
+      for (const line of lines) expect(textWidth(line, given)).toBeLessThanOrEqual(160);
+      const whole = lines.join(' ');
+      if (whole.endsWith('…')) expect(words.join(' ')).toContain(whole.slice(0, -1).trim());
+      else expect(whole).toBe(words.join(' '));
+    }),
+  );
+  // A word that is wider than its line is broken, and loses no letter.
+  const long = 'abcdeil'.repeat(9);
+  const lines = linesOf(`${long} ${long}`, { size: 20, maxWidth: 160, maxLines: 99 });
+  expect(lines.length).toBeGreaterThan(4);
+  expect(lines.join('')).toBe(long + long);
+});
+
+test('names are written in the scripts that charts promise, and without what no font has', () => {
+  const names = 'Łódź Ελληνικά Київ 兒童英語 广告主 広告カタカナひらがな 광고주 ร้านกาแฟ מבצע النخيلات فروشگاه';
+  for (const name of names.split(' ')) {
+    expect(canDraw(name)).toBe(true);
+    expect(textWidth(name, { size: 20 }), name).toBeGreaterThan(20);
+  }
+  expect([canDraw('🔥🎁'), canDraw('🔥 Sale')]).toEqual([false, true]);
+  expect(textWidth('🔥Sale', { size: 20 })).toBe(textWidth('Sale', { size: 20 }));
+  const bytes = fontFiles.reduce((sum, file) => sum + statSync(createRequire(import.meta.url).resolve(file)).size, 0);
+  expect(bytes).toBeLessThan(1_300_000);
+});
+
+test.each([
+  ['שלום', 'םולש'],
+  ['abc (שלום) 12', 'abc (םולש) 12'],
+  ['שלום abc', 'abc םולש'],
+  // Letters that join on both sides, one that joins only what is before it, a ligature, and two words.
+  ['بيت', '\ufe96\ufef4\ufe91'],
+  ['دار', '\ufead\ufe8d\ufea9'],
+  ['سلام', '\ufee1\ufefc\ufeb3'],
+  ['یک کتاب', '\ufe8f\ufe8e\ufe98\ufb90 \ufb8f\ufbfe'],
+  ['بِت', '\ufe96\ufe91'],
+])('%s is drawn from left to right as %s', (text, drawn) => {
+  expect(inDrawingOrder(text).join('')).toBe(drawn);
+});

@@ -1,0 +1,32 @@
+import { describe, expect, test } from 'vitest';
+import { createLog, createStructuredLog } from '../../src/logging/log.ts';
+import { revealed, written } from '../support/key-encodings.ts';
+
+const logs = {
+  'of lines': createLog,
+  'of JSON': (...[level, write]: Parameters<typeof createLog>) => createStructuredLog(level, write, Date.now),
+};
+
+describe.each(Object.entries(logs))('the log %s', (name, create) => {
+  const logged = (message: string, fields?: Record<string, unknown>): string => {
+    const lines: string[] = [];
+    create('debug', (line) => lines.push(line)).info(message, fields);
+    return lines.join('');
+  };
+
+  test.each(Object.entries(written))('shows no key that is written %s', (_, text) => {
+    const fields = { requestId: text, error: `Error: "${text}"\n    at Bearer ${text}`, [text]: { deep: [text] } };
+    const line = logged(`what was said: ${text}`, { ...fields, status: 422 });
+    expect(revealed(line)).not.toContain('canary');
+    expect(line).toMatch(/status"?[=:]422/);
+    if (name === 'of JSON') expect(JSON.parse(line)).toMatchObject({ status: 422 });
+  });
+
+  test('shows everything else as it is', () => {
+    const fields = { path: 'C:\\temp\\x', address: 'https://x.example/?a=b%20c&d=é', note: 'a "quoted" 100 % & more' };
+    const line = logged('größer', fields);
+    expect(line).toContain('größer');
+    for (const value of Object.values(fields)) expect(line).toContain(JSON.stringify(value));
+    expect(logged('key', { of: 'svc_live_abcdef' })).toContain('svc_live_***');
+  });
+});

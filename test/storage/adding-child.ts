@@ -1,0 +1,28 @@
+import { randomBytes } from 'node:crypto';
+import { folderState } from '../../src/storage/folder.ts';
+import { add } from './add-items.ts';
+
+/** Adds one ad after the other to a dataset in files, each beside a large one that comes again, and says when it is in. */
+const { folder, name, baseUrl } = JSON.parse(process.env.CHILD_ARGS ?? '{}');
+const say = (message: object) => process.stdout.write(`${JSON.stringify(message)}\n`);
+const warnings: string[] = [];
+const { datasets, turns } = folderState({
+  ...{ folder, baseUrl, apiKey: 'k', ttl: 0, now: Date.now, elapsed: Date.now },
+  userIdOf: async () => 'u',
+  warn: (message) => warnings.push(message),
+});
+await turns.acquire(name, new AbortController().signal);
+for (let count = 0; ; count++) {
+  const dataset = await datasets.open({ tenantId: 't', apiKey: 'k' });
+  const failed = (error: unknown) => void warnings.push(String(error));
+  await add(
+    dataset,
+    count,
+    { id: `${name}-${count}` },
+    { id: 'large', body: randomBytes(30_000).toString('hex') },
+  ).catch(failed);
+  await dataset.userRecords
+    .update('label', () => ({ put: [[`${name}-${count}`, count]], result: undefined }))
+    .catch(failed);
+  say({ id: `${name}-${count}`, warnings: warnings.splice(0) });
+}

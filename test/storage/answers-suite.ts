@@ -1,0 +1,125 @@
+import { expect, test } from 'vitest';
+import type { Call } from '../../src/api/call.ts';
+import { operations } from '../../src/api/operations.ts';
+import type { AnswerCache, CachedAnswer } from '../../src/storage/ports.ts';
+
+const cachedAnswer = (headline: string, now: number): CachedAnswer => ({
+  answer: {
+    value: { id: '1' },
+    raw: { id: '1', headline },
+    receipt: { charged: 1, remaining: 99, cached: false, requestId: 'r' },
+  },
+  at: now,
+});
+const nameOf = (id: string, group?: string) => ({ fingerprint: JSON.stringify(['getAd', { id }]), group });
+const headlineOf = (kept: CachedAnswer | undefined) =>
+  (kept?.answer.raw as { headline?: string } | undefined)?.headline;
+
+export interface AnswersUnderTest {
+  answers: AnswerCache;
+  now: () => number;
+  /** Lets time pass. */
+  pass(ms: number): Promise<void>;
+}
+
+/** How long answers are cached in these tests. */
+export const ttl = 60_000;
+
+/** A call, as far as a cache of answers needs it. */
+export const callOf = (tenantId = 't', signal = new AbortController().signal): Call => ({
+  ...{ operation: operations.getAd, path: {}, query: {}, fingerprint: '', apiKey: 'k', tenantId, signal },
+});
+
+interface Put {
+  tenantId?: string;
+  id?: string;
+  group?: string | undefined;
+  cached: CachedAnswer;
+}
+
+/** Claims a call, and puts its answer. */
+export async function put(answers: AnswerCache, { tenantId = 't', id = '1', group, cached }: Put): Promise<void> {
+  await (await claimOf(answers, await answers.nameOf(tenantId, nameOf(id, group)), tenantId)).put(cached);
+}
+
+export async function claimOf(answers: AnswerCache, name: string | undefined, tenantId = 't') {
+  const claim = await answers.claim(callOf(tenantId), name, { after: Infinity, onLost: async () => {} });
+  if (claim.kind !== 'granted') throw new Error(`the claim is ${claim.kind}`);
+  return claim;
+}
+
+/** What every store of answers does, in memory or in Redis. */
+export function answersSuite(open: () => Promise<AnswersUnderTest>): void {
+  const find = async (answers: AnswerCache, id: string, { tenantId = 't', group }: Partial<Put> = {}) => {
+    const name = await answers.nameOf(tenantId, nameOf(id, group));
+    return name === undefined ? undefined : answers.get(tenantId, name);
+  };
+
+  test('returns what was put, with its age, for its tenant and its call alone', async () => {
+    const { answers, now, pass } = await open();
+    expect(await find(answers, '1')).toBeUndefined();
+    const cached = cachedAnswer('one', now());
+    await put(answers, { cached });
+    await pass(5000);
+    const found = await find(answers, '1');
+    expect(found?.answer).toEqual(cached.answer);
+    // A store's clock tells milliseconds, ours their parts; and both go on.
+    const age = now() - (found?.at ?? 0);
+    expect(age).toBeGreaterThan(4990);
+    expect(age).toBeLessThan(35_000);
+    const request = { onLost: async () => {} };
+    expect(await answers.claim(callOf(), nameOf('1').fingerprint, request)).toMatchObject({
+      kind: 'found',
+      found: { answer: cached.answer },
+    });
+    expect(await find(answers, '2')).toBeUndefined();
+    expect(await find(answers, '1', { tenantId: 'other' })).toBeUndefined();
+  });
+
+  test('keeps the newest, until its time is over', async () => {
+    const { answers, now, pass } = await open();
+    for (const headline of ['one', 'two']) await put(answers, { cached: cachedAnswer(headline, now()) });
+    expect(headlineOf(await find(answers, '1'))).toBe('two');
+    await pass(ttl - 30_000);
+    expect(headlineOf(await find(answers, '1'))).toBe('two');
+    await pass(30_001);
+    expect(await find(answers, '1')).toBeUndefined();
+  });
+
+  test('forgets one answer, of its tenant alone', async () => {
+    const { answers, now } = await open();
+    for (const [tenantId, id] of [
+      ['t', '1'],
+      ['t', '2'],
+      ['other', '1'],
+    ] as const)
+      await put(answers, { tenantId, id, cached: cachedAnswer(id, now()) });
+    await (await claimOf(answers, nameOf('1').fingerprint)).forget();
+    expect(await find(answers, '1')).toBeUndefined();
+    expect(headlineOf(await find(answers, '2'))).toBe('2');
+    expect(headlineOf(await find(answers, '1', { tenantId: 'other' }))).toBe('1');
+  });
+
+  test('forgets a group, and what was asked before that is not found', async () => {
+    const { answers, now } = await open();
+    const keep = (tenantId: string, id: string, group?: string) =>
+      put(answers, { tenantId, id, group, cached: cachedAnswer(id, now()) });
+    await keep('t', 'a', 'one');
+    await keep('t', 'b', 'two');
+    await keep('t', 'c');
+    await keep('other', 'a', 'one');
+    const early = await claimOf(answers, await answers.nameOf('t', nameOf('a', 'one')));
+    await answers.forgetGroup('t', 'one');
+    await early.put(cachedAnswer('stale', now()));
+    const found = async () =>
+      [
+        await find(answers, 'a', { group: 'one' }),
+        await find(answers, 'b', { group: 'two' }),
+        await find(answers, 'c'),
+      ].map(headlineOf);
+    expect(await found()).toEqual([undefined, 'b', 'c']);
+    await keep('t', 'a', 'one');
+    expect(await found()).toEqual(['a', 'b', 'c']);
+    expect(headlineOf(await find(answers, 'a', { tenantId: 'other', group: 'one' }))).toBe('a');
+  });
+}

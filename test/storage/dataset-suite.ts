@@ -1,0 +1,119 @@
+import { describe, expect, test } from 'vitest';
+import { newGathering } from '../../src/dataset/gatherings.ts';
+import type { Datasets } from '../../src/storage/dataset.ts';
+import { objectOf } from '../../src/storage/item-versions.ts';
+import { about, add } from './add-items.ts';
+
+/** What every kind of dataset store has to do. */
+export function datasetSuite(name: string, open: () => Promise<Datasets>): void {
+  const datasetFor = async (key = 'a') => (await open()).open({ tenantId: key, apiKey: key });
+
+  describe(`a dataset ${name}`, () => {
+    test('has the newest version of each ad, with what a thinner answer lacks', async () => {
+      const dataset = await datasetFor();
+      const page = { pageName: 'Acme', adsAmount: 3 };
+      await add(dataset, 1, { id: 'A-1', headline: 'Old', body: 'Text', endDate: '2026-01-01', page });
+      await add(dataset, 2, { id: 'a-1', headline: 'New', endDate: null, page: { pageName: 'Acme Ltd' } });
+      const item = await dataset.item('ads', 'A-1');
+      expect(item && objectOf(item)).toEqual({
+        id: 'a-1',
+        headline: 'New',
+        body: 'Text',
+        endDate: null,
+        page: { pageName: 'Acme Ltd', adsAmount: 3 },
+      });
+      expect(item).toMatchObject({ at: 2, firstAt: 1, since: 2, listedBy: 'searchAds', requestId: 'r2' });
+      expect(item?.versions.map((version) => [version.at, objectOf(version).headline])).toEqual([[1, 'Old']]);
+    });
+
+    test('takes a new link, day or signature for no change, and a new link target for one', async () => {
+      const dataset = await datasetFor();
+      const ad = (signature: string, target: string) => ({
+        id: 'a',
+        appUrl: `https://app.example/${signature}`,
+        lastSeenAt: signature,
+        media: [
+          {
+            type: 'VID',
+            url: `https://cdn.example/v.mp4?s=${signature}`,
+            urls: { preview: `https://x/?${signature}` },
+          },
+        ],
+        cards: [{ image_url: `https://cdn.example/1.png?s=${signature}`, url: `https://shop.example/?to=${target}` }],
+      });
+      await add(dataset, 1, ad('one', 'x'));
+      await add(dataset, 2, ad('two', 'x'));
+      expect(await dataset.item('ads', 'a')).toMatchObject({ since: 1, at: 2, versions: [] });
+      await add(dataset, 3, ad('two', 'y'));
+      const item = await dataset.item('ads', 'a');
+      expect(item).toMatchObject({ since: 3, at: 3, firstAt: 1 });
+      expect(item?.versions).toHaveLength(1);
+    });
+
+    test('keeps ads and pages apart, and leaves out what is neither', async () => {
+      const dataset = await datasetFor();
+      const nested = JSON.parse(`{"id":"deep","x":${'['.repeat(100_000)}${']'.repeat(100_000)}}`);
+      const longest = 'p'.repeat(300);
+      await add(dataset, 1, { id: 'x' }, { id: 7 }, { id: ' ' }, null, 'text', { pageId: 'p' }, nested);
+      await dataset.addItems({
+        ...about(2),
+        type: 'pages',
+        items: () => [{ pageId: 'x', pageName: 'X' }, { id: 'y' }, { pageId: longest }, { pageId: `${longest}p` }],
+      });
+      const { ads, pages } = await dataset.contents();
+      expect(ads.map(({ id }) => id)).toEqual(['x']);
+      expect(pages.map(({ id }) => id)).toEqual(['x', longest]);
+    });
+
+    test('takes no harm from objects that are nested as deep as can be written', async () => {
+      const dataset = await datasetFor();
+      for (let depth = 1000; depth <= 8000; depth += 1000)
+        for (const at of [1, 2]) {
+          const nested = `{"id":"deep ${depth}","x":${'['.repeat(depth)}${at}${']'.repeat(depth)}}`;
+          await add(dataset, at, JSON.parse(nested), { id: `beside ${depth}`, at });
+        }
+      const { ads } = await dataset.contents();
+      expect(ads.filter(({ id, versions }) => id.startsWith('beside') && versions.length === 1)).toHaveLength(8);
+    });
+
+    test('puts a gathering together from its steps, even if one comes twice', async () => {
+      const dataset = await datasetFor();
+      const state = newGathering({ filters: { query: 'tea' } }, 1);
+      await add(dataset, 1, { id: 'a' }, { id: 'b' }, { id: 'c' });
+      const first = { ...state, found: 3, cursor: 'next', adIds: ['A', 'b'] };
+      await dataset.saveGathering(first);
+      const last = { ...state, found: 3, ended: true, gatheredAt: 2, adIds: ['b', 'c'] };
+      expect((await dataset.contents()).gatherings).toMatchObject([{ cursor: 'next', complete: false }]);
+      await dataset.saveGathering(last);
+      const { version, gatherings } = await dataset.contents();
+      await dataset.saveGathering(last);
+      await dataset.saveGathering(first);
+      expect(await dataset.contents()).toMatchObject({ version, gatherings });
+      expect(gatherings).toMatchObject([{ id: state.id, found: 3, complete: true, cursor: null, missing: 0 }]);
+      expect([...(gatherings[0]?.adIds ?? [])]).toEqual(['a', 'b', 'c']);
+    });
+
+    test('stays as it was for whoever has its contents', async () => {
+      const dataset = await datasetFor();
+      const state = newGathering({}, 1);
+      await add(dataset, 1, { id: 'a', body: 'one' });
+      await dataset.saveGathering({ ...state, adIds: ['a'] });
+      const before = await dataset.contents();
+      await add(dataset, 2, { id: 'a', body: 'two' }, { id: 'b' });
+      await dataset.saveGathering({ ...state, gatheredAt: 2, adIds: ['b'] });
+      expect(before.ads.map(objectOf)).toEqual([{ id: 'a', body: 'one' }]);
+      expect(before.gatherings[0]?.adIds.size).toBe(1);
+    });
+
+    test('belongs to one key', async () => {
+      const datasets = await open();
+      const [own, other] = [await datasets.open(callerOf('a')), await datasets.open(callerOf('b'))];
+      await add(own, 1, { id: 'a' });
+      await add(other, 1, { id: 'b' });
+      expect((await own.contents()).ads.map(({ id }) => id)).toEqual(['a']);
+      expect(await other.item('ads', 'a')).toBeUndefined();
+    });
+  });
+}
+
+const callerOf = (key: string) => ({ tenantId: key, apiKey: key });

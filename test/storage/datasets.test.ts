@@ -1,0 +1,182 @@
+import { setImmediate } from 'node:timers/promises';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { MemoryDataset, recordsOf } from '../../src/storage/dataset.ts';
+import { objectOf } from '../../src/storage/item-versions.ts';
+import { MemoryDatasets } from '../../src/storage/memory-datasets.ts';
+import { about, add, lastStep } from './add-items.ts';
+import { datasetSuite } from './dataset-suite.ts';
+import { userRecordsSuite } from './user-records-suite.ts';
+
+datasetSuite('in memory', async () => new MemoryDatasets());
+userRecordsSuite('in memory', async () => {
+  const datasets = new MemoryDatasets();
+  return [datasets, datasets];
+});
+
+test('refuses records of a person when there is no more room for all, and takes them again when there is', async () => {
+  const datasets = new MemoryDatasets();
+  const fill = async (tenantId: string) => {
+    const { userRecords: own } = await datasets.open({ tenantId });
+    const put = Array.from({ length: 50 }, (_, at) => [`${at}`, 'x'.repeat(65_000)] as const);
+    await own.update('watch', () => ({ put, result: undefined }));
+    return own;
+  };
+  const first = await fill('first');
+  const all = [];
+  for (let tenant = 0; tenant < 22; tenant++) all.push(...(await Promise.allSettled([fill(`${tenant}`)])));
+  const refused = all.filter(({ status }) => status === 'rejected');
+  expect(refused.length).toBeGreaterThan(0);
+  expect(refused[0]).toMatchObject({ reason: { failure: { kind: 'busy' } } });
+  await expect(fill('one more')).rejects.toThrow('no room');
+  expect((await first.read('watch')).size).toBe(50);
+  await first.update('watch', (found) => ({ removed: found.keys(), result: undefined }));
+  expect(await fill('one more')).toBeDefined();
+});
+
+test('that comes late, or again, is an earlier version, adds what nothing newer has, and takes nothing away', () => {
+  const whole = fc.record({ id: fc.constantFrom('a', 'b'), headline: fc.constantFrom('x', 'y', 'z') });
+  const fieldOf = (order: number) => `only ${order}`;
+  fc.assert(
+    fc.property(
+      fc.array(whole, { maxLength: 10 }),
+      fc.array(fc.nat({ max: 5 }), { minLength: 10, maxLength: 10 }),
+      fc.infiniteStream(fc.nat()),
+      (answers, clocks, numbers) => {
+        const dataset = new MemoryDataset();
+        const came = answers.map((ad, order) => ({ order, ad: { ...ad, [fieldOf(order)]: true } }));
+        const shuffled = [...came, ...came]
+          .map((answer) => ({ answer, place: numbers.next().value }))
+          .sort((left, right) => left.place - right.place);
+        for (const { answer } of shuffled) {
+          const { order, ad } = answer;
+          const batch = { ...about(clocks[order] ?? 0), order, type: 'ads', items: () => [ad] } as const;
+          for (const record of recordsOf(batch)) dataset.apply(record);
+        }
+        const { ads, version } = dataset.contents();
+        for (const item of ads) {
+          const own = came.filter(({ ad }) => ad.id === item.id);
+          expect(item).toMatchObject({ order: own.at(-1)?.order, firstOrder: own[0]?.order });
+          expect(objectOf(item)).toEqual(Object.assign({}, ...own.map(({ ad }) => ad)));
+          expect(item.versions).toHaveLength(own.length - 1);
+          expect(item.versions.every((one, at) => one.order < (item.versions[at + 1] ?? item).order)).toBe(true);
+        }
+        for (const record of [...dataset.records()]) dataset.apply(record);
+        expect(dataset.contents().version).toBe(version);
+      },
+    ),
+  );
+});
+
+test('has the same of answers that repeat each other, whether they are read one by one or at the end', async () => {
+  const ad = fc.record({ id: fc.constantFrom('a', 'b'), headline: fc.constantFrom('x', 'y') });
+  const ads = fc.uniqueArray(ad, { minLength: 1, maxLength: 2, selector: ({ id }) => id });
+  const text = ads.map((all) => JSON.stringify(all));
+  await fc.assert(
+    fc.asyncProperty(fc.array(text, { minLength: 1, maxLength: 3 }), fc.array(fc.nat(2)), async (texts, turns) => {
+      const [atTheEnd, oneByOne] = [new MemoryDatasets(), new MemoryDatasets()];
+      for (const [at, turn] of turns.entries()) {
+        const text = texts[turn % texts.length] ?? '';
+        const batch = { ...about(at + 1), type: 'ads', items: () => JSON.parse(text), text } as const;
+        for (const datasets of [atTheEnd, oneByOne]) await (await datasets.open({ tenantId: 't' })).addItems(batch);
+        await (await oneByOne.open({ tenantId: 't' })).contents();
+      }
+      const [one, other] = [atTheEnd, oneByOne].map(async (datasets) => {
+        const { ads, pages } = await (await datasets.open({ tenantId: 't' })).contents();
+        return { ads, pages };
+      });
+      expect(await one).toEqual(await other);
+    }),
+  );
+});
+
+test('takes no answer apart before somebody reads, unless very many wait', async () => {
+  const dataset = await new MemoryDatasets().open({ tenantId: 't' });
+  let taken = 0;
+  const items = () => [{ id: `ad-${taken++}` }];
+  const answer = (at: number) => dataset.addItems({ ...about(at), type: 'ads', items, text: `${at}`.padEnd(100_000) });
+  for (let at = 0; at < 10; at++) await answer(at);
+  await setImmediate();
+  expect(taken).toBe(0);
+  expect((await dataset.contents()).ads).toHaveLength(10);
+  for (let at = 10; at < 500; at++) await answer(at);
+  await expect.poll(() => taken).toBeGreaterThan(300);
+  expect(taken).toBeLessThan(400);
+  expect((await dataset.contents()).ads).toHaveLength(500);
+});
+
+describe('the room', () => {
+  const text = 'x'.repeat(4000);
+  const limits = { maxBytes: 2_000_000, maxBytesEach: 1_000_000 };
+
+  test('is kept to, however it is filled, and what is evicted is counted', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.record({ key: fc.nat(3), id: fc.nat(200), size: fc.nat(60_000) }), { maxLength: 120 }),
+        async (answers) => {
+          const datasets = new MemoryDatasets(limits);
+          const ids = new Map<number, Set<number>>();
+          for (const [at, { key, id, size }] of answers.entries()) {
+            await add(await datasets.open({ tenantId: `${key}` }), at, { id: `${id}`, body: 'y'.repeat(size) });
+            expect(datasets.bytes).toBeLessThanOrEqual(limits.maxBytes);
+            ids.set(key, (ids.get(key) ?? new Set()).add(id));
+          }
+          for (const [key, added] of ids) {
+            const { ads, evicted } = await (await datasets.open({ tenantId: `${key}` })).contents();
+            expect(ads.length + evicted.ads).toBeGreaterThanOrEqual(added.size);
+          }
+        },
+      ),
+      { numRuns: 30 },
+    );
+  });
+
+  test('of one key is never all of it, and what came last stays', async () => {
+    const datasets = new MemoryDatasets(limits);
+    const dataset = await datasets.open({ tenantId: 'greedy' });
+    for (let at = 0; at < 1000; at++) await add(dataset, at, { id: `ad-${at}`, body: text });
+    expect(datasets.bytes).toBeLessThanOrEqual(limits.maxBytesEach);
+    expect(await dataset.item('ads', 'ad-999')).toBeDefined();
+    expect(await dataset.item('ads', 'ad-0')).toBeUndefined();
+  });
+
+  test('is shared fairly: whoever holds much gives up their own', async () => {
+    const datasets = new MemoryDatasets({ ...limits, maxBytesEach: limits.maxBytes });
+    const open = (tenantId: string) => datasets.open({ tenantId });
+    for (let tenant = 0; tenant < 20; tenant++)
+      for (let at = 0; at < 10; at++) await add(await open(`small ${tenant}`), at, { id: `ad-${at}`, body: text });
+    for (let at = 0; at < 1000; at++) await add(await open('greedy'), at, { id: `ad-${at}`, body: text });
+    for (let tenant = 0; tenant < 20; tenant++)
+      expect((await (await open(`small ${tenant}`)).contents()).ads).toHaveLength(10);
+    const { ads, evicted } = await (await open('greedy')).contents();
+    expect(ads.length + evicted.ads).toBe(1000);
+    expect(ads.length).toBeGreaterThan(100);
+  });
+
+  test('is enough for as many ads as it promises', async () => {
+    const datasets = new MemoryDatasets(limits);
+    const dataset = await datasets.open({ tenantId: 't' });
+    for (let at = 0; at < 60; at++) await add(dataset, at, { id: `ad-${at}`, body: text });
+    const promised = await dataset.maxAds();
+    expect(promised).toBeGreaterThan(100);
+    for (let at = 60; at < 60 + promised; at++) {
+      await add(dataset, at, { id: `new-${at}`, body: text });
+      await dataset.saveGathering(lastStep([`new-${at}`], { gatheredAt: at }));
+    }
+    expect((await dataset.contents()).gatherings).toMatchObject([{ missing: 0, complete: true }]);
+  });
+
+  test('for versions of one ad and for gatherings is bounded, too', async () => {
+    const dataset = await new MemoryDatasets().open({ tenantId: 't' });
+    for (let at = 0; at < 600; at++) {
+      await add(dataset, at, { id: 'a', headline: `${at}` });
+      await dataset.saveGathering(lastStep([], { id: `g${at}`, order: at, gatheredAt: at }));
+    }
+    const { ads, gatherings, evicted } = await dataset.contents();
+    expect(ads[0]?.versions.map((version) => objectOf(version).headline)).toEqual(
+      Array.from({ length: 10 }, (_, index) => `${589 + index}`),
+    );
+    expect(gatherings).toHaveLength(500);
+    expect(evicted.gatherings).toBe(100);
+  });
+});

@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { postgresStore } from '../../../src/storage/drivers/postgres.ts';
+import { describeWithPostgres, type PostgresServer, startPostgres } from '../../support/store-servers.ts';
+
+const next = (version: string, ttlMs = 60_000) => ({ version, body: Buffer.from(version), ttlMs });
+
+describeWithPostgres('the tables in PostgreSQL', () => {
+  let server: PostgresServer;
+  beforeAll(async () => {
+    server = await startPostgres();
+  });
+  afterAll(() => server.close());
+
+  const open = (user: Partial<PostgresServer> = {}, options = {}) => {
+    const { port, user: name, password, database } = { ...server, ...user };
+    const address = { host: '127.0.0.1', port, user: name, password, database, ssl: false } as const;
+    const store = postgresStore(address, () => {}, options);
+    onTestFinished(() => store.close());
+    return store;
+  };
+
+  test('are made once by replicas that start together, and used by one that may make none', async () => {
+    const stores = Array.from({ length: 8 }, () => open());
+    await Promise.all(stores.map((store) => store.connect()));
+    expect(server.sql('SELECT number FROM ad_library.format')).toBe('1');
+    server.sql(`CREATE ROLE guest LOGIN PASSWORD 'guest';
+      GRANT USAGE ON SCHEMA ad_library TO guest;
+      GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ad_library TO guest`);
+    const guest = open({ user: 'guest', password: 'guest' });
+    await guest.connect();
+    expect(await guest.swap('guest', '', next('1'))).toMatchObject({ isDone: true });
+    await guest.putItems('guest', [{ id: 'a', seq: 0, body: Buffer.of(1) }], { ttlMs: 60_000, maxBytes: 10 });
+    expect((await guest.itemsSince('guest', 0))?.items).toHaveLength(1);
+    server.sql('UPDATE ad_library.format SET number = 2');
+    await expect(open().connect()).rejects.toThrow('another version of this program');
+    server.sql('UPDATE ad_library.format SET number = 1');
+  });
+
+  test('lose all rows that have ended, however many', async () => {
+    const store = open({}, { sweepEvery: 2500 });
+    await store.connect();
+    server.sql(
+      `INSERT INTO ad_library.documents SELECT 'many ' || i, '1', '', now() FROM generate_series(1, 30000) AS i`,
+    );
+    await store.swap('ends', '', next('1', 150));
+    await store.swap('stays', '', next('1'));
+    const items = [{ id: 'a', seq: 0, body: Buffer.of(1) }];
+    await store.putItems('ends', items, { ttlMs: 150, maxBytes: 10 });
+    await store.putItems('stays', items, { ttlMs: 60_000, maxBytes: 10 });
+    const left = () =>
+      server.sql(`SELECT key FROM ad_library.documents WHERE key IN ('ends', 'stays') OR key LIKE 'many %'
+        UNION ALL SELECT name FROM ad_library.items WHERE name IN ('ends', 'stays')`);
+    await expect.poll(left).toBe('stays\nstays');
+  });
+
+  test('are used again once the server answers, whose silence ends what was asked of it', async () => {
+    const store = open();
+    await store.connect();
+    await store.swap('silent', '', next('1'));
+    for (const [stop, goOn] of [
+      [server.pause, server.resume],
+      [server.kill, server.restart],
+    ] as const) {
+      await stop();
+      const began = performance.now();
+      const failures = await Promise.allSettled(Array.from({ length: 15 }, () => store.read('silent')));
+      expect(new Set(failures.map(({ status }) => status))).toEqual(new Set(['rejected']));
+      expect(performance.now() - began).toBeLessThan(15_000);
+      await goOn();
+      await expect
+        .poll(() => store.read('silent').catch(() => {}))
+        .toMatchObject({
+          found: { version: '1' },
+        });
+    }
+  });
+
+  test('are not compressed in vain, and nothing of a password is in an error', async () => {
+    const wrong = open({ password: 'wrong p@ssword' });
+    await expect(wrong.connect()).rejects.toThrow(/^(?!.*p@ss).*authentication/);
+    await open().connect();
+    expect(server.sql("SELECT string_agg(attstorage::text, '') FROM pg_attribute WHERE attname = 'body'")).toBe('ee');
+  });
+});

@@ -1,0 +1,162 @@
+import { execFileSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { connect, createServer, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { redisDriver, type StateAddress } from '../../../src/storage/drivers/redis.ts';
+import { GuardedStore } from '../../../src/storage/store/guarded-store.ts';
+import { keepAlive, until } from '../../support/http.ts';
+import { listenOnLoopback } from '../../support/loopback.ts';
+import { serveHttp } from '../../support/process.ts';
+import { describeWithRedis, type RedisServer, startRedis } from '../../support/store-servers.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
+
+const folder = temporaryFolder();
+const unavailable = { failure: { kind: 'unavailable', sent: false } };
+
+/** A replica's way to a server. */
+async function open(port: number, address: Partial<StateAddress> = {}, waitMs = 5000) {
+  const logged: string[] = [];
+  const log = (message: string, fields?: object) => void logged.push(`${message} ${JSON.stringify(fields)}`);
+  const driver = redisDriver({ tls: false, host: '127.0.0.1', port, ...address }, { error: log, warn: log, info: log });
+  const store = new GuardedStore(driver, { error: log, warn: log, info: log }, Date.now);
+  onTestFinished(() => store.close());
+  await store.open(waitMs);
+  const write = (key = '{a}:key') =>
+    store.swap(key, '', { version: randomUUID(), body: Buffer.from('body'), ttlMs: 60_000 });
+  return { store, logged, write };
+}
+
+async function start(...options: string[]): Promise<RedisServer> {
+  const redis = await startRedis(options);
+  onTestFinished(redis.close);
+  return redis;
+}
+
+/** A network in trouble between a client and a server: both ends of all connections, and where new ones lead. */
+async function startTcpProxy(port: number) {
+  const sockets: Socket[] = [];
+  const target = { port };
+  const proxy = createServer((socket) => {
+    const onward = connect(target.port, '127.0.0.1').on('error', () => {});
+    socket.on('error', () => {}).pipe(onward);
+    onward.pipe(socket);
+    sockets.push(socket, onward);
+  });
+  const { port: own, close } = await listenOnLoopback(proxy);
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    return close();
+  });
+  return { port: own, target, sockets };
+}
+
+describeWithRedis('Redis', () => {
+  test('that refuses one call answers the others, and scripts that it forgot are sent again', async () => {
+    const redis = await start();
+    const { store, write, logged } = await open(redis.port);
+    redis.cli('SCRIPT', 'FLUSH');
+    expect(await write()).toMatchObject({ isDone: true });
+    redis.cli('SET', '{a}:other', 'no hash');
+    await expect(write('{a}:other')).rejects.toMatchObject(unavailable);
+    expect(store.isUp()).toBe(true);
+    expect(logged.join('\n')).toContain('the shared state refused a call');
+  });
+
+  test('that is full refuses what is new, and says so; what is there can be read, and it goes on with room', async () => {
+    const redis = await start('--maxmemory-policy', 'noeviction');
+    const { store, write, logged } = await open(redis.port);
+    await write();
+    redis.cli('CONFIG', 'SET', 'maxmemory', '1');
+    await expect(write('{a}:other')).rejects.toMatchObject(unavailable);
+    expect(String((await store.read('{a}:key')).found?.body)).toBe('body');
+    expect(store.isUp()).toBe(true);
+    expect(logged.join('\n')).toContain('OOM');
+    await until(() => store.isNearlyFull());
+    redis.cli('CONFIG', 'SET', 'maxmemory', '0');
+    expect(await write('{a}:other')).toMatchObject({ isDone: true });
+    await until(() => !store.isNearlyFull());
+  });
+
+  test('that forgets when it is full, or keeps nothing over a restart, is named', async () => {
+    const evicting = await open((await start('--maxmemory', '100mb', '--maxmemory-policy', 'allkeys-lru')).port);
+    expect(evicting.logged.join('\n')).toContain('set maxmemory-policy to noeviction {"policy":"allkeys-lru"}');
+    expect(evicting.logged.join('\n')).toContain('set appendonly to yes');
+    const kept = await open((await start('--maxmemory', '100mb', '--appendonly', 'yes')).port);
+    expect(kept.logged.join('\n')).not.toMatch(/noeviction|appendonly/);
+  });
+
+  test('that is gone refuses at once, and one that is back, or comes for the first time, heals it', async () => {
+    const redis = await start();
+    const { store, write } = await open(redis.port);
+    await redis.kill();
+    await until(() => !store.isUp());
+    const began = performance.now();
+    await expect(write()).rejects.toMatchObject(unavailable);
+    // And not after the time in which a silent one might answer.
+    expect(performance.now() - began).toBeLessThan(900);
+    const late = await open(redis.port, {}, 100);
+    expect(late.logged.join('\n')).toContain('the shared state cannot be reached yet');
+    await redis.restart();
+    await until(() => store.isUp() && late.store.isUp());
+    await write();
+  });
+
+  test('behind a network that loses everything is reached anew', async () => {
+    const redis = await start();
+    const proxy = await startTcpProxy(redis.port);
+    const { store, write } = await open(proxy.port);
+    // The bytes of this connection vanish, while new ones work.
+    for (const socket of proxy.sockets) socket.unpipe().pause();
+    await expect(write()).rejects.toMatchObject(unavailable);
+    await until(() => store.isUp());
+  });
+
+  test('that follows another server is left for the one that its address leads to now', async () => {
+    const [redis, promoted] = [await start(), await start()];
+    const proxy = await startTcpProxy(redis.port);
+    const { store, write, logged } = await open(proxy.port);
+    redis.cli('REPLICAOF', '127.0.0.1', String(promoted.port));
+    await expect(write()).rejects.toMatchObject(unavailable);
+    expect(store.isUp()).toBe(false);
+    // It is not up for as long as nothing can be written.
+    await until(() => redis.cli('INFO', 'replication').includes('master_link_status:up'));
+    expect(store.isUp()).toBe(false);
+    proxy.target.port = promoted.port;
+    await until(() => store.isUp());
+    await write();
+    expect(promoted.cli('EXISTS', '{a}:key')).toBe('1');
+    expect(logged.length).toBeLessThan(10);
+  });
+
+  test('is given a password, which no log contains even if it is wrong', async () => {
+    const { store } = await open((await start('--requirepass', 'open-sesame')).port, { password: 'open-sesame' });
+    expect(store.isUp()).toBe(true);
+    const { port } = await start('--requirepass', 'sesame');
+    const refused = await open(port, { password: 'wrong-word' }, 1);
+    await until(() => refused.logged.join('\n').includes('WRONGPASS'));
+    expect(refused.store.isUp()).toBe(false);
+    expect(refused.logged.join('\n')).not.toContain('wrong-word');
+  });
+
+  test('may require TLS, whose certificate is checked', async () => {
+    const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')];
+    const subject = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1'];
+    const request = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-keyout', key, '-out', certificate, ...subject];
+    execFileSync('openssl', request, { stdio: 'ignore' });
+    const redis = await startRedis([], { key, certificate });
+    onTestFinished(redis.close);
+    const { store, logged } = await open(redis.port, { tls: true }, 1);
+    await until(() => logged.join('\n').includes('self-signed certificate'));
+    expect(store.isUp()).toBe(false);
+
+    const served = await serveHttp(['--base-url', 'http://127.0.0.1:1'], {
+      NODE_EXTRA_CA_CERTS: certificate,
+      AD_LIBRARY_STATE_URL: `rediss://127.0.0.1:${redis.port}`,
+      AD_LIBRARY_STATE_SECRET: 'a secret of at least 32 characters',
+    });
+    onTestFinished(() => served.close().then(() => {}));
+    const ready = async () => (await keepAlive(served.origin).send({ method: 'GET', path: '/readyz' })).status;
+    await expect.poll(ready).toBe(200);
+  });
+});

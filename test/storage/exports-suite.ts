@@ -1,0 +1,85 @@
+import { describe, expect, test } from 'vitest';
+import type { ExportedFile, ExportStore, Exports } from '../../src/storage/exports.ts';
+
+/** Writes a file in several parts. */
+export const exportFile = (exports: Exports, name: string, ...parts: readonly (string | Uint8Array)[]) =>
+  exports.create({
+    name,
+    mimeType: 'text/csv',
+    write: async (take) => {
+      for (const part of parts) await take(Buffer.from(part));
+    },
+  });
+
+const textOf = async (exports: Exports, uri: string) => {
+  const file = await exports.find(uri);
+  return file && Buffer.from(await file.content()).toString();
+};
+
+/** What every kind of store for exported files has to do. */
+export function exportsSuite(name: string, open: () => Promise<ExportStore>): void {
+  describe(`exports ${name}`, () => {
+    test('are listed with the newest first, and read as they were written', async () => {
+      const exports = (await open()).forTenant('a');
+      const first = await exportFile(exports, 'ads.csv', 'id\n', 'ä\n');
+      const empty = await exportFile(exports, 'ads.csv');
+      expect(first).toMatchObject({ name: 'ads.csv', mimeType: 'text/csv', bytes: 6 });
+      expect(first.uri).not.toBe(empty.uri);
+      expect((await exports.list()).map(({ uri, bytes }) => [uri, bytes])).toEqual([
+        [empty.uri, 0],
+        [first.uri, 6],
+      ]);
+      expect(await textOf(exports, first.uri)).toBe('id\nä\n');
+      expect(await textOf(exports, empty.uri)).toBe('');
+    });
+
+    test('leave nothing behind when they fail', async () => {
+      const exports = (await open()).forTenant('a');
+      const failing = exports.create({
+        name: 'x.csv',
+        mimeType: 'text/csv',
+        write: async (take) => {
+          await take(Buffer.from('half'));
+          throw new Error('the rows ended');
+        },
+      });
+      await expect(failing).rejects.toThrow('the rows ended');
+      expect(await exports.list()).toEqual([]);
+    });
+
+    test('have links, of which the last fifty lead to files until the key is rejected', async () => {
+      const { forTenant: of, links } = await open();
+      const linkOf = ({ linkPath = '' }: ExportedFile) => linkPath.split('/')[2] ?? '';
+      const made: string[] = [];
+      for (let count = 0; count < 51; count++) made.unshift(linkOf(await exportFile(of('a'), 'x.csv', `${count}`)));
+      const [newest = '', oldest = ''] = [made[0], made.at(-1)];
+      const found = await links?.find(newest, 'x.csv');
+      if (found === undefined || found === 'ended') throw new Error('The link leads nowhere.');
+      expect([found.tenantId, String(await found.file.content())]).toEqual(['a', '50']);
+      expect(await links?.find(oldest, 'x.csv')).toBe('ended');
+      for (const [link, name] of [
+        [newest, 'y.csv'],
+        ['', 'x.csv'],
+        [`${newest}x`, 'x.csv'],
+      ] as const)
+        expect(await links?.find(link, name)).toBeUndefined();
+      await links?.end('b');
+      expect(await links?.find(newest, 'x.csv')).not.toBe('ended');
+      await links?.end('a');
+      expect(await links?.find(newest, 'x.csv')).toBe('ended');
+      expect(await of('a').list()).toHaveLength(50);
+    });
+
+    test('belong to one key', async () => {
+      const store = await open();
+      const [own, other] = [store.forTenant('a'), store.forTenant('b')];
+      const { uri } = await exportFile(own, 'x.csv', 'own');
+      await exportFile(other, 'x.csv', 'other');
+      expect(await other.find(uri)).toBeUndefined();
+      for (const odd of ['', 'x', `${uri}x`, uri.replace('x.csv', '..'), 'ad-library://exports/'])
+        expect(await own.find(odd)).toBeUndefined();
+      expect(await own.list()).toHaveLength(1);
+      expect(await other.list()).toHaveLength(1);
+    });
+  });
+}

@@ -1,0 +1,274 @@
+import { mkdirSync } from 'node:fs';
+import {
+  appendFile,
+  copyFile,
+  mkdir,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  truncate,
+  writeFile,
+} from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import type { Dataset, Datasets } from '../../src/storage/dataset.ts';
+import { type FolderOptions, folderState } from '../../src/storage/folder.ts';
+import type { Turns } from '../../src/storage/turns.ts';
+import { newFolders } from '../support/temporary-folder.ts';
+import { add, lastStep } from './add-items.ts';
+import { asking, charged, leaseOf } from './charges.ts';
+import { cursorsSuite } from './cursors-suite.ts';
+import { datasetSuite } from './dataset-suite.ts';
+import { userRecordsSuite } from './user-records-suite.ts';
+
+const newFolder = newFolders();
+
+/** The folder as one more process uses it. The first letter of a key is its account. */
+function openIn(folder: string, options: Partial<FolderOptions> = {}) {
+  const state = folderState({
+    ...{ folder, baseUrl: 'https://api.example.com', apiKey: 'a', ttl: 0, now: Date.now, elapsed: Date.now },
+    userIdOf: async ({ apiKey }) => apiKey.slice(0, 1),
+    warn: () => {},
+    ...options,
+  });
+  const dataset = (apiKey = 'a'): Promise<Dataset> => state.datasets.open({ tenantId: apiKey, apiKey });
+  return { ...state, dataset };
+}
+
+const idsIn = async (dataset: Dataset) => (await dataset.contents()).ads.map(({ id }) => id).sort();
+const idsNow = async (folder: string) => idsIn(await openIn(folder).dataset());
+
+async function fileIn(folder: string, kind = 'accounts'): Promise<string> {
+  const [name = ''] = (await readdir(join(folder, kind))).filter((one) => one.endsWith('.log'));
+  return join(folder, kind, name);
+}
+
+/** One process for each key. */
+function openForEach(folder: string): Datasets {
+  const processes = new Map<string, Datasets>();
+  return {
+    open: (caller) => {
+      const { datasets } = openIn(folder, { userIdOf: async ({ tenantId }) => tenantId });
+      processes.set(caller.tenantId, processes.get(caller.tenantId) ?? datasets);
+      return (processes.get(caller.tenantId) ?? datasets).open(caller);
+    },
+    close: async () => {},
+  };
+}
+
+datasetSuite('in a folder', async () => openForEach(newFolder()));
+cursorsSuite('in a folder', async () => openIn(newFolder()).cursorsOf);
+userRecordsSuite('in a folder', async () => {
+  const folder = newFolder();
+  return [openForEach(folder), openForEach(folder)];
+});
+test('a dataset survives the process, for another key of the same account, and for no other', async () => {
+  const folder = newFolder();
+  const first = await openIn(folder).dataset('a-old');
+  await add(first, 1, { id: 'x', headline: 'one' });
+  await add(first, 2, { id: 'x', headline: 'two' }, { id: 'y' });
+  await first.saveGathering(lastStep(['x', 'y']));
+  const again = await openIn(folder).dataset('a-new');
+  expect(await again.contents()).toMatchObject({
+    ads: (await first.contents()).ads,
+    gatherings: [{ complete: true, missing: 0 }],
+  });
+  expect(await idsIn(await openIn(folder).dataset('b'))).toEqual([]);
+  expect(await idsIn(await openIn(folder, { baseUrl: 'https://other.example' }).dataset('a-new'))).toEqual([]);
+});
+
+test('what is kept is for its owner alone, whatever the clock says, and no key is in it', async () => {
+  const folder = newFolder();
+  const { dataset, cursorsOf } = openIn(folder, { apiKey: 'a-secret-key' });
+  await add(await dataset('a-secret-key'), 1, { id: 'x' });
+  await (await dataset('a-secret-key')).userRecords.update('label', () => ({ put: [['x', 1]], result: undefined }));
+  await cursorsOf('own').remember('@1', { searchParams: {} });
+  const names = await readdir(folder, { recursive: true });
+  expect(names).toHaveLength(4);
+  for (const name of ['', ...names]) {
+    expect((await stat(join(folder, name))).mode & 0o077, name).toBe(0);
+    expect(name).not.toContain('secret');
+  }
+  for (const kind of ['accounts', 'keys'])
+    expect(await readFile(await fileIn(folder, kind), 'utf8')).not.toContain('secret');
+  const later = await openIn(folder, { now: () => Date.now() + 1000 * 86_400_000 }).dataset();
+  expect([await idsIn(later), (await later.userRecords.read('label')).size]).toEqual([['x'], 1]);
+});
+
+test('a turn is had by one call of all processes at a time', async () => {
+  const folder = newFolder();
+  const turns = [1, 2, 3].map(() => openIn(folder).turns);
+  let [running, max] = [0, 0];
+  const use = async (one: Turns) => {
+    const end = await one.acquire('a question', new AbortController().signal);
+    max = Math.max(max, ++running);
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    running--;
+    end();
+  };
+  await Promise.all([...turns, ...turns].map(use));
+  expect(max).toBe(1);
+});
+
+describe('a file', () => {
+  /** A folder with three ads, each written by itself. */
+  async function ofThree() {
+    const folder = newFolder();
+    const process = openIn(folder);
+    for (const id of ['a', 'b', 'c']) await add(await process.dataset(), 1, { id, body: 'x'.repeat(100) });
+    return { folder, process, file: await fileIn(folder) };
+  }
+  const problem = (text: string | RegExp) => ({
+    failure: { kind: 'unavailable', problem: expect.stringMatching(text) },
+  });
+
+  test('with half a line is read without it, and goes on behind the line before', async () => {
+    for (const cut of [1, 5, 100]) {
+      const { folder, file, process } = await ofThree();
+      await truncate(file, (await stat(file)).size - cut);
+      expect(await idsNow(folder)).toEqual(['a', 'b']);
+      await add(await openIn(folder).dataset(), 2, { id: 'd' });
+      for (const one of [process, openIn(folder)]) expect(await idsIn(await one.dataset())).toEqual(['a', 'b', 'd']);
+    }
+  });
+
+  test('with a damaged line is refused, stays as it is, and serves again without that line', async () => {
+    const { folder, file } = await ofThree();
+    const lines = (await readFile(file, 'latin1')).split('\n');
+    const damaged = lines.map((line, at) =>
+      at === 2 ? line.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A')) : line,
+    );
+    await writeFile(file, damaged.join('\n'), 'latin1');
+    const { dataset, datasets } = openIn(folder);
+    const open = await dataset();
+    await expect(open.contents()).rejects.toMatchObject(
+      problem(`${file} cannot be read: line 3 is damaged. Remove that line`),
+    );
+    await expect(add(open, 2, { id: 'd' })).rejects.toMatchObject(problem('cannot be written: line 3 is damaged'));
+    expect(await readFile(file, 'latin1')).toBe(damaged.join('\n'));
+    await writeFile(file, damaged.toSpliced(2, 1).join('\n'), 'latin1');
+    // What came meanwhile was kept for that.
+    expect(await idsIn(await dataset())).toEqual(['a', 'c', 'd']);
+    await datasets.close();
+  });
+
+  test('that an older copy takes the place of, or that is removed, is read anew by all', async () => {
+    const { folder, file, process } = await ofThree();
+    const copy = join(folder, 'copy');
+    await copyFile(file, copy);
+    for (const id of ['d', 'e']) await add(await process.dataset(), 2, { id });
+    await copyFile(copy, file);
+    await add(await openIn(folder).dataset(), 3, { id: 'y'.repeat(250), body: 'y'.repeat(10_000) });
+    expect(await idsIn(await process.dataset())).toHaveLength(4);
+    await rm(folder, { recursive: true });
+    expect(await idsIn(await process.dataset())).toEqual([]);
+    await add(await process.dataset(), 2, { id: 'z' });
+    expect(await idsNow(folder)).toEqual(['z']);
+  });
+
+  test('is written anew when most of it is superseded, and every process goes on with that', async () => {
+    const { folder, file, process } = await ofThree();
+    const beside = openIn(folder);
+    const put = (value: number) => ({ put: [['x', 'y'.repeat(50_000) + value]] as const, result: undefined });
+    let largest = 0;
+    for (let at = 1; at <= 60; at++) {
+      await (await (at % 2 ? process : beside).dataset()).userRecords.update('label', () => put(at));
+      largest = Math.max(largest, (await stat(file)).size);
+    }
+    expect(largest).toBeGreaterThan(1_000_000);
+    expect(largest).toBeLessThan(1_500_000);
+    for (const { dataset } of [process, beside, openIn(folder)]) {
+      expect(await idsIn(await dataset())).toEqual(['a', 'b', 'c']);
+      expect((await (await dataset()).userRecords.read('label')).get('x')).toMatch(/60$/);
+    }
+  });
+
+  test.each([
+    [
+      'of another version',
+      (file: string) => writeFile(file, '{"format":2,"id":"x","baseUrl":""}\n'),
+      'another version',
+    ],
+    ['that is a link', (file: string) => symlink('/dev/zero', file), 'a link is in the way'],
+    ['that is a folder', (file: string) => mkdir(file), 'cannot be'],
+    ['with a line without an end', (file: string) => writeFile(file, 'x'.repeat(80_000_000)), 'damaged'],
+  ])('%s is refused, left as it is, and nothing is lost to this process', async (_, make, text) => {
+    const { folder, file } = await ofThree();
+    await rm(file);
+    await make(file);
+    const { dataset } = openIn(folder);
+    await expect((await dataset()).contents()).rejects.toMatchObject(problem(text));
+    await expect(add(await dataset(), 2, { id: 'y' })).rejects.toMatchObject(problem(text));
+    await rm(file, { recursive: true });
+    expect(await idsIn(await dataset())).toEqual(['y']);
+    expect(await idsNow(folder)).toEqual(['y']);
+  });
+});
+
+describe('what calls spend on one day', () => {
+  const noon = Date.parse('2026-11-22T12:00:00Z');
+  const hour = 3_600_000;
+  const full = asking({ credits: 10 });
+
+  /** Each call opens the ledger of one more process; all have one clock. */
+  function dayOf(folder = newFolder()) {
+    const clock = { now: noon };
+    const warnings: string[] = [];
+    const open = (apiKey = 'key') =>
+      openIn(folder, { apiKey, now: () => clock.now, warn: (message) => warnings.push(message) }).dailyLedger();
+    return { clock, open, folder, warnings };
+  }
+
+  test('each day has its budget, and a clock that jumps opens none twice', async () => {
+    const { clock, open } = dayOf();
+    const spend = async (hours: number) => {
+      clock.now = noon + hours * hour;
+      const admission = await open().reserve('t', full);
+      if (admission.kind === 'granted') await open().settle('t', charged(10), admission.lease);
+      return admission.kind;
+    };
+    for (const hours of [0, 12.1, 36.1]) {
+      expect(await spend(hours)).toBe('granted');
+      for (const earlier of [hours - 13, hours]) expect(await spend(earlier)).toBe('refused');
+    }
+    expect(await open().read('t')).toMatchObject({ day: '2026-11-24', spent: 10 });
+  });
+
+  test('a day more than one ahead is an error of the clock, which names the file to delete', async () => {
+    const { clock, open, folder } = dayOf();
+    clock.now = noon + 400 * 24 * hour;
+    await open().settle('t', charged(4));
+    clock.now = noon;
+    const file = await fileIn(folder, 'keys');
+    const problem = expect.stringMatching(`${file}.* 2027-12-27.* 2026-11-22.*delete that file`);
+    await expect(open().reserve('t', full)).rejects.toMatchObject({ failure: { kind: 'unavailable', problem } });
+    await rm(file);
+    expect((await open().reserve('t', full)).kind).toBe('granted');
+  });
+
+  test('what is in progress at midnight counts on the day on which it ends, and is reserved until then', async () => {
+    const { clock, open } = dayOf();
+    const lease = leaseOf(await open().reserve('t', full));
+    clock.now = noon + 12 * hour + 1;
+    const ledger = open();
+    // By the clock it lasts too long, so it counts as lost, until it says what it cost.
+    expect((await ledger.reserve('t', full)).kind).toBe('refused');
+    await open().settle('t', charged(4), lease);
+    expect(await ledger.read('t')).toMatchObject({ spent: 4, uncertain: 0, reserved: 0 });
+  });
+
+  test('where it cannot be read or written, no budget is open, and what was charged is logged', async () => {
+    const { open, folder, warnings } = dayOf();
+    await open().settle('t', charged(4));
+    await appendFile(await fileIn(folder, 'keys'), 'damaged\n');
+    const other = newFolder();
+    mkdirSync(other);
+    await writeFile(join(other, 'keys'), '');
+    for (const ledger of [open(), dayOf(other).open()])
+      await expect(ledger.reserve('t', full)).rejects.toMatchObject({ failure: { kind: 'unavailable' } });
+    await open().settle('t', charged(1));
+    expect(warnings).toEqual(['what a call cost could not be counted']);
+  });
+});

@@ -1,0 +1,121 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as wait } from 'node:timers/promises';
+import { buildSync } from 'esbuild';
+import { expect, test } from 'vitest';
+import { folderState } from '../../src/storage/folder.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { add } from './add-items.ts';
+
+const folder = temporaryFolder();
+const baseUrl = 'https://api.example.com';
+
+/** What runs in processes of its own: from TypeScript, each would begin with a second of a processor. */
+const adding = join(temporaryFolder(), 'adding-child.mjs');
+const { pathname } = new URL('adding-child.ts', import.meta.url);
+buildSync({ entryPoints: [pathname], outfile: adding, bundle: true, platform: 'node', format: 'esm' });
+
+/** Runs it under a limit of the shell: what it says of each ad, one after the other. */
+function startAdding(name: string, limit = ':') {
+  const child = spawn('sh', ['-c', `${limit}; exec "$0" "$1"`, process.execPath, adding], {
+    env: { ...process.env, CHILD_ARGS: JSON.stringify({ folder, name, baseUrl }) },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const lines = createInterface({ input: child.stdout });
+  /** SIGKILL, so that nothing can be cleaned up. */
+  const kill = async () => {
+    const closed = once(child, 'close');
+    child.kill('SIGKILL');
+    await closed;
+  };
+  return { child, lines, kill };
+}
+
+function openHere() {
+  const warnings: string[] = [];
+  const warn = (message: string) => void warnings.push(message);
+  const common = { folder, baseUrl, apiKey: 'k', ttl: 0, now: Date.now, elapsed: Date.now };
+  const { datasets, turns } = folderState({ ...common, userIdOf: async () => 'u', warn });
+  return { warnings, turns, open: () => datasets.open({ tenantId: 't', apiKey: 'k' }) };
+}
+
+const idsIn = async ({ open }: ReturnType<typeof openHere>) =>
+  (await (await open()).contents()).ads.map(({ id }) => id);
+
+test('processes that are killed while they append and write the file anew lose nothing that they had answered', async () => {
+  const here = openHere();
+  for (let at = 0; at < 60; at++) await add(await here.open(), at, { id: `here-${at}` });
+  const answered = await Promise.all(
+    ['first', 'second', 'third'].map(async (name, index) => {
+      const { lines, kill } = startAdding(name);
+      const ids: string[] = [];
+      for await (const line of lines) {
+        ids.push(JSON.parse(line).id);
+        if (ids.length > 40 + 17 * index) break;
+      }
+      await kill();
+      return ids;
+    }),
+  );
+  (await here.turns.acquire('first', new AbortController().signal))();
+  for (const one of [here, openHere()]) {
+    const ids = await idsIn(one);
+    expect(ids).toEqual(expect.arrayContaining(answered.flat()));
+    expect(ids.filter((id) => id.startsWith('here'))).toHaveLength(60);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect([...(await (await one.open()).userRecords.read('label')).keys()]).toEqual(
+      expect.arrayContaining(answered.flat()),
+    );
+    expect(one.warnings).toEqual([]);
+  }
+});
+
+test('a process that finds the disk full loses nothing that it wrote before, and others go on', async () => {
+  const { lines, kill } = startAdding('full', 'ulimit -f 2000');
+  const written: string[] = [];
+  let isFull = false;
+  for await (const line of lines) {
+    const { id, warnings } = JSON.parse(line);
+    if (warnings.length > 0) isFull = true;
+    if (isFull) break;
+    written.push(id);
+  }
+  await kill();
+  expect(isFull).toBe(true);
+  const here = openHere();
+  await add(await here.open(), 1, { id: 'after' });
+  for (const one of [here, openHere()]) {
+    expect(await idsIn(one)).toEqual(expect.arrayContaining([...written, 'after']));
+    expect(one.warnings).toEqual([]);
+  }
+});
+
+test('a process that is suspended while it writes keeps the others out, which say so, and loses nothing to them', async () => {
+  const { child, lines, kill } = startAdding('suspended');
+  const written: string[] = [];
+  lines.on('line', (line) => written.push(JSON.parse(line).id));
+  await once(lines, 'line');
+  const [file = ''] = (await readdir(join(folder, 'accounts'))).filter((name) => name.endsWith('.log'));
+  const lock = join(folder, 'accounts', `${file}.lock`);
+  for (;;) {
+    child.kill('SIGSTOP');
+    await wait(50);
+    if (existsSync(lock)) break;
+    child.kill('SIGCONT');
+    await wait(Math.random() * 20);
+  }
+  const here = openHere();
+  const problem = expect.stringContaining(`${lock} is held by process ${child.pid} of`);
+  const add1 = add(await here.open(), 1, { id: 'beside' });
+  await expect(add1).rejects.toMatchObject({ failure: { kind: 'busy', problem } });
+  const last = written.length;
+  child.kill('SIGCONT');
+  await expect.poll(() => written.length).toBeGreaterThan(last);
+  await kill();
+  for (const one of [here, openHere()])
+    expect(await idsIn(one)).toEqual(expect.arrayContaining([...written, 'beside']));
+});

@@ -1,0 +1,212 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { memoryCreditLedger } from '../../src/storage/drivers/memory.ts';
+import { exportTtl, folderExports, memoryExports } from '../../src/storage/exports.ts';
+import { memoryState } from '../../src/storage/open.ts';
+import { TenantCache } from '../../src/storage/tenant-cache.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { answersSuite, ttl } from './answers-suite.ts';
+import { asking, charged, leaseOf } from './charges.ts';
+import { cursorsSuite } from './cursors-suite.ts';
+import { exportFile, exportsSuite } from './exports-suite.ts';
+
+const options = { ttl };
+
+describe('cached answers', () => {
+  answersSuite(async () => {
+    let time = 1;
+    const { answers } = memoryState({ ...options, now: () => time, elapsed: () => time });
+    const pass = async (ms: number) => {
+      time += ms;
+    };
+    return { answers, now: () => time, pass };
+  });
+});
+
+describe('cursors', () => {
+  cursorsSuite('in memory', async () => memoryState({ ...options, now: () => 1, elapsed: () => 1 }).cursorsOf);
+
+  test('are remembered for a day', async () => {
+    let now = 1;
+    const cursors = memoryState({ ...options, now: () => now, elapsed: () => now }).cursorsOf('a');
+    await cursors.remember('@1.x', { searchParams: {} });
+    now += 86_400_000 - 1;
+    expect(await cursors.recall('@1.x')).toBeDefined();
+    now += 1;
+    expect(await cursors.recall('@1.x')).toBeUndefined();
+  });
+});
+
+describe('exported files', () => {
+  exportsSuite('in memory', async () => memoryExports(() => 1));
+
+  test('can be read for an hour', async () => {
+    let now = 1;
+    const store = memoryExports(() => now);
+    const exports = store.forTenant('a');
+    const { uri, linkPath = '' } = await exportFile(exports, 'x.csv', 'x');
+    now += exportTtl - 1;
+    expect(await exports.list()).toHaveLength(1);
+    now += 1;
+    expect(await exports.list()).toEqual([]);
+    expect(await exports.find(uri)).toBeUndefined();
+    expect(await store.links?.find(linkPath.split('/')[2] ?? '', 'x.csv')).toBe('ended');
+  });
+
+  const folder = temporaryFolder();
+  test('are the last fifty of a folder, whichever of them were read', async () => {
+    const exports = folderExports({ folder }, () => 1).forTenant('a');
+    const written: string[] = [];
+    for (let at = 0; at < 52; at++) {
+      written.unshift((await exportFile(exports, 'x.csv')).uri);
+      await exports.find(written.at(-1) ?? '');
+    }
+    expect((await exports.list()).map(({ uri }) => uri)).toEqual(written.slice(0, 50));
+  });
+});
+
+describe('the cache of many tenants', () => {
+  const open = (maxBytes: number, now = () => 0) => new TenantCache<number>({ maxBytes, ttl: 1000, now });
+
+  test('holds no more than its bound, however it is filled', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.record({ tenant: fc.nat(5), name: fc.nat(30), bytes: fc.nat(20_000) }), { maxLength: 300 }),
+        (entries) => {
+          const store = open(100_000);
+          for (const { tenant, name, bytes } of entries) {
+            store.set(`t${tenant}`, `n${name}`, { value: name, bytes });
+            expect(store.bytes).toBeLessThanOrEqual(100_000);
+            expect(store.get(`t${tenant}`, `n${name}`)).toBe(name);
+          }
+        },
+      ),
+    );
+  });
+
+  test('lets a tenant who stores much evict only their own entries, the least recently used', () => {
+    const store = open(1_000_000);
+    for (let index = 0; index < 20; index++) store.set(`small ${index}`, 'only', { value: index, bytes: 8000 });
+    store.set('greedy', 'used', { value: -1, bytes: 1000 });
+    for (let index = 0; index < 5000; index++) {
+      store.set('greedy', `n${index}`, { value: index, bytes: 4000 });
+      expect(store.get('greedy', 'used')).toBe(-1);
+    }
+    for (let index = 0; index < 20; index++) expect(store.get(`small ${index}`, 'only')).toBe(index);
+    expect(store.get('greedy', 'n4999')).toBe(4999);
+    expect(store.get('greedy', 'n0')).toBeUndefined();
+  });
+
+  test('lets the tenants give way who used theirs longest ago, and no more of them than necessary', () => {
+    const store = open(1_000_000);
+    for (let index = 0; index < 100; index++) {
+      store.set(`t${index}`, 'only', { value: index, bytes: 9000 });
+      expect(store.get('t0', 'only')).toBe(0);
+    }
+    expect(store.get('t1', 'only')).toBeUndefined();
+    expect(store.get('t99', 'only')).toBe(99);
+    expect(store.bytes).toBeGreaterThan(900_000);
+  });
+
+  test('drops entries that are too old, too large, or deleted', () => {
+    let time = 0;
+    const store = open(100_000, () => time);
+    store.set('t', 'old', { value: 1, bytes: 10 });
+    for (const [now, isFound] of [
+      [-999, true],
+      [999, true],
+      [-1000, false],
+    ] as const) {
+      time = now;
+      expect(store.get('t', 'old') !== undefined).toBe(isFound);
+    }
+    store.set('t', 'huge', { value: 1, bytes: 100_000 });
+    expect(store.get('t', 'huge')).toBeUndefined();
+    for (const name of ['items a 1', 'items a 2', 'items b 1']) store.set('t', name, { value: 1, bytes: 10 });
+    store.set('other', 'items a 1', { value: 2, bytes: 10 });
+    store.drop('t', 'items a');
+    expect(store.get('t', 'items a 2')).toBeUndefined();
+    expect(store.get('t', 'items b 1')).toBe(1);
+    expect(store.get('other', 'items a 1')).toBe(2);
+    store.drop('t', '');
+    expect(store.get('t', 'items b 1')).toBeUndefined();
+  });
+});
+
+describe('accounts', () => {
+  test('let a caller that leaves stop waiting', async () => {
+    const ledger = memoryCreditLedger({ now: Date.now });
+    await ledger.reserve('t', asking({ line: 'paid' }));
+    const admission = await ledger.reserve('t', asking({ line: 'paid' }));
+    if (admission.kind !== 'wait') throw new Error(admission.kind);
+    const caller = new AbortController();
+    const changed = ledger.changed('t', admission.version, caller.signal);
+    caller.abort(new Error('left'));
+    await expect(changed).rejects.toThrow('left');
+  });
+
+  test('explain a change of the balance by the charges of calls that began after it was read', async () => {
+    const ledger = memoryCreditLedger({ now: Date.now });
+    const early = leaseOf(await ledger.reserve('t', asking()));
+    expect(await ledger.readBalance('t', 100)).toBeUndefined();
+    const late = leaseOf(await ledger.reserve('t', asking()));
+    await ledger.settle('t', charged(2), early);
+    await ledger.settle('t', charged(3), late);
+    expect(await ledger.readBalance('t', undefined)).toMatchObject({ credits: 100, explained: 3 });
+    expect(await ledger.readBalance('t', undefined)).toBeUndefined();
+  });
+
+  test('count once what several processes found out of one call', async () => {
+    const ledger = memoryCreditLedger({ now: Date.now });
+    for (const id of ['a claim', 'a claim', 'another']) await ledger.settle('t', { ...charged(3), id });
+    expect(await ledger.read('t')).toMatchObject({ spent: 6, calls: 2 });
+  });
+
+  test('have numbers, however huge the charges, and refuse what is beyond a budget', async () => {
+    const ledger = memoryCreditLedger({ now: Date.now });
+    for (const credits of [999_999_999_999.999, 1e300]) await ledger.settle('t', charged(credits));
+    expect((await ledger.read('t')).spent).toBeGreaterThan(1e299);
+    expect((await ledger.reserve('t', asking({ budget: 1e9, credits: 0.000_001 }))).kind).toBe('refused');
+  });
+
+  test('of who spent something, or has a call in flight, stay, however many other keys come', async () => {
+    const ledger = memoryCreditLedger({ now: () => 0, maxBytes: 100_000 });
+    await ledger.settle('spender', charged(10));
+    const lease = leaseOf(await ledger.reserve('caller', asking({ credits: 10 })));
+    for (let index = 0; index < 5000; index++) {
+      await ledger.reserve(`stranger ${index}`, asking());
+      await ledger.read(`passer-by ${index}`);
+    }
+    expect(await ledger.reserve('spender', asking())).toMatchObject({ kind: 'refused' });
+    expect(await ledger.reserve('caller', asking())).toMatchObject({ kind: 'refused' });
+    await ledger.settle('caller', { ...charged(0), isPaidAnswer: false }, lease);
+    expect(await ledger.reserve('caller', asking())).toMatchObject({ kind: 'granted' });
+  });
+
+  test('count spending for 30 days after the last charge, also of a failure or of a call said to be free', async () => {
+    let time = 1;
+    const ledger = memoryCreditLedger({ now: () => time, maxLastingBytes: 1 });
+    await ledger.settle('t', charged(4));
+    time += 29 * 86_400_000;
+    await ledger.settle('t', { ...charged(6), isPaidAnswer: false });
+    time += 2 * 86_400_000;
+    expect((await ledger.read('t')).spent).toBe(10);
+    await expect(ledger.reserve('other', asking())).rejects.toMatchObject({ failure: { kind: 'busy' } });
+    // A connection that goes on keeps what it has spent.
+    await ledger.settle('t', { ...charged(0), isPaidAnswer: false, keeps: true });
+    time += 29 * 86_400_000;
+    expect((await ledger.read('t')).spent).toBe(10);
+    time += 2 * 86_400_000;
+    expect((await ledger.read('t')).spent).toBe(0);
+  });
+
+  test('that are too many are not forgotten: paid calls of new keys are refused', async () => {
+    let time = 1;
+    const ledger = memoryCreditLedger({ now: () => time, maxLastingBytes: 3200 });
+    for (const tenant of ['a', 'b', 'c']) await ledger.settle(tenant, charged(10));
+    await expect(ledger.reserve('d', asking())).rejects.toMatchObject({ failure: { kind: 'busy', sent: false } });
+    expect(await ledger.reserve('a', asking())).toMatchObject({ kind: 'refused' });
+    time += 31 * 86_400_000;
+    expect(await ledger.reserve('d', asking())).toMatchObject({ kind: 'granted' });
+  });
+});

@@ -1,0 +1,88 @@
+import { existsSync } from 'node:fs';
+import { describe, expect } from 'vitest';
+import { folderState } from '../../src/storage/folder.ts';
+import { freshServiceTest } from '../support/fixtures.ts';
+import { newFolders } from '../support/temporary-folder.ts';
+
+let clock = Date.now();
+const test = freshServiceTest({ now: () => clock });
+test.beforeEach(({ service }) => {
+  service.requests.length = 0;
+});
+
+const newFolder = newFolders();
+
+/** What a folder keeps for the account of this key. */
+async function storedIn(folder: string, { baseUrl, userId }: { baseUrl: string; userId: string }) {
+  const userIdOf = async () => userId;
+  const clocks = { now: Date.now, elapsed: Date.now };
+  const { datasets } = folderState({ folder, baseUrl, apiKey: 'k', ttl: 0, ...clocks, userIdOf, warn: () => {} });
+  return (await datasets.open({ tenantId: 't', apiKey: 'other' })).contents();
+}
+
+describe('every answer that was paid for', () => {
+  test('adds its ads and pages to the dataset once, whichever tool asked', async ({ service, start }) => {
+    const files = newFolder();
+    const server = await start({ files });
+    const { items } = (await server.call('search_ads', { limit: 3 })).data;
+    const other = (await server.call('search_ads', { limit: 4 })).data.items[3];
+    clock += 1000;
+    await server.call('get_ad', { adId: other?.id });
+    await server.call('search_pages', { limit: 2 });
+    await server.call('get_page', { pageId: items[0]?.pageId });
+    const collections = (await server.call('list_collections')).data.items;
+    const listed = [];
+    for (const { id: collectionId } of collections) {
+      const args = { collectionId, limit: 5 };
+      listed.push(...(await server.call('list_collection_items', { ...args, itemType: 'ads' })).data.items);
+      await server.call('list_collection_items', { ...args, itemType: 'pages' });
+    }
+    const read = clock;
+    clock += 60_000;
+    await server.call('search_ads', { limit: 3 });
+    const { userId } = (await server.call('get_account')).data as unknown as { userId: string };
+    const { ads, pages } = await storedIn(files, { baseUrl: service.baseUrl, userId });
+    const ids = [...items, ...listed].map(({ id }) => id);
+    expect(new Set(ads.map(({ id }) => id))).toEqual(new Set([...ids, other?.id]));
+    expect(ads.find(({ id }) => id === other?.id)).toMatchObject({ listedBy: 'getAd', at: read });
+    expect(ads.every(({ at }) => at <= read)).toBe(true);
+    expect(pages.map(({ id }) => id)).toContain(items[0]?.pageId);
+    expect(pages.length).toBeGreaterThan(1);
+  });
+
+  test('is there without cached answers, too', async ({ service, start }) => {
+    const server = await start({ cacheSeconds: 0 });
+    const adId = (await server.call('search_ads', { limit: 1 })).data.items[0]?.id;
+    expect((await server.call('get_ad', { adId, seen: true })).data.receipt.charged).toBe(0);
+    expect(service.paid()).toBe(1);
+  });
+
+  test('is returned even if it cannot be kept in files', async ({ start }) => {
+    const server = await start({ files: '/dev/null/none' });
+    expect((await server.call('search_ads', { limit: 1 })).data.items).toHaveLength(1);
+    expect(server.logged.join()).toMatch(
+      /not added to the dataset.*\/dev\/null\/none.*cannot be read: a file is in the way/,
+    );
+    for (const [tool, args] of [
+      ['gather_ads', { maxCredits: 5 }],
+      ['query_ads', { sql: 'SELECT 1' }],
+    ] as const) {
+      const { error, text } = await server.call(tool, args);
+      expect(error, tool).toMatchObject({ kind: 'unavailable' });
+      expect(text).toContain('/dev/null/none');
+    }
+  });
+});
+
+test('an answer that costs nothing asks for no account, and demo data is never in files', async ({
+  service,
+  start,
+}) => {
+  const files = newFolder();
+  const server = await start({ files });
+  await server.call('get_credits');
+  await server.call('list_collections');
+  expect(service.requests.join()).not.toContain('whoami');
+  await (await start({ files, demo: true })).call('search_ads', { limit: 1 });
+  expect(existsSync(files)).toBe(false);
+});

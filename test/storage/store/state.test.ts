@@ -1,0 +1,426 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { Dataset } from '../../../src/storage/dataset.ts';
+import { inMemory } from '../../../src/storage/drivers/memory.ts';
+import type { ItemChange, RemoteStore, Seen } from '../../../src/storage/ports.ts';
+import { StoreDatasets } from '../../../src/storage/store/datasets.ts';
+import type { StoreDriver } from '../../../src/storage/store/guarded-store.ts';
+import { openStoreState } from '../../../src/storage/store/open-store.ts';
+import { until } from '../../support/http.ts';
+import { describeEveryStore } from '../../support/stores.ts';
+import { add, lastStep } from '../add-items.ts';
+import { answersSuite, callOf, claimOf, put, ttl } from '../answers-suite.ts';
+import { cursorsSuite } from '../cursors-suite.ts';
+import { datasetSuite } from '../dataset-suite.ts';
+import { exportFile, exportsSuite } from '../exports-suite.ts';
+import { userRecordsSuite } from '../user-records-suite.ts';
+
+const answer = {
+  value: { id: '1' },
+  raw: { id: '1' },
+  receipt: { charged: 1, remaining: 9, cached: false, requestId: 'r' },
+};
+const group = 'a group';
+const ofAd = 'an ad';
+const tooDeep = JSON.parse('['.repeat(200_000) + ']'.repeat(200_000));
+const unavailable = { failure: { kind: 'unavailable' } };
+const noise = (bytes: number) => randomBytes(bytes / 2).toString('hex');
+const idsIn = async (dataset: Dataset) => (await dataset.contents()).ads.map(({ id }) => id).toSorted();
+const never = () => new AbortController().signal;
+
+/** From how many bytes on an item is large. */
+const largeBytes = 10_000;
+
+/** What becomes of what a replica asks of its store. */
+class StoreNetwork {
+  state: 'fine' | 'away' | 'answers are lost' | 'refused' | 'large items are refused' | 'large items hang' = 'fine';
+  isNearlyFull = false;
+  /** By how many milliseconds the clock of the store is ahead of its own. */
+  ahead = 0;
+  /** What the store takes of items that are put there. */
+  taken: (changes: readonly ItemChange[]) => readonly ItemChange[] = (changes) => changes;
+  /** How long each document is kept that it wrote. */
+  readonly ttlMs: number[] = [];
+
+  between({ hosts, open }: StoreDriver): StoreDriver {
+    const pass = async <Reply>(ask: () => Promise<Reply>): Promise<Reply> => {
+      if (this.state === 'away' || this.state === 'refused') throw new Error(this.state);
+      const reply = await ask();
+      if (this.state === 'answers are lost') throw new Error(this.state);
+      return reply;
+    };
+    const timed = async <Reply extends Seen>(ask: () => Promise<Reply>): Promise<Reply> => {
+      const reply = await pass(ask);
+      return { ...reply, now: reply.now + this.ahead };
+    };
+    return {
+      hosts,
+      open: (onError): RemoteStore => {
+        const store = open(onError);
+        return {
+          connect: () => pass(async () => store.connect()),
+          read: (...args) => timed(() => store.read(...args)),
+          swap: async (...args) => {
+            const swapped = await timed(() => store.swap(...args));
+            if (swapped.isDone) this.ttlMs.push(args[2].ttlMs);
+            return swapped;
+          },
+          items: (...args) => pass(() => store.items(...args)),
+          putItems: (name, changes, limits) =>
+            pass(async () => {
+              const isLarge = changes.some(({ body }) => body.length > largeBytes);
+              if (isLarge && this.state === 'large items hang') return new Promise(() => {});
+              if (isLarge && this.state === 'large items are refused') throw new Error(this.state);
+              const taken = this.taken(changes);
+              return taken.length > 0 ? store.putItems(name, taken, limits) : new Set();
+            }),
+          itemsSince: (...args) => pass(() => store.itemsSince(...args)),
+          isNearlyFull: () => this.isNearlyFull,
+          refuses: () => this.state.endsWith('refused'),
+          close: async () => store.close(),
+        };
+      },
+    };
+  }
+}
+
+describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
+  /** One more replica of those that serve the same service. */
+  async function join({ service = randomUUID() as string, secret = 'a secret of at least 32 characters' } = {}) {
+    const network = new StoreNetwork();
+    const warned: string[] = [];
+    const replica = await openStoreState({
+      ...{ driver: network.between(driver()), secret, baseUrl: `http://${service}.invalid`, now: Date.now },
+      log: { error: () => {}, warn: (message) => void warned.push(message), info: () => {} },
+    });
+    onTestFinished(() => replica.close());
+    const state = replica.state({ ttl, now: Date.now, elapsed: Date.now });
+    const dataset = (tenantId = 't') => state.datasets.open({ tenantId, apiKey: 'k' });
+    const claim = (signal = never()) => state.answers.claim(callOf('t', signal), ofAd, { onLost: async () => {} });
+    const find = async () => (await state.answers.get('t', ofAd))?.answer.raw;
+    /** Asks again, whatever is there. */
+    const store = async (raw: unknown) =>
+      (await claimOf(state.answers, ofAd)).put({ answer: { ...answer, raw }, at: Date.now() });
+    const isListKept = async () => {
+      const list = await state.answers.nameOf('t', { fingerprint: '["getAd",{"id":"a list"}]', group });
+      return list !== undefined && (await state.answers.get('t', list)) !== undefined;
+    };
+    const own = async () => (await dataset()).userRecords;
+    /** Does something while the store is like that. */
+    const during = async <Result>(what: StoreNetwork['state'], work: () => Promise<Result>): Promise<Result> => {
+      network.state = what;
+      const done = await work();
+      network.state = 'fine';
+      await until(() => replica.isUp());
+      return done;
+    };
+    const files = state.exports.forTenant('t');
+    return { ...replica, ...state, network, warned, claim, find, isListKept, dataset, store, own, during, files };
+  }
+  const several = async (count: number) => {
+    const service = randomUUID();
+    return Promise.all(Array.from({ length: count }, () => join({ service })));
+  };
+  type Joined = Awaited<ReturnType<typeof join>>;
+  const two = async () => (await several(2)) as [Joined, Joined];
+  describe('answers', () =>
+    answersSuite(async () => {
+      const { network, state } = await join();
+      const now = () => 1_000_000;
+      const pass = async (ms: number) => {
+        network.ahead += ms;
+      };
+      return { answers: state({ ttl, now, elapsed: now }).answers, now, pass };
+    }));
+  cursorsSuite('in it', async () => (await join()).cursorsOf);
+  datasetSuite('in it', async () => (await join()).datasets);
+  userRecordsSuite('in it', async () => {
+    const [one, other] = await two();
+    return [one.datasets, other.datasets];
+  });
+  exportsSuite('in it', async () => (await join()).exports);
+
+  test.each(['away', 'refused', 'answers are lost'] as const)(
+    'while a store is like that (%s), nothing is taken for empty, and what happens is known to all afterwards',
+    async (what) => {
+      const [one, other] = await two();
+      const cursorState = { searchParams: { query: 'tea' } };
+      await put(one.answers, { id: 'a list', group, cached: { answer, at: Date.now() } });
+      expect(await other.isListKept()).toBe(true);
+      await add(await one.dataset(), 1, { id: 'before' });
+      const { uri } = await exportFile(one.files, 'x.csv', noise(600_000));
+      const claim = await claimOf(one.answers, ofAd);
+      const waiting = other.claim();
+      await one.keys.add('t');
+      expect(await other.keys.has('t')).toBe(true);
+
+      await one.during(what, () => claim.end());
+      await one.during(what, async () => {
+        const dataset = await one.dataset();
+        await expect(add(dataset, 2, { id: 'during' })).rejects.toMatchObject(unavailable);
+        await expect(dataset.saveGathering(lastStep(['during']))).rejects.toMatchObject(unavailable);
+        for (const read of [dataset.contents(), dataset.item('ads', 'before'), dataset.maxAds()])
+          await expect(read).rejects.toMatchObject(unavailable);
+      });
+      await one.during(what, async () => {
+        await one.cursorsOf('t').remember('@1', cursorState);
+        await expect(one.cursorsOf('t').recall('@1')).rejects.toMatchObject(unavailable);
+        await expect(one.turns.acquire('a', never())).rejects.toMatchObject(unavailable);
+        await expect(one.files.list()).rejects.toMatchObject(unavailable);
+        await expect(exportFile(one.files, 'y.csv', 'y')).rejects.toMatchObject(unavailable);
+      });
+      await one.during(what, async () => {
+        expect(await one.isListKept()).toBe(false);
+        await one.answers.forgetGroup('t', group);
+      });
+      await one.during(what, async () => {
+        await one.keys.remove('t');
+        expect(await one.keys.has('t')).toBe(false);
+      });
+
+      expect(await waiting).toMatchObject({ kind: 'granted' });
+      await expect.poll(() => other.keys.has('t')).toBe(false);
+      for (const { isListKept } of [one, other]) await expect.poll(isListKept).toBe(false);
+      await expect.poll(() => other.cursorsOf('t').recall('@1')).toEqual(cursorState);
+      for (const { dataset } of [one, other]) {
+        await expect.poll(async () => (await (await dataset()).contents()).gatherings).toHaveLength(1);
+        expect(await idsIn(await dataset())).toEqual(['before', 'during']);
+      }
+      (await one.turns.acquire('a', never()))();
+      expect((await (await other.files.find(uri))?.content())?.length).toBe(600_000);
+    },
+  );
+
+  test('one replica sends a call, and who waits for it finds its answer, also where a fresh one is asked for', async () => {
+    const [one, other] = await two();
+    const claim = await claimOf(one.answers, ofAd);
+    const fresh = { after: Date.now() - 1, onLost: async () => {} };
+    const waiting = [other.claim(), other.answers.claim(callOf(), ofAd, fresh)];
+    await wait(10);
+    await claim.put({ answer, at: Date.now() });
+    for (const each of await Promise.all(waiting))
+      expect(each).toMatchObject({ kind: 'found', found: { answer: { raw: answer.raw } } });
+    await other.store({ id: '1', is: 'fresh' });
+    expect(await one.find()).toEqual({ id: '1', is: 'fresh' });
+  });
+
+  test('a claim that was granted though nobody heard of it ends with its call, and at once if its caller has left', async () => {
+    const [one, other] = await two();
+    const unheard = await one.during('answers are lost', () => one.claim());
+    const waiting = other.claim();
+    if (unheard.kind === 'granted') await unheard.end();
+    const next = await waiting;
+    if (next.kind !== 'granted') throw new Error(next.kind);
+    await next.end();
+    const caller = new AbortController();
+    await one.during('answers are lost', async () => {
+      const claim = one.claim(caller.signal);
+      caller.abort();
+      await expect(claim).rejects.toThrow();
+    });
+    expect(await other.claim()).toMatchObject({ kind: 'granted' });
+  });
+
+  test.each([
+    ['there is little room', { isNearlyFull: true }, answer.raw],
+    ['it is away', { state: 'away' as const }, answer.raw],
+    ['it is nested too deep', {}, tooDeep],
+  ])('an answer that the store does not take (%s) is kept by its replica alone', async (_, problem, raw) => {
+    const [one, other] = await two();
+    await one.store({ id: '1', is: 'before' });
+    Object.assign(one.network, problem);
+    // Clocks tell milliseconds.
+    await wait(20);
+    await one.store(raw);
+    expect(await one.find()).toBe(raw);
+    one.network.state = 'fine';
+    await until(() => one.isUp());
+    expect(await one.find()).toBe(raw);
+    expect(await other.find()).toEqual({ id: '1', is: 'before' });
+    one.network.isNearlyFull = false;
+    await wait(20);
+    await other.store({ id: '1', is: 'after' });
+    for (const { find } of [one, other]) expect(await find()).toEqual({ id: '1', is: 'after' });
+    await other.ledger.settle('t', { charged: 1, uncertain: 0, isPaidAnswer: true });
+    expect(await one.ledger.read('t')).toMatchObject({ spent: 1 });
+  });
+
+  test('turns that one waits for in vain are busy, and take nobody with them', async () => {
+    const [one, other] = (await two()).map((replica) => replica.turns);
+    const end = await one?.acquire('a question', never());
+    const leaving = new AbortController();
+    const left = other?.acquire('a question', leaving.signal);
+    const waiting = other?.acquire('a question', never());
+    leaving.abort();
+    await expect(left).rejects.toMatchObject({ failure: { kind: 'busy' } });
+    (await other?.acquire('another question', never()))?.();
+    end?.();
+    (await waiting)?.();
+  });
+
+  test('a key counts as accepted at all replicas for 15 minutes, or until one of them removes it', async () => {
+    const [one, other] = await two();
+    await one.keys.add('t');
+    for (const { keys } of [one, other]) expect(await keys.has('t')).toBe(true);
+    expect(await other.keys.has('u')).toBe(false);
+    await other.keys.remove('t');
+    expect(await one.keys.has('t')).toBe(false);
+    expect(await one.isKnownKey('t')).toBe(false);
+    await one.keys.add('t');
+    expect(one.network.ttlMs.filter((ms) => ms === 900_000)).toHaveLength(2);
+  });
+
+  describe('with little room', () => {
+    test("a person's own records can be taken away, but not grow", async () => {
+      const { own: open, network } = await join();
+      const own = await open();
+      const put = () => own.update('label', () => ({ put: [['x', 1]], result: undefined }));
+      await put();
+      network.isNearlyFull = true;
+      await expect(put()).rejects.toMatchObject({ failure: { kind: 'busy' } });
+      expect((await own.read('label')).size).toBe(1);
+      await own.update('label', () => ({ removed: ['x'], result: undefined }));
+      expect((await own.read('label')).size).toBe(0);
+    });
+
+    test('cursors are bounded in bytes, and the newest stay', async () => {
+      const [one, other] = (await two()).map(({ cursorsOf }) => cursorsOf('t'));
+      for (let at = 0; at < 25; at++) await one?.remember(`@${at}`, { searchParams: { noise: noise(200_000) } });
+      expect(await other?.recall('@24')).toBeDefined();
+      expect(await other?.recall('@0')).toBeUndefined();
+      await one?.remember('@huge', { searchParams: { noise: noise(2_000_000) } });
+      expect(await other?.recall('@huge')).toBeUndefined();
+      expect(await other?.recall('@24')).toBeDefined();
+    });
+  });
+
+  // All of this is the same over every store.
+  if (!isReal) {
+    test('with little room, datasets take less, and what came last stays', async () => {
+      const one = await join();
+      const many = Array.from({ length: 100 }, (_, at) => ({ id: `${at}`, body: noise(200_000) }));
+      for (let at = 0; at < 100; at += 20) await add(await one.dataset(), at, ...many.slice(at, at + 20));
+      expect(await idsIn(await one.dataset())).toHaveLength(100);
+      one.network.isNearlyFull = true;
+      await add(await one.dataset(), 100, { id: 'last' });
+      const { ads, evicted } = await (await one.dataset()).contents();
+      expect(ads.length).toBeLessThan(90);
+      expect(ads.at(-1)?.id).toBe('last');
+      expect(ads.length + evicted.ads).toBe(101);
+      expect(one.warned).toContain('the shared state is nearly full: less is kept of each key');
+    });
+
+    test('datasets are copied into this process within a bound for all keys and for each, and read anew', async () => {
+      const limits = { maxBytes: 400_000, maxBytesEach: 150_000 };
+      const shared = inMemory(Date.now);
+      const copies = new StoreDatasets(shared, limits);
+      const of = (key: number) => copies.open({ tenantId: `t${key}` });
+      const ads = (count: number) => Array.from({ length: count }, (_, at) => ({ id: `${at}`, body: noise(10_000) }));
+      for (let key = 0; key < 6; key++) await add(await of(key), 1, ...ads(10));
+      await add(await of(6), 1, ...ads(40));
+      for (const key of [0, 1, 2, 3, 4, 5, 6, 0, 6]) {
+        const { length } = await idsIn(await of(key));
+        if (key < 6) expect(length).toBe(10);
+        else expect(length).toBeGreaterThan(9);
+        expect(copies.bytes).toBeLessThanOrEqual(limits.maxBytes);
+      }
+      expect(copies.bytes).toBeGreaterThan(limits.maxBytes / 2);
+      expect(await idsIn(await new StoreDatasets(shared).open({ tenantId: 't6' }))).toHaveLength(40);
+    });
+
+    test('answers for a dataset whose store stays away are lost, and that is said', async () => {
+      const one = await join();
+      await one.during('away', async () => {
+        for (let at = 0; at < 50 && one.warned.join().indexOf('lost') < 0; at++)
+          await add(await one.dataset(), at, { id: `${at}`, body: 'x'.repeat(4_000_000) }).catch(() => {});
+        const lost = () => one.warned.filter((warning) => warning === 'answers are lost to a dataset');
+        expect(lost()).toHaveLength(1);
+        for (const id of ['x', 'y'])
+          await add(await one.dataset(), 60, { id, body: 'x'.repeat(4_000_000) }).catch(() => {});
+        expect(lost()).toHaveLength(1);
+        // There is room for what is small, all the same.
+        await one.ledger.settle('t', { charged: 1, uncertain: 0, isPaidAnswer: true });
+      });
+      await expect.poll(() => one.ledger.read('t')).toMatchObject({ spent: 1 });
+    });
+  }
+
+  test.each(['large items hang', 'large items are refused'] as const)(
+    'while %s, they hold up neither settlements nor the items of others',
+    async (what) => {
+      const [one, other] = await two();
+      one.network.state = 'away';
+      await expect(add(await one.dataset(), 1, { id: 'x', body: noise(100_000) })).rejects.toMatchObject(unavailable);
+      await expect(add(await one.dataset('u'), 1, { id: 'y', body: noise(4000) })).rejects.toMatchObject(unavailable);
+      await one.ledger.settle('t', { charged: 1, uncertain: 0, isPaidAnswer: true });
+      one.network.state = what;
+      await expect.poll(() => other.ledger.read('t')).toMatchObject({ spent: 1 });
+      await expect.poll(async () => idsIn(await other.dataset('u'))).toEqual(['y']);
+      expect(await idsIn(await other.dataset())).toEqual([]);
+      one.network.state = 'fine';
+      await expect.poll(async () => idsIn(await other.dataset())).toEqual(['x']);
+    },
+  );
+
+  test('an answer ends where the clock of the store is set by more than its lifetime, whichever way', async () => {
+    const { find, network, store } = await join();
+    await store(answer.raw);
+    for (const [ahead, isFound] of [
+      [1000 - ttl, true],
+      [-ttl - 1000, false],
+      [ttl - 5000, true],
+      [ttl + 1000, false],
+    ] as const) {
+      network.ahead = ahead;
+      expect([ahead, (await find()) !== undefined]).toEqual([ahead, isFound]);
+    }
+  });
+
+  test('an export that lost a part is no longer there, and says so', async () => {
+    const [one, other] = await two();
+    let parts = 0;
+    one.network.taken = (changes) => (++parts === 2 ? [] : changes);
+    const { uri } = await exportFile(one.files, 'cut.csv', noise(600_000));
+    expect(parts).toBe(3);
+    await expect((await other.files.find(uri))?.content()).rejects.toMatchObject({
+      failure: { kind: 'not_found', problem: 'This file is no longer stored. Export it again.' },
+    });
+  });
+
+  describe('datasets', () => {
+    test('leave out an item that is damaged', async () => {
+      const [one, other] = await two();
+      const damaged = (changes: readonly ItemChange[]) =>
+        changes.map((change) => ({ ...change, body: change.body.subarray(0, -1) }));
+      await add(await one.dataset(), 1, { id: 'before' });
+      one.network.taken = damaged;
+      await add(await one.dataset(), 2, { id: 'damaged' });
+      one.network.taken = (changes) => changes;
+      await add(await one.dataset(), 3, { id: 'after' });
+      for (const { dataset } of [one, other]) expect(await idsIn(await dataset())).toEqual(['after', 'before']);
+      await add(await other.dataset(), 4, { id: 'damaged' });
+      expect(await idsIn(await one.dataset())).toEqual(['after', 'before', 'damaged']);
+    });
+
+    test('belong to one service and secret', async () => {
+      const service = randomUUID();
+      await add(await (await join({ service })).dataset(), 1, { id: 'x' });
+      const secret = 'another secret, which is long enough';
+      for (const stranger of [await join(), await join({ service, secret })])
+        expect(await idsIn(await stranger.dataset())).toEqual([]);
+    });
+  });
+
+  test("a person's own records end 400 days after they were last used", async () => {
+    const { own: open, network } = await join();
+    const own = await open();
+    await own.update('label', () => ({ put: [['x', 1]], result: undefined }));
+    const kept = () => network.ttlMs.filter((ms) => ms === 400 * 86_400_000).length;
+    expect(kept()).toBe(1);
+    await own.read('label');
+    network.ahead = 2 * 86_400_000;
+    expect([...(await own.read('label'))]).toEqual([['x', 1]]);
+    await expect.poll(kept).toBe(2);
+  });
+});

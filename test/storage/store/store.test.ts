@@ -1,0 +1,217 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { MemoryStore } from '../../../src/storage/drivers/memory.ts';
+import { type ItemChange, partLimits, type Store } from '../../../src/storage/ports.ts';
+import { describeEveryStore, realStores } from '../../support/stores.ts';
+
+const minute = 60_000;
+const MB = 1024 * 1024;
+const newKey = () => `{${randomUUID()}}`;
+const limits = { ttlMs: minute, maxBytes: MB };
+const bytes = (text: string) => Buffer.from(text);
+const next = (version: string, text = `body of ${version}`, ttlMs = minute) => ({ version, body: bytes(text), ttlMs });
+
+describeEveryStore(
+  'a store',
+  (open) => {
+    test('a document ends, and what comes after it begins anew', async () => {
+      const store = await open();
+      const key = newKey();
+      // On a busy machine it may have ended before.
+      for (let isDone = false; !isDone; ) {
+        await store.swap(key, '', next('1', 'short', 150));
+        ({ isDone } = await store.swap(key, '1', next('2', 'longer', minute)));
+      }
+      await wait(200);
+      expect((await store.read(key)).found?.version).toBe('2');
+      await store.swap(key, '2', next('3', 'short', 20.5));
+      await expect.poll(async () => (await store.read(key)).found).toBeUndefined();
+      expect(await store.swap(key, '3', next('4'))).toMatchObject({ isDone: false });
+      expect(await store.swap(key, '', next('4'))).toMatchObject({ isDone: true });
+    });
+
+    test('the clock is that of the store, and goes on', async () => {
+      const [one, other] = [await open(), await open()];
+      const key = newKey();
+      const times = [];
+      for (let turn = 0; turn < 4; turn++) {
+        times.push((await one.read(key)).now, (await other.swap(key, '', next(`${turn}`))).now);
+        await wait(5);
+      }
+      expect(times).toEqual(times.toSorted((left, right) => left - right));
+      expect(new Set(times).size).toBeGreaterThan(2);
+      expect(Math.abs(Date.now() - (times.at(-1) ?? 0))).toBeLessThan(5000);
+    });
+
+    test('of many who replace a document at once, one does it', async () => {
+      const stores = await Promise.all([open(), open(), open()]);
+      const key = newKey();
+      for (let turn = 0; turn < 3; turn++) {
+        const { version: expected = '' } = (await stores[0]?.read(key))?.found ?? {};
+        const replies = await Promise.all(
+          Array.from({ length: 12 }, (_, at) => stores[at % 3]?.swap(key, expected, next(`${turn} of ${at}`))),
+        );
+        expect(replies.filter((reply) => reply?.isDone)).toHaveLength(1);
+        const version = (await stores[0]?.read(key))?.found?.version ?? '';
+        expect(replies[Number(version.split(' of ')[1])]?.isDone).toBe(true);
+      }
+    });
+
+    test('any bytes come back as they were, in documents and items', async () => {
+      const [one, other] = [await open(), await open()];
+      const every = Buffer.from(Array.from({ length: 512 }, (_, at) => at % 256));
+      for (const body of [every, Buffer.alloc(3 * MB, 0x5c), bytes('\\x00\'"{},'), bytes(' ')]) {
+        const key = newKey();
+        await one.swap(key, '', { version: '1', body, ttlMs: minute });
+        expect((await other.read(key)).found?.body?.equals(body)).toBe(true);
+        await one.putItems(key, [{ id: 'i', seq: 0, body }], { ttlMs: minute, maxBytes: 8 * MB });
+        expect((await other.items(key, ['i'])).get('i')?.body.equals(body)).toBe(true);
+        expect((await other.itemsSince(key, 0))?.items[0]?.body.equals(body)).toBe(true);
+      }
+    });
+
+    test('items come in the order of their last change, in parts', async () => {
+      const store = await open();
+      const name = newKey();
+      expect(await store.itemsSince(name, 0)).toBeUndefined();
+      const ids = Array.from({ length: 2.5 * partLimits.items }, (_, at) => `i${at}`);
+      await store.putItems(
+        name,
+        ids.map((id) => ({ id, seq: 0, body: bytes(id) })),
+        limits,
+      );
+      const first = (await store.items(name, ['i0'])).get('i0')?.seq ?? 0;
+      await store.putItems(name, [{ id: 'i0', seq: first, body: bytes('i0 again') }], limits);
+      const parts = await allSince(store, name, 0);
+      expect(parts.length).toBeGreaterThan(2);
+      expect(parts.flatMap(({ items }) => items.map(({ id }) => id))).toEqual([...ids.slice(1), 'i0']);
+      expect(new Set(parts.map(({ epoch }) => epoch)).size).toBe(1);
+      const last = parts.at(-1)?.items.at(-1)?.seq ?? 0;
+      expect(await store.itemsSince(name, last)).toMatchObject({ items: [], isLast: true, floor: 0, gone: {} });
+    });
+
+    test('a part of large items ends after about a megabyte', async () => {
+      const store = await open();
+      const name = newKey();
+      const changes = Array.from({ length: 6 }, (_, at) => ({ id: `i${at}`, seq: 0, body: Buffer.alloc(MB / 2, at) }));
+      await store.putItems(name, changes, { ttlMs: minute, maxBytes: 8 * MB });
+      const parts = await allSince(store, name, 0);
+      expect(parts.map(({ items }) => items.length)).toEqual([2, 2, 2]);
+    });
+
+    test('an ended collection is empty, and what comes after it has another epoch and higher numbers', async () => {
+      const store = await open();
+      const name = newKey();
+      const put = (seq: number, ttlMs: number) =>
+        store.putItems(name, [{ id: 'a', seq, body: bytes('1') }], { ...limits, ttlMs });
+      const epochs = new Set<string | undefined>();
+      let last = 0;
+      for (let time = 0; time < 3; time++) {
+        expect(await put(0, minute)).toEqual(new Set());
+        const part = await store.itemsSince(name, last);
+        epochs.add(part?.epoch);
+        expect(part?.items).toHaveLength(1);
+        last = part?.items[0]?.seq ?? 0;
+        expect(await put(last, 1)).toEqual(new Set());
+        await expect.poll(() => store.itemsSince(name, 0)).toBeUndefined();
+        expect(await store.items(name, ['a'])).toEqual(new Map());
+        expect(await put(last, 1)).toEqual(new Set(['a']));
+        await wait(20);
+      }
+      expect(epochs.size).toBe(3);
+    });
+
+    test('many who change the same items at once lose no change, and their numbers appear in order', async () => {
+      const stores = await Promise.all([open(), open(), open()]);
+      const name = newKey();
+      const ids = ['a', 'b', 'c'];
+      const seen: number[] = [];
+      let isOver = false;
+      const following = (async () => {
+        for (let after = 0; ; ) {
+          const wasOver = isOver;
+          const items = (await stores[0]?.itemsSince(name, after))?.items ?? [];
+          for (const { seq } of items) seen.push(seq);
+          after = items.at(-1)?.seq ?? after;
+          if (wasOver && items.length === 0) return;
+        }
+      })();
+      const addOne = async (store: Store) => {
+        for (let left = [...ids]; left.length > 0; ) {
+          const found = await store.items(name, left);
+          const changes = left.map((id): ItemChange => {
+            const before = found.get(id);
+            return { id, seq: before?.seq ?? 0, body: bytes(String(Number(before?.body ?? 0) + 1)) };
+          });
+          left = [...(await store.putItems(name, changes, limits))];
+        }
+      };
+      await Promise.all(stores.flatMap((store) => Array.from({ length: 6 }, () => addOne(store))));
+      isOver = true;
+      await following;
+      const counts = [...(await (stores[1] as Store).items(name, ids)).values()].map(({ body }) => String(body));
+      expect(counts).toEqual(['18', '18', '18']);
+      expect(seen).toEqual(seen.toSorted((left, right) => left - right));
+      expect(seen.slice(-3)).toHaveLength(3);
+    });
+
+    test('does what one in memory does, whatever is asked of it', async () => {
+      const store = await open();
+      const id = fc.constantFrom('a', 'b', 'p');
+      const step = fc.oneof(
+        fc.record({
+          put: fc.uniqueArray(fc.record({ id, size: fc.nat(40), isKnown: fc.boolean() }), {
+            selector: (one) => one.id,
+          }),
+        }),
+        fc.record({ swap: fc.constantFrom('known', 'none', 'wrong'), removes: fc.boolean() }),
+      );
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { maxLength: 20 }), async (steps) => {
+          const stores = [store, new MemoryStore(Date.now)];
+          const name = newKey();
+          for (const [at, one] of steps.entries()) {
+            const after = stores.map(async (each) => {
+              if ('swap' in one) {
+                const version = (await each.read(name)).found?.version ?? '';
+                const expected = { known: version, none: '', wrong: 'wrong' }[one.swap];
+                const body = one.removes ? undefined : bytes(`${at}`);
+                const reply = await each.swap(name, expected, { version: `v${at}`, body, ttlMs: minute });
+                const found = reply.isDone ? undefined : reply.found;
+                return [reply.isDone, found, (await each.read(name)).found, (await each.read(name, version)).found];
+              } else if (one.put.length > 0) {
+                const found = await each.items(name, ['a', 'b', 'p']);
+                const changes = one.put.map(({ id, size, isKnown }) => {
+                  const { seq = 0 } = isKnown ? (found.get(id) ?? {}) : {};
+                  return { id, seq, body: Buffer.alloc(size, at) };
+                });
+                const refused = await each.putItems(name, changes, { ttlMs: minute, maxBytes: 60 });
+                const part = await each.itemsSince(name, 0);
+                const { items = [], floor = 0, gone, isLast } = part ?? {};
+                const isFloorBelow = floor < (items[0]?.seq ?? Number.POSITIVE_INFINITY);
+                return [refused, items.map(({ id, body }) => [id, body]), { gone, isLast, isFloorBelow }];
+              }
+            });
+            const [real, expected] = await Promise.all(after);
+            expect(real).toEqual(expected);
+          }
+        }),
+        { numRuns: 60 },
+      );
+    });
+  },
+  realStores,
+);
+
+async function allSince(store: Store, name: string, after: number) {
+  const parts = [];
+  for (let last = after; ; ) {
+    const part = await store.itemsSince(name, last);
+    if (part === undefined) return parts;
+    parts.push(part);
+    if (part.isLast) return parts;
+    last = part.items.at(-1)?.seq ?? 0;
+  }
+}

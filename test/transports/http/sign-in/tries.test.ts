@@ -1,0 +1,95 @@
+import { expect } from 'vitest';
+import { createCallerKeys } from '../../../../src/transports/http/access.ts';
+import { callOf, goodHeaders, keepAlive, until } from '../../../support/http.ts';
+import {
+  goodKey,
+  requestOf,
+  type SignInServer,
+  startSignIn,
+  signInTest as withUpstream,
+} from '../../../support/sign-in.ts';
+
+/** For its servers, no time passes: each count is that of one moment. */
+const test = withUpstream.extend('serve', ({ upstream }) => async (config: object) => {
+  const server = await startSignIn({ baseUrl: upstream.baseUrl, ...config }, { elapsed: () => 1_000_000 });
+  return { upstream, server, request: requestOf(await server.register()).request };
+});
+
+const enter = (server: SignInServer, request: Record<string, string>, key: string, forwarded?: string) =>
+  server.send('/authorize', {
+    method: 'POST',
+    headers: forwarded === undefined ? {} : { 'x-forwarded-for': forwarded },
+    body: new URLSearchParams({ ...request, api_key: key }),
+  });
+
+test('tries on the page have a count of their own, and ask the service no more than that', async ({ serve }) => {
+  const { upstream, server, request } = await serve({ refusalsPerMinute: 5 });
+  const guesses = [];
+  for (let number = 0; number < 40; number++) guesses.push(await enter(server, request, `svc_live_guess.${number}`));
+  expect(guesses.map(({ status }) => status)).toEqual([...Array(5).fill(400), ...Array(35).fill(429)]);
+  expect(upstream.requests).toHaveLength(5);
+  const refused = await enter(server, request, goodKey);
+  expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(60);
+  expect(await refused.text()).toMatch(/Too many keys were tried from your address\. Try again in \d+ s/);
+  // Calls with keys are counted elsewhere, and one that the service has accepted is let in everywhere.
+  const client = keepAlive(server.origin);
+  const call = (key: string) => client.send({ headers: goodHeaders(key), body: JSON.stringify(callOf('whoami')) });
+  expect((await call(goodKey)).status).toBe(200);
+  expect((await enter(server, request, goodKey)).status).toBe(303);
+  for (let number = 0; number < 5; number++) expect((await call(`svc_live_other.${number}`)).status).toBe(200);
+  expect((await call('svc_live_other.5')).status).toBe(429);
+  client.close();
+});
+
+test('what a trusted proxy says last of where a try comes from counts, and what anybody else says does not', async ({
+  serve,
+}) => {
+  const trustedProxy = { address: '127.0.0.0', prefix: 8, family: 'ipv4' } as const;
+  const { server, request } = await serve({ refusalsPerMinute: 1, trustedProxy });
+  const from = async (forwarded: string | undefined, number: number) =>
+    (await enter(server, request, `svc_live_guess.${number}`, forwarded)).status;
+  let number = 0;
+  const first = ['203.0.113.1', '1.1.1.1, 203.0.113.2', '203.0.113.3:4711', '[2001:db8::1]:443', '2001:db8:0:1::1'];
+  for (const address of [...first, undefined]) expect(await from(address, number++)).toBe(400);
+  const same = ['9.9.9.9, 203.0.113.1', '::ffff:203.0.113.2', '203.0.113.3', '2001:db8::abcd:1', '2001:DB8:0:1:8::'];
+  for (const address of [...same, 'unknown', '']) expect(await from(address, number++)).toBe(429);
+  const plain = await serve({ refusalsPerMinute: 1 });
+  expect((await enter(plain.server, plain.request, 'svc_live_a', '203.0.113.1')).status).toBe(400);
+  expect((await enter(plain.server, plain.request, 'svc_live_b', '203.0.113.2')).status).toBe(429);
+});
+
+test('several calls with one key are one try, and a try that the service does not answer is none', async () => {
+  const keys = createCallerKeys({ perMinute: 1, now: () => 1_000_000, isKnown: async () => false });
+  expect(await Promise.all([keys.admit('good', 'page'), keys.admit('good', 'page')])).toEqual([undefined, undefined]);
+  expect(await keys.admit('other', 'page')).toBe(60);
+  keys.onCall({ tool: 'sign_in', tenantId: 'good', ms: 1, kind: 'busy' });
+  expect(await keys.admit('other', 'page')).toBe(60);
+  keys.onCall({ tool: 'sign_in', tenantId: 'good', ms: 1, kind: 'unavailable', status: 503 });
+  expect(await keys.admit('other', 'page')).toBeUndefined();
+});
+
+test('keys of one address do not take all the places in which the service is asked', async ({ serve }) => {
+  const trustedProxy = { address: '127.0.0.0', prefix: 8, family: 'ipv4' } as const;
+  const { upstream, server, request } = await serve({ trustedProxy });
+  const held: (() => void)[] = [];
+  upstream.does((_, response) => void held.push(() => response.writeHead(401).end()));
+  const guesses = Array.from({ length: 20 }, (_, number) =>
+    enter(server, request, `svc_live_guess.${number}`, '203.0.113.1'),
+  );
+  await until(() => upstream.requests.length === 4);
+  const other = enter(server, request, 'svc_live_other', '203.0.113.2');
+  await until(() => upstream.requests.length === 5);
+  upstream.does((_, response) => void response.writeHead(401).end());
+  for (const answer of held) answer();
+  for (const { status } of await Promise.all([...guesses, other])) expect(status).toBe(400);
+});
+
+test('a service that does not answer keeps nobody out and lets nobody in', async ({ serve }) => {
+  const { upstream, server, request } = await serve({ refusalsPerMinute: 2 });
+  upstream.does((_, response) => void response.writeHead(500).end());
+  for (let time = 0; time < 4; time++) {
+    const answer = await enter(server, request, goodKey);
+    expect([answer.status, answer.headers.get('location')]).toEqual([503, null]);
+    expect(await answer.text()).toContain('could not be checked');
+  }
+});

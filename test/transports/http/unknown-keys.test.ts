@@ -1,0 +1,173 @@
+import type { ServerResponse } from 'node:http';
+import { expect } from 'vitest';
+import { memoryKeys } from '../../../src/storage/keys.ts';
+import { createCallerKeys } from '../../../src/transports/http/access.ts';
+import { type Behaviour, documented, json, refusal } from '../../support/faulty-upstream.ts';
+import { httpTest as test } from '../../support/fixtures.ts';
+import { bareSocket, callOf, goodHeaders, keepAlive, until, writtenRequest } from '../../support/http.ts';
+import { uuidOf } from '../../support/uuid-of.ts';
+
+/** For the server, no time passes: each count is that of one moment. */
+const still = { elapsed: () => 1_000_000 };
+
+function holding() {
+  const held: ServerResponse[] = [];
+  const behaviour: Behaviour = (_, response) => void held.push(response);
+  return { held, behaviour };
+}
+
+const acceptingGood: Behaviour = (request, response, body) => {
+  const isGood = request.headers.authorization?.includes('good');
+  (isGood ? documented : refusal(401))(request, response, body);
+};
+
+test('guessed keys are counted when they arrive, not when they are refused', async ({ serve }) => {
+  const { held, behaviour } = holding();
+  const { post } = await serve(behaviour, { refusalsPerMinute: 3 }, still);
+  const guesses = Array.from({ length: 20 }, (_, index) => post(`svc_live_guess.${index}`).catch(() => undefined));
+  const refused = await Promise.all(Array.from({ length: 17 }, () => Promise.race(guesses)));
+  expect(refused[0]).toMatchObject({ status: 429 });
+  await until(() => held.length === 3);
+  for (const response of held) response.writeHead(401).end();
+  const statuses = (await Promise.all(guesses)).map((answer) => answer?.status);
+  expect(statuses.filter((status) => status === 429)).toHaveLength(17);
+  expect(held).toHaveLength(3);
+});
+
+test('keys that the service refused are counted, and accepted keys always pass', async ({ serve }) => {
+  const { post } = await serve(acceptingGood, { refusalsPerMinute: 2 }, still);
+  const good = [1, 2, 3, 4].map((number) => `svc_live_good.${number}`);
+  for (const key of good) expect((await post(key)).status).toBe(200);
+  for (const number of [1, 2]) expect((await post(`svc_live_guess.${number}`)).status).toBe(200);
+  const refused = await post('svc_live_guess.3');
+  expect(refused).toMatchObject({ status: 429, json: { error: { message: expect.stringContaining('unknown keys') } } });
+  expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+  expect((await post('svc_live_good.5')).status).toBe(429);
+  for (const key of good) expect((await post(key)).status).toBe(200);
+});
+
+test('a try is counted before its body comes, whatever it asks for, and a request without a key is none', async ({
+  serve,
+}) => {
+  const { server, post } = await serve(documented, { refusalsPerMinute: 2 }, still);
+  const { send, close } = keepAlive(server.origin);
+  const body = JSON.stringify(callOf('whoami'));
+  for (let time = 0; time < 10; time++) {
+    expect((await send({ headers: { 'content-type': 'application/json' }, body })).status).toBe(401);
+    expect((await post('wrong')).status).toBe(401);
+    expect((await post('svc_live_lists', { jsonrpc: '2.0', id: 1, method: 'tools/list' })).status).toBe(200);
+  }
+  const half = (key: string) => {
+    const { socket, received } = bareSocket(server.port);
+    socket.write(writtenRequest(callOf('whoami'), goodHeaders(key)).slice(0, -9));
+    return { socket, received };
+  };
+  const first = half('svc_live_half.1');
+  const halves = [1, 2, 3].map((number) => half(`svc_live_half.${number}`));
+  await until(() => halves.filter(({ received }) => received().startsWith('HTTP/1.1 429')).length === 2);
+  for (const { socket } of [first, ...halves]) socket.destroy();
+  await close();
+});
+
+test('a guess whose caller disconnects is counted', async ({ serve }) => {
+  const { held, behaviour } = holding();
+  const { server, post } = await serve(behaviour, { refusalsPerMinute: 1 }, still);
+  const connection = keepAlive(server.origin);
+  const body = callOf('add_collection_item', { collectionId: uuidOf('c'), itemType: 'ads', itemId: uuidOf('a') });
+  const sent = connection.send({ headers: goodHeaders('svc_live_guess.1'), body: JSON.stringify(body) });
+  sent.catch(() => {});
+  await until(() => held.length === 1);
+  await connection.close();
+  held[0]?.writeHead(401).end();
+  await until(() => server.logged.some((line) => /"call"/.test(line)));
+  expect((await post('svc_live_guess.2')).status).toBe(429);
+});
+
+test.for([
+  ['a wrong argument', callOf('whoami', { wrong: true })],
+  ['a tool that does not exist', callOf('no_such_tool')],
+] as const)(
+  'a guess is counted though another call with its key ends before it, for %s',
+  async ([_, other], { serve }) => {
+    const { held, behaviour } = holding();
+    const { post } = await serve(behaviour, { refusalsPerMinute: 1 }, still);
+    const guess = post('svc_live_guess.1');
+    await until(() => held.length === 1);
+    expect((await post('svc_live_guess.1', other)).json).toMatchObject({ result: { isError: true } });
+    held[0]?.writeHead(401).end();
+    await guess;
+    expect((await post('svc_live_guess.2')).status).toBe(429);
+  },
+);
+
+test.for([402, 403, 404, 422, 429])(
+  'an error %i makes a key known if it is the service that answers',
+  async (status, { serve, upstream }) => {
+    const { post } = await serve(refusal(status), { refusalsPerMinute: 1 }, still);
+    expect((await post('svc_live_service')).json).toMatchObject({ result: { isError: true } });
+    upstream.does((_, response) => void response.writeHead(status).end('<h1>Gateway</h1>'));
+    expect((await post('svc_live_gateway')).json).toMatchObject({ result: { isError: true } });
+    upstream.does(refusal(401));
+    await post('svc_live_guess.1');
+    upstream.does(json({ authenticated: true, authSource: 'api_key' }));
+    expect((await post('svc_live_gateway')).status).toBe(429);
+    expect((await post('svc_live_service')).status).toBe(200);
+  },
+);
+
+test('tools that need no call serve only keys that the service accepted, and ask it once', async ({
+  serve,
+  upstream,
+}) => {
+  const { post } = await serve(acceptingGood, { refusalsPerMinute: 60 }, still);
+  const query = callOf('query_ads', { sql: 'SELECT count(*) AS ads FROM ads' });
+  for (const body of [query, callOf('view_ads', { adIds: ['x'] })])
+    expect((await post('svc_live_made_up', body)).json).toMatchObject({
+      result: { isError: true, _meta: { 'ad-library/error': { kind: 'unauthorized' } } },
+    });
+  const before = upstream.requests.length;
+  for (const _ of [1, 2])
+    expect((await post('svc_live_good', query)).json).toMatchObject({
+      result: { structuredContent: { rows: [[0]], receipt: { charged: 0 } } },
+    });
+  expect(upstream.requests.slice(before).map(({ path }) => path)).toEqual(['/v1/whoami']);
+});
+
+test('a key that was made up counts as a try when it reads the page of the board', async ({ serve }) => {
+  const { post } = await serve(holding().behaviour, { refusalsPerMinute: 5 }, still);
+  const read = { jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri: 'ui://ad-library/board' } };
+  const answers = await Promise.all(Array.from({ length: 12 }, (_, index) => post(`svc_live_guess.${index}`, read)));
+  const statuses = answers.map(({ status }) => status).toSorted();
+  expect(statuses).toEqual([...Array(5).fill(200), ...Array(7).fill(429)]);
+  expect((await post('svc_live_guess.99')).status).toBe(429);
+});
+
+test('a key is known for 15 minutes, a guess is counted for one', async ({ serve }) => {
+  const clock = { now: 1_000_000 };
+  const { post } = await serve(acceptingGood, { refusalsPerMinute: 1 }, { elapsed: () => clock.now });
+  const statuses = async (...keys: string[]) => {
+    const all = [];
+    for (const key of keys) all.push((await post(`svc_live_${key}`)).status);
+    return all;
+  };
+  expect(await statuses('good', 'guess.1', 'guess.2', 'good')).toEqual([200, 200, 429, 200]);
+  clock.now += 60_001;
+  expect(await statuses('guess.3', 'guess.4', 'good')).toEqual([200, 429, 200]);
+  clock.now += 15 * 60_001;
+  expect(await statuses('guess.5', 'good')).toEqual([200, 429]);
+});
+
+test('the process remembers 10,000 addresses and as many keys, and forgets the least used', async () => {
+  const now = () => 1_000_000;
+  const { add, has } = memoryKeys(now);
+  const keys = createCallerKeys({ perMinute: 1, now, isKnown: has });
+  await add('first');
+  await keys.admit('guess', 'first');
+  expect(await keys.admit('another', 'first')).toBeGreaterThan(0);
+  for (let other = 0; other < 10_000; other++) {
+    await add(`tenant ${other}`);
+    await keys.admit(`guess ${other}`, `address ${other}`);
+  }
+  expect(await has('first')).toBe(false);
+  expect(await keys.admit('another', 'first')).toBeUndefined();
+});

@@ -1,0 +1,78 @@
+import { PassThrough } from 'node:stream';
+import { onTestFinished } from 'vitest';
+import { openApp } from '../../../src/app.ts';
+import { readConfig } from '../../../src/config/read-config.ts';
+import { createLog, logCalls } from '../../../src/logging/log.ts';
+import { serveStdio } from '../../../src/transports/stdio.ts';
+import { documented, startUpstream } from '../../support/faulty-upstream.ts';
+import { goodHeaders, until } from '../../support/http.ts';
+
+/** What a message of revision 2026-07-28 says of itself. */
+export const envelope = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+  'io.modelcontextprotocol/clientCapabilities': {},
+};
+
+export const request = (id: number | string, method: string, params?: unknown) => ({
+  jsonrpc: '2.0',
+  id,
+  method,
+  params,
+});
+
+export const initialize = (protocolVersion: string) =>
+  request(0, 'initialize', { protocolVersion, capabilities: {}, clientInfo: { name: 'test', version: '1' } });
+
+/** A request of revision 2026-07-28, as HTTP carries it. */
+export const modern = (method: string, params: Record<string, unknown> = {}) => ({
+  headers: {
+    ...{ ...goodHeaders(), 'mcp-protocol-version': '2026-07-28', 'mcp-method': method },
+    ...(typeof params.name === 'string' && { 'mcp-name': params.name }),
+  },
+  body: JSON.stringify(request(1, method, { ...params, _meta: envelope })),
+});
+
+/**
+ * A session over two streams, in this process, in front of a service that behaves as a test says. With an empty
+ * revision, nothing is said yet.
+ */
+export async function openSession({
+  behaviour = documented,
+  revision = '2025-11-25',
+  drainMs = 2000,
+  now = Date.now,
+  fetch = undefined as Parameters<typeof openApp>[0]['fetch'],
+} = {}) {
+  const upstream = await startUpstream(behaviour);
+  onTestFinished(upstream.close);
+  const logged: string[] = [];
+  const log = createLog('debug', (line) => logged.push(line));
+  const config = { ...readConfig({ AD_LIBRARY_API_KEY: 'svc_live_one' }), baseUrl: upstream.baseUrl };
+  const app = await openApp({ config, log, now, elapsed: now, random: Math.random, ...(fetch && { fetch }) });
+  onTestFinished(() => app.close());
+  const stdin = new PassThrough();
+  const stdout = new PassThrough();
+  const { catalog, credentials } = app;
+  const streams = { stdin, stdout, stopRequested: new Promise<void>(() => {}), drainMs };
+  const ended = serveStdio({ catalog, credentials, log, now, onCall: logCalls(log), ...streams });
+  onTestFinished(() => void stdin.end());
+  const lines: ReturnType<typeof JSON.parse>[] = [];
+  let text = '';
+  stdout.on('data', (more) => {
+    const parts = (text + more).split('\n');
+    text = parts.pop() ?? '';
+    lines.push(...parts.map((part) => JSON.parse(part)));
+  });
+  const send = (...values: object[]) => stdin.write(values.map((value) => `${JSON.stringify(value)}\n`).join(''));
+  const ask = async (message: ReturnType<typeof request>) => {
+    const { length } = lines;
+    send(message);
+    const find = () => lines.find(({ id }, at) => at >= length && id === message.id);
+    await until(() => find() !== undefined);
+    return find();
+  };
+  if (revision) await ask(initialize(revision));
+  lines.length = 0;
+  return { upstream, stdin, stdout, send, ask, lines, logged, ended };
+}

@@ -1,0 +1,180 @@
+import { describe, expect, test } from 'vitest';
+import { adText, viewAd } from '../../src/views/ad.ts';
+import { creativeOf, linkWriter, mediaOf } from '../../src/views/ad-media.ts';
+import { estimateTokens } from '../../src/views/tokens.ts';
+import { everyFact, now } from './sample-ads.ts';
+
+const asset = (type: string, nr?: number, durationSeconds?: number) => ({
+  type,
+  nr,
+  durationSeconds,
+  url: `https://m.example/${type}${nr}`,
+});
+
+const ofCards = [0, 1, 2].flatMap((nr) => [asset('CARD_THUMB', nr), asset('CARD_VID', nr, 8 + nr)]);
+const film = asset('VID', 0, 15);
+const images = [asset('THUMB', 0), asset('THUMB', 1)];
+
+test.each<[what: string, ad: Record<string, unknown>, words: string | undefined]>([
+  ['a video by its length', { displayFormat: 'VIDEO', media: [film, asset('THUMB', 0)] }, '15 s'],
+  ['no picture', { displayFormat: 'IMAGE', media: [asset('THUMB', 0), asset('PA_PP')] }, undefined],
+  ['cards by their number', { displayFormat: 'DCO', cards: [{}, {}] }, '2 cards'],
+  ['no picture beside cards', { displayFormat: 'DCO', media: [asset('THUMB', 0)], cards: [{}, {}] }, '2 cards'],
+  ['pictures without a format', { media: images }, '2 images'],
+  ['several pictures', { displayFormat: 'IMAGE', media: images }, '2 images'],
+  ['a picture of another format', { displayFormat: 'DCO', media: [asset('THUMB', 0)] }, 'image'],
+  ['videos of cards', { displayFormat: 'CAROUSEL', media: ofCards, cards: [{}, {}, {}] }, '3 cards (3 videos 8–10 s)'],
+  [
+    'a video beside cards',
+    { displayFormat: 'VIDEO', media: [film, ...ofCards], cards: [{}, {}, {}] },
+    '15 s + 3 cards (3 videos 8–10 s)',
+  ],
+  ['nothing that is unknown', {}, undefined],
+  ['no media that are unknown', { displayFormat: 'VIDEO', media: [] }, undefined],
+  ['a picture that is called a video', { displayFormat: 'VIDEO', media: [asset('THUMB', 0)] }, '(media: image)'],
+  ['a video that is called a picture', { displayFormat: 'IMAGE', media: [film] }, '(media: video 15 s)'],
+  ['cards that are called a video', { displayFormat: 'VIDEO', cards: [{}, {}] }, '(media: 2 cards)'],
+])('describes %s, without stills and portraits, and without repeating the format', (_, ad, words) =>
+  expect(creativeOf(ad)).toBe(words),
+);
+
+describe('the pictures and videos of an ad', () => {
+  const urlsOf = (assets: { url?: unknown }[]) => assets.map(({ url }) => url);
+
+  test('are its own and those of each card, without the portrait of the advertiser', () => {
+    const cards = [asset('CARD_VID', 1), asset('CARD_THUMB', 1), asset('CARD_THUMB', 0)];
+    const media = [asset('PA_PP'), ...cards, asset('VID', 0)];
+    const { ofAd: own, ofCards } = mediaOf({ media, cards: [{}, {}] });
+    expect(urlsOf(own)).toEqual(['https://m.example/VID0']);
+    expect(ofCards.map(urlsOf)).toEqual([
+      ['https://m.example/CARD_THUMB0'],
+      ['https://m.example/CARD_THUMB1', 'https://m.example/CARD_VID1'],
+    ]);
+  });
+
+  test('belong to the cards in their order, wherever their numbers start', () => {
+    const media = [3, 1, 2].map((nr) => asset('CARD_THUMB', nr));
+    expect(mediaOf({ media, cards: [{}, {}, {}] }).ofCards.map(urlsOf)).toEqual(
+      [1, 2, 3].map((nr) => [`https://m.example/CARD_THUMB${nr}`]),
+    );
+  });
+
+  test('stand beside the ad where no card has their number', () => {
+    const { ofAd: own, ofCards } = mediaOf({
+      media: [asset('CARD_THUMB', 7), asset('CARD_THUMB', 0)],
+      cards: [{}, {}, {}],
+    });
+    expect(urlsOf(own)).toEqual(['https://m.example/CARD_THUMB7']);
+    expect(ofCards.map(urlsOf)).toEqual([['https://m.example/CARD_THUMB0'], [], []]);
+  });
+});
+
+test('addresses are called media where their role is unknown', () => {
+  expect(linkWriter(500, now).write([{ url: 'https://m.example/1' }])).toEqual([
+    { type: 'media', url: 'https://m.example/1' },
+  ]);
+});
+
+test('addresses that no one could follow are counted, not written', () => {
+  const links = linkWriter(100_000, now);
+  const long = `https://m.example/${'x1'.repeat(2000)}`;
+  expect(links.write([{ url: long }, { url: 'javascript:alert(1)' }, { url: 7 }, {}])).toEqual([]);
+  expect(links.leftOut).toBe(4);
+});
+
+const viewOf = (cards: object[], media: object[] = []) =>
+  viewAd({ ...everyFact, media, cards }, { detail: 'standard', now });
+const linesOf = (text: string) => text.slice(text.indexOf('\nCards, ') + 1).split('\n');
+
+const cardsLine = 'Cards, without what the ad or an earlier card says:';
+
+describe('the cards of an ad', () => {
+  test('stand in order, each with its title, text, link and picture', () => {
+    const names = ['Tan', 'Black', 'Oak', 'Moss', 'Sand'];
+    const cards = names.map((title) => ({
+      title,
+      body: `${title} is made to order`,
+      link_url: `https://serra.example/${title}`,
+    }));
+    const media = names.map((_, nr) => ({ type: 'CARD_THUMB', nr, url: `https://media.example/${nr}.jpg` })).reverse();
+    expect(linesOf(adText(viewOf(cards, media)))).toEqual([
+      cardsLine,
+      ...names.flatMap((title, nr) => [
+        `${nr + 1}. title "${title}"; text "${title} is made to order"; link "https://serra.example/${title}"`,
+        `   picture: "https://media.example/${nr}.jpg"`,
+      ]),
+    ]);
+  });
+
+  test('say once what several of them say', () => {
+    const body = 'Every pair is made to order in our workshop, and resoled there. '.repeat(6).trim();
+    const cards = ['Tan', 'Black', 'Oak'].map((title) => ({ title, body, link_url: everyFact.offerLink }));
+    const view = viewOf([...cards, { title: 'Tan', body: 'Other' }]);
+    expect(view.cardViews).toEqual([
+      { card: 1, title: 'Tan', body },
+      { card: 2, title: 'Black' },
+      { card: 3, title: 'Oak' },
+      { card: 4, body: 'Other' },
+    ]);
+    expect(linesOf(adText(view))).toEqual([
+      cardsLine,
+      `1. title "Tan"; text "${body}"`,
+      '2. title "Black"',
+      '3. title "Oak"',
+      '4. text "Other"',
+    ]);
+  });
+
+  test('keep their numbers where they say nothing', () => {
+    const view = viewOf([{ title: '\u200b' }, { title: 'Tan', body: everyFact.body }]);
+    expect(linesOf(adText(view))).toEqual([cardsLine, '1. nothing of its own', '2. title "Tan"']);
+  });
+
+  test('without cards of the service are those that its media have', () => {
+    const media = [0, 1].map((nr) => ({ type: 'CARD_VID', nr, url: `https://media.example/${nr}.mp4` }));
+    expect(linesOf(adText(viewOf([], media)))).toContain('   video: "https://media.example/1.mp4"');
+  });
+
+  test('show the addresses that they hold themselves where the ad lists no media', () => {
+    const card = { title: 'Tan', video_hd_url: null, resized_image_url: 'https://media.example/tan.jpg' };
+    expect(viewOf([card]).cardViews?.[0]?.media).toEqual([{ type: 'CARD_THUMB', url: card.resized_image_url }]);
+  });
+
+  test('say on one line which of their addresses have expired', () => {
+    const url = 'https://media.example/v.mp4?expires=1767225600';
+    const media = ['CARD_THUMB', 'CARD_VID'].map((type) => ({ type, nr: 0, url }));
+    expect(linesOf(adText(viewOf([{ title: 'Tan' }], media)))[2]).toBe(
+      '   links expired on 2026-01-01: picture and video',
+    );
+  });
+
+  test('past the twentieth are counted', () => {
+    const cards = Array.from({ length: 23 }, (_, nr) => ({ title: `Card ${nr}` }));
+    expect(adText(viewOf(cards))).toContain('\n20. title "Card 19"\nand 3 more cards, only with detail full');
+    expect(viewOf(Array.from({ length: 100_000 }, () => ({}))).moreCards).toBe(99_980);
+  });
+
+  test('share their room: a few long texts are whole, many are cut', () => {
+    const text = (nr: number) => `${nr} is the number of this pair, and there is more to say of it. `.repeat(6).trim();
+    const cards = (count: number) => Array.from({ length: count }, (_, nr) => ({ body: text(nr) }));
+    expect(viewOf(cards(4)).cardViews?.map(({ body }) => body)).toEqual([0, 1, 2, 3].map(text));
+    for (const { body } of viewOf(cards(20)).cardViews ?? [])
+      expect(body).toMatch(/^\d+ is the number.*… \(\+\d+ chars\)$/);
+    expect(estimateTokens(JSON.stringify(viewOf(cards(20)).cardViews))).toBeLessThan(900);
+  });
+
+  test('show as many addresses as fit, pictures first, and count the others', () => {
+    const signed = (nr: number, type: string) => `https://media.example/${type}${nr}?sign=${'aZ9x_Q7'.repeat(60)}`;
+    const media = Array.from({ length: 12 }, (_, nr) =>
+      ['CARD_THUMB', 'CARD_VID'].map((type) => ({ type, nr, url: signed(nr, type) })),
+    ).flat();
+    const cards = Array.from({ length: 12 }, (_, nr) => ({ title: `Card ${nr}` }));
+    const view = viewAd({ ...everyFact, media, cards }, { detail: 'standard', now, budget: 5000 });
+    const text = adText(view);
+    expect(estimateTokens(text)).toBeLessThanOrEqual(5000);
+    const shown = text.match(/^ {3}(?:picture|video): /gm) ?? [];
+    expect(shown.length).toBeGreaterThan(8);
+    expect(shown.join()).not.toMatch(/video.*picture/);
+    expect(text).toContain(`\nand ${24 - shown.length} more pictures or videos, only with detail full`);
+  });
+});
