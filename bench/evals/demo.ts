@@ -13,7 +13,7 @@ import { type Result, readResult } from '../../test/support/server.ts';
 /** The demo's data are the same on the same day. */
 const start = Date.UTC(2026, 0, 15, 12);
 
-export const tokensOf = (text: string): number =>
+const tokensOf = (text: string): number =>
   countTokens(text, { allowedSpecial: new Set(), disallowedSpecial: new Set() });
 
 /** What was spent since the last time it was asked for. */

@@ -270,10 +270,10 @@ export type Advertiser = {
 export const advertisers = advertiserTable as Advertiser[];
 
 /** The trade decides which phrases fit: a game is not shipped, and tea saves nobody an hour. */
-export const industries: Record<Industry, { trade: string; callsToAction: string[] }> = industryTable;
+const industries: Record<Industry, { trade: string; callsToAction: string[] }> = industryTable;
 
 /** What a campaign is about. Each angle has two openings, which the variants test against each other. */
-export const angles = ['launch', 'offer', 'proof', 'story', 'question'] as const;
+const angles = ['launch', 'offer', 'proof', 'story', 'question'] as const;
 type Angle = (typeof angles)[number];
 
 /**
@@ -284,7 +284,7 @@ type Angle = (typeof angles)[number];
 type Phrases = { openings: Record<Angle, string[]>; headlines: string[]; offers: string[]; closings: string[] };
 
 /** By language and trade. A language only has the trades of its advertisers. */
-export const phrases: Record<Language, Partial<Record<string, Phrases>>> = phraseTable;
+const phrases: Record<Language, Partial<Record<string, Phrases>>> = phraseTable;
 
 const platforms = ['FACEBOOK', 'INSTAGRAM', 'MESSENGER', 'AUDIENCE_NETWORK', 'THREADS'];
 const technologies = [

@@ -2,21 +2,25 @@ import { setMaxListeners } from 'node:events';
 import { AdLibraryError } from './errors.ts';
 
 /** Settles like the promise, or rejects with the signal's reason if that aborts first. */
-export function raceAbort<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
-  return new Promise((resolve, reject) => {
-    const leave = () => reject(signal.reason);
-    if (signal.aborted) leave();
-    signal.addEventListener('abort', leave, { once: true });
-    const stay = () => signal.removeEventListener('abort', leave);
-    promise.then(resolve, reject).then(stay);
+export async function raceAbort<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
+  let rejectWithReason = () => {};
+  const aborted = new Promise<never>((_, reject) => {
+    rejectWithReason = () => reject(signal.reason);
   });
+  if (signal.aborted) rejectWithReason();
+  signal.addEventListener('abort', rejectWithReason, { once: true });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener('abort', rejectWithReason);
+  }
 }
 
 /**
  * Aborts the controller when any of the signals aborts; returns a function that stops this. Unlike `AbortSignal.any`,
  * it then leaves nothing behind on signals that outlive it.
  */
-export function follow(controller: AbortController, signals: readonly AbortSignal[]): () => void {
+function follow(controller: AbortController, signals: readonly AbortSignal[]): () => void {
   const ends = signals.map((signal) => {
     const abort = () => controller.abort(signal.reason);
     if (signal.aborted) abort();

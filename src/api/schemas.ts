@@ -172,9 +172,6 @@ export const AddCollectionItemResult = z.looseObject({
   added: z.boolean(),
 });
 
-/** Filter keys beyond these two are not shown in the document: they pass through. */
-export const SearchRequest = z.looseObject({ limit: z.number().optional(), cursor: z.string().optional() });
-
 export const ErrorBody = z.looseObject({
   error: z.looseObject({
     code: z.string(),

@@ -238,7 +238,7 @@ function picturesText({ fetched, failed, bytes, reasons, isFull }: PicturesRepor
   ].join('\n');
 }
 
-export function keysText(keys: KeyInfo[]): string {
+function keysText(keys: KeyInfo[]): string {
   if (keys.length === 0) return 'No keys yet. "library key create" makes one.';
   return keys
     .map(({ id, keyPrefix, name, scopes, unmetered, createdAt, revokedAt }) => {

@@ -432,7 +432,7 @@ export function maxPageSize({ collectionId }: GatheringQuestion, filters: readon
 /** What a service that refuses a page size is asked for instead, in turn. A refusal costs nothing. */
 const smallerPageSizes = [50, 20, 10];
 
-export const isRejected = ({ failure: { kind } }: AdLibraryError): boolean =>
+const isRejected = ({ failure: { kind } }: AdLibraryError): boolean =>
   kind === 'invalid_request' || kind === 'not_found';
 
 const plus = (sum: number | null, charged: number | null): number | null =>

@@ -41,6 +41,7 @@ function decoder(load: () => Promise<Decode>): (bytes: Uint8Array) => Promise<Ra
     loaded ??= load();
     const decode = await loaded;
     try {
+      // biome-ignore lint/nursery/useAwaitThenable: the rule does not see that `loaded` holds a function that returns a promise.
       return await decode(new Uint8Array(bytes).buffer);
     } catch (cause) {
       loaded = undefined;

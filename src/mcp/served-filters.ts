@@ -19,10 +19,11 @@ const maxChars = 64 * 1024;
 export async function askForFilters({
   baseUrl,
   userAgent,
-  fetch = fetchByNode,
+  fetch,
   ownFilters,
 }: ServedBy): Promise<SearchFilters | undefined> {
-  const response = await fetch(`${baseUrl}/filters.json`, {
+  const send: Fetch = fetch ?? fetchByNode;
+  const response = await send(`${baseUrl}/filters.json`, {
     method: 'GET',
     headers: { accept: 'application/json', 'user-agent': userAgent },
     signal: AbortSignal.timeout(maxMs),

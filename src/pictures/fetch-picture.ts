@@ -163,19 +163,20 @@ export async function openGuardedAgent({ hosts, ...options }: GuardOptions): Pro
 const publicLookup =
   ({ resolve, resolveMs }: Omit<GuardOptions, 'hosts'>): LookupFunction =>
   (host, { all }, callback) => {
-    const found = withDeadline({ signals: [], ms: resolveMs }, (signal) => raceAbort(resolve(host, signal), signal));
-    found
-      .catch(() => [])
-      .then((addresses) => {
-        const [first] = addresses;
-        if (first === undefined || addresses.some(isInside)) callback(new NotPublic(), '');
-        else if (all)
-          callback(
-            null,
-            addresses.map((address) => ({ address, family: isIP(address) })),
-          );
-        else callback(null, first, isIP(first));
-      });
+    const answer = async () => {
+      const addresses = await withDeadline({ signals: [], ms: resolveMs }, (signal) =>
+        raceAbort(resolve(host, signal), signal),
+      ).catch((): string[] => []);
+      const [first] = addresses;
+      if (first === undefined || addresses.some(isInside)) callback(new NotPublic(), '');
+      else if (all)
+        callback(
+          null,
+          addresses.map((address) => ({ address, family: isIP(address) })),
+        );
+      else callback(null, first, isIP(first));
+    };
+    void answer();
   };
 
 /** Where pictures may be fetched from. */

@@ -61,9 +61,8 @@ function resize(raster: Raster, width: number, height: number): Raster {
 
 lowerPriority();
 parentPort?.on('message', (request: DrawRequest) => {
-  answer(request)
-    .catch(() => undefined)
-    .then((reply) => parentPort?.postMessage(reply));
+  const reply = async () => parentPort?.postMessage(await answer(request).catch(() => undefined));
+  void reply();
 });
 // Ready for the first request.
 parentPort?.postMessage(undefined);

@@ -28,7 +28,7 @@ interface ColumnsProps {
 }
 
 /** Columns side by side. A screen reader gets them as one sentence. */
-export function Columns({ columns, ends, kind }: ColumnsProps) {
+function Columns({ columns, ends, kind }: ColumnsProps) {
   const max = columns.reduce((top, { value }) => Math.max(top, value), 1);
   const width = 100 / columns.length;
   const gap = Math.min(1.2, width / 5);

@@ -16,7 +16,7 @@ export const fitsWithin = (text: string, tokens: number): boolean =>
 const isShort = (text: string, tokens: number): boolean => text.length <= tokens && Buffer.byteLength(text) <= tokens;
 
 /** The length of the longest start of `text` that stays within `tokens`. */
-export const lengthWithin = (text: string, tokens: number): number => scan(text, 100 * tokens).end;
+const lengthWithin = (text: string, tokens: number): number => scan(text, 100 * tokens).end;
 
 /** What a code unit costs, and what it costs behind another; zero for any pair that is not common. In hundredths. */
 type Costs = { alone: Uint16Array; behind: Uint8Array };

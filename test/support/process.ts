@@ -22,8 +22,6 @@ export interface Ran {
   stderr: string;
 }
 
-export type Running = ReturnType<typeof start>;
-
 /** Ends a process whose test run was killed: until then it holds a channel to that. Workers of it have none. */
 const endsWithParent = imported(
   `if (process.channel) { process.once('disconnect', () => process.exit(1)); process.channel.unref(); }`,

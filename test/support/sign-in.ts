@@ -13,7 +13,7 @@ import { readResult } from './server.ts';
 export const signInSecret = 'a secret of sign-in, at least 32 characters';
 export const goodKey = 'svc_live_good.key';
 
-export const keyed: Behaviour = (request, response, body) => {
+const keyed: Behaviour = (request, response, body) => {
   const isGood = request.headers.authorization === `Bearer ${goodKey}`;
   (isGood ? documented : refusal(401))(request, response, body);
 };

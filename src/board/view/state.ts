@@ -206,7 +206,7 @@ const chosenFacets = (chosen: Chosen) =>
     return wanted?.size ? [{ name, facet: facetOf(name), wanted }] : [];
   });
 
-export function filtered(ads: readonly BoardAd[], chosen: Chosen): BoardAd[] {
+function filtered(ads: readonly BoardAd[], chosen: Chosen): BoardAd[] {
   const facets = chosenFacets(chosen);
   return ads.filter((ad) => lackedBy(ad, facets).length === 0);
 }

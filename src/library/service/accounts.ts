@@ -31,7 +31,7 @@ export const terms: Record<OperationName, Terms> = {
   getPage: { states: both, scope: 'pages:read', price: perCall },
 };
 
-export const scopeNames = [...new Set(Object.values(terms).flatMap(({ scope }) => scope ?? []))];
+const scopeNames = [...new Set(Object.values(terms).flatMap(({ scope }) => scope ?? []))];
 
 const plan = { credits: 10_000, hourlyLimit: 1_000, dailyLimit: 5_000 };
 

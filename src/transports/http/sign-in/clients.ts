@@ -198,7 +198,7 @@ function nameOf(name = ''): string | undefined {
 const isLoopbackHost = (host: string) => ['localhost', '127.0.0.1', '[::1]'].includes(host);
 
 /** Whether an answer may go to an address: `https:`, or `http:` on the caller's own machine (RFC 8252, 7.3). */
-export function isRedirectUri(uri: string): boolean {
+function isRedirectUri(uri: string): boolean {
   // The URL parser would drop characters that a reader of the text sees.
   if (uri.length > maxUriLength || !/^[\x21-\x7e]+$/.test(uri) || uri.includes('\\') || !URL.canParse(uri))
     return false;
