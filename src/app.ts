@@ -13,7 +13,6 @@ import type { Meter } from './credits/meter.ts';
 import { keyMasker, type Log, logCalls, type OnCall, printable } from './logging/log.ts';
 import type { OpenCalls } from './mcp/call-tool.ts';
 import { type DescribedTool, describedTools } from './mcp/described-tools.ts';
-import type { LearnedFilters } from './mcp/learned-filters.ts';
 import { type Catalog, createCatalog } from './mcp/served.ts';
 import type { OwnPictures, Resolve } from './pictures/fetch-picture.ts';
 import type { OpenPictures, PictureOptions } from './pictures/pictures.ts';
@@ -63,8 +62,6 @@ interface Upstream {
   /** A way to the service other than the network. */
   fetch: Fetch | undefined;
   baseUrl: string | undefined;
-  /** The filter keys that the service named when it refused a search. */
-  learned?(): Promise<LearnedFilters>;
   searchFilters?(): Promise<SearchFilters | undefined>;
   ownPictures?: OwnPictures;
   notice?: string;
@@ -187,8 +184,7 @@ export async function openCalls(options: AppOptions, upstream: Upstream): Promis
 
   // Everything between a tool and the network. Without an address, calls are refused before they get here.
   const http = httpService({ fetch, baseUrl: baseUrl ?? '', userAgent, random, keyMasker });
-  const service = (await upstream.learned?.())?.from(http) ?? http;
-  const meter = openMeter(learnKeys(service, keys), spending);
+  const meter = openMeter(learnKeys(http, keys), spending);
   const answers = openAnswers(meter, { ...kept, ...bounds, now, onLost, onError });
   const apiOf = createApi(answers.send, baseUrl);
 
@@ -261,21 +257,11 @@ function refusingCalls(catalog: Catalog, problems: readonly string[]): Catalog {
   return { ...catalog, callTool: async () => catalog.refuse(error) };
 }
 
-function openService({ config, log, fetch }: AppOptions): Upstream {
-  const { baseUrl, apiKey, searchFilters, files } = config;
+function openService({ config, fetch }: AppOptions): Upstream {
+  const { baseUrl, apiKey, searchFilters } = config;
   const service = { fetch, baseUrl, key: apiKey };
   if (searchFilters) return { ...service, searchFilters: async () => searchFilters };
-  if (baseUrl === undefined) return service;
-  // Loaded with the first call, or to read what an earlier process learned: most sessions start with a list of tools.
-  let opened: Promise<LearnedFilters> | undefined;
-  const learned = () => {
-    opened ??= import('./mcp/learned-filters.ts').then(({ openLearnedFilters }) =>
-      openLearnedFilters({ folder: files, baseUrl, warn: log.warn }),
-    );
-    return opened;
-  };
-  const readLearnedKeys = async () => (opened || files !== undefined ? (await learned()).read() : undefined);
-  if (!isLoopback(new URL(baseUrl).hostname)) return { ...service, learned, searchFilters: readLearnedKeys };
+  if (baseUrl === undefined || !isLoopback(new URL(baseUrl).hostname)) return service;
   let served: Promise<SearchFilters | undefined> | undefined;
   const fetchOnce = () => {
     served ??= fetchFilters(baseUrl, fetch).catch(() => {
@@ -285,7 +271,7 @@ function openService({ config, log, fetch }: AppOptions): Upstream {
     });
     return served;
   };
-  return { ...service, learned, searchFilters: async () => (await fetchOnce()) ?? readLearnedKeys() };
+  return { ...service, searchFilters: fetchOnce };
 }
 
 /** A loopback address may be a local library's, which describes its filters. */

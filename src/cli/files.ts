@@ -1,5 +1,5 @@
-import { readdir, rm } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { readdir } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { SettingsError } from '../config/read-config.ts';
 import { type Config, settings } from '../config/settings.ts';
 import { ignoring, removeFile } from '../storage/drivers/file.ts';
@@ -22,7 +22,6 @@ export async function clearFiles({ files }: Config, print: (text: string) => voi
     await removeFile(path);
     print(`Deleted ${path}\n`);
   }
-  await rm(join(folder, 'filters'), { recursive: true, force: true });
   const exports = exportsFolder(folder);
   const exported = (await readdir(exports).catch(ignoring('ENOENT'))) ?? [];
   if (exported.length > 0)

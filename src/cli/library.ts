@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { openPictureFetch } from '../app.ts';
 import { SettingsError } from '../config/read-config.ts';
 import { isLoopback } from '../config/setting-values.ts';
-import { type Config, settings } from '../config/settings.ts';
+import type { Config } from '../config/settings.ts';
 import {
   createKey,
   type DatabaseOptions,
@@ -58,7 +58,7 @@ export async function runLibrary(job: LibraryJob, options: LibraryCommandOptions
     case 'library pictures':
       return pictures({ ...job.options, isAgain: true }, target, options);
     case 'library filters':
-      print(`${JSON.stringify(job.options.learned ? await learnedIn(config) : libraryFilters, null, 2)}\n`);
+      print(`${JSON.stringify(libraryFilters, null, 2)}\n`);
       return 0;
     case 'library key create':
       print(`${(await createKey(target, checkKeyOptions(job.options as KeyOptions))).key}\n`);
@@ -70,21 +70,6 @@ export async function runLibrary(job: LibraryJob, options: LibraryCommandOptions
       print(`revoked ${(await revokeKey(target, job.words[0] ?? '')).keyPrefix}…\n`);
       return 0;
   }
-}
-
-/** The filter keys that a service named when it refused searches of servers with this folder. */
-async function learnedIn({ files, baseUrl }: Config) {
-  const wanted = [files ? [] : settings.files, baseUrl ? [] : settings.baseUrl].flat();
-  const missing = wanted.map(
-    ({ variable, flag }) => `${variable} (or ${flag}) must be set, as for the server that learned`,
-  );
-  if (files === undefined || baseUrl === undefined) throw new SettingsError(missing);
-  const { learnedPath, readLearned } = await import('../mcp/learned-filters.ts');
-  const learned = await readLearned(learnedPath(files, baseUrl));
-  if (learned) return learned;
-  throw new Error(
-    `the filters of ${baseUrl} are not known yet: if it refuses a search and names the keys that it takes, they are stored in ${files}`,
-  );
 }
 
 async function importAll(

@@ -155,14 +155,9 @@ const commands = {
     examples: ['ad-library-mcp library pictures', 'ad-library-mcp library pictures --folder pictures --max-mb 500'],
   },
   'library filters': {
-    does: 'print its filter keys, or those learned from a service, as AD_LIBRARY_SEARCH_FILTERS takes them',
-    settings: ['files', 'baseUrl', 'logLevel'],
-    texts: { files: 'Folder in which servers keep what they learned', baseUrl: 'Address of the service' },
-    options: [['--learned', 'print the keys that the service named when it refused a search']],
-    examples: [
-      'ad-library-mcp library filters > filters.json',
-      'ad-library-mcp library filters --learned --files my-ads',
-    ],
+    does: 'print its filter keys in the form that AD_LIBRARY_SEARCH_FILTERS takes',
+    settings: ['logLevel'],
+    examples: ['ad-library-mcp library filters > filters.json'],
   },
   'library key': {
     does: 'API keys of the local library',

@@ -60,8 +60,7 @@ const fetchByNode: Fetch = async (url, { headers, signal }) => {
 };
 
 /** A model reads these names and values, so none of them may be a sentence. */
-export const isName = (word: string): boolean =>
-  word.length <= 40 && /^[A-Za-z\d]+(?:[_.+-][A-Za-z\d]+){0,3}$/.test(word);
+const isName = (word: string): boolean => word.length <= 40 && /^[A-Za-z\d]+(?:[_.+-][A-Za-z\d]+){0,3}$/.test(word);
 
 const hasOnlyWords = ({ key, values = [], fields = [], default: usual }: SearchFilter) =>
   [key, ...values, ...fields, ...(typeof usual === 'string' ? [usual] : [])].every(isName);
