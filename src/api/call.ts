@@ -82,6 +82,8 @@ export interface Answer {
   isCached?: true;
   /** For an ad copied from a list: the operation of that list. */
   seenIn?: string;
+  /** True if the service could not confirm that the dataset of this answer belongs to the caller. */
+  isUnconfirmed?: true;
   /** True if an earlier attempt may have been carried out, too. */
   repeated?: true;
 }

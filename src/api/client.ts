@@ -103,7 +103,7 @@ export interface Caller extends Credentials {
   onReceipt?: (receipt: Receipt) => void;
   /** Receives every failure: it may have cost something, too. */
   onFailure?: (failure: Failure) => void;
-  /** Runs where a dataset is read that the service did not confirm to be the caller's. */
+  /** Runs when data are read from a dataset whose owner the service could not confirm. */
   onUnconfirmed?: () => void;
 }
 
@@ -119,7 +119,7 @@ export function createApi(send: Send, baseUrl: string | undefined): (caller: Cal
 }
 
 async function ask(send: Send, operation: Operation, caller: Caller & { apiKey: string }, request: ApiRequest) {
-  const { apiKey, tenantId, connection, signal, onReceipt, onFailure } = caller;
+  const { apiKey, tenantId, connection, signal, onReceipt, onFailure, onUnconfirmed } = caller;
   const { path = {}, query = {}, body, fresh = false, seen = false, ...settings } = request;
   try {
     const called = { operation, path, query, ...(body && { body }) };
@@ -127,6 +127,7 @@ async function ask(send: Send, operation: Operation, caller: Caller & { apiKey: 
     // Named fields come first: in Node 20, one that is added after a spread takes microseconds.
     const answer = await send({ signal, fresh, seen, ...called, ...identity, ...settings });
     onReceipt?.(answer.receipt);
+    if (answer.isUnconfirmed) onUnconfirmed?.();
     return answer;
   } catch (error) {
     const explained = knownError(error, signal);

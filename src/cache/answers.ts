@@ -145,11 +145,13 @@ export function openAnswers(meter: Pick<Meter, 'send' | 'stateCharge' | 'settleL
    * of `getAd`. So the result states the age and the source of the copy.
    */
   async function seenAd(call: Call): Promise<Answer | undefined> {
-    const item = await (await datasets.open(call)).item('ads', call.path.adId ?? '');
+    const dataset = await datasets.open(call);
+    const item = await dataset.item('ads', call.path.adId ?? '');
     if (item === undefined) return undefined;
     const raw = objectOf(item);
     const receipt = { charged: null, remaining: null, cached: true, requestId: item.requestId };
-    const answer = { raw, value: AdAnswer.parse(raw), receipt, seenIn: item.listedBy };
+    const source = { seenIn: item.listedBy, ...(dataset.isUnconfirmed && { isUnconfirmed: true as const }) };
+    const answer = { raw, value: AdAnswer.parse(raw), receipt, ...source };
     return replayCached({ answer, at: item.at });
   }
 

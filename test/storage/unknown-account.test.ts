@@ -21,6 +21,7 @@ const reads = [
   ['query_ads', countAds],
   ['export_ads', {}],
   ['gather_ads', question],
+  ['get_ad', { adId: adOf(1).id, seen: true }],
 ] as const;
 
 test('while the service cannot say whose key it is, what is stored for its account is served and says so, for no other key', async ({
