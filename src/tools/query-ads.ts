@@ -8,14 +8,17 @@ import { isWord, quote, word } from '../views/safe-text.ts';
 import { fit } from '../views/tokens.ts';
 import { defineListTool, jpegContent, readOnly } from './tool.ts';
 
-const ownColumns = describedColumns()
+const derivedColumns = describedColumns()
   .map(({ name, meaning }) => (meaning === undefined ? name : `${name} (${meaning})`))
   .join(', ');
+
+const tablesText = `One SELECT statement in SQLite's dialect. Table ads has the API's fields (pageName, headline, body, startedAt, lastSeenAt, endDate, ctaType, displayFormat, duplicates, audienceReach …) and these derived columns: ${derivedColumns}. Other tables: ad_countries(id, country), ad_platforms(id, platform), ad_cards(id, number, title, body, url), ad_versions, pages, gatherings, gathered(gatheringId, adId), labels(adId, label, value), months(month, first, last). text REGEXP 'pattern' works. Missing values are null. An error about a wrong name lists all columns.`;
 
 export const queryAds = defineListTool({
   name: 'query_ads',
   title: 'Analyze gathered ads',
-  description: `Analyze gathered ads with one SQLite SELECT: compare brands, rank top ads, find patterns in hooks and messaging, distributions (also median, percentile, JSON). ads: the fields of the API (pageName, headline, body, startedAt, lastSeenAt, endDate, ctaType, displayFormat, duplicates, audienceReach …) and ${ownColumns}. ad_countries(id, country), ad_platforms(id, platform), ad_cards(id, number, title, body, url), ad_versions, pages, gatherings, gathered(gatheringId, adId), labels(adId, label, value), months(month, first, last). text REGEXP 'pattern' works. Missing is null. A wrong name lists all columns.`,
+  description:
+    'Analyze gathered ads with one SQL SELECT: compare brands, rank top ads, find patterns in hooks and messaging, and compute distributions (median, percentile and JSON functions work). The description of sql lists the tables and columns.',
   guide: 'Then query_ads answers for free, as often as you like; say what it covers.',
   annotations: { ...readOnly, openWorldHint: false },
   example: () => ({
@@ -23,7 +26,7 @@ export const queryAds = defineListTool({
   }),
   operations: [],
   input: z.strictObject({
-    sql: z.string().describe('one SELECT'),
+    sql: z.string().describe(tablesText),
     limit: z.int().min(1).max(1000).optional().describe('Rows, default 50'),
     cell: z.int().min(1).max(20_000).optional().describe('Characters of a cell, default 160'),
     chart: z.enum(['bar', 'line']).optional().describe('draws the first column against the number columns after it'),

@@ -74,9 +74,10 @@ describe.each(names)('%s', (name) => {
     if (called.length > 0) expect(annotations?.openWorldHint).toBe(true);
   });
 
-  test('is described in at most 300 characters, but for the columns of SQL, and so is each argument', ({ named }) => {
+  test('has a description that no host refuses for its length, and every argument has one', ({ named }) => {
     const { description = '', inputSchema } = named(name);
-    if (name !== 'query_ads') expect(description.length).toBeLessThanOrEqual(300);
+    // OpenAI's API refuses a whole list of tools for one description above 1,024 characters.
+    expect(description.length).toBeLessThanOrEqual(1000);
     for (const [path, schema] of schemasIn(inputSchema))
       if (/\/properties\/[^/]+$/.test(path)) expect(schema, path).toHaveProperty('description');
   });
@@ -110,7 +111,7 @@ test('what a model is given of all tools, described filters included, is bounded
   const { client } = await start({ demo: true });
   const read = (await client.listTools()).tools.filter(({ name }) => tools.some((tool) => tool.name === name));
   const text = JSON.stringify(read.map(({ name, description, inputSchema }) => ({ name, description, inputSchema })));
-  expect(countTokens(text)).toBeLessThanOrEqual(3700);
+  expect(countTokens(text)).toBeLessThanOrEqual(4200);
 });
 
 describe('what a model reads has the names of tools, never those of operations', () => {
