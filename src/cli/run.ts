@@ -2,7 +2,8 @@ import { homedir, tmpdir } from 'node:os';
 import { elapsed, openApp, toolNames, version } from '../app.ts';
 import { missingSettings, readConfig, SettingsError, unknownVariables } from '../config/read-config.ts';
 import type { Config } from '../config/settings.ts';
-import { createLog, logCalls, maskKeys, printable } from '../logging/log.ts';
+import { maskPrefixedKeys } from '../logging/key-masking.ts';
+import { createLog, logCalls, printable } from '../logging/log.ts';
 import { serveStdio } from '../transports/stdio.ts';
 import type { CallJob } from './call.ts';
 import type { Job } from './parse.ts';
@@ -162,10 +163,11 @@ async function serveCallers(config: Config): Promise<number> {
 /** Reports to the user why nothing could be served: no stack, no secret. */
 function explain(error: unknown): number {
   if (error instanceof SettingsError) {
-    for (const problem of error.problems) say(maskKeys(`ad-library-mcp: ${problem.replaceAll('\n', '\n  ')}\n`));
+    for (const problem of error.problems)
+      say(maskPrefixedKeys(`ad-library-mcp: ${problem.replaceAll('\n', '\n  ')}\n`));
     return 2;
   }
-  say(maskKeys(`ad-library-mcp: ${reasonOf(error as ListenError)}\n`));
+  say(maskPrefixedKeys(`ad-library-mcp: ${reasonOf(error as ListenError)}\n`));
   return 1;
 }
 

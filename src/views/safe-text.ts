@@ -86,8 +86,6 @@ const everyday = String.raw`\n\t -~\xa1-\xac\xae-\u02ff\u0386-\u0482\u048a-\u055
 const rareForm = String.raw`[^${everyday}\ud83c-\ud83e\udc00-\udfff]`;
 /** Most copy has no such character, and needs no further check. */
 const rare = new RegExp(rareForm);
-/** Such characters inside a word of ASCII. Where there are none, nothing is hidden in such words. */
-export const hiddenInWord = new RegExp(String.raw`[^ -~](?<=[!#-~]${rareForm})(?:${rareForm}|[\udc00-\udfff])*[!#-~]`);
 /** The same, but an emoji may have its selector. Little copy needs a further check. */
 const unusual = new RegExp(String.raw`[^${everyday}\p{ExtPict}\p{EMod}\p{RI}\ufe0f]|(?<!\p{ExtPict})\ufe0f`, 'u');
 
