@@ -5,10 +5,6 @@ import { generated } from '../../scripts/docs/write.ts';
 const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
 const readme = read('README.md');
 
-test('README fits on a few screens', () => {
-  expect(readme.split('\n').length).toBeLessThan(181);
-});
-
 test.each(Object.entries(generated))('%s is as the code has it (npm run docs writes it)', async (file, write) => {
   // What is written is formatted afterwards.
   const unformatted = (text: string) => (file.endsWith('.json') ? JSON.parse(text) : text);
@@ -21,7 +17,7 @@ test('README’s figures are those of the benchmarks, to the hundred', () => {
     .slice(1)
     .map((tokens) => (100 * Math.round(Number(tokens) / 100)).toLocaleString('en-US'));
   const [text, sent] =
-    /takes about (\S+) tokens as text.*, and (\S+) as the service sends it/.exec(readme)?.slice(1) ?? [];
+    /takes about (\S+) tokens as text, .* and (\S+) as the service sends it/.exec(readme)?.slice(1) ?? [];
   expect([text, sent]).toEqual([ours, service]);
 });
 
