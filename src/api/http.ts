@@ -46,8 +46,8 @@ const base = 300;
  *
  * Repeats failed calls within their deadline, if that is safe: calls that never left, calls that a gateway rejected
  * (502, 503, 504), and calls that cost nothing to repeat. A paid call is only repeated if nothing was sent, or after a
- * 503 without a stated charge; otherwise it may have been charged. 402 and 429 do not pass soon: 429 is a credit window
- * of an hour or a day.
+ * 503 that was not charged: it states a charge of 0, or none. Any other failed call may have been charged. 402 and 429
+ * are not repeated, because they last: 429 is a credit window of an hour or a day.
  */
 export function httpService(options: ServiceOptions): Send {
   return async (call) => {
@@ -86,7 +86,7 @@ function retryOf(error: unknown, call: Call, unsafe: number): 'no' | 'safe' | 'u
   const { kind, status, sent, charged, chargeUnreadable } = error.failure;
   if (kind === 'network' && sent === false) return 'safe';
   if (charged || chargeUnreadable) return 'no';
-  if (paid) return status === 503 && charged === undefined ? 'safe' : 'no';
+  if (paid) return status === 503 ? 'safe' : 'no';
   const isRejected = status === 502 || status === 503 || status === 504;
   if (isRejected && !operation.writes) return 'safe';
   return (isRejected || kind === 'network') && unsafe < operation.maxUnsafeRetries ? 'unsafe' : 'no';

@@ -24,6 +24,7 @@ const outcomes = {
   answers: documented,
   'turns down (502)': refusal(502),
   'turns down (503)': refusal(503),
+  'turns down (503, charge 0)': json({}, { status: 503, headers: paid(0) }),
   'turns down (504)': refusal(504),
   resets: faults.resets,
   refuses: refusal(422),
@@ -43,7 +44,7 @@ function requestsFor(outcome: readonly Outcome[], { gated, tool }: { gated: bool
     const turnedDown = next.startsWith('turns down');
     if (!turnedDown && next !== 'resets') return sent;
     if (sent === 3) return sent;
-    if (gated && next !== 'turns down (503)') return sent;
+    if (gated && !next.startsWith('turns down (503')) return sent;
     if (next === 'resets' || writes) blind++;
     if (writes && blind > 1) return sent;
   }
@@ -65,6 +66,20 @@ test('a call is retried exactly where the rules allow it, whatever the service d
     }),
     { numRuns: 200 },
   );
+});
+
+test('a paid call whose 503 states a charge of 0 is repeated, and the charge of its answer counts once', async ({
+  upstream,
+  start,
+}) => {
+  const server = await start({ creditBudget: 10 });
+  upstream.credits = documented;
+  upstream.does(json({}, { status: 503, headers: paid(0) }), json({ id: 'x' }, { headers: paid(3) }));
+  const { isError, data } = await server.call('get_ad', argsOf('get_ad'));
+  expect([isError, data.receipt.charged]).toEqual([false, 3]);
+  const { thisServer } = (await server.call('get_credits')).data;
+  expect(thisServer).toMatchObject({ charged: 3, paidCalls: 1 });
+  expect(thisServer).not.toHaveProperty('uncertain');
 });
 
 test.for(['nonsense', '-1', ''])(
