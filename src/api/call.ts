@@ -64,6 +64,8 @@ export interface Receipt {
   requestId: string | null;
   /** The service stated a charge that cannot be read. */
   chargeUnreadable?: true;
+  /** How many items of the page lack an id and were left out. */
+  unusable?: number;
   /** The age of a cached answer in milliseconds. */
   age?: number;
 }

@@ -23,8 +23,10 @@ export interface ApiAnswer<Name extends OperationName> extends Answer {
   value: AnswerOf<Name>;
 }
 
-/** Entries of a list; the largest page in the document has 100. */
+/** Entries of a page; the largest page in the document has 100. */
 const maxEntries = 1000;
+/** Entries of the list of collections, which has no pages. */
+const maxCollections = 10_000;
 /** Checks the length before the entries, because each wrong entry costs time and memory. */
 const listOf = <Item extends z.ZodType>(item: Item, max = maxEntries) =>
   z.array(z.unknown()).max(max).pipe(z.array(item));
@@ -63,7 +65,7 @@ const listAnswer = <Item extends z.ZodType>(item: Item) =>
 
 const AdListAnswer = listAnswer(AdAnswer);
 const PageListAnswer = listAnswer(PageAnswer);
-const CollectionListAnswer = z.looseObject({ items: listOf(CollectionAnswer, 10_000) });
+const CollectionListAnswer = z.looseObject({ items: listOf(CollectionAnswer, maxCollections) });
 
 const collection = CollectionAnswer.optional().catch(undefined);
 const itemType = ItemType.optional().catch(undefined);
@@ -86,6 +88,38 @@ export const responseSchemas = {
   searchPages: PageListAnswer,
   getPage: PageAnswer,
 } satisfies Record<OperationName, z.ZodType>;
+
+/** The field without which an item of a list cannot be shown, opened or stored. */
+function essentialField({ operation: { name, list }, query }: Pick<Call, 'operation' | 'query'>) {
+  if (name === 'listCollections') return 'id';
+  if (!list) return undefined;
+  return name === 'searchPages' || query.itemType === 'pages' ? 'pageId' : 'id';
+}
+
+/**
+ * Removes the items of a list that lack their id, so that one of them does not hide a whole paid page. Items of a
+ * collection stay as they are if none has its id: then they are probably of the other item type, which `readAds` and
+ * `readPages` report.
+ * @param plain the body as JavaScript parses it, by which items are judged
+ * @param exact the same body, with numbers that JavaScript cannot hold as texts
+ */
+export function withoutUnusableItems(call: Pick<Call, 'operation' | 'query'>, plain: unknown, exact: unknown) {
+  const unchanged = { checked: plain, raw: exact, unusable: 0 };
+  const field = essentialField(call);
+  const items = (plain as { items?: unknown } | null | undefined)?.items;
+  if (field === undefined || !Array.isArray(items)) return unchanged;
+  // A longer list is refused as a whole, before its items are looked at.
+  if (items.length > (call.operation.list ? maxEntries : maxCollections)) return unchanged;
+  const isUsable = items.map((item) => typeof item?.[field] === 'string' && item[field] !== '');
+  const unusable = isUsable.filter((usable) => !usable).length;
+  if (unusable === 0 || (unusable === items.length && call.operation.name === 'listCollectionItems')) return unchanged;
+  const withUsable = (body: unknown) => {
+    const page = body as { items: unknown[] };
+    return { ...page, items: page.items.filter((_, index) => isUsable[index]) };
+  };
+  const checked = withUsable(plain);
+  return { checked, raw: exact === plain ? checked : withUsable(exact), unusable };
+}
 
 type AnswerOf<Name extends OperationName> = z.output<(typeof responseSchemas)[Name]>;
 

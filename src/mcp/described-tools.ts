@@ -10,8 +10,11 @@ const ReceiptView = z.looseObject({
   cached: z.boolean(),
   requestId: z.string().nullable(),
 });
-/** `calls` is of tools that make several. It is not listed, nor is the notice of demo data: each tool would repeat it. */
-export type ReceiptView = DataOf<typeof ReceiptView> & { calls?: number };
+/**
+ * `calls` is stated by tools that make several calls, `unusable` where items without an id were left out. Neither is
+ * listed in the schemas, nor is the notice of demo data, because each tool would repeat them.
+ */
+export type ReceiptView = DataOf<typeof ReceiptView> & { calls?: number; unusable?: number };
 
 const everyResult = { receipt: ReceiptView };
 

@@ -54,7 +54,8 @@ export class Receipts {
     const calls = sent.length;
     const spent = `${charged === null ? 'at least ' : ''}${creditsFigure(atLeast)} charged`;
     const made = calls === 0 ? 'nothing charged, no calls' : `${spent} for ${calls} ${calls === 1 ? 'call' : 'calls'}`;
-    const receipt = { charged, remaining, cached: calls === 0, requestId, calls };
+    const unusable = this.#all.reduce((sum, receipt) => sum + (receipt.unusable ?? 0), 0);
+    const receipt = { charged, remaining, cached: calls === 0, requestId, calls, ...(unusable > 0 && { unusable }) };
     return { receipt, line: creditsLine(made, receipt, 'Last request') };
   }
 }
@@ -62,9 +63,9 @@ export class Receipts {
 const nothingSent: Receipt = { charged: 0, remaining: null, cached: true, requestId: null };
 
 function costOfOne(received: Receipt | undefined): Cost {
-  const { charged = null, remaining = null, cached = false, age } = received ?? {};
+  const { charged = null, remaining = null, cached = false, age, unusable } = received ?? {};
   const requestId = shownId(received);
-  const receipt = { charged, remaining, cached, requestId };
+  const receipt = { charged, remaining, cached, requestId, ...(unusable !== undefined && { unusable }) };
   const shared = requestId === null ? '' : ' (shared with an identical call)';
   const how = age === undefined ? shared : ` (cached ${ageText(age)})`;
   const spent = charged === null ? 'not reported for this call' : `${creditsFigure(charged)} charged`;
@@ -73,10 +74,17 @@ function costOfOne(received: Receipt | undefined): Cost {
 
 const shownId = (receipt: Receipt | undefined) => (receipt?.requestId ? untrustedId(receipt.requestId) : null);
 
-function creditsLine(spent: string, { remaining, requestId }: ReceiptView, request: string): string {
+function creditsLine(spent: string, { remaining, requestId, unusable }: ReceiptView, request: string): string {
   const left = remaining === null ? '' : `, ${creditsFigure(remaining)} left`;
-  return `Credits: ${spent}${left}${requestId === null ? '' : `. ${request} ${word(requestId)}`}`;
+  const line = `Credits: ${spent}${left}${requestId === null ? '' : `. ${request} ${word(requestId)}`}`;
+  return unusable === undefined ? line : `${unusableText(unusable)}\n${line}`;
 }
+
+/** A service charges for a page as a whole, so the unusable items were paid like the others. */
+const unusableText = (unusable: number) =>
+  unusable === 1
+    ? '1 item that the service sent has no id and is left out. It counts in what was charged for its page.'
+    : `${creditsFigure(unusable)} items that the service sent have no id and are left out. They count in what was charged for their page.`;
 
 function ageText(ms: number): string {
   if (ms < 1000) return 'just now';
