@@ -1,4 +1,4 @@
-import { AdLibraryError, type ErrorKind, errorKinds } from '../../src/api/errors.ts';
+import { AdLibraryError, type ErrorKind, errorKinds, type Failure } from '../../src/api/errors.ts';
 import { describedTools } from '../../src/mcp/described-tools.ts';
 import { explainError } from '../../src/mcp/explain-error.ts';
 import { replaceMarked } from './marked.ts';
@@ -78,7 +78,7 @@ const causes: Record<ErrorKind, string> = {
 
 function errorTable(): string {
   const rows = errorKinds.map((kind) => {
-    const { text, error } = explainError(new AdLibraryError({ kind }), []);
+    const { text, error } = explainError(new AdLibraryError({ kind } as Failure), []);
     const [happened] = text.split('\n');
     return `| \`${kind}\` | ${causes[kind]} | ${error.retryable ? 'yes' : 'no'} | ${happened} |`;
   });

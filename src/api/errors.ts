@@ -19,10 +19,9 @@ export const errorKinds = [
 ] as const;
 export type ErrorKind = (typeof errorKinds)[number];
 
-/** What is known about a failed call. Service texts are data: make them safe before showing them. */
-export interface Failure {
-  kind: ErrorKind;
-  /** What went wrong, in our words, if the kind alone does not say it. */
+/** What may be known about a failed call of any kind. Texts of the service are data: make them safe before showing them. */
+export interface FailureFacts {
+  /** What went wrong, in the words of this server, if the kind alone does not say it. */
   problem?: string | undefined;
   status?: number | undefined;
   /** `error.code`, `error.message`, `error.requestId` and `error.details` of the service's error body. */
@@ -40,21 +39,46 @@ export interface Failure {
   /** Whether the operation costs credits, and whether it writes. */
   paid?: boolean | undefined;
   writes?: boolean | undefined;
-  /** For 429: the windows that `GET /v1/credits` returned afterwards. */
-  usageLimit?: UsageLimitAnswer | undefined;
-  /** For 402: the balance that `GET /v1/credits` returned afterwards. */
-  creditsLeft?: number | undefined;
-  /** The settings are not missing but wrong. */
-  wrongSettings?: boolean | undefined;
-  /** The answer is larger than an answer may be. */
-  tooLarge?: boolean | undefined;
-  /** For a refusal by the `maxCredits` of the tool call, and not by the budget of this server. */
-  maxCredits?: number | undefined;
-  /** For a refusal by the budget of the caller's connection, which says nothing about other callers of the key. */
-  ofConnection?: boolean | undefined;
-  /** For a refusal by this server that may soon be over. */
-  transient?: boolean | undefined;
 }
+
+/** What is known about a failed call. The facts that only one kind has stand beside the kind. */
+export type Failure = FailureFacts & (FailureWithFacts | { kind: Exclude<ErrorKind, FailureWithFacts['kind']> });
+
+type FailureWithFacts =
+  | {
+      kind: 'no_api_key';
+      /** The settings are not missing but wrong. */
+      wrongSettings?: boolean;
+    }
+  | {
+      kind: 'usage_limit';
+      /** The windows that `GET /v1/credits` returned afterwards. */
+      usageLimit?: UsageLimitAnswer | undefined;
+    }
+  | {
+      kind: 'payment_required';
+      /** The balance that `GET /v1/credits` returned afterwards. */
+      creditsLeft?: number | undefined;
+    }
+  | ({ kind: 'credit_budget' } & ExceededLimit)
+  | {
+      kind: 'unexpected_response';
+      /** The answer is larger than an answer may be. */
+      tooLarge?: boolean;
+      wrongAddress?: WrongAddress;
+    };
+
+/** The limit that a call would exceed. What the caller can do depends on whose limit it is. */
+export type ExceededLimit =
+  | { limit: 'tool call'; maxCredits: number }
+  | {
+      limit: 'connection' | 'server';
+      /** The call may fit once calls in progress have ended, because only their reservations refuse it. */
+      transient: boolean;
+    };
+
+/** What shows that the base address is wrong: it ends in `/v1`, or redirects to an address, if that can be read. */
+export type WrongAddress = { reason: 'endsInVersion' } | { reason: 'redirects'; target: string | undefined };
 
 export class AdLibraryError extends Error {
   override readonly name = 'AdLibraryError';
@@ -71,9 +95,9 @@ export const invalidRequest = (problem: string) =>
   new AdLibraryError({ kind: 'invalid_request', problem, sent: false });
 
 /**
- * Whether the service may have charged for a call without a readable amount: its answer is missing, or comes from a
- * gateway (502, 504 …) behind which the call may have been carried out. A refusal charges nothing, and neither does a
- * 503 without a stated charge.
+ * Returns whether the service may have charged for a failed call without stating a readable amount: the answer is
+ * missing, or comes from a gateway (502, 504 …) behind which the call may have been carried out. A refusal charges
+ * nothing, and neither does a 503 without a stated charge.
  */
 export function mayBeCharged({ kind, status, sent, charged, chargeUnreadable }: Failure): boolean {
   if (sent === false || charged !== undefined) return false;
@@ -83,15 +107,19 @@ export function mayBeCharged({ kind, status, sent, charged, chargeUnreadable }: 
 }
 
 /** The statuses of the document. Others are `unavailable` from 500 on, and unexpected below. */
-const kindByStatus: Partial<Record<number, ErrorKind>> = {
+const documentedKinds = {
   401: 'unauthorized',
   402: 'payment_required',
   403: 'forbidden',
   404: 'not_found',
   422: 'invalid_request',
   429: 'usage_limit',
-};
+} as const;
+type DocumentedKind = (typeof documentedKinds)[keyof typeof documentedKinds];
 
-export function kindOfStatus(status: number): ErrorKind {
-  return kindByStatus[status] ?? (status >= 500 ? 'unavailable' : 'unexpected_response');
+export function kindOfStatus(status: number): DocumentedKind | 'unavailable' | 'unexpected_response' {
+  return (
+    (documentedKinds as Partial<Record<number, DocumentedKind>>)[status] ??
+    (status >= 500 ? 'unavailable' : 'unexpected_response')
+  );
 }

@@ -3,8 +3,8 @@ import type { Agent, Dispatcher } from 'undici';
 import * as z from 'zod';
 import { abortedError, knownError } from './abort.ts';
 import type { Answer, Call, Receipt, Send } from './call.ts';
-import { responseSchemas } from './client.ts';
-import { AdLibraryError, type Failure, kindOfStatus } from './errors.ts';
+import { responseSchemas, withoutUnusableItems } from './client.ts';
+import { AdLibraryError, type FailureFacts, kindOfStatus, type WrongAddress } from './errors.ts';
 import { parseJson } from './json.ts';
 import { ErrorBody, lenient } from './schemas.ts';
 import { urlOf } from './url.ts';
@@ -108,7 +108,7 @@ async function request(call: Call, { fetch, baseUrl, userAgent, keyMasker }: Ser
   const init = { method: call.operation.method, headers, signal, onSent, ...(body !== undefined && { body }) };
   try {
     const response = await fetch(url, init);
-    return await read(call, response, keyMasker(call.apiKey));
+    return await read(call, url, response, keyMasker(call.apiKey));
   } catch (error) {
     const { sent } = transit;
     transit.sent = false;
@@ -127,6 +127,7 @@ function withSent(error: unknown, { signal, sent }: { signal: AbortSignal; sent:
 
 async function read(
   call: Call,
+  url: string,
   response: HttpResponse,
   withoutKey: ReturnType<ServiceOptions['keyMasker']>,
 ): Promise<Answer> {
@@ -139,17 +140,22 @@ async function read(
   const parsed = parseJson(body);
   const plain = withoutKey(parsed, body);
   const isShortened = plain !== undefined && longNumber.test(body);
-  const raw = isShortened ? withoutKey(JSON.parse(withAllDigits(body)), body) : plain;
+  const exact = isShortened ? withoutKey(JSON.parse(withAllDigits(body)), body) : plain;
   if (status !== 200) {
-    throw new AdLibraryError({
-      ...about,
-      ...(serviceError(raw) ?? noErrorBody),
-      kind: kindOfStatus(status),
-      sent: true,
-    });
+    const failed = { ...about, ...(serviceError(exact) ?? noErrorBody), sent: true };
+    const wrongAddress = wrongAddressOf(status, headers, url);
+    throw new AdLibraryError(
+      wrongAddress
+        ? { ...failed, kind: 'unexpected_response', wrongAddress }
+        : { ...failed, kind: kindOfStatus(status) },
+    );
   }
-  const read = responseSchemas[call.operation.name].safeParse(plain);
-  if (read.success) return { value: read.data, raw, receipt, text: raw === parsed ? body : undefined };
+  const { checked, raw, unusable } = withoutUnusableItems(call, plain, exact);
+  const read = responseSchemas[call.operation.name].safeParse(checked);
+  if (read.success) {
+    const text = raw === parsed ? body : undefined;
+    return { value: read.data, raw, receipt: unusable > 0 ? { ...receipt, unusable } : receipt, text };
+  }
   const problem =
     raw === undefined
       ? 'The answer is not JSON.'
@@ -157,8 +163,32 @@ async function read(
   throw new AdLibraryError({ ...about, kind: 'unexpected_response', problem, sent: true });
 }
 
+/**
+ * Recognizes an answer that shows a wrong base address: a redirect, which is never followed because it could carry the
+ * key elsewhere, or a 404 or 405 for an address with `/v1` twice.
+ */
+function wrongAddressOf(status: number, headers: HttpResponse['headers'], url: string): WrongAddress | undefined {
+  if ([301, 302, 303, 307, 308].includes(status))
+    return { reason: 'redirects', target: redirectTargetOf(headers.get('location'), url) };
+  const hasVersionTwice = /\/v1\/v1(?:\/|$)/.test(new URL(url).pathname);
+  return hasVersionTwice && (status === 404 || status === 405) ? { reason: 'endsInVersion' } : undefined;
+}
+
+const maxTargetLength = 300;
+
+/**
+ * The target of a redirect as an absolute address, without user name, query and fragment, which may hold secrets. The
+ * URL parser percent-encodes everything that is not plain ASCII.
+ */
+function redirectTargetOf(location: string | null, url: string): string | undefined {
+  if (location === null || !URL.canParse(location, url)) return undefined;
+  const { protocol, host, pathname } = new URL(location, url);
+  const target = `${protocol}//${host}${pathname}`;
+  return /^https?:$/.test(protocol) && target.length <= maxTargetLength ? target : undefined;
+}
+
 /** An answer that broke off in its body: the charge stated in its headers still applies. */
-function brokenOff(error: unknown, { signal }: Call, about: Partial<Failure>): never {
+function brokenOff(error: unknown, { signal }: Call, about: FailureFacts): never {
   const expectedError = knownError(error, signal);
   if (expectedError === undefined) throw error;
   throw new AdLibraryError({ ...about, ...expectedError.failure }, { cause: error });
@@ -187,14 +217,14 @@ function firstOf({ issues }: z.ZodError): string {
   return z.prettifyError(new z.ZodError(issues.slice(0, 1)));
 }
 
-function serviceError(body: unknown): Partial<Failure> | undefined {
+function serviceError(body: unknown): FailureFacts | undefined {
   const parsed = ServiceError.safeParse((body as { error?: unknown } | null | undefined)?.error);
   if (!parsed.success) return undefined;
   const { code, message, requestId, details } = parsed.data;
   return { code, serviceMessage: message, details, ...(requestId !== undefined && { requestId }) };
 }
 
-const noErrorBody: Partial<Failure> = {
+const noErrorBody: FailureFacts = {
   problem: 'The answer has no documented error body: it may not come from the API.',
 };
 

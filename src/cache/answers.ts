@@ -12,7 +12,7 @@ import {
   type Transit,
 } from '../api/call.ts';
 import { AdAnswer } from '../api/client.ts';
-import { AdLibraryError, type Failure } from '../api/errors.ts';
+import { AdLibraryError, type Failure, type FailureFacts } from '../api/errors.ts';
 import { type Operation, operations } from '../api/operations.ts';
 import { Identity, type ItemType } from '../api/schemas.ts';
 import type { Meter } from '../credits/meter.ts';
@@ -222,7 +222,7 @@ export function learnKeys(service: Send, keys: AcceptedKeys): Send {
   };
 }
 
-const noFailure: Partial<Failure> = {};
+const noFailure: Partial<Pick<Failure, 'kind'> & FailureFacts> = {};
 
 /** The document's errors about the account or what was asked for: the service checks the key before. */
 const checkedBefore = [402, 403, 404, 422, 429];
@@ -246,11 +246,9 @@ async function receive(inFlightCall: SharedCall, signal: AbortSignal): Promise<A
   return answer;
 }
 
-/** What another tool call or connection may spend says nothing about this one. The budget of the server is the same for all. */
+/** The limit of another tool call or connection says nothing about this call. The budget of the server is the same for all. */
 const isOverOwnLimit = (error: unknown) =>
-  error instanceof AdLibraryError &&
-  (error.failure.maxCredits !== undefined || error.failure.ofConnection === true) &&
-  error.failure.sent === false;
+  error instanceof AdLibraryError && error.failure.kind === 'credit_budget' && error.failure.limit !== 'server';
 
 /** Nothing was carried out, by no attempt. Of a key or a collection that somebody made up, nothing is stored. */
 const isRejected = (error: unknown) =>

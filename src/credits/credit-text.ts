@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import type { Call } from '../api/call.ts';
-import type { Failure } from '../api/errors.ts';
 import { type OperationName, operations } from '../api/operations.ts';
 import { type CreditAccount, fits, used } from './ledger.ts';
 import { type ExpectedPrice, expectedPrice, isList, isPaid, minPriceOf, pricesSeen } from './prices.ts';
@@ -90,7 +89,7 @@ interface Refused {
   call: Call;
 }
 
-export function overBudget({ account, budget, expected, call }: Refused): Pick<Failure, 'problem' | 'transient'> {
+export function overBudget({ account, budget, expected, call }: Refused): { problem: string; transient: boolean } {
   const { spent, uncertain, reserved, prices, day } = account;
   const parts = [
     `${creditsFigure(spent)} spent`,

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { abortedError } from '../api/abort.ts';
 import type { Answer, Call, Connection, CreditLimit, Send } from '../api/call.ts';
 import type { CreditStatusAnswer } from '../api/client.ts';
-import { AdLibraryError, type Failure, mayBeCharged } from '../api/errors.ts';
+import { AdLibraryError, mayBeCharged } from '../api/errors.ts';
 import { type Operation, operations } from '../api/operations.ts';
 import { creditsFigure, overBudget, type Spending, spendingOf } from './credit-text.ts';
 import {
@@ -254,11 +254,12 @@ function requestOf(call: Call, { prices }: CreditAccount, budget: number): Reser
   return { budget, credits, paid, line, ifLost };
 }
 
-/** The error of a call that a limit refuses: what its caller can do depends on whose limit it is. */
-function overLimit({ scope, budget }: Bounded, failure: Pick<Failure, 'problem' | 'transient'>): AdLibraryError {
-  const about = { ...failure, kind: 'credit_budget', sent: false } as const;
-  if (scope === 'tool call') return new AdLibraryError({ ...about, maxCredits: budget, transient: false });
-  return new AdLibraryError({ ...about, ...(scope === 'connection' && { ofConnection: true }) });
+/** Returns the error of a call that a limit refuses. */
+function overLimit({ scope, budget }: Bounded, { problem, transient }: { problem: string; transient: boolean }) {
+  const refusal = { kind: 'credit_budget', problem, sent: false } as const;
+  return new AdLibraryError(
+    scope === 'tool call' ? { ...refusal, limit: scope, maxCredits: budget } : { ...refusal, limit: scope, transient },
+  );
 }
 
 /**
@@ -407,7 +408,8 @@ function callBudgetOf(callLimit: Bounded, budgets: readonly Limit[], trustsFree:
         const account = await limit.ledger.read(limit.account);
         const spent = used(account);
         size = maxPage(prices, { ...page, max: size, credits: budget - spent });
-        if (size === 0) throw overLimit({ ...limit, budget }, { problem: leftText(budget, spent, account.day) });
+        if (size === 0)
+          throw overLimit({ ...limit, budget }, { problem: leftText(budget, spent, account.day), transient: false });
       }
       return size;
     },

@@ -483,13 +483,15 @@ export const isAbandoned = (signal: AbortSignal): boolean => signal.aborted && !
 /** Why a failed call ends the tool call. Throws what ends it without a result: nobody reads it, or nobody may. */
 export function stopOf(thrown: unknown, { signal, isDraining }: StopSignals): Stop {
   if (!(thrown instanceof AdLibraryError)) throw thrown;
-  const { kind, maxCredits } = thrown.failure;
+  const { failure } = thrown;
+  const { kind } = failure;
   if (kind === 'unauthorized' || kind === 'no_api_key') throw thrown;
   if (signal.aborted) {
     if (isDraining()) return { reason: 'shutdown', error: thrown };
     if (isLate(signal)) return { reason: 'deadline', error: thrown };
     throw thrown;
   }
-  if (kind === 'credit_budget') return { reason: maxCredits === undefined ? 'budget' : 'maxCredits', error: thrown };
+  if (failure.kind === 'credit_budget')
+    return { reason: failure.limit === 'tool call' ? 'maxCredits' : 'budget', error: thrown };
   return { reason: kind === 'usage_limit' ? 'usage_limit' : 'error', error: thrown };
 }

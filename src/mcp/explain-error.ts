@@ -1,5 +1,13 @@
-import { AdLibraryError, type ErrorKind, type Failure, mayBeCharged } from '../api/errors.ts';
+import {
+  AdLibraryError,
+  type ErrorKind,
+  type ExceededLimit,
+  type Failure,
+  mayBeCharged,
+  type WrongAddress,
+} from '../api/errors.ts';
 import { isGated } from '../api/operations.ts';
+import type { UsageLimitAnswer } from '../api/schemas.ts';
 import { creditsFigure } from '../credits/credit-text.ts';
 import type { ToolDescription } from '../tools/tool.ts';
 import { untrustedValue } from '../views/full-view.ts';
@@ -17,7 +25,8 @@ interface ErrorMeta extends Record<string, unknown> {
 /** Service texts are quoted as data; anything else internal never leaves the process. */
 export function explainError(thrown: unknown, offered: readonly ToolDescription[]) {
   const failure: Failure = thrown instanceof AdLibraryError ? thrown.failure : { kind: 'internal' };
-  const { problem, serviceMessage, usageLimit, requestId } = failure;
+  const { problem, serviceMessage, requestId } = failure;
+  const usageLimit = failure.kind === 'usage_limit' ? failure.usageLimit : undefined;
   const { retry, next } = explanationOf(failure);
   const lines = [
     happenedText(failure),
@@ -111,20 +120,57 @@ const explanations: Record<ErrorKind, { retry: Retry; happened: string; next: st
 };
 
 function explanationOf(failure: Failure): (typeof explanations)[ErrorKind] {
-  const { kind, usageLimit, creditsLeft, transient, paid, charged, maxCredits } = failure;
-  const general = { ...explanations[kind], ...(failure.tooLarge && tooLarge) };
-  if (failure.wrongSettings) return wrongSettings;
-  if (kind === 'unavailable' && failure.sent === false) return stateAway;
-  if (kind === 'timeout' && failure.sent === false) return outOfTime;
-  if (kind === 'usage_limit' && usageLimit?.isLimitReached === false) return tightWindow;
-  if (kind === 'credit_budget' && maxCredits !== undefined) return { ...general, ...overMaxCredits };
-  if (kind === 'credit_budget')
-    return { ...general, ...(failure.ofConnection && overConnection), ...(transient && budgetReserved) };
-  if (kind === 'payment_required' && creditsLeft !== undefined) {
-    return { ...general, happened: creditsLeft > 0 ? `${subscriptionNeeded} ${creditsLeft}.` : noCredits };
+  const general = explanations[failure.kind];
+  switch (failure.kind) {
+    case 'no_api_key':
+      return failure.wrongSettings ? wrongSettings : general;
+    case 'usage_limit':
+      return failure.usageLimit?.isLimitReached === false ? tightWindow : withCost(failure, general);
+    case 'credit_budget':
+      return { ...general, ...explainedLimit(failure) };
+    case 'payment_required': {
+      const { creditsLeft } = failure;
+      if (creditsLeft === undefined) return withCost(failure, general);
+      return { ...general, happened: creditsLeft > 0 ? `${subscriptionNeeded} ${creditsLeft}.` : noCredits };
+    }
+    case 'unavailable':
+      return failure.sent === false ? stateAway : withCost(failure, general);
+    case 'timeout':
+      return failure.sent === false ? outOfTime : withCost(failure, general);
+    case 'unexpected_response': {
+      const { tooLarge, wrongAddress } = failure;
+      return withCost(failure, {
+        ...general,
+        ...(tooLarge && tooLargeAnswer),
+        ...(wrongAddress && explainedAddress(wrongAddress)),
+      });
+    }
+    default:
+      return withCost(failure, general);
   }
-  if (charged || (paid && mayBeCharged(failure))) return { ...general, retry: 'atACost' };
-  return general;
+}
+
+const withCost = <Text extends { retry: Retry }>(failure: Failure, explanation: Text): Text =>
+  failure.charged || (failure.paid && mayBeCharged(failure)) ? { ...explanation, retry: 'atACost' } : explanation;
+
+function explainedLimit(exceeded: ExceededLimit) {
+  if (exceeded.limit === 'tool call') return overMaxCredits;
+  return { ...(exceeded.limit === 'connection' && overConnection), ...(exceeded.transient && budgetReserved) };
+}
+
+function explainedAddress(wrongAddress: WrongAddress) {
+  const happened = 'The address of the service (AD_LIBRARY_BASE_URL) is wrong.';
+  if (wrongAddress.reason === 'endsInVersion')
+    return {
+      happened,
+      next: 'It ends in /v1, which this server adds itself. Ask the user to remove /v1 from its end and to restart this server.',
+    };
+  const { target } = wrongAddress;
+  const redirect = target === undefined ? 'It redirects elsewhere' : `It redirects to ${untrustedText(target, 100)}`;
+  return {
+    happened,
+    next: `${redirect}; redirects are not followed, because they could carry the API key to another service. Ask the user whether the service has moved, and to enter its new address only if they trust it.`,
+  };
 }
 
 const wrongSettings = {
@@ -143,7 +189,7 @@ const outOfTime = {
   happened: 'The time for the call was over before it was done.',
   next: 'If it happens again, ask for less or try later.',
 };
-const tooLarge = {
+const tooLargeAnswer = {
   happened: 'The service sent an answer that is too large to be read.',
   next: 'Ask for fewer items in one call: with a lower limit, or with a lower maxAds for gather_ads, which then goes on from there. If the call asks for no list, check AD_LIBRARY_BASE_URL.',
 };
@@ -186,7 +232,8 @@ function detailsText({ details, serviceMessage = '', problem = '' }: Failure): s
 }
 
 function errorMeta(failure: Failure): ErrorMeta {
-  const { kind, status, code, requestId, usageLimit, details } = failure;
+  const { kind, status, code, requestId, details } = failure;
+  const usageLimit = failure.kind === 'usage_limit' ? failure.usageLimit : undefined;
   const meta = {
     kind,
     retryable: !['never', 'atACost'].includes(explanationOf(failure).retry),
@@ -207,7 +254,7 @@ function happenedText(failure: Failure): string {
   return origin ? `${words} (${origin})` : words;
 }
 
-function windowsText(limit: NonNullable<Failure['usageLimit']>): string {
+function windowsText(limit: UsageLimitAnswer): string {
   const { isLimitReached, limitType, hourlyCredits, hourlyLimit, dailyCredits, dailyLimit } = limit;
   const window = (name: string, used?: number, max?: number) =>
     used === undefined || max === undefined

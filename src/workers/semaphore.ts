@@ -139,6 +139,6 @@ export class Semaphore {
     const seconds = Math.min(60, Math.max(1, Math.ceil((this.#usualMs / 1000) * ahead)));
     const problem = `Too many ${name} are waiting. There should be room for one more in about ${seconds} s.`;
     const details = { retryAfterSeconds: seconds };
-    return new AdLibraryError({ kind: 'busy', problem, sent: false, transient: true, details });
+    return new AdLibraryError({ kind: 'busy', problem, sent: false, details });
   }
 }

@@ -11,7 +11,7 @@ const explain = (failure: Failure) => explainError(new AdLibraryError(failure), 
 test.each(errorKinds)(
   'the error %s says what happened, if a retry may help and what to do, in text as in data',
   (kind) => {
-    const { text, error } = explain({ kind, requestId: 'req-9' });
+    const { text, error } = explain({ kind, requestId: 'req-9' } as Failure);
     const [happened = '', ...rest] = text.split('\n');
     expect(happened).toMatch(/^[A-Z].{20,}\.$/);
     expect(rest.join('\n')).toMatch(
@@ -71,7 +71,7 @@ describe('what the service says in an error', () => {
     });
     fc.assert(
       fc.property(anything, (failure) => {
-        const { text, error } = explain(failure);
+        const { text, error } = explain(failure as Failure);
         expect(estimateTokens(text)).toBeLessThan(2500);
         expect(estimateTokens(JSON.stringify(error))).toBeLessThan(2000);
         expect(text + JSON.stringify(error)).not.toMatch(/(?!\n)\p{Cc}|[\u202a-\u202e\u2066-\u2069\ufeff]/u);

@@ -1,0 +1,76 @@
+import fc from 'fast-check';
+import { expect } from 'vitest';
+import { everyTool } from '../support/every-tool.ts';
+import { documented, json, refusal } from '../support/faulty-upstream.ts';
+import { upstreamTest } from '../support/fixtures.ts';
+
+const test = upstreamTest({ config: { cacheSeconds: 0 } });
+
+test.for([301, 302, 303, 307, 308])(
+  'every tool names the target of a redirect with status %i and does not follow it',
+  async (status, { upstream, server }) => {
+    for (const { tool, args } of everyTool) {
+      upstream.does(documented);
+      await server.call('whoami');
+      upstream.does((_, response) => response.writeHead(status, { location: 'https://new.example/api/v1/x' }).end());
+      const { text, error } = await server.call(tool, args);
+      expect(error).toMatchObject({ kind: 'unexpected_response', status, retryable: false });
+      expect(text).toContain('The address of the service (AD_LIBRARY_BASE_URL) is wrong.');
+      expect(text).toContain('It redirects to "https://new.example/api/v1/x"; redirects are not followed');
+      expect(upstream.requests.filter(({ path }) => !path.endsWith('/credits') || tool === 'get_credits')).toHaveLength(
+        1,
+      );
+    }
+  },
+);
+
+test('a relative Location is shown as an absolute address of the same service', async ({ upstream, server }) => {
+  upstream.does((_, response) => response.writeHead(308, { location: '/elsewhere' }).end());
+  expect((await server.call('whoami')).text).toContain(`It redirects to "${upstream.baseUrl}/elsewhere";`);
+});
+
+test('the target of a redirect shows no secrets, no sentences and no addresses of other protocols', async ({
+  upstream,
+  server,
+}) => {
+  const shown = async (location: string) => {
+    upstream.does((_, response) => response.writeHead(302, { location }).end());
+    return (await server.call('whoami')).text;
+  };
+  const withSecrets = await shown('https://user:secret1@new.example/a?key=secret2#secret3');
+  expect(withSecrets).toContain('It redirects to "https://new.example/a";');
+  expect(withSecrets).not.toContain('secret');
+  for (const location of ['javascript:alert(1)', 'http://', `https://x.example/${'a'.repeat(5000)}`])
+    expect(await shown(location)).toContain('It redirects elsewhere; redirects are not followed');
+  const anyHeader = fc.string({ unit: 'binary-ascii' }).map((text) => text.replace(/[\r\n\0]/g, ''));
+  await fc.assert(
+    fc.asyncProperty(anyHeader, async (path) => {
+      const text = await shown(`https://x.example/${path.replace(/[^\t\x20-\x7e]/g, '')}`);
+      expect(/It redirects to "([^"\s]*)";|It redirects elsewhere;/.test(text)).toBe(true);
+    }),
+    { numRuns: 50 },
+  );
+});
+
+test.for(['/v1', '/v1/', '/api/v1'])(
+  'a base address that ends in "%s" is named as the cause where the service does not know the path',
+  async (ending, { upstream, start }) => {
+    const server = await start({ baseUrl: `${upstream.baseUrl}${ending}` });
+    for (const answer of [refusal(404), refusal(405), json('<h1>Not here</h1>', { status: 404 })]) {
+      upstream.does(answer);
+      const { text, error } = await server.call('whoami');
+      expect(error).toMatchObject({ kind: 'unexpected_response', retryable: false });
+      expect(text).toContain('It ends in /v1, which this server adds itself.');
+      expect(text).not.toContain('Use an id from an earlier result');
+    }
+  },
+);
+
+test('a service whose paths really begin with /v1/v1 works', async ({ upstream, start }) => {
+  const server = await start({ baseUrl: `${upstream.baseUrl}/v1` });
+  upstream.does((request, response) => {
+    request.url = (request.url ?? '').replace('/v1/v1/', '/v1/');
+    documented(request, response);
+  });
+  expect((await server.call('whoami')).isError).toBe(false);
+});
