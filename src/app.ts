@@ -216,9 +216,12 @@ export async function openCalls(options: AppOptions, upstream: Upstream): Promis
 
 async function logLost(log: Log, meter: Meter, call: Call): Promise<void> {
   if (!call.operation.gated) return;
-  const { expectedPrice } = await import('./credits/prices.ts');
-  const { price, atLeast } = expectedPrice(await meter.prices(call.tenantId), call);
-  const fields = { operation: call.operation.name, credits: price ?? `${atLeast} or more` };
+  const { callBounds, isKnown } = await import('./credits/prices.ts');
+  const bounds = callBounds(await meter.prices(call.tenantId), call);
+  const fields = {
+    operation: call.operation.name,
+    credits: isKnown(bounds) ? bounds.atMost : `${bounds.atLeast} or more`,
+  };
   log.warn('a paid call was lost: the server closed before its answer arrived', fields);
 }
 

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import type { Call } from '../api/call.ts';
 import { type OperationName, operations } from '../api/operations.ts';
-import { type CreditAccount, fits, used } from './ledger.ts';
-import { type ExpectedPrice, expectedPrice, isList, isPaid, minPriceOf, pricesSeen } from './prices.ts';
+import { type CreditAccount, fits } from './ledger.ts';
+import { callBounds, isKnown, isList, isPaid, type Prices, priceBounds, pricesSeen } from './prices.ts';
 
 /** `free`, `10 credits`, `between 3 and 267 credits`; that nothing is known where there is no upper bound. */
 export function priceText({ atLeast, atMost }: { atLeast: number; atMost?: number | undefined }): string {
@@ -82,46 +82,43 @@ export interface SizeCharge {
 
 const chargeText = ({ items, charged }: SizeCharge) => `${charged} for ${items === 1 ? '1 item' : `${items} items`}`;
 
-interface Refused {
+interface RefusedCall {
   account: CreditAccount;
   budget: number;
-  expected: ExpectedPrice;
+  prices: Prices;
   call: Call;
 }
 
-export function overBudget({ account, budget, expected, call }: Refused): { problem: string; transient: boolean } {
-  const { spent, uncertain, reserved, prices, day } = account;
+/** Says why a budget refuses a call, and which smaller limit would fit. */
+export function budgetProblem({ account, budget, prices, call }: RefusedCall): string {
+  const { spent, uncertain, reservedAtLeast, day } = account;
   const parts = [
     `${creditsFigure(spent)} spent`,
     uncertain > 0 && `${creditsFigure(uncertain)} counted for calls whose charge is unknown`,
-    reserved > 0 && `${creditsFigure(reserved)} reserved for calls in progress`,
+    reservedAtLeast > 0 && `${creditsFigure(reservedAtLeast)} reserved for calls in progress`,
   ];
-  const { price, atLeast } = expected;
-  const { name } = call.operation;
-  const cost =
-    price !== undefined
-      ? `this call is expected to cost ${price}`
-      : prices.has(name)
-        ? `this call is expected to cost ${atLeast} or more`
-        : 'the price of this call is not known yet';
-  const problem = `Budget of ${creditsFigure(budget)} credits${day === undefined ? '' : ` for ${day} (UTC)`}: ${parts.filter(Boolean).join(', ')}; ${cost}.${advice(call, account, budget)}`;
-  return { problem, transient: fits(price ?? atLeast, budget - spent - uncertain) };
+  const bounds = callBounds(prices, call);
+  const cost = isKnown(bounds)
+    ? `this call is expected to cost ${bounds.atMost}`
+    : prices.has(call.operation.name)
+      ? `this call is expected to cost ${bounds.atLeast} or more`
+      : 'the price of this call is not known yet';
+  const remaining = budget - spent - uncertain - reservedAtLeast;
+  return `Budget of ${creditsFigure(budget)} credits${day === undefined ? '' : ` for ${day} (UTC)`}: ${parts.filter(Boolean).join(', ')}; ${cost}.${smallerLimit(call, prices, remaining)}`;
 }
 
-/** The largest page, up to this, whose price is known and fits. */
+/** The largest limit that is advised in place of a larger one or of none. */
 const maxLimit = 100;
 
-function advice(call: Call, account: CreditAccount, budget: number): string {
+function smallerLimit(call: Call, prices: Prices, remaining: number): string {
   if (!isList(call)) return '';
-  const { prices } = account;
-  const remaining = budget - used(account);
   const { limit: requested = maxLimit + 1 } = { ...call.query, ...call.body } as { limit?: number };
   for (let limit = Math.min(maxLimit, requested - 1); limit > 0; limit--) {
-    const { price } = expectedPrice(prices, { ...call, body: { ...call.body, limit } });
-    if (price !== undefined && fits(price, remaining))
-      return ` With limit ${limit} it would cost about ${price}, which fits.`;
+    const bounds = priceBounds(prices, call.operation, limit);
+    if (fits(bounds.atMost, remaining))
+      return ` With limit ${limit} it would cost ${isKnown(bounds) ? 'about' : 'at most'} ${bounds.atMost}, which fits.`;
   }
-  return fits(minPriceOf(prices, call.operation.name), remaining) ? ' A smaller limit may fit.' : '';
+  return '';
 }
 
 export const roundCredits = (credits: number) => Math.round(credits * 1e6) / 1e6;

@@ -1,15 +1,19 @@
 import type { UsageLimitAnswer } from '../api/schemas.ts';
-import { maxPrice, type Prices } from './prices.ts';
+import type { Prices } from './prices.ts';
 
+/** What is known of the credits of an API key, a connection, or a tool call. */
 export interface CreditAccount {
-  /** Credits that the service stated it charged for calls made here, and the number of those calls. */
+  /** Credits that the service stated it charged, and the number of the paid calls. */
   readonly spent: number;
   readonly calls: number;
   /** Estimated credits of calls that may have been charged without stating it. A budget counts them as spent. */
   readonly uncertain: number;
+  /** Credits reserved for calls in progress: what they may cost at most, and what they cost at least. */
   readonly reserved: number;
+  readonly reservedAtLeast: number;
   readonly paidInFlight: number;
   readonly remaining: number | undefined;
+  /** The prices that the key has seen. Accounts of connections and tool calls have none. */
   readonly prices: Prices;
   /** The day (UTC, ISO text) whose spending this is, where a budget is for one day. */
   readonly day?: string;
@@ -17,10 +21,14 @@ export interface CreditAccount {
 
 export interface ReserveRequest {
   budget: number;
-  /** Credits to reserve: the expected cost, or the least. */
+  /** Credits to reserve: the highest expected cost, or the lowest if nothing bounds it. */
   credits: number;
+  /** The lowest expected cost. The call is refused if the budget does not cover it. */
+  atLeast: number;
   /** Counts towards the limit of concurrent paid calls. */
   paid: boolean;
+  /** The highest price seen for any operation. */
+  maxPrice: number;
   /** Calls of unknown price run one at a time: the name of their queue. */
   line?: string | undefined;
   /** Credits to count if the process ends before the call is settled; undefined counts the rest of the budget. */
@@ -31,7 +39,6 @@ export interface Lease {
   id: string;
   credits: number;
   paid: boolean;
-  line: string | undefined;
 }
 
 export type Admission =
@@ -50,23 +57,8 @@ export interface Settlement {
   remaining?: number | undefined;
   /** The spending counts for longer, as if it had happened just now. */
   keeps?: true;
-  /** The call was answered without a charge, and the balance shows none yet: `uncertain` is what counts until then. */
-  isUnshown?: boolean;
-  /** The prices with what was learned; the same ones if that is nothing new. */
+  /** Returns the prices with what the call showed, or the same prices if it showed nothing new. */
   learn?(prices: Prices): Prices;
-}
-
-/** A reading of the balance. Two of them show what the calls in between were charged. */
-export interface BalanceReading {
-  credits: number;
-  /** Charges stated since then for calls that began after the reading. */
-  explained: number;
-  /** Leases up to this number began before the reading. */
-  lease: number;
-  /** An answered call since then stated no charge, and the balance shows none yet. */
-  isUnshown?: boolean;
-  /** In milliseconds since the epoch. */
-  at: number;
 }
 
 /** The usage windows of a tenant, the credits left in them, and when the service was last asked. */
@@ -103,31 +95,30 @@ export interface CreditLedger {
    * later. Resolves to the number of the settlement, where replicas number answers by it: higher than all before.
    */
   settle(tenantId: string, settlement: Settlement, lease?: Lease): Promise<number | undefined>;
-  /**
-   * Stores a reading of the balance, or removes it; returns the previous one. A reading stays where a charge has yet to
-   * show and the balance is the same.
-   */
-  readBalance(tenantId: string, credits: number | undefined): Promise<BalanceReading | undefined>;
 }
-
-/** Concurrent paid calls of one tenant, if there is a budget. */
-const maxPaidAtOnce = 4;
 
 /** Credits that a budget counts as spent or reserved. */
 export const used = ({ spent, uncertain, reserved }: CreditAccount): number => spent + uncertain + reserved;
 
-/**
- * The rule of a budget: a call is refused if its credits do not fit beside what is spent and reserved. Four paid calls
- * may run at once, but only one if less is left than four times the highest price seen: then a price that rises unseen
- * exceeds the budget by the rise of one call at most.
- */
-export function admit(account: CreditAccount, { budget, credits, paid }: ReserveRequest): 'now' | 'later' | 'never' {
-  const remaining = budget - used(account);
-  if ((credits > 0 || paid) && !fits(credits, remaining)) return 'never';
-  if (!paid) return 'now';
-  const maxPaid = fits(maxPaidAtOnce * maxPrice(account.prices), remaining) ? maxPaidAtOnce : 1;
-  return account.paidInFlight < maxPaid ? 'now' : 'later';
-}
-
-/** Allows for rounding errors in sums of fractions. */
+/** Returns whether credits fit, with room for rounding errors in sums of fractions. */
 export const fits = (credits: number, remaining: number): boolean => credits <= remaining + 1e-6;
+
+/** Concurrent paid calls of one account, if there is a budget. */
+const maxPaidAtOnce = 4;
+
+/**
+ * Decides whether a call may start under a budget. The call is refused if its lowest cost does not fit beside what is
+ * spent and the lowest costs of the calls in progress. It waits while its highest cost does not fit beside what those
+ * calls may cost. Four paid calls may run at once, but only one if less is left than four times the highest price seen:
+ * then a price that rises unseen exceeds the budget by the rise of one call at most.
+ */
+export function admit(account: CreditAccount, request: ReserveRequest): 'now' | 'later' | 'never' {
+  const { budget, credits, atLeast, paid, maxPrice } = request;
+  const { spent, uncertain, reserved, reservedAtLeast, paidInFlight } = account;
+  const unspent = budget - spent - uncertain;
+  if ((paid || atLeast > 0) && !fits(atLeast, unspent - reservedAtLeast)) return 'never';
+  if (!paid) return 'now';
+  if (reserved > 0 && !fits(credits, unspent - reserved)) return 'later';
+  const maxPaid = fits(maxPaidAtOnce * maxPrice, unspent - reserved) ? maxPaidAtOnce : 1;
+  return paidInFlight < maxPaid ? 'now' : 'later';
+}

@@ -1,4 +1,4 @@
-import type { Answer, Call } from '../api/call.ts';
+import type { Answer, Call, Receipt } from '../api/call.ts';
 import type { Operation } from '../api/operations.ts';
 
 /** The charges seen for calls that asked for a number of items. */
@@ -19,14 +19,8 @@ export interface PriceTable {
   page?: number;
 }
 
-/** By operation. The document gives no prices (*Limits*, 6), so all that is known are charges. */
+/** The charges seen, by operation. The document gives no prices (*Limits*, 6), so nothing else is known about them. */
 export type Prices = Map<string, PriceTable>;
-
-export interface ExpectedPrice {
-  price: number | undefined;
-  /** The least it can cost if prices do not fall. */
-  atLeast: number;
-}
 
 export type PricedCall = Pick<Call, 'operation' | 'query' | 'body' | 'usualSize'>;
 
@@ -39,14 +33,19 @@ interface PriceRule {
 /** Sizes remembered for one operation. Bounded, because callers choose them. */
 const maxSizes = 32;
 
+/** The part of an answer that tells what was charged for. */
+export interface PricedAnswer extends Pick<Answer, 'value'> {
+  receipt?: Pick<Receipt, 'unusable'>;
+}
+
 /**
- * What a stated charge adds to the prices: the same ones, unchanged, if it says nothing new. A free answer that brought or
- * added nothing tells nothing about prices.
+ * Adds a stated charge to the prices. Returns the same prices, unchanged, if the charge says nothing new. A free answer
+ * that brought or added nothing tells nothing about prices.
  */
-export function learnPrice(prices: Prices, call: Call, { value }: Pick<Answer, 'value'>, charged: number): Prices {
+export function learnPrice(prices: Prices, call: Call, { value, receipt }: PricedAnswer, charged: number): Prices {
   const { operation } = call;
   const { items, hasMore, added } = value as { items?: unknown; hasMore?: unknown; added?: unknown };
-  const count = isList(call) && Array.isArray(items) ? items.length : 1;
+  const count = isList(call) && Array.isArray(items) ? items.length + (receipt?.unusable ?? 0) : 1;
   if (charged === 0 && (count === 0 || added === false)) return prices;
   const learned = prices.get(operation.name);
   const isUnsizedRest = isContinued(call) && !isSized(call) && !call.usualSize;
@@ -71,47 +70,50 @@ function withCharge(before: SizePrice | undefined, { items, charged }: Omit<Size
   return any === before.any ? before : { ...before, any };
 }
 
-/**
- * The expected cost of a call. A price is known if a full answer of that size was seen, or if all price rules that
- * match the charges seen agree on it. Any other price is unknown.
- */
-export function expectedPrice(prices: Prices, call: PricedCall): ExpectedPrice {
-  const table = prices.get(call.operation.name);
-  const first = call.operation.gated ? 1 : 0;
-  if (table === undefined) return { price: undefined, atLeast: first };
-  const size = pageSizeOf(call, table);
-  if (size === undefined) return { price: undefined, atLeast: table.unsized?.any ?? first };
-  const charged = table.bySize.get(size);
-  if (charged?.items === size) return { price: charged.any, atLeast: charged.any };
-  const smaller = [...table.bySize].filter(([pageSize]) => pageSize <= size).map(([, { any }]) => any);
-  const [low, high] = byRules(table, size);
-  const atLeast = Math.max(...smaller, smaller.length > 0 ? 0 : first, low ?? 0);
-  return { price: high === atLeast ? atLeast : undefined, atLeast };
-}
-
-/** What calls cost by the charges seen, in credits. The price is known where both are equal. */
+/** The lowest and the highest cost of a call in credits. The price is known where both are equal. */
 export interface PriceBounds {
   atLeast: number;
+  /** Infinity if no charge says what the call may cost at most. */
   atMost: number;
 }
 
+export const isKnown = ({ atLeast, atMost }: PriceBounds): boolean => atLeast === atMost;
+
+/** Returns the bounds of what a call costs, by every charge seen for its operation. */
+export const callBounds = (prices: Prices, call: PricedCall): PriceBounds =>
+  priceBounds(prices, call.operation, pageSizeOf(call, prices.get(call.operation.name)));
+
 /**
- * What a page of `items` costs, by every charge seen for the operation; undefined if none tells. For readers: budgets
- * reserve by `expectedPrice`.
+ * Returns the bounds of what a page of `size` items costs, by every charge seen for the operation. The price is known
+ * if a full page of that size was charged, or if all price rules that fit every full page agree.
+ * @param size undefined for a page of unknown size, which costs no more than the largest page of the document
  */
-export function priceBounds(prices: Prices, operation: Operation, items: number): PriceBounds | undefined {
-  const { price } = expectedPrice(prices, { operation, query: { limit: items } });
-  if (price !== undefined) return { atLeast: price, atMost: price };
-  const { bySize, unsized } = prices.get(operation.name) ?? { bySize: new Map<number, SizePrice>() };
-  // An answer without items tells nothing about prices, and a free one nothing beyond its size.
-  const sized = [...bySize].filter(([, one]) => one.items > 0);
-  const came = [...sized.map(([, one]) => one), ...(unsized?.items ? [unsized] : [])];
-  const paid = came.filter(({ any }) => any > 0);
-  if (paid.length === 0) return came.some((one) => one.items >= items) ? { atLeast: 0, atMost: 0 } : undefined;
-  // A page costs no more than as many items in smaller pages, nor than a larger page, and no less than a smaller one.
-  const atMost = Math.min(...paid.map((one) => one.any * Math.ceil(items / one.items)));
-  const atLeast = Math.max(0, ...sized.flatMap(([size, { any }]) => (size <= items ? any : [])));
+export function priceBounds(prices: Prices, operation: Operation, size: number | undefined): PriceBounds {
+  const table = prices.get(operation.name);
+  const lowest = operation.gated ? 1 : 0;
+  if (table === undefined) return { atLeast: lowest, atMost: Infinity };
+  if (size === undefined)
+    return { atLeast: table.unsized?.any ?? lowest, atMost: Math.max(maxPriceIn(table), highestCost(table, maxPage)) };
+  const charged = table.bySize.get(size);
+  if (charged?.items === size) return { atLeast: charged.any, atMost: charged.any };
+  // A page costs no less than a smaller one.
+  const smaller = [...table.bySize].filter(([pageSize]) => pageSize <= size).map(([, { any }]) => any);
+  const [lowByRules = 0, highByRules] = byRules(table, size);
+  const atLeast = Math.max(...smaller, smaller.length > 0 ? 0 : lowest, lowByRules);
+  if (highByRules === atLeast) return { atLeast, atMost: atLeast };
+  const atMost = highestCost(table, size);
   return { atLeast: near(atLeast, atMost) ? atMost : Math.min(atLeast, atMost), atMost };
+}
+
+/**
+ * Returns the highest cost of a page. A page costs no more than as many items in smaller pages, nor than a larger page.
+ * An answer without items says nothing about prices, and a free one says nothing beyond its size.
+ */
+function highestCost({ bySize, unsized }: PriceTable, size: number): number {
+  const withItems = [...bySize.values(), ...(unsized ? [unsized] : [])].filter(({ items }) => items > 0);
+  const paid = withItems.filter(({ any }) => any > 0);
+  if (paid.length === 0) return withItems.some(({ items }) => items >= size) ? 0 : Infinity;
+  return Math.min(...paid.map(({ any, items }) => any * Math.ceil(size / items)));
 }
 
 /** Group sizes in price rules that charge for each started group of items. */
@@ -161,8 +163,9 @@ const isSized = ({ body, query }: PricedCall) => (body?.limit ?? query.limit) !=
 const isContinued = ({ body, query }: PricedCall) => (body?.cursor ?? query.cursor) !== undefined;
 
 /** Items a call asks for. A cursor without a limit keeps the page size it began with, which may be any size seen. */
-function pageSizeOf(call: PricedCall, { bySize, page = call.operation.defaultLimit }: PriceTable): number | undefined {
+function pageSizeOf(call: PricedCall, table?: PriceTable): number | undefined {
   if (!isList(call)) return 1;
+  const { bySize = new Map<number, SizePrice>(), page = call.operation.defaultLimit } = table ?? {};
   if (isSized(call)) {
     const limit = call.body?.limit ?? call.query.limit;
     return typeof limit === 'number' && limit >= 1 ? limit : undefined;
@@ -176,10 +179,15 @@ export const isList = ({ operation }: PricedCall): boolean => operation.list ===
 
 const maxShown = 4;
 
+/** Returns the charges that were seen, each for the number of items that came, the largest answers last. */
 export function pricesSeen({ bySize, unsized }: PriceTable): { items: number; charged: number }[] {
-  const charges = [...bySize].map(([items, { any }]) => ({ items, charged: any })).sort((a, b) => a.items - b.items);
-  const first = unsized === undefined ? [] : [{ items: unsized.items, charged: unsized.any }];
-  return [...first, ...charges].slice(-maxShown);
+  const charges = new Map<number, number>();
+  for (const { items, charged } of [...(unsized ? [unsized] : []), ...bySize.values()])
+    charges.set(items, Math.max(charged, charges.get(items) ?? 0));
+  return [...charges]
+    .map(([items, charged]) => ({ items, charged }))
+    .sort((one, other) => one.items - other.items)
+    .slice(-maxShown);
 }
 
 export function maxPriceOf(prices: Prices, operation: string): number | undefined {
@@ -194,37 +202,8 @@ export const isPaid = ({ gated, name }: Operation, prices: Prices): boolean =>
 const maxPriceIn = ({ unsized, bySize }: PriceTable): number =>
   Math.max(unsized?.any ?? 0, ...[...bySize.values()].map(({ any }) => any));
 
-/** The largest page of the document, taken for a call whose page size is unknown. */
+/** The largest page of the document, which bounds the cost of a call whose page size is unknown. */
 const maxPage = 100;
-
-/**
- * The maximum cost of a call by the charges seen for its operation, if twice the items cost at most twice as much;
- * undefined if no charge was seen that says so.
- */
-export function maxCostOf(prices: Prices, call: PricedCall): number | undefined {
-  const table = prices.get(call.operation.name);
-  if (table === undefined) return undefined;
-  const { bySize, unsized } = table;
-  const limit = pageSizeOf(call, table);
-  const size = limit ?? maxPage;
-  const boundsCost = ({ any, items }: SizePrice) => any > 0 || size <= items;
-  // An empty answer that was charged was charged for the items it could have held.
-  const costs = [...bySize].flatMap(([largest, one]) => {
-    if (!boundsCost(one)) return [];
-    return one.items === 0 ? one.any * Math.ceil(size / largest) : one.charged * Math.ceil(size / one.items);
-  });
-  // An empty answer without a limit does not say how many it could have held, but a call like it costs the same.
-  if (unsized && unsized.items > 0 && boundsCost(unsized))
-    costs.push(unsized.charged * Math.ceil(size / unsized.items));
-  else if (unsized?.items === 0 && limit === undefined) costs.push(unsized.any);
-  if (costs.length === 0) return undefined;
-  return Math.max(maxPriceIn(table), Math.min(...costs));
-}
 
 export const maxPrice = (prices: Prices): number =>
   Math.max(0, ...[...prices.keys()].map((operation) => maxPriceOf(prices, operation) ?? 0));
-
-export function minPriceOf(prices: Prices, operation: string): number {
-  const { bySize } = prices.get(operation) ?? { bySize: new Map<number, SizePrice>() };
-  return Math.min(...[...bySize.values()].map(({ any }) => any));
-}

@@ -6,8 +6,9 @@ import type { CreditStatusAnswer } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import { operations } from '../api/operations.ts';
 import type { UsageLimitAnswer } from '../api/schemas.ts';
-import type { CreditLedger, FullWindow, FullWindows } from './ledger.ts';
-import { expectedPrice } from './prices.ts';
+import type { PricesOf } from './budget.ts';
+import type { FullWindow, FullWindows } from './ledger.ts';
+import { callBounds } from './prices.ts';
 
 /** Asks `GET /v1/credits` on behalf of another call. Undefined if there is no answer soon. */
 export type AskCredits = (send: Send, call: Call) => Promise<CreditStatusAnswer | undefined>;
@@ -47,7 +48,7 @@ const askAgainAfter = 60_000;
  * /v1/credits` that shows room ends this; if it gives no answer when asked again, the call itself is sent.
  */
 export function usageWindows(
-  { ledger, windows, now }: { ledger: CreditLedger; windows: FullWindows; now: () => number },
+  { pricesOf, windows, now }: { pricesOf: PricesOf; windows: FullWindows; now: () => number },
   askCredits: (call: Call) => Promise<CreditStatusAnswer | undefined>,
 ) {
   const requests = new Map<string, Promise<CreditStatusAnswer | undefined>>();
@@ -68,11 +69,9 @@ export function usageWindows(
     return request;
   };
 
-  /** Whether a window has less left than the call is expected to cost. A call of unknown price fits if anything is. */
+  /** Returns whether a window has less left than the lowest cost of the call. */
   const isTooFull = async (window: FullWindow, call: Call): Promise<boolean> => {
-    const { prices } = await ledger.estimate(call.tenantId);
-    const { price, atLeast } = expectedPrice(prices, call);
-    return window.remaining <= 0 || (price ?? atLeast) > window.remaining;
+    return window.remaining <= 0 || callBounds(await pricesOf(call.tenantId), call).atLeast > window.remaining;
   };
 
   return {

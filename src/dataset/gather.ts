@@ -5,7 +5,7 @@ import { AdLibraryError } from '../api/errors.ts';
 import { operations } from '../api/operations.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import { maxIdLength } from '../api/url.ts';
-import type { CallBudget } from '../credits/meter.ts';
+import type { CallBudget } from '../credits/call-budget.ts';
 import { type Dataset, type DatasetContents, type Gathering, type GatheringState, idKey } from '../storage/dataset.ts';
 import { count, numberText } from '../views/lists.ts';
 import {

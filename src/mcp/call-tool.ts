@@ -282,7 +282,10 @@ export function openCallContexts(options: CallContextOptions) {
         version,
         exports: () => state.exports.forTenant(tenantId),
         spending: () => meter.spending({ tenantId, connection }),
-        priceOf: async (list, items) => priceBounds(await meter.prices(tenantId), operations[list], items),
+        priceOf: async (list, items) => {
+          const bounds = priceBounds(await meter.prices(tenantId), operations[list], items);
+          return Number.isFinite(bounds.atMost) ? bounds : undefined;
+        },
         cachedTotal: (filters) => totalFromCache(filters, tenantId, options),
         isCached: async (call) => (await state.answers.get(tenantId, fingerprint(call))) !== undefined,
         callBudget: (maxCredits) => meter.callBudget({ tenantId, connection }, maxCredits),

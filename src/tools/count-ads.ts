@@ -3,7 +3,7 @@ import type { ApiAnswer } from '../api/client.ts';
 import { operations } from '../api/operations.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import { priceText } from '../credits/credit-text.ts';
-import type { CallBudget } from '../credits/meter.ts';
+import type { CallBudget } from '../credits/call-budget.ts';
 import { answeredAt, type Stop, stopOf, totalOf } from '../dataset/gather.ts';
 import { creditsOf, minute } from '../dataset/gathering-report.ts';
 import { gatheringsOf } from '../dataset/gatherings.ts';

@@ -7,7 +7,6 @@ import {
   documented,
   faults,
   json,
-  page,
   paid,
   refusal,
 } from '../support/faulty-upstream.ts';
@@ -16,26 +15,15 @@ import type { TestServer } from '../support/server.ts';
 
 let clock = 1_790_000_000_000;
 const test = freshUpstreamTest({ config: { cacheSeconds: 0 }, now: () => clock });
-/** What is left of the account, as `GET /v1/credits` says. */
-let balance = 0;
 test.beforeEach(({ upstream }) => {
-  balance = 1000;
-  upstream.credits = (request, response) => json({ ...creditStatus(), credits: balance })(request, response);
+  upstream.credits = json(creditStatus());
 });
 
 const found = (charged?: number | string) =>
   json({ id: ad.id }, charged === undefined ? {} : { headers: paid(charged) });
 
-/** Takes credits from the account, and does as told without a word of what it took. */
-const charging =
-  (credits: number, behaviour: Behaviour = found()): Behaviour =>
-  (...exchange) => {
-    balance -= credits;
-    behaviour(...exchange);
-  };
-
 /** How so many calls of `get_ad` end: `ok`, or the kind of the error. */
-const openings = async ({ call }: TestServer, times: number) => {
+const outcomesOf = async ({ call }: TestServer, times: number) => {
   const kinds: unknown[] = [];
   for (let time = 0; time < times; time++) kinds.push((await call('get_ad', { adId: ad.id })).error?.kind ?? 'ok');
   return kinds;
@@ -46,145 +34,116 @@ interface Case {
   creditBudget: number;
   does: Behaviour[];
   ends: string;
-  /** What is charged then, and what is counted for calls of unknown charge. */
-  spent: object;
+  /** What was charged in the end, and what is counted for calls whose charge is unknown. */
+  spent: { charged: number; uncertain?: number };
 }
-const spent = (charged: number, uncertain?: number) => ({ charged, uncertain });
 
 test.for<[string, Case]>([
   [
-    'that no header states is read from the balance before and after',
-    { creditBudget: 12, does: [charging(5)], ends: 'ok ok ok credit_budget credit_budget', spent: spent(0, 15) },
+    'an answer without a charge counts as the rest of the budget while no price is known',
+    { creditBudget: 12, does: [found()], ends: 'ok credit_budget', spent: { charged: 0, uncertain: 12 } },
   ],
-  ...(['resets', 'closes without a word'] as const).map((fault): [string, Case] => [
-    `of a service that ${fault} after it charged cannot drain the budget`,
-    {
-      creditBudget: 12,
-      does: [charging(5, faults[fault])],
-      ends: 'network network network credit_budget credit_budget',
-      spent: spent(0, 15),
-    },
+  ...(['resets', 'closes without a word', 'breaks off in the body'] as const).map((fault): [string, Case] => [
+    `a call to a service that ${fault} counts as the rest of the budget while no price is known`,
+    { creditBudget: 12, does: [faults[fault]], ends: 'network credit_budget', spent: { charged: 0, uncertain: 12 } },
   ]),
   [
-    'that neither an answer nor the balance shows counts at least 1, and a second one as the rest of the budget',
-    { creditBudget: 20, does: [found()], ends: 'ok ok credit_budget credit_budget', spent: spent(0, 20) },
-  ],
-  [
-    'that never came costs the budget nothing, though nobody answered',
-    { creditBudget: 3, does: [faults.resets], ends: 'network network network network network', spent: spent(0) },
-  ],
-  [
-    'that is not stated counts as the highest charge so far, once an operation stated one',
+    'a call without a readable charge counts as the highest price seen for its operation',
     {
       creditBudget: 20,
       does: [found(4), found(6), found(), found('gratis')],
       ends: 'ok ok ok credit_budget',
-      spent: spent(10, 6),
+      spent: { charged: 10, uncertain: 6 },
     },
   ],
   [
-    'of an operation that was free so far is counted, too, while nobody answers',
+    'a call whose answer is lost counts as the highest price seen for its operation',
     {
-      creditBudget: 3,
-      does: [found(0), charging(5, faults.resets)],
-      ends: 'ok network network network network credit_budget credit_budget',
-      spent: spent(0, 4),
+      creditBudget: 20,
+      does: [found(6), faults.resets],
+      ends: 'ok network network credit_budget',
+      spent: { charged: 6, uncertain: 12 },
     },
   ],
-])('a charge %s', async ([_, { creditBudget, does, ends, spent: expected }], { upstream, start }) => {
-  const own = await start({ creditBudget });
+  [
+    'a call of an operation that was free so far counts as one credit where its charge is unknown',
+    {
+      creditBudget: 3,
+      does: [found(0), faults.resets],
+      ends: 'ok network network network network credit_budget',
+      spent: { charged: 0, uncertain: 4 },
+    },
+  ],
+])('%s', async ([_, { creditBudget, does, ends, spent }], { upstream, start }) => {
+  const server = await start({ creditBudget });
   upstream.does(...does);
-  expect((await openings(own, ends.split(' ').length)).join(' ')).toBe(ends);
-  const { charged, uncertain } = await spentOf(own);
-  expect({ charged, uncertain }).toEqual(expected);
+  expect((await outcomesOf(server, ends.split(' ').length)).join(' ')).toBe(ends);
+  const { charged, uncertain } = await spentOf(server);
+  expect({ charged, uncertain }).toEqual(spent);
 });
 
-test('a charge that comes after the call had failed is noticed before the next call of unknown price', async ({
+test('a larger page without a charge counts as the highest cost that smaller pages allow', async ({
   upstream,
   start,
 }) => {
-  const own = await start({ creditBudget: 12 });
-  upstream.does(faults.resets);
-  await openings(own, 1);
-  balance -= 30;
-  expect(await openings(own, 2)).toEqual(['network', 'credit_budget']);
+  const items = Array.from({ length: 10 }, (_, index) => ({ ...ad, id: `ad-${index}` }));
+  const page = { items, cursor: null, hasMore: false };
+  const server = await start({ creditBudget: 50 });
+  upstream.does(json(page, { headers: paid(3) }), json(page));
+  await server.call('search_ads', { limit: 10 });
+  await server.call('search_ads', { limit: 100 });
+  expect(await spentOf(server)).toMatchObject({ charged: 3, uncertain: 30 });
 });
 
-test('a charge that the balance shows later than the answer came counts once', async ({ upstream, start }) => {
-  const own = await start({ creditBudget: 30 });
+test('a refusal says what is counted for calls whose charge is unknown', async ({ upstream, start }) => {
+  const server = await start({ creditBudget: 12 });
   upstream.does(found());
-  await openings(own, 1);
-  balance -= 5;
-  await openings(own, 1);
-  balance -= 5;
-  expect(await spentOf(own)).toMatchObject({ charged: 0, uncertain: 6 });
-  upstream.does(found(5));
-  expect(await openings(own, 1)).toEqual(['ok']);
-  expect(await spentOf(own)).toMatchObject({ charged: 5, uncertain: 10 });
-});
-
-test('where the balance cannot be asked either, the budget counts as spent', async ({ upstream, start }) => {
-  const own = await start({ creditBudget: 12 });
-  upstream.credits = json({}, { status: 500 });
-  upstream.does(found());
-  expect(await openings(own, 2)).toEqual(['ok', 'credit_budget']);
-  const { text } = await own.call('get_ad', { adId: ad.id });
+  await outcomesOf(server, 1);
+  const { text } = await server.call('get_ad', { adId: ad.id });
   expect(text).toContain('Budget of 12 credits: 0 spent, 12 counted for calls whose charge is unknown');
 });
 
-test('the balance is asked once where charges are stated, and never without a budget', async ({ upstream, start }) => {
-  const asked = () => upstream.requests.filter(({ path }) => path.endsWith('/credits')).length;
-  upstream.does(found(1));
-  await openings(await start({ creditBudget: 100 }), 5);
-  expect(asked()).toBe(1);
+test('paid calls never ask for the balance, with a budget or without, whether charges are stated or not', async ({
+  upstream,
+  start,
+}) => {
+  for (const config of [{ creditBudget: 100 }, {}])
+    for (const behaviour of [found(1), found(), faults.resets]) {
+      upstream.does(behaviour);
+      await outcomesOf(await start(config), 3);
+      expect(upstream.requests.filter(({ path }) => path.endsWith('/credits'))).toEqual([]);
+    }
+});
 
-  const free = await start();
+test('without a budget, a call of unknown charge and unknown price adds nothing to what was spent', async ({
+  upstream,
+  start,
+}) => {
+  const server = await start();
   upstream.does(faults.resets);
-  await openings(free, 1);
-  const { text } = await free.call('get_ad', { adId: ad.id });
+  const { text } = await server.call('get_ad', { adId: ad.id });
   expect(text).toContain('unknown whether the service charged for this call');
-  expect(text).not.toContain('counted as charged');
-  expect([asked(), upstream.requests.length]).toEqual([0, 2]);
-  // What is not known is not made up.
-  expect(await spentOf(free)).toMatchObject({ charged: 0 });
+  expect(await spentOf(server)).toMatchObject({ charged: 0 });
 });
 
-test('a service that charges for the balance is asked no more, and what it took counts', async ({
+test('a service that does not answer for the balance is asked once a minute for each key', async ({
   upstream,
   start,
 }) => {
-  const own = await start({ creditBudget: 12 });
-  let asked = 0;
-  upstream.credits = (request, response) => {
-    asked++;
-    balance -= 5;
-    json({ ...creditStatus(), credits: balance }, { headers: paid(5) })(request, response);
-  };
-  upstream.does(refusal(404));
-  expect(await openings(own, 4)).toEqual(Array(4).fill('not_found'));
-  expect(asked).toBe(1);
-  expect(await spentOf(own)).toMatchObject({ charged: 10 });
-  expect((await own.call('get_credits')).error?.kind).toBe('credit_budget');
-});
-
-test('a service that does not answer for the balance is asked once a minute for each key, and holds up no other call', async ({
-  upstream,
-  start,
-}) => {
-  upstream.does(documented);
+  upstream.does(refusal(402));
   upstream.credits = delays.hangs;
-  const { call, as } = await start({ creditBudget: 100, timeoutMs: 3000 });
+  const { call, as } = await start({ timeoutMs: 3000 });
   const timesAsked = () => upstream.requests.filter(({ path }) => path === '/v1/credits').length;
-  expect((await call('get_ad', { adId: ad.id })).isError).toBe(false);
-  clock += 59_999;
-  expect((await call('get_page', { pageId: page.pageId })).isError).toBe(false);
-  expect((await call('search_ads', { limit: 5 })).isError).toBe(false);
+  for (const advance of [0, 59_999]) {
+    clock += advance;
+    expect((await call('get_ad', { adId: ad.id })).error?.kind).toBe('payment_required');
+  }
   expect(timesAsked()).toBe(1);
 
-  upstream.credits = json(creditStatus());
+  upstream.credits = documented;
   await (await as('svc_live_other')).call('get_ad', { adId: ad.id });
   expect(timesAsked()).toBe(2);
   clock += 2;
-  await call('search_pages', { limit: 5 });
+  await call('get_ad', { adId: ad.id });
   expect(timesAsked()).toBe(3);
 });

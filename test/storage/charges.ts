@@ -1,11 +1,15 @@
-import type { Admission, ReserveRequest, Settlement } from '../../src/credits/ledger.ts';
+import type { Admission, CreditAccount, ReserveRequest, Settlement } from '../../src/credits/ledger.ts';
+import { maxPrice } from '../../src/credits/prices.ts';
 
 /** One settlement as a service states it. */
 export const charged = (credits: number): Settlement => ({ charged: credits, uncertain: 0, isPaidAnswer: true });
 
 export const asking =
   (request: Partial<ReserveRequest> = {}) =>
-  () => ({ budget: 10, credits: 1, paid: true, ...request });
+  ({ prices }: CreditAccount): ReserveRequest => {
+    const { credits = 1 } = request;
+    return { budget: 10, credits, atLeast: credits, paid: true, maxPrice: maxPrice(prices), ...request };
+  };
 
 export function leaseOf(admission: Admission) {
   if (admission.kind !== 'granted') throw new Error(`not granted but ${admission.kind}`);

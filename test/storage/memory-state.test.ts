@@ -145,17 +145,6 @@ describe('accounts', () => {
     await expect(changed).rejects.toThrow('left');
   });
 
-  test('explain a change of the balance by the charges of calls that began after it was read', async () => {
-    const ledger = memoryCreditLedger({ now: Date.now });
-    const early = leaseOf(await ledger.reserve('t', asking()));
-    expect(await ledger.readBalance('t', 100)).toBeUndefined();
-    const late = leaseOf(await ledger.reserve('t', asking()));
-    await ledger.settle('t', charged(2), early);
-    await ledger.settle('t', charged(3), late);
-    expect(await ledger.readBalance('t', undefined)).toMatchObject({ credits: 100, explained: 3 });
-    expect(await ledger.readBalance('t', undefined)).toBeUndefined();
-  });
-
   test('count once what several processes found out of one call', async () => {
     const ledger = memoryCreditLedger({ now: Date.now });
     for (const id of ['a claim', 'a claim', 'another']) await ledger.settle('t', { ...charged(3), id });

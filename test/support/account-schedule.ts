@@ -24,12 +24,15 @@ const fates = ['arrives', 'arrives', 'arrives', 'is lost', 'answer is lost', 'is
 type Fate = (typeof fates)[number];
 
 const credits = fc.constantFrom(0, 0.1, 1, 2, 3, 5);
-const request = fc.record({
-  credits,
-  paid: fc.boolean(),
-  line: fc.constantFrom(undefined, undefined, 'paid'),
-  ifLost: fc.constantFrom(undefined, 0, 1, 4),
-});
+const request = fc
+  .record({
+    credits,
+    atLeast: credits,
+    paid: fc.boolean(),
+    line: fc.constantFrom(undefined, undefined, 'paid'),
+    ifLost: fc.constantFrom(undefined, 0, 1, 4),
+  })
+  .map((one) => ({ ...one, atLeast: Math.min(one.atLeast, one.credits) }));
 const settlement = fc.record({
   charged: credits,
   uncertain: fc.constantFrom(0, 0, 0, 2),
@@ -86,13 +89,16 @@ interface Written {
   at: number;
 }
 
+/** A request whose highest price seen is that of the account. */
+type FixedRequest = Omit<ReserveRequest, 'maxPrice'>;
+
 /** What somebody asked, between which changes of the account, and what the answer was. */
 interface Asked {
   from: number;
   to?: number;
   replica: Replica;
   id: string;
-  request?: ReserveRequest;
+  request?: FixedRequest;
   admission?: Admission;
   account?: CreditAccount;
   isRefusedByStore?: boolean;
@@ -106,19 +112,21 @@ class OneLedger {
   uncertain = 0;
   calls = 0;
   maxCharged = 0;
-  readonly open = new Map<string, ReserveRequest>();
+  readonly open = new Map<string, FixedRequest>();
   readonly booked = new Map<string, number>();
   readonly ended = new Set<string>();
 
-  answerTo({ budget, credits, paid, line }: ReserveRequest): Admission['kind'] {
-    const { reserved, paidInFlight } = this.figures();
+  answerTo({ budget, credits, atLeast, paid, line }: FixedRequest): Admission['kind'] {
+    const { reserved, reservedAtLeast, paidInFlight } = this.figures();
     if (line !== undefined && [...this.open.values()].some((one) => one.line === line)) return 'wait';
-    const left = budget - this.spent - this.uncertain - reserved + 1e-6;
-    if ((paid || credits > 0) && credits > left) return 'refused';
-    return paid && paidInFlight >= (4 * this.maxCharged <= left ? 4 : 1) ? 'wait' : 'granted';
+    const unspent = budget - this.spent - this.uncertain + 1e-6;
+    if ((paid || atLeast > 0) && atLeast > unspent - reservedAtLeast) return 'refused';
+    if (!paid) return 'granted';
+    if (reserved > 0 && credits > unspent - reserved) return 'wait';
+    return paidInFlight >= (4 * this.maxCharged <= unspent - reserved ? 4 : 1) ? 'wait' : 'granted';
   }
 
-  reserve(id: string, asked: ReserveRequest): void {
+  reserve(id: string, asked: FixedRequest): void {
     assert.ok(!this.ended.has(id) && !this.open.has(id), 'a reservation counts once');
     assert.equal(this.answerTo(asked), 'granted', 'a reservation that does not fit was granted');
     this.open.set(id, asked);
@@ -152,13 +160,14 @@ class OneLedger {
       calls: this.calls,
       maxCharged: this.maxCharged,
       reserved: open.reduce((sum, one) => sum + one.credits, 0),
+      reservedAtLeast: open.reduce((sum, one) => sum + one.atLeast, 0),
       paidInFlight: open.filter(({ paid }) => paid).length,
     };
   }
 }
 
-const figuresOf = ({ spent, uncertain, calls, prices, reserved, paidInFlight }: CreditAccount) => ({
-  ...{ spent, uncertain, calls, maxCharged: maxPrice(prices), reserved, paidInFlight },
+const figuresOf = ({ prices, spent, uncertain, calls, reserved, reservedAtLeast, paidInFlight }: CreditAccount) => ({
+  ...{ spent, uncertain, calls, maxCharged: maxPrice(prices), reserved, reservedAtLeast, paidInFlight },
 });
 
 function same(one: object, other: object): boolean {
@@ -375,9 +384,10 @@ class World {
     return answer.catch(refused).then((is) => Object.assign(one, is, { to: this.#written.length }));
   }
 
-  #reserve(replica: Replica, asked: ReserveRequest, tries: number): void {
+  #reserve(replica: Replica, asked: FixedRequest, tries: number): void {
     if (!replica.runs || tries === 0) return;
-    const answer = replica.ledger.reserve('t', () => asked).then((admission) => ({ admission }));
+    const requestOf = ({ prices }: CreditAccount) => ({ ...asked, maxPrice: maxPrice(prices) });
+    const answer = replica.ledger.reserve('t', requestOf).then((admission) => ({ admission }));
     void this.#ask({ replica, id: replica.lastId, request: asked }, answer).then(async ({ admission }) => {
       if (admission?.kind === 'granted') replica.leases.push(admission.lease);
       if (admission?.kind !== 'wait') return;

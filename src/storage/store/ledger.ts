@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import {
   admit,
-  type BalanceReading,
   type CreditAccount,
   type CreditLedger,
   type FullWindow,
@@ -108,13 +107,13 @@ export function storeLedger(
       });
       const { kind, request } = result;
       if (kind === 'granted') {
-        const { credits, paid, line } = request;
+        const { credits, paid } = request;
         if (paid || credits > 0)
           await presence.confirm().catch((error) => {
             void settleOnce(tenantId, id, nothing, true);
             throw error;
           });
-        const lease = { id, credits, paid, line };
+        const lease = { id, credits, paid };
         return { kind, lease, account: creditAccount(account) };
       }
       openLeases.delete(id);
@@ -128,11 +127,6 @@ export function storeLedger(
       if (!lease && recordsNothing(settlement) && !learns(settlement, knownAccount(tenantId).prices)) return undefined;
       return settleOnce(tenantId, id, settlement, lease !== undefined);
     },
-    readBalance: async (tenantId, credits) =>
-      change(tenantId, (account, now) => [readBalance(account, credits, now), true]).then(
-        ({ result }) => result,
-        () => undefined,
-      ),
   };
 }
 
@@ -146,8 +140,6 @@ export interface Account {
   paidAt: number;
   remaining?: number;
   prices: string;
-  balance?: BalanceReading;
-  number: number;
   order?: number;
   /** Leases of calls in progress, and of calls whose process died, which count until they are settled after all. */
   leases: Record<string, StoredLease>;
@@ -156,7 +148,6 @@ export interface Account {
 }
 
 interface StoredLease extends ReserveRequest {
-  number: number;
   owner: string;
   at: number;
   /** What was counted when its process died, and at that time. */
@@ -165,8 +156,6 @@ interface StoredLease extends ReserveRequest {
 
 /** How long spending counts after a tenant's last paid call, in milliseconds. */
 const spendingEndsAfter = 30 * day;
-/** After this time, in milliseconds, others may have spent too much of the same balance for a comparison. */
-const readingHoldsFor = 600_000;
 const maxSettled = 300;
 /** The highest sum of charges, so that sums stay finite. */
 const maxCredits = 1e300;
@@ -177,7 +166,6 @@ const emptyAccount = (): Account => ({
   calls: 0,
   paidAt: 0,
   prices: noPrices,
-  number: 0,
   leases: {},
   settled: [],
 });
@@ -204,6 +192,8 @@ export function creditAccount(account = emptyAccount()): CreditAccount {
     calls,
     remaining,
     reserved: leases.reduce((sum, { credits }) => sum + credits, 0),
+    // Leases that an earlier version wrote have no lowest cost.
+    reservedAtLeast: leases.reduce((sum, { credits, atLeast = credits }) => sum + atLeast, 0),
     paidInFlight: leases.filter(({ paid }) => paid).length,
     prices: pricesIn(prices),
     ...(day !== undefined && { day }),
@@ -242,7 +232,7 @@ function reserve(
   if (request.line !== undefined && open(account).some(({ line }) => line === request.line)) return 'wait';
   const admission = admit(creditAccount(account), request);
   if (admission !== 'now') return admission === 'never' ? 'refused' : 'wait';
-  account.leases[id] = { number: ++account.number, ...lease, ...request };
+  account.leases[id] = { ...lease, ...request };
   return 'granted';
 }
 
@@ -256,7 +246,7 @@ function settle(
   settlement: Settlement,
   { hasLease, now }: { hasLease: boolean; now: number },
 ) {
-  const { charged, uncertain, isPaidAnswer, isUnshown, remaining, keeps, learn } = settlement;
+  const { charged, uncertain, isPaidAnswer, remaining, keeps, learn } = settlement;
   if (keeps && account.paidAt === 0) return false;
   const lease = account.leases[id];
   if (hasLease ? lease === undefined : account.settled.includes(id)) return false;
@@ -272,18 +262,7 @@ function settle(
     const learned = learn(prices);
     if (learned !== prices) account.prices = writePrices(learned);
   }
-  const { balance } = account;
-  if (balance && isUnshown) Object.assign(balance, { isUnshown, explained: balance.explained + uncertain });
-  else if (balance && lease && lease.number > balance.lease) balance.explained += charged;
   return true;
-}
-
-function readBalance(account: Account, credits: number | undefined, now: number): BalanceReading | undefined {
-  const before = account.balance;
-  if (credits === undefined) delete account.balance;
-  else if (before?.isUnshown && before.credits === credits) before.at = now;
-  else account.balance = { credits, explained: 0, lease: account.number, at: now };
-  return before && now - before.at < readingHoldsFor ? before : undefined;
 }
 
 const writePrices = (prices: Prices): string =>
