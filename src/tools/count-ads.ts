@@ -2,8 +2,8 @@ import * as z from 'zod';
 import type { ApiAnswer } from '../api/client.ts';
 import { operations } from '../api/operations.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
-import { priceText } from '../credits/credit-text.ts';
 import type { CallBudget } from '../credits/call-budget.ts';
+import { priceText } from '../credits/credit-text.ts';
 import { answeredAt, type Stop, stopOf, totalOf } from '../dataset/gather.ts';
 import { creditsOf, minute } from '../dataset/gathering-report.ts';
 import { gatheringsOf } from '../dataset/gatherings.ts';
@@ -15,7 +15,7 @@ import type { DataOf } from '../views/fields.ts';
 import { count, notesText, numberText, serviceNotes } from '../views/lists.ts';
 import { linesOf, quote, sanitizeLine } from '../views/safe-text.ts';
 import { adFilters, checkQuestion, fresh, split } from './arguments.ts';
-import { countableKey, type Filters, oppositeOf, partOf, partsOf, withMissing } from './filter-values.ts';
+import { countableKey, type Filters, partOf, partsOf, withMissing } from './filter-values.ts';
 import { defineTool, readOnly, type ToolContext } from './tool.ts';
 
 const Counted = z.looseObject({
@@ -70,6 +70,7 @@ export const countAds = defineTool({
     none: z.number().optional().describe('with by: ads without a value'),
     rest: z.number().optional().describe('with by: ads with other values'),
     restHoldsNone: z.boolean().optional().describe('rest includes those'),
+    leftOut: z.string().optional().describe('with by: what no count includes, and why'),
     estimate: CountEstimate.optional().describe('with maxCredits: 0'),
     stopped: z.string().optional().describe('why, as in gather_ads'),
     error: z.string().optional().describe('kind'),
@@ -96,7 +97,7 @@ export const countAds = defineTool({
       ...(stop.reason === 'maxCredits' && { next: moreCredits }),
     };
   },
-  render: ({ counts, none, rest, restHoldsNone, estimate, stopped, problem, next, ...total }) => {
+  render: ({ counts, none, rest, restHoldsNone, leftOut, estimate, stopped, problem, next, ...total }) => {
     if (estimate)
       return `Estimate: ${count(estimate.calls, 'search', 'searches')} of one ad each, ${priceText(estimate)}. Nothing was sent.`;
     const ofAll = total.notes ?? [];
@@ -108,6 +109,7 @@ export const countAds = defineTool({
       rest === undefined
         ? ''
         : `${restHoldsNone ? 'none or other values' : 'rest (other values)'}: ${numberText(rest)}`,
+      leftOut,
       stopped && `Stopped (${stopped}) before all parts were counted.`,
       problem,
       next,
@@ -153,11 +155,15 @@ async function searchedCount(filters: Filters, { api, callBudget, now, fresh }: 
   };
 }
 
-/** `none`: ads without a value. */
-const ValueCounts = z.object({ values: z.array(z.unknown()), none: z.int().min(0) });
+/** `none` is the number of ads without a value, and `more` the number of values that are not listed. */
+const ValueCounts = z.object({
+  values: z.array(z.unknown()),
+  none: z.int().min(0),
+  more: z.int().min(0).optional().catch(undefined),
+});
 const ValueCount = z.object({ value: z.union([z.string(), z.boolean()]), total: z.int().min(0) });
 
-/** The counts that the local library tells; undefined for any other service. */
+/** Returns the counts of values in an answer of the local library; undefined for any other service. */
 function valueCounts(counts: unknown) {
   const { data } = ValueCounts.safeParse(counts);
   return data && { ...data, values: data.values.flatMap((one) => ValueCount.safeParse(one).data ?? []) };
@@ -195,7 +201,10 @@ function withoutParts({ total, at }: AdCount, parts: readonly Partial<AdCount>[]
   return remaining >= 0 ? remaining : undefined;
 }
 
-/** What counting would cost, by all that is known: nothing is sent. */
+/**
+ * Estimates what counting costs, by all that is known. Nothing is sent. The searches are those that counting makes: a key
+ * whose values the service counts takes one search, which no gathering answers.
+ */
 async function estimate(
   key: SearchFilter | undefined,
   filters: Filters,
@@ -203,21 +212,28 @@ async function estimate(
   counting: Counting,
 ): Promise<{ total: null; counts: Count[]; stopped: string; estimate: CountEstimate }> {
   const { adFilters, isCached, fresh, callBudget } = counting;
-  const none = key && withMissing(filters, key.key, adFilters);
-  const values = key && !key.counted ? [...partsOf(key), ...(none ? [none] : [])] : [];
+  const values = key && !key.counted ? searchedParts(key, filters, adFilters) : [];
   const all = [filters, ...[...split, ...values].map((part) => ({ ...filters, ...part }))];
-  const gathered = await Promise.all(
+  const isFree = await Promise.all(
     all.map(async (one) => {
-      const body = { ...one, limit: 1, ...(key?.counted && { countBy: key.key }) };
-      const call = { operation: operations.searchAds, path: {}, query: {}, body };
-      return !fresh && (gatheredCount(one, counting) !== undefined || (await isCached(call)));
+      if (fresh) return false;
+      const countBy = key?.counted && { countBy: key.key };
+      if (!countBy && gatheredCount(one, counting) !== undefined) return true;
+      const body = { ...one, limit: 1, ...countBy };
+      return isCached({ operation: operations.searchAds, path: {}, query: {}, body });
     }),
   );
-  const calls = gathered.filter((isHeld) => !isHeld).length;
+  const calls = isFree.filter((free) => !free).length;
   const page = { operation: 'searchAds', items: 1, size: 1, isTotalKnown: true } as const;
   const price = calls === 0 ? { atLeast: 0, atMost: 0 } : await callBudget.costOf(page);
   const credits = creditsOf(calls * (price?.atLeast ?? 0), price && calls * price.atMost);
   return { total: null, counts: [], stopped: 'estimate', estimate: { calls, ...credits } };
+}
+
+/** Returns the parts that counting by a key searches: each known value, and the ads without a value. */
+function searchedParts(key: SearchFilter, filters: Filters, adFilters: readonly SearchFilter[]): Filters[] {
+  const none = withMissing(filters, key.key, adFilters);
+  return [...partsOf(key), ...(none ? [none] : [])];
 }
 
 async function countSplit(filters: Filters, split: readonly Filters[], counting: Counting) {
@@ -226,39 +242,70 @@ async function countSplit(filters: Filters, split: readonly Filters[], counting:
   return { ...countView(total, filters, counting), counts: parts.map((part) => part.shown), stop };
 }
 
-/** Counts each value of a key: by the service's own counts, or otherwise by one search for each known value. */
-async function countKey(key: SearchFilter, filters: Filters, counting: Counting) {
-  const total = await (key.counted ? searchedCount(filters, counting, key.key) : countOf(filters, counting));
-  const none = withMissing(filters, key.key, counting.adFilters);
-  const ofAll = countView(total, filters, counting);
-  if (total.values) {
-    const { values } = total;
-    const counts: Count[] = values.values.map(({ value, total }) => ({ filters: partOf(key, value), total }));
-    if (key.key === 'active') return { ...ofAll, counts: [...counts, unknown(values.none, none)], stop: undefined };
-    const rest = withoutParts(total, [...values.values, { total: values.none }]);
-    const others = key.single && rest !== undefined && { none: values.none, rest };
-    return { ...ofAll, counts, ...others, stop: undefined };
-  }
+/** Counts each value of a key: by the counts of the service if it counts values, or else by a search for each value. */
+const countKey = (key: SearchFilter, filters: Filters, counting: Counting) =>
+  key.counted ? countByService(key, filters, counting) : countBySearches(key, filters, counting);
 
-  const isRunning = key.key === 'active';
-  const every = [...partsOf(key), ...((key.single || isRunning) && none ? [none] : [])];
-  const { parts, stop } = await countParts(filters, total, every, counting);
-  const withNone = none && parts.find((part) => part.shown.filters === none);
-  const withValue = parts.filter((part) => part !== withNone);
+async function countByService(key: SearchFilter, filters: Filters, counting: Counting) {
+  const total = await searchedCount(filters, counting, key.key);
+  const ofAll = { ...countView(total, filters, counting), stop: undefined };
+  if (total.values === undefined) return { ...ofAll, counts: [], leftOut: notCountedByService(key) };
+  const { values, none, more = 0 } = total.values;
+  const counts: Count[] = values.map(({ value, total }) => ({ filters: partOf(key, value), total }));
+  if (key.key === 'active') {
+    const unknownState = unknown(none, withMissing(filters, key.key, counting.adFilters));
+    return { ...ofAll, counts: [...counts, unknownState] };
+  }
+  const rest = key.single ? withoutParts(total, [...values, { total: none }]) : undefined;
+  const leftOut = more > 0 && `${rareValues(more)}${rest === undefined ? '' : ' Their ads are in rest.'}`;
+  return { ...ofAll, counts, none, ...(rest !== undefined && { rest }), ...(leftOut && { leftOut }) };
+}
+
+const notCountedByService = ({ key }: SearchFilter) =>
+  `The service did not count the values of ${key}, although its description says that it does. List the parts in split instead.`;
+
+const rareValues = (more: number) =>
+  more === 1 ? '1 rarer value is not listed.' : `${numberText(more)} rarer values are not listed.`;
+
+async function countBySearches(key: SearchFilter, filters: Filters, counting: Counting) {
+  const total = await countOf(filters, counting);
+  const ofAll = countView(total, filters, counting);
+  const none = withMissing(filters, key.key, counting.adFilters);
+  const { parts, stop } = await countParts(filters, total, searchedParts(key, filters, counting.adFilters), counting);
+  const withNone = none && parts.at(-1);
+  const counts = parts.filter((part) => part !== withNone).map((part) => part.shown);
   const left = withoutParts(
     total,
     parts.map(({ answer = {} }) => answer),
   );
-  const counts = withValue.map((part) => part.shown);
-  if (isRunning) {
+  if (key.key === 'active') {
     const state = withNone ? withNone.shown.total : (left ?? null);
     return { ...ofAll, counts: [...counts, { ...withNone?.shown, ...unknown(state, none) }], stop };
   }
   // Values that no ad has are left out.
   const existing = counts.filter((part) => part.total !== 0);
-  if (!key.single || left === undefined) return { ...ofAll, counts: existing, stop };
-  if (withNone) return { ...ofAll, counts: existing, none: withNone.shown.total ?? 0, rest: left, stop };
-  return { ...ofAll, counts: existing, rest: left, restHoldsNone: true as const, stop };
+  const without = withNone?.shown.total ?? undefined;
+  const rest = key.single ? left : undefined;
+  const isCounted = total.total !== null && stop === undefined;
+  return {
+    ...ofAll,
+    counts: existing,
+    ...(without !== undefined && { none: without }),
+    ...(rest !== undefined && { rest, ...(!withNone && { restHoldsNone: true as const }) }),
+    ...(isCounted && rest === undefined && { leftOut: leftOutOf(key, withNone !== undefined) }),
+    stop,
+  };
+}
+
+/** Says what the counts of a key leave out where the rest is not known. */
+function leftOutOf({ single, open }: SearchFilter, isNoneCounted: boolean): string {
+  const others = open || single ? 'ads with other values' : undefined;
+  const missing = isNoneCounted ? undefined : 'ads without a value';
+  const uncounted = [others, missing].filter(Boolean).join(' and ');
+  const why = single
+    ? 'The counts overlap or are of different times, so what they leave of the total is not known.'
+    : 'An ad may have several values, so the counts may add up to more than the total.';
+  return uncounted === '' ? why : `${why} Not counted: ${uncounted}.`;
 }
 
 const unknown = (total: number | null, filters: Filters | undefined): Count => ({
@@ -273,9 +320,10 @@ interface CountedPart {
 }
 
 const maxRunning = 4;
-const equal = 'equal to the total';
+/** A service that ignores a filter key answers with the total. */
+const equal = 'equal to the total; not verified';
 
-/** A few at a time, until something stops it. */
+/** Counts parts, a few at a time, until something stops it. */
 async function countParts(filters: Filters, total: AdCount, parts: readonly Filters[], counting: Counting) {
   const counted: CountedPart[] = parts.map((part) => ({ shown: { filters: part, total: null }, answer: undefined }));
   if (total.total === null) return { parts: counted, stop: undefined };
@@ -297,12 +345,9 @@ async function countParts(filters: Filters, total: AdCount, parts: readonly Filt
     }
   };
   await Promise.all(Array.from({ length: maxRunning }, countNext));
-  for (const { shown: part } of counted) {
-    if (part.total !== total.total || part.total === 0 || Object.keys(part.filters).length === 0) continue;
-    const opposite = stop === undefined ? oppositeOf(part.filters, filters, counting.adFilters) : undefined;
-    const isProven = opposite && (await countOf(opposite, counting).catch(() => undefined))?.total === 0;
-    part.note = [`${equal}; ${isProven ? 'verified' : 'not verified'}`, part.note].filter(Boolean).join('; ');
-  }
+  for (const { shown: part } of counted)
+    if (part.total === total.total && part.total !== 0 && Object.keys(part.filters).length > 0)
+      part.note = [equal, part.note].filter(Boolean).join('; ');
   return { parts: counted, stop };
 }
 

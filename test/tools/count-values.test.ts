@@ -89,8 +89,9 @@ test('the local library counts the values there are, those without one, and what
           expect(totals(partsIn(result), by)).toEqual(tally(found.flatMap(values)));
           const none = found.filter((ad) => values(ad).length === 0).length;
           const isSingle = by !== 'countries';
-          expect([result.data.none, result.data.rest]).toEqual(isSingle ? [none, 0] : [undefined, undefined]);
-          if (isSingle) expect(result.text).toContain(`\nnone: ${none}\nrest (other values): 0\n`);
+          expect([result.data.none, result.data.rest]).toEqual([none, isSingle ? 0 : undefined]);
+          expect(result.text).toContain(`\nnone: ${none}\n${isSingle ? 'rest (other values): 0\n' : ''}`);
+          expect(result.data).not.toHaveProperty('leftOut');
           expect(result.text).not.toContain('not verified');
         }
 
@@ -115,6 +116,28 @@ test('the local library counts the values there are, those without one, and what
     ),
     { numRuns: 4, endOnFailure: true },
   );
+});
+
+test('a key with more values than are listed says how many are left out, and counts the ads without a value', async () => {
+  const codes = Array.from(
+    { length: 37 },
+    (_, index) => `${'ABCDEFGHIJ'[index % 10]}${'ABCD'[Math.floor(index / 10)]}`,
+  );
+  const ads = [
+    ...codes.map((code, index) => adOf(index, { countries: [code], page: { pageName: `Advertiser ${code}` } })),
+    ...codes.slice(0, 30).map((code, index) => adOf(100 + index, { countries: [code, 'DE'], page: undefined })),
+    adOf(200, { countries: undefined, page: { pageName: 'Advertiser AA' } }),
+  ];
+  await withLibrary(ads, async (call) => {
+    const byCountry = await call('count_ads', { by: 'countries' });
+    expect(partsIn(byCountry)).toHaveLength(30);
+    expect(byCountry.data).toMatchObject({ total: 68, none: 1, leftOut: '8 rarer values are not listed.' });
+    expect(byCountry.data).not.toHaveProperty('rest');
+    expect(byCountry.text).toContain('\nnone: 1\n8 rarer values are not listed.');
+    const byAdvertiser = await call('count_ads', { by: 'advertiserExact' });
+    const leftOut = '7 rarer values are not listed. Their ads are in rest.';
+    expect(byAdvertiser.data).toMatchObject({ total: 68, none: 30, rest: 7, leftOut });
+  });
 });
 
 /** A service that knows some keys and ignores the others, as many do. */
@@ -159,7 +182,10 @@ describe('with another service', () => {
   const filtersOf = (keys: readonly Key[]) =>
     ({ ads: keys.map((key) => ({ key, ...described[key] })), pages: [] }) as never;
 
-  test('states what is counted, and verifies no part whose key is ignored', async ({ upstream, start }) => {
+  test('states each count, the ads without a value, and the rest or why it is not known', async ({
+    upstream,
+    start,
+  }) => {
     await fc.assert(
       fc.asyncProperty(someAds, fc.subarray(keys), fc.subarray(['not', 'missing']), async (ads, knows, tells) => {
         const service = new FilteringService(0);
@@ -180,16 +206,19 @@ describe('with another service', () => {
           const truly = there.map((value) => [value, isKnown(by) ? all[value] : ads.length]);
           expect(totals(parts, by)).toEqual(Object.fromEntries(truly));
           for (const { total, note } of parts) {
-            expect(note).toEqual(total === ads.length ? expect.stringMatching(/^equal to the total; /) : undefined);
-            if (!isKnown(by)) expect(note).toBe('equal to the total; not verified');
+            expect(note).toBe(total === ads.length ? 'equal to the total; not verified' : undefined);
           }
           const asksMissing = tells.includes('missing') && by !== 'countries';
           const none = isKnown('missing') ? ads.filter((ad) => valuesOf[by]?.(ad).length === 0).length : ads.length;
           const rest = ads.length - parts.reduce((sum, { total }) => sum + (total ?? 0), 0) - (asksMissing ? none : 0);
           const isStated = by !== 'countries' && rest >= 0;
-          expect([result.data.none, result.data.rest]).toEqual(
-            isStated ? [asksMissing ? none : undefined, rest] : [undefined, undefined],
-          );
+          expect([result.data.none, result.data.rest]).toEqual([
+            asksMissing ? none : undefined,
+            isStated ? rest : undefined,
+          ]);
+          // A reader is told what no figure includes.
+          expect(typeof result.data.leftOut).toBe(isStated ? 'undefined' : 'string');
+          if (!isStated && !asksMissing) expect(result.text).toContain('ads without a value');
         }
         const active = await server.call('count_ads', { by: 'active' });
         const found = (state: boolean) =>
@@ -206,34 +235,24 @@ describe('with another service', () => {
 
   const video = { displayFormat: ['VIDEO'] };
 
-  test('proves a part equal to the total by one search of the opposite', async ({ upstream, start }) => {
+  test('a key that the service is said to count, but does not, takes one search and names what to do', async ({
+    upstream,
+    start,
+  }) => {
     const service = new FilteringService(7);
-    for (const ad of service.ads) ad.displayFormat = 'VIDEO';
     upstream.does(service.behaviour);
-    const noImage = { not: { displayFormat: ['IMAGE'] } };
-    for (const [part, knows, maxCredits, opposite, isProved] of [
-      [video, ['displayFormat', 'not'], 3, { not: video }, true],
-      [video, ['not'], 3, { not: video }, false],
-      [video, ['displayFormat'], 3, { not: video }, false],
-      [video, ['displayFormat', 'not'], 2, undefined, false],
-      [noImage, ['displayFormat', 'not'], 3, noImage.not, true],
-      [{ ...video, ...noImage }, ['displayFormat', 'not'], 3, undefined, false],
-      [{ not: {} }, ['displayFormat', 'not'], 3, undefined, false],
-    ] as const) {
-      service.searches = [];
-      service.knows = new Set(knows);
-      const server = await start({ searchFilters: filtersOf(['not']) });
-      const { data, text } = await server.call('count_ads', { split: [part], maxCredits });
-      const note = `equal to the total; ${isProved ? '' : 'not '}verified`;
-      expect(data.counts).toEqual([{ filters: part, total: 7, note }]);
-      expect(data).not.toHaveProperty('stopped');
-      expect(text).toContain(`${JSON.stringify(part)}: 7 (${note})`);
-      expect(service.searches).toHaveLength(opposite ? 3 : 2);
-      if (opposite) expect(service.searches.at(-1)?.filters).toEqual(opposite);
-    }
+    const counted = { key: 'displayFormat', ...described.displayFormat, counted: true };
+    const server = await start({ searchFilters: { ads: [counted], pages: [] } as never });
+    const { data, text } = await server.call('count_ads', { by: 'displayFormat' });
+    expect(data).toMatchObject({ total: 7, counts: [], receipt: { calls: 1 } });
+    expect(text).toContain('The service did not count the values of displayFormat');
+    expect(text).toContain('List the parts in split instead.');
   });
 
-  test('takes what was gathered, says when, and leaves the rest out', async ({ upstream, start }) => {
+  test('a part that was gathered is not searched, its age is stated, and the rest is not computed from it', async ({
+    upstream,
+    start,
+  }) => {
     const service = new FilteringService(30);
     service.knows = new Set(['displayFormat']);
     upstream.does(service.behaviour);
@@ -248,7 +267,8 @@ describe('with another service', () => {
     expect(data.total).toBe(60);
     expect(data.counts).toMatchObject([{ total: 15, gatheredAt: expect.any(String) }, { total: 30 }]);
     expect(data).not.toHaveProperty('rest');
-    expect(text).not.toMatch(/rest|other/);
+    expect(text).not.toMatch(/rest \(|none or other/);
+    expect(text).toContain('The counts overlap or are of different times');
     expect(text).toMatch(/VIDEO"\]\}: 15 \(gathered \d{4}-/);
     const fresh = await server.call('count_ads', { filters: video, fresh: true });
     expect(fresh.data).toMatchObject({ total: 30, receipt: { charged: 1 } });

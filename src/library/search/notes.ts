@@ -124,20 +124,25 @@ export function commonValues(key: string, recordType: RecordType, stored: Stored
   return tag ? tagValuesIn(recordType, stored).common(tag) : [];
 }
 
-/** How many of the records that a search finds have each of the commonest values of a key, and how many have none. */
+/**
+ * Counts how many of the records that a search finds have each of the commonest values of a key, and how many have none.
+ * `more` is the number of rarer values, which are not listed.
+ */
 export function countsBy(by: string, search: Search, stored: Stored) {
   const { database } = stored;
   const { recordType, filters } = search;
   const hits = (others: FilterValues) => countHits(database, { ...search, filters: others });
   const none = hits(lacking(by, filters));
   const tag = recordType.tags.find(({ key }) => key === by);
-  if (tag === undefined)
-    return { by, values: [true, false].map((value) => ({ value, total: hits({ ...filters, [by]: value }) })), none };
+  if (tag === undefined) {
+    const flags = [true, false].map((value) => ({ value, total: hits({ ...filters, [by]: value }) }));
+    return { by, values: flags, none, more: 0 };
+  }
   const { name } = recordType;
   const { from, where, values } = conditionsOf(search);
   const prefix = tagPrefix(tag.key);
-  const rows = database.all<{ term: string; total: number }>(
-    `SELECT term, count(*) AS total FROM (
+  const rows = database.all<{ term: string; total: number; terms: number }>(
+    `SELECT term, count(*) AS total, count(*) OVER () AS terms FROM (
        SELECT term, max(length(term)) FROM temp.${name}_term_records
        WHERE term >= ? AND term < ? AND doc IN (SELECT ${name}.number FROM ${from} WHERE ${where})
        GROUP BY doc${tag.nested ? '' : ', term'})
@@ -147,7 +152,8 @@ export function countsBy(by: string, search: Search, stored: Stored) {
   const { written } = tagValuesIn(recordType, stored);
   const counted = rows.map(({ term, total }) => ({ value: written(tag, term), total }));
   const asFlags = counted.map(({ value, total }) => ({ value: value === 'true', total }));
-  return { by, values: tag.boolean ? asFlags : counted, none };
+  const more = (rows[0]?.terms ?? 0) - rows.length;
+  return { by, values: tag.boolean ? asFlags : counted, none, more };
 }
 
 /** A token of the index may be cut inside an escape. */

@@ -1,0 +1,144 @@
+import fc from 'fast-check';
+import { expect } from 'vitest';
+import { serveLibrary } from '../library/support/served-library.ts';
+import { AdService, adOf } from '../support/ad-service.ts';
+import { freshUpstreamTest } from '../support/fixtures.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+const test = freshUpstreamTest();
+
+/** Keys whose values a library counts in one search, and the same keys where each value takes a search. */
+const describedKeys = [
+  { key: 'displayFormat', type: 'strings', values: ['VIDEO', 'IMAGE', 'CAROUSEL'], open: true, single: true },
+  { key: 'countries', type: 'strings', values: ['DE', 'AT', 'CH'] },
+  { key: 'active', type: 'boolean' },
+  { key: 'missing', type: 'strings', values: ['displayFormat', 'countries'] },
+];
+const filterDescriptions = {
+  counted: { ads: describedKeys.map((key) => ({ ...key, counted: key.key !== 'missing' })), pages: [] },
+  searched: { ads: describedKeys, pages: [] },
+};
+
+const filters = fc.constantFrom({}, { ctaType: ['SHOP_NOW'] }, { duplicatesFrom: 2 });
+const split = fc.constantFrom(
+  [{ displayFormat: ['VIDEO'] }, { displayFormat: ['IMAGE'] }],
+  [{ active: true }, { active: false }, { active: true }],
+  Array.from({ length: 7 }, (_, index) => ({ daysRunningFrom: index + 1 })),
+);
+const question = fc.oneof(
+  fc.record({ tool: fc.constant('count_ads'), filters, split }),
+  fc.record({
+    tool: fc.constant('count_ads'),
+    filters,
+    by: fc.constantFrom('displayFormat', 'countries', 'active'),
+    fresh: fc.boolean(),
+  }),
+  fc.record({ tool: fc.constant('gather_ads'), filters }),
+  fc.record({ tool: fc.constant('gather_ads'), filters, split }),
+);
+const earlierCall = fc.oneof(
+  question.map(({ tool, ...args }) => ({ tool, args: { ...args, maxCredits: 1e5, ...forGathering(tool) } })),
+  fc.record({ tool: fc.constant('search_ads'), args: fc.record({ filters, limit: fc.integer({ min: 1, max: 100 }) }) }),
+);
+/** Parts of a gathering may overlap without end: what is estimated is how all of it is read. */
+const forGathering = (tool: string) => (tool === 'gather_ads' ? { maxAds: 10_000 } : {});
+
+const cases = fc.record({
+  earlier: fc.array(earlierCall, { maxLength: 3 }),
+  asked: question,
+  described: fc.constantFrom('counted' as const, 'searched' as const),
+  cacheSeconds: fc.constantFrom(0, 900),
+});
+type Case = typeof cases extends fc.Arbitrary<infer One> ? One : never;
+
+interface Estimate {
+  credits: number | null;
+  atLeast: number;
+  atMost?: number;
+}
+
+/** Asks for an estimate, makes the call, and compares what it charged. */
+async function expectBound({ call }: TestServer, { earlier, asked: { tool, ...args } }: Case, isEveryPriceFit = true) {
+  for (const one of earlier) expect((await call(one.tool, one.args)).isError).toBe(false);
+  const estimated = await call(tool, { ...args, maxCredits: 0 });
+  expect(estimated.isError).toBe(false);
+  const { estimate } = estimated.data as { estimate?: Estimate };
+  // A question that is gathered completely is answered in place of an estimate.
+  const { credits = 0, atMost = credits ?? Infinity } = estimate ?? { credits: 0 };
+  const { data, isError } = await call(tool, { ...args, maxCredits: 1e5, ...forGathering(tool) });
+  expect(isError).toBe(false);
+  const { charged } = data.receipt;
+  expect(charged).toBeLessThanOrEqual(atMost);
+  if (credits !== null && isEveryPriceFit) expect(charged).toBeLessThanOrEqual(credits);
+}
+
+/** More ads than a page holds, with and without the fields that are counted. */
+const libraryAds = Array.from({ length: 130 }, (_, index) =>
+  adOf(index, {
+    ...(index % 5 === 0 && { displayFormat: undefined }),
+    ...(index % 3 > 0 && { countries: index % 2 === 0 ? ['DE'] : ['DE', 'AT'] }),
+    ...(index % 4 === 0 && { ctaType: 'SHOP_NOW' }),
+    duplicates: index % 7,
+  }),
+);
+
+const gatherAll = { tool: 'gather_ads', args: { filters: {}, maxCredits: 1e5, maxAds: 10_000 } };
+const countByFormat = { tool: 'count_ads', filters: {}, by: 'displayFormat', fresh: false };
+const countAllAsPart = { tool: 'count_ads', filters: {}, split: [{ duplicatesFrom: 0 }] };
+const fixedCases = [
+  // A gathering does not answer a search that counts values.
+  { earlier: [gatherAll], asked: countByFormat, described: 'counted', cacheSeconds: 900 },
+  // A part that is equal to the total takes no further search.
+  { earlier: [], asked: countAllAsPart, described: 'searched', cacheSeconds: 900 },
+].map((one): [Case] => [one as unknown as Case]);
+
+test.for([
+  ['metered', { credits: 1e6, hourlyLimit: 1e6, dailyLimit: 1e6 }],
+  ['unmetered', { unmetered: true }],
+] as const)(
+  'no estimate of count_ads or gather_ads is exceeded by what a local library charges its %s keys',
+  { timeout: 120_000 },
+  async ([_, keyOptions]) => {
+    const library = await serveLibrary();
+    await library.load(...libraryAds);
+    const keepsBound = async (one: Case) => {
+      const { described, cacheSeconds } = one;
+      const searchFilters = filterDescriptions[described] as never;
+      const config = { baseUrl: library.base, apiKey: library.key(keyOptions), searchFilters, cacheSeconds };
+      const server = await startServer({ config, now: () => library.clock.now });
+      await expectBound(server, one).finally(server.close);
+    };
+    await fc.assert(fc.asyncProperty(cases, keepsBound), { numRuns: 15, examples: fixedCases }).finally(library.close);
+  },
+);
+
+/** Credits for each group of items begun, besides a fee for the call, by the items that came or that were asked for. */
+const priceRule = fc.record({
+  credits: fc.integer({ min: 0, max: 3 }),
+  perItems: fc.constantFrom(1, 2, 5, 10, 20, 25, 50, 100, 1000),
+  fee: fc.constantFrom(0, 0, 2),
+  isByAsked: fc.boolean(),
+});
+
+test('no estimate of count_ads or gather_ads is exceeded, whatever rule a service charges by', async ({
+  upstream,
+  start,
+}) => {
+  await fc.assert(
+    fc.asyncProperty(cases, priceRule, fc.nat(130), async (one, rule, ads) => {
+      const service = new AdService(ads);
+      service.matching = ({ displayFormat }) =>
+        service.ads.filter(
+          (ad) => displayFormat === undefined || [displayFormat].flat().includes(String(ad.displayFormat)),
+        );
+      service.price = (came, { limit }) =>
+        rule.fee + Math.ceil((rule.isByAsked ? limit : came) / rule.perItems) * rule.credits;
+      upstream.does(service.behaviour);
+      const searchFilters = filterDescriptions[one.described] as never;
+      const server = await start({ searchFilters, cacheSeconds: one.cacheSeconds });
+      await expectBound(server, one, false);
+      await server.close();
+    }),
+    { numRuns: 30 },
+  );
+}, 120_000);
