@@ -39,7 +39,7 @@ const maxBytes = 500_000;
 const viewTools = ['search_ads', 'list_collections', 'add_collection_item'];
 
 /** A model does not have it, so that it gets no data even where its host hands it the whole result. */
-const page = z.string().max(100).optional().describe('the word of the page');
+const page = z.string().max(100).optional().describe('The word from the page of the board.');
 const notForModels = { data: {}, text: 'This tool answers only the board, which shows ads to the person.' };
 
 /** What a browser can filter at once, and what one call may ask for. */
@@ -57,9 +57,9 @@ const boardAds = defineListTool({
   operations: [],
   onlyForBoard: true,
   input: z.strictObject({
-    gathering: z.string().max(maxAdIdLength).optional().describe('id'),
-    ids: z.array(z.string().max(maxAdIdLength)).max(maxIds).optional().describe('of ads'),
-    detail: z.enum(['brief', 'full']).optional().describe('full: every field'),
+    gathering: z.string().max(maxAdIdLength).optional().describe('Id of the gathering.'),
+    ids: z.array(z.string().max(maxAdIdLength)).max(maxIds).optional().describe('Ad ids.'),
+    detail: z.enum(['brief', 'full']).optional().describe('full returns every field.'),
     page,
   }),
   output: z.looseObject({}),
@@ -248,7 +248,7 @@ const boardPictures = defineListTool({
       .array(z.string().max(maxAdIdLength + 20))
       .min(1)
       .max(maxPictures)
-      .describe('of ads'),
+      .describe('Ad ids.'),
     page,
   }),
   output: z.looseObject({}),

@@ -28,12 +28,15 @@ export function listTools(tools: Iterable<DescribedTool>, { withOutput, filters 
   const asks = (tool: DescribedTool, operation: OperationName) =>
     'filters' in (tool.inputSchema.properties as object) && tool.operations.includes(operation);
   const first = listed.find((tool) => asks(tool, 'searchAds'))?.name;
-  const ofPages = hintsOf(pages, ads.length > 0 && first ? `The rest as in ${first}.` : rulesText(pages, rules));
+  const ofPages = hintsOf(
+    pages,
+    ads.length > 0 && first ? `The other rules are as in ${first}.` : rulesText(pages, rules),
+  );
   /** The first tool that takes filters of ads describes them, and the others point to it. */
   const hintsFor = (tool: DescribedTool) => {
     if (asks(tool, 'searchPages')) return ofPages;
     if (tool.name === first) return hintsOf(ads, rulesText(ads, rules));
-    return asks(tool, 'searchAds') ? { filters: `as in ${first}` } : undefined;
+    return asks(tool, 'searchAds') ? { filters: `The same keys as in ${first}.` } : undefined;
   };
   return listed.map((tool) => ({
     name: tool.name,
@@ -63,7 +66,7 @@ function withHints(listed: ObjectSchema, hints: ArgumentHints | undefined, count
 }
 
 const limitHints = (limit: ArgumentHints['limit']) => ({
-  ...(limit?.default !== undefined && { description: `Items per page, default ${limit.default}` }),
+  ...(limit?.default !== undefined && { description: `Items per page. Default ${limit.default}.` }),
   ...(limit?.maximum !== undefined && { maximum: limit.maximum }),
 });
 
@@ -73,7 +76,7 @@ interface ArgumentHints {
 }
 
 const unknownFilters =
-  "Keys as in the service's documentation, sent unchanged. An unknown key may be refused, or ignored and charged.";
+  "Filter keys as in the service's documentation. They are sent unchanged. The service may refuse an unknown key, or ignore it and charge for the search.";
 
 function hintsOf(described: readonly SearchFilter[], rules: string): ArgumentHints {
   if (described.length === 0) return { filters: unknownFilters };

@@ -22,7 +22,7 @@ export const addCollectionItem = defineTool({
   name: 'add_collection_item',
   title: 'Save to a collection',
   description:
-    'Bookmark ads or pages: save them to a collection, such as a swipe file. Saving one again changes nothing.',
+    'Save (bookmark) ads or pages to a collection, such as a swipe file. Saving an item again changes nothing.',
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: true },
   example: ({ adIds: [itemId], collectionId }) => ({ collectionId, itemType: 'ads', itemId }),
   operations: ['addCollectionItem'],
@@ -31,8 +31,8 @@ export const addCollectionItem = defineTool({
     .strictObject({
       collectionId,
       itemType,
-      itemId: id.optional().describe('ad id for ads, pageId for pages'),
-      itemIds: z.array(id).max(50).optional().describe('in its place'),
+      itemId: id.optional().describe('Ad id for ads, pageId for pages.'),
+      itemIds: z.array(id).max(50).optional().describe('Several item ids, instead of itemId.'),
     })
     .refine(({ itemId, itemIds }) => (itemId === undefined) !== ((itemIds ?? []).length === 0), {
       path: ['itemId'],
@@ -44,11 +44,11 @@ export const addCollectionItem = defineTool({
     ),
   output: z.looseObject({
     collection: CollectionView.optional(),
-    itemType: z.string().describe('ads or pages'),
+    itemType: z.string().describe('ads or pages.'),
     itemId: z.string().optional(),
-    added: z.boolean().optional().describe('false where it was there already'),
-    items: z.array(SavedView).optional().describe('of itemIds'),
-    stopped: z.string().optional().describe('why the rest was not tried, as in gather_ads'),
+    added: z.boolean().optional().describe('false if the item was already in the collection.'),
+    items: z.array(SavedView).optional().describe('Outcome for each of itemIds.'),
+    stopped: z.string().optional().describe('Why the remaining items were not tried, as in gather_ads.'),
     note: z.string().optional(),
   }),
   async run({ collectionId, itemType, itemId, itemIds = [] }, context) {

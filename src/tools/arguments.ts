@@ -7,11 +7,16 @@ import { isUuid } from '../views/safe-text.ts';
 /** Arguments that several tools take. Schemas stay flat: some hosts reject the whole list for one union. */
 
 export const noArguments = z.strictObject({});
-export const detail = z.enum(['brief', 'full']).optional().describe('full: every field the service sent');
-export const cursor = z.string().optional().describe('cursor of the previous result, unchanged');
-export const filters = z.looseObject({}).optional().describe('Filter keys, sent to the service unchanged');
-export const adFilters = z.looseObject({}).optional().describe('as in search_ads');
-export const split = z.array(z.looseObject({})).min(1).max(30).optional().describe('each laid over filters');
+export const detail = z.enum(['brief', 'full']).optional().describe('full returns every field that the service sent.');
+export const cursor = z.string().optional().describe('The cursor of the previous result, unchanged.');
+export const filters = z.looseObject({}).optional().describe('Filter keys, sent to the service unchanged.');
+export const adFilters = z.looseObject({}).optional().describe('The same keys as in search_ads.');
+export const split = z
+  .array(z.looseObject({}))
+  .min(1)
+  .max(30)
+  .optional()
+  .describe('Filter objects. Each one is combined with filters.');
 export const fileName = z
   .string()
   .refine(
@@ -19,12 +24,15 @@ export const fileName = z
     'must be 1 to 80 letters, digits, spaces, - or _, without an ending',
   )
   .optional()
-  .describe('of the file, without its ending');
+  .describe('Name of the file, without its ending.');
 /** The document states no bounds for searches, so the service decides. */
-export const searchLimit = z.int().min(1).optional().describe('Items per page');
-export const itemsLimit = z.int().min(1).max(100).optional().describe('Items per page, default 50');
-export const seen = z.boolean().optional().describe('true: the copy that a list showed, free, maybe incomplete');
-export const fresh = z.boolean().optional().describe('true: pay again, not cached');
+export const searchLimit = z.int().min(1).optional().describe('Items per page.');
+export const itemsLimit = z.int().min(1).max(100).optional().describe('Items per page. Default 50.');
+export const seen = z
+  .boolean()
+  .optional()
+  .describe('true returns the version that a list showed. It is free and may be incomplete.');
+export const fresh = z.boolean().optional().describe('true ignores the cached answer and pays again.');
 
 const mustBeUuid = (source: string) => `must be a UUID (8-4-4-4-12 hexadecimal digits) from ${source}`;
 /** In lower case, so that one id makes one call. `z.uuid()` would list a long pattern, and reject ids not of RFC 9562. */
@@ -33,10 +41,10 @@ const uuidFrom = (source: string) => z.string().refine(isUuid, mustBeUuid(source
 export const isShort = (id: string): boolean => id.length <= maxIdLength;
 export const mustBeShort = `must be 1 to ${maxIdLength} characters, copied from an earlier result`;
 
-export const adId = uuidFrom('a search or a collection').describe('from a search or a collection');
+export const adId = uuidFrom('a search or a collection').describe('Ad id from a search or a collection.');
 export const mustBeAdId = mustBeUuid('a search or a collection');
-export const collectionId = uuidFrom('list_collections').describe('id from list_collections');
-export const itemType = ItemType.describe('a collection may hold both');
+export const collectionId = uuidFrom('list_collections').describe('Id from list_collections.');
+export const itemType = ItemType.describe('A collection may contain both.');
 
 /** @throws AdLibraryError for filters that would turn pages by themselves, or arguments that cannot be combined */
 export function checkQuestion(filters: readonly (object | undefined)[], exclusive: Record<string, unknown>): void {

@@ -38,21 +38,21 @@ import { newsOf, newsText, usualText } from './watch-news.ts';
 
 const CheckView = z
   .looseObject({
-    name: z.string().describe('the watch'),
-    new: z.array(z.string()).nullable().describe('ids; null at a first check'),
+    name: z.string().describe('Name of the watch.'),
+    new: z.array(z.string()).nullable().describe('Ad ids; null at the first check.'),
     changed: z.array(z.string()).nullable().describe('ids; null at a first check'),
-    gone: z.array(z.string()).nullable().describe('ids; null unless both checks are complete'),
-    more: z.looseObject({}).optional().describe('of lists that are cut: how many more ids'),
-    found: z.number().nullable().describe('ads that match'),
-    read: z.number().describe('ads that were read'),
-    complete: z.boolean().describe('all were read'),
-    stopped: z.string().describe('why it ended, as in gather_ads'),
-    error: z.string().optional().describe('kind'),
+    gone: z.array(z.string()).nullable().describe('Ad ids; null unless both checks are complete.'),
+    more: z.looseObject({}).optional().describe('For lists that were cut: number of ids left out.'),
+    found: z.number().nullable().describe('Number of matching ads.'),
+    read: z.number().describe('Number of ads read.'),
+    complete: z.boolean().describe('true if all matching ads were read.'),
+    stopped: z.string().describe('Why the check ended, as in gather_ads.'),
+    error: z.string().optional().describe('Kind of the error.'),
     problem: z.string().optional(),
-    since: z.string().nullable().describe('the check that this one is compared with'),
-    usual: UsualView.optional().describe('launches since then beside those of the weeks before'),
-    gathering: z.string().optional().describe('id'),
-    note: z.string().optional().describe('when it was read, if nothing was asked now'),
+    since: z.string().nullable().describe('Time of the check that this one is compared with.'),
+    usual: UsualView.optional().describe('Launches since then, compared with the weeks before.'),
+    gathering: z.string().optional().describe('Id of the gathering.'),
+    note: z.string().optional().describe('When the question was read, if nothing was sent now.'),
   })
   .meta({ title: 'Check' });
 type CheckView = DataOf<typeof CheckView>;
@@ -61,7 +61,7 @@ export const checkWatches = defineListTool({
   name: 'check_watches',
   title: 'Check what is new',
   description:
-    'Check what watch_ads monitors: which ads (creatives) are new, changed or gone since the last complete check. Call it on a schedule, such as every week.',
+    'Check what you monitor: which ads (creatives) of a watch are new, changed or gone since the last complete check. Call it on a schedule, for example once a week, to track how the creatives of competitors shift week over week.',
   guide: 'What is new since the last time: check_watches.',
   annotations: readOnly,
   example: () => ({ maxCredits: 20 }),
@@ -78,14 +78,14 @@ export const checkWatches = defineListTool({
   },
   reportsProgress: true,
   input: z.strictObject({
-    names: z.array(z.string()).min(1).optional().describe('default all'),
-    maxCredits: z.number().min(0).optional().describe('in all; 0: estimate'),
-    fresh: fresh.describe('true: read again what was read minutes ago'),
+    names: z.array(z.string()).min(1).optional().describe('Names of watches. Default: all.'),
+    maxCredits: z.number().min(0).optional().describe('Most credits for the whole call. 0 returns an estimate.'),
+    fresh: fresh.describe('true reads again, even if the question was read minutes ago.'),
   }),
   output: z.looseObject({
     watches: z.array(CheckView),
-    stopped: z.string().optional().describe('why, as in gather_ads'),
-    estimate: z.looseObject({}).optional().describe('as in gather_ads; with maxCredits: 0'),
+    stopped: z.string().optional().describe('Why the call stopped, as in gather_ads.'),
+    estimate: z.looseObject({}).optional().describe('Estimate as in gather_ads, with maxCredits: 0.'),
     note: z.string().optional(),
   }),
   async run({ names, maxCredits, fresh = false }, context) {

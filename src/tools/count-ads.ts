@@ -19,16 +19,16 @@ import { countableKey, type Filters, partOf, partsOf, withMissing } from './filt
 import { defineTool, readOnly, type ToolContext } from './tool.ts';
 
 const Counted = z.looseObject({
-  total: z.number().nullable().describe('ads that match; null: not known'),
-  gatheredAt: z.string().optional().describe('of a gathering that answered'),
+  total: z.number().nullable().describe('Number of matching ads; null if unknown.'),
+  gatheredAt: z.string().optional().describe('When the gathering that supplied the number was read.'),
   note: z.string().optional(),
-  notes: z.array(z.string()).optional().describe('of the service'),
+  notes: z.array(z.string()).optional().describe('Notes from the service.'),
 });
 
 const Count = z
   .looseObject({
-    filters: z.looseObject({}).describe('laid over filters of the call'),
-    value: z.string().optional().describe('unknown: whether they run is not known'),
+    filters: z.looseObject({}).describe('Filters of this part, combined with the filters of the call.'),
+    value: z.string().optional().describe('The counted value; unknown means that the running state is unknown.'),
     ...Counted.shape,
   })
   .meta({ title: 'Count' });
@@ -37,7 +37,7 @@ type Count = DataOf<typeof Count>;
 const CountEstimate = z
   .looseObject({
     calls: z.number(),
-    credits: z.number().nullable().describe('null: not known'),
+    credits: z.number().nullable().describe('Expected credits; null if unknown.'),
     atLeast: z.number(),
     atMost: z.number().optional(),
   })
@@ -48,7 +48,7 @@ export const countAds = defineTool({
   name: 'count_ads',
   title: 'Count ads',
   description:
-    'Count how many ads match (of a brand, active, with a keyword …), in all and for each value of a filter, such as format: video, image …',
+    'Count how many ads match, in total and for each value of a filter: active ads of a brand, ads for each keyword, format (image, video, carousel), country or language. Answers which format or country is dominant without reading the ads.',
   guide: 'How many, or which share: count_ads.',
   annotations: readOnly,
   example: () => ({
@@ -60,22 +60,24 @@ export const countAds = defineTool({
   input: z.strictObject({
     filters: adFilters,
     split,
-    by: z.string().optional().describe('filter key whose values are counted'),
-    maxCredits: z.number().min(0).optional().describe('default 50; 0: estimate'),
-    fresh: fresh.describe('true: pay again'),
+    by: z.string().optional().describe('Filter key whose values are counted.'),
+    maxCredits: z.number().min(0).optional().describe('Most credits to spend. Default 50. 0 returns an estimate.'),
+    fresh: fresh.describe('true ignores earlier answers and pays again.'),
   }),
   output: z.looseObject({
     ...Counted.shape,
-    counts: z.array(Count).describe('in the order asked; with by, the values that exist'),
-    none: z.number().optional().describe('with by: ads without a value'),
-    rest: z.number().optional().describe('with by: ads with other values'),
-    restHoldsNone: z.boolean().optional().describe('rest includes those'),
-    leftOut: z.string().optional().describe('with by: what no count includes, and why'),
-    estimate: CountEstimate.optional().describe('with maxCredits: 0'),
-    stopped: z.string().optional().describe('why, as in gather_ads'),
-    error: z.string().optional().describe('kind'),
+    counts: z
+      .array(Count)
+      .describe('One entry for each part, in the order of split. With by, one for each existing value.'),
+    none: z.number().optional().describe('With by: number of ads without a value.'),
+    rest: z.number().optional().describe('With by: number of ads with other values.'),
+    restHoldsNone: z.boolean().optional().describe('true if rest includes the ads without a value.'),
+    leftOut: z.string().optional().describe('With by: which ads no count includes, and why.'),
+    estimate: CountEstimate.optional().describe('Estimate, with maxCredits: 0.'),
+    stopped: z.string().optional().describe('Why the call stopped, as in gather_ads.'),
+    error: z.string().optional().describe('Kind of the error.'),
     problem: z.string().optional(),
-    next: z.string().optional().describe('how to continue'),
+    next: z.string().optional().describe('How to continue.'),
   }),
   async run({ filters = {}, split = [], by, maxCredits = 50, fresh = false }, context) {
     checkQuestion([filters, ...split], { split: split[0], by });

@@ -28,40 +28,43 @@ const mimeTypes: Record<ExportFormat, string> = {
 
 const noteEnding = '-methods.md';
 
-const Sheet = z.strictObject({ name: z.string().describe('of the sheet'), sql: z.string().describe('one SELECT') });
+const Sheet = z.strictObject({
+  name: z.string().describe('Name of the sheet.'),
+  sql: z.string().describe('One SELECT.'),
+});
 
 export const exportAds = defineListTool({
   name: 'export_ads',
   title: 'Export a spreadsheet or file',
   description:
-    'Download gathered ads, or the rows of SELECTs, as a spreadsheet or file (CSV, JSON Lines, Excel, Parquet) with a note on how they were gathered. The result says where it is and how long.',
+    'Export gathered ads, or the rows of SELECT statements, as a spreadsheet or file to download (CSV, JSON Lines, Excel, Parquet), with a header row and a note on how the ads were gathered. The result says where the file is.',
   guide: 'export_ads writes files for the user.',
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
   example: () => ({ name: 'ads' }),
   operations: [],
   input: z.strictObject({
-    sql: z.string().optional().describe('default: every ad, all columns but json'),
+    sql: z.string().optional().describe('One SELECT. Default: all ads with all columns except json.'),
     sheets: z
       .array(Sheet)
       .refine(({ length }) => length > 0 && length <= 10, 'must be 1 to 10 sheets')
       .optional()
-      .describe('of xlsx, in place of sql'),
-    format: z.enum(['csv', 'jsonl', 'xlsx', 'parquet']).optional().describe('default csv'),
+      .describe('For xlsx: one sheet per statement, instead of sql.'),
+    format: z.enum(['csv', 'jsonl', 'xlsx', 'parquet']).optional().describe('Default csv.'),
     name: fileName,
   }),
   output: z.looseObject({
-    uri: z.string().describe('the file as a resource, for an hour'),
-    file: z.string().optional().describe('path to open'),
-    link: z.string().optional().describe('address to open, for an hour'),
-    rows: z.number().describe('of all sheets'),
+    uri: z.string().describe('URI of the file as a resource, for an hour.'),
+    file: z.string().optional().describe('Path of the file.'),
+    link: z.string().optional().describe('URL of the file, for an hour.'),
+    rows: z.number().describe('Rows of all sheets.'),
     bytes: z.number(),
     ...FirstRows.shape,
     sheets: z
       .array(z.looseObject({ name: z.string(), rows: z.number(), ...FirstRows.shape }).meta({ title: 'Sheet' }))
       .optional(),
     coverage: CoverageOfFile,
-    methods: z.string().describe('a resource'),
-    cut: z.number().optional().describe('cells that Excel could not hold in full'),
+    methods: z.string().describe('URI of the note on how the ads were gathered.'),
+    cut: z.number().optional().describe('Cells that were shortened because Excel limits their length.'),
   }),
   async run({ sql, sheets, format = sheets ? 'xlsx' : 'csv', name: chosen }, context) {
     checkQuestion([], { sql, sheets });

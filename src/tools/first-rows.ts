@@ -6,7 +6,7 @@ import { fit } from '../views/tokens.ts';
 /** The first rows of what was written, so that a model can check its numbers and names without reading the file. */
 export const FirstRows = z.looseObject({
   columns: z.array(z.string()).optional(),
-  first: z.array(z.array(z.unknown())).optional().describe('the first rows, shortened'),
+  first: z.array(z.array(z.unknown())).optional().describe('The first rows, with shortened texts.'),
 });
 
 const maxRows = 3;

@@ -33,7 +33,7 @@ export const gatherAds = defineTool({
   name: 'gather_ads',
   title: 'Gather all ads that match',
   description:
-    'Read all ads that match, or a collection, into the dataset and summarize them: to compare competitors, to analyze messaging. Call it first with maxCredits: 0, which estimates the price; again to continue: nothing is paid twice.',
+    "Gather all ads of a question or a collection into the dataset and summarize them. Use it to analyze many ads: compare the messaging and campaigns of competitors, tear down or audit an advertiser's ad strategy, find hooks, offers and creative angles, or cover a whole ad landscape before a launch. First call it with maxCredits: 0 for an estimate of the price. Call it again to continue; it never pays twice.",
   guide:
     'Anything else about many ads: gather_ads, first with maxCredits: 0, which estimates the price; say it to the user, and gather once.',
   annotations: readOnly,
@@ -50,9 +50,13 @@ export const gatherAds = defineTool({
     filters: adFilters,
     split,
     collectionId: collectionId.optional(),
-    maxAds: z.int().min(1).max(10_000).optional().describe('default 1000'),
-    maxCredits: z.number().min(0).optional().describe('0: estimate, by one search at most for each part'),
-    fresh: fresh.describe('true: read again and report changes'),
+    maxAds: z.int().min(1).max(10_000).optional().describe('Most ads to read. Default 1000.'),
+    maxCredits: z
+      .number()
+      .min(0)
+      .optional()
+      .describe('Most credits to spend. 0 returns an estimate and makes at most one paid search for each part.'),
+    fresh: fresh.describe('true reads everything again and reports changes.'),
   }),
   output: GatherOutput,
   run({ filters, split, collectionId, maxAds = 1000, maxCredits, fresh = false }, context) {

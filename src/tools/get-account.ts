@@ -5,7 +5,7 @@ import { defineTool, readOnly } from './tool.ts';
 export const getAccount = defineTool({
   name: 'get_account',
   title: 'Account',
-  description: 'Plan and subscription status of the account.',
+  description: 'Show the plan and subscription status of the account.',
   annotations: readOnly,
   example: () => ({}),
   operations: ['getAccount'],

@@ -9,14 +9,14 @@ export const getAd = defineTool({
   name: 'get_ad',
   title: 'Details of one ad',
   description:
-    'Get one ad (creative) in detail by its ad id: full copy, cards, landing page, countries, addresses of images and videos.',
+    'Get the full details of one ad (creative) by its ad id: the complete ad text, carousel cards, landing page, countries it targets, dates, and addresses of images and videos.',
   annotations: readOnly,
   example: ({ adIds: [adId] }) => ({ adId }),
   operations: ['getAd'],
   input: z.strictObject({ adId, detail, fresh, seen }),
   output: z.looseObject({
     ad: AdView,
-    seenIn: z.string().optional().describe('with seen: true, the list that this copy is from'),
+    seenIn: z.string().optional().describe('With seen: true, the tool whose list showed this version.'),
   }),
   async run({ adId, detail = 'standard' as Detail, fresh, seen }, { api, now, resultTokens, toolName }) {
     const { raw, seenIn } = await api.getAd({ path: { adId }, fresh, seen });

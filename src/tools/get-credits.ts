@@ -7,12 +7,14 @@ export const getCredits = defineTool({
   name: 'get_credits',
   title: 'Credit balance and usage limits',
   description:
-    'Check the credit balance: credits left, billing period, hourly and daily usage limits, what this server spent, and what calls have cost.',
+    'Check the credit balance and the rate limits: credits left, billing period, hourly and daily usage limits and when they end, the spending of this server, and what each kind of call has cost.',
   annotations: readOnly,
   example: () => ({}),
   operations: ['getCredits'],
   input: noArguments,
-  output: CreditsView.extend({ thisServer: Spending.describe('what this server spent for you') }),
+  output: CreditsView.extend({
+    thisServer: Spending.describe('Spending and prices that this server has seen for your key.'),
+  }),
   async run(_, { api, spending, toolName }) {
     const { raw } = await api.getCredits();
     const spent = await spending();

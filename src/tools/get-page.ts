@@ -9,11 +9,11 @@ export const getPage = defineTool({
   name: 'get_page',
   title: 'One advertiser page',
   description:
-    'Get one advertiser page, the profile of a brand: number of ads, likes, followers, reach, countries, languages.',
+    'Get the profile of one advertiser page (brand): number of ads, likes, followers, reach, countries and languages.',
   annotations: readOnly,
   example: ({ pageId }) => ({ pageId }),
   operations: ['getPage'],
-  input: z.strictObject({ pageId: z.string().describe('pageId from a search or an ad'), detail, fresh }),
+  input: z.strictObject({ pageId: z.string().describe('pageId from a search or an ad.'), detail, fresh }),
   output: z.looseObject({ page: PageView }),
   async run({ pageId, detail = 'standard' as Detail, fresh }, { api, resultTokens }) {
     const { raw } = await api.getPage({ path: { pageId }, fresh });

@@ -24,21 +24,21 @@ const value = cleanText(maxValue, 0);
 const maxUnknown = 100;
 
 const LabelInput = z.strictObject({
-  adId: adId.optional().describe('of a gathered ad'),
+  adId: adId.optional().describe('Id of a gathered ad.'),
   adIds: z
     .array(adId)
     .refine(({ length }) => length <= 1000, 'must be at most 1,000 ids')
     .optional()
-    .describe('in its place'),
-  label: label.describe('hook, format …'),
-  value: value.optional().describe('such as question'),
+    .describe('Several ad ids, instead of adId.'),
+  label: label.describe('Name of the label, such as hook or format.'),
+  value: value.optional().describe('Value of the label, such as question.'),
 });
 
 export const labelAds = defineTool({
   name: 'label_ads',
   title: 'Tag and classify ads',
   description:
-    'Classify or tag ads: your own notes (format, hook, angle …), never sent to the service, also by rule with sql. The same label again replaces its value. They end with the server unless AD_LIBRARY_FILES or a shared state keeps them.',
+    'Label, tag or classify ads with your own notes, such as format, hook or angle, one by one or with a rule in SQL. Tag the patterns of a hundred creatives in one call. Labels are never sent to the service. Setting a label again replaces its value. Labels last until the server ends, unless AD_LIBRARY_FILES or a shared state stores them.',
   guide: 'label_ads keeps what you see in them, so that it can be counted.',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   example: ({ adIds }) => ({
@@ -51,14 +51,14 @@ export const labelAds = defineTool({
   keepsRecords: true,
   isHeavy: true,
   input: z.strictObject({
-    labels: z.array(LabelInput).min(1).max(200).optional().describe('one for each note'),
-    sql: z.string().optional().describe('or SELECT id, label, value'),
-    remove: z.boolean().optional().describe('true: remove them'),
+    labels: z.array(LabelInput).min(1).max(200).optional().describe('One entry for each label.'),
+    sql: z.string().optional().describe('Instead of labels: a SELECT of id, label and value.'),
+    remove: z.boolean().optional().describe('true removes these labels.'),
   }),
   output: z.looseObject({
-    labelled: z.number().describe('labels that were written, or removed'),
-    ads: z.number().describe('ads whose labels changed'),
-    unknown: z.array(z.string()).describe('ids that are not in the dataset'),
+    labelled: z.number().describe('Number of labels that were written or removed.'),
+    ads: z.number().describe('Number of ads whose labels changed.'),
+    unknown: z.array(z.string()).describe('Ids that are not in the dataset.'),
     moreUnknown: z.number().optional(),
     note: z.string().optional(),
   }),

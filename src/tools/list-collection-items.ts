@@ -23,7 +23,7 @@ function viewsOf(itemType: string, detail: 'brief' | 'full', context: ToolContex
 export const listCollectionItems = defineListTool({
   name: 'list_collection_items',
   title: 'Items of a collection',
-  description: 'List the ads or pages of a collection (swipe file).',
+  description: 'List the ads or pages saved in a collection (board, swipe file).',
   annotations: readOnly,
   example: ({ collectionId }) => ({ collectionId, itemType: 'ads', limit: 2 }),
   operations: ['listCollectionItems'],
@@ -32,8 +32,8 @@ export const listCollectionItems = defineListTool({
   input: z.strictObject({ collectionId, itemType, limit: itemsLimit, cursor, detail, fresh }),
   output: z.looseObject({
     collection: CollectionView.optional(),
-    itemType: z.string().describe('ads or pages'),
-    items: z.array(AdOrPage).describe('as in search_ads or search_pages'),
+    itemType: z.string().describe('ads or pages.'),
+    items: z.array(AdOrPage).describe('Items as in search_ads or search_pages.'),
     ...paging,
   }),
   run: ({ collectionId, itemType, limit, cursor, detail = 'brief', fresh }, context) =>

@@ -14,7 +14,7 @@ const takesAds = ({ type, defaultType, adCount, pageCount }: CollectionView): bo
 export const listCollections = defineListTool({
   name: 'list_collections',
   title: 'Collections',
-  description: 'List collections (boards, swipe files) of saved ads and pages, with ids and counts.',
+  description: 'List the collections (boards, swipe files) of saved ads and pages, with ids and counts.',
   annotations: readOnly,
   example: () => ({}),
   operations: ['listCollections'],

@@ -16,14 +16,14 @@ export const WatchView = z
   .looseObject({
     name: z.string(),
     filters: z.looseObject({}).optional(),
-    split: z.array(z.looseObject({})).optional().describe('each laid over filters'),
-    shortened: z.boolean().optional().describe('its question is left out to save room'),
+    split: z.array(z.looseObject({})).optional().describe('Filter objects, each combined with filters.'),
+    shortened: z.boolean().optional().describe('true if the question was left out to save tokens.'),
     collectionId: z.string().optional(),
-    maxAds: z.number().optional().describe('of a check'),
-    maxCredits: z.number().describe('of a check'),
-    checkedAt: z.string().nullable().describe('when it was last checked'),
-    ads: z.number().nullable().describe('read by that check'),
-    complete: z.boolean().nullable().describe('it read all'),
+    maxAds: z.number().optional().describe('Limit of each check.'),
+    maxCredits: z.number().describe('Limit of each check.'),
+    checkedAt: z.string().nullable().describe('Time of the last check.'),
+    ads: z.number().nullable().describe('Number of ads that the last check read.'),
+    complete: z.boolean().nullable().describe('true if the last check read all ads.'),
   })
   .meta({ title: 'Watch' });
 type WatchView = DataOf<typeof WatchView>;
@@ -41,7 +41,7 @@ export const listWatches = defineTool({
   name: 'list_watches',
   title: 'What is monitored',
   description:
-    'List what is monitored: the watches of watch_ads, with their questions and last checks, and kept reports.',
+    'List the watches: which competitors and topics you monitor or track, with their questions and the time of the last check, and the stored reports.',
   annotations: { ...readOnly, openWorldHint: false },
   example: () => ({}),
   operations: [],

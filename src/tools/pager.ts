@@ -69,7 +69,7 @@ export function listForBoard(data: object, { price }: Pick<Rendered, 'price'>): 
 
 /** A price in the form of gather_ads' estimates. */
 const PriceView = z.looseObject({
-  credits: z.number().nullable().describe('null: not known'),
+  credits: z.number().nullable().describe('Expected credits; null if unknown.'),
   atLeast: z.number().optional(),
   atMost: z.number().optional(),
 });
@@ -78,14 +78,17 @@ const priceData = (price: PriceBounds): z.infer<typeof PriceView> =>
   price.atLeast === price.atMost ? { credits: price.atMost } : { credits: null, ...price };
 
 export const paging = {
-  cursor: z.string().nullable().describe('of the next page; null: the end'),
+  cursor: z.string().nullable().describe('Cursor of the next page; null at the end.'),
   hasMore: z.boolean(),
-  totalHits: z.number().optional().describe('how many match in all'),
-  shown: z.looseObject({ from: z.number(), to: z.number(), of: z.number() }).optional().describe('if cut'),
-  nextPage: PriceView.optional().describe('missing: free or not known'),
-  asOf: z.string().optional().describe('the day of this answer'),
-  appUrlPattern: z.string().optional().describe("in the service's app, with <id>"),
-  notes: z.array(z.string()).optional().describe('of the service'),
+  totalHits: z.number().optional().describe('Number of all matching items.'),
+  shown: z
+    .looseObject({ from: z.number(), to: z.number(), of: z.number() })
+    .optional()
+    .describe('Which items are shown, if the page was cut to fit.'),
+  nextPage: PriceView.optional().describe('Price of the next page. Missing if free or unknown.'),
+  asOf: z.string().optional().describe('Day of this answer.'),
+  appUrlPattern: z.string().optional().describe('Link into the app of the service, with <id> in place of the id.'),
+  notes: z.array(z.string()).optional().describe('Notes from the service.'),
 };
 type Paging = z.infer<z.ZodObject<typeof paging>>;
 

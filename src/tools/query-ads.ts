@@ -18,7 +18,7 @@ export const queryAds = defineListTool({
   name: 'query_ads',
   title: 'Analyze gathered ads',
   description:
-    'Analyze gathered ads with one SQL SELECT: compare brands, rank top ads, find patterns in hooks and messaging, and compute distributions (median, percentile and JSON functions work). The description of sql lists the tables and columns.',
+    'Analyze gathered ads with one SQL SELECT, as often as you like. It answers questions about many ads: messaging patterns that keep appearing, the most common hooks, creative angles and calls to action, the distribution of formats, video lengths and countries, top 10 ads by impressions, reach or spend, longest-running ads as a proxy for winners, how long each advertiser keeps a creative, and a timeline or calendar of launches. It aggregates by advertiser, brand, campaign or day and can draw a chart. The description of sql lists the tables and columns.',
   guide: 'Then query_ads answers for free, as often as you like; say what it covers.',
   annotations: { ...readOnly, openWorldHint: false },
   example: () => ({
@@ -27,17 +27,17 @@ export const queryAds = defineListTool({
   operations: [],
   input: z.strictObject({
     sql: z.string().describe(tablesText),
-    limit: z.int().min(1).max(1000).optional().describe('Rows, default 50'),
-    cell: z.int().min(1).max(20_000).optional().describe('Characters of a cell, default 160'),
-    chart: z.enum(['bar', 'line']).optional().describe('draws the first column against the number columns after it'),
+    limit: z.int().min(1).max(1000).optional().describe('Most rows to return. Default 50.'),
+    cell: z.int().min(1).max(20_000).optional().describe('Most characters of a cell. Default 160.'),
+    chart: z.enum(['bar', 'line']).optional().describe('Draws the first column against the number columns after it.'),
   }),
   output: z.looseObject({
     columns: z.array(z.string()),
-    rows: z.array(z.array(z.unknown())).describe('each in the order of columns'),
-    rowCount: z.number().nullable().describe('rows of the whole result; null above 100,000'),
-    truncated: z.boolean().describe('whether rows are left out'),
-    coverage: CoverageView.optional().describe('what the answer rests on'),
-    chart: z.string().optional().describe('why there is none'),
+    rows: z.array(z.array(z.unknown())).describe('Rows. Each row lists its cells in the order of columns.'),
+    rowCount: z.number().nullable().describe('Rows of the complete result; null above 100,000.'),
+    truncated: z.boolean().describe('true if rows were left out.'),
+    coverage: CoverageView.optional().describe('Which ads the answer is based on, and what is missing.'),
+    chart: z.string().optional().describe('Why no chart was drawn.'),
   }),
   async run(
     { sql, limit = 50, cell = 160, chart },

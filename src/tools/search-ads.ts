@@ -8,7 +8,7 @@ export const searchAds = defineListTool({
   name: 'search_ads',
   title: 'Search ads',
   description:
-    'Search ads of a brand, of competitors or on a topic: advertiser, start of the copy, call to action, format, dates, days running, copies, reach, landing domain. To count use count_ads, for all that match gather_ads.',
+    'Search the ads of a brand, its competitors or a topic, by keywords, country, format, date or landing domain. Each hit shows the advertiser, the start of the ad text, hook, offer, call to action, format, dates, days running, copies, reach and landing page. Use count_ads to count, and gather_ads to read all ads that match.',
   annotations: readOnly,
   example: () => ({
     filters: { query: '"free shipping"', countries: ['US'], active: true, sort: 'daysRunning' },

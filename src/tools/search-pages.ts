@@ -8,7 +8,7 @@ export const searchPages = defineListTool({
   name: 'search_pages',
   title: 'Search advertiser pages',
   description:
-    'Search advertiser pages: find a brand, or competitors in an industry, with number of ads, copies, likes, followers, countries, languages.',
+    'Search advertiser pages: find a brand, or discover and rank the competitors in an industry, with their number of ads, copies, likes, followers, countries and languages.',
   annotations: readOnly,
   example: () => ({ filters: { countries: ['US'] }, limit: 2 }),
   operations: ['searchPages'],

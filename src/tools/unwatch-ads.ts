@@ -8,15 +8,15 @@ import { defineTool } from './tool.ts';
 export const unwatchAds = defineTool({
   name: 'unwatch_ads',
   title: 'Stop monitoring',
-  description: 'Stop monitoring: remove a watch, or a kept report. Ads and files stay.',
+  description: 'Stop monitoring: remove a watch or a stored report. Ads and files stay.',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   example: () => ({ name: 'Videos in Germany' }),
   operations: [],
   input: z.strictObject({
-    name: z.string().optional().describe('of the watch'),
-    report: z.string().optional().describe('its name'),
+    name: z.string().optional().describe('Name of the watch.'),
+    report: z.string().optional().describe('Name of a stored report, instead of name.'),
   }),
-  output: z.looseObject({ removed: z.boolean().describe('true') }),
+  output: z.looseObject({ removed: z.boolean().describe('true after the removal.') }),
   async run({ name, report }, { dataset }) {
     if ((name === undefined) === (report === undefined)) throw invalidRequest('Pass either name or report.');
     const { userRecords } = await dataset();

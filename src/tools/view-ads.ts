@@ -36,22 +36,25 @@ const shortFacts = Object.keys(Facts.shape) as (keyof typeof Facts.shape)[];
 
 const AdTile = z
   .looseObject({
-    number: z.number().describe('the number on the sheet'),
-    id: z.string().describe('the ad'),
-    shown: z.boolean().describe('whether its picture is there'),
-    reason: z.string().optional().describe('why not'),
-    ads: z.number().optional().describe('with sql: in which this picture stands'),
+    number: z.number().describe('Number on the sheet.'),
+    id: z.string().describe('Ad id.'),
+    shown: z.boolean().describe('true if the sheet shows its picture.'),
+    reason: z.string().optional().describe('Why the picture is missing.'),
+    ads: z.number().optional().describe('With sql: number of ads with this picture.'),
     ...Facts.shape,
-    picture: z.string().optional().describe('if not the ad itself: a still, a card, a portrait'),
+    picture: z
+      .string()
+      .optional()
+      .describe('What the picture shows, if not the ad itself: a still, a card, the advertiser.'),
   })
   .meta({ title: 'Tile' });
 type AdTile = DataOf<typeof AdTile>;
 
 const Compared = z
   .looseObject({
-    ads: z.number().describe('that the statement gives'),
-    fetched: z.number().describe('ads whose picture is known, now or from before'),
-    groups: z.number().describe('different pictures; nearly plain ones not counted'),
+    ads: z.number().describe('Number of ads that the statement returns.'),
+    fetched: z.number().describe('Number of ads whose picture is available.'),
+    groups: z.number().describe('Number of different pictures, without nearly plain ones.'),
   })
   .meta({ title: 'Compared' });
 
@@ -64,7 +67,7 @@ export const viewAds = defineListTool({
   name: 'view_ads',
   title: 'See creatives as images',
   description:
-    'See creatives without screenshots: the images of up to 12 ads of earlier results on one numbered sheet; videos as stills, carousels as their first card. With sql, the different pictures among up to 300 ads, those in most ads first.',
+    'See what ads look like: screenshots of the images of up to 12 ads from earlier results on one numbered sheet, with videos as stills. Analyze colors, people and text in images. With sql, it shows the different pictures among up to 300 ads, the most used first.',
   guide: 'view_ads shows what ads look like.',
   annotations: readOnly,
   example: ({ adIds }) => ({ adIds }),
@@ -72,14 +75,14 @@ export const viewAds = defineListTool({
   showsBoard: true,
   forBoard: (data) => ({ ids: (data as { tiles: AdTile[] }).tiles.map(({ id }) => id) }),
   input: z.strictObject({
-    adIds: z.array(z.string()).min(1).max(maxTiles).optional().describe('ids of ads from earlier results'),
-    sql: z.string().optional().describe('in place of adIds: a SELECT of id'),
-    card: z.int().min(1).optional().describe('card of a carousel'),
+    adIds: z.array(z.string()).min(1).max(maxTiles).optional().describe('Ad ids from earlier results.'),
+    sql: z.string().optional().describe('Instead of adIds: a SELECT of ids.'),
+    card: z.int().min(1).optional().describe('Number of the carousel card to show.'),
   }),
   output: z.looseObject({
     tiles: z.array(AdTile),
-    pictures: Compared.optional().describe('with sql'),
-    note: z.string().describe('how to read the sheet'),
+    pictures: Compared.optional().describe('Counts of pictures, with sql.'),
+    note: z.string().describe('How to read the sheet.'),
   }),
   async run({ adIds, sql, card }, context) {
     if ((adIds === undefined) === (sql === undefined)) throw invalidRequest('adIds or sql is required, and not both.');

@@ -16,7 +16,7 @@ export const watchAds = defineTool({
   name: 'watch_ads',
   title: 'Monitor a competitor or topic',
   description:
-    'Monitor a competitor or track a topic: store a question under a name, for check_watches. Nothing is sent. The same name replaces it. It ends with the server unless AD_LIBRARY_FILES or a shared state keeps it.',
+    'Monitor a competitor or track a topic: store a question under a name for check_watches. Nothing is sent or charged. The same name replaces the watch. Watches last until the server ends, unless AD_LIBRARY_FILES or a shared state stores them.',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   example: () => ({
     name: 'Videos in Germany',
@@ -26,12 +26,12 @@ export const watchAds = defineTool({
   operations: [],
   keepsRecords: true,
   input: z.strictObject({
-    name: z.string().describe('of the watch'),
+    name: z.string().describe('Name of the watch.'),
     filters: adFilters,
     split,
     collectionId: collectionId.optional(),
-    maxAds: z.int().min(1).max(10_000).optional().describe('default 1000'),
-    maxCredits: z.number().min(0).describe('for each check'),
+    maxAds: z.int().min(1).max(10_000).optional().describe('Most ads that a check reads. Default 1000.'),
+    maxCredits: z.number().min(0).describe('Most credits that a check may spend.'),
   }),
   output: z.looseObject({ watch: WatchView, note: z.string().optional() }),
   async run({ name: given, maxAds, maxCredits, ...question }, { dataset, resultTokens }) {

@@ -5,7 +5,7 @@ import { defineTool, readOnly } from './tool.ts';
 export const whoami = defineTool({
   name: 'whoami',
   title: 'Who am I',
-  description: 'Show whose API key this is.',
+  description: 'Show which account and person the API key belongs to.',
   annotations: readOnly,
   example: () => ({}),
   operations: ['whoami'],

@@ -35,37 +35,42 @@ const textWithin = (max: number) =>
   z.string().refine(({ length }) => length <= max, `must be at most ${max} characters`);
 
 const Section = z.strictObject({
-  heading: textWithin(200).describe('of the section'),
-  text: textWithin(10_000).optional().describe('Markdown: **bold** and lists; no links'),
-  sql: z.string().optional().describe('its rows as a table'),
-  chart: z.enum(['bar', 'line']).optional().describe('of the rows, as in query_ads'),
-  adIds: z.array(z.string()).max(12).optional().describe('as cards with pictures'),
+  heading: textWithin(200).describe('Heading of the section.'),
+  text: textWithin(10_000).optional().describe('Text with **bold** words and lists in Markdown, without links.'),
+  sql: z.string().optional().describe('One SELECT, shown as a table.'),
+  chart: z.enum(['bar', 'line']).optional().describe('Chart of the rows, as in query_ads.'),
+  adIds: z.array(z.string()).max(12).optional().describe('Ads shown as cards with pictures.'),
 });
 
 const SectionView = z
   .looseObject({
     heading: z.string(),
-    rows: z.number().nullable().optional().describe('rows of its table; null above 100,000'),
+    rows: z.number().nullable().optional().describe('Rows of its table; null above 100,000.'),
     ...FirstRows.shape,
-    last: z.looseObject({}).optional().describe('of one row: its numbers on an earlier day, and that day'),
-    ads: z.number().optional().describe('ads shown'),
-    problem: z.string().optional().describe('why a part of it is missing'),
+    last: z.looseObject({}).optional().describe('For a single row: its numbers on an earlier day, and that day.'),
+    ads: z.number().optional().describe('Number of ads shown.'),
+    problem: z.string().optional().describe('Why something is missing from the section.'),
   })
   .meta({ title: 'Section' });
 
 const Input = z.strictObject({
-  title: textWithin(200).optional().describe('of the report'),
-  sections: z.array(Section).min(1).max(20).optional().describe('in order'),
-  name: fileName.describe('of the file; kept under it, in memory until the server ends'),
-  again: z.string().optional().describe('name of a kept one, alone or with texts'),
-  texts: z.array(textWithin(10_000)).optional().describe('one for each section; empty: as kept'),
+  title: textWithin(200).optional().describe('Title of the report.'),
+  sections: z.array(Section).min(1).max(20).optional().describe('Sections in order.'),
+  name: fileName.describe(
+    'Name of the file. It also stores the report under this name, in memory until the server ends.',
+  ),
+  again: z.string().optional().describe('Name of a stored report to write again, alone or with texts.'),
+  texts: z
+    .array(textWithin(10_000))
+    .optional()
+    .describe('New text for each section. An empty text keeps the stored one.'),
 });
 
 export const writeReport = defineListTool({
   name: 'write_report',
   title: 'Write a report',
   description:
-    'Write a report, a document to share with a team: one HTML file with your text, tables and charts of SELECTs, ads as cards, and how the ads were gathered. again writes a named one anew over the ads of today. The result says where it is and how long.',
+    'Write a report, a document to hand to the team: one HTML file with your text, tables and charts of SELECT statements, ads as cards, and the method. Use it for a custom competitor report, a strategic teardown, or a comparison of campaigns. With again, it writes a stored report over the current ads. The result says where the file is.',
   guide: 'write_report writes a report for others.',
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
   example: ({ adIds }) => ({
@@ -83,9 +88,9 @@ export const writeReport = defineListTool({
   isHeavy: true,
   input: Input,
   output: z.looseObject({
-    uri: z.string().describe('the file as a resource, for a day'),
-    file: z.string().optional().describe('path to open'),
-    link: z.string().optional().describe('address to open, for a day'),
+    uri: z.string().describe('URI of the file as a resource, for a day.'),
+    file: z.string().optional().describe('Path of the file.'),
+    link: z.string().optional().describe('URL of the file, for a day.'),
     bytes: z.number(),
     sections: z.array(SectionView),
     coverage: CoverageOfFile,
