@@ -112,15 +112,6 @@ const commands = {
     settings: ['files', 'logLevel'],
     examples: ['ad-library-mcp files clear --files my-ads'],
   },
-  state: {
-    does: 'what replicas share at AD_LIBRARY_STATE_URL',
-    examples: ['ad-library-mcp state accept --state-url redis://state.internal:6379'],
-  },
-  'state accept': {
-    does: 'open budgets again after the state went back in time, and say what is known',
-    settings: ['stateUrl', 'logLevel'],
-    examples: ['ad-library-mcp state accept --state-url redis://state.internal:6379'],
-  },
   library: {
     does: 'the local library: the same HTTP API from an embedded database',
     examples: [

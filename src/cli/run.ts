@@ -48,10 +48,6 @@ async function run(job: Job): Promise<number> {
   if (job.name === 'http') return serveCallers(config);
   const print = (text: string) => process.stdout.write(printable(text));
   if (job.name === 'files clear') return (await import('./files.ts')).clearFiles(config, print);
-  if (job.name === 'state accept') {
-    const { acceptState } = await import('./replica-state.ts');
-    return acceptState(config, { log: createLog(config.logLevel, say), now: Date.now, print });
-  }
   const { runLibrary } = await import('./library.ts');
   return runLibrary(job, {
     config,

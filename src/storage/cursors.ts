@@ -1,12 +1,12 @@
 import type { CursorMemory, CursorState } from './ports.ts';
-import type { Shared } from './store/retries.ts';
+import type { StoreAccess } from './store/access.ts';
 import { sealedItems } from './store/seal.ts';
 
 /** A cursor may be used without its filters for a day. */
 const limits = { ttlMs: 86_400_000, maxBytes: 2 * 1024 * 1024 };
 
 export const cursorsOver =
-  (shared: Shared) =>
+  (shared: StoreAccess) =>
   (tenantId: string): CursorMemory => {
     const items = sealedItems(shared, shared.keyOf(tenantId, 'cursors'));
     const idOf = (cursor: string) => shared.seal.name('cursor', cursor);
@@ -15,7 +15,7 @@ export const cursorsOver =
         const id = idOf(cursor);
         const body = items.close(id, JSON.stringify(state));
         if (body.length > limits.maxBytes / 2 || shared.store.isNearlyFull()) return;
-        await shared.retries.do(() => items.put(id, body, limits), { bytes: body.length });
+        await shared.queue.write(() => items.put(id, body, limits), { bytes: body.length });
       },
       recall: async (cursor) => {
         const text = await items.get(idOf(cursor));

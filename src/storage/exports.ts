@@ -6,7 +6,7 @@ import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
 import { checkOwnFolder, ignoring, makeFolder, reasonOf } from './drivers/file.ts';
 import { inMemory } from './drivers/memory.ts';
-import { limitsWithRoom, type Shared } from './store/retries.ts';
+import { limitsWithRoom, type StoreAccess } from './store/access.ts';
 import { sealedItems } from './store/seal.ts';
 
 export interface ExportedFile {
@@ -285,11 +285,11 @@ export function memoryExports(now: () => number): ExportStore {
 const randomId = () => randomBytes(9).toString('base64url');
 
 export function exportsOver(
-  source: Shared,
+  source: StoreAccess,
   clock: () => number,
   { maxBytes = maxBytesEach, newId = randomId, stays }: { maxBytes?: number; newId?(): string; stays?: string } = {},
 ): ExportStore {
-  const { store, documents, retries, keyOf } = source;
+  const { store, documents, queue, keyOf } = source;
   const linkKey = (link: string) => keyOf(`link ${link}`, 'link');
   const gone = () =>
     new AdLibraryError({ kind: 'not_found', problem: 'This file is no longer stored. Export it again.', sent: false });
@@ -364,7 +364,7 @@ export function exportsOver(
         const file = await forTenant(doc.tenantId).openLink(link);
         return file ? { tenantId: doc.tenantId, file } : 'ended';
       },
-      end: (tenantId) => retries.do(() => forTenant(tenantId).endLinks()),
+      end: (tenantId) => queue.write(() => forTenant(tenantId).endLinks()),
     },
   };
 }

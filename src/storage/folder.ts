@@ -7,13 +7,14 @@ import { cursorsOver } from './cursors.ts';
 import type { Dataset, DatasetCaller, Datasets } from './dataset.ts';
 import { baseUrlIn, FileStore, ignoring } from './drivers/file.ts';
 import type { StateOptions, Store } from './ports.ts';
+import type { StoreAccess } from './store/access.ts';
 import { sharedAnswers } from './store/answers.ts';
 import { StoreDatasets } from './store/datasets.ts';
 import { Documents } from './store/documents.ts';
+import { Leases } from './store/leases.ts';
 import { type Account, sharedWindows, storeLedger } from './store/ledger.ts';
-import { singleProcess } from './store/presence.ts';
-import { Retries, type Shared, withoutRetries } from './store/retries.ts';
 import { noSeal } from './store/seal.ts';
+import { noQueue, runQueueAfterWrites, runQueueBefore, WriteQueue } from './store/write-queue.ts';
 import { turnsOver } from './turns.ts';
 
 export interface FolderOptions extends StateOptions {
@@ -46,17 +47,18 @@ export function folderState(options: FolderOptions) {
   const { folder, baseUrl, apiKey, ttl, now, warn } = options;
   const path = join(keysFolder(folder), fileName(baseUrl, apiKey));
   const store = new FileStore({ path, baseUrl, now, maxBytes: maxAnswerBytes });
-  const shared = shareStore(async () => store, options);
+  const keyAccess = accessStore(async () => store, options);
+  const { queue } = keyAccess;
   return {
     // A person who runs a call again after it was killed wants its answer.
-    answers: sharedAnswers(shared, { ttl, now, sendsAgain: true }),
-    windows: sharedWindows(shared, options.elapsed),
-    cursorsOf: cursorsOver(shared),
-    datasets: new FolderDatasets(options, shared),
-    turns: turnsOver(shared),
+    answers: runQueueBefore(queue, sharedAnswers(keyAccess, { ttl, now, sendsAgain: true })),
+    windows: runQueueBefore(queue, sharedWindows(keyAccess, options.elapsed)),
+    cursorsOf: (tenantId: string) => runQueueBefore(queue, cursorsOver(keyAccess)(tenantId)),
+    datasets: new FolderDatasets(options, keyAccess),
+    turns: runQueueBefore(queue, turnsOver(keyAccess)),
     dailyLedger: () =>
       storeLedger(
-        { ...shared, retries: withoutRetries },
+        { ...keyAccess, queue: noQueue },
         {
           begin: (account, at) => beginDay(account, at, path),
           onLost: (error) => warn('what a call cost could not be counted', { file: path, error: String(error) }),
@@ -65,34 +67,35 @@ export function folderState(options: FolderOptions) {
   };
 }
 
-/** Everything above the store, for the processes that use one file. */
-function shareStore(find: () => Promise<Store>, { now, warn }: Pick<FolderOptions, 'now' | 'warn'>) {
-  // A store that has to be found first.
-  const store: Shared['store'] = {
+/**
+ * Opens the file of a key or an account, which several processes use. A write that fails for the moment waits until the
+ * file is used again.
+ * @param find finds the file at each use
+ */
+function accessStore(find: () => Promise<Store>, { now, warn }: Pick<FolderOptions, 'now' | 'warn'>) {
+  const queue = new WriteQueue({ maxBytes: maxWaiting });
+  const found: Store = {
     read: async (...args) => (await find()).read(...args),
     swap: async (...args) => (await find()).swap(...args),
     items: async (...args) => (await find()).items(...args),
     putItems: async (...args) => (await find()).putItems(...args),
     itemsSince: async (...args) => (await find()).itemsSince(...args),
-    isNearlyFull: () => false,
-    isUp: () => true,
-    now,
   };
+  const store = { ...runQueueAfterWrites(found, queue), isNearlyFull: () => false, isUp: () => true, now };
   return {
     store,
     seal: noSeal,
     documents: new Documents({ store, seal: noSeal }),
-    presence: {
-      ...singleProcess,
-      id: `${thisProcess()} ${randomUUID()}`,
-      isDead: (owner, at) => hasEnded(owner) || Math.abs(now() - at) > maxLeaseMs,
-    },
-    retries: new Retries(maxWaiting),
+    leases: new Leases({
+      owner: `${thisProcess()} ${randomUUID()}`,
+      hasEnded: (owner, ageMs) => hasEnded(owner) || ageMs > maxLeaseMs,
+    }),
+    queue,
     // Where an id of a tenant is a key, it must not be in a file.
     keyOf: (tenantId, kind, ...parts) =>
       [noSeal.name(tenantId), kind, ...(parts.length > 0 ? [noSeal.name(...parts)] : [])].join(' '),
     warn,
-  } satisfies Shared;
+  } satisfies StoreAccess;
 }
 
 /**
@@ -123,8 +126,8 @@ function beginDay(account: Account, now: number, path: string): void {
  */
 class FolderDatasets implements Datasets {
   readonly #options: FolderOptions;
-  readonly #ofKey: Shared;
-  readonly #shared: ReturnType<typeof shareStore>;
+  readonly #keyAccess: ReturnType<typeof accessStore>;
+  readonly #access: ReturnType<typeof accessStore>;
   readonly #datasets: StoreDatasets;
   #caller: DatasetCaller | undefined;
   #store: Store | undefined;
@@ -135,14 +138,14 @@ class FolderDatasets implements Datasets {
   #askAt = Number.NEGATIVE_INFINITY;
   #failure: AdLibraryError | undefined;
 
-  constructor(options: FolderOptions, ofKey: Shared) {
+  constructor(options: FolderOptions, keyAccess: ReturnType<typeof accessStore>) {
     this.#options = options;
-    this.#ofKey = ofKey;
-    this.#shared = shareStore(async () => {
+    this.#keyAccess = keyAccess;
+    this.#access = accessStore(async () => {
       if (this.#store) return this.#store;
       throw this.#failure ?? unknownAccount();
     }, options);
-    this.#datasets = new StoreDatasets(this.#shared);
+    this.#datasets = new StoreDatasets(this.#access);
   }
 
   /** After a failure, each read asks again whose key it is; an addition only after a while, because it takes time. */
@@ -155,19 +158,19 @@ class FolderDatasets implements Datasets {
       });
     await this.#asking;
     if (!toAdd && this.#failure) throw this.#failure;
-    // What could not be written before.
-    await this.#shared.retries.run();
+    await this.#access.queue.runIfDue();
     return { ...(await this.#datasets.open({ tenantId: 'account' })), isUnconfirmed: !this.#isConfirmed };
   }
 
   async close(): Promise<void> {
     if (this.#caller) await this.open(this.#caller).catch(() => {});
+    await Promise.all([this.#keyAccess, this.#access].map(({ queue }) => queue.run()));
     await this.#datasets.close();
   }
 
   async #ask(caller: DatasetCaller): Promise<void> {
     const { elapsed, userIdOf, warn } = this.#options;
-    const { documents, keyOf } = this.#ofKey;
+    const { documents, keyOf } = this.#keyAccess;
     const key = keyOf(caller.tenantId, 'user');
     try {
       const userId = await userIdOf(caller);
@@ -237,7 +240,7 @@ async function contentsOf({ path, baseUrl }: StoredFile): Promise<StoredFile['co
   if (baseUrl === undefined) return undefined;
   const about = { now: () => 0, warn: () => {} };
   const store = new FileStore({ path, baseUrl, ...about });
-  const dataset = await new StoreDatasets(shareStore(async () => store, about)).open({ tenantId: 'account' });
+  const dataset = await new StoreDatasets(accessStore(async () => store, about)).open({ tenantId: 'account' });
   const { ads, pages, gatherings, labels } = await dataset.contents();
   const [watches, reports] = [await dataset.userRecords.read('watch'), await dataset.userRecords.read('report')];
   return {

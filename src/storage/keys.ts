@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { AcceptedKeys } from './ports.ts';
-import { markTtlMs, type Shared } from './store/retries.ts';
+import { markTtlMs, type StoreAccess } from './store/access.ts';
 
 /** How long an accepted key counts as one, in milliseconds, and how many do in one process: the least used go first. */
 const acceptedMs = 15 * 60_000;
@@ -34,7 +34,7 @@ interface Accepted {
   at: number;
 }
 
-export function sharedKeys({ documents, retries, keyOf, seal }: Shared) {
+export function sharedKeys({ documents, queue, keyOf, seal }: StoreAccess) {
   const heard = memoryKeys(() => performance.now());
   const keyOfTenant = (tenantId: string) => keyOf(tenantId, 'accepted');
   /** The register of all replicas. While the store is away, each replica knows what it heard last. */
@@ -54,7 +54,7 @@ export function sharedKeys({ documents, retries, keyOf, seal }: Shared) {
     },
     remove: async (tenantId) => {
       await heard.remove(tenantId);
-      await retries.do(() => documents.write(keyOfTenant(tenantId), () => null));
+      await queue.write(() => documents.write(keyOfTenant(tenantId), () => null));
     },
   };
   return {

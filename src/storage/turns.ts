@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { AdLibraryError } from '../api/errors.ts';
-import type { Shared } from './store/retries.ts';
+import type { StoreAccess } from './store/access.ts';
 
 /** Lets calls with the same turn run one after the other. */
 export interface Turns {
@@ -18,24 +18,22 @@ interface Turn {
 const turnMs = 3_600_000;
 
 /** The turn of a process that dies is free. */
-export function turnsOver({ documents, presence, retries, keyOf }: Shared): Turns {
-  /** Turns that calls of this process have, or wait for. A turn of this process that is not among them is free. */
-  const local = new Set<string>();
-  const isTaken = ({ id, owner, at }: Turn) => (owner === presence.id ? local.has(id) : !presence.isDead(owner, at));
+export function turnsOver({ documents, leases, queue, keyOf }: StoreAccess): Turns {
   return {
     acquire: async (name, signal) => {
       const [id, key] = [randomUUID(), keyOf(name, 'turn')];
-      local.add(id);
+      leases.open(id);
       const remove = (doc: Turn | undefined) => ({ ...(doc?.id === id && { next: null }), result: undefined });
       const end = () => {
-        local.delete(id);
-        void retries.do(() => documents.update<Turn, void>(key, remove));
+        leases.close(id);
+        void queue.write(() => documents.update<Turn, void>(key, remove));
       };
       try {
         for (;;) {
           const other = await documents.update<Turn, string | undefined>(key, (doc, now, version) => {
-            if (doc && doc.id !== id && isTaken(doc)) return { result: version };
-            return { next: { id, owner: presence.id, at: now }, ttlMs: turnMs, result: undefined };
+            const isTaken = doc && doc.id !== id && !leases.isClosed(doc.id, doc) && !leases.isAbandoned(doc, now);
+            if (isTaken) return { result: version };
+            return { next: { id, owner: leases.owner, at: now }, ttlMs: turnMs, result: undefined };
           });
           if (other === undefined) return end;
           await documents.changed(key, other, signal);

@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
-import type { Shared } from './store/retries.ts';
+import type { StoreAccess } from './store/access.ts';
 
 /**
  * The kinds of records beside a dataset, and how many there may be of each kind: a person's labels, watches and reports,
@@ -45,7 +45,7 @@ interface WrittenRecords {
   records: [id: string, value: unknown][];
 }
 
-async function readRecords({ documents, keyOf }: Shared, tenantId: string, kind: RecordKind) {
+async function readRecords({ documents, keyOf }: StoreAccess, tenantId: string, kind: RecordKind) {
   const key = keyOf(tenantId, 'own', kind);
   const { doc, now, version } = await documents.read<WrittenRecords>(key);
   if (doc && now - doc.usedAt > touchMs)
@@ -58,7 +58,7 @@ async function readRecords({ documents, keyOf }: Shared, tenantId: string, kind:
   return { records: new Map(doc?.records), version };
 }
 
-export async function contentRecords(source: Shared, tenantId: string): Promise<ContentRecords> {
+export async function contentRecords(source: StoreAccess, tenantId: string): Promise<ContentRecords> {
   const [labels, pictures] = await Promise.all([
     readRecords(source, tenantId, 'label'),
     readRecords(source, tenantId, 'picture'),
@@ -88,7 +88,7 @@ export const noRecords: ContentRecords = {
   picturesVersion: '',
 };
 
-export const openUserRecords = (source: Shared, tenantId: string, { isLasting = true } = {}): UserRecords => ({
+export const openUserRecords = (source: StoreAccess, tenantId: string, { isLasting = true } = {}): UserRecords => ({
   isLasting,
   read: async (kind) => (await readRecords(source, tenantId, kind)).records,
   update: <Result>(kind: RecordKind, change: (records: RecordsById) => RecordChange<Result>) =>

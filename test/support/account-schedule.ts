@@ -15,10 +15,14 @@ import { learnPrice, maxPrice } from '../../src/credits/prices.ts';
 import type { Seen, Store, Swapped } from '../../src/storage/ports.ts';
 import { Documents } from '../../src/storage/store/documents.ts';
 import { stateUnavailable } from '../../src/storage/store/guarded-store.ts';
+import { Leases } from '../../src/storage/store/leases.ts';
 import { type Account, creditAccount, storeLedger } from '../../src/storage/store/ledger.ts';
-import { beatMs, type History, newHistory, newMs, Presence } from '../../src/storage/store/presence.ts';
-import { Retries } from '../../src/storage/store/retries.ts';
 import { noSeal } from '../../src/storage/store/seal.ts';
+import { WriteQueue } from '../../src/storage/store/write-queue.ts';
+
+/** How long the lease of a call lasts at most, and how often a replica attempts what failed, in milliseconds. */
+const leaseMs = 8000;
+const attemptMs = 2000;
 
 const fates = ['arrives', 'arrives', 'arrives', 'is lost', 'answer is lost', 'is given up'] as const;
 type Fate = (typeof fates)[number];
@@ -181,9 +185,10 @@ class Replica {
   isStalled = false;
   readonly documents: Documents;
   readonly ledger: CreditLedger;
-  readonly presence: Presence;
-  readonly retries = new Retries(1e9);
-  readonly leases: Lease[] = [];
+  readonly leases = new Leases({ hasEnded: (_, ageMs) => ageMs > leaseMs });
+  // The world runs the queue: a timer would run it after the replica has died.
+  readonly queue = new WriteQueue({ maxBytes: 1e9, runAfter: () => {} });
+  readonly openLeases: Lease[] = [];
   lastId = '';
 
   constructor(world: World) {
@@ -193,7 +198,6 @@ class Replica {
       elapsed: () => world.time,
       wait: (ms) => world.wait(this, ms),
     });
-    this.presence = new Presence(this.documents, world.processesKey, silent);
     const newId = () => {
       this.lastId = `id ${world.ids++}`;
       return this.lastId;
@@ -210,7 +214,6 @@ class World {
   time = 0;
   ids = 0;
   readonly accountKey: string;
-  readonly processesKey: string;
   readonly #store: Store;
   readonly #budget: number;
   readonly replicas: Replica[];
@@ -219,13 +222,10 @@ class World {
   readonly #written: Written[] = [];
   readonly #asked: Asked[] = [];
   readonly #settlements = new Map<string, { replica: Replica; settlement: Settlement }>();
-  /** Who said when that they are alive, in the order in which the store heard of it. */
-  readonly #beats: { id: string; at: number; change: number }[] = [];
 
   constructor(store: Store, name: string, { budget, replicas }: AccountSchedule) {
     this.#store = store;
     this.accountKey = `{${name}}:account`;
-    this.processesKey = `{${name}}:processes`;
     this.#budget = budget;
     this.replicas = Array.from({ length: replicas }, () => this.#join());
   }
@@ -238,14 +238,7 @@ class World {
           const swapped: Swapped = this.#timed(await this.#store.swap(key, expected, next));
           if (!swapped.isDone) return swapped;
           const doc = next.body && JSON.parse(String(next.body));
-          const { version } = next;
-          const { id } = replica.presence;
-          if (key === this.accountKey) this.#written.push({ expected, version, account: doc, at: this.time });
-          else {
-            const { processes, doubt } = doc as History;
-            assert.equal(doubt, undefined, 'the store lost nothing');
-            this.#beats.push({ id, at: processes[id]?.at ?? 0, change: this.#written.length });
-          }
+          this.#written.push({ expected, version: next.version, account: doc, at: swapped.now });
           return swapped;
         }),
     };
@@ -256,9 +249,6 @@ class World {
   }
 
   async run(steps: AccountSchedule['steps']): Promise<void> {
-    // It was there before.
-    const body = Buffer.from(JSON.stringify(newHistory(1e12 - newMs)));
-    await this.#store.swap(this.processesKey, '', { version: 'before', body, ttlMs: 1e9 });
     await this.#pass(0);
     for (const one of steps) {
       await this.#happen(one);
@@ -291,9 +281,7 @@ class World {
   }
 
   #join(): Replica {
-    const replica = new Replica(this);
-    void replica.presence.beat().catch(() => {});
-    return replica;
+    return new Replica(this);
   }
 
   #timed<Reply extends Seen>(seen: Reply): Reply {
@@ -335,16 +323,12 @@ class World {
     }
   }
 
-  /** Lets time pass, in which processes say that they are alive, and try again what failed. */
+  /** Lets time pass, in which replicas attempt again what failed. */
   async #pass(ms: number, isCalm = false): Promise<void> {
     const end = this.time + ms;
     do {
-      this.time = Math.min(end, this.time + beatMs);
-      for (const replica of this.replicas)
-        if (replica.runs) {
-          void replica.presence.beat().catch(() => {});
-          void replica.retries.run();
-        }
+      this.time = Math.min(end, this.time + attemptMs);
+      for (const replica of this.replicas) if (replica.runs) void replica.queue.run();
       const isDue = ({ replica, at }: Timer) => at <= this.time && !replica.isStalled;
       const due = this.#timers.filter(isDue);
       this.#timers = this.#timers.filter((timer) => !due.includes(timer));
@@ -360,9 +344,9 @@ class World {
     for (let turn = 0; turn < 16; turn++) {
       await this.#deliverAll();
       for (const replica of this.replicas)
-        while (replica.leases.length > 0)
+        while (replica.openLeases.length > 0)
           this.#settle(replica, { charged: 1, uncertain: 0, isPaidAnswer: true, learns: false });
-      await this.#pass(beatMs);
+      await this.#pass(attemptMs);
       if (turn === 8) for (const replica of this.replicas) this.#read(replica, true);
     }
     const waiting = this.#asked.filter(({ to, replica }) => to === undefined && !replica.isDead);
@@ -389,7 +373,7 @@ class World {
     const requestOf = ({ prices }: CreditAccount) => ({ ...asked, maxPrice: maxPrice(prices) });
     const answer = replica.ledger.reserve('t', requestOf).then((admission) => ({ admission }));
     void this.#ask({ replica, id: replica.lastId, request: asked }, answer).then(async ({ admission }) => {
-      if (admission?.kind === 'granted') replica.leases.push(admission.lease);
+      if (admission?.kind === 'granted') replica.openLeases.push(admission.lease);
       if (admission?.kind !== 'wait') return;
       await replica.ledger.changed('t', admission.version, new AbortController().signal).catch(() => {});
       this.#reserve(replica, asked, tries - 1);
@@ -397,7 +381,7 @@ class World {
   }
 
   #settle(replica: Replica, charge: Charge): void {
-    const lease = replica.runs ? replica.leases.shift() : undefined;
+    const lease = replica.runs ? replica.openLeases.shift() : undefined;
     if (lease) this.#end(replica, lease.id, charge, lease);
   }
 
@@ -436,13 +420,13 @@ class World {
     const states = [{ figures: one.figures(), answers: this.#answers(one) }];
     let before: Account | undefined;
     let version = '';
-    for (const { expected, version: next, account } of this.#inOrder()) {
+    for (const { expected, version: next, account, at } of this.#inOrder()) {
       assert.equal(expected, version, 'every change is of the one before');
       assert.ok(account, 'nobody removes an account');
       const [was, is] = [before?.leases ?? {}, account.leases];
-      for (const [id, { owner, at, booked }] of Object.entries(was)) {
-        if (booked || !is[id]?.booked) continue;
-        assert.ok(this.#isMissed(owner, at, states.length), 'a process that could say that it is alive is not dead');
+      for (const [id, lease] of Object.entries(was)) {
+        if (lease.booked || !is[id]?.booked) continue;
+        assert.ok(at - lease.at > leaseMs, 'a lease counts as lost only after the deadline of its call');
         one.book(id);
       }
       const reserved = Object.keys(is).filter((id) => !was[id]);
@@ -460,19 +444,6 @@ class World {
     for (const [id, { replica }] of this.#settlements)
       assert.ok(one.ended.has(id) || replica.isDead, 'what a living process has settled counts');
     assert.deepEqual([...one.open.keys()], [], 'nothing is reserved once all calls have ended, or are lost');
-  }
-
-  /** Whether one who said all the time that they are alive did not hear of a process for as long. */
-  #isMissed(owner: string, since: number, change: number): boolean {
-    const deadMs = 7500;
-    const beats = this.#beats.filter((beat) => beat.change < change);
-    return beats.some(({ id, at }, index) => {
-      const before = beats.slice(0, index + 1);
-      const last = before.findLast((beat) => beat.id === owner)?.at ?? 0;
-      const own = before.filter((beat) => beat.id === id).map((beat) => beat.at);
-      const gap = own.findLastIndex((time, place) => time - (own[place - 1] ?? 0) > 2.5 * beatMs);
-      return id !== owner && at - Math.max(since, last, own[gap] ?? 0) >= deadMs;
-    });
   }
 
   #answers(one: OneLedger): Map<string, Admission['kind']> {
@@ -512,7 +483,6 @@ class World {
 }
 
 let worlds = 0;
-const silent = { error: () => {}, warn: () => {}, info: () => {} };
 
 /** Lets a schedule happen to replicas that share a store, and compares them with one ledger for all. */
 export async function assertOneLedger(schedule: AccountSchedule, store: Store): Promise<void> {

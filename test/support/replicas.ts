@@ -33,9 +33,6 @@ async function startReplicas(options: ReplicasOptions) {
   const upstream = await startUpstream(documented);
   const start = (index: number) => startReplica(upstream.baseUrl, index, options);
   const all = await Promise.all(Array.from({ length: options.count }, (_, index) => start(index)));
-  const notNew = (replica: Replica) => until(async () => (await replica.readiness()) !== 'state is new', askAgainMs);
-  // Budgets open once it is known that no other state was there.
-  await Promise.all(all.map(notNew));
   let next = 0;
   return {
     all,

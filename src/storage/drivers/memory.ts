@@ -12,11 +12,12 @@ import {
   type Seen,
   type Store,
 } from '../ports.ts';
+import type { StoreAccess } from '../store/access.ts';
 import { Documents } from '../store/documents.ts';
+import { Leases } from '../store/leases.ts';
 import { storeLedger } from '../store/ledger.ts';
-import { singleProcess } from '../store/presence.ts';
-import { type Shared, withoutRetries } from '../store/retries.ts';
 import { noSeal } from '../store/seal.ts';
+import { noQueue } from '../store/write-queue.ts';
 import { memoryOf, TenantCache, type TenantCacheOptions } from '../tenant-cache.ts';
 import { type Turns, turnsOver } from '../turns.ts';
 
@@ -128,13 +129,13 @@ interface MemoryStoreOptions {
 const maxRemembered = 32 * MB;
 
 /** What the domain needs of a store, where no other process shares it. @param now in milliseconds since the epoch */
-export function inMemory(now: () => number, options: MemoryStoreOptions = {}): Shared {
+export function inMemory(now: () => number, options: MemoryStoreOptions = {}): StoreAccess {
   const store = new MemoryStore(now, options);
   return {
     store,
     seal: noSeal,
-    presence: singleProcess,
-    retries: withoutRetries,
+    leases: new Leases(),
+    queue: noQueue,
     documents: new Documents({ store, seal: noSeal, elapsed: now, maxRemembered }),
     keyOf: (...parts) => parts.join(' '),
     warn: () => {},

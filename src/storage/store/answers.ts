@@ -5,13 +5,18 @@ import { responseSchemas } from '../../api/client.ts';
 import type { OperationName } from '../../api/operations.ts';
 import { cameAfter, memoryAnswers } from '../drivers/memory.ts';
 import type { AnswerCache, CachedAnswer, Claim, ClaimRequest, StateOptions } from '../ports.ts';
-import { markTtlMs, type Shared } from './retries.ts';
+import { markTtlMs, type StoreAccess } from './access.ts';
+import type { LeaseHolder } from './leases.ts';
 
 /** A call: its answer, the claim of the process that sends it, and the claim of the last process that died while sending. */
 interface StoredCall {
   cached?: { operation: OperationName; answer: WrittenAnswer; at: number } | undefined;
-  running?: { id: string; owner: string; at: number };
+  running?: StoredClaim;
   lost?: string | undefined;
+}
+
+interface StoredClaim extends LeaseHolder {
+  id: string;
 }
 
 /** An answer without the value that its schema makes of it. */
@@ -32,11 +37,16 @@ interface SharedAnswersOptions extends Pick<StateOptions, 'ttl' | 'now'> {
  * nobody has put its answer since, and one that waits for another finds the answer there. What the store does not take
  * is kept by this replica alone.
  */
-export function sharedAnswers(shared: Shared, { ttl, now, sendsAgain = false }: SharedAnswersOptions): AnswerCache {
-  const { documents, store, presence, retries, keyOf } = shared;
+export function sharedAnswers(
+  access: StoreAccess,
+  { ttl, now, sendsAgain = false }: SharedAnswersOptions,
+): AnswerCache {
+  const { documents, store, leases, queue, keyOf } = access;
   const local = memoryAnswers({ maxBytes: maxLocalAnswers, ttl, now });
   const keyFor = (tenantId: string, name: string) => keyOf(tenantId, 'answer', name);
   const keyOfGroup = (tenantId: string, group: string) => keyOf(tenantId, 'removed', group);
+  /** Groups that were forgotten here, and whose new mark the store has not taken: their answers are not cached. */
+  const unmarkedGroups = new Set<string>();
   /** @param time by the clock of the store */
   const answerIn = (doc: StoredCall | undefined, time: number): CachedAnswer | undefined => {
     const age = time - (doc?.cached?.at ?? Number.NEGATIVE_INFINITY);
@@ -61,15 +71,20 @@ export function sharedAnswers(shared: Shared, { ttl, now, sendsAgain = false }: 
     const { tenantId, operation, signal } = call;
     const { after = Number.NEGATIVE_INFINITY, onLost } = request;
     const [id, key] = [randomUUID(), keyFor(tenantId, name)];
+    leases.open(id);
     let isOpen = true;
+    const close = () => {
+      isOpen = false;
+      leases.close(id);
+    };
     const end = async (next = withoutClaim) => {
       if (!isOpen) return;
-      isOpen = false;
+      close();
       const change = (doc: StoredCall | undefined) => ({
         ...(doc?.running?.id === id && { next: next(doc), ttlMs: Math.max(ttl, claimMs) }),
         result: undefined,
       });
-      await retries.do(() => documents.update<StoredCall, void>(key, change));
+      await queue.write(() => documents.update<StoredCall, void>(key, change));
     };
     const put = async (cached: CachedAnswer) => {
       const { value, ...answer } = cached.answer;
@@ -81,31 +96,38 @@ export function sharedAnswers(shared: Shared, { ttl, now, sendsAgain = false }: 
           .catch(() => false));
       if (isTaken) local.forget(tenantId, name);
       else local.put(tenantId, name, cached);
-      if (isTaken) isOpen = false;
+      if (isTaken) close();
       await end();
     };
+    /** Whether another call sends the request. A claim of this process that has ended may still be in the store. */
+    const isOfOther = (running: StoredClaim) => running.id !== id && !leases.isClosed(running.id, running);
     const granted: Claim = { kind: 'granted', put, forget: () => end(() => null), end: () => end() };
     try {
       for (let awaited: string | undefined; ; ) {
         const step = await documents.update<StoredCall, Step>(key, (doc, time, version) => {
-          const { cached, running, lost } = doc ?? {};
+          const { cached, lost } = doc ?? {};
+          const running = doc?.running && isOfOther(doc.running) ? doc.running : undefined;
           const found = answerIn(doc, time);
           if (found && cameAfter(found, after, now())) return { result: { kind: 'found', found } };
-          const isDead = running && running.id !== id && presence.isDead(running.owner, running.at);
-          if (isDead && !sendsAgain)
+          const isAbandoned = running && leases.isAbandoned(running, time);
+          if (isAbandoned && !sendsAgain)
             return {
               next: { cached, lost: running.id },
               ttlMs: claimMs,
               result: { kind: 'lost', id: running.id },
             };
-          if (running && running.id !== id && !isDead) return { result: { kind: 'waits', id: running.id, version } };
+          if (running && !isAbandoned) return { result: { kind: 'waits', id: running.id, version } };
           if (awaited !== undefined && lost === awaited) return { result: { kind: 'lost', id: lost } };
-          const next = { ...(found && { cached }), lost, running: { id, owner: presence.id, at: time } };
+          const next = { ...(found && { cached }), lost, running: { id, owner: leases.owner, at: time } };
           return { next, ttlMs: Math.max(ttl, claimMs), result: { kind: 'granted' } };
         });
-        if (step.kind === 'found') return step;
+        if (step.kind === 'found') {
+          close();
+          return step;
+        }
         if (step.kind === 'granted') return granted;
         if (step.kind === 'lost') {
+          close();
           await onLost(step.id);
           return { kind: 'lost' };
         }
@@ -125,11 +147,18 @@ export function sharedAnswers(shared: Shared, { ttl, now, sendsAgain = false }: 
     claim,
     nameOf: async (tenantId, { group, fingerprint }) => {
       if (group === undefined) return fingerprint;
-      const mark = await documents.read(keyOfGroup(tenantId, group)).catch(() => undefined);
-      return mark && `${mark.version} ${fingerprint}`;
+      const key = keyOfGroup(tenantId, group);
+      const mark = await documents.read(key).catch(() => undefined);
+      return mark === undefined || unmarkedGroups.has(key) ? undefined : `${mark.version} ${fingerprint}`;
     },
-    forgetGroup: (tenantId, group) =>
-      retries.do(() => documents.write(keyOfGroup(tenantId, group), () => ({}), markTtlMs)),
+    forgetGroup: async (tenantId, group) => {
+      const key = keyOfGroup(tenantId, group);
+      unmarkedGroups.add(key);
+      await queue.write(async () => {
+        await documents.write(key, () => ({}), markTtlMs);
+        unmarkedGroups.delete(key);
+      });
+    },
   };
 }
 

@@ -11,9 +11,9 @@ import {
   MemoryDataset,
   recordsOf,
 } from '../dataset.ts';
-import type { Item, ItemChange } from '../ports.ts';
+import type { Item, ItemChange, Store } from '../ports.ts';
 import { contentRecords, openUserRecords } from '../user-records.ts';
-import { limitsWithRoom, type Shared } from './retries.ts';
+import { limitsWithRoom, type StoreAccess } from './access.ts';
 import type { Seal } from './seal.ts';
 
 const MB = 1024 * 1024;
@@ -30,7 +30,7 @@ const maxItemBytes = 64 * MB;
  * dataset keeps a copy, and asks for later changes.
  */
 export class StoreDatasets implements Datasets {
-  readonly #shared: Shared;
+  readonly #access: StoreAccess;
   readonly #copies: LRUCache<string, DatasetCopy>;
   #order = 0;
   /** Whether there is no room for items that wait for the store, which is logged once. */
@@ -39,9 +39,9 @@ export class StoreDatasets implements Datasets {
   readonly #sealed: SealedRecords;
   readonly #maxBytesEach: number | undefined;
 
-  constructor(shared: Shared, { maxBytes, maxBytesEach } = copyLimits) {
-    this.#shared = shared;
-    this.#sealed = new SealedRecords(shared.seal);
+  constructor(access: StoreAccess, { maxBytes, maxBytesEach } = copyLimits) {
+    this.#access = access;
+    this.#sealed = new SealedRecords(access.seal);
     this.#maxBytesEach = maxBytesEach;
     this.#copies = new LRUCache({ maxSize: maxBytes, sizeCalculation: ({ dataset }) => dataset.bytes });
   }
@@ -51,17 +51,17 @@ export class StoreDatasets implements Datasets {
   }
 
   async open({ tenantId }: Pick<DatasetCaller, 'tenantId'>): Promise<Dataset> {
-    const name = this.#shared.keyOf(tenantId, 'dataset');
+    const name = this.#access.keyOf(tenantId, 'dataset');
     const synced = () => this.#sync(name);
-    const order = () => this.#nextOrder(this.#shared.keyOf(tenantId, 'order'));
+    const order = () => this.#nextOrder(this.#access.keyOf(tenantId, 'order'));
     return {
-      userRecords: openUserRecords(this.#shared, tenantId),
+      userRecords: openUserRecords(this.#access, tenantId),
       order,
       addItems: async (batch) => this.#add(name, recordsOf({ ...batch, order: batch.order ?? (await order()) })),
       saveGathering: (step) => this.#add(name, [{ ...step, kind: 'gathering' }]),
       item: async (type, id) => (await synced()).item(type, id),
       contents: async () => {
-        const [dataset, records] = await Promise.all([synced(), contentRecords(this.#shared, tenantId)]);
+        const [dataset, records] = await Promise.all([synced(), contentRecords(this.#access, tenantId)]);
         return dataset.contents(records);
       },
       maxAds: async () => (await synced()).maxAds(),
@@ -74,7 +74,7 @@ export class StoreDatasets implements Datasets {
 
   /** The next number. While the store is away, it follows from what this replica knows. */
   async #nextOrder(key: string): Promise<number> {
-    const { documents, store } = this.#shared;
+    const { documents, store } = this.#access;
     const lastOrder = this.#order;
     const next = documents.update<{ order: number }, number>(key, (doc, now) => {
       const order = Math.max((doc?.order ?? 0) + 1, lastOrder + 1, Math.floor(now));
@@ -87,9 +87,7 @@ export class StoreDatasets implements Datasets {
 
   async #sync(name: string): Promise<MemoryDataset> {
     const before = this.#copies.get(name);
-    // A store that went back in time gives its numbers again, so a copy of what was there before misses later items.
-    const isCurrent = before?.stateEpoch === this.#shared.presence.epoch;
-    const copy = isCurrent ? before : new DatasetCopy(name, this.#shared, this.#sealed, this.#maxBytesEach);
+    const copy = before ?? new DatasetCopy(name, this.#access.store, this.#sealed, this.#maxBytesEach);
     this.#copies.set(name, copy);
     const dataset = await copy.sync();
     this.#order = Math.max(this.#order, dataset.order);
@@ -102,7 +100,7 @@ export class StoreDatasets implements Datasets {
   /** Items that cannot be added now are added later, because they were paid for. */
   async #add(name: string, records: readonly DatasetRecord[]): Promise<void> {
     if (records.length === 0) return;
-    const { retries, warn } = this.#shared;
+    const { queue, warn } = this.#access;
     let failure: unknown;
     const work = async () => {
       await this.#write(name, records).catch((error) => {
@@ -115,16 +113,16 @@ export class StoreDatasets implements Datasets {
       if (!this.#isLosing) warn('answers are lost to a dataset', { error: String(error) });
       this.#isLosing = true;
     };
-    await retries.do(work, { bytes: bytesOf(records), giveUp });
+    await queue.write(work, { bytes: bytesOf(records), giveUp });
     if (failure !== undefined) throw failure;
   }
 
   async #write(name: string, records: readonly DatasetRecord[]): Promise<void> {
-    const { store } = this.#shared;
+    const { store } = this.#access;
     const copy = this.#copies.peek(name);
     const byId = new Map<string, DatasetRecord[]>();
     for (const record of records) {
-      const id = itemIdOf(record, (...parts) => this.#shared.seal.name(name, ...parts));
+      const id = itemIdOf(record, (...parts) => this.#access.seal.name(name, ...parts));
       byId.set(id, [...(byId.get(id) ?? []), record]);
     }
     // An item that the copy does not know is new, unless another process was faster.
@@ -234,11 +232,9 @@ interface KnownItem {
 
 class DatasetCopy {
   readonly #name: string;
-  readonly #store: Pick<Shared['store'], 'itemsSince'>;
+  readonly #store: Pick<Store, 'itemsSince'>;
   readonly #sealed: SealedRecords;
   readonly #maxBytes: number | undefined;
-  /** The epoch of the whole state, which differs once it went back in time. */
-  readonly stateEpoch: string;
   dataset: MemoryDataset;
   #epoch = '';
   #seq = 0;
@@ -247,10 +243,9 @@ class DatasetCopy {
   #next: Promise<MemoryDataset> | undefined;
   #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(name: string, { store, presence }: Shared, sealed: SealedRecords, maxBytes: number | undefined) {
+  constructor(name: string, store: Pick<Store, 'itemsSince'>, sealed: SealedRecords, maxBytes: number | undefined) {
     this.#name = name;
     this.#store = store;
-    this.stateEpoch = presence.epoch;
     this.#sealed = sealed;
     this.#maxBytes = maxBytes;
     this.dataset = new MemoryDataset(maxBytes);

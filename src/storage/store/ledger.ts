@@ -10,7 +10,7 @@ import {
   type Settlement,
 } from '../../credits/ledger.ts';
 import type { Prices, PriceTable } from '../../credits/prices.ts';
-import type { Shared } from './retries.ts';
+import type { StoreAccess } from './access.ts';
 
 const day = 86_400_000;
 /** How old an account may be that estimates are made from, in milliseconds: a tool call asks several times. */
@@ -36,13 +36,11 @@ const recordsNothing = ({ charged, uncertain, isPaidAnswer, remaining, keeps }: 
 const learns = ({ learn }: Settlement, prices: Prices): boolean => learn !== undefined && learn(prices) !== prices;
 
 export function storeLedger(
-  { documents, presence, retries, keyOf }: Pick<Shared, 'documents' | 'presence' | 'retries' | 'keyOf'>,
+  { documents, leases, queue, keyOf }: Pick<StoreAccess, 'documents' | 'leases' | 'queue' | 'keyOf'>,
   options: LedgerOptions = {},
 ): CreditLedger {
   const { newId = () => randomBytes(9).toString('base64url'), begin, onLost, isShared = false } = options;
   const key = (tenantId: string) => keyOf(tenantId, 'account');
-  /** Leases whose calls are in progress here. A lease of this process that is not among them is lost. */
-  const openLeases = new Set<string>();
 
   /** @param work returns its result, and whether the account has to be written */
   const change = <Result>(tenantId: string, work: (account: Account, now: number) => readonly [Result, boolean]) => {
@@ -50,9 +48,8 @@ export function storeLedger(
     return documents.update<Account, Changed>(key(tenantId), (doc, now, version) => {
       const account = doc ?? emptyAccount();
       begin?.(account, now);
-      const hasPassed = passTime(account, now, (id, { owner, at }) =>
-        owner === presence.id ? !openLeases.has(id) : presence.isDead(owner, at),
-      );
+      const isLost = (id: string, lease: StoredLease) => leases.isClosed(id, lease) || leases.isAbandoned(lease, now);
+      const hasPassed = passTime(account, now, isLost);
       const [result, isChanged] = work(account, now);
       const written = (isChanged || hasPassed) && { next: account, ttlMs: lifetimeOf(account) };
       return { result: { result, account, version }, ...written };
@@ -69,7 +66,7 @@ export function storeLedger(
    */
   const settleOnce = async (tenantId: string, id: string, settlement: Settlement, hasLease: boolean) => {
     const giveUp = (error: unknown) => {
-      openLeases.delete(id);
+      leases.close(id);
       if (!recordsNothing(settlement)) onLost?.(error);
     };
     let order: number | undefined;
@@ -80,9 +77,9 @@ export function storeLedger(
         return [isWritten ? account.order : undefined, isWritten];
       });
       order = result;
-      openLeases.delete(id);
+      leases.close(id);
     };
-    await retries.do(work, { giveUp });
+    await queue.write(work, { giveUp });
     return order;
   };
 
@@ -94,10 +91,10 @@ export function storeLedger(
     },
     reserve: async (tenantId, requestOf) => {
       const id = newId();
-      openLeases.add(id);
+      leases.open(id);
       const reserving = change(tenantId, (account, now) => {
         const request = requestOf(creditAccount(account));
-        const kind = reserve(account, request, { id, owner: presence.id, at: now });
+        const kind = reserve(account, request, { id, owner: leases.owner, at: now });
         return [{ kind, request }, kind === 'granted'] as const;
       });
       const { result, account, version } = await reserving.catch((error) => {
@@ -108,15 +105,10 @@ export function storeLedger(
       const { kind, request } = result;
       if (kind === 'granted') {
         const { credits, paid } = request;
-        if (paid || credits > 0)
-          await presence.confirm().catch((error) => {
-            void settleOnce(tenantId, id, nothing, true);
-            throw error;
-          });
         const lease = { id, credits, paid };
         return { kind, lease, account: creditAccount(account) };
       }
-      openLeases.delete(id);
+      leases.close(id);
       if (kind === 'refused') return { kind, account: creditAccount(account) };
       return { kind, version };
     },
@@ -280,7 +272,7 @@ const readPrices = (text: string): Prices =>
   );
 
 /** The full windows of all replicas. A window that cannot be read costs a refused call. */
-export function sharedWindows({ documents, keyOf }: Shared, clock: () => number): FullWindows {
+export function sharedWindows({ documents, keyOf }: StoreAccess, clock: () => number): FullWindows {
   type Written = { window: FullWindow; at: number };
   return {
     get: async (tenantId) => {

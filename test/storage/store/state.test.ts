@@ -11,6 +11,7 @@ import { until } from '../../support/http.ts';
 import { describeEveryStore } from '../../support/stores.ts';
 import { add, lastStep } from '../add-items.ts';
 import { answersSuite, callOf, claimOf, put, ttl } from '../answers-suite.ts';
+import { leaseOf } from '../charges.ts';
 import { cursorsSuite } from '../cursors-suite.ts';
 import { datasetSuite } from '../dataset-suite.ts';
 import { exportFile, exportsSuite } from '../exports-suite.ts';
@@ -28,6 +29,9 @@ const unavailable = { failure: { kind: 'unavailable' } };
 const noise = (bytes: number) => randomBytes(bytes / 2).toString('hex');
 const idsIn = async (dataset: Dataset) => (await dataset.contents()).ads.map(({ id }) => id).toSorted();
 const never = () => new AbortController().signal;
+
+/** How long a call of a replica may take, in milliseconds. */
+const callMs = 60_000;
 
 /** From how many bytes on an item is large. */
 const largeBytes = 10_000;
@@ -91,7 +95,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
     const network = new StoreNetwork();
     const warned: string[] = [];
     const replica = await openStoreState({
-      ...{ driver: network.between(driver()), secret, baseUrl: `http://${service}.invalid`, now: Date.now },
+      ...{ driver: network.between(driver()), secret, baseUrl: `http://${service}.invalid`, callMs, now: Date.now },
       log: { error: () => {}, warn: (message) => void warned.push(message), info: () => {} },
     });
     onTestFinished(() => replica.close());
@@ -257,6 +261,35 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
     (await other?.acquire('another question', never()))?.();
     end?.();
     (await waiting)?.();
+  });
+
+  test('a replica that has died keeps its slot, its claim and its credits until the deadline of its call has passed', async () => {
+    const [dead, living] = await two();
+    const request = { budget: 10, credits: 10, paid: true, ifLost: 4 };
+    await dead.turns.acquire('a question', never());
+    await claimOf(dead.answers, ofAd);
+    expect(await dead.ledger.reserve('t', () => request)).toMatchObject({ kind: 'granted' });
+
+    living.network.ahead = callMs;
+    const isTaken = living.turns.acquire('a question', AbortSignal.timeout(50));
+    await expect(isTaken).rejects.toMatchObject({ failure: { kind: 'busy' } });
+    await expect(living.claim(AbortSignal.timeout(50))).rejects.toThrow();
+    expect(await living.ledger.read('t')).toMatchObject({ reserved: 10, uncertain: 0 });
+
+    living.network.ahead = callMs + 11_000;
+    (await living.turns.acquire('a question', never()))();
+    expect(await living.claim()).toMatchObject({ kind: 'lost' });
+    expect(await living.ledger.read('t')).toMatchObject({ reserved: 0, uncertain: 4 });
+    expect(await living.claim()).toMatchObject({ kind: 'granted' });
+  });
+
+  test('a call that ends after its deadline is charged what it cost, and not its reservation as well', async () => {
+    const [slow, other] = await two();
+    const lease = leaseOf(await slow.ledger.reserve('t', () => ({ budget: 10, credits: 5, paid: true, ifLost: 5 })));
+    other.network.ahead = callMs + 11_000;
+    expect(await other.ledger.read('t')).toMatchObject({ uncertain: 5 });
+    await slow.ledger.settle('t', { charged: 3, uncertain: 0, isPaidAnswer: true }, lease);
+    expect(await other.ledger.read('t')).toMatchObject({ spent: 3, uncertain: 0, reserved: 0 });
   });
 
   test('a key counts as accepted at all replicas for 15 minutes, or until one of them removes it', async () => {
