@@ -5,6 +5,7 @@ import {
   mkdir,
   readdir,
   readFile,
+  rename,
   rm,
   stat,
   symlink,
@@ -13,17 +14,25 @@ import {
 } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { holdLock } from '../../src/lock.ts';
 import type { Dataset, Datasets } from '../../src/storage/dataset.ts';
 import { type FolderOptions, folderState } from '../../src/storage/folder.ts';
 import type { Turns } from '../../src/storage/turns.ts';
 import { newFolders } from '../support/temporary-folder.ts';
 import { add, lastStep } from './add-items.ts';
+import { callOf, claimOf } from './answers-suite.ts';
 import { asking, charged, leaseOf } from './charges.ts';
 import { cursorsSuite } from './cursors-suite.ts';
 import { datasetSuite } from './dataset-suite.ts';
 import { userRecordsSuite } from './user-records-suite.ts';
 
 const newFolder = newFolders();
+
+const cachedAnswer = {
+  value: { id: '1' },
+  raw: { id: '1' },
+  receipt: { charged: 1, remaining: 9, cached: false, requestId: 'r' },
+};
 
 /** The folder as one more process uses it. The first letter of a key is its account. */
 function openIn(folder: string, options: Partial<FolderOptions> = {}) {
@@ -110,6 +119,82 @@ test('a turn is had by one call of all processes at a time', async () => {
   };
   await Promise.all([...turns, ...turns].map(use));
   expect(max).toBe(1);
+});
+
+describe('writes that the file of a key does not take for the moment', () => {
+  const never = new AbortController().signal;
+  const list = { fingerprint: '["getAd",{"id":"1"}]', group: 'a collection' };
+  const request = { onLost: async () => {} };
+
+  /** Makes each write fail after five seconds, and lets reads succeed. */
+  async function holdItsLock(file: string) {
+    const lock = await holdLock(`${file}.lock`);
+    return async () => lock.release();
+  }
+
+  /** Makes each read and write fail immediately. */
+  async function putFolderInPlace(file: string) {
+    await rename(file, `${file}.away`);
+    await mkdir(file);
+    return async () => {
+      await rm(file, { recursive: true });
+      await rename(`${file}.away`, file);
+    };
+  }
+
+  /** A process that could write neither the end of a slot, nor the end of a claim, nor that a list has changed. */
+  async function withWaitingWrites(block: (file: string) => Promise<() => Promise<void>>) {
+    const folder = newFolder();
+    const { answers, turns, cursorsOf } = openIn(folder, { ttl: 60_000 });
+    const endSlot = await turns.acquire('a question', never);
+    const claim = await claimOf(answers, 'an ad');
+    const put = await claimOf(answers, await answers.nameOf('t', list));
+    await put.put({ answer: cachedAnswer, at: Date.now() });
+    const unblock = await block(await fileIn(folder, 'keys'));
+    endSlot();
+    await Promise.all([claim.end(), answers.forgetGroup('t', list.group)]);
+    return { folder, answers, turns, cursorsOf, unblock };
+  }
+
+  /** Verifies that another process gets the slot and the claim within a time, and does not find the list. */
+  async function verifyFreed(folder: string, ms: number) {
+    const other = openIn(folder, { ttl: 60_000 });
+    const signal = AbortSignal.timeout(ms);
+    (await other.turns.acquire('a question', signal))();
+    expect(await other.answers.claim(callOf('t', signal), 'an ad', request)).toMatchObject({ kind: 'granted' });
+    const name = await other.answers.nameOf('t', list);
+    expect(await other.answers.get('t', name ?? '')).toBeUndefined();
+  }
+
+  test('a changed list is not served from the cache, and this process can claim the same call again', async () => {
+    const { answers, unblock } = await withWaitingWrites(holdItsLock);
+    expect(await answers.nameOf('t', list)).toBeUndefined();
+    expect(await answers.claim(callOf(), 'an ad', request)).toMatchObject({ kind: 'granted' });
+    await unblock();
+  });
+
+  test.each([
+    ['reads a list', ({ answers }) => answers.nameOf('t', list)],
+    ['takes another slot', async ({ turns }) => (await turns.acquire('another question', never))()],
+    ['recalls a cursor', ({ cursorsOf }) => cursorsOf('t').recall('@1')],
+  ] as [string, (process: Awaited<ReturnType<typeof withWaitingWrites>>) => Promise<unknown>][])(
+    'other processes see the waiting writes as soon as the process %s',
+    async (_, use) => {
+      const process = await withWaitingWrites(putFolderInPlace);
+      await process.unblock();
+      await use(process);
+      await verifyFreed(process.folder, 1500);
+    },
+  );
+
+  test.each([holdItsLock, putFolderInPlace])(
+    'other processes see the waiting writes although the process does not use the file again (%o)',
+    async (block) => {
+      const { folder, unblock } = await withWaitingWrites(block);
+      await unblock();
+      await verifyFreed(folder, 30_000);
+    },
+  );
 });
 
 describe('a file', () => {
