@@ -45,7 +45,7 @@ export class LockHeld extends AdLibraryError {
     const holder = note ? `process ${pid} of ${note.host}` : 'another program';
     const serves = note?.address ? `, which serves it at ${note.address.url}` : '';
     const problem = `${path} is held by ${holder}${serves}. ${note?.address ? elsewhere : unfinished} If no such process runs there any more, delete that file.`;
-    super({ kind: 'busy', problem, sent: false });
+    super({ kind: 'busy', problem, storage: 'lock' });
     this.address = note?.address;
   }
 }

@@ -62,7 +62,7 @@ test('who waits gets busy with the process, the file and what to do; a lock that
   await expect(holdLock(path, soon())).rejects.toMatchObject({
     failure: {
       kind: 'busy',
-      sent: false,
+      storage: 'lock',
       problem: expect.stringMatching(/one\.lock.* is held by process \d+ of .*delete/s),
     },
   });

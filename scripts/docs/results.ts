@@ -68,11 +68,11 @@ const causes: Record<ErrorKind, string> = {
   usage_limit: 'status 429, or a window that is known to be full; `usageLimit` says which',
   credit_budget: '`AD_LIBRARY_CREDIT_BUDGET` or the `maxCredits` of the call; nothing is sent',
   unavailable:
-    'status 500 and above; or the server cannot use what it keeps, as a shared state that cannot be reached: the text says so, and nothing is sent',
+    'status 500 and above; or the server cannot use its stored data, such as a shared state that cannot be reached: the text says so, and states what was charged before',
   unexpected_response: 'an answer that is not the API’s, mostly a web page or a proxy',
   network: 'no connection, or one that broke',
   timeout: '`AD_LIBRARY_TIMEOUT_MS` is over',
-  busy: 'too many calls at once; nothing is sent',
+  busy: 'too many calls at once, and nothing is sent; or another process uses the folder, another call reads the same ads, or the storage is full: the text says which',
   internal: 'a fault of this server; its log says more',
 };
 

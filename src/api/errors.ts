@@ -39,6 +39,11 @@ export interface FailureFacts {
   /** Whether the operation costs credits, and whether it writes. */
   paid?: boolean | undefined;
   writes?: boolean | undefined;
+  /**
+   * What of this server's own storage failed. Such a failure says nothing about the requests of the call: they may have
+   * been sent and charged before. `slot` and `lock` are held by another call or process.
+   */
+  storage?: 'data' | 'full' | 'lock' | 'slot' | undefined;
 }
 
 /** What is known about a failed call. The facts that only one kind has stand beside the kind. */
@@ -99,8 +104,8 @@ export const invalidRequest = (problem: string) =>
  * missing, or comes from a gateway (502, 504 …) behind which the call may have been carried out. A refusal charges
  * nothing, and neither does a 503 without a stated charge.
  */
-export function mayBeCharged({ kind, status, sent, charged, chargeUnreadable }: Failure): boolean {
-  if (sent === false || charged !== undefined) return false;
+export function mayBeCharged({ kind, status, sent, charged, chargeUnreadable, storage }: Failure): boolean {
+  if (sent === false || storage || charged !== undefined) return false;
   if (chargeUnreadable) return true;
   if (status === undefined) return kind === 'network' || kind === 'timeout' || kind === 'unexpected_response';
   return status < 300 || status === 408 || (status >= 500 && status !== 503);

@@ -148,7 +148,8 @@ async function runCall(server: CallingContext, call: ToolCall, receipts: Receipt
         linkOrigin: call.linkOrigin,
         offers: (name) => server.tools.has(name),
         explain: (thrown) => {
-          const { text, error } = explainError(thrown, toolsForModels(server));
+          const about = { wasSent: receipts.wasSent() };
+          const { text, error } = explainError(thrown, toolsForModels(server), about);
           return { kind: error.kind, text };
         },
         ...(onProgress && { onProgress }),
@@ -216,15 +217,20 @@ function withError(server: ServerContext, call: ToolCall, receipts: Receipts, th
       tool: loggedName(server, call),
       error: keyMasker(call.apiKey)(stackOf(thrown)),
     });
-  const { result, error } = errorResult(server, thrown, receipts.earlierText());
+  const cost = receipts.textBeside(isExpected ? thrown.failure : undefined);
+  const { result, error } = errorResult(server, thrown, { cost, wasSent: receipts.wasSent() });
   const { status, requestId } = error;
   // A cancelled call is not a network failure.
   const kind = call.signal.aborted ? 'cancelled' : error.kind;
   return { result, facts: { kind, status, requestId, charged: receipts.atLeast() || undefined } };
 }
 
-export function errorResult({ notice, tools }: Pick<ServerContext, 'notice' | 'tools'>, thrown: unknown, cost = '') {
-  const { text: explanation, error } = explainError(thrown, toolsForModels({ tools }));
+export function errorResult(
+  { notice, tools }: Pick<ServerContext, 'notice' | 'tools'>,
+  thrown: unknown,
+  { cost = '', wasSent = false } = {},
+) {
+  const { text: explanation, error } = explainError(thrown, toolsForModels({ tools }), { wasSent });
   const text = linesOf([notice, explanation, cost]);
   const _meta = { 'ad-library/error': error };
   const result: ToolResult = { content: [{ type: 'text', text }], isError: true, _meta };
@@ -268,6 +274,7 @@ export function openCallContexts(options: CallContextOptions) {
   return {
     callsOf(caller: Caller): CallerContext {
       const { tenantId, apiKey, connection, signal } = caller;
+      const began = options.now();
       // This call is not counted as a call of the tool: it is free, whether the service states that or not.
       const whoami = () => apiOf({ tenantId, apiKey, signal }).whoami();
       return {
@@ -280,7 +287,7 @@ export function openCallContexts(options: CallContextOptions) {
         adRows: () => adRows.forTenant(tenantId),
         sql: () => sql.forTenant(tenantId),
         version,
-        exports: () => state.exports.forTenant(tenantId),
+        exports: () => state.exports.forTenant(tenantId, began),
         spending: () => meter.spending({ tenantId, connection }),
         priceOf: async (list, items) => {
           const bounds = priceBounds(await meter.prices(tenantId), operations[list], items);

@@ -22,8 +22,11 @@ interface ErrorMeta extends Record<string, unknown> {
   requestId?: string;
 }
 
-/** Service texts are quoted as data; anything else internal never leaves the process. */
-export function explainError(thrown: unknown, offered: readonly ToolDescription[]) {
+/**
+ * Explains an error to a model. Service texts are quoted as data; anything else internal never leaves the process.
+ * @param wasSent whether the tool call had sent a request before it failed
+ */
+export function explainError(thrown: unknown, offered: readonly ToolDescription[], { wasSent = false } = {}) {
   const failure: Failure = thrown instanceof AdLibraryError ? thrown.failure : { kind: 'internal' };
   const { problem, serviceMessage, requestId } = failure;
   const usageLimit = failure.kind === 'usage_limit' ? failure.usageLimit : undefined;
@@ -34,7 +37,7 @@ export function explainError(thrown: unknown, offered: readonly ToolDescription[
     serviceMessage && `The service says: ${untrustedText(serviceMessage, 600)}`,
     detailsText(failure),
     usageLimit && windowsText(usageLimit),
-    chargeText(failure),
+    chargeText(failure, wasSent),
     [retryTexts[retry], next, stillWorks(failure, offered)].filter(Boolean).join(' '),
     requestId && `Request id: ${untrustedWord(requestId)}`,
   ];
@@ -120,6 +123,7 @@ const explanations: Record<ErrorKind, { retry: Retry; happened: string; next: st
 };
 
 function explanationOf(failure: Failure): (typeof explanations)[ErrorKind] {
+  if (failure.storage) return storageFailures[failure.storage];
   const general = explanations[failure.kind];
   switch (failure.kind) {
     case 'no_api_key':
@@ -133,8 +137,6 @@ function explanationOf(failure: Failure): (typeof explanations)[ErrorKind] {
       if (creditsLeft === undefined) return withCost(failure, general);
       return { ...general, happened: creditsLeft > 0 ? `${subscriptionNeeded} ${creditsLeft}.` : noCredits };
     }
-    case 'unavailable':
-      return failure.sent === false ? stateAway : withCost(failure, general);
     case 'timeout':
       return failure.sent === false ? outOfTime : withCost(failure, general);
     case 'unexpected_response': {
@@ -178,12 +180,29 @@ const wrongSettings = {
   happened: 'Some settings of this server are wrong, so it makes no calls.',
   next: "Ask the user to correct them in the host's form or in this MCP server's configuration, and to restart it.",
 };
-/** The shared state fails, and not the service: nothing was sent. */
-const stateAway = {
-  retry: 'now' as const,
-  happened: 'This server could not use its stored data.',
-  next: 'Try again in a minute. If it keeps failing, the problem is on the side of this server; its log says more.',
-};
+/** Failures of this server's storage, not of the service. */
+const storageFailures = {
+  data: {
+    retry: 'now',
+    happened: 'This server could not use its stored data.',
+    next: 'Try again in a minute. If it keeps failing, the problem is on the side of this server; its log says more.',
+  },
+  full: {
+    retry: 'later',
+    happened: 'The storage of this server is full.',
+    next: 'Tell the user.',
+  },
+  lock: {
+    retry: 'now',
+    happened: 'Another process of this server is using the folder.',
+    next: 'Try again in a few seconds.',
+  },
+  slot: {
+    retry: 'now',
+    happened: 'Another call is reading the same ads.',
+    next: 'Try again when it has ended.',
+  },
+} as const;
 const outOfTime = {
   retry: 'now' as const,
   happened: 'The time for the call was over before it was done.',
@@ -274,10 +293,11 @@ function endsText(limitType: string | undefined): string {
 
 const neitherIsFull = 'Neither window is full, but this call would exceed one.';
 
-function chargeText(failure: Failure): string {
-  const { charged, paid, writes, sent } = failure;
+function chargeText(failure: Failure, wasSent: boolean): string {
+  const { charged, paid, writes, sent, storage } = failure;
   if (charged) return `The service says it charged ${creditsFigure(charged)} credits for this call.`;
-  if (sent === false) return 'Nothing was sent, nothing was charged.';
+  // The receipt of the tool call says what was charged before.
+  if (sent === false || storage) return wasSent ? '' : 'Nothing was sent, nothing was charged.';
   if (!mayBeCharged(failure)) return paid ? 'The service stated no charge.' : '';
   if (writes && paid)
     return 'It is unknown whether the item was saved and charged. A collection holds an item only once, but saving it again may be charged again; get_credits shows the balance.';

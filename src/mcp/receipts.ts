@@ -21,9 +21,10 @@ export class Receipts {
 
   /** A failed call costs what the service stated; if it stated nothing, that is nothing or unknown. */
   readonly addFailure = (failure: Failure): void => {
-    const { charged, requestId = null, paid, sent } = failure;
+    const { charged, requestId = null, paid, sent, storage } = failure;
     const unknown = paid && mayBeCharged(failure) ? null : 0;
-    if (sent !== false) this.add({ charged: charged ?? unknown, remaining: null, cached: false, requestId });
+    if (sent !== false && !storage)
+      this.add({ charged: charged ?? unknown, remaining: null, cached: false, requestId });
   };
 
   costOf({ operations, severalCalls }: Tool): Cost {
@@ -39,8 +40,17 @@ export class Receipts {
     return roundCredits(charged);
   }
 
-  earlierText(): string {
-    return this.#sent().length > 1 && this.atLeast() > 0 ? this.#costOfSeveral().line : '';
+  /** Whether a request was sent, with whatever result. */
+  wasSent(): boolean {
+    return this.#sent().length > 0;
+  }
+
+  /** The charges of a tool call that failed with an error, unless the error itself states them. */
+  textBeside(failure: Failure | undefined): string {
+    const sent = this.#sent();
+    const isOfRequest = failure !== undefined && failure.sent !== false && !failure.storage;
+    if ((isOfRequest && sent.length === 1) || sent.every(({ charged }) => charged === 0)) return '';
+    return this.#costOfSeveral().line;
   }
 
   #sent = (): Receipt[] => this.#all.filter(({ cached }) => !cached);

@@ -109,7 +109,7 @@ function beginDay(account: Account, now: number, path: string): void {
     const problem =
       `By ${path}, calls were counted on ${before}, and the clock of this machine says ${day}: one of the two is wrong. ` +
       'If the clock is right, delete that file.';
-    throw new AdLibraryError({ kind: 'unavailable', problem, sent: false });
+    throw new AdLibraryError({ kind: 'unavailable', problem, storage: 'data' });
   }
   if (day <= before) return;
   if (before !== '') {
@@ -208,7 +208,7 @@ const isAway: readonly ErrorKind[] = ['network', 'timeout', 'unavailable'];
 
 const unknownAccount = (cause?: unknown) => {
   const problem = 'The service did not say whose key this is (whoami), so what is kept in files cannot be read now.';
-  return new AdLibraryError({ kind: 'unavailable', problem, sent: false }, { cause });
+  return new AdLibraryError({ kind: 'unavailable', problem, storage: 'data' }, { cause });
 };
 
 export interface StoredFile {

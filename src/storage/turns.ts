@@ -41,7 +41,7 @@ export function turnsOver({ documents, leases, queue, keyOf }: StoreAccess): Tur
       } catch (error) {
         end();
         if (!signal.aborted) throw error;
-        throw new AdLibraryError({ kind: 'busy', problem: 'Another call is reading the same ads.', sent: false });
+        throw new AdLibraryError({ kind: 'busy', storage: 'slot' });
       }
     },
   };

@@ -135,5 +135,5 @@ const noRoom = () =>
   new AdLibraryError({
     kind: 'busy',
     problem: 'This server has no room for more labels, watches and reports.',
-    sent: false,
+    storage: 'full',
   });

@@ -28,13 +28,26 @@ test('a refused call says that no charge was stated, where its operation is paid
   expect(explain(refused).text).not.toContain('charge');
 });
 
-test('what this server keeps and cannot use is not blamed on the service', () => {
-  const [kept, failed] = [{ sent: false }, { status: 503, sent: true }].map(
+test('a failure of the storage of this server is not blamed on the service', () => {
+  const [stored, failed] = [{ storage: 'data' } as const, { status: 503, sent: true }].map(
     (how) => explain({ kind: 'unavailable', ...how }).text,
   );
-  expect(kept).toMatch(/^This server could not use its stored data\.\nNothing was sent.*\n.*the side of this server/);
+  expect(stored).toMatch(/^This server could not use its stored data\.\nNothing was sent.*\n.*the side of this server/);
   expect(failed).toMatch(/^The service failed to answer the call\. \(HTTP 503\)\n.*the side of the service/);
 });
+
+test.each([
+  ['lock', 'Another process of this server is using the folder.'],
+  ['slot', 'Another call is reading the same ads.'],
+  ['full', 'The storage of this server is full.'],
+] as const)(
+  'a call that is refused because of a %s in the storage is not told of too many calls',
+  (storage, happened) => {
+    const { text, error } = explain({ kind: 'busy', storage, requestId: 'req-9' });
+    expect(text.split('\n')[0]).toBe(happened);
+    expect(error).toMatchObject({ kind: 'busy', retryable: true });
+  },
+);
 
 test('an unexpected exception is not shown', () => {
   for (const thrown of [new Error('secret path /home'), 'text', undefined, null, { failure: { kind: 'network' } }]) {

@@ -105,8 +105,9 @@ export class FileStore implements Store {
       } catch (cause) {
         const done = isWrite ? 'written' : 'read';
         const problem = `${this.#options.path} cannot be ${done}: ${reasonOf(cause).replace(/\.$/, '')}.`;
-        const kind = cause instanceof LockHeld ? 'busy' : 'unavailable';
-        const error = new AdLibraryError({ kind, problem, sent: false }, { cause });
+        const isLocked = cause instanceof LockHeld;
+        const failure = isLocked ? ({ kind: 'busy', storage: 'lock' } as const) : unavailable;
+        const error = new AdLibraryError({ ...failure, problem }, { cause });
         for (const job of jobs) job.reject(error);
       }
     }
@@ -237,6 +238,8 @@ export class FileStore implements Store {
     this.#stamp = '';
   }
 }
+
+const unavailable = { kind: 'unavailable', storage: 'data' } as const;
 
 const lockOf = (path: string): string => `${path}.lock`;
 

@@ -272,7 +272,7 @@ export class MemoryStore implements Store {
     if (this.isNearlyFull()) this.removeEnded();
     if (!this.isNearlyFull()) return;
     const problem = 'This server cannot track the spending of any more keys.';
-    throw new AdLibraryError({ kind: 'busy', problem, sent: false });
+    throw new AdLibraryError({ kind: 'busy', problem, storage: 'full' });
   }
 
   #change(record: StoreRecord): void {

@@ -190,13 +190,13 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'refuses'> {
   }
 }
 
-/** What a caller reads while the shared state cannot be reached: nothing was sent, and it heals by itself. */
+/** The error of a call that needs the shared state while it cannot be reached. */
 export const stateUnavailable = (cause?: unknown): AdLibraryError =>
   new AdLibraryError(
     {
       kind: 'unavailable',
       problem: 'The state that all replicas of this server share cannot be reached at the moment.',
-      sent: false,
+      storage: 'data',
     },
     { cause },
   );

@@ -1,0 +1,91 @@
+import { mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import { holdLock } from '../../src/lock.ts';
+import { serveAds } from '../support/ad-service.ts';
+import { freshUpstreamTest } from '../support/fixtures.ts';
+import { newFolders } from '../support/temporary-folder.ts';
+
+const test = freshUpstreamTest();
+const newFolder = newFolders();
+const question = { filters: { query: 'tea' }, maxCredits: 100 };
+const countAds = { sql: 'SELECT count(*) FROM ads' };
+
+function accountFile(files: string): string {
+  const folder = join(files, 'accounts');
+  return join(folder, readdirSync(folder).find((name) => name.endsWith('.log')) ?? '');
+}
+
+/** Puts a folder in the place of a file, so that reads and writes fail. Returns a function that brings the file back. */
+function breakFile(file: string): () => void {
+  renameSync(file, `${file}.away`);
+  mkdirSync(file);
+  return () => {
+    rmSync(file, { recursive: true });
+    renameSync(`${file}.away`, file);
+  };
+}
+
+test.for([1, 2, 3])(
+  'gather_ads states its charges when the folder fails while page %i is on its way, and a repeated call reads on',
+  async (failingPage, { upstream, start }) => {
+    const service = serveAds(upstream, 250);
+    const files = newFolder();
+    const server = await start({ files });
+    await server.call('search_ads', { limit: 1 });
+    const before = service.charged;
+    let restore = () => {};
+    let pages = 0;
+    service.instead = () => {
+      if (++pages === failingPage) restore = breakFile(accountFile(files));
+      return undefined;
+    };
+    const { error, text } = await server.call('gather_ads', question);
+    const charged = service.charged - before;
+    expect(charged).toBeGreaterThan(0);
+    expect(error).toMatchObject({ kind: 'unavailable', retryable: true });
+    expect(text).toMatch(/^This server could not use its stored data\./);
+    expect(text).not.toContain('Nothing was');
+    expect(text).toContain(`Credits: ${charged} charged for ${failingPage} call`);
+
+    restore();
+    service.instead = () => undefined;
+    expect((await server.call('gather_ads', question)).data).toMatchObject({ read: 250, complete: true });
+    expect(service.charged - before).toBe(25);
+  },
+);
+
+test('a call that sends nothing because the folder fails says that nothing was sent', async ({ upstream, start }) => {
+  const service = serveAds(upstream, 20);
+  const files = newFolder();
+  const server = await start({ files });
+  await server.call('search_ads', { limit: 1 });
+  const { charged } = service;
+  const restore = breakFile(accountFile(files));
+  for (const [tool, args] of [['query_ads', countAds] as const, ['gather_ads', question] as const]) {
+    const { error, text } = await server.call(tool, args);
+    expect(error, tool).toMatchObject({ kind: 'unavailable' });
+    expect(text).toContain('Nothing was sent, nothing was charged.');
+  }
+  expect(service.charged).toBe(charged);
+  restore();
+});
+
+test('a call that waits too long for the lock of a file says that another process uses the folder', async ({
+  upstream,
+  start,
+}) => {
+  serveAds(upstream, 20);
+  const files = newFolder();
+  const server = await start({ files });
+  await server.call('search_ads', { limit: 1 });
+  const file = accountFile(files);
+  const lock = await holdLock(`${file}.lock`);
+  const gathered = await server.call('gather_ads', question);
+  lock.release();
+  expect(gathered.error).toMatchObject({ kind: 'busy', retryable: true });
+  expect(gathered.text).toMatch(/^Another process of this server is using the folder\./);
+  expect(gathered.text).toContain(`${file}.lock is held by process ${process.pid}`);
+  expect(gathered.text).not.toContain('too many');
+  expect(gathered.text).toMatch(/Credits: \d+ charged/);
+});
