@@ -57,7 +57,12 @@ export interface Exports {
 }
 
 export interface ExportStore {
-  forTenant(tenantId: string): Exports;
+  /**
+   * Opens the files of a tenant.
+   * @param since when the call began, in milliseconds since the epoch; by default now. A file whose key was rejected
+   * since then gets no link
+   */
+  forTenant(tenantId: string, since?: number): Exports;
   links?: FileLinks;
 }
 
@@ -262,6 +267,11 @@ const maxBytesEach = 64 * MB;
 const maxExports = 50;
 const exportPartBytes = 256 * 1024;
 
+/** When the service rejected a key last, in milliseconds since the epoch. */
+interface Rejection {
+  at: number;
+}
+
 interface WrittenFile extends Pick<ExportedFile, 'uri' | 'name' | 'mimeType' | 'bytes' | 'at' | 'ttlMs'> {
   id: string;
   parts: number;
@@ -293,13 +303,14 @@ export function exportsOver(
   const linkKey = (link: string) => keyOf(`link ${link}`, 'link');
   const gone = () =>
     new AdLibraryError({ kind: 'not_found', problem: 'This file is no longer stored. Export it again.', sent: false });
-  const forTenant = (tenantId: string) => {
+  const forTenant = (tenantId: string, since = clock()) => {
+    const rejection = keyOf(tenantId, 'rejected');
     const list = keyOf(tenantId, 'exports');
     const items = sealedItems(source, keyOf(tenantId, 'exported'));
     const partOf = (id: string, part: number) => `${id}:${part}`;
     const fileOf = ({ id, parts, ends: _, link, isLinkEnded, ...about }: WrittenFile): ExportedFile => ({
       ...about,
-      linkPath: `/files/${link}/${encodeURIComponent(about.name)}`,
+      ...(!isLinkEnded && { linkPath: `/files/${link}/${encodeURIComponent(about.name)}` }),
       ...(stays && { stays }),
       content: async () => {
         const content: Buffer[] = [];
@@ -315,6 +326,12 @@ export function exportsOver(
       const { doc = [], now } = await documents.read<WrittenFile[]>(list);
       return doc.filter(({ ends }) => ends > now);
     };
+    const endLinks = (isEnded: (file: WrittenFile) => boolean = () => true) =>
+      documents.update<WrittenFile[], void>(list, (doc) => ({
+        ...(doc && { next: doc.map((file) => (isEnded(file) ? { ...file, isLinkEnded: true } : file)) }),
+        ttlMs: linkTtl,
+        result: undefined,
+      }));
     return {
       create: async ({ name: fileName, mimeType, ttlMs = exportTtl, write }: NewFile) => {
         const at = clock();
@@ -341,18 +358,21 @@ export function exportsOver(
           return { next, ttlMs: linkTtl, result: { file: fileOf(made), forgotten: ended.slice(maxExports) } };
         });
         for (const { link } of update.forgotten) await documents.write(linkKey(link), () => null);
-        return update.file;
+        const { doc: last } = await documents.read<Rejection>(rejection);
+        if (last === undefined || last.at < since) return update.file;
+        await endLinks((file) => file.id === id);
+        const { linkPath: _, ...withoutLink } = update.file;
+        return withoutLink;
       },
       list: async () => (await files()).map(fileOf),
       find: async (uri: string) => (await files()).filter((file) => file.uri === uri).map(fileOf)[0],
       openLink: async (link: string) =>
         (await files()).filter((file) => file.link === link && !file.isLinkEnded).map(fileOf)[0],
-      endLinks: () =>
-        documents.update(list, (doc?: WrittenFile[]) => ({
-          ...(doc && { next: doc.map((file): WrittenFile => ({ ...file, isLinkEnded: true })) }),
-          ttlMs: linkTtl,
-          result: undefined,
-        })),
+      /** Ends all links. A file that is being written finds the rejection after its link has been stored. */
+      reject: async (at: number) => {
+        await documents.write<Rejection>(rejection, () => ({ at }), linkTtl);
+        await endLinks();
+      },
     };
   };
   return {
@@ -364,7 +384,10 @@ export function exportsOver(
         const file = await forTenant(doc.tenantId).openLink(link);
         return file ? { tenantId: doc.tenantId, file } : 'ended';
       },
-      end: (tenantId) => queue.write(() => forTenant(tenantId).endLinks()),
+      end: (tenantId) => {
+        const at = clock();
+        return queue.write(() => forTenant(tenantId).reject(at));
+      },
     },
   };
 }

@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { ExportedFile, ExportStore, Exports } from '../../src/storage/exports.ts';
 
@@ -68,6 +69,30 @@ export function exportsSuite(name: string, open: () => Promise<ExportStore>): vo
       await links?.end('a');
       expect(await links?.find(newest, 'x.csv')).toBe('ended');
       expect(await of('a').list()).toHaveLength(50);
+    });
+
+    test('a file gets no link if the key is rejected while the file is written, or earlier in the same call', async () => {
+      const { forTenant: of, links } = await open();
+      const call = of('a');
+      const rejectAndWrite = (exports: Exports) =>
+        exports.create({
+          name: 'x.csv',
+          mimeType: 'text/csv',
+          write: async (take) => {
+            await take(Buffer.from('half'));
+            await links?.end('a');
+            await take(Buffer.from('rest'));
+          },
+        });
+      for (const make of [() => rejectAndWrite(call), () => exportFile(call, 'x.csv', 'x')]) {
+        const file = await make();
+        expect(file.linkPath).toBeUndefined();
+        expect((await file.content()).length).toBeGreaterThan(0);
+      }
+      // A clock may tell whole milliseconds.
+      await wait(5);
+      const { linkPath = '' } = await exportFile(of('a'), 'x.csv', 'x');
+      expect(await links?.find(linkPath.split('/')[2] ?? '', 'x.csv')).not.toBe('ended');
     });
 
     test('belong to one key', async () => {

@@ -38,7 +38,8 @@ describe('cursors', () => {
 });
 
 describe('exported files', () => {
-  exportsSuite('in memory', async () => memoryExports(() => 1));
+  let ticks = 1;
+  exportsSuite('in memory', async () => memoryExports(() => ++ticks));
 
   test('can be read for an hour', async () => {
     let now = 1;
@@ -193,7 +194,7 @@ describe('accounts', () => {
     let time = 1;
     const ledger = memoryCreditLedger({ now: () => time, maxLastingBytes: 3200 });
     for (const tenant of ['a', 'b', 'c']) await ledger.settle(tenant, charged(10));
-    await expect(ledger.reserve('d', asking())).rejects.toMatchObject({ failure: { kind: 'busy', sent: false } });
+    await expect(ledger.reserve('d', asking())).rejects.toMatchObject({ failure: { kind: 'busy', storage: 'full' } });
     expect(await ledger.reserve('a', asking())).toMatchObject({ kind: 'refused' });
     time += 31 * 86_400_000;
     expect(await ledger.reserve('d', asking())).toMatchObject({ kind: 'granted' });
