@@ -9,7 +9,7 @@ import { Client } from 'undici';
 import { elapsed, openApp } from '../src/app.ts';
 import { readConfig } from '../src/config/read-config.ts';
 import { createLog } from '../src/logging/log.ts';
-import type { RemoteStore } from '../src/storage/ports.ts';
+import type { RemoteStore } from '../src/storage/storage.ts';
 import { openStoreState } from '../src/storage/store/open-store.ts';
 import { AdService } from '../test/support/ad-service.ts';
 import { startUpstream } from '../test/support/faulty-upstream.ts';

@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import fc from 'fast-check';
 import { MemoryStore } from '../src/storage/drivers/memory.ts';
-import type { Store } from '../src/storage/ports.ts';
+import type { Store } from '../src/storage/storage.ts';
 import { type AccountSchedule, accountSchedules, assertOneLedger } from '../test/support/account-schedule.ts';
 import { keepsItsPromise, refusesNothingThatFits, schedules } from '../test/support/credit-schedule.ts';
 import { assertGatherings, GatheringServers, gatheringSchedules } from '../test/support/gathering-schedule.ts';

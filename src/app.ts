@@ -17,8 +17,8 @@ import { type DescribedTool, describedTools } from './mcp/described-tools.ts';
 import { type Catalog, createCatalog } from './mcp/served.ts';
 import type { OwnPictures, Resolve } from './pictures/fetch-picture.ts';
 import type { OpenPictures, PictureOptions } from './pictures/pictures.ts';
+import type { AcceptedKeys } from './storage/call-state.ts';
 import type { ExportTarget } from './storage/exports.ts';
-import type { AcceptedKeys } from './storage/ports.ts';
 import type { ReplicaState } from './storage/store/open-store.ts';
 
 export const { version } = about;
@@ -141,7 +141,7 @@ export async function openCalls(options: AppOptions, upstream: Upstream): Promis
   const { ownKeys } = await import('./storage/keys.ts');
   const { openState } = await import('./storage/open.ts');
   const { exportsFolder } = await import('./storage/exports.ts');
-  const { memoryCreditLedger } = await import('./storage/drivers/memory.ts');
+  const { memoryCreditLedger } = await import('./storage/in-memory.ts');
   const { openCallContexts } = await import('./mcp/call-tool.ts');
   const state = openState({
     ttl: cacheSeconds * 1000,

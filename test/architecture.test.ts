@@ -105,6 +105,14 @@ test('every file imports only what its place allows', () => {
   expect(found).toEqual([]);
 });
 
+test('the drivers of storage know the storage interface and each other, and nothing that is built above it', () => {
+  const allowed = /^src\/(storage\/storage\.ts|storage\/drivers\/|api\/|lock\.ts)/;
+  const found = broken(function* ({ file, ours }) {
+    if (file.startsWith('src/storage/drivers/')) yield* ours.filter((imported) => !allowed.test(imported));
+  });
+  expect(found).toEqual([]);
+});
+
 test('settings, time and chance come from outside, and no file writes to the console', () => {
   const found = broken(function* ({ file, text }) {
     const code = withoutComments(text);

@@ -16,9 +16,9 @@ import { AdLibraryError, type Failure, type FailureFacts } from '../api/errors.t
 import { type Operation, operations } from '../api/operations.ts';
 import { Identity, type ItemType } from '../api/schemas.ts';
 import type { Meter } from '../credits/meter.ts';
+import type { AcceptedKeys, AnswerCache, CachedAnswer } from '../storage/call-state.ts';
 import type { Dataset, DatasetCaller, Datasets } from '../storage/dataset.ts';
 import { objectOf } from '../storage/item-versions.ts';
-import type { AcceptedKeys, AnswerCache, CachedAnswer } from '../storage/ports.ts';
 
 interface AnswersOptions extends InFlightOptions {
   datasets: Datasets;

@@ -1,6 +1,6 @@
 import type { Config } from '../config/settings.ts';
 import type { Log } from '../logging/log.ts';
-import type { StoreDriver } from '../storage/store/guarded-store.ts';
+import type { StoreDriver } from '../storage/storage.ts';
 
 /** Opens the state that all replicas share, if `AD_LIBRARY_STATE_URL` is set. */
 export async function openShared(config: Config, log: Log, now: () => number) {

@@ -16,9 +16,9 @@ import { openDatasetSql } from '../dataset/snapshot.ts';
 import { keyMasker } from '../logging/key-masking.ts';
 import type { CallEvent, Log, OnCall } from '../logging/log.ts';
 import type { OpenPictures } from '../pictures/pictures.ts';
+import type { AcceptedKeys } from '../storage/call-state.ts';
 import type { Exports, FileLinks } from '../storage/exports.ts';
 import type { State } from '../storage/open.ts';
-import type { AcceptedKeys } from '../storage/ports.ts';
 import { toolName } from '../tools/catalog.ts';
 import { signCursor } from '../tools/pager.ts';
 import type {

@@ -1,4 +1,4 @@
-import type { CursorMemory, CursorState } from './ports.ts';
+import type { CursorMemory, CursorState } from './call-state.ts';
 import type { StoreAccess } from './store/access.ts';
 import { sealedItems } from './store/seal.ts';
 

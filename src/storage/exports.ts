@@ -5,7 +5,7 @@ import { basename, extname, join } from 'node:path';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
 import { checkOwnFolder, ignoring, makeFolder, reasonOf } from './drivers/file.ts';
-import { inMemory } from './drivers/memory.ts';
+import { inMemory } from './in-memory.ts';
 import { limitsWithRoom, type StoreAccess } from './store/access.ts';
 import { sealedItems } from './store/seal.ts';
 

@@ -2,17 +2,19 @@ import { hash, randomUUID } from 'node:crypto';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AdLibraryError, type ErrorKind } from '../api/errors.ts';
+import { accountOfDay } from '../credits/daily-budget.ts';
 import { hasEnded, thisProcess } from '../lock.ts';
+import type { StateOptions } from './call-state.ts';
 import { cursorsOver } from './cursors.ts';
 import type { Dataset, DatasetCaller, Datasets } from './dataset.ts';
 import { baseUrlIn, FileStore, ignoring } from './drivers/file.ts';
-import type { StateOptions, Store } from './ports.ts';
+import type { Store } from './storage.ts';
 import type { StoreAccess } from './store/access.ts';
 import { sharedAnswers } from './store/answers.ts';
 import { StoreDatasets } from './store/datasets.ts';
 import { Documents } from './store/documents.ts';
 import { Leases } from './store/leases.ts';
-import { type Account, sharedWindows, storeLedger } from './store/ledger.ts';
+import { sharedWindows, storeLedger } from './store/ledger.ts';
 import { noSeal } from './store/seal.ts';
 import { noQueue, runQueueAfterWrites, runQueueBefore, WriteQueue } from './store/write-queue.ts';
 import { turnsOver } from './turns.ts';
@@ -60,7 +62,7 @@ export function folderState(options: FolderOptions) {
       storeLedger(
         { ...keyAccess, queue: noQueue },
         {
-          begin: (account, at) => beginDay(account, at, path),
+          accountAt: (account, at) => accountOfDay(account, at, path),
           onLost: (error) => warn('what a call cost could not be counted', { file: path, error: String(error) }),
         },
       ),
@@ -96,27 +98,6 @@ function accessStore(find: () => Promise<Store>, { now, warn }: Pick<FolderOptio
       [noSeal.name(tenantId), kind, ...(parts.length > 0 ? [noSeal.name(...parts)] : [])].join(' '),
     warn,
   } satisfies StoreAccess;
-}
-
-/**
- * A budget opens once for each day (UTC): a day that has begun stays, if the clock goes back a little. Prices are still
- * known, and what calls in progress hold is still reserved.
- */
-function beginDay(account: Account, now: number, path: string): void {
-  const dayOf = (time: number) => new Date(time).toISOString().slice(0, 10);
-  const [day, before = ''] = [dayOf(now), account.day];
-  if (before > dayOf(now + dayMs)) {
-    const problem =
-      `By ${path}, calls were counted on ${before}, and the clock of this machine says ${day}: one of the two is wrong. ` +
-      'If the clock is right, delete that file.';
-    throw new AdLibraryError({ kind: 'unavailable', problem, storage: 'data' });
-  }
-  if (day <= before) return;
-  if (before !== '') {
-    Object.assign(account, { spent: 0, uncertain: 0, calls: 0 });
-    for (const [id, { booked }] of Object.entries(account.leases)) if (booked) delete account.leases[id];
-  }
-  account.day = day;
 }
 
 /**

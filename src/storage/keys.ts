@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { AcceptedKeys } from './ports.ts';
+import type { AcceptedKeys } from './call-state.ts';
 import { markTtlMs, type StoreAccess } from './store/access.ts';
 
 /** How long an accepted key counts as one, in milliseconds, and how many do in one process: the least used go first. */

@@ -7,7 +7,7 @@ import {
   type OrderedBatch,
   recordsOf,
 } from './dataset.ts';
-import { inMemory } from './drivers/memory.ts';
+import { inMemory } from './in-memory.ts';
 import { contentRecords, openUserRecords } from './user-records.ts';
 
 const MB = 1024 * 1024;

@@ -1,10 +1,11 @@
+import type { CallState, StateOptions } from './call-state.ts';
 import { cursorsOver } from './cursors.ts';
 import type { Datasets } from './dataset.ts';
-import { inMemory, memoryAnswers, memoryCreditLedger, memoryTurns } from './drivers/memory.ts';
 import { type ExportStore, type ExportTarget, folderExports, memoryExports } from './exports.ts';
 import { type FolderOptions, folderState } from './folder.ts';
+import { inMemory, memoryCreditLedger, memoryTurns } from './in-memory.ts';
+import { memoryAnswers } from './memory-answers.ts';
 import { MemoryDatasets } from './memory-datasets.ts';
-import type { CallState, StateOptions } from './ports.ts';
 import { sharedWindows } from './store/ledger.ts';
 import type { ReplicaState } from './store/open-store.ts';
 import type { Turns } from './turns.ts';

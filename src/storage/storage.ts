@@ -1,77 +1,3 @@
-import type { Answer, AnswerName, Call } from '../api/call.ts';
-import type { CreditLedger, FullWindows } from '../credits/ledger.ts';
-
-/** What is known of calls, for all tenants: in this process, in a folder, or shared by all replicas. */
-export interface CallState {
-  ledger: CreditLedger;
-  answers: AnswerCache;
-  windows: FullWindows;
-  cursorsOf(tenantId: string): CursorMemory;
-}
-
-export interface StateOptions {
-  /** How long answers are cached, in milliseconds. */
-  ttl: number;
-  /** In milliseconds since the epoch. */
-  now: () => number;
-  /** A monotonic clock, in milliseconds. */
-  elapsed: () => number;
-}
-
-export interface CachedAnswer {
-  answer: Answer;
-  /** When the service sent the answer, in milliseconds since the epoch. */
-  at: number;
-}
-
-/**
- * Caches paid answers, separately for each tenant, for a limited time and in limited memory, and lets one process at a
- * time send a call. Never rejects, except where the signal of a call aborts.
- */
-export interface AnswerCache {
-  /**
-   * The name of an answer, which differs before and after its group was forgotten. Undefined if that is not known now:
-   * then the answer is neither found nor put.
-   */
-  nameOf(tenantId: string, answer: AnswerName): Promise<string | undefined>;
-  get(tenantId: string, name: string): Promise<CachedAnswer | undefined>;
-  /** Resolves when no other process sends the same call. */
-  claim(call: Call, name: string | undefined, request: ClaimRequest): Promise<Claim>;
-  forgetGroup(tenantId: string, group: string): Promise<void>;
-}
-
-export interface ClaimRequest {
-  /** Only an answer that came later serves in place of the call, in milliseconds since the epoch; by default any. */
-  after?: number | undefined;
-  /** Receives the id of a claim whose process has died. */
-  onLost(id: string): Promise<void>;
-}
-
-export type Claim =
-  /** This process sends the call. Each of the three ends the claim; `end` after another one does nothing. */
-  | { kind: 'granted'; put(answer: CachedAnswer): Promise<void>; forget(): Promise<void>; end(): Promise<void> }
-  | { kind: 'found'; found: CachedAnswer }
-  | { kind: 'lost' };
-
-/** Keys that the service accepted lately. What is stored for a key is served only while it is one of them. */
-export interface AcceptedKeys {
-  has(tenantId: string): Promise<boolean>;
-  add(tenantId: string): Promise<void>;
-  remove(tenantId: string): Promise<void>;
-}
-
-export interface CursorMemory {
-  remember(cursor: string, state: CursorState): Promise<void>;
-  recall(cursor: string): Promise<CursorState | undefined>;
-}
-
-/** What is remembered about a cursor, for callers who leave the filters out. */
-export interface CursorState {
-  searchParams: Readonly<Record<string, unknown>>;
-  /** The service's cursor, if it is too long to be part of this server's cursor. */
-  serviceCursor?: string | undefined;
-}
-
 /**
  * What processes share: documents that are replaced by compare-and-swap, and collections of items in the order of their
  * last change. Names and bodies are opaque, everything expires, and all times are by the clock of the store. A call that
@@ -94,7 +20,10 @@ export interface Store {
 
 /** A store that is a server: it may be away, full or closed. */
 export interface RemoteStore extends Store {
-  /** Creates missing tables. Call once, before any other method. Rejects if the store cannot be reached. */
+  /**
+   * Connects and creates missing tables. The other methods may be used once it has succeeded; until then, and after the
+   * store was away, it may be called again. Rejects if the store cannot be reached.
+   */
   connect(): Promise<void>;
   /** Whether the store is nearly full, so that only necessary things should be written. */
   isNearlyFull(): boolean;
@@ -156,3 +85,17 @@ export interface ItemsPart {
 
 /** Items and bytes of one part of a collection: it ends with the item that reaches either. */
 export const partLimits = { items: 1000, bytes: 1024 * 1024 };
+
+/** Opens a store that is a server. */
+export interface StoreDriver {
+  /** The address of the store without a password. */
+  hosts: string;
+  open(onError: (error: Error) => void): RemoteStore;
+}
+
+/** Logs what an operator should know. No text contains the password of the store. */
+export interface StateLog {
+  error(message: string, fields?: Record<string, unknown>): void;
+  warn(message: string, fields?: Record<string, unknown>): void;
+  info(message: string, fields?: Record<string, unknown>): void;
+}

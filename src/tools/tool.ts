@@ -7,8 +7,8 @@ import type { GatherContext } from '../dataset/gather.ts';
 import type { ErrorContext } from '../dataset/gathering-report.ts';
 import type { DatasetSql } from '../dataset/snapshot.ts';
 import type { Pictures } from '../pictures/pictures.ts';
+import type { CursorMemory } from '../storage/call-state.ts';
 import { type ExportedFile, type Exports, exportTtl } from '../storage/exports.ts';
-import type { CursorMemory } from '../storage/ports.ts';
 import type { DataOf } from '../views/fields.ts';
 import { quote, word } from '../views/safe-text.ts';
 

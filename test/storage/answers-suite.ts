@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Call } from '../../src/api/call.ts';
 import { operations } from '../../src/api/operations.ts';
-import type { AnswerCache, CachedAnswer } from '../../src/storage/ports.ts';
+import type { AnswerCache, CachedAnswer } from '../../src/storage/call-state.ts';
 
 const cachedAnswer = (headline: string, now: number): CachedAnswer => ({
   answer: {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { CursorMemory } from '../../src/storage/ports.ts';
+import type { CursorMemory } from '../../src/storage/call-state.ts';
 
 /** What every kind of memory for cursors has to do. */
 export function cursorsSuite(name: string, open: () => Promise<(tenantId: string) => CursorMemory>): void {

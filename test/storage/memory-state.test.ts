@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { memoryCreditLedger } from '../../src/storage/drivers/memory.ts';
 import { exportTtl, folderExports, memoryExports } from '../../src/storage/exports.ts';
+import { memoryCreditLedger } from '../../src/storage/in-memory.ts';
 import { memoryState } from '../../src/storage/open.ts';
 import { TenantCache } from '../../src/storage/tenant-cache.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';

@@ -12,7 +12,7 @@ import type {
   Settlement,
 } from '../../src/credits/ledger.ts';
 import { learnPrice, maxPrice } from '../../src/credits/prices.ts';
-import type { Seen, Store, Swapped } from '../../src/storage/ports.ts';
+import type { Seen, Store, Swapped } from '../../src/storage/storage.ts';
 import { Documents } from '../../src/storage/store/documents.ts';
 import { stateUnavailable } from '../../src/storage/store/guarded-store.ts';
 import { Leases } from '../../src/storage/store/leases.ts';

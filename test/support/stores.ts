@@ -6,8 +6,7 @@ import { FileStore } from '../../src/storage/drivers/file.ts';
 import { MemoryStore } from '../../src/storage/drivers/memory.ts';
 import { postgresStore } from '../../src/storage/drivers/postgres.ts';
 import { redisStore } from '../../src/storage/drivers/redis.ts';
-import type { RemoteStore, Store } from '../../src/storage/ports.ts';
-import type { StoreDriver } from '../../src/storage/store/guarded-store.ts';
+import type { RemoteStore, Store, StoreDriver } from '../../src/storage/storage.ts';
 import {
   describeWithPostgres,
   describeWithRedis,

@@ -6,7 +6,7 @@ import { crc32 } from 'node:zlib';
 import { AdLibraryError } from '../../api/errors.ts';
 import { parseJson } from '../../api/json.ts';
 import { LockHeld, withLock } from '../../lock.ts';
-import type { Store } from '../ports.ts';
+import type { Store } from '../storage.ts';
 import { MemoryStore, type StoreRecord } from './memory.ts';
 
 interface FileStoreOptions {

@@ -1,96 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
 import { AdLibraryError } from '../../api/errors.ts';
-import type { CreditLedger } from '../../credits/ledger.ts';
-import {
-  type AnswerCache,
-  type CachedAnswer,
-  type Claim,
-  type Item,
-  type ItemsPart,
-  partLimits,
-  type Seen,
-  type Store,
-} from '../ports.ts';
-import type { StoreAccess } from '../store/access.ts';
-import { Documents } from '../store/documents.ts';
-import { Leases } from '../store/leases.ts';
-import { storeLedger } from '../store/ledger.ts';
-import { noSeal } from '../store/seal.ts';
-import { noQueue } from '../store/write-queue.ts';
-import { memoryOf, TenantCache, type TenantCacheOptions } from '../tenant-cache.ts';
-import { type Turns, turnsOver } from '../turns.ts';
-
-const MB = 1024 * 1024;
-const maxTurnBytes = 16 * MB;
-
-/** The turns of one process, which end with it and not by a clock. */
-export const memoryTurns = (): Turns => turnsOver(inMemory(() => 0, { maxBytes: maxTurnBytes }));
-
-interface MemoryLedgerOptions {
-  /** A monotonic clock, in milliseconds. */
-  now: () => number;
-  /** Bytes of accounts that spent nothing. Bounded, because anybody can invent keys. */
-  maxBytes?: number;
-  /** Bytes of accounts that spent something. Nobody can invent such accounts without paying the service. */
-  maxLastingBytes?: number;
-}
-
-/**
- * The ledger of one process. Accounts that spent something or have a call in progress stay; the others only displace each
- * other. When there is no room for another paying account, paid calls of new keys are refused before they are sent.
- */
-export function memoryCreditLedger(options: MemoryLedgerOptions): CreditLedger {
-  const { now, maxBytes = 16 * MB, maxLastingBytes = 256 * MB } = options;
-  return storeLedger(inMemory(now, { maxBytes, maxLastingBytes }));
-}
-
-/** The overhead of an answer: its receipt, and what its schema made of it. */
-const answerBytes = 3 * 1024;
-
-/** The most tombstones: marks of groups that were forgotten, for reads that began before. */
-const maxForgotten = 10_000;
-
-export function memoryAnswers(options: TenantCacheOptions) {
-  const cache = new TenantCache<CachedAnswer>(options);
-  const forgotten = new LRUCache<string, number>({ max: maxForgotten });
-  let forgettings = 0;
-  const put = (tenantId: string, name: string, value: CachedAnswer) =>
-    cache.set(tenantId, name, { value, bytes: memoryOf(value.answer.raw) + answerBytes });
-  const forget = (tenantId: string, name: string) => cache.remove(tenantId, name);
-  const answers: AnswerCache = {
-    nameOf: async (tenantId, { group, fingerprint }) =>
-      group === undefined ? fingerprint : `${group} ${forgotten.get(`${tenantId} ${group}`) ?? 0} ${fingerprint}`,
-    get: async (tenantId, name) => cache.get(tenantId, name),
-    claim: async ({ tenantId }, name, { after = Number.NEGATIVE_INFINITY }) => {
-      if (name === undefined) return unnamedClaim;
-      const found = cache.get(tenantId, name);
-      if (found && cameAfter(found, after, options.now())) return { kind: 'found', found };
-      return {
-        ...unnamedClaim,
-        put: async (answer) => put(tenantId, name, answer),
-        forget: async () => forget(tenantId, name),
-      };
-    },
-    forgetGroup: async (tenantId, group) => {
-      forgotten.set(`${tenantId} ${group}`, ++forgettings);
-      cache.drop(tenantId, `${group} `);
-    },
-  };
-  return { ...answers, put, forget };
-}
-
-/** Whether an answer came after a time; one from the future came before a clock was set back. */
-export const cameAfter = ({ at }: CachedAnswer, time: number, now: number): boolean =>
-  at > time && (at <= now || time === Number.NEGATIVE_INFINITY);
-
-/** Of a call whose answer is not cached. */
-const unnamedClaim: Extract<Claim, { kind: 'granted' }> = {
-  kind: 'granted',
-  put: async () => {},
-  forget: async () => {},
-  end: async () => {},
-};
+import { type Item, type ItemsPart, partLimits, type Seen, type Store } from '../storage.ts';
 
 /** What a change leaves in a store. Applied in the same order, records make an equal store elsewhere. */
 export type StoreRecord = DocumentRecord | CollectionRecord;
@@ -115,7 +25,7 @@ interface Collection extends Omit<CollectionRecord, 'items'> {
   bytes: number;
 }
 
-interface MemoryStoreOptions {
+export interface MemoryStoreOptions {
   /**
    * Bytes of what ends within a day: beyond that, what was written longest ago is evicted. And of what lives longer: then
    * the store is nearly full, and takes no new document. By default there are no limits.
@@ -123,23 +33,6 @@ interface MemoryStoreOptions {
   maxBytes?: number;
   maxLastingBytes?: number;
   onChange?: (record: StoreRecord) => void;
-}
-
-/** Bytes of documents that are remembered beside their text, so that labels are not parsed anew for every statement. */
-const maxRemembered = 32 * MB;
-
-/** What the domain needs of a store, where no other process shares it. @param now in milliseconds since the epoch */
-export function inMemory(now: () => number, options: MemoryStoreOptions = {}): StoreAccess {
-  const store = new MemoryStore(now, options);
-  return {
-    store,
-    seal: noSeal,
-    leases: new Leases(),
-    queue: noQueue,
-    documents: new Documents({ store, seal: noSeal, elapsed: now, maxRemembered }),
-    keyOf: (...parts) => parts.join(' '),
-    warn: () => {},
-  };
 }
 
 /** The overhead of a document or a collection. */

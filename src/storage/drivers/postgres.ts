@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import pg from 'pg';
-import { type ItemsPart, partLimits, type RemoteStore, type Seen } from '../ports.ts';
-import type { StoreDriver } from '../store/guarded-store.ts';
+import { type ItemsPart, partLimits, type RemoteStore, type Seen, type StoreDriver } from '../storage.ts';
 
 /**
  * How long a connection and a statement may take, in milliseconds: a statement that takes longer loses its connection.

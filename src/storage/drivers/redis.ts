@@ -1,7 +1,13 @@
 import { createHash, randomInt, randomUUID } from 'node:crypto';
 import { createClient, ErrorReply, RESP_TYPES, type RedisArgument } from '@redis/client';
-import { type ItemsPart, partLimits, type RemoteStore, type Seen } from '../ports.ts';
-import type { StateLog, StoreDriver } from '../store/guarded-store.ts';
+import {
+  type ItemsPart,
+  partLimits,
+  type RemoteStore,
+  type Seen,
+  type StateLog,
+  type StoreDriver,
+} from '../storage.ts';
 
 export interface StateAddress {
   tls: boolean;

@@ -1,4 +1,4 @@
-import type { ItemLimits, Store } from '../ports.ts';
+import type { ItemLimits, Store } from '../storage.ts';
 import type { Documents } from './documents.ts';
 import type { GuardedStore } from './guarded-store.ts';
 import type { Leases } from './leases.ts';

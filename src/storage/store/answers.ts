@@ -3,8 +3,8 @@ import { abortedError } from '../../api/abort.ts';
 import type { Answer, Call } from '../../api/call.ts';
 import { responseSchemas } from '../../api/client.ts';
 import type { OperationName } from '../../api/operations.ts';
-import { cameAfter, memoryAnswers } from '../drivers/memory.ts';
-import type { AnswerCache, CachedAnswer, Claim, ClaimRequest, StateOptions } from '../ports.ts';
+import type { AnswerCache, CachedAnswer, Claim, ClaimRequest, StateOptions } from '../call-state.ts';
+import { cameAfter, memoryAnswers } from '../memory-answers.ts';
 import { markTtlMs, type StoreAccess } from './access.ts';
 import type { LeaseHolder } from './leases.ts';
 

@@ -11,7 +11,7 @@ import {
   MemoryDataset,
   recordsOf,
 } from '../dataset.ts';
-import type { Item, ItemChange, Store } from '../ports.ts';
+import type { Item, ItemChange, Store } from '../storage.ts';
 import { contentRecords, openUserRecords } from '../user-records.ts';
 import { limitsWithRoom, type StoreAccess } from './access.ts';
 import type { Seal } from './seal.ts';

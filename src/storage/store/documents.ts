@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { raceAbort } from '../../api/abort.ts';
-import type { Seen, Store } from '../ports.ts';
+import type { Seen, Store } from '../storage.ts';
 import type { Seal } from './seal.ts';
 
 /** The change of a document: the next document and its lifetime, `null` to remove it, or nothing. */
@@ -33,7 +33,10 @@ interface Entry<Doc> extends RememberedDocument<Doc> {
 interface DocumentsOptions {
   store: Pick<Store, 'read' | 'swap'>;
   seal: Pick<Seal, 'open' | 'close'>;
-  /** A monotonic clock of this process, in whole milliseconds: what is stored with another time counts as damaged. */
+  /**
+   * A clock of this process, which tells how old a document is that was read before: by default a monotonic one. The
+   * memory of one process passes the clock of its store. In whole milliseconds, because stored times must be whole.
+   */
   elapsed?(): number;
   wait?(ms: number): Promise<void>;
   /** Bytes of documents that this process remembers: what a sealed byte takes once it is parsed, and the overhead of each. */

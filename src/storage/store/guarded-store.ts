@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { AdLibraryError } from '../../api/errors.ts';
-import type { RemoteStore, Store } from '../ports.ts';
+import type { RemoteStore, StateLog, Store, StoreDriver } from '../storage.ts';
 
 /**
  * How long the store may leave everybody without an answer, in milliseconds, and how long a call waits while others get
@@ -15,12 +15,6 @@ const attemptsPerStore = 8;
 const maxProblems = 20;
 /** How old the comparison of clocks may be, in milliseconds. */
 const comparedMs = 60_000;
-
-/** The driver of a store, and its address without a password. */
-export interface StoreDriver {
-  hosts: string;
-  open(onError: (error: Error) => void): RemoteStore;
-}
 
 const probeKey = 'ad-library:2:probe';
 const probe = { version: 'probe', body: Buffer.from('1'), ttlMs: 1 };
@@ -200,13 +194,6 @@ export const stateUnavailable = (cause?: unknown): AdLibraryError =>
     },
     { cause },
   );
-
-/** Logs what an operator should know. No text contains the address's password. */
-export interface StateLog {
-  error(message: string, fields?: Record<string, unknown>): void;
-  warn(message: string, fields?: Record<string, unknown>): void;
-  info(message: string, fields?: Record<string, unknown>): void;
-}
 
 /**
  * Calls back after `ms` milliseconds, unless it is stopped before. Answers that have arrived while this process was

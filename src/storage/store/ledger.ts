@@ -23,8 +23,8 @@ interface LedgerOptions {
    * counts once.
    */
   isShared?: boolean;
-  /** Changes an account before anything else happens to it. */
-  begin?(account: Account, now: number): void;
+  /** Returns the account as it is at a time, before anything else changes it. By default, the same account. */
+  accountAt?(account: Account, now: number): Account;
   /** Receives why something that was charged could not be recorded. */
   onLost?(error: unknown): void;
 }
@@ -39,15 +39,15 @@ export function storeLedger(
   { documents, leases, queue, keyOf }: Pick<StoreAccess, 'documents' | 'leases' | 'queue' | 'keyOf'>,
   options: LedgerOptions = {},
 ): CreditLedger {
-  const { newId = () => randomBytes(9).toString('base64url'), begin, onLost, isShared = false } = options;
+  const { newId = () => randomBytes(9).toString('base64url'), accountAt, onLost, isShared = false } = options;
   const key = (tenantId: string) => keyOf(tenantId, 'account');
 
   /** @param work returns its result, and whether the account has to be written */
   const change = <Result>(tenantId: string, work: (account: Account, now: number) => readonly [Result, boolean]) => {
     type Changed = { result: Result; account: Account; version: string };
     return documents.update<Account, Changed>(key(tenantId), (doc, now, version) => {
-      const account = doc ?? emptyAccount();
-      begin?.(account, now);
+      const stored = doc ?? emptyAccount();
+      const account = accountAt?.(stored, now) ?? stored;
       const isLost = (id: string, lease: StoredLease) => leases.isClosed(id, lease) || leases.isAbandoned(lease, now);
       const hasPassed = passTime(account, now, isLost);
       const [result, isChanged] = work(account, now);

@@ -1,14 +1,15 @@
+import type { StateOptions } from '../call-state.ts';
 import { cursorsOver } from '../cursors.ts';
 import type { Datasets } from '../dataset.ts';
 import { exportsOver } from '../exports.ts';
 import { sharedKeys } from '../keys.ts';
-import type { StateOptions } from '../ports.ts';
+import type { StateLog, StoreDriver } from '../storage.ts';
 import { turnsOver } from '../turns.ts';
 import type { StoreAccess } from './access.ts';
 import { sharedAnswers } from './answers.ts';
 import { StoreDatasets } from './datasets.ts';
 import { Documents } from './documents.ts';
-import { GuardedStore, type StateLog, type StoreDriver } from './guarded-store.ts';
+import { GuardedStore } from './guarded-store.ts';
 import { Leases } from './leases.ts';
 import { sharedWindows, storeLedger } from './ledger.ts';
 import { createSeal } from './seal.ts';

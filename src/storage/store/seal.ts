@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, createHmac, hash, hkdfSync, randomBytes } from 'node:crypto';
-import type { ItemLimits, Store } from '../ports.ts';
+import type { ItemLimits, Store } from '../storage.ts';
 
 /** Encrypts the shared state and the tokens of sign-in, so that nobody else can read them, and detects changes. */
 export interface Seal {

@@ -1,5 +1,5 @@
 import { AdLibraryError } from '../../api/errors.ts';
-import type { Store } from '../ports.ts';
+import type { Store } from '../storage.ts';
 
 interface WaitingWrite {
   work: () => Promise<unknown>;

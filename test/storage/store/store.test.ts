@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { MemoryStore } from '../../../src/storage/drivers/memory.ts';
-import { type ItemChange, partLimits, type Store } from '../../../src/storage/ports.ts';
+import { type ItemChange, partLimits, type Store } from '../../../src/storage/storage.ts';
 import { describeEveryStore, realStores } from '../../support/stores.ts';
 
 const minute = 60_000;
