@@ -8,6 +8,7 @@ import type { StateOptions } from './call-state.ts';
 import { cursorsOver } from './cursors.ts';
 import type { Dataset, DatasetCaller, Datasets } from './dataset.ts';
 import { baseUrlIn, FileStore, ignoring } from './drivers/file.ts';
+import { openSlots } from './slots.ts';
 import type { Store } from './storage.ts';
 import type { StoreAccess } from './store/access.ts';
 import { sharedAnswers } from './store/answers.ts';
@@ -17,7 +18,6 @@ import { Leases } from './store/leases.ts';
 import { sharedWindows, storeLedger } from './store/ledger.ts';
 import { noSeal } from './store/seal.ts';
 import { noQueue, runQueueAfterWrites, runQueueBefore, WriteQueue } from './store/write-queue.ts';
-import { turnsOver } from './turns.ts';
 
 export interface FolderOptions extends StateOptions {
   folder: string;
@@ -29,22 +29,22 @@ export interface FolderOptions extends StateOptions {
 }
 
 const MB = 1024 * 1024;
-/** Bytes of the answers that a key keeps in a folder, and of work that waits until the folder takes it. */
+/** Bytes of the cached answers of a key, and of the writes that wait for a file. */
 const maxAnswerBytes = 64 * MB;
-const maxWaiting = 96 * MB;
-/** How long a paid answer waits until the service is asked again whose key it is, in milliseconds. */
+const maxQueueBytes = 96 * MB;
+/** How long to wait before the service is asked again which account a key belongs to, in milliseconds. */
 const askAgainMs = 30_000;
-/** No call lasts longer: a lease that is older belongs to a process that died, even if another one has its number now. */
+/** Longer than any call, in milliseconds. An older lease has expired, even if its process id is in use again. */
 const maxLeaseMs = 15 * 60_000;
 const dayMs = 86_400_000;
 
 const fileName = (...parts: string[]): string => `${hash('sha256', parts.join('\n')).slice(0, 32)}.log`;
 
-/** Of an account, a folder has its dataset, labels, watches and reports; of a key, its answers, cursors, turns and spending. */
+/** An account has a file with its dataset, labels, watches and reports; a key has one with answers, cursors, slots and spending. */
 const accountsFolder = (folder: string): string => join(folder, 'accounts');
 const keysFolder = (folder: string): string => join(folder, 'keys');
 
-/** The state in a person's folder, which any number of processes share. */
+/** Opens the state in a person's folder, which any number of processes share. */
 export function folderState(options: FolderOptions) {
   const { folder, baseUrl, apiKey, ttl, now, warn } = options;
   const path = join(keysFolder(folder), fileName(baseUrl, apiKey));
@@ -52,12 +52,12 @@ export function folderState(options: FolderOptions) {
   const keyAccess = accessStore(async () => store, options);
   const { queue } = keyAccess;
   return {
-    // A person who runs a call again after it was killed wants its answer.
+    // A person who repeats a call whose process was killed wants its answer, even if the service charges again.
     answers: runQueueBefore(queue, sharedAnswers(keyAccess, { ttl, now, sendsAgain: true })),
     windows: runQueueBefore(queue, sharedWindows(keyAccess, options.elapsed)),
     cursorsOf: (tenantId: string) => runQueueBefore(queue, cursorsOver(keyAccess)(tenantId)),
     datasets: new FolderDatasets(options, keyAccess),
-    turns: runQueueBefore(queue, turnsOver(keyAccess)),
+    slots: runQueueBefore(queue, openSlots(keyAccess)),
     dailyLedger: () =>
       storeLedger(
         { ...keyAccess, queue: noQueue },
@@ -75,7 +75,7 @@ export function folderState(options: FolderOptions) {
  * @param find finds the file at each use
  */
 function accessStore(find: () => Promise<Store>, { now, warn }: Pick<FolderOptions, 'now' | 'warn'>) {
-  const queue = new WriteQueue({ maxBytes: maxWaiting });
+  const queue = new WriteQueue({ maxBytes: maxQueueBytes });
   const found: Store = {
     read: async (...args) => (await find()).read(...args),
     swap: async (...args) => (await find()).swap(...args),
@@ -93,7 +93,7 @@ function accessStore(find: () => Promise<Store>, { now, warn }: Pick<FolderOptio
       hasEnded: (owner, ageMs) => hasEnded(owner) || ageMs > maxLeaseMs,
     }),
     queue,
-    // Where an id of a tenant is a key, it must not be in a file.
+    // The id of a tenant may be its API key, which must not be written to a file.
     keyOf: (tenantId, kind, ...parts) =>
       [noSeal.name(tenantId), kind, ...(parts.length > 0 ? [noSeal.name(...parts)] : [])].join(' '),
     warn,
@@ -101,9 +101,9 @@ function accessStore(find: () => Promise<Store>, { now, warn }: Pick<FolderOptio
 }
 
 /**
- * The dataset of the account that the key belongs to, which the service tells: a new key of the same account finds it.
- * While the service cannot be reached, it is the account that is remembered for the key; without one, nothing is read,
- * and what was paid for waits in memory.
+ * The dataset of the account that a key belongs to. The service names the account, so a new key of the same account finds
+ * the dataset. While the service cannot be reached, the account that was stored for the key is used. If there is none,
+ * reads fail, and paid answers wait in memory.
  */
 class FolderDatasets implements Datasets {
   readonly #options: FolderOptions;
@@ -129,7 +129,10 @@ class FolderDatasets implements Datasets {
     this.#datasets = new StoreDatasets(this.#access);
   }
 
-  /** After a failure, each read asks again whose key it is; an addition only after a while, because it takes time. */
+  /**
+   * Opens the dataset. After a failure, each read asks the service again which account the key belongs to; an addition
+   * asks only after `askAgainMs`, because asking delays the paid answer.
+   */
   async open(caller: DatasetCaller, { toAdd } = { toAdd: false }): Promise<Dataset> {
     this.#caller = caller;
     const isDue = this.#options.elapsed() >= this.#askAt || (this.#store === undefined && !toAdd);

@@ -1,18 +1,18 @@
 import type { CreditLedger } from '../credits/ledger.ts';
 import { MemoryStore, type MemoryStoreOptions } from './drivers/memory.ts';
+import { openSlots, type Slots } from './slots.ts';
 import type { StoreAccess } from './store/access.ts';
 import { Documents } from './store/documents.ts';
 import { Leases } from './store/leases.ts';
 import { storeLedger } from './store/ledger.ts';
 import { noSeal } from './store/seal.ts';
 import { noQueue } from './store/write-queue.ts';
-import { type Turns, turnsOver } from './turns.ts';
 
 const MB = 1024 * 1024;
-const maxTurnBytes = 16 * MB;
+const maxSlotBytes = 16 * MB;
 
-/** The turns of one process, which end with it and not by a clock. */
-export const memoryTurns = (): Turns => turnsOver(inMemory(() => 0, { maxBytes: maxTurnBytes }));
+/** Opens slots for the calls of one process. */
+export const memorySlots = (): Slots => openSlots(inMemory(() => 0, { maxBytes: maxSlotBytes }));
 
 interface MemoryLedgerOptions {
   /** A monotonic clock, in milliseconds. */
@@ -32,10 +32,10 @@ export function memoryCreditLedger(options: MemoryLedgerOptions): CreditLedger {
   return storeLedger(inMemory(now, { maxBytes, maxLastingBytes }));
 }
 
-/** Bytes of documents that are remembered beside their text, so that labels are not parsed anew for every statement. */
+/** Bytes of parsed documents, which are cached so that each statement does not parse all labels again. */
 const maxRemembered = 32 * MB;
 
-/** What the domain needs of a store, where no other process shares it. @param now in milliseconds since the epoch */
+/** Opens a store in the memory of this process. @param now in milliseconds since the epoch */
 export function inMemory(now: () => number, options: MemoryStoreOptions = {}): StoreAccess {
   const store = new MemoryStore(now, options);
   return {

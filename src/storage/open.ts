@@ -3,18 +3,18 @@ import { cursorsOver } from './cursors.ts';
 import type { Datasets } from './dataset.ts';
 import { type ExportStore, type ExportTarget, folderExports, memoryExports } from './exports.ts';
 import { type FolderOptions, folderState } from './folder.ts';
-import { inMemory, memoryCreditLedger, memoryTurns } from './in-memory.ts';
+import { inMemory, memoryCreditLedger, memorySlots } from './in-memory.ts';
 import { memoryAnswers } from './memory-answers.ts';
 import { MemoryDatasets } from './memory-datasets.ts';
+import type { Slots } from './slots.ts';
 import { sharedWindows } from './store/ledger.ts';
 import type { ReplicaState } from './store/open-store.ts';
-import type { Turns } from './turns.ts';
 
 /** All that outlives a call. */
 export interface State extends CallState {
   datasets: Datasets;
   exports: ExportStore;
-  turns: Turns;
+  slots: Slots;
 }
 
 interface OpenStateOptions extends Omit<FolderOptions, 'folder' | 'baseUrl' | 'apiKey'> {
@@ -56,6 +56,6 @@ export function memoryState({ ttl, now, elapsed }: StateOptions): State {
     cursorsOf: cursorsOver(others),
     datasets: new MemoryDatasets(),
     exports: memoryExports(now),
-    turns: memoryTurns(),
+    slots: memorySlots(),
   };
 }

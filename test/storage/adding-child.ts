@@ -6,12 +6,12 @@ import { add } from './add-items.ts';
 const { folder, name, baseUrl } = JSON.parse(process.env.CHILD_ARGS ?? '{}');
 const say = (message: object) => process.stdout.write(`${JSON.stringify(message)}\n`);
 const warnings: string[] = [];
-const { datasets, turns } = folderState({
+const { datasets, slots } = folderState({
   ...{ folder, baseUrl, apiKey: 'k', ttl: 0, now: Date.now, elapsed: Date.now },
   userIdOf: async () => 'u',
   warn: (message) => warnings.push(message),
 });
-await turns.acquire(name, new AbortController().signal);
+await slots.acquire(name, new AbortController().signal);
 for (let count = 0; ; count++) {
   const dataset = await datasets.open({ tenantId: 't', apiKey: 'k' });
   const failed = (error: unknown) => void warnings.push(String(error));

@@ -17,7 +17,7 @@ import { describe, expect, test } from 'vitest';
 import { holdLock } from '../../src/lock.ts';
 import type { Dataset, Datasets } from '../../src/storage/dataset.ts';
 import { type FolderOptions, folderState } from '../../src/storage/folder.ts';
-import type { Turns } from '../../src/storage/turns.ts';
+import type { Slots } from '../../src/storage/slots.ts';
 import { newFolders } from '../support/temporary-folder.ts';
 import { add, lastStep } from './add-items.ts';
 import { callOf, claimOf } from './answers-suite.ts';
@@ -73,7 +73,7 @@ userRecordsSuite('in a folder', async () => {
   const folder = newFolder();
   return [openForEach(folder), openForEach(folder)];
 });
-test('a dataset survives the process, for another key of the same account, and for no other', async () => {
+test('another key of the same account finds the dataset after the process has ended, and no other account does', async () => {
   const folder = newFolder();
   const first = await openIn(folder).dataset('a-old');
   await add(first, 1, { id: 'x', headline: 'one' });
@@ -88,7 +88,7 @@ test('a dataset survives the process, for another key of the same account, and f
   expect(await idsIn(await openIn(folder, { baseUrl: 'https://other.example' }).dataset('a-new'))).toEqual([]);
 });
 
-test('what is kept is for its owner alone, whatever the clock says, and no key is in it', async () => {
+test('only the owner can read the files, no API key is in them, and datasets and labels do not expire', async () => {
   const folder = newFolder();
   const { dataset, cursorsOf } = openIn(folder, { apiKey: 'a-secret-key' });
   await add(await dataset('a-secret-key'), 1, { id: 'x' });
@@ -106,18 +106,18 @@ test('what is kept is for its owner alone, whatever the clock says, and no key i
   expect([await idsIn(later), (await later.userRecords.read('label')).size]).toEqual([['x'], 1]);
 });
 
-test('a turn is had by one call of all processes at a time', async () => {
+test('one call of all processes has a slot at a time', async () => {
   const folder = newFolder();
-  const turns = [1, 2, 3].map(() => openIn(folder).turns);
+  const slots = [1, 2, 3].map(() => openIn(folder).slots);
   let [running, max] = [0, 0];
-  const use = async (one: Turns) => {
+  const use = async (one: Slots) => {
     const end = await one.acquire('a question', new AbortController().signal);
     max = Math.max(max, ++running);
     await new Promise((resolve) => setTimeout(resolve, 1));
     running--;
     end();
   };
-  await Promise.all([...turns, ...turns].map(use));
+  await Promise.all([...slots, ...slots].map(use));
   expect(max).toBe(1);
 });
 
@@ -145,22 +145,22 @@ describe('writes that the file of a key does not take for the moment', () => {
   /** A process that could write neither the end of a slot, nor the end of a claim, nor that a list has changed. */
   async function withWaitingWrites(block: (file: string) => Promise<() => Promise<void>>) {
     const folder = newFolder();
-    const { answers, turns, cursorsOf } = openIn(folder, { ttl: 60_000 });
-    const endSlot = await turns.acquire('a question', never);
+    const { answers, slots, cursorsOf } = openIn(folder, { ttl: 60_000 });
+    const endSlot = await slots.acquire('a question', never);
     const claim = await claimOf(answers, 'an ad');
     const put = await claimOf(answers, await answers.nameOf('t', list));
     await put.put({ answer: cachedAnswer, at: Date.now() });
     const unblock = await block(await fileIn(folder, 'keys'));
     endSlot();
     await Promise.all([claim.end(), answers.forgetGroup('t', list.group)]);
-    return { folder, answers, turns, cursorsOf, unblock };
+    return { folder, answers, slots, cursorsOf, unblock };
   }
 
   /** Verifies that another process gets the slot and the claim within a time, and does not find the list. */
   async function verifyFreed(folder: string, ms: number) {
     const other = openIn(folder, { ttl: 60_000 });
     const signal = AbortSignal.timeout(ms);
-    (await other.turns.acquire('a question', signal))();
+    (await other.slots.acquire('a question', signal))();
     expect(await other.answers.claim(callOf('t', signal), 'an ad', request)).toMatchObject({ kind: 'granted' });
     const name = await other.answers.nameOf('t', list);
     expect(await other.answers.get('t', name ?? '')).toBeUndefined();
@@ -174,8 +174,8 @@ describe('writes that the file of a key does not take for the moment', () => {
   });
 
   test.each([
-    ['reads a list', ({ answers }) => answers.nameOf('t', list)],
-    ['takes another slot', async ({ turns }) => (await turns.acquire('another question', never))()],
+    ['looks for a cached list', ({ answers }) => answers.nameOf('t', list)],
+    ['takes another slot', async ({ slots }) => (await slots.acquire('another question', never))()],
     ['recalls a cursor', ({ cursorsOf }) => cursorsOf('t').recall('@1')],
   ] as [string, (process: Awaited<ReturnType<typeof withWaitingWrites>>) => Promise<unknown>][])(
     'other processes see the waiting writes as soon as the process %s',
@@ -187,9 +187,12 @@ describe('writes that the file of a key does not take for the moment', () => {
     },
   );
 
-  test.each([holdItsLock, putFolderInPlace])(
-    'other processes see the waiting writes although the process does not use the file again (%o)',
-    async (block) => {
+  test.each([
+    ['whose lock was held', holdItsLock],
+    ['that was replaced by a folder', putFolderInPlace],
+  ] as const)(
+    'other processes see the waiting writes of a file %s although the process does not use it again',
+    async (_, block) => {
       const { folder, unblock } = await withWaitingWrites(block);
       await unblock();
       await verifyFreed(folder, 30_000);

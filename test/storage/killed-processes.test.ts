@@ -39,8 +39,8 @@ function openHere() {
   const warnings: string[] = [];
   const warn = (message: string) => void warnings.push(message);
   const common = { folder, baseUrl, apiKey: 'k', ttl: 0, now: Date.now, elapsed: Date.now };
-  const { datasets, turns } = folderState({ ...common, userIdOf: async () => 'u', warn });
-  return { warnings, turns, open: () => datasets.open({ tenantId: 't', apiKey: 'k' }) };
+  const { datasets, slots } = folderState({ ...common, userIdOf: async () => 'u', warn });
+  return { warnings, slots, open: () => datasets.open({ tenantId: 't', apiKey: 'k' }) };
 }
 
 const idsIn = async ({ open }: ReturnType<typeof openHere>) =>
@@ -61,7 +61,7 @@ test('processes that are killed while they append and write the file anew lose n
       return ids;
     }),
   );
-  (await here.turns.acquire('first', new AbortController().signal))();
+  (await here.slots.acquire('first', new AbortController().signal))();
   for (const one of [here, openHere()]) {
     const ids = await idsIn(one);
     expect(ids).toEqual(expect.arrayContaining(answered.flat()));

@@ -3,8 +3,8 @@ import { cursorsOver } from '../cursors.ts';
 import type { Datasets } from '../dataset.ts';
 import { exportsOver } from '../exports.ts';
 import { sharedKeys } from '../keys.ts';
+import { openSlots } from '../slots.ts';
 import type { StateLog, StoreDriver } from '../storage.ts';
-import { turnsOver } from '../turns.ts';
 import type { StoreAccess } from './access.ts';
 import { sharedAnswers } from './answers.ts';
 import { StoreDatasets } from './datasets.ts';
@@ -64,7 +64,7 @@ export async function openStoreState({ driver, secret, baseUrl, callMs, log, now
       cursorsOf: cursorsOver(access),
       datasets: new StoreDatasets(access) as Datasets,
       exports: exportsOver(access, options.now),
-      turns: turnsOver(access),
+      slots: openSlots(access),
     }),
     close: () => {
       void queue.run().finally(() => store.close());

@@ -169,7 +169,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
       await one.during(what, async () => {
         await one.cursorsOf('t').remember('@1', cursorState);
         await expect(one.cursorsOf('t').recall('@1')).rejects.toMatchObject(unavailable);
-        await expect(one.turns.acquire('a', never())).rejects.toMatchObject(unavailable);
+        await expect(one.slots.acquire('a', never())).rejects.toMatchObject(unavailable);
         await expect(one.files.list()).rejects.toMatchObject(unavailable);
         await expect(exportFile(one.files, 'y.csv', 'y')).rejects.toMatchObject(unavailable);
       });
@@ -190,7 +190,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
         await expect.poll(async () => (await (await dataset()).contents()).gatherings).toHaveLength(1);
         expect(await idsIn(await dataset())).toEqual(['before', 'during']);
       }
-      (await one.turns.acquire('a', never()))();
+      (await one.slots.acquire('a', never()))();
       expect((await (await other.files.find(uri))?.content())?.length).toBe(600_000);
     },
   );
@@ -249,8 +249,8 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
     expect(await one.ledger.read('t')).toMatchObject({ spent: 1 });
   });
 
-  test('turns that one waits for in vain are busy, and take nobody with them', async () => {
-    const [one, other] = (await two()).map((replica) => replica.turns);
+  test('a call that leaves while it waits for a slot gets busy, and other calls continue to wait', async () => {
+    const [one, other] = (await two()).map((replica) => replica.slots);
     const end = await one?.acquire('a question', never());
     const leaving = new AbortController();
     const left = other?.acquire('a question', leaving.signal);
@@ -265,18 +265,18 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
   test('a replica that has died keeps its slot, its claim and its credits until the deadline of its call has passed', async () => {
     const [dead, living] = await two();
     const request = { budget: 10, credits: 10, paid: true, ifLost: 4 };
-    await dead.turns.acquire('a question', never());
+    await dead.slots.acquire('a question', never());
     await claimOf(dead.answers, ofAd);
     expect(await dead.ledger.reserve('t', () => request)).toMatchObject({ kind: 'granted' });
 
     living.network.ahead = callMs;
-    const isTaken = living.turns.acquire('a question', AbortSignal.timeout(50));
+    const isTaken = living.slots.acquire('a question', AbortSignal.timeout(50));
     await expect(isTaken).rejects.toMatchObject({ failure: { kind: 'busy' } });
     await expect(living.claim(AbortSignal.timeout(50))).rejects.toThrow();
     expect(await living.ledger.read('t')).toMatchObject({ reserved: 10, uncertain: 0 });
 
     living.network.ahead = callMs + 11_000;
-    (await living.turns.acquire('a question', never()))();
+    (await living.slots.acquire('a question', never()))();
     expect(await living.claim()).toMatchObject({ kind: 'lost' });
     expect(await living.ledger.read('t')).toMatchObject({ reserved: 0, uncertain: 4 });
     expect(await living.claim()).toMatchObject({ kind: 'granted' });

@@ -1,0 +1,52 @@
+import { randomUUID } from 'node:crypto';
+import { AdLibraryError } from '../api/errors.ts';
+import type { StoreAccess } from './store/access.ts';
+import type { LeaseHolder } from './store/leases.ts';
+
+/** Slots by name, each for one call at a time: calls that read the same ads run one after the other. */
+export interface Slots {
+  /**
+   * Waits for a slot. Resolves to a function that frees the slot.
+   * @throws AdLibraryError `busy` if the signal aborts first
+   */
+  acquire(name: string, signal: AbortSignal): Promise<() => void>;
+}
+
+interface StoredSlot extends LeaseHolder {
+  id: string;
+}
+
+/** How long the store remembers a slot, in milliseconds: longer than any call lasts. */
+const slotTtlMs = 3_600_000;
+
+/** Opens slots that all processes which use the store share. A process that has died loses its slots. */
+export function openSlots({ documents, leases, queue, keyOf }: StoreAccess): Slots {
+  return {
+    acquire: async (name, signal) => {
+      // Stored under this kind since the first version.
+      const [id, key] = [randomUUID(), keyOf(name, 'turn')];
+      leases.open(id);
+      const isTaken = (slot: StoredSlot, now: number) =>
+        slot.id !== id && !leases.isClosed(slot.id, slot) && !leases.isAbandoned(slot, now);
+      const remove = (slot: StoredSlot | undefined) => ({ ...(slot?.id === id && { next: null }), result: undefined });
+      const free = () => {
+        leases.close(id);
+        void queue.write(() => documents.update<StoredSlot, void>(key, remove));
+      };
+      try {
+        for (;;) {
+          const takenVersion = await documents.update<StoredSlot, string | undefined>(key, (slot, now, version) => {
+            if (slot && isTaken(slot, now)) return { result: version };
+            return { next: { id, owner: leases.owner, at: now }, ttlMs: slotTtlMs, result: undefined };
+          });
+          if (takenVersion === undefined) return free;
+          await documents.changed(key, takenVersion, signal);
+        }
+      } catch (error) {
+        free();
+        if (!signal.aborted) throw error;
+        throw new AdLibraryError({ kind: 'busy', storage: 'slot' });
+      }
+    },
+  };
+}
