@@ -264,7 +264,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
 
   test('a replica that has died keeps its slot, its claim and its credits until the deadline of its call has passed', async () => {
     const [dead, living] = await two();
-    const request = { budget: 10, credits: 10, paid: true, ifLost: 4 };
+    const request = { budget: 10, credits: 10, atLeast: 10, paid: true, maxPrice: 10, ifLost: 4 };
     await dead.slots.acquire('a question', never());
     await claimOf(dead.answers, ofAd);
     expect(await dead.ledger.reserve('t', () => request)).toMatchObject({ kind: 'granted' });
@@ -284,7 +284,16 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
 
   test('a call that ends after its deadline is charged what it cost, and not its reservation as well', async () => {
     const [slow, other] = await two();
-    const lease = leaseOf(await slow.ledger.reserve('t', () => ({ budget: 10, credits: 5, paid: true, ifLost: 5 })));
+    const lease = leaseOf(
+      await slow.ledger.reserve('t', () => ({
+        budget: 10,
+        credits: 5,
+        atLeast: 5,
+        paid: true,
+        maxPrice: 5,
+        ifLost: 5,
+      })),
+    );
     other.network.ahead = callMs + 11_000;
     expect(await other.ledger.read('t')).toMatchObject({ uncertain: 5 });
     await slow.ledger.settle('t', { charged: 3, uncertain: 0, isPaidAnswer: true }, lease);
