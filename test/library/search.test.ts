@@ -65,8 +65,14 @@ const lacks: Record<string, (ad: Model) => boolean> = {
   adSpend: (ad) => (ad.adSpendMin ?? ad.adSpendMax) === undefined,
 };
 
+/** A range without an upper end reaches up to any number, one without a lower end begins at zero. */
+const highestSpend = ({ adSpendMin, adSpendMax }: Model) =>
+  adSpendMax ?? (adSpendMin === undefined ? undefined : Number.POSITIVE_INFINITY);
+const lowestSpend = ({ adSpendMin, adSpendMax }: Model) => adSpendMin ?? (adSpendMax === undefined ? undefined : 0);
+
 const has = (ad: Model, word: string) => ad.headline?.split(' ').includes(word) === true;
-const holdsOne = (any: string[], values: unknown) => any.some((one) => [values].flat().includes(one.toUpperCase()));
+const holdsOne = (any: string | string[], values: unknown) =>
+  [any].flat().some((one) => [values].flat().includes(one.toUpperCase()));
 const whole = (least: number, most: number) => fc.integer({ min: least, max: most });
 
 /** What each filter takes, and which ads it finds. */
@@ -87,8 +93,8 @@ const rules = {
   ],
   duplicatesFrom: [whole(0, 4), (ad, least: number) => (ad.duplicates ?? -1) >= least],
   duplicatesTo: [whole(0, 4), (ad, most: number) => (ad.duplicates ?? 99) <= most],
-  adSpendFrom: [whole(0, 9), (ad, least: number) => (ad.adSpendMax ?? ad.adSpendMin ?? -1) >= least],
-  adSpendTo: [whole(0, 9), (ad, most: number) => (ad.adSpendMin ?? ad.adSpendMax ?? 99) <= most],
+  adSpendFrom: [whole(0, 9), (ad, least: number) => (highestSpend(ad) ?? -1) >= least],
+  adSpendTo: [whole(0, 9), (ad, most: number) => (lowestSpend(ad) ?? 99) <= most],
   daysRunningFrom: [whole(0, 6), (ad, least: number) => (daysRunning(ad) ?? -1) >= least],
   daysRunningTo: [whole(0, 6), (ad, most: number) => (daysRunning(ad) ?? 99) <= most],
   startedAtFrom: [days, (ad, from: string) => Number(timeOf(ad.startedAt)) >= Number(timeOf(from))],
@@ -122,7 +128,7 @@ function isFound(ad: Model, { not = {}, ...filters }: Filters): boolean {
 const sortValues: Record<string, (ad: Model) => number | null | undefined> = {
   startedAt: (ad) => timeOf(ad.startedAt),
   duplicates: (ad) => ad.duplicates,
-  adSpend: (ad) => ad.adSpendMax,
+  adSpend: highestSpend,
   daysRunning,
 };
 
@@ -147,7 +153,7 @@ const countable: Record<string, (ad: Model) => unknown[]> = {
   active: (ad) => [stillRunning(ad) ?? []].flat(),
 };
 
-test('a search answers what a plain reading of its filters does, page by page, in any zone, whatever was replaced', async () => {
+test('a search and its counts agree with a plain reading of the filters, page by page, in any time zone, after records were replaced', async () => {
   const sorting = fc.record(
     { sort: fc.constantFrom(...Object.keys(sortValues)), order: fc.constantFrom('asc', 'desc') },
     { requiredKeys: [] },
@@ -183,13 +189,84 @@ test('a search answers what a plain reading of its filters does, page by page, i
         const found = stored.filter((ad) => isFound(ad, others));
         const totals = new Map<unknown, number>(countBy === 'active' ? [true, false].map((one) => [one, 0]) : []);
         const valuesOf = (ad: Model) => countable[countBy]?.(ad) ?? [];
-        for (const value of found.flatMap(valuesOf)) totals.set(value, (totals.get(value) ?? 0) + 1);
+        for (const value of found.flatMap(valuesOf))
+          totals.set(value, found.filter((ad) => rules[countBy]?.[1](ad, value)).length);
         const { values, none } = body.counts;
         expect(new Map(values.map((one: { value: unknown; total: number }) => [one.value, one.total]))).toEqual(totals);
         expect(none).toBe(found.filter((ad) => valuesOf(ad).length === 0).length);
       },
     ),
     { numRuns: 150 },
+  );
+});
+
+test('for every key that can be counted, the number of a value is what its filter finds', async () => {
+  const word = fc.constantFrom(
+    'a',
+    'A',
+    'b',
+    ' b',
+    'É',
+    'é',
+    'pt',
+    'pt_BR',
+    'PT-br',
+    'ﬁ',
+    'İ',
+    'x\ud800',
+    '\0',
+    ' ',
+    '',
+  );
+  const text = fc.oneof(word, fc.string({ unit: 'binary', maxLength: 3 }));
+  const host = fc.constantFrom('a.example', 'shop.a.example', 'www.a.example', 'b.example', 'example', '中文.example');
+  const link = host.map((name) => `https://${name}/x`);
+  const wrapped = link.map((url) => `https://l.facebook.com/l.php?u=${encodeURIComponent(url)}`);
+  const list = fc.array(text, { maxLength: 3 });
+  const flag = fc.boolean();
+  const ad = fc.record(
+    {
+      page: fc.record({ pageName: text }),
+      ...{ countries: list, languages: list, publisherPlatform: list },
+      ...{ displayFormat: text, ctaType: text, currency: text, isStorePlatformBestSeller: flag },
+      media: fc.array(fc.record({ type: fc.constantFrom('VID', 'THUMB', 'PA_PP') }), { maxLength: 2 }),
+      website: fc.record({ siteDomain: host }),
+      offerLink: fc.oneof(link, wrapped),
+      endDate: days,
+    },
+    { requiredKeys: [] },
+  );
+  const page = fc.record(
+    { countries: list, languages: list, technologySlugs: list, detailsEstimated: flag },
+    { requiredKeys: [] },
+  );
+  const { body: filters } = await served.get('/filters.json');
+  const countedKeys = (kind: 'ads' | 'pages') =>
+    filters[kind].filter(({ counted }: { counted?: boolean }) => counted).map(({ key }: { key: string }) => key);
+  let run = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.array(ad, { maxLength: 12 }), fc.array(page, { maxLength: 6 }), async (ads, pages) => {
+      run++;
+      const pageIds = pages.map((_, at) => `counted ${run} ${at}`);
+      await served.load(
+        ...ads.map((one, at) => ({ ...one, id: uuid(2_000_000 + 100 * run + at), pageId: `counted ${run}` })),
+        ...pages.map((one, at) => ({ ...one, pageId: pageIds[at], pageName: 'Counted' })),
+      );
+      for (const [kind, scope] of [
+        ['ads', { pageId: `counted ${run}` }],
+        ['pages', { pageId: pageIds.length > 0 ? pageIds : 'none' }],
+      ] as const)
+        for (const key of countedKeys(kind)) {
+          const hits = async (more: object) =>
+            (await served.search({ ...scope, ...more, limit: 1 }, { kind })).body.totalHits;
+          const { counts } = (await served.search({ ...scope, countBy: key, limit: 1 }, { kind })).body;
+          for (const { value, total } of counts.values)
+            expect([key, value, total]).toEqual([key, value, await hits({ [key]: value })]);
+          expect([key, counts.none]).toEqual([key, await hits({ missing: [key] })]);
+          if (key === 'active') expect(counts.values).toHaveLength(2);
+        }
+    }),
+    { numRuns: 4 },
   );
 });
 

@@ -56,33 +56,36 @@ function identityAt(path: string): string | undefined {
   return stats && `${stats.dev} ${stats.ino}`;
 }
 
-/** The tokens of the full-text indexes, and the records that hold each of them, as tables to read. */
-const termTables = ['ads', 'pages']
-  .flatMap((name) => [
-    `CREATE VIRTUAL TABLE temp.${name}_terms USING fts5vocab('main', '${name}_text', 'row');`,
-    `CREATE VIRTUAL TABLE temp.${name}_term_records USING fts5vocab('main', '${name}_text', 'instance');`,
-  ])
-  .join('');
-
 /** The engine cuts bound text at a NUL character, so a search for the rest would match too much. */
 const bindable = (value: Value) => (typeof value === 'string' ? value.replaceAll('\0', '\uFFFD') : value);
+
+interface DatabaseOptions {
+  /** Throws when another process may have taken over the file. */
+  checkLock?: () => void;
+  /** The file is deleted while it is open: nothing is written beside it, and nothing has to survive a crash. */
+  isTemporary?: boolean;
+  /** The time from which the dates in the columns are counted, in Unix milliseconds. 0 unless it is demo data. */
+  dateOrigin?: number;
+}
 
 /**
  * Opens a database file (made when absent) or `:memory:`, with the tables of this version.
  *
  * No other process may have the file open: the engine has no shared memory, so write-ahead logging, its only crash-safe
  * mode, needs an exclusive lock.
- * @param checkLock throws when the caller is that process no longer
  * @throws Error when the file is no library, or was made by another version.
  */
-export async function openDatabase(path: string, checkLock = () => {}) {
+export async function openDatabase(
+  path: string,
+  { checkLock = () => {}, isTemporary = false, dateOrigin = 0 }: DatabaseOptions = {},
+) {
   // Loaded on demand: most processes never open a library.
   const { default: engine } = (await import('node-sqlite3-wasm')) as unknown as { default: Engine };
   const connection = new engine.Database(path);
   try {
-    connection.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA cache_size = -65536');
+    const journal = isTemporary ? 'journal_mode = MEMORY; PRAGMA synchronous = OFF' : 'journal_mode = WAL';
+    connection.exec(`PRAGMA locking_mode = EXCLUSIVE; PRAGMA ${journal}; PRAGMA cache_size = -65536`);
     makeTables(connection, path);
-    connection.exec(termTables);
   } catch (error) {
     // On a full disk, closing fails too.
     thrownBy(() => connection.close());
@@ -127,6 +130,9 @@ export async function openDatabase(path: string, checkLock = () => {}) {
       }),
     transaction,
     checkLock,
+    dateOrigin,
+    /** Runs SQL statements without parameters and results. */
+    script: (sql: string) => connection.exec(sql),
     close() {
       const lost = thrownBy(checkLock);
       // Closing would delete the write-ahead log of the new owner.
@@ -160,15 +166,23 @@ const recordTables = Object.values(recordTypes).map(({ name, measures }) => {
     CREATE TABLE ${name} (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, ${columns.join(', ')});
     CREATE TABLE ${name}_json (number INTEGER PRIMARY KEY, json BLOB NOT NULL);
     CREATE VIRTUAL TABLE ${name}_text USING fts5 (
-      ${textColumns.join(', ')}, tags, content = '', contentless_delete = 1, tokenize = "ascii tokenchars '-_.!~*()%'"
+      ${textColumns.join(', ')}, content = '', contentless_delete = 1, tokenize = ascii
     );
+    CREATE TABLE ${name}_tag_values (
+      number INTEGER PRIMARY KEY, key TEXT NOT NULL, value TEXT NOT NULL, spelling TEXT NOT NULL, UNIQUE (key, value)
+    );
+    CREATE TABLE ${name}_tags (
+      tag INTEGER NOT NULL, record INTEGER NOT NULL, isCounted INTEGER NOT NULL, PRIMARY KEY (tag, record)
+    ) WITHOUT ROWID;
+    CREATE INDEX ${name}_tags_record ON ${name}_tags (record);
     ${indexes.join('\n')}`;
 });
 
 /**
- * Each record type has three tables. `ads` is narrow, so that filtering and sorting read few pages; `ads_json` holds the
- * records; `ads_text` finds rows by copy, advertiser and tags, without storing the text again. Its tokenizer only splits
- * at spaces: search/tokens.ts makes the tokens.
+ * Each record type has five tables. `ads` is narrow, so that filtering and sorting read few pages. `ads_json` holds the
+ * records. `ads_text` finds rows by copy, advertiser and payer without storing the text again; its tokenizer only splits
+ * at spaces, because search/tokens.ts makes the tokens. `ads_tags` says which records have which of the values in
+ * `ads_tag_values`: countries, domains and the like (search/tags.ts).
  */
 const tables = `
   ${recordTables.join('')}
@@ -200,10 +214,10 @@ const tables = `
   CREATE INDEX collection_items_order ON collection_items (collection, itemType, number);`;
 
 const tagKeys = Object.values(recordTypes).map(({ tags }) => tags.map(({ key }) => key));
-/** Raise it where texts, tags, measures or tokens are read from records in another way. */
-const reading = 5;
-/** The number of the format, in `PRAGMA user_version`: another one with other tables, tags or `reading`. */
-const format = Number.parseInt(hash('sha256', JSON.stringify([reading, tables, tagKeys])).slice(0, 7), 16);
+/** Raise this number when texts, tags, measures or tokens are read from records in another way. */
+const indexVersion = 6;
+/** The number of the format, in `PRAGMA user_version`. It changes with the tables, the tags and `indexVersion`. */
+const format = Number.parseInt(hash('sha256', JSON.stringify([indexVersion, tables, tagKeys])).slice(0, 7), 16);
 
 /** Makes the tables of a new file. @throws Error where another version or another program made the file */
 function makeTables(connection: Connection, path: string): void {

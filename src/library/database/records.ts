@@ -1,24 +1,34 @@
 import type { Ad, ItemType, Page } from '../../api/schemas.ts';
 import { loadLanguageDetector } from '../../views/language.ts';
 import { columnsOf, type RecordType, recordTypes, textColumns, textsIn } from '../search/ads-and-pages.ts';
-import { tagTokens, tokenize } from '../search/tokens.ts';
+import { tagValuesOf } from '../search/tags.ts';
+import { tokenize } from '../search/tokens.ts';
 import type { Database } from './database.ts';
 
 export type Records = ReturnType<typeof recordsIn>;
 
+/** Records of which the database holds only the columns, tags and words by which they are found. */
+export interface OtherRecords {
+  /** Returns the number of a record that the database knows under another id. */
+  find(kind: ItemType, id: string): number | undefined;
+  /** Returns a record as JSON. */
+  json(kind: ItemType, number: number): string | undefined;
+}
+
 /** Stored ads and pages: the JSON of each as it came, and the columns by which it is found. */
-export function recordsIn(database: Database) {
+export function recordsIn(database: Database, others?: OtherRecords) {
   const write = { ads: writerOf(database, recordTypes.ads), pages: writerOf(database, recordTypes.pages) };
 
   const find = (kind: ItemType, id: string): number | undefined =>
-    database.get<{ number: number }>(`SELECT number FROM ${kind} WHERE id = ?`, [storedId(kind, id)])?.number;
+    database.get<{ number: number }>(`SELECT number FROM ${kind} WHERE id = ?`, [storedId(kind, id)])?.number ??
+    others?.find(kind, storedId(kind, id));
 
-  /** JSON texts in the order of `numbers`. */
+  /** Returns JSON texts in the order of `numbers`. */
   function read(kind: ItemType, numbers: number[]): string[] {
     const sql = `SELECT number, json FROM ${kind}_json WHERE number IN (SELECT value FROM json_each(?))`;
     const rows = database.all<{ number: number; json: Uint8Array }>(sql, [JSON.stringify(numbers)]);
     const texts = new Map(rows.map(({ number, json }) => [number, Buffer.from(json.buffer).toString()]));
-    return numbers.flatMap((number) => texts.get(number) ?? []);
+    return numbers.flatMap((number) => texts.get(number) ?? others?.json(kind, number) ?? []);
   }
 
   function putPage(page: Page, json = JSON.stringify(page)): boolean {
@@ -43,22 +53,31 @@ function writerOf(database: Database, { name, measures, texts, ...rest }: Record
   // Not an upsert: SQLite runs one in a savepoint, and at each savepoint FTS5 flushes its buffer, which would double the
   // work of an import.
   const insert = `INSERT INTO ${name} (id, ${columns.join(', ')}) VALUES (?${', ?'.repeat(columns.length)})`;
-  const insertText = `INSERT OR REPLACE INTO ${name}_text (rowid, ${textColumns.join(', ')}, tags) VALUES (?${', ?'.repeat(textColumns.length + 1)})`;
+  const insertText = `INSERT OR REPLACE INTO ${name}_text (rowid, ${textColumns.join(', ')}) VALUES (?${', ?'.repeat(textColumns.length)})`;
+  // OR IGNORE, because SQLite runs a statement that may fail after its first row in a savepoint, too.
+  const insertValues = `INSERT OR IGNORE INTO ${name}_tag_values (key, value, spelling)
+    SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?)`;
+  const insertTags = `INSERT OR IGNORE INTO ${name}_tags (tag, record, isCounted)
+    SELECT number, ?, one.value ->> 3 FROM json_each(?) AS one
+    JOIN ${name}_tag_values AS stored ON stored.key = one.value ->> 0 AND stored.value = one.value ->> 1`;
   const update = `UPDATE ${name} SET ${columns.map((column) => `${column} = ?`).join(', ')} WHERE number = ?`;
 
   return (id: string, stored: number | undefined, item: unknown, json: string): void => {
-    const values = measures.flatMap(({ value, low }) =>
-      low ? [value(item) ?? null, low(item) ?? null] : [value(item) ?? null],
-    );
+    const values = measures.flatMap(({ value, low, date }) => {
+      const high = value(item) ?? null;
+      return low ? [high, low(item) ?? null] : [high !== null && date ? high - database.dateOrigin : high];
+    });
     // A known record keeps its number: with a new one it could appear twice while somebody pages through a search.
     const number = stored ?? database.run(insert, [id, ...values]).rowid;
     if (stored !== undefined) database.run(update, [...values, stored]);
     database.run(`INSERT OR REPLACE INTO ${name}_json (number, json) VALUES (?, ?)`, [number, utf8(json)]);
-    database.run(insertText, [
-      number,
-      ...textColumns.map((column) => utf8(tokenize(texts[column](item)))),
-      utf8(tagTokens(rest, item)),
-    ]);
+    database.run(insertText, [number, ...textColumns.map((column) => utf8(tokenize(texts[column](item))))]);
+    const tags = JSON.stringify(
+      tagValuesOf(rest, item).map(({ key, value, spelling, isCounted }) => [key, value, spelling, Number(isCounted)]),
+    );
+    if (stored !== undefined) database.run(`DELETE FROM ${name}_tags WHERE record = ?`, [stored]);
+    database.run(insertValues, [tags]);
+    database.run(insertTags, [number, tags]);
   };
 }
 

@@ -3,20 +3,21 @@ import { runOf, timeOf } from '../../views/dates.ts';
 import { landingDomainOf } from '../../views/landing.ts';
 
 /**
- * What the two types of record are, and how each can be searched.
+ * Describes the two types of record and how each can be searched.
  *
  * A measure is a number (dates are Unix milliseconds) that can be filtered by bounds and sorted by. Where the API gives a
- * range (`adSpendMin`, `adSpendMax`), `low` is its lower end: a record matches bounds that overlap its range. Each has a
- * column and an index, which database.ts makes. A tag is a set of values; a filter matches any of the values it
- * lists. A text is searched by its words.
+ * range (`adSpendMin`, `adSpendMax`), `value` is its upper end and `low` its lower end: a record matches bounds that
+ * touch its range. Each end has a column, and each measure an index; database.ts creates both. A tag is a set of values:
+ * a filter matches the records that have any of the listed values. A text is searched by its words.
  */
 export type Measure<Item = unknown> = {
   key: string;
   about: string;
   date?: boolean;
   value(item: Item): number | null | undefined;
+  /** The lower end of a range. It has a value exactly where `value` has one. */
   low?(item: Item): number | null | undefined;
-  /** The value at a time, in Unix milliseconds, where it differs from the column's. */
+  /** Returns the SQL of the value at a time (Unix milliseconds), for a measure whose value depends on the time. */
   sql?(asOf: number): string;
 };
 
@@ -33,14 +34,15 @@ export type Tag<Item = unknown> = {
   boolean?: boolean;
   /** A record matches if it has all of the values listed, not any. */
   all?: boolean;
-  /** Values that depend on the time, so that the index cannot hold them. */
-  timed?: readonly string[];
-  /** Of the values of a record, one holds all others (`shop.example` holds `example`): only that one is counted. */
-  nested?: boolean;
+  /** Values that are conditions on columns (see search.ts) and so are not stored for each record. */
+  columnKeys?: readonly string[];
   /** Values are ids: they differ in case, and no other value is suggested for an unknown one. */
   opaque?: boolean;
   example?: unknown;
+  /** Returns the values that counts list and notes suggest. */
   valuesOf(item: Item): (string | null | undefined)[];
+  /** Returns further values under which the filter finds the record, such as the parent domains of its domain. */
+  furtherValuesOf?(item: Item): string[];
 };
 
 export const columnsOf = (measures: Measure[]): string[] =>
@@ -81,40 +83,38 @@ const flag = (key: string, about: string): Tag<Record<string, unknown>> => ({
   valuesOf: (item) => (typeof item[key] === 'boolean' ? [String(item[key])] : []),
 });
 
-/** With the tag that finds records by what they lack: `others` are further fields than tags and measures. */
+/**
+ * Adds the tag `missing`, which finds records by the keys for which they have no value. `others` are fields that are
+ * neither tags nor measures. For measures, the columns tell it.
+ */
 function withMissing<Item>(
   type: RecordType<Item>,
   others: Pick<Tag<Item>, 'key' | 'valuesOf'>[] = [],
 ): RecordType<Item> {
   const { name, tags, measures } = type;
-  const indexed = measures.filter(({ sql }) => sql === undefined);
-  const timed = [...measures.filter(({ sql }) => sql).map(({ key }) => key), ...(name === 'ads' ? ['active'] : [])];
-  const fields: { key: string; valuesOf(item: Item): unknown[] }[] = [
-    ...[...others, ...tags],
-    ...indexed.map(({ key, value, low }) => ({ key, valuesOf: (item: Item) => [value(item), low?.(item)] })),
-  ];
+  const columnKeys = [...measures.map(({ key }) => key), ...(name === 'ads' ? ['active'] : [])];
+  const fields = [...others, ...tags];
   const missing: Tag<Item> = {
     key: 'missing',
     about: 'keys without a value; a record lacks all that are listed',
     note: 'no value in any of them',
-    values: [...fields.map(({ key }) => key), ...timed],
+    values: [...fields.map(({ key }) => key), ...columnKeys],
     all: true,
-    timed,
+    columnKeys,
     valuesOf: (item) => fields.flatMap(({ key, valuesOf }) => (valuesOf(item).some(isFilled) ? [] : key)),
   };
   return { ...type, tags: [...tags, missing] };
 }
 
-const isFilled = (value: unknown) => (typeof value === 'string' ? value.trim() !== '' : value != null);
+export const isFilled = (text: string | null | undefined): text is string => text != null && text.trim() !== '';
 
 /** The longest valid domain. Without a limit, the parents of a longer text could fill the memory. */
 const maxDomainLength = 253;
 
-/** `www.example.com` is found by itself, by `example.com` and by `com`. */
-function domainAndParents(domain: string | undefined): string[] {
-  if (domain === undefined || domain.length > maxDomainLength) return [];
-  const labels = domain.split('.').filter(Boolean);
-  return labels.map((_, at) => labels.slice(at).join('.'));
+/** Returns the parents of a domain: `example.com` and `com` for `shop.example.com`. */
+function parentDomains(domain: string): string[] {
+  const labels = domain.length > maxDomainLength ? [] : domain.split('.').filter(Boolean);
+  return labels.slice(1).map((_, at) => labels.slice(at + 1).join('.'));
 }
 
 /** Videos come with still pictures, so an ad with both is a video. */
@@ -128,8 +128,17 @@ const cardText = (cards: Ad['cards']) =>
     ['title', 'body', 'link_description', 'linkDescription', 'description'].flatMap((key) => textsIn(card[key])),
   );
 
-/** `pt_BR` is found by `pt`, too. */
-const languageAndParent = (language: string) => [language, ...language.split(/[-_]/, 1)];
+/** Returns the language of a language tag, without its region: `pt` for `pt_BR`. */
+const withoutRegion = (language: string): string => language.split(/[-_]/, 1)[0] ?? '';
+
+/** The tag of the field `languages`. Counts list languages without regions; the filter finds both `pt` and `pt_BR`. */
+const languageTag = (key: string, about: string, example: string[]): Tag<Record<string, unknown>> => ({
+  key,
+  about,
+  example,
+  valuesOf: ({ languages }) => textsIn(languages).map(withoutRegion),
+  furtherValuesOf: ({ languages }) => textsIn(languages),
+});
 
 /** The number of a day. */
 const dayOf = (column: string) => `CAST(ads."${column}" AS INTEGER) / 86400000`;
@@ -148,13 +157,26 @@ const date = (key: string, about: string): Measure<Record<string, unknown>> => (
   value: (item) => timeOf(item[key] as string | null | undefined),
 });
 
-/** The measure of two fields, the ends of a range. */
-const range = (key: string, about: string): Measure<Record<string, unknown>> => ({
-  key,
-  about: `${about} (${key}Min to ${key}Max)`,
-  value: (item) => amount(item[`${key}Max`]),
-  low: (item) => amount(item[`${key}Min`]),
-});
+/**
+ * The measure of two fields, the ends of a range. The highest bracket of an archive has a lower end alone: it reaches up
+ * to any number, and so comes first in descending order. A range with an upper end alone begins at zero.
+ */
+const range = (key: string, about: string): Measure<Record<string, unknown>> => {
+  const endsOf = (item: Record<string, unknown>) => [amount(item[`${key}Min`]), amount(item[`${key}Max`])] as const;
+  return {
+    key,
+    about: `${about} (${key}Min to ${key}Max)`,
+    value(item) {
+      const [low, high] = endsOf(item);
+      // Infinity cannot be written into the JSON of a cursor.
+      return high ?? (low === null ? null : Number.MAX_VALUE);
+    },
+    low(item) {
+      const [low, high] = endsOf(item);
+      return low ?? (high === null ? null : Math.min(0, high));
+    },
+  };
+};
 
 const adBylines = (ad: Ad) => textsIn(ad.bylines);
 const sale = 'summer sale -shoes';
@@ -192,12 +214,10 @@ const adType: RecordType<Ad> = {
       valuesOf: (ad) => [ad.page?.pageName],
     },
     field('countries', 'countries the ad ran in, ISO 3166 codes', { example: ['US', 'DE'] }),
-    {
-      key: 'language',
-      about: 'language of the ad, ISO 639-1 codes: as the record says it, else as its copy tells',
-      example: ['en', 'ko'],
-      valuesOf: (ad) => textsIn(ad.languages).flatMap(languageAndParent),
-    },
+    languageTag('language', 'language of the ad, ISO 639-1 codes: as the record says it, else as its copy tells', [
+      'en',
+      'ko',
+    ]),
     field('publisherPlatform', 'where the ad ran', {
       values: ['FACEBOOK', 'INSTAGRAM', 'AUDIENCE_NETWORK', 'MESSENGER', 'THREADS'],
       open: true,
@@ -231,9 +251,8 @@ const adType: RecordType<Ad> = {
       about: 'domain the ad leads to, subdomains included',
       note: 'and subdomains',
       example: ['example.com'],
-      nested: true,
-      single: true,
-      valuesOf: (ad) => [textsIn(ad.website?.siteDomain)[0], landingDomainOf(ad)].flatMap(domainAndParents),
+      valuesOf: (ad) => [landingDomainOf(ad)],
+      furtherValuesOf: (ad) => [landingDomainOf(ad) ?? []].flat().flatMap(parentDomains),
     },
     field('currency', 'currency of the spend, ISO 4217 codes', { example: ['EUR'], single: true }),
     flag('isStorePlatformBestSeller', 'whether the product is a best seller of its shop'),
@@ -272,7 +291,7 @@ const pageType: RecordType<Page> = {
   tags: [
     field('pageId', 'page id', { single: true, opaque: true }),
     field('countries', 'countries, ISO 3166 codes', { example: ['KR'] }),
-    field('languages', 'languages, ISO 639 codes', { example: ['ko'] }),
+    languageTag('languages', 'languages, ISO 639 codes', ['ko']),
     field('technologySlugs', 'technologies of the website', { example: ['live-chat'] }),
     flag('detailsEstimated', 'whether the details are estimates'),
   ],

@@ -21,7 +21,17 @@ function words({ key, about, columns: _, ...rest }: TextFilter): SearchFilter {
   return { key, type: 'query', description, maxLength: maxLength.text, ...rest };
 }
 
-function anyOf({ key, about, boolean, all, opaque, valuesOf: _, timed: __, nested: ___, ...rest }: Tag): SearchFilter {
+function anyOf({
+  key,
+  about,
+  boolean,
+  all,
+  opaque,
+  valuesOf: _,
+  furtherValuesOf: __,
+  columnKeys: ___,
+  ...rest
+}: Tag): SearchFilter {
   const counted = !opaque && !all && { counted: true };
   if (boolean) return { key, type: 'boolean', description: `Only records that say ${about}`, ...rest, ...counted };
   const description = all ? about : `Any of: ${about}`;

@@ -1,26 +1,23 @@
 import { nearestFirst } from '../../api/nearest.ts';
 import type { Database } from '../database/database.ts';
-import type { Records } from '../database/records.ts';
 import type { RecordType, Tag } from './ads-and-pages.ts';
 import { conditionsOf, countHits, type FilterValue, type FilterValues, type Search } from './search.ts';
-import { tagPrefix, tagToken } from './tokens.ts';
+import { comparableValue } from './tags.ts';
 
-type Stored = { database: Database; records: Pick<Records, 'read'> };
-
-/** Also of each kind, because a note may take a count of its own. */
+/** The most notes of an answer, and of each kind of note, because a note may take a count of its own. */
 const maxNotes = 5;
 
-/** Notes for the reader of a search's first page, so that no number is misunderstood. */
-export const searchNotes = (search: Search, stored: Stored): string[] =>
-  [...new Set([...unknownValues(search, stored), ...withoutValue(search, stored.database)])].slice(0, maxNotes);
+/** Returns notes for the reader of a search's first page, so that no number is misunderstood. */
+export const searchNotes = (search: Search, database: Database): string[] =>
+  [...new Set([...unknownValues(search, database), ...withoutValue(search, database)])].slice(0, maxNotes);
 
 const keysIn = (filter: FilterValue | undefined): string[] => [filter ?? []].flat().map(String);
 
-/** Values that no record has: a typo, another spelling, or a true zero for any other filters. */
-function unknownValues({ recordType, filters }: Search, stored: Stored): string[] {
+/** Returns a note for each value that no record has: a typo, another spelling, or a true zero for any other filters. */
+function unknownValues({ recordType, filters }: Search, database: Database): string[] {
   const { name, tags } = recordType;
   const inverted = (filters.not ?? {}) as FilterValues;
-  const values = tagValuesIn(recordType, stored);
+  const values = tagValuesIn(recordType, database);
   const none = `No ${name === 'ads' ? 'ad' : 'page'} in this library has`;
   const noteOf = (tag: Tag, value: string): string => {
     const { near, of } = values.near(tag, value);
@@ -32,7 +29,7 @@ function unknownValues({ recordType, filters }: Search, stored: Stored): string[
   };
   return tags.flatMap((tag) => {
     const wanted = tag.all ? [] : [...keysIn(filters[tag.key]), ...keysIn(inverted[tag.key])];
-    const unknown = wanted.filter((value) => values.rowWith(tagToken(tag, value)).length === 0);
+    const unknown = wanted.filter((value) => !values.has(tag, value));
     return unknown.slice(0, maxNotes).map((value) => noteOf(tag, value));
   });
 }
@@ -73,63 +70,63 @@ function withoutValue(search: Search, database: Database): string[] {
   ];
 }
 
-/** Values that get a number of their own. */
+/** The most values that get a number of their own. */
 const maxCounted = 30;
 /** The most values that are compared: first those that begin alike, then others in alphabetical order. */
 const maxCompared = 500;
 const maxShown = 12;
 
-/** The values that the records hold of a tag, read from the full-text index. */
-function tagValuesIn({ name }: RecordType, { database, records }: Stored) {
-  function rowWith(token: string): number[] {
-    const sql = `SELECT rowid AS number FROM ${name}_text WHERE ${name}_text MATCH ? LIMIT 1`;
-    return database.all<{ number: number }>(sql, [`{tags} : "${token}"`]).map(({ number }) => number);
-  }
-
-  /** Ends with the last character: no token that begins with `start` comes after it. */
-  function tokensFrom(start: string, rest: string): string[] {
-    const sql = `SELECT term FROM temp.${name}_terms WHERE term >= ? AND term < ? ${rest}`;
-    return database.all<{ term: string }>(sql, [start, `${start}\u{10ffff}`]).map(({ term }) => term);
-  }
-
-  /** A value as the record writes it, because the index holds it in lower case. */
-  function written(tag: Tag, token: string): string {
-    const [json = '{}'] = records.read(name, rowWith(token));
-    const value = tag.valuesOf(JSON.parse(json)).find((one) => one && tagToken(tag, one) === token);
-    return value ?? decoded(token.slice(tagPrefix(tag.key).length));
-  }
+/** The values of tags, as the records of a library have them. */
+function tagValuesIn({ name }: RecordType, database: Database) {
+  const values = `SELECT value, spelling FROM ${name}_tag_values AS stored`;
+  // A value stays stored when the last record that had it is replaced.
+  const isUsed = (condition: string) =>
+    `EXISTS (SELECT 1 FROM ${name}_tags WHERE tag = stored.number AND ${condition})`;
+  const spellings = (sql: string, given: (string | number)[]) =>
+    database.all<{ value: string; spelling: string }>(sql, given);
 
   return {
-    rowWith,
-    written,
-    common: (tag: Tag) =>
-      tokensFrom(tagPrefix(tag.key), `ORDER BY doc DESC, term LIMIT ${maxCounted}`).map((term) => written(tag, term)),
-    /** Some values as records write them, those most like `value` first; `of` is how many there are, if not too many. */
+    has: (tag: Tag, value: string): boolean =>
+      database.all(`${values} WHERE key = ? AND value = ? AND ${isUsed('1')}`, [tag.key, comparableValue(tag, value)])
+        .length > 0,
+    common: (tag: Tag): string[] =>
+      spellings(
+        `SELECT value, spelling FROM (
+           SELECT value, spelling,
+             (SELECT count(*) FROM ${name}_tags WHERE tag = stored.number AND isCounted) AS records
+           FROM ${name}_tag_values AS stored WHERE key = ?)
+         WHERE records > 0 ORDER BY records DESC, value LIMIT ${maxCounted}`,
+        [tag.key],
+      ).map(({ spelling }) => spelling),
+    /** Returns the values most like `value`, and how many values there are, unless there are too many to compare. */
     near(tag: Tag, value: string): { near: string[]; of: number | 'many' } {
-      const prefix = tagPrefix(tag.key);
-      const some = [tagToken(tag, value.slice(0, 2)), prefix].flatMap((start) =>
-        tokensFrom(start, `LIMIT ${maxCompared}`),
+      const start = comparableValue(tag, value.slice(0, 2));
+      const some = [start, ''].flatMap((from) =>
+        spellings(
+          `${values} WHERE key = ? AND value >= ? AND value < ? AND ${isUsed('isCounted')} ORDER BY value LIMIT ?`,
+          [tag.key, from, `${from}\u{10ffff}`, maxCompared],
+        ),
       );
-      const tokens = new Map(some.map((token) => [decoded(token.slice(prefix.length)), token]));
-      const nearest = nearestFirst(value, [...tokens.keys()]).slice(0, maxShown);
-      const near = nearest.map((one) => written(tag, tokens.get(one) ?? ''));
-      return { near, of: tokens.size < maxCompared ? tokens.size : 'many' };
+      const written = new Map(some.map(({ value, spelling }) => [value, spelling]));
+      const nearest = nearestFirst(value, [...written.keys()]).slice(0, maxShown);
+      const near = nearest.map((one) => written.get(one) ?? one);
+      return { near, of: written.size < maxCompared ? written.size : 'many' };
     },
   };
 }
 
-/** The commonest values of a tag in the whole library, as records write them. */
-export function commonValues(key: string, recordType: RecordType, stored: Stored): string[] {
+/** Returns the commonest values of a tag in the whole library, as records write them. */
+export function commonValues(key: string, recordType: RecordType, database: Database): string[] {
   const tag = recordType.tags.find((one) => one.key === key);
-  return tag ? tagValuesIn(recordType, stored).common(tag) : [];
+  return tag ? tagValuesIn(recordType, database).common(tag) : [];
 }
 
 /**
- * Counts how many of the records that a search finds have each of the commonest values of a key, and how many have none.
- * `more` is the number of rarer values, which are not listed.
+ * Counts the records of a search for each of the commonest values of a key, and those without a value. The number of a
+ * value is what the search finds with the value as a further filter. `more` is the number of rarer values, which are
+ * not listed.
  */
-export function countsBy(by: string, search: Search, stored: Stored) {
-  const { database } = stored;
+export function countsBy(by: string, search: Search, database: Database) {
   const { recordType, filters } = search;
   const hits = (others: FilterValues) => countHits(database, { ...search, filters: others });
   const none = hits(lacking(by, filters));
@@ -139,28 +136,17 @@ export function countsBy(by: string, search: Search, stored: Stored) {
     return { by, values: flags, none, more: 0 };
   }
   const { name } = recordType;
-  const { from, where, values } = conditionsOf(search);
-  const prefix = tagPrefix(tag.key);
-  const rows = database.all<{ term: string; total: number; terms: number }>(
-    `SELECT term, count(*) AS total, count(*) OVER () AS terms FROM (
-       SELECT term, max(length(term)) FROM temp.${name}_term_records
-       WHERE term >= ? AND term < ? AND doc IN (SELECT ${name}.number FROM ${from} WHERE ${where})
-       GROUP BY doc${tag.nested ? '' : ', term'})
-     GROUP BY term ORDER BY total DESC, term LIMIT ?`,
-    [prefix, `${prefix}\u{10ffff}`, ...values, maxCounted],
+  const { from, where, values } = conditionsOf(database, search);
+  const rows = database.all<{ value: string; total: number; valueCount: number }>(
+    `WITH found AS MATERIALIZED (SELECT ${name}.number FROM ${from} WHERE ${where})
+     SELECT spelling AS value, count(*) AS total, count(*) OVER () AS valueCount
+     FROM ${name}_tag_values AS stored JOIN ${name}_tags ON tag = stored.number
+     WHERE key = ? AND record IN (SELECT number FROM found)
+     GROUP BY tag HAVING max(isCounted) ORDER BY total DESC, stored.value LIMIT ?`,
+    [...values, tag.key, maxCounted],
   );
-  const { written } = tagValuesIn(recordType, stored);
-  const counted = rows.map(({ term, total }) => ({ value: written(tag, term), total }));
+  const counted = rows.map(({ value, total }) => ({ value, total }));
   const asFlags = counted.map(({ value, total }) => ({ value: value === 'true', total }));
-  const more = (rows[0]?.terms ?? 0) - rows.length;
+  const more = (rows[0]?.valueCount ?? 0) - rows.length;
   return { by, values: tag.boolean ? asFlags : counted, none, more };
-}
-
-/** A token of the index may be cut inside an escape. */
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

@@ -4,14 +4,13 @@ import type { ItemType } from '../../api/schemas.ts';
 import type { SearchFilter } from '../../api/search-filters.ts';
 import { isObject } from '../../views/view.ts';
 import type { Database } from '../database/database.ts';
-import type { Records } from '../database/records.ts';
 import { type Cursors, invalid, quoted, readLimit } from '../service/request.ts';
 import { recordTypes } from './ads-and-pages.ts';
 import { libraryFilters, searchLimit } from './filters.ts';
 import { countsBy, searchNotes } from './notes.ts';
 import { countHits, type FilterValue, type FilterValues, findPage, type Position } from './search.ts';
 
-export type SearchContext = { database: Database; records: Records; cursors: Cursors; now: () => number };
+export type SearchContext = { database: Database; cursors: Cursors; now: () => number };
 
 const listOf = (kind: ItemType) => `search ${kind}`;
 
@@ -56,7 +55,7 @@ function readCountBy(kind: ItemType, key: unknown, filters: FilterValues): strin
 }
 
 /** One page of a search: row numbers and the rest of the result envelope. */
-export function runSearch(request: ReturnType<typeof readSearch>, { database, cursors, records }: SearchContext) {
+export function runSearch(request: ReturnType<typeof readSearch>, { database, cursors }: SearchContext) {
   const { kind, filters, limit, asOf } = request;
   const search = { recordType: recordTypes[kind], filters, asOf };
   const { numbers, hasMore, position } = findPage(database, search, limit, request.after);
@@ -65,8 +64,8 @@ export function runSearch(request: ReturnType<typeof readSearch>, { database, cu
   const page = { numbers, cursor: content ? cursors.write(listOf(kind), content) : null, hasMore, totalHits };
   if (request.after) return page;
   const { countBy } = request;
-  const notes = searchNotes(search, { database, records });
-  const counts = countBy !== undefined && { counts: countsBy(countBy, search, { database, records }) };
+  const notes = searchNotes(search, database);
+  const counts = countBy !== undefined && { counts: countsBy(countBy, search, database) };
   return { ...page, ...counts, ...(notes.length > 0 && { notes }) };
 }
 

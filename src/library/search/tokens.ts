@@ -1,5 +1,3 @@
-import type { RecordType, Tag } from './ads-and-pages.ts';
-
 /**
  * Splits text into tokens, in the same way for stored text and for queries.
  *
@@ -90,32 +88,4 @@ export function parseQuery(query: string) {
     else for (const { text } of runsOf(plain ?? '')) side.push(phrase(text, false) ?? '');
   }
   return { all: found.all.filter(Boolean), none: found.none.filter(Boolean) };
-}
-
-/** Text with a lone surrogate cannot be encoded. */
-const loneSurrogate = /\p{Cs}/gu;
-
-/**
- * What the tokens of a tag begin with: a character that no word contains, so that tags and copy are never confused. In
- * lower case, as the index holds them.
- */
-export const tagPrefix = (key: string) => `\uE000${key.toLowerCase()}_`;
-
-/** The token under which the full-text index finds a record by the value of a tag. */
-export function tagToken({ key, opaque }: Pick<Tag, 'key' | 'opaque'>, value: string): string {
-  const text = value.trim().replace(loneSurrogate, '');
-  const encoded = opaque ? withMarkedCapitals(encodeURIComponent(text)) : encodeURIComponent(text.toLowerCase());
-  return tagPrefix(key) + encoded.toLowerCase();
-}
-
-/** The index holds lower case only, so capitals are marked. Two percent signs in a row occur nowhere else. */
-const withMarkedCapitals = (encoded: string) =>
-  encoded.replace(/%[\dA-F]{2}|[A-Z]/g, (part) => (part.startsWith('%') ? part : `%%${part}`));
-
-/** A token that every row has: a full-text query needs something to exclude from. */
-export const everyRow = '\uE000';
-
-export function tagTokens({ tags }: Pick<RecordType, 'tags'>, item: unknown): string {
-  const tokens = tags.flatMap((tag) => tag.valuesOf(item).flatMap((value) => (value ? [tagToken(tag, value)] : [])));
-  return [everyRow, ...new Set(tokens)].join(' ');
 }
