@@ -56,17 +56,12 @@ export function picturesIn(database: Database, now: () => number) {
           database.run('INSERT OR REPLACE INTO pictures VALUES (?, ?, ?)', [address, file, bytes]);
       });
     },
-    /** Records, as JSON, whose addresses of kept pictures are replaced by those under `media`. */
-    served(records: string[], media: string) {
-      if (folderOf() === undefined) return records;
-      const found = records.flatMap((json) => json.match(addressInJson) ?? []);
-      const texts = new Map(found.map((text) => [text, JSON.parse(text) as string]));
-      const files = new Map(ofAddresses(texts.values()).map(({ address, file }) => [address, file]));
-      const replaced = (text: string) => {
-        const file = files.get(texts.get(text) ?? '');
-        return file ? JSON.stringify(`${media}/kept/${file}`) : text;
-      };
-      return records.map((json) => json.replace(addressInJson, replaced));
+    /** Returns the file of each address whose picture is stored. */
+    filesOf(addresses: ReadonlySet<string>): Map<string, string> {
+      if (addresses.size === 0 || folderOf() === undefined) return new Map();
+      return new Map(
+        ofAddresses(addresses).flatMap(({ address, file }) => (file === null ? [] : [[address, file] as const])),
+      );
     },
     async read(name: string): Promise<Picture | undefined> {
       const [, format] = fileName.exec(name) ?? [];
@@ -77,8 +72,6 @@ export function picturesIn(database: Database, now: () => number) {
     },
   };
 }
-
-const addressInJson = /"https?:(?:[^"\\]|\\.){1,8000}"/g;
 
 const maxCards = 20;
 

@@ -137,7 +137,7 @@ function SearchForm({ kind, kept, context }: ListProps & { kind: ItemType }) {
 }
 
 const valuesOf = (key: string, context: PageContext): (readonly [value: string, text: string])[] =>
-  commonValues(key, recordTypes.ads, context)
+  commonValues(key, recordTypes.ads, context.database)
     .map((value) => [value, filterNames[key]?.[1](value) ?? value] as const)
     .sort(([, left], [, right]) => left.localeCompare(right, 'en'));
 
@@ -210,12 +210,15 @@ export function Found({ kind, filters, cursor, kept, context }: FoundProps) {
 
 type ShownAd = ReturnType<typeof shownAd>;
 
-/** An ad as pages show it: its picture is one of this library, or is named as missing. */
+/** The paths of the pictures that a library serves. */
+const picturePath = /^\/media\/(?:demo|kept)\/[\w.-]+$/;
+
+/** Returns an ad as pages show it: with a picture that this library serves, or with the reason why there is none. */
 export function shownAd(ad: Fields, context: PageContext) {
   const { now, origin } = context;
   const { card, address, copy } = cardOf(ad, { id: String(ad.id), at: now(), now: now() });
-  const isOwn = address?.startsWith(`${origin}/`);
-  const picture = isOwn ? { src: address?.slice(origin.length) ?? '' } : { reason: 'it is not kept in this library' };
+  const path = address?.startsWith(`${origin}/`) ? address.slice(origin.length) : '';
+  const picture = picturePath.test(path) ? { src: path } : { reason: 'it is not kept in this library' };
   const shown: CardAd = { ...card, path: pathOf('ads', ad.id, context), ...(address !== undefined && { picture }) };
   return { card: shown, pageId: ad.pageId, copy, format: textOf(ad.displayFormat, 12) };
 }

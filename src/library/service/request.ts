@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac, hash, timingSafeEqual } from 'node:crypto';
 import * as z from 'zod';
 import { AddCollectionItemRequest, ItemType } from '../../api/schemas.ts';
 import { maxIdLength } from '../../api/url.ts';
@@ -33,10 +33,10 @@ const namespace = Buffer.from('9f0c8a51c1f24a6db6f25d6b1f6f1a77', 'hex');
 
 /** The id of a name, the same every time: a UUID of version 5 (RFC 9562). */
 export function uuidOf(name: string): string {
-  const hash = createHash('sha1').update(namespace).update(name).digest();
-  hash[6] = ((hash[6] ?? 0) & 0x0f) | 0x50;
-  hash[8] = ((hash[8] ?? 0) & 0x3f) | 0x80;
-  return hash.toString('hex', 0, 16).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+  const bytes = hash('sha1', Buffer.concat([namespace, Buffer.from(name)]), 'buffer');
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x50;
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
+  return bytes.toString('hex', 0, 16).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
 
 export function readUuid(name: string, text: string): string {

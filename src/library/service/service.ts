@@ -3,11 +3,12 @@ import { Hono } from 'hono';
 import { type OperationName, operations } from '../../api/operations.ts';
 import type { Account, ErrorBody, Identity, ItemType } from '../../api/schemas.ts';
 import { type Database, openDatabase } from '../database/database.ts';
-import { type Records, recordsIn } from '../database/records.ts';
+import { type OtherRecords, type Records, recordsIn } from '../database/records.ts';
 import { picturesIn, type StoredPictures } from '../import/pictures.ts';
 import { libraryFilters } from '../search/filters.ts';
 import { readSearch, runSearch } from '../search/search-request.ts';
 import { type Caller, collectionsIn, type Keys, keysIn, meterIn, type Random, terms } from './accounts.ts';
+import { type LibraryBases, type Presenter, presenterOf } from './presenter.ts';
 import { ApiError, cursorsWith, notFound, readBody, readItem, readListQuery, readPageId, readUuid } from './request.ts';
 
 export type LibraryOptions = {
@@ -16,14 +17,20 @@ export type LibraryOptions = {
   /** Unix milliseconds. */
   now: () => number;
   /** The start of the library's own addresses, where it differs from the address of the request. */
-  bases?: { app: string; media: string };
+  bases?: LibraryBases;
   random?: Random;
   /** Throws when another process may have taken over the file. */
   checkLock?: () => void;
   /** Where people may look at the library in a browser, without a key: `/p/` and a word that nobody guesses. */
   pagesPath?: string | undefined;
-  /** Reads a picture of demo data by its name. Present if the library has demo data; then its pages say so. */
-  demoPicture?: StoredPictures['read'];
+  /** Present if the library has demo data. Its pages say so. Its file is deleted while it is open. */
+  demo?: {
+    /** Reads a picture by its name. */
+    picture: StoredPictures['read'];
+    records: OtherRecords;
+    /** The time from which dates in the database are counted, in Unix milliseconds. */
+    dateOrigin: number;
+  };
   /** Receives errors that callers only see as a 500. */
   onError?: ((error: unknown) => void) | undefined;
 };
@@ -37,8 +44,10 @@ export type Library = Omit<OpenLibrary, 'context'>;
  */
 export async function openLibrary(options: LibraryOptions) {
   const { now, random = { bytes: randomBytes, uuid: randomUUID } } = options;
-  const database = await openDatabase(options.database, options.checkLock);
-  const context = contextOf(database, { now, random });
+  const { checkLock = () => {}, demo } = options;
+  const dateOrigin = demo?.dateOrigin ?? 0;
+  const database = await openDatabase(options.database, { checkLock, isTemporary: demo !== undefined, dateOrigin });
+  const context = contextOf(database, { now, random, demo });
   const keys = keysIn({ ...context, random });
   const service = serviceOf({ ...options, context, keys, requestId: random.uuid });
   const sizes = 'SELECT (SELECT count(*) FROM ads) AS ads, (SELECT count(*) FROM pages) AS pages';
@@ -56,9 +65,11 @@ export async function openLibrary(options: LibraryOptions) {
 
 export type ServiceContext = ReturnType<typeof contextOf>;
 
-const contextOf = (database: Database, { now, random }: { now: () => number; random: Random }) => ({
+type ContextParts = Required<Pick<LibraryOptions, 'now' | 'random'>> & { demo: LibraryOptions['demo'] | undefined };
+
+const contextOf = (database: Database, { now, random, demo }: ContextParts) => ({
   database,
-  records: recordsIn(database),
+  records: recordsIn(database, demo?.records),
   pictures: picturesIn(database, now),
   collections: collectionsIn(database, random.uuid),
   cursors: cursorsWith(cursorSecret(database, random)),
@@ -97,7 +108,7 @@ function serviceOf(parts: ServiceParts): Hono {
   // Pictures hold no secret and need no key.
   app.get('/media/:from{demo|kept}/:file', async ({ req }) => {
     const { from, file } = req.param();
-    const picture = await (from === 'demo' ? parts.demoPicture : parts.context.pictures.read)?.(file);
+    const picture = await (from === 'demo' ? parts.demo?.picture : parts.context.pictures.read)?.(file);
     if (picture === undefined) throw notFound('picture', file.slice(0, 100));
     const sealed = { 'X-Content-Type-Options': 'nosniff', 'Content-Security-Policy': "default-src 'none'; sandbox" };
     return new Response(picture.bytes as Uint8Array<ArrayBuffer>, {
@@ -128,7 +139,7 @@ async function answer(name: OperationName, request: Request, params: Record<stri
   const { origin, searchParams: query } = new URL(request.url);
   const { method, gated } = operations[name];
   const given = method === 'POST' ? await readBody(request) : {};
-  const call = { params, query, body: given, caller, present: presenterFor(origin, parts) };
+  const call = { params, query, body: given, caller, present: presenterAt(origin, parts) };
   const { database, meter } = context;
   return database.transaction(() => {
     const { body, items } = handlers[name](call, context);
@@ -142,17 +153,20 @@ async function answer(name: OperationName, request: Request, params: Record<stri
   });
 }
 
+const presenterAt = (origin: string, { context, bases, pagesPath = '' }: ServiceParts): Presenter =>
+  presenterOf(context, bases ?? { app: `${origin}${pagesPath}`, media: `${origin}/media` });
+
 /** `/`, `/ads/<id>` and `/pages/<id>` below the path of the pages. */
 async function showPage(request: Request, id: string | undefined, parts: ServiceParts) {
-  const { context, demoPicture, pagesPath = '' } = parts;
+  const { context, demo, pagesPath = '' } = parts;
   context.database.checkLock();
   const [{ listPage, missingPage, policy }, { advertiserPage, adPage }] = await Promise.all([
     import('./pages.tsx'),
     import('./record-pages.tsx'),
   ]);
   const { origin, pathname, searchParams } = new URL(request.url);
-  const { read } = presenterFor(origin, parts);
-  const shown = { ...context, origin, pagesPath, read, isDemo: demoPicture !== undefined };
+  const { read } = presenterAt(origin, parts);
+  const shown = { ...context, origin, pagesPath, read, isDemo: demo !== undefined };
   const kind = pathname.startsWith(`${pagesPath}/pages/`) ? 'pages' : 'ads';
   const number = id === undefined ? undefined : context.records.find(kind, id);
   const [record] = number === undefined ? [] : read(kind, [number]);
@@ -257,31 +271,5 @@ function identity(caller: Caller): Identity {
     user: { userId, billingUserId, name, emailAddress, planId, isTeamMember, subscriptionStatus },
     apiKey: { id: keyId, name: keyName, keyPrefix },
     oauthClientId: null,
-  };
-}
-
-type Presenter = ReturnType<typeof presenterFor>;
-
-/**
- * Turns stored records into the objects that the API sends. Records are sent as they were written, with two exceptions:
- * the document's placeholders `{app_url}` and `{media_url}` at the start of a text are replaced by addresses, and so
- * are the addresses of pictures that the library stores.
- */
-function presenterFor(origin: string, { context: { records, pictures }, bases, pagesPath = '' }: ServiceParts) {
-  const { app, media } = bases ?? { app: `${origin}${pagesPath}`, media: `${origin}/media` };
-  const inJson = (text: string) => JSON.stringify(text).slice(0, -1);
-  const filled = (json: string) => json.replaceAll('"{media_url}', inJson(media)).replaceAll('"{app_url}', inJson(app));
-  const read = (kind: ItemType, numbers: number[]) =>
-    pictures
-      .served(records.read(kind, numbers), media)
-      .map((json): Record<string, unknown> => JSON.parse(filled(json)));
-  return {
-    read,
-    /** With `appUrl`, which the document shows on list items only. */
-    list: (kind: ItemType, numbers: number[]): unknown[] =>
-      read(kind, numbers).map((item) => ({
-        ...item,
-        appUrl: item.appUrl ?? `${app}/${kind}/${encodeURIComponent(String(kind === 'ads' ? item.id : item.pageId))}`,
-      })),
   };
 }
