@@ -65,11 +65,11 @@ export async function importFiles(target: DatabaseOptions, files: readonly strin
   for (const file of files)
     if (file !== '-' && (await stat(file)).isDirectory())
       throw Object.assign(new Error(`${file} is a folder`), { code: 'EISDIR', path: file });
-  return withLibrary(target, async (ask) => {
+  return withLibrary(target, async (library) => {
     const reports: ImportedFile[] = [];
     for (const file of files) {
       const [name, source] = file === '-' ? ['standard input', stdin] : [file, bytesOf(file)];
-      reports.push({ name, ...(await ask<ImportReport>('import', source)) });
+      reports.push({ name, ...(await library.import(source)) });
     }
     return reports;
   });
@@ -80,9 +80,7 @@ export async function importFiles(target: DatabaseOptions, files: readonly strin
  * process or of another. @throws LockHeld, or Error when a file cannot be written
  */
 export const keepPicturesOf = (target: DatabaseOptions, options: KeepOptions): Promise<PicturesReport> =>
-  withLibrary(target, (ask) =>
-    keepPictures({ missing: (...given) => ask('missing', given), keep: (...given) => ask('keep', given) }, options),
-  );
+  withLibrary(target, (library) => keepPictures(library, options));
 
 /** Opens the file only when it is read. */
 async function* bytesOf(file: string): AsyncGenerator<Uint8Array> {
@@ -91,32 +89,41 @@ async function* bytesOf(file: string): AsyncGenerator<Uint8Array> {
 
 /** `library key create`: `key` is never shown again. */
 export const createKey = (target: DatabaseOptions, options: KeyOptions): Promise<KeyInfo & { key: string }> =>
-  withLibrary(target, (ask) => ask('create', [options]));
+  withLibrary(target, ({ create }) => create(options));
 
-export const listKeys = (target: DatabaseOptions): Promise<KeyInfo[]> => withLibrary(target, (ask) => ask('list', []));
+export const listKeys = (target: DatabaseOptions): Promise<KeyInfo[]> => withLibrary(target, ({ list }) => list());
 
 export const revokeKey = (target: DatabaseOptions, keyIdOrPrefix: string): Promise<KeyInfo> =>
-  withLibrary(target, (ask) => ask('revoke', [keyIdOrPrefix]));
+  withLibrary(target, ({ revoke }) => revoke(keyIdOrPrefix));
 
-/** Asks a library under `/-/`, with a list of arguments or the bytes of an import. */
-type Ask = <Answer>(path: string, given: unknown[] | AsyncIterable<Uint8Array>) => Promise<Answer>;
+/** What commands do with a library, whichever process has opened it. */
+const libraryCommands = ({
+  import: importSource,
+  keys: { create, list, revoke },
+  pictures: { missing, keep },
+}: Library) => ({
+  import: async (source: AsyncIterable<Uint8Array>) => importSource(source),
+  create: async (options: KeyOptions) => create(options),
+  list: async () => list(),
+  revoke: async (keyIdOrPrefix: string) => revoke(keyIdOrPrefix),
+  missing: async (...given: Parameters<typeof missing>) => missing(...given),
+  keep: async (...given: Parameters<typeof keep>) => keep(...given),
+});
 
-/** Works with the library of this process, or with that of the process that serves the file: both are asked alike. */
-async function withLibrary<Result>(target: DatabaseOptions, work: (ask: Ask) => Promise<Result>): Promise<Result> {
+type LibraryCommands = ReturnType<typeof libraryCommands>;
+
+/** Works with the library of this process, or over HTTP with the library of the process that serves the file. */
+async function withLibrary<Result>(
+  target: DatabaseOptions,
+  work: (library: LibraryCommands) => Promise<Result>,
+): Promise<Result> {
   const opened = await openOwned(target).catch(async (error) => {
     if (error instanceof LockHeld && error.address && (await isReachable(error.address))) return error.address;
     throw error;
   });
-  if ('url' in opened) {
-    const send = (request: Request) =>
-      fetch(request).catch((error) => {
-        throw new Error(`The process that serves the database at ${opened.url} broke off: ${error.cause ?? error}.`);
-      });
-    return work(askOver(send, opened));
-  }
+  if ('url' in opened) return work(servedLibrary(opened));
   try {
-    const address = { url: 'http://library', token: newToken() };
-    return await work(askOver(withAdmin(opened.library, address.token), address));
+    return await work(libraryCommands(opened.library));
   } finally {
     opened.close();
   }
@@ -142,19 +149,18 @@ async function openOwned(options: OpenOptions) {
 const newToken = () => randomBytes(24).toString('hex');
 
 /**
- * Serves the library and, under `/-/`, what commands ask of it, to those who can read the token in the owner's note:
- * the user who runs the server. Arguments and answers are JSON, the source of an import is as it is.
+ * Serves the library and, under `/-/`, the commands of it, to callers who can read the token in the owner's note: the
+ * user who runs the server. Arguments and answers are JSON; the source of an import is the body as it is.
  */
 function withAdmin(library: Library, token: string): Library['fetch'] {
-  const { create, list, revoke } = library.keys;
-  const { missing, keep } = library.pictures;
-  const methods: Record<string, unknown> = { create, list, revoke, missing, keep };
+  const { import: importSource, ...others } = libraryCommands(library);
+  const commands: Record<string, unknown> = others;
   async function answer(request: Request, path: string): Promise<unknown> {
     if (path === 'owner') return {};
-    if (path === 'import') return library.import(request.body ?? ReadableStream.from([]));
-    const method = Object.hasOwn(methods, path) ? methods[path] : undefined;
-    if (typeof method !== 'function') throw new Error(`This version of the library does not know ${path}.`);
-    return method(...((await request.json()) as unknown[])) ?? {};
+    if (path === 'import') return importSource(request.body ?? ReadableStream.from([]));
+    const command = Object.hasOwn(commands, path) ? commands[path] : undefined;
+    if (typeof command !== 'function') throw new Error(`This version of the library does not know ${path}.`);
+    return (await command(...((await request.json()) as unknown[]))) ?? {};
   }
   return async (request) => {
     const [, path] = /^\/-\/(.*)/.exec(new URL(request.url).pathname) ?? [];
@@ -178,12 +184,26 @@ const isReachable = (owner: Address): Promise<boolean> =>
     () => false,
   );
 
-const askOver =
-  (send: (request: Request) => Promise<Response>, owner: Address): Ask =>
-  async <Answer>(path: string, given: unknown[] | AsyncIterable<Uint8Array>) => {
-    const body = Array.isArray(given) ? JSON.stringify(given) : ReadableStream.from(given);
-    const response = await send(requestTo(owner, path, { body, duplex: 'half' }));
+/** The commands of a library that another process serves. */
+function servedLibrary(owner: Address): LibraryCommands {
+  async function send<Answer>(path: string, body: string | ReadableStream): Promise<Answer> {
+    const response = await fetch(requestTo(owner, path, { body, duplex: 'half' })).catch((error) => {
+      throw new Error(`The process that serves the database at ${owner.url} broke off: ${error.cause ?? error}.`);
+    });
     const answer = (await response.json()) as Answer & { message?: string };
     if (!response.ok) throw new Error(answer.message ?? `HTTP ${response.status}`);
     return answer;
+  }
+  const command =
+    <Name extends Exclude<keyof LibraryCommands, 'import'>>(name: Name) =>
+    (...given: Parameters<LibraryCommands[Name]>) =>
+      send<Awaited<ReturnType<LibraryCommands[Name]>>>(name, JSON.stringify(given));
+  return {
+    import: (source) => send('import', ReadableStream.from(source)),
+    create: command('create'),
+    list: command('list'),
+    revoke: command('revoke'),
+    missing: command('missing'),
+    keep: command('keep'),
   };
+}
