@@ -3,8 +3,8 @@ import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { makeMarket, seededRandom } from '../scripts/demo-market/market.ts';
 import { openDemoLibrary } from '../src/library/demo/demo.ts';
+import { makeMarket, seededRandom } from '../src/library/demo/market/market.ts';
 import { openLibrary } from '../src/library/open.ts';
 import { addBoundedRow, median } from './row.ts';
 

@@ -5,7 +5,7 @@
  */
 import { parseArgs } from 'node:util';
 import { Client, WebSocket } from 'undici';
-import { seededRandom } from '../scripts/demo-market/market.ts';
+import { seededRandom } from '../src/library/demo/market/market.ts';
 import { callOf, goodHeaders } from '../test/support/http.ts';
 import { serveHttp } from '../test/support/process.ts';
 import { stateServers } from '../test/support/stores.ts';

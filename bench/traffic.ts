@@ -1,4 +1,4 @@
-import type { SeededRandom } from '../scripts/demo-market/market.ts';
+import type { SeededRandom } from '../src/library/demo/market/market.ts';
 
 /** MCP's CallToolResult, in the part that is judged here. */
 export interface ToolResult {

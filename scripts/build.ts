@@ -24,11 +24,13 @@ import {
 } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { basename, join, relative } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild';
 import { packagedFiles } from '../src/drawing/codecs.ts';
 import { fontFiles } from '../src/drawing/text.ts';
+import { makeDemoData } from '../src/library/demo/make-demo-data.ts';
+import { packDemoData } from '../src/library/demo/packed-demo-data.ts';
 import { libraryFilters, searchLimit } from '../src/library/search/filters.ts';
 import { describedTools } from '../src/mcp/described-tools.ts';
 import { skill, skillTools } from '../src/mcp/skill.ts';
@@ -67,9 +69,12 @@ const withoutClientValidator: Plugin = {
   },
 };
 
-/** What lists say of the tools, the demo's filters and the skill, in place of the code that works it out. */
-const withDescriptions: Plugin = {
-  name: 'with-descriptions',
+/**
+ * Replaces code by its results: the descriptions of tools and filters, the skill, and the data of the demo, which is in a
+ * file of its own.
+ */
+const withResults: Plugin = {
+  name: 'with-results',
   setup(bundle) {
     bundle.onLoad({ filter: /src\/mcp\/described-tools\.ts$/ }, () => ({
       contents: `export const describedTools = ${JSON.stringify(describedTools)}`,
@@ -79,6 +84,10 @@ const withDescriptions: Plugin = {
     }));
     bundle.onLoad({ filter: /src\/library\/search\/filters\.ts$/ }, () => ({
       contents: `export const libraryFilters = ${JSON.stringify(libraryFilters)}, searchLimit = ${JSON.stringify(searchLimit)}`,
+    }));
+    bundle.onLoad({ filter: /src\/library\/demo\/demo-data\.ts$/ }, ({ path }) => ({
+      contents: `export { readDemoData } from './packed-demo-data.ts'`,
+      resolveDir: dirname(path),
     }));
   },
 };
@@ -106,7 +115,7 @@ const command = await build({
   entryPoints: ['src/main.ts', 'src/embed.ts'],
   splitting: true,
   chunkNames: 'pieces/[name]-[hash]',
-  plugins: [withoutClientValidator, withDescriptions],
+  plugins: [withoutClientValidator, withResults],
 });
 const joined = await joinStart(command.metafile.outputs);
 // Each by itself, so that the command is not cut into more pieces for what a worker shares with it.
@@ -129,7 +138,8 @@ const engines = ['node-sqlite3-wasm/dist/node-sqlite3-wasm.wasm', '@sqlite.org/s
 const beside = [...engines, ...Object.values(packagedFiles), ...fontFiles];
 for (const file of beside) copyFileSync(resolve(file), new URL(basename(file), pieces));
 const demo = new URL('src/library/demo/', root);
-copyFileSync(new URL('market.jsonl.br', demo), new URL('market.jsonl.br', pieces));
+for (const [file, bytes] of Object.entries(packDemoData(await makeDemoData())))
+  writeFileSync(new URL(file, pieces), bytes);
 cpSync(new URL('pictures/', demo), new URL('pictures/', pieces), { recursive: true });
 const bundled = [command, workers].flatMap(({ metafile }) => Object.keys(metafile.inputs));
 const inputs = [...bundled, ...beside.map((file) => `node_modules/${file}`)];

@@ -3,6 +3,7 @@
  * library is opened; only the filters are known before.
  */
 import type { DemoOptions, openDemoLibrary } from './demo/demo.ts';
+import { demoKey } from './demo/demo-key.ts';
 import type { LibraryOptions, OpenLibrary } from './service/service.ts';
 
 export { libraryFilters } from './search/filters.ts';
@@ -12,10 +13,7 @@ export type { Library } from './service/service.ts';
 export const openLibrary = async (options: LibraryOptions): Promise<OpenLibrary> =>
   (await import('./service/service.ts')).openLibrary(options);
 
-/** The same in every library with demo data, as its other ids are. */
-const demoKey = 'svc_live_7b1606a0c0a7a6acb0920d588fa7315979647cfd';
-
-/** A library with demo data, which is made for the first request: many sessions list the tools and call none. */
+/** Returns a library with demo data, which is opened for the first request: many sessions list the tools and call none. */
 export function demoLibrary(options: DemoOptions) {
   let opened: ReturnType<typeof openDemoLibrary> | undefined;
   const open = () => {

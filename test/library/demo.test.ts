@@ -1,9 +1,8 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { brotliDecompressSync } from 'node:zlib';
+import { readdirSync } from 'node:fs';
 import { afterAll, describe, expect, test } from 'vitest';
-import { advertisers, marketText } from '../../scripts/demo-market/market.ts';
 import { Ad, Page } from '../../src/api/schemas.ts';
 import { openDemoLibrary } from '../../src/library/demo/demo.ts';
+import { advertisers } from '../../src/library/demo/market/market.ts';
 import { readHeader } from '../../src/pictures/fetch-picture.ts';
 import { startHttp } from '../support/http.ts';
 import { startOfTests } from './support/served-library.ts';
@@ -37,9 +36,7 @@ const ads = await all<Ad>(demo, 'ads');
 const pages = await all<Page>(demo, 'pages');
 
 describe('the market', () => {
-  test('is the one that the script writes, as of the day of the clock', async () => {
-    const written = new URL('../../src/library/demo/market.jsonl.br', import.meta.url);
-    expect(String(brotliDecompressSync(readFileSync(written))) === marketText()).toBe(true);
+  test('a demo that is opened a day later has the same ads, with dates a day later', async () => {
     const later = await openDemoLibrary({ now: () => startOfTests + 86_400_000 });
     const undated = (some: Ad[]) => JSON.stringify(some).replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '');
     const laterAds = await all<Ad>(later, 'ads');

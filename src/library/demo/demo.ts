@@ -1,103 +1,99 @@
-import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
-import { setImmediate as nextTurn } from 'node:timers/promises';
-import { promisify } from 'node:util';
-import { brotliDecompress } from 'node:zlib';
-import type { ItemType } from '../../api/schemas.ts';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
+import type { OtherRecords } from '../database/records.ts';
 import type { Picture } from '../import/pictures.ts';
-import { recordTypes } from '../search/ads-and-pages.ts';
-import { findPage } from '../search/search.ts';
-import type { Random } from '../service/accounts.ts';
 import { uuidOf } from '../service/request.ts';
-import { type Library, type LibraryOptions, openLibrary, type ServiceContext } from '../service/service.ts';
+import { type Library, type LibraryOptions, openLibrary } from '../service/service.ts';
+import { readDemoData } from './demo-data.ts';
+import { demoKey } from './demo-key.ts';
+import type { DemoData } from './packed-demo-data.ts';
+import { repeatable } from './repeatable.ts';
 
 /** Dates in the data are relative to the day of `now`. */
 export type DemoOptions = Pick<LibraryOptions, 'now' | 'bases' | 'onError' | 'pagesPath'>;
 
 /**
- * A library in memory with fictional data, and a key. The same day gives the same data and the same key. Opening returns
- * at once: the data is stored one advertiser per turn of the event loop, and the first request waits for the rest.
+ * By default, V8 optimizes the main loop of SQLite after a few dozen steps. The function is so large that this takes up to
+ * half a second of processor time in a thread of its own. With the largest budget, a demo answers its first calls before.
+ */
+const tieringBudget = '--wasm-tiering-budget=2147483647';
+
+/**
+ * Opens a library with fictional data that nobody can change for good, and a key for it. The same day gives the same data,
+ * and the key is always the same.
+ * @throws Error when no folder for temporary files can be written
  */
 export async function openDemoLibrary(options: DemoOptions): Promise<{ library: Library; apiKey: string }> {
-  const random = repeatable('library');
-  const { context, ...library } = await openLibrary({ ...options, database: ':memory:', demoPicture, random });
-  const { key: apiKey, userId } = library.keys.create({ name: 'Demo key' });
-  const stop = new AbortController();
-  const filled = fill(context, userId, options.now(), stop.signal);
-  // A failure reaches callers through fetch below; it must not end the process before that.
-  filled.catch(() => {});
+  const { database, records } = await readDemoData();
+  const today = options.now() - (options.now() % dayMs);
+  const demo = { picture: demoPicture, records: demoRecords(records, today), dateOrigin: today };
+  setFlagsFromString(tieringBudget);
+  const file = await temporaryFile(database);
+  const { context, ...library } = await openLibrary({
+    ...options,
+    database: file.path,
+    demo,
+    random: repeatable('opened library'),
+  });
+  // The open database needs no name. Windows deletes only files that are closed.
+  await file.remove().catch(() => {});
+  context.database.run('UPDATE keys SET createdAt = ?', [options.now()]);
   return {
-    apiKey,
+    apiKey: demoKey,
     library: {
       ...library,
-      async fetch(request) {
-        // The description needs no data, and its readers wait a second at most.
-        if (new URL(request.url).pathname !== '/filters.json') await filled;
-        return library.fetch(request);
-      },
       close() {
-        stop.abort();
         library.close();
+        file.remove().catch(() => {});
       },
     },
   };
 }
 
-function repeatable(name: string): Random {
-  let drawn = 0;
-  const next = () => `${name} ${drawn++}`;
+/** The records of the demo, which the database does not hold itself. */
+function demoRecords(texts: DemoData['records'], today: number): OtherRecords {
+  const lines = { ads: linesOf(texts.ads), pages: linesOf(texts.pages) };
+  const dateOf = (days: string) => new Date(today + Number(days) * dayMs).toISOString();
+  let numbers: Map<string, number> | undefined;
   return {
-    bytes: (count) => createHash('shake256', { outputLength: count }).update(next()).digest(),
-    uuid: () => uuidOf(next()),
+    find(kind, id) {
+      if (kind === 'pages') return undefined;
+      numbers ??= new Map(lines.ads.map((_, at) => [demoAdId(at + 1), at + 1]));
+      return numbers.get(id);
+    },
+    json: (kind, number) =>
+      lines[kind][number - 1]
+        ?.toString()
+        .replace(/\{(-?\d+)\}/g, (_, days) => dateOf(days))
+        .replaceAll('{id}', demoAdId(number)),
   };
 }
 
-const day = 86_400_000;
+const demoAdId = (number: number): string => uuidOf(`ads ${number - 1}`);
 
-/** Stores the market that `scripts/demo-market` wrote, whose days and ids are filled in here. */
-async function fill(context: ServiceContext, userId: string, now: number, stop: AbortSignal): Promise<void> {
-  const { database, records } = context;
-  const packed = await readFile(new URL('market.jsonl.br', import.meta.url));
-  const market = String(await promisify(brotliDecompress)(packed));
-  const today = Math.floor(now / day);
-  const { uuid } = repeatable('ads');
-  const filled = (line: string, id = '') =>
-    line
-      .replace(/\{(-?\d+)\}/g, (_, days) => new Date((today + Number(days)) * day).toISOString())
-      .replaceAll('{id}', id);
-  for (const advertiser of market.split('\n\n')) {
-    if (stop.aborted) return;
-    const [page = '', ...ads] = advertiser.split('\n');
-    database.transaction(() => {
-      records.putPage(JSON.parse(filled(page)));
-      for (const ad of ads) records.putAd(JSON.parse(filled(ad, uuid())));
-    });
-    await nextTurn();
+/** Writes a file in a new folder of its own, where a read-only container allows it, too. */
+async function temporaryFile(content: Uint8Array) {
+  const folder = await mkdtemp(join(tmpdir(), prefix)).catch(() => mkdtemp(join('/dev/shm', prefix)));
+  const path = join(folder, 'demo.db');
+  await writeFile(path, content);
+  return { path, remove: () => rm(folder, { recursive: true, force: true }) };
+}
+
+const prefix = 'ad-library-demo-';
+
+function linesOf(text: Uint8Array): Buffer[] {
+  const bytes = Buffer.from(text.buffer, text.byteOffset, text.byteLength);
+  const lines: Buffer[] = [];
+  for (let start = 0, end = 0; end >= 0; start = end + 1) {
+    end = bytes.indexOf('\n', start);
+    lines.push(bytes.subarray(start, end < 0 ? undefined : end));
   }
-  if (!stop.aborted) fillCollections(context, userId);
+  return lines;
 }
 
-function fillCollections({ database, collections }: ServiceContext, userId: string): void {
-  const colleague = `c0${userId.slice(2)}`;
-  const best = (kind: ItemType, filters: Record<string, string>, limit: number) =>
-    findPage(database, { recordType: recordTypes[kind], filters, asOf: 0 }, limit).numbers;
-  const make = (owner: string, name: string, type: string, items: Partial<Record<ItemType, number[]>>) => {
-    const number = collections.create({ userId: owner, billingUserId: userId }, { name, type, defaultType: null });
-    for (const kind of ['ads', 'pages'] as const)
-      for (const item of items[kind] ?? []) collections.add(number, kind, item);
-  };
-  database.transaction(() => {
-    const person = "UPDATE accounts SET name = 'Demo Person', emailAddress = 'person@demo.example' WHERE userId = ?";
-    database.run(person, [userId]);
-    const other = `INSERT INTO accounts (userId, billingUserId, name, emailAddress, isTeamMember)
-      VALUES (?, ?, 'Demo Colleague', 'colleague@demo.example', 1)`;
-    database.run(other, [colleague, userId]);
-    make(userId, 'Skincare that lasts', 'personal', { ads: best('ads', { query: 'serum', sort: 'daysRunning' }, 12) });
-    make(userId, 'Advertisers to watch', 'personal', { pages: best('pages', { sort: 'trend' }, 8) });
-    const team = { ads: best('ads', { sort: 'performancePublic' }, 60), pages: best('pages', {}, 3) };
-    make(colleague, 'Team swipe file', 'team', team);
-  });
-}
+const dayMs = 86_400_000;
 
 /** A picture that the demo's ads name; undefined if there is none. The build puts the folder beside the code. */
 async function demoPicture(name: string): Promise<Picture | undefined> {

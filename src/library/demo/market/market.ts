@@ -1,4 +1,4 @@
-import type { Ad, Page } from '../../src/api/schemas.ts';
+import type { Ad, Page } from '../../../api/schemas.ts';
 import advertiserTable from './advertisers.json' with { type: 'json' };
 import industryTable from './industries.json' with { type: 'json' };
 import phraseTable from './phrases.json' with { type: 'json' };
@@ -23,19 +23,7 @@ type Market = { random: SeededRandom; today: number };
 
 type DemoPage = { page: Page; ads: Ad[] };
 
-/**
- * The market as the demo reads it, a record on each line: an advertiser and then its ads, with an empty line before the
- * next. In place of days there is how far they lie from today (`{-3}`), and in place of an ad's id `{id}`.
- */
-export function marketText(): string {
-  const dated = (json: string) => json.replace(/"([\d-]{10}T[^"]*)"/g, (_, date) => `"{${Date.parse(date) / day}}"`);
-  const lineOf = (ad: Ad) => JSON.stringify(ad).replaceAll(ad.id, '{id}');
-  return [...makeMarket(seededRandom(1), 0)]
-    .map(({ page, ads }) => [JSON.stringify(page), ...ads.map(lineOf)].map(dated).join('\n'))
-    .join('\n\n');
-}
-
-/** All advertisers with their ads. Of `now` only the day matters. */
+/** Makes all advertisers with their ads. Of `now`, in Unix milliseconds, only the day matters. */
 export function* makeMarket(random: SeededRandom, now: number): Generator<DemoPage> {
   const market = { random, today: Math.floor(now / day) * day };
   for (const advertiser of advertisers) {
@@ -300,7 +288,7 @@ const technologies = [
 ];
 
 /**
- * Pictures of the demo's ads: the files in `src/library/demo/pictures`. Each product has one with its price and a
+ * Pictures of the demo's ads: the files in `../pictures`. Each product has one with its price and a
  * sticker, one with a headline, and a tall one; each advertiser has a logo.
  */
 type Picture = { name: string; width: number; height: number };

@@ -1,0 +1,13 @@
+import { createHash } from 'node:crypto';
+import type { Random } from '../service/accounts.ts';
+import { uuidOf } from '../service/request.ts';
+
+/** Returns a source of ids and secrets that are the same each time. Other names give others. */
+export function repeatable(name: string): Random {
+  let drawn = 0;
+  const next = () => `${name} ${drawn++}`;
+  return {
+    bytes: (count) => createHash('shake256', { outputLength: count }).update(next()).digest(),
+    uuid: () => uuidOf(next()),
+  };
+}
