@@ -7,7 +7,7 @@ import { readResult } from './server.ts';
 /** How often a replica is asked whether it is ready: without a pause, that takes more than all else it does then. */
 const askAgainMs = 100;
 
-export const replicaSecret = 'a secret of at least 32 characters';
+const replicaSecret = 'a secret of at least 32 characters';
 
 interface ReplicasOptions {
   count: number;
