@@ -98,13 +98,21 @@ export function withPassedSettings(compose: string): string {
   return `${before}${[...listed, ...missing].join('\n')}\n${after}`;
 }
 
-/** What `auto` does for each host, made from the records that the server reads. */
+/** Returns the table of what `auto` does for each host, made from the records that the server reads. */
 function hostsTable(): string {
-  const rows = hosts.map(({ title, names, output, reads, links, maxResultTokens, source, day }) => {
-    const form = output === 'both' ? 'text and data' : 'the text alone';
-    const bound = maxResultTokens ? `, at most ${maxResultTokens.toLocaleString('en')} tokens` : '';
-    const does = `${form}${bound}${links ? ', links to files' : ''}`;
-    return `| ${title} | ${names.map((name) => `\`${name}\``).join(', ')} | ${reads} | ${does} | [${day}](${source}) |`;
+  const rows = hosts.map((host) => {
+    const { title, names, prefixes = [], output, reads, links, board, pictures, maxResultTokens } = host;
+    const gets = [
+      `${output === 'both' ? 'text and data' : 'the text alone'}`,
+      maxResultTokens && `at most ${maxResultTokens.toLocaleString('en')} tokens`,
+      links && 'links to files',
+      board && 'the board',
+      pictures === false && 'no pictures',
+    ];
+    const connectsAs = [...names.map((name) => `\`${name}\``), ...prefixes.map((prefix) => `\`${prefix}…\``)];
+    const { source, tried, day } = host;
+    const evidence = source ? `[${day}](${source})` : `tried ${tried}, ${day}`;
+    return `| ${[title, connectsAs.join(', '), reads, gets.filter(Boolean).join(', '), evidence].join(' | ')} |`;
   });
   const head = ['| host | connects as | reads | gets | from |', '|---|---|---|---|---|'];
   return [...head, ...rows, '| any other | | not known | text and data | |'].join('\n');

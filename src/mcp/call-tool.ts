@@ -36,7 +36,7 @@ import { Semaphore } from '../workers/semaphore.ts';
 import { readArguments } from './arguments.ts';
 import type { DescribedTool } from './described-tools.ts';
 import { explainError } from './explain-error.ts';
-import type { OutputForm, OutputSetting, ResultForm } from './hosts.ts';
+import type { ClientIdentity, OutputForm, OutputSetting, ResultForm } from './hosts.ts';
 import { type Cost, Receipts, receiptTokens } from './receipts.ts';
 
 const toolsByName = new Map(allTools.map((tool) => [tool.name, tool]));
@@ -70,7 +70,7 @@ export type ToolResult = {
 export interface ToolCall extends Credentials {
   name: string;
   arguments?: unknown;
-  client?: string | undefined;
+  client?: ClientIdentity | undefined;
   /** The form of result that the caller asks for, in place of the server's setting. */
   output?: OutputSetting | undefined;
   signal: AbortSignal;

@@ -7,24 +7,45 @@ export type OutputSetting = (typeof outputSettings)[number];
 /** The form of results: text and data, the text alone, or the data with one line of text. */
 export type OutputForm = 'both' | 'text' | 'structured';
 
-/** How results are written for a client. A client chooses its own name, so the name decides nothing else. */
+/** What is known of the client of a request. A client chooses its own name, so the name decides nothing but the form. */
+export interface ClientIdentity {
+  name?: string | undefined;
+  /** Whether the client announces that it draws MCP Apps; undefined if its capabilities are not known. */
+  announcesBoard?: boolean | undefined;
+}
+
+/** The form in which results are written for a client. */
 export interface ResultForm {
   output: OutputForm;
   links: boolean;
+  pictures: boolean;
+  /** Whether the client gets what only the board reads: the tools of the board, and its part of results. */
+  board: boolean;
   resultTokens: number;
 }
 
-/** What a host is known to do with results. MCP does not tell, so each row names its source. */
+/** What a host is known to do with lists and results. MCP does not tell, so each row names its evidence. */
 interface Host {
   title: string;
+  /** The names under which the host connects. */
   names: readonly string[];
+  /** The beginnings of names to which the host adds a name that its user chose. */
+  prefixes?: readonly string[];
   output: OutputForm;
   reads: string;
-  /** The host takes links to resources in results; other hosts may fail on a link. */
+  /** The host takes links to resources in results. Other hosts may fail on a link. */
   links?: true;
-  /** Longer results would be cut by the host. */
+  /** The host draws the board. */
+  board?: true;
+  /** False if the host passes pictures to its model as base64 text. */
+  pictures?: false;
+  /** The host cuts longer results, or replaces them by a file. */
   maxResultTokens?: number;
-  source: string;
+  /** The address of public evidence, */
+  source?: string;
+  /** or the version that we tried ourselves. */
+  tried?: string;
+  /** The day of the evidence. */
   day: string;
 }
 
@@ -33,15 +54,50 @@ export const hosts = hostRows as readonly Host[];
 
 const byName = new Map(hosts.flatMap((host) => host.names.map((name) => [name, host])));
 
+/** The bridge `mcp-remote` adds its own name to the name of the client: `claude-ai (via mcp-remote 0.1.37)`. */
+const bridge = / \(via mcp-remote [\d.]{1,20}\)$/;
+
+function hostOf(client = ''): Host | undefined {
+  const name = client.replace(bridge, '');
+  return byName.get(name) ?? hosts.find(({ prefixes = [] }) => prefixes.some((prefix) => name.startsWith(prefix)));
+}
+
+/** The extension by which clients announce that they draw MCP Apps. */
+const boardExtension = 'io.modelcontextprotocol/ui';
+
+interface StatedIdentity {
+  /** The name in the handshake or in the request's envelope. */
+  name: string | undefined;
+  capabilities: object | undefined;
+  /** The `User-Agent` header of an HTTP request. */
+  userAgent: string | undefined;
+}
+
+/**
+ * Returns what a request tells of its client. Over HTTP before revision 2026-07-28, a request states neither name nor
+ * capabilities. Its User-Agent counts if the product before the first slash is the name of a known host.
+ */
+export function identifyClient({ name, capabilities, userAgent }: StatedIdentity): ClientIdentity {
+  const [product = ''] = userAgent?.split('/') ?? [];
+  const { extensions, experimental } = (capabilities ?? {}) as { extensions?: object; experimental?: object };
+  return {
+    name: name ?? (hostOf(product) ? product : undefined),
+    announcesBoard: capabilities && boardExtension in { ...experimental, ...extensions },
+  };
+}
+
 export function formFor(
-  client: string | undefined,
+  { name, announcesBoard }: ClientIdentity,
   { output, resultTokens }: { output: OutputSetting; resultTokens: number },
 ): ResultForm {
-  const host = byName.get(client ?? '');
+  const host = hostOf(name);
   const isSet = output !== 'auto';
+  const isUnknown = name === undefined && announcesBoard === undefined;
   return {
     output: isSet ? output : (host?.output ?? 'both'),
     links: host?.links === true,
+    pictures: host?.pictures !== false,
+    board: announcesBoard === true || host?.board === true || isUnknown,
     resultTokens: isSet ? resultTokens : Math.min(resultTokens, host?.maxResultTokens ?? resultTokens),
   };
 }

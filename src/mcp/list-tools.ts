@@ -18,11 +18,16 @@ export interface ListedTool {
 export interface ListOptions {
   /** False where results have no structured content: then no output schemas are listed. */
   withOutput: boolean;
+  /** False where the client does not draw the board. True by default. */
+  withBoard?: boolean;
   filters?: SearchFilters | undefined;
 }
 
-export function listTools(tools: Iterable<DescribedTool>, { withOutput, filters }: ListOptions): ListedTool[] {
-  const listed = [...tools];
+export function listTools(
+  tools: Iterable<DescribedTool>,
+  { withOutput, withBoard = true, filters }: ListOptions,
+): ListedTool[] {
+  const listed = [...tools].filter((tool) => withBoard || !tool.onlyForBoard);
   const { ads = [], pages = [], ...rules } = filters ?? {};
   const countable = countableKeys(ads).map(({ key }) => key);
   const asks = (tool: DescribedTool, operation: OperationName) =>
@@ -46,11 +51,11 @@ export function listTools(tools: Iterable<DescribedTool>, { withOutput, filters 
     // The board reads its data elsewhere.
     ...(withOutput && !tool.onlyForBoard && { outputSchema: tool.outputSchema }),
     annotations: { title: tool.title, ...tool.annotations },
-    ...listedBoard(tool),
+    ...(withBoard && listedBoard(tool)),
   }));
 }
 
-/** What a list of tools says of the board, in the form of MCP Apps and in its older one. */
+/** Returns what a list says of a tool and the board, in the form of MCP Apps and in its older form. */
 function listedBoard({ showsBoard, onlyForBoard }: ToolDescription): { _meta?: Record<string, unknown> } {
   if (onlyForBoard) return { _meta: { ui: { visibility: ['app'] } } };
   return showsBoard ? { _meta: { ui: { resourceUri: boardUri }, 'ui/resourceUri': boardUri } } : {};

@@ -28,15 +28,58 @@ export function isLatestRevision(message: unknown): boolean {
   return typeof meta === 'object' && meta !== null && versionKey in meta;
 }
 
-/** The same message without parameters that are null: many clients send null for a parameter they do not use. */
-export function withoutNulls<Value>(message: Value): Value {
+/**
+ * Returns the same message in the form that the SDKs expect. Many clients send null for a parameter that they do not
+ * use, and PHP encodes an empty object as an empty list.
+ */
+export function normalizeMessage<Value>(message: Value): Value {
   if (!isMessage(message) || message.params === undefined) return message;
   const { params, ...rest } = message;
   if (params === null) return rest as Value;
-  if (typeof params !== 'object' || !Object.values(params).includes(null as never)) return message;
-  const kept = Object.entries(params).filter(([, value]) => value !== null);
-  return { ...message, params: Object.fromEntries(kept) };
+  if (isEmptyList(params)) return { ...message, params: {} };
+  if (!isPlainObject(params)) return message;
+  const normalized: Record<string, unknown> = objectsForEmptyLists(withoutNullEntries(params));
+  if (isPlainObject(normalized._meta)) normalized._meta = normalizeMeta(normalized._meta);
+  if (isPlainObject(normalized.capabilities)) normalized.capabilities = objectsForEmptyLists(normalized.capabilities);
+  return { ...message, params: normalized };
 }
+
+function normalizeMeta(given: Record<string, unknown>): Record<string, unknown> {
+  const { progressToken, ...meta } = objectsForEmptyLists(withoutNullEntries(given));
+  if (progressToken === undefined) return meta;
+  const isFraction = typeof progressToken === 'number' && !Number.isInteger(progressToken);
+  return { ...meta, [isFraction ? fractionTokenKey : 'progressToken']: progressToken };
+}
+
+/** Holds a progress token that is no integer. The specification allows any number, and the schemas of the SDKs do not. */
+const fractionTokenKey = 'ad-library/progressToken';
+
+/** Returns the token under which a client wants reports of progress, from the `_meta` of a normalized request. */
+export function progressTokenIn(meta: object | undefined): string | number | undefined {
+  const { progressToken, [fractionTokenKey]: fraction } = (meta ?? {}) as Record<string, unknown>;
+  if (typeof fraction === 'number') return fraction;
+  return isId(progressToken) ? progressToken : undefined;
+}
+
+/** Returns the same request without its progress token, for a client that accepts no stream of events. */
+export function withoutProgressToken<Value>(message: Value): Value {
+  const given = isMessage(message) ? message.params?._meta : undefined;
+  if (!isMessage(message) || progressTokenIn(given) === undefined) return message;
+  const { progressToken: _, [fractionTokenKey]: __, ...meta } = given as Record<string, unknown>;
+  return { ...message, params: { ...message.params, _meta: meta } };
+}
+
+const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0;
+
+export const isPlainObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const withoutNullEntries = (object: object): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null));
+
+/** No parameter of a request that this server takes is a list. */
+const objectsForEmptyLists = (object: object): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(object).map(([name, value]) => [name, isEmptyList(value) ? {} : value]));
 
 interface Schema {
   '~standard': { validate(value: unknown): unknown };
@@ -71,11 +114,13 @@ interface Validated {
 
 type ProgressParams = Progress & { progressToken: string | number };
 
-/** While a notification waits for its reader, only the newest report is held: a slow reader delays nothing. */
-export function progressReporter(
-  progressToken: string | number | undefined,
-  notify: (params: ProgressParams) => Promise<void>,
-) {
+/**
+ * Creates a reporter of progress for a request, or returns undefined if its client wants no reports. While a notification
+ * waits for its reader, the reporter stores only the newest report, so a slow reader delays nothing.
+ * @param meta the `_meta` of the normalized request
+ */
+export function progressReporter(meta: object | undefined, notify: (params: ProgressParams) => Promise<void>) {
+  const progressToken = progressTokenIn(meta);
   if (progressToken === undefined) return undefined;
   let isSending = false;
   let waiting: Progress | undefined;

@@ -14,24 +14,27 @@ import {
   ReadResourceRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js';
 import * as z from 'zod';
+import { identifyClient } from './hosts.ts';
 import { progressReporter, type RequestSchemas, refusedRead } from './protocol.ts';
 import type { Catalog, Session } from './served.ts';
 
 export function bindV1(catalog: Catalog, session: Session): Server {
   const { serverInfo, capabilities, instructions } = catalog;
-  const { apiKey, tenantId, connection, sentOf, linkOrigin, output } = session;
+  const { apiKey, tenantId, connection, sentOf, linkOrigin, userAgent, output } = session;
   const server = new Server(serverInfo, { capabilities, instructions, jsonSchemaValidator: noValidator });
+  // Without a session, as over HTTP, a request follows no handshake, so both are undefined.
+  const identify = () =>
+    identifyClient({ name: server.getClientVersion()?.name, capabilities: server.getClientCapabilities(), userAgent });
   server.setRequestHandler(ListToolsRequestSchema, async () => ({
-    tools: await catalog.tools({ client: server.getClientVersion()?.name, output }),
+    tools: await catalog.tools({ client: identify(), output }),
   }));
   server.setRequestHandler(CallToolRequestSchema, ({ params }, { signal, requestId, _meta, sendNotification }) => {
-    const reporter = progressReporter(_meta?.progressToken, (progress) =>
+    const reporter = progressReporter(_meta, (progress) =>
       sendNotification({ method: 'notifications/progress', params: { ...progress } }),
     );
     const { name, arguments: args } = params;
     const sent = sentOf?.(requestId);
-    const client = server.getClientVersion()?.name;
-    const caller = { apiKey, tenantId, connection, client, output, signal, sent, linkOrigin };
+    const caller = { apiKey, tenantId, connection, client: identify(), output, signal, sent, linkOrigin };
     return catalog
       .callTool({ name, arguments: args, onProgress: reporter?.report, ...caller })
       .finally(() => reporter?.end());

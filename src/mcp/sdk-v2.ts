@@ -1,4 +1,6 @@
 import {
+  CLIENT_CAPABILITIES_META_KEY,
+  CLIENT_INFO_META_KEY,
   ProtocolError,
   ProtocolErrorCode,
   ResourceNotFoundError,
@@ -6,6 +8,7 @@ import {
   specTypeSchemas,
 } from '@modelcontextprotocol/server';
 import * as z from 'zod';
+import { identifyClient } from './hosts.ts';
 import { progressReporter, type RequestSchemas, refusedRead } from './protocol.ts';
 import type { Catalog, Session } from './served.ts';
 
@@ -15,20 +18,33 @@ const cacheHints = { 'tools/list': listHint, 'prompts/list': listHint, 'server/d
 
 export function bindV2(catalog: Catalog, session: Session): Server {
   const { serverInfo, capabilities, instructions } = catalog;
-  const { apiKey, tenantId, connection, sentOf, linkOrigin, output } = session;
+  const { apiKey, tenantId, connection, sentOf, linkOrigin, userAgent, output } = session;
   const server = new Server(serverInfo, { capabilities, instructions, cacheHints });
-  server.setRequestHandler('tools/list', async () => ({
-    tools: await catalog.tools({ client: server.getClientVersion()?.name, output }),
+  // Over stdio, the SDK fills neither `getClientVersion()` nor `getClientCapabilities()`: each request states both.
+  const identify = (envelope: Envelope = {}) => {
+    const { [CLIENT_INFO_META_KEY]: info, [CLIENT_CAPABILITIES_META_KEY]: capabilities } = envelope;
+    return identifyClient({ name: info?.name, capabilities, userAgent });
+  };
+  server.setRequestHandler('tools/list', async (_request, { mcpReq }) => ({
+    tools: await catalog.tools({ client: identify(mcpReq.envelope), output }),
   }));
   server.setRequestHandler('tools/call', ({ params }, { mcpReq }) => {
     const { id, signal, _meta } = mcpReq;
-    const reporter = progressReporter(_meta?.progressToken, (progress) =>
+    const reporter = progressReporter(_meta, (progress) =>
       mcpReq.notify({ method: 'notifications/progress', params: { ...progress } }),
     );
     const { name, arguments: args } = params;
     const sent = sentOf?.(id);
-    const client = server.getClientVersion()?.name;
-    const caller = { apiKey, tenantId, connection, client, output, signal, sent, linkOrigin };
+    const caller = {
+      apiKey,
+      tenantId,
+      connection,
+      client: identify(mcpReq.envelope),
+      output,
+      signal,
+      sent,
+      linkOrigin,
+    };
     return catalog
       .callTool({ name, arguments: args, onProgress: reporter?.report, ...caller })
       .finally(() => reporter?.end());
@@ -54,6 +70,12 @@ export function bindV2(catalog: Catalog, session: Session): Server {
     return catalog.readResource({ apiKey, tenantId, uri, signal, sent: sentOf?.(id), errors });
   });
   return server;
+}
+
+/** What a request states of its client. The SDK declares the envelope without its keys. */
+interface Envelope {
+  [CLIENT_INFO_META_KEY]?: { name?: string };
+  [CLIENT_CAPABILITIES_META_KEY]?: object;
 }
 
 /** This SDK has no schemas for skills (SEP-2640). There is a server for each request, so the schemas are made once. */

@@ -2,10 +2,12 @@ import type { Credentials } from '../api/client.ts';
 import type { AdLibraryError } from '../api/errors.ts';
 import type { SearchFilters } from '../api/search-filters.ts';
 import { boardResource, boardUri, readBoard } from '../board/board-resource.ts';
+import { boardKey } from '../board/payload.ts';
 import { joinFilled } from '../views/safe-text.ts';
-import type { OpenCalls, ServerContext, ToolCall } from './call-tool.ts';
+import type { OpenCalls, ServerContext, ToolCall, ToolResult } from './call-tool.ts';
 import { describedTools } from './described-tools.ts';
-import { formFor, type OutputSetting } from './hosts.ts';
+import { convertFilterTexts } from './filter-texts.ts';
+import { formFor, type OutputSetting, type ResultForm } from './hosts.ts';
 import { instructions } from './instructions.ts';
 import { type ListedTool, listTools } from './list-tools.ts';
 import { getPrompt, listPrompts, type MakeError, type PromptRequest, promptsWith } from './prompts.ts';
@@ -16,6 +18,8 @@ export interface Session extends Credentials {
   /** Resolves when the answer to a request has left the process. */
   sentOf?(requestId: unknown): Promise<void>;
   linkOrigin?: string | undefined;
+  /** The `User-Agent` header of an HTTP request. */
+  userAgent?: string | undefined;
   output?: OutputSetting | undefined;
 }
 
@@ -44,21 +48,29 @@ export function createCatalog({ server, version, openCalls, searchFilters }: Cat
     const board = await readBoard();
     return { contents: async () => board };
   };
-  const formOf = ({ client, output = server.output }: Pick<ToolCall, 'client' | 'output'>) =>
+  const formOf = ({ client = {}, output = server.output }: Pick<ToolCall, 'client' | 'output'>) =>
     formFor(client, { ...server, output });
   // Loaded with the first call: every session starts with a list of tools, and some end there.
   let opening: ReturnType<typeof open> | undefined;
   const open = async () => {
     const [{ callTool }, calls] = await Promise.all([import('./call-tool.ts'), openCalls()]);
     const context = { ...server, ...calls, adFilters };
-    return { ...calls, callTool: (call: ToolCall) => callTool(context, call, formOf(call)) };
+    return {
+      ...calls,
+      callTool: async (call: ToolCall) => {
+        const form = formOf(call);
+        const args = await convertFilterTexts(server.tools.get(call.name), call.arguments, searchFilters);
+        const result = await callTool(context, { ...call, arguments: args }, form);
+        return server.tools.get(call.name)?.onlyForBoard ? result : fitToHost(result, form);
+      },
+    };
   };
   const opened = () => {
     opening ??= open();
     return opening;
   };
   const adFilters = async () => (await searchFilters?.())?.ads ?? [];
-  let lists: { filters?: SearchFilters | undefined; tools: Map<boolean, ListedTool[]> } = { tools: new Map() };
+  let lists: { filters?: SearchFilters | undefined; tools: Map<string, ListedTool[]> } = { tools: new Map() };
   return {
     serverInfo: { name: 'ad-library-mcp', title: 'Ad Library', version },
     // The lists never change, so `listChanged` is not announced.
@@ -68,13 +80,15 @@ export function createCatalog({ server, version, openCalls, searchFilters }: Cat
       '\n',
     ),
     hasTool: (name: string) => server.tools.has(name),
-    /** The same at every call of a client, until more is known of the filters that the service takes. */
+    /** Returns the same list at every call of a client, until more is known of the filters that the service takes. */
     tools: async (client: Pick<ToolCall, 'client' | 'output'>) => {
       const filters = await searchFilters?.();
       if (lists.filters !== filters) lists = { filters, tools: new Map() };
-      const withOutput = formOf(client).output !== 'text';
-      const tools = lists.tools.get(withOutput) ?? listTools(server.tools.values(), { withOutput, filters });
-      lists.tools.set(withOutput, tools);
+      const { output, board } = formOf(client);
+      const form = `${output === 'text'} ${board}`;
+      const options = { withOutput: output !== 'text', withBoard: board, filters };
+      const tools = lists.tools.get(form) ?? listTools(server.tools.values(), options);
+      lists.tools.set(form, tools);
       return tools;
     },
     prompts: listPrompts(prompts),
@@ -101,3 +115,20 @@ export function createCatalog({ server, version, openCalls, searchFilters }: Cat
     readResource: async (read: ResourceRead) => (await findResource(read)).contents(),
   };
 }
+
+/** Removes from a result what the host of the client cannot use. */
+function fitToHost(result: ToolResult, { pictures, board }: ResultForm): ToolResult {
+  const { content, _meta, ...rest } = result;
+  const { [boardKey]: _, ...others } = _meta ?? {};
+  const meta = board ? _meta : Object.keys(others).length > 0 ? others : undefined;
+  const withoutPictures = content.filter(({ type }) => type !== 'image');
+  const hasLostPicture = !pictures && withoutPictures.length < content.length;
+  return {
+    content: hasLostPicture ? [...withoutPictures, { type: 'text', text: pictureLeftOut }] : content,
+    ...rest,
+    ...(meta && { _meta: meta }),
+  };
+}
+
+const pictureLeftOut =
+  'The picture is left out, because this host passes pictures to its model as long text. Rely on the text above.';

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
 import * as z from 'zod';
+import type { SearchFilter } from '../../src/api/search-filters.ts';
 import { readArguments } from '../../src/mcp/arguments.ts';
 import { everyTool } from '../support/every-tool.ts';
 import { ad, documented } from '../support/faulty-upstream.ts';
@@ -113,6 +114,87 @@ describe('is refused before anything is sent, in words that name it:', () => {
       await expectRefused('add_collection_item', { ...saving, collectionId: id }, wrong('collectionId'));
       if (id !== '') await expectRefused('add_collection_item', { ...saving, itemId: id }, wrong('itemId'));
     }
+  });
+});
+
+const describedFilters: SearchFilter[] = [
+  { key: 'active', type: 'boolean' },
+  { key: 'daysRunningFrom', type: 'integer' },
+  { key: 'adSpendFrom', type: 'number' },
+  { key: 'countries', type: 'strings' },
+  { key: 'query', type: 'query' },
+  { key: 'domain', type: 'string' },
+  { key: 'startedFrom', type: 'date' },
+  { key: 'not', type: 'filters' },
+  { key: 'kind' },
+];
+const describedTest = upstreamTest({
+  config: { cacheSeconds: 0, searchFilters: { ads: describedFilters, pages: [{ key: 'adsFrom', type: 'integer' }] } },
+});
+
+describe('texts inside filters', () => {
+  describedTest.beforeEach(({ upstream }) => upstream.does(documented));
+
+  describedTest.for<[what: string, given: object, sent: object]>([
+    ['a truth value', { active: 'true' }, { active: true }],
+    ['an integer', { daysRunningFrom: '30' }, { daysRunningFrom: 30 }],
+    ['an integer with spaces', { daysRunningFrom: ' -5 ' }, { daysRunningFrom: -5 }],
+    ['a number', { adSpendFrom: '2.5' }, { adSpendFrom: 2.5 }],
+    ['a list', { countries: '["DE","AT"]' }, { countries: ['DE', 'AT'] }],
+    ['a value inside an object of filters', { not: { active: 'false' } }, { not: { active: false } }],
+  ])('%s is converted for a key of that type', async ([_, given, sent], { upstream, server }) => {
+    for (const filters of [given, JSON.stringify(given)]) {
+      upstream.requests.length = 0;
+      expect((await server.call('search_ads', { filters })).isError).toBe(false);
+      expect(JSON.parse(upstream.requests[0]?.body ?? '')).toEqual(sent);
+    }
+  });
+
+  describedTest('are converted in each part of a split', async ({ upstream, server }) => {
+    const split = [{ countries: '["DE"]' }, { daysRunningFrom: '7' }];
+    await server.call('count_ads', { filters: { active: 'true' }, split: JSON.stringify(split) });
+    const sent = upstream.requests.filter(({ path }) => path.includes('search')).map(({ body }) => JSON.parse(body));
+    for (const part of [{ countries: ['DE'] }, { daysRunningFrom: 7 }])
+      expect(sent).toContainEqual({ active: true, ...part, limit: 1 });
+  });
+
+  describedTest('follow the keys of the search that the tool makes', async ({ upstream, server }) => {
+    await server.call('search_pages', { filters: { adsFrom: '3', active: 'true' } });
+    expect(JSON.parse(upstream.requests[0]?.body ?? '')).toEqual({ adsFrom: 3, active: 'true' });
+  });
+
+  const texts = fc.oneof(
+    fc.string(),
+    fc.jsonValue().map((value) => JSON.stringify(value)),
+    fc.constantFrom('30', '030', '1e3', '1.50', '2.5', '12345678901234567890', '0.1234567890123456789', '-0', 'NaN'),
+    fc.constantFrom('true', 'TRUE', 'false', '1', 'null', '""', 'DE', 'DE,AT', '["DE",1]', '[]', '{"a":1}', '+5'),
+  );
+
+  describedTest('lose nothing, whatever they hold', async ({ upstream, server }) => {
+    const types: Record<string, string> = {
+      boolean: 'boolean',
+      integer: 'number',
+      number: 'number',
+      strings: 'object',
+    };
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(...describedFilters), texts, async ({ key, type }, text) => {
+        upstream.requests.length = 0;
+        await server.call('search_ads', { filters: { [key]: text } });
+        const { [key]: sent } = JSON.parse(upstream.requests[0]?.body ?? '{}');
+        if (sent === text) return;
+        expect([key, typeof sent]).toEqual([key, types[type ?? '']]);
+        // Written back, the value is the text, but for space.
+        expect(JSON.stringify(sent)).toBe(Array.isArray(sent) ? JSON.stringify(JSON.parse(text)) : text.trim());
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('stay as they are where the keys of the service are not described', async ({ upstream, server }) => {
+    const given = { active: 'true', daysRunningFrom: '30', countries: '["DE"]' };
+    await server.call('search_ads', { filters: given });
+    expect(upstream.requests.map(({ body }) => body && JSON.parse(body))).toContainEqual(given);
   });
 });
 

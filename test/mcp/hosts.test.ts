@@ -1,34 +1,208 @@
-import { expect } from 'vitest';
-import { hosts } from '../../src/mcp/hosts.ts';
+import { describe, expect } from 'vitest';
+import { formFor, hosts, identifyClient } from '../../src/mcp/hosts.ts';
+import { drawsApps } from '../support/capabilities.ts';
 import { serviceTest } from '../support/fixtures.ts';
 import { callOf, goodHeaders, keepAlive, startHttp } from '../support/http.ts';
+import { initialize, openSession, request } from '../transports/stdio/session.ts';
 
 const test = serviceTest();
 
-/** In which form a client of that name gets results, and whether it is told of their schemas. */
-test.for([
-  ...hosts.flatMap(({ names, output }) => names.map((name) => [name, output] as const)),
-  ['langchain-mcp-adapter', 'both'],
-  ['Claude-Code', 'both'],
-  ['constructor', 'both'],
-  ['', 'both'],
-] as const)('%s gets the form that it is known to read: %s', async ([name, form], { server, service }) => {
-  const { call, client } = await server.as(service.createKey(), name);
-  const { tools } = await client.listTools();
-  const { raw } = await call('search_ads', { limit: 3 });
-  const forms = [tools.some(({ outputSchema }) => outputSchema), raw.structuredContent !== undefined];
-  expect(forms).toEqual([form !== 'text', form !== 'text']);
+const boardTools = ['board_ads', 'board_pictures'];
+const formOf = (name: string, config: { output?: 'auto' | 'both' | 'text'; resultTokens?: number } = {}) =>
+  formFor({ name, announcesBoard: false }, { output: 'auto', resultTokens: 8000, ...config });
+
+interface Listed {
+  name: string;
+  outputSchema?: object;
+}
+
+interface Called {
+  content: { type: string; text?: string }[];
+  structuredContent?: object;
+  _meta?: object;
+}
+
+/** Returns what the tests compare: the form of a list and of a result, and whether the client gets the board's tools. */
+const formsIn = (tools: Listed[], result: Called) => ({
+  listsData: tools.some(({ outputSchema }) => outputSchema !== undefined),
+  sendsData: result.structuredContent !== undefined,
+  listsBoard: boardTools.every((board) => tools.some(({ name }) => name === board)),
+  sendsBoard: 'ad-library/board' in (result._meta ?? {}),
 });
 
-test('a result is no longer than the host shows, and ends with a cursor', async ({ server, service }) => {
-  const { call } = await server.as(service.createKey(), 'codex-mcp-client');
-  const { text } = await call('search_ads', { limit: 100 });
-  expect(text.length).toBeLessThan(4000 * 4.5);
+const formsOf = (hasData: boolean, drawsBoard: boolean) => ({
+  listsData: hasData,
+  sendsData: hasData,
+  listsBoard: drawsBoard,
+  sendsBoard: drawsBoard,
+});
+
+interface HostCase {
+  name: string;
+  revision: string;
+  capabilities?: object;
+  hasData: boolean;
+  drawsBoard: boolean;
+}
+
+/** The handshakes of hosts as they were recorded, and what each of them should get. */
+const handshakes: HostCase[] = [
+  { name: 'claude-code', revision: '2026-07-28', hasData: false, drawsBoard: false },
+  { name: 'claude-code', revision: '2025-11-25', hasData: false, drawsBoard: false },
+  { name: 'copilot-cli', revision: '2026-07-28', hasData: false, drawsBoard: false },
+  { name: 'codex-mcp-client', revision: '2025-06-18', hasData: false, drawsBoard: false },
+  { name: 'gemini-cli-mcp-client', revision: '2025-06-18', hasData: false, drawsBoard: false },
+  { name: 'opencode', revision: '2025-11-25', hasData: false, drawsBoard: false },
+  { name: 'kilo', revision: '2025-11-25', hasData: false, drawsBoard: false },
+  {
+    ...{ name: 'qwen-cli-mcp-client-ad-library', revision: '2025-11-25' },
+    ...{ capabilities: drawsApps, hasData: false, drawsBoard: true },
+  },
+  { name: 'qwen-cli-mcp-client-my ads', revision: '2026-07-28', hasData: false, drawsBoard: false },
+  { name: '@cline/core', revision: '2024-11-05', hasData: false, drawsBoard: false },
+  { name: 'continue-cli-client', revision: '2025-11-25', hasData: false, drawsBoard: false },
+  { name: 'claude-ai', revision: '2025-11-25', hasData: true, drawsBoard: true },
+  { name: 'claude-ai (via mcp-remote 0.1.37)', revision: '2025-11-25', hasData: true, drawsBoard: true },
+  { name: 'Visual Studio Code', revision: '2025-11-25', hasData: false, drawsBoard: true },
+  { name: 'cursor-vscode', revision: '2025-06-18', hasData: true, drawsBoard: true },
+  { name: 'ai-sdk-mcp-client', revision: '2025-11-25', hasData: true, drawsBoard: false },
+  { name: 'Ad Library', revision: '2026-07-28', hasData: true, drawsBoard: false },
+  { name: 'a host of tomorrow', revision: '2026-07-28', capabilities: drawsApps, hasData: true, drawsBoard: true },
+];
+
+const envelopeOf = ({ name, capabilities = {} }: Pick<HostCase, 'name' | 'capabilities'>) => ({
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientInfo': { name, version: '1' },
+  'io.modelcontextprotocol/clientCapabilities': capabilities,
+});
+
+describe('the form of results over stdio', () => {
+  test.for(handshakes)('$name gets the form that it reads in revision $revision', async (host) => {
+    const { name, revision, capabilities = {}, hasData, drawsBoard } = host;
+    const isLatest = revision === '2026-07-28';
+    const { ask } = await openSession({ revision: '' });
+    const meta = isLatest && { _meta: envelopeOf(host) };
+    await ask(isLatest ? request(0, 'server/discover', meta) : initialize(revision, name, capabilities));
+    const { tools } = (await ask(request(1, 'tools/list', { ...meta }))).result;
+    const { result } = await ask(request(2, 'tools/call', { name: 'search_ads', arguments: {}, ...meta }));
+    expect(formsIn(tools, result)).toEqual(formsOf(hasData, drawsBoard));
+  });
+});
+
+const httpServer = test.extend('http', { scope: 'file' }, async ({ service }, { onCleanup }) => {
+  const server = await startHttp({ baseUrl: service.baseUrl });
+  const connection = keepAlive(server.origin);
+  onCleanup(async () => {
+    await connection.close();
+    await server.close();
+  });
+  const send = async (method: string, params: object, headers: Record<string, string>) => {
+    const body = JSON.stringify(request(1, method, params));
+    return (await connection.send({ headers: { ...goodHeaders(service.createKey()), ...headers }, body })).json.result;
+  };
+  return {
+    formsOf: async (headers: Record<string, string>, meta: object = {}, latest = false) => {
+      const headersOf = (method: string, name?: string) => ({
+        ...headers,
+        ...(latest && {
+          'mcp-protocol-version': '2026-07-28',
+          'mcp-method': method,
+          ...(name && { 'mcp-name': name }),
+        }),
+      });
+      const { tools } = await send('tools/list', { ...meta }, headersOf('tools/list'));
+      const params = { name: 'search_ads', arguments: { limit: 1 }, ...meta };
+      return formsIn(tools, await send('tools/call', params, headersOf('tools/call', 'search_ads')));
+    },
+  };
+});
+
+describe('the form of results over HTTP', () => {
+  httpServer.for(handshakes.filter(({ revision }) => revision === '2026-07-28'))(
+    '$name gets the form that it reads in revision 2026-07-28',
+    async (host, { http }) => {
+      const forms = await http.formsOf({}, { _meta: envelopeOf(host) }, true);
+      expect(forms).toEqual(formsOf(host.hasData, host.drawsBoard));
+    },
+  );
+
+  httpServer.for<[userAgent: string, hasData: boolean, drawsBoard: boolean]>([
+    ['codex-mcp-client/0.171.0', false, false],
+    ['claude-code/2.1.197 (sdk-cli)', false, false],
+    ['opencode/1.18.33', false, false],
+    ['copilot-cli/1.0.102', false, false],
+    ['node', true, true],
+    ['curl/8.5.0', true, true],
+    ['Mozilla/5.0 (X11; Linux x86_64) claude-code/2.1', true, true],
+    ['constructor/1', true, true],
+    ['', true, true],
+  ])(
+    'before revision 2026-07-28, a client with the User-Agent "%s" gets data: %s, and the board: %s',
+    async ([userAgent, hasData, drawsBoard], { http }) => {
+      expect(await http.formsOf({ 'user-agent': userAgent })).toEqual(formsOf(hasData, drawsBoard));
+    },
+  );
+
+  test('the name in a request counts, and not the User-Agent', () => {
+    const stated = { name: 'claude-ai', capabilities: {}, userAgent: 'claude-code/2.1.332' };
+    expect(identifyClient(stated)).toEqual({ name: 'claude-ai', announcesBoard: false });
+  });
+});
+
+describe('hosts.json', () => {
+  test('names each host once, and states the evidence of each row', () => {
+    const names = hosts.flatMap((host) => host.names);
+    expect(new Set(names).size).toBe(names.length);
+    for (const { title, source, tried, day, prefixes, names: own } of hosts) {
+      expect([title, source ?? tried]).not.toContain(undefined);
+      expect(day).toMatch(/^2\d{3}-\d{2}-\d{2}$/);
+      expect(own.length + (prefixes?.length ?? 0)).toBeGreaterThan(0);
+    }
+  });
+
+  test.for(['Claude-Code', 'constructor', '__proto__', 'qwen-cli-mcp-client', 'a claude-code', ''])(
+    'a client that connects as "%s" counts as unknown',
+    (name) => {
+      expect(formOf(name)).toEqual({ output: 'both', links: false, pictures: true, board: false, resultTokens: 8000 });
+    },
+  );
+
+  test.for([
+    ['codex-mcp-client', 8000],
+    ['copilot-cli', 6500],
+    ['@cline/core', 1800],
+    ['claude-code', 30_000],
+  ] as const)('a result for %s has at most %i tokens where the setting allows 30,000', ([name, most]) => {
+    expect(formOf(name, { resultTokens: 30_000 }).resultTokens).toBe(most);
+    expect(formOf(name, { resultTokens: 1000 }).resultTokens).toBe(1000);
+  });
+});
+
+test('a list for a host that shows few tokens is cut to fit, and ends with a cursor', async ({ server, service }) => {
+  const { call } = await server.as(service.createKey(), '@cline/core', {});
+  const { text, raw } = await call('search_ads', { limit: 100 });
+  // Cline cuts the JSON of the whole result at 8,000 characters.
+  expect(JSON.stringify(raw).length).toBeLessThan(8000);
   expect(text).toContain('cursor');
 });
 
+test('a picture is left out for a host that passes pictures on as text, and the text says so', async ({
+  server,
+  service,
+}) => {
+  const chart = { sql: "SELECT 'a' AS name, 2 AS number UNION SELECT 'b', 3", chart: 'bar' };
+  const typesFor = async (name: string) => {
+    const { call } = await server.as(service.createKey(), name, {});
+    const { raw, text } = await call('query_ads', chart);
+    return [raw.content.map(({ type }) => type), text.includes('The picture is left out')];
+  };
+  expect(await typesFor('claude-code')).toEqual([['text', 'image'], false]);
+  for (const name of ['@cline/core', 'continue-cli-client'])
+    expect(await typesFor(name)).toEqual([['text', 'text'], true]);
+});
+
 serviceTest({ config: { output: 'both' } })(
-  'a form that was set is that of every client',
+  'a form that the operator set is the form for every client',
   async ({ server, service }) => {
     const { call } = await server.as(service.createKey(), 'claude-code');
     const { raw } = await call('search_ads', { limit: 1 });
@@ -36,9 +210,9 @@ serviceTest({ config: { output: 'both' } })(
   },
 );
 
-const known = ['claude-code', 'mcp-inspector', 'inspector-cli'];
-/** LangChain's adapter among them, which ends an agent's run at a link. */
-const others = [
+const takesLinks = ['claude-code', 'mcp-inspector', 'inspector-cli'];
+/** The adapter of LangChain ends the run of an agent at a link. */
+const takesNoLinks = [
   ...'langchain-mcp-adapter claude-ai ai-sdk-mcp-client mcp Claude-Code constructor __proto__'.split(' '),
   '',
 ];
@@ -48,47 +222,34 @@ interface Block {
   uri?: string;
 }
 
-test('links to exports go to clients known to take them, addresses to all', async ({ server, service }) => {
+test('links to exports go to clients that are known to take them, and addresses to all clients', async ({
+  server,
+  service,
+}) => {
   const exportsOf = async (name: string) => {
     const { call } = await server.as(service.createKey(), name);
     const { raw, text } = await call('export_ads', { sql: 'SELECT 1 AS one' });
     expect(text.match(/ad-library:\/\//g)).toHaveLength(2);
     return raw.content.flatMap((block) => (block.type === 'resource_link' ? [block.uri] : []));
   };
-  for (const name of known) expect(await exportsOf(name), name).toHaveLength(2);
-  for (const name of others) expect(await exportsOf(name), name).toEqual([]);
+  for (const name of takesLinks) expect(await exportsOf(name), name).toHaveLength(2);
+  for (const name of takesNoLinks) expect(await exportsOf(name), name).toEqual([]);
 });
 
-test('over HTTP, form and links follow where the request names its client', async () => {
+test('over HTTP, links to exports go to clients that name themselves in the request', async () => {
   const server = await startHttp({ demo: true });
   const { send, close } = keepAlive(server.origin);
-  /** Of a request that names its client, or of the revision before that. */
-  const resultFor = async (tool: string, args: object, client?: string) => {
-    const call = callOf(tool, args);
-    const named = client !== undefined && {
-      _meta: {
-        'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-        'io.modelcontextprotocol/clientInfo': { name: client, version: '1' },
-        'io.modelcontextprotocol/clientCapabilities': {},
-      },
-    };
-    const body = JSON.stringify({ ...call, params: { ...call.params, ...named } });
-    const latest = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': tool };
-    const { json } = await send({ headers: { ...goodHeaders(), ...(named && latest) }, body });
-    return json.result;
+  const linksFor = async (client?: string) => {
+    const call = callOf('export_ads', { sql: 'SELECT 1 AS one' });
+    const meta = client !== undefined && { _meta: envelopeOf({ name: client }) };
+    const latest = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'export_ads' };
+    const body = JSON.stringify({ ...call, params: { ...call.params, ...meta } });
+    const { json } = await send({ headers: { ...goodHeaders(), ...(meta && latest) }, body });
+    return json.result.content.filter(({ type }: Block) => type === 'resource_link').length;
   };
-  const hasData = async (client?: string) =>
-    'structuredContent' in (await resultFor('search_ads', { limit: 1 }, client));
-  expect(await hasData('claude-code')).toBe(false);
-  expect(await hasData('claude-ai')).toBe(true);
-  expect(await hasData()).toBe(true);
-  const linksIn = async (client?: string) => {
-    const { content } = await resultFor('export_ads', { sql: 'SELECT 1 AS one' }, client);
-    return content.filter(({ type }: Block) => type === 'resource_link').length;
-  };
-  expect(await linksIn('claude-code')).toBe(2);
-  expect(await linksIn('langchain-mcp-adapter')).toBe(0);
-  expect(await linksIn()).toBe(0);
+  expect(await linksFor('claude-code')).toBe(2);
+  expect(await linksFor('langchain-mcp-adapter')).toBe(0);
+  expect(await linksFor()).toBe(0);
   await close();
   await server.close();
 });

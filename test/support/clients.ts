@@ -3,6 +3,7 @@ import { StdioClientTransport as ModernStdio } from '@modelcontextprotocol/clien
 import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as LegacyStdio } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport as LegacyHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { drawsApps } from './capabilities.ts';
 import { command, compiledOnce, noPlace } from './process.ts';
 import { readResult } from './server.ts';
 
@@ -81,12 +82,12 @@ async function connected(
   modern: () => ModernStdio | ModernHttp,
 ): Promise<TestClient> {
   if (kind === 'v1') {
-    const client = new LegacyClient({ name: 'test', version: '1' });
+    const client = new LegacyClient({ name: 'test', version: '1' }, { capabilities: drawsApps });
     await client.connect(legacy() as LegacyStdio);
     return wrap(client, (params, options) => client.callTool(params, undefined, options));
   }
   const versionNegotiation = { mode: kind === 'v2 auto' ? 'auto' : { pin: '2026-07-28' } } as const;
-  const client = new ModernClient({ name: 'test', version: '1' }, { versionNegotiation });
+  const client = new ModernClient({ name: 'test', version: '1' }, { capabilities: drawsApps, versionNegotiation });
   await client.connect(modern());
   return wrap(client, (params, options) => client.callTool(params, options));
 }

@@ -1,6 +1,6 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
-import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
+import type { CallToolResult, ClientCapabilities } from '@modelcontextprotocol/sdk/types.js';
 import type { Credentials } from '../../src/api/client.ts';
 import { openApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config/read-config.ts';
@@ -11,6 +11,7 @@ import type { Resolve } from '../../src/pictures/fetch-picture.ts';
 import type { Datasets } from '../../src/storage/dataset.ts';
 import { memoryState } from '../../src/storage/open.ts';
 import type { ReplicaState } from '../../src/storage/store/open-store.ts';
+import { drawsApps } from './capabilities.ts';
 
 export type TestServer = Awaited<ReturnType<typeof startServer>>;
 
@@ -76,10 +77,10 @@ export async function startServer({
     ...(datasets && { shared: sharedBy(datasets) as ReplicaState }),
   });
   const clients: Client[] = [];
-  const join = async (payer: Credentials, name = 'test') => {
+  const join = async (payer: Credentials, name = 'test', capabilities: ClientCapabilities = drawsApps) => {
     const [ours, theirs] = InMemoryTransport.createLinkedPair();
     await bindV1(app.catalog, payer).connect(ours);
-    const client = new Client({ name, version: '1' });
+    const client = new Client({ name, version: '1' }, { capabilities });
     await client.connect(theirs);
     // From then on the client checks every result against the schema that was listed.
     await client.listTools();
@@ -105,7 +106,8 @@ export async function startServer({
   return {
     ...(await join(app.credentials)),
     /** The same server, as another key's owner sees it over HTTP. */
-    as: (key: string, clientName?: string) => join({ apiKey: key, tenantId: key }, clientName),
+    as: (key: string, clientName?: string, capabilities?: ClientCapabilities) =>
+      join({ apiKey: key, tenantId: key }, clientName, capabilities),
     logged,
     /** Closes the app while its clients are still there. */
     stop: () => app.close(),

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { documented } from '../support/faulty-upstream.ts';
 import { httpTest } from '../support/fixtures.ts';
 import { goodHeaders, keepAlive, until } from '../support/http.ts';
-import { envelope, openSession, request } from './stdio/session.ts';
+import { envelope, initialize, openSession, request } from './stdio/session.ts';
 
 interface Asked {
   method: string;
@@ -47,7 +47,7 @@ describe.each(ways)('over %s, revision 2026-07-28: %s', (transport, isModern) =>
     };
   });
 
-  test('null stands for what is left out', async ({ ask }) => {
+  test('null stands for a parameter that is left out', async ({ ask }) => {
     const called = await ask({ method: 'tools/call', params: { name: 'whoami', arguments: null } });
     expect(called).toMatchObject({ result: { structuredContent: { authenticated: true } } });
     expect(await ask({ method: 'tools/list', params: { cursor: null } })).toHaveProperty('result.tools');
@@ -55,7 +55,28 @@ describe.each(ways)('over %s, revision 2026-07-28: %s', (transport, isModern) =>
     expect(error?.message).toContain('Missing: advertiser.');
   });
 
-  test('what has another form is refused in a line, which repeats little of it', async ({ ask }) => {
+  test('an empty list stands for an empty object, as PHP encodes one', async ({ ask }) => {
+    for (const params of [
+      { name: 'whoami', arguments: [] },
+      { name: 'whoami', arguments: {}, _meta: isModern ? undefined : [] },
+    ]) {
+      const { result } = await ask({ method: 'tools/call', params });
+      expect(result).toMatchObject({ structuredContent: { authenticated: true } });
+    }
+    // In the newest revision every request has parameters.
+    expect(await ask({ method: 'tools/list', params: isModern ? {} : [] })).toHaveProperty('result.tools');
+    const { error } = await ask({ method: 'prompts/get', params: { name: 'profile_advertiser', arguments: [] } });
+    expect(error?.message).toContain('Missing: advertiser.');
+  });
+
+  test('a progress token may be null or any number', async ({ ask }) => {
+    for (const progressToken of [null, 0, 1.5, -2.25]) {
+      const { result } = await ask({ method: 'tools/call', params: { name: 'whoami', _meta: { progressToken } } });
+      expect([progressToken, result]).toMatchObject([progressToken, { structuredContent: { authenticated: true } }]);
+    }
+  });
+
+  test('a request of another form is refused in one line, which repeats little of the request', async ({ ask }) => {
     const prompt = { name: 'profile_advertiser' };
     for (const [method, params] of [
       ['tools/call', null],
@@ -63,7 +84,8 @@ describe.each(ways)('over %s, revision 2026-07-28: %s', (transport, isModern) =>
       ['tools/call', 'text'],
       ['tools/call', {}],
       ['tools/call', { name: 7 }],
-      ['tools/call', { name: 'whoami', arguments: [] }],
+      ['tools/call', { name: 'whoami', arguments: [1] }],
+      ['tools/call', [1]],
       ['tools/call', { name: 'whoami', arguments: 'text' }],
       ['tools/call', { name: 'whoami', _meta: { progressToken: {} } }],
       ['tools/list', { cursor: 5 }],
@@ -110,4 +132,19 @@ test.for([5000, 100_000])('a call nested %i levels deep over stdio is refused in
   const text = JSON.stringify(lines);
   expect(text).toContain('"kind":"invalid_request"');
   expect(text).toContain('filters: nested too deeply, at most 32 levels of objects and lists are allowed.');
+});
+
+test('reports of progress carry a token that is no integer', async () => {
+  const { send, lines } = await openSession();
+  send(request(1, 'tools/call', { name: 'gather_ads', arguments: { maxCredits: 5 }, _meta: { progressToken: 1.5 } }));
+  await until(() => lines.some(({ id }) => id === 1));
+  const reports = lines.filter(({ method }) => method === 'notifications/progress');
+  expect(reports.length).toBeGreaterThan(0);
+  for (const { params } of reports) expect(params.progressToken).toBe(1.5);
+});
+
+test('a client that encodes empty objects as empty lists can open a session', async () => {
+  const { ask } = await openSession({ revision: '' });
+  for (const capabilities of [[], { roots: [] }])
+    expect(await ask(initialize('2025-11-25', 'php', capabilities))).toHaveProperty('result.protocolVersion');
 });

@@ -2,16 +2,19 @@ import { PassThrough } from 'node:stream';
 import { onTestFinished } from 'vitest';
 import { openApp } from '../../../src/app.ts';
 import { readConfig } from '../../../src/config/read-config.ts';
+import type { Config } from '../../../src/config/settings.ts';
 import { createLog, logCalls } from '../../../src/logging/log.ts';
 import { serveStdio } from '../../../src/transports/stdio.ts';
+import { drawsApps } from '../../support/capabilities.ts';
 import { documented, startUpstream } from '../../support/faulty-upstream.ts';
+import { gateOf } from '../../support/gate.ts';
 import { goodHeaders, until } from '../../support/http.ts';
 
-/** What a message of revision 2026-07-28 says of itself. */
+/** What a request of revision 2026-07-28 states about its client, in `_meta`. */
 export const envelope = {
   'io.modelcontextprotocol/protocolVersion': '2026-07-28',
   'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
-  'io.modelcontextprotocol/clientCapabilities': {},
+  'io.modelcontextprotocol/clientCapabilities': drawsApps,
 };
 
 export const request = (id: number | string, method: string, params?: unknown) => ({
@@ -21,8 +24,8 @@ export const request = (id: number | string, method: string, params?: unknown) =
   params,
 });
 
-export const initialize = (protocolVersion: string) =>
-  request(0, 'initialize', { protocolVersion, capabilities: {}, clientInfo: { name: 'test', version: '1' } });
+export const initialize = (protocolVersion: string, name = 'test', capabilities: object = drawsApps) =>
+  request(0, 'initialize', { protocolVersion, capabilities, clientInfo: { name, version: '1' } });
 
 /** A request of revision 2026-07-28, as HTTP carries it. */
 export const modern = (method: string, params: Record<string, unknown> = {}) => ({
@@ -34,8 +37,8 @@ export const modern = (method: string, params: Record<string, unknown> = {}) => 
 });
 
 /**
- * A session over two streams, in this process, in front of a service that behaves as a test says. With an empty
- * revision, nothing is said yet.
+ * Opens a session over two streams, in this process, in front of a service that behaves as the test says. With an empty
+ * revision, the session sends no handshake.
  */
 export async function openSession({
   behaviour = documented,
@@ -43,18 +46,20 @@ export async function openSession({
   drainMs = 2000,
   now = Date.now,
   fetch = undefined as Parameters<typeof openApp>[0]['fetch'],
+  settings = {} as Partial<Config>,
 } = {}) {
   const upstream = await startUpstream(behaviour);
   onTestFinished(upstream.close);
   const logged: string[] = [];
   const log = createLog('debug', (line) => logged.push(line));
-  const config = { ...readConfig({ AD_LIBRARY_API_KEY: 'svc_live_one' }), baseUrl: upstream.baseUrl };
+  const config = { ...readConfig({ AD_LIBRARY_API_KEY: 'svc_live_one' }), baseUrl: upstream.baseUrl, ...settings };
   const app = await openApp({ config, log, now, elapsed: now, random: Math.random, ...(fetch && { fetch }) });
   onTestFinished(() => app.close());
   const stdin = new PassThrough();
   const stdout = new PassThrough();
   const { catalog, credentials } = app;
-  const streams = { stdin, stdout, stopRequested: new Promise<void>(() => {}), drainMs };
+  const { opened: stopRequested, open: stop } = gateOf();
+  const streams = { stdin, stdout, stopRequested, drainMs };
   const ended = serveStdio({ catalog, credentials, log, now, onCall: logCalls(log), ...streams });
   onTestFinished(() => void stdin.end());
   const lines: ReturnType<typeof JSON.parse>[] = [];
@@ -74,5 +79,5 @@ export async function openSession({
   };
   if (revision) await ask(initialize(revision));
   lines.length = 0;
-  return { upstream, stdin, stdout, send, ask, lines, logged, ended };
+  return { upstream, stdin, stdout, send, ask, lines, logged, ended, stop };
 }

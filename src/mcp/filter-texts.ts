@@ -1,0 +1,65 @@
+import { parseJson } from '../api/json.ts';
+import type { SearchFilter, SearchFilters } from '../api/search-filters.ts';
+
+import type { DescribedTool } from './described-tools.ts';
+import { isPlainObject } from './protocol.ts';
+
+/**
+ * Converts text values inside the filters of a call to the type that is described for their key: some clients send every
+ * value as text. Converts only truth values, numbers and lists, and only if nothing is lost. Everything else is sent as
+ * it came, because the service decides what a filter means.
+ */
+export async function convertFilterTexts(
+  tool: DescribedTool | undefined,
+  args: unknown,
+  searchFilters: (() => Promise<SearchFilters | undefined>) | undefined,
+): Promise<unknown> {
+  const properties = (tool?.inputSchema.properties ?? {}) as object;
+  if (!isPlainObject(args) || !('filters' in properties)) return args;
+  const [filters, split] = [fromText(args.filters), fromText(args.split)];
+  const parts = Array.isArray(split) ? split : [];
+  if (![filters, ...parts].some(hasText)) return args;
+  const { ads = [], pages = [] } = (await searchFilters?.()) ?? {};
+  const described = tool?.operations.includes('searchPages') ? pages : ads;
+  return {
+    ...args,
+    ...('filters' in args && { filters: convertTexts(filters, described) }),
+    ...('split' in properties && Array.isArray(split) && { split: parts.map((part) => convertTexts(part, described)) }),
+  };
+}
+
+/** Arguments may arrive as their JSON texts. A text of another kind stays, and is refused later. */
+function fromText(value: unknown): unknown {
+  const parsed = typeof value === 'string' ? parseJson(value) : undefined;
+  return parsed === undefined ? value : parsed;
+}
+
+const hasText = (filters: unknown): boolean =>
+  isPlainObject(filters) && Object.values(filters).some((value) => typeof value === 'string' || isPlainObject(value));
+
+/** Filters within filters are converted up to this depth. */
+const maxDepth = 4;
+
+function convertTexts(filters: unknown, described: readonly SearchFilter[], depth = 0): unknown {
+  if (!isPlainObject(filters) || depth > maxDepth) return filters;
+  const entries = Object.entries(filters).map(([key, value]) => {
+    const type = described.find((filter) => filter.key === key)?.type;
+    if (type === 'filters') return [key, convertTexts(value, described, depth + 1)];
+    return [key, typeof value === 'string' ? convertText(value, type) : value];
+  });
+  return Object.fromEntries(entries);
+}
+
+function convertText(text: string, type: SearchFilter['type']): unknown {
+  const value = parseJson(text);
+  const isWhole = (
+    {
+      boolean: typeof value === 'boolean',
+      // A number that is not written as JSON writes it may have lost digits.
+      number: typeof value === 'number' && String(value) === text.trim(),
+      integer: Number.isSafeInteger(value) && String(value) === text.trim(),
+      strings: Array.isArray(value) && value.every((item) => typeof item === 'string'),
+    } as Partial<Record<NonNullable<SearchFilter['type']>, boolean>>
+  )[type ?? 'string'];
+  return isWhole ? value : text;
+}
