@@ -8,9 +8,9 @@ import { serveStdio } from '../transports/stdio.ts';
 import type { CallJob } from './call.ts';
 import type { Job } from './parse.ts';
 
-/** How long to wait for answers in flight at shutdown, in milliseconds. */
+/** How long to wait for running calls after a stop request, in milliseconds. */
 const drainDeadline = 10_000;
-/** The same over stdio, where hosts kill a process that does not end soon after its input. */
+/** The same over stdio, where hosts kill a process that does not end soon after a stop request. */
 const stdioDrain = 2000;
 
 /** Bytes of unread log; beyond them, lines are dropped. */

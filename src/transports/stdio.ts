@@ -1,4 +1,4 @@
-import { EventEmitter, once } from 'node:events';
+import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as after, setImmediate as nextTurn } from 'node:timers/promises';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
@@ -12,8 +12,8 @@ import {
   isId,
   isLatestRevision,
   isMessage,
+  normalizeMessage,
   type RequestSchemas,
-  withoutNulls,
 } from '../mcp/protocol.ts';
 import { bindV1, requestsV1 } from '../mcp/sdk-v1.ts';
 import type { Catalog } from '../mcp/served.ts';
@@ -27,10 +27,11 @@ interface StdioOptions {
   onCall: OnCall;
   stdin: Readable;
   stdout: Writable;
-  /** Resolves when the process is asked to stop, which counts as the end of the input. */
+  /** Resolves when the process is asked to stop. */
   stopRequested: Promise<void>;
+  /** Called at the end of the input, or when the process is asked to stop. */
   onEnd?(): void;
-  /** How long running calls may go on after the end of the input, in milliseconds. */
+  /** How long running calls may go on after the process was asked to stop, in milliseconds. */
   drainMs: number;
 }
 
@@ -38,13 +39,16 @@ interface StdioOptions {
 const limits: WorkLimits = { maxRunning: 32, perKey: 32, waiting: 256 };
 
 /**
- * Serves one client over a pair of streams until its input ends or the process is asked to stop: one JSON-RPC message a
- * line (MCP specification, *Transports*). Then waits for running calls, and aborts those that take too long.
+ * Serves one client over a pair of streams. Each line is one JSON-RPC message (MCP specification, *Transports*). A line
+ * that is no message is answered with a JSON-RPC error, and the session goes on.
  *
- * Why not the SDKs' own transports: v1's crashes when the reader of its output goes away and does not notice the end of
- * its input; v2's is sound, but brings its whole SDK into sessions that speak to the other one. Neither stops reading
- * when nobody reads its answers. Like theirs, it takes no batches. A line that is no message is answered with a JSON-RPC
- * error, and the session goes on.
+ * At the end of the input, waits for running calls, each of which has its own deadline: a paid call that was sent is
+ * charged, so its result should be delivered. When the process is asked to stop, waits `drainMs` and then aborts running
+ * calls. When the output closes, aborts them at once.
+ *
+ * The transports of the SDKs are not used. The one of v1 crashes when the reader of its output disconnects, and does not
+ * notice the end of its input. The one of v2 loads the whole SDK into sessions that speak an earlier revision. Neither
+ * stops reading when nobody reads its answers.
  */
 export async function serveStdio(options: StdioOptions): Promise<void> {
   const { catalog, credentials, log, stdin, stdout, stopRequested, drainMs } = options;
@@ -75,7 +79,10 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
   // Messages that were read are answered if somebody reads the answers: `echo … | ad-library-mcp` works.
   const flush = () => new Promise<void>((resolve) => stdout.write('', () => resolve()));
   const answered = revisions.answered().then(flush);
-  await Promise.race([answered, outputClosed, after(drainMs, undefined, { ref: false })]);
+  const stopped = stopRequested.then(() => after(drainMs, undefined, { ref: false }));
+  // Every call has ended after its timeout. This bound is for a call that does not notice its timeout.
+  const late = after(catalog.timeoutMs + drainMs, undefined, { ref: false });
+  await Promise.race([answered, outputClosed, stopped, late]);
   revisions.close();
 }
 
@@ -83,9 +90,10 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
 type Send = (message: JSONRPCMessage | ErrorMessage) => Promise<void>;
 
 /**
- * The transports of a session, one for each SDK. A client that opens with the envelope of revision 2026-07-28 is served
- * by the SDK that speaks it, any other client by the SDK for the revisions before. Each is loaded when first needed.
- * `server/discover` decides nothing: a client may still go on with an earlier revision (specification, *Lifecycle*).
+ * Opens the transports of a session, one for each SDK. A client that opens with the envelope of revision 2026-07-28 is
+ * served by the SDK of that revision, and any other client by the SDK of the earlier revisions. The former is loaded when
+ * it is first needed. The latter is part of the start, which is faster for most hosts. `server/discover` decides nothing:
+ * a client may still go on with an earlier revision (MCP specification, *Lifecycle*).
  */
 function openRevisions(catalog: Catalog, credentials: Credentials, send: Send) {
   let settled: RevisionTransport | undefined;
@@ -133,46 +141,52 @@ function openRevisions(catalog: Catalog, credentials: Credentials, send: Send) {
 
 type RevisionTransport = ReturnType<typeof openTransport>;
 
-/** The transport of one SDK: it writes, and leaves reading and closing to the owner of the streams. */
+/** A request that was received. */
+interface OpenRequest {
+  /** Resolves when the response has left the process, or when the client has cancelled the request. */
+  ended: Promise<void>;
+  end(): void;
+}
+
+/** Creates the transport of one SDK. It writes messages, and leaves reading and closing to the owner of the streams. */
 function openTransport(write: Send, schemas: RequestSchemas) {
-  const unanswered = new Set<unknown>();
-  const events = new EventEmitter();
-  events.setMaxListeners(0);
+  const openRequests = new Map<unknown, OpenRequest>();
+  const open = (id: unknown) => {
+    let end = () => {};
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    openRequests.set(id, { ended, end });
+  };
   const end = (id: unknown) => {
-    unanswered.delete(id);
-    events.emit('end');
+    openRequests.get(id)?.end();
+    openRequests.delete(id);
   };
   const send = async (message: JSONRPCMessage) => {
-    const written = write(message);
-    if ('method' in message) return written;
-    end(message.id);
-    await written;
-    events.emit(nameOf(message.id));
+    await write(message);
+    if (!('method' in message)) end(message.id);
   };
   const transport: Transport = { start: async () => {}, close: async () => transport.onclose?.(), send };
   return Object.assign(transport, {
-    /** Resolves when the response to the request with this id has left the process. */
-    sentOf: (id: unknown) => new Promise<void>((resolve) => events.once(nameOf(id), resolve)),
+    /** Resolves when the response to the request has left the process, or when the client has cancelled the request. */
+    sentOf: (id: unknown): Promise<void> => openRequests.get(id)?.ended ?? Promise.resolve(),
     /** Resolves when no request waits for its response. */
     answered: async () => {
-      while (unanswered.size > 0) await once(events, 'end');
+      while (openRequests.size > 0) await Promise.race([...openRequests.values()].map(({ ended }) => ended));
     },
-    /** Hands a message to the SDK, or answers with what is wrong with it. */
-    receive: (received: JSONRPCMessage) => {
-      const message = withoutNulls(received);
+    /** Passes a message to the SDK, or answers a request that does not match its schema. */
+    receive: (message: JSONRPCMessage) => {
       if ('method' in message && 'id' in message) {
-        unanswered.add(message.id);
+        if (!openRequests.has(message.id)) open(message.id);
         const error = checkRequest(schemas, message);
         if (error) return void send({ jsonrpc: '2.0', id: message.id, error });
       }
-      if (isMessage(message) && isCancelNotice(message)) end(message.params?.requestId);
       transport.onmessage?.(message);
+      // The SDK sends no response to a request that was cancelled.
+      if (isMessage(message) && isCancelNotice(message)) end(message.params?.requestId);
     },
   });
 }
-
-/** In JSON, no id is the name of another event; `error` would throw. */
-const nameOf = (id: unknown) => JSON.stringify(id);
 
 /** Maximum bytes of one message. Arguments are ids and filters, so no real call comes near it. */
 const maxMessage = 10 * 1024 * 1024;
@@ -228,5 +242,5 @@ function messageIn(line: string | undefined): { message: JSONRPCMessage } | Omit
     return errorAnswer(-32_600, 'Invalid request: a line is one JSON-RPC 2.0 message.', answerId);
   if (id !== undefined && answerId === null)
     return errorAnswer(-32_600, 'Invalid request: an id is a string or a number.');
-  return { message: value as JSONRPCMessage };
+  return { message: normalizeMessage(value) as JSONRPCMessage };
 }

@@ -1,4 +1,5 @@
-import { setTimeout as after } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { queryObjects } from 'node:v8';
 import { LATEST_PROTOCOL_VERSION } from '@modelcontextprotocol/sdk/types.js';
 import { PROTOCOL_VERSION_META_KEY } from '@modelcontextprotocol/server';
 import { describe, expect, test } from 'vitest';
@@ -119,6 +120,25 @@ describe('calls at once', () => {
   });
 });
 
+test('cancelled calls leave nothing behind in a session', async () => {
+  const { upstream, send, ask } = await openSession({ behaviour: delays.hangs });
+  const cancelled = async (from: number, count: number) => {
+    for (let id = from; id < from + count; id++) {
+      const before = upstream.requests.length;
+      send(request(id, 'tools/call', { name: 'get_account', arguments: {} }));
+      await until(() => upstream.requests.length > before);
+      send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id } });
+      await upstream.requests.at(-1)?.left;
+    }
+    upstream.requests.length = 0;
+    await ask(ping(from));
+    return queryObjects(Promise, { format: 'count' });
+  };
+  await cancelled(1000, 20);
+  const before = await cancelled(2000, 20);
+  expect((await cancelled(3000, 100)) - before).toBeLessThan(50);
+});
+
 test('reads of large files are made no faster than they are read, and each is answered', async () => {
   const { send, stdout, ask, lines } = await openSession();
   const sql = `WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 4000)
@@ -129,7 +149,7 @@ test('reads of large files are made no faster than they are read, and each is an
   stdout.pause();
   send(...Array.from({ length: 12 }, (_, id) => request(id + 10, 'resources/read', { uri })));
   await until(() => stdout.readableLength > 0);
-  await after(200);
+  await sleep(200);
   const held = stdout.readableLength + stdout.writableLength;
   stdout.resume();
   await until(() => lines.length === 12);
@@ -143,7 +163,7 @@ describe('at the end of input', () => {
     ['2026-07-28', { _meta: envelope }],
   ] as const)('all that came before is answered, of revision %s', async ([revision, meta]) => {
     // A list of tools waits for the filters of a service on this machine.
-    const slow = () => after(200, { status: 404, headers: { get: () => null }, text: async () => '' });
+    const slow = () => sleep(200, { status: 404, headers: { get: () => null }, text: async () => '' });
     const isModern = revision === '2026-07-28';
     const { stdin, lines, ended } = await openSession({ fetch: slow, ...(isModern && { revision: '' }) });
     const calls = ['query_ads', 'view_ads', 'get_credits'].map(
@@ -157,10 +177,33 @@ describe('at the end of input', () => {
     expect(new Set(lines.map(({ id }) => id))).toEqual(new Set(asked.keys()));
   });
 
-  test('calls are aborted that take longer than the drain', async () => {
-    const { upstream, send, stdin, lines, ended } = await openSession({ behaviour: delays.hangs, drainMs: 200 });
+  test('a paid call that takes longer than a stop would allow is waited for and answered', async () => {
+    const gate = gateOf();
+    const { upstream, send, stdin, lines, ended } = await openSession({ behaviour: heldBy(gate), drainMs: 50 });
+    send(request(1, 'tools/call', { name: 'search_ads', arguments: {} }));
+    await upstream.reached(1);
+    stdin.end();
+    await sleep(300);
+    gate.open();
+    await ended;
+    expect(lines).toMatchObject([{ id: 1, result: { content: [{ type: 'text' }] } }]);
+  });
+
+  test('a call that gets no answer from the service is answered when its time is over', async () => {
+    const settings = { timeoutMs: 500 };
+    const { send, stdin, lines, ended } = await openSession({ behaviour: delays.hangs, drainMs: 60_000, settings });
+    send(request(1, 'tools/call', { name: 'search_ads', arguments: {} }));
+    stdin.end();
+    await ended;
+    expect(lines).toMatchObject([{ id: 1, result: { _meta: { 'ad-library/error': { kind: 'timeout' } } } }]);
+  });
+
+  test('a stop request aborts calls that take longer than the drain', async () => {
+    const { upstream, send, stdin, stop, lines, ended } = await openSession({ behaviour: delays.hangs, drainMs: 200 });
     send(whoami(1));
     stdin.end();
+    await upstream.reached(1);
+    stop();
     await ended;
     await upstream.requests[0]?.left;
     expect(lines).toEqual([]);
