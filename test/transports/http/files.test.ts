@@ -1,7 +1,10 @@
-import { expect } from 'vitest';
+import { Hono } from 'hono';
+import { describe, expect, onTestFinished } from 'vitest';
+import { type ServedFiles, serveFiles } from '../../../src/transports/http/files.ts';
+import { listen } from '../../../src/transports/http/server.ts';
 import { documented, refusal } from '../../support/faulty-upstream.ts';
 import { httpTest } from '../../support/fixtures.ts';
-import { callOf, goodHeaders, keepAlive } from '../../support/http.ts';
+import { bareSocket, callOf, goodHeaders, keepAlive, until } from '../../support/http.ts';
 import { modern } from '../stdio/session.ts';
 
 const key = 'svc_live_caller';
@@ -45,14 +48,14 @@ test('a link opens the file for everybody who has it, as a download', async ({ o
   expect(logged.join('')).not.toContain('/files/');
 });
 
-test('a report opens in a sandbox, for a day', async ({ open }) => {
+test('a report opens in a sandbox, in no frame, for a day', async ({ open }) => {
   const { write, get } = await open();
   const { data, text } = await write('write_report', { title: 'Tea', sections: [{ heading: 'One' }] });
   expect(text).toContain('can be read for a day');
   const { status, headers } = await get(data.link);
   expect([status, headers['content-disposition']]).toEqual([200, undefined]);
   expect(headers['content-security-policy']).toBe(
-    "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'",
+    "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; frame-ancestors 'none'",
   );
 });
 
@@ -100,4 +103,77 @@ test('in revision 2026-07-28 there are links, too', async ({ open }) => {
   const { send, origin } = await open({ demo: true });
   const { json } = await send(modern('tools/call', { name: 'export_ads', arguments: { sql: 'SELECT 1 AS n' } }));
   expect(json.result.structuredContent.link).toContain(`${origin}/files/`);
+});
+
+describe('readers of links who read nothing', () => {
+  const content = Buffer.alloc(8 * 1024 * 1024, 'x');
+  const small = Buffer.alloc(200 * 1024, 'y');
+  const sizes: Record<string, Buffer> = { large: content, small };
+
+  /** Serves a file at each link; the name tells its size. The tenant is the link up to its first dash. */
+  async function serveLinks(bounds: Parameters<typeof serveFiles>[1]) {
+    const reads: string[] = [];
+    const find: ServedFiles['find'] = async (link, name) => {
+      const bytes = sizes[name];
+      if (bytes === undefined) return undefined;
+      const read = async () => {
+        reads.push(link);
+        return bytes;
+      };
+      const about = { uri: '', name, mimeType: 'text/csv', bytes: bytes.length, at: 0, ttlMs: 1 };
+      return { tenantId: link.split('-')[0] ?? '', file: { ...about, content: read } };
+    };
+    const app = new Hono().all('/files/:link/:name', serveFiles({ find, originOf: () => 'http://127.0.0.1' }, bounds));
+    const listener = await listen(app.fetch, { host: '127.0.0.1', port: 0 });
+    onTestFinished(() => listener.close(0));
+    const port = Number(new URL(listener.address).port);
+    const readSlowly = (link: string, name = 'large') => {
+      const { socket, ...reader } = bareSocket(port);
+      onTestFinished(() => void socket.destroy());
+      socket.pause();
+      socket.write(`GET /files/${link}/${name} HTTP/1.1\r\nhost: localhost\r\n\r\n`);
+      return { socket, ...reader };
+    };
+    const get = (link: string, name = 'large') =>
+      keepAlive(listener.address).send({ method: 'GET', path: `/files/${link}/${name}`, headers: {} });
+    return { readSlowly, get, reads };
+  }
+
+  test('keep nobody away, however many of them read one link', async () => {
+    const { readSlowly, get, reads } = await serveLinks({ largeFiles: 2, slowMs: 60_000, waitMs: 60_000 });
+    for (let reader = 0; reader < 20; reader++) readSlowly('a-1');
+    await until(() => reads.length === 1);
+    for (const link of ['a-1', 'a-2', 'b-1']) expect((await get(link)).text).toHaveLength(content.length);
+    // The file was read once for all readers of its link.
+    expect(reads.filter((link) => link === 'a-1')).toHaveLength(1);
+  });
+
+  test('are disconnected where other files wait, and the others are served', async () => {
+    const { readSlowly, get, reads } = await serveLinks({ largeFiles: 2, slowMs: 100, waitMs: 60_000 });
+    const slow = [readSlowly('a-1'), readSlowly('b-1')];
+    await until(() => reads.length === 2);
+    expect((await get('c-1')).text).toHaveLength(content.length);
+    for (const { socket } of slow) socket.resume();
+    const lengths = await Promise.all(slow.map(({ closed }) => closed.then(({ length }) => length)));
+    expect(Math.min(...lengths)).toBeLessThan(content.length);
+  });
+
+  test('do not keep small files away, and a large file is refused when it has waited too long', async () => {
+    const { readSlowly, get, reads } = await serveLinks({ largeFiles: 1, slowMs: 60_000, waitMs: 100 });
+    readSlowly('a-1');
+    await until(() => reads.length === 1);
+    expect((await get('a-2', 'small')).text).toHaveLength(small.length);
+    const { status, headers } = await get('b-1');
+    expect([status, headers['retry-after'], headers['content-disposition']]).toEqual([503, '5', undefined]);
+  });
+
+  test('are limited for each link, and other links are served', async () => {
+    const { readSlowly, get, reads } = await serveLinks({ answersPerLink: 3 });
+    const readers = Array.from({ length: 3 }, () => readSlowly('a-1'));
+    await until(() => reads.length === 1);
+    await until(async () => (await get('a-1')).status === 503);
+    expect((await get('a-2')).status).toBe(200);
+    for (const { socket } of readers) socket.destroy();
+    await until(async () => (await get('a-1')).status === 200);
+  });
 });
