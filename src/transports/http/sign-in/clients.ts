@@ -12,7 +12,7 @@ import {
 import { createSeal, sealedIn } from '../../../storage/store/seal.ts';
 import { sanitizeLine } from '../../../views/safe-text.ts';
 import { Semaphore } from '../../../workers/semaphore.ts';
-import { triesOfMinute } from '../access.ts';
+import { countPerMinute } from '../key-attempts.ts';
 
 /** A program that asks for a connection. Only its host is verified, not its name. */
 export interface Client {
@@ -37,7 +37,7 @@ export interface ClientsOptions {
 const maxName = 60;
 const maxRedirects = 10;
 const maxUriLength = 500;
-/** Of all redirect addresses of a registration, because its id is part of every address and request. */
+/** The most characters of all redirect addresses of a registration, because its id is part of every address and request. */
 const maxUris = 2000;
 
 /**
@@ -54,7 +54,7 @@ const notPublicMs = 2000;
 
 const Metadata = z.looseObject({
   client_name: z.string().optional().catch(undefined),
-  redirect_uris: z.array(z.string()).min(1).max(maxRedirects),
+  redirect_uris: z.array(z.string()).min(1),
 });
 const Registration = z.object({ n: z.string().optional(), r: z.array(z.string()) });
 const MetadataDocument = Metadata.extend({
@@ -68,7 +68,7 @@ export function createClients(options: ClientsOptions) {
   const seal = createSeal({ secret, use: 'sign-in' });
   const documents = new LRUCache<string, Client>({ max: maxCached, ttl: cacheMs, ttlResolution: 0, perf: { now } });
   const inFlight = new Map<string, Promise<Found>>();
-  const fetches = triesOfMinute(now);
+  const fetches = countPerMinute(now);
   const slots = new Semaphore({ maxRunning: fetchesAtOnce, perKey: fetchesOfAddress, name: 'apps' });
   const { openAgent = openPublicAgent } = options;
   let agent: Promise<GuardedAgent> | undefined;
@@ -96,22 +96,32 @@ export function createClients(options: ClientsOptions) {
   };
 
   const tooMany = (name: string, max: number): number | undefined => {
-    const { tried, msLeft } = fetches.add(name, 1);
-    return tried > max ? msLeft : undefined;
+    const { count, remainingMs } = fetches.add(name, 1);
+    return count > max ? remainingMs : undefined;
   };
 
   return {
-    /** Stores nothing: the client's id is the sealed registration (RFC 7591). Returns the status and the answer. */
+    /**
+     * Registers a client without storing anything: the client's id is the encrypted registration. Registers only the
+     * redirect addresses that this server accepts, and returns them: a server may replace what a client asks for
+     * (RFC 7591, 3.2.1). Some hosts also list an address of an app, which any program of the machine can take.
+     * @returns the status and the answer
+     */
     register(given: unknown) {
       const refuse = (error: string, problem: string) => [400, { error, error_description: problem }] as const;
       const metadata = Metadata.safeParse(given);
-      if (!metadata.success)
-        return refuse('invalid_client_metadata', `redirect_uris must list 1 to ${maxRedirects} addresses`);
-      const { client_name: name, redirect_uris: uris } = metadata.data;
-      if (!uris.every(isRedirectUri) || uris.join('').length > maxUris)
+      if (!metadata.success) return refuse('invalid_client_metadata', 'redirect_uris must list at least one address');
+      const { client_name: name, redirect_uris: listed } = metadata.data;
+      const uris = [...new Set(listed.filter(isRedirectUri))];
+      if (uris.length === 0)
         return refuse(
           'invalid_redirect_uri',
-          `redirect_uris must be https: addresses, or http: on loopback, without a user name, a fragment, or code, state, iss and error in the query, of ${maxUriLength} characters at most and ${maxUris} in all`,
+          `redirect_uris must list an https: address, or an http: address on loopback, without a user name, a fragment, or code, state, iss and error in the query, of ${maxUriLength} characters at most`,
+        );
+      if (uris.length > maxRedirects || uris.join('').length > maxUris)
+        return refuse(
+          'invalid_redirect_uri',
+          `redirect_uris may list ${maxRedirects} addresses at most, of ${maxUris} characters in all`,
         );
       const shown = nameOf(name);
       const registered = {

@@ -92,11 +92,36 @@ test.for([
   'http://127.0.0.1.example.com/',
   'https:\\\\evil.example.com',
   `https://host.example.com/${'a'.repeat(500)}`,
-])('no app registers %s', async (uri, { server }) => {
-  const body = JSON.stringify({ redirect_uris: [redirectUri, uri] });
+])('an app cannot register %s, neither alone nor beside an acceptable address', async (uri, { server }) => {
+  expect(await registered(server, [uri])).toMatchObject([400, { error: 'invalid_redirect_uri' }]);
+  const [status, { client_id: clientId, redirect_uris: uris }] = await registered(server, [uri, redirectUri]);
+  expect([status, uris]).toEqual([201, [redirectUri]]);
+  expect((await page(server, requestOf(clientId, { redirect_uri: uri }).request)).status).toBe(400);
+  expect((await page(server, requestOf(clientId).request)).status).toBe(200);
+});
+
+async function registered(server: SignInServer, uris: unknown) {
+  const body = JSON.stringify({ redirect_uris: uris });
   const headers = { 'content-type': 'application/json' };
   const answer = await server.send('/register', { method: 'POST', headers, body });
-  expect([answer.status, await answer.json()]).toMatchObject([400, { error: 'invalid_redirect_uri' }]);
+  return [answer.status, (await answer.json()) as { client_id: string; redirect_uris: string[] }] as const;
+}
+
+test('an editor that lists an address of its app registers its other addresses', async ({ server }) => {
+  const web = ['https://www.cursor.com/agents/mcp/oauth/callback', 'http://localhost:8787/callback'];
+  const [status, { redirect_uris: uris }] = await registered(server, [
+    'cursor://anysphere.cursor-mcp/oauth/callback',
+    ...web,
+  ]);
+  expect([status, uris]).toEqual([201, web]);
+});
+
+test('a registration has at most ten addresses and 2,000 characters of addresses', async ({ server }) => {
+  const uris = (count: number, length: number) =>
+    Array.from({ length: count }, (_, nr) => `https://host.example.com/${nr}/`.padEnd(length, 'a'));
+  expect((await registered(server, [...uris(10, 40), 'cursor://app']))[0]).toBe(201);
+  for (const wrong of [uris(11, 40), uris(5, 450), [], 'https://host.example.com/'])
+    expect((await registered(server, wrong))[0]).toBe(400);
 });
 
 test('an app on the own machine may have any port there, and no other address', async ({ server }) => {
