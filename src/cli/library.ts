@@ -24,7 +24,7 @@ import {
 import { type Library, libraryFilters } from '../library/open.ts';
 import type { Log } from '../logging/log.ts';
 import { makeFolder } from '../storage/drivers/file.ts';
-import { onlyForHosts } from '../transports/http/access.ts';
+import { onlyForHosts } from '../transports/http/hosts-and-origins.ts';
 import { listen as listenOn } from '../transports/http/server.ts';
 import type { Job } from './parse.ts';
 

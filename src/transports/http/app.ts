@@ -1,38 +1,35 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { HttpBindings } from '@hono/node-server';
-import {
-  isJsonContentType,
-  localhostAllowedHostnames,
-  readRequestBody,
-  validateHostHeader,
-} from '@modelcontextprotocol/server';
 import { type Context, Hono, type MiddlewareHandler } from 'hono';
+import { getPath } from 'hono/utils/url';
 import type { Credentials } from '../../api/client.ts';
+import { AdLibraryError } from '../../api/errors.ts';
 import { endOfString, parseJson } from '../../api/json.ts';
 import type { Log, OnCall } from '../../logging/log.ts';
 import { type OutputSetting, outputSettings } from '../../mcp/hosts.ts';
-import { isMessage, isWork, withoutNulls } from '../../mcp/protocol.ts';
+import { isMessage, isWork, normalizeMessage, withoutProgressToken } from '../../mcp/protocol.ts';
 import type { Catalog } from '../../mcp/served.ts';
 import type { ReplicaState } from '../../storage/store/open-store.ts';
 import { Semaphore } from '../../workers/semaphore.ts';
 import { limitWork, type WorkLimits } from '../limits.ts';
+import { admits } from './accept.ts';
+import { type Authenticated, requireApiKey, type TenantIdOf } from './authentication.ts';
+import { createLargeBodies, readBody } from './body-limit.ts';
+import type { AddressOf } from './client-addresses.ts';
+import { corsForOrigins } from './cors.ts';
+import { type ServedFiles, serveFiles } from './files.ts';
 import {
-  type AddressOf,
   type AllowedNames,
-  type Authenticated,
-  type CallerKeys,
-  corsFor,
+  allowedOriginsOf,
   notUnder,
-  originsOf,
-  refuse,
-  requireApiKey,
-  type TenantIdOf,
+  originOfHost,
   validateHost,
   validateHostAndOrigin,
-} from './access.ts';
-import { type ServedFiles, serveFiles } from './files.ts';
+} from './hosts-and-origins.ts';
+import type { KeyAttempts } from './key-attempts.ts';
 import { serveAllRevisions } from './mcp.ts';
 import type { Metrics } from './metrics.ts';
+import { jsonRpcError, refuse } from './refusals.ts';
 import type { SignIn } from './sign-in/sign-in.ts';
 import type { WelcomeOptions } from './welcome.tsx';
 
@@ -55,7 +52,7 @@ export interface HttpOptions {
 }
 
 interface Callers {
-  keys: CallerKeys;
+  keys: KeyAttempts;
   tenantIdOf: TenantIdOf;
   addressOf: AddressOf;
   signIn?: SignIn | undefined;
@@ -68,11 +65,10 @@ interface Callers {
 export function createHttpApp(options: HttpOptions) {
   const { catalog, log, metrics, callers, pictures, files, replicas, allowed, publicUrl } = options;
   const signIn = 'keys' in callers ? callers.signIn : undefined;
-  // Those who wait are as many as there are connections.
-  const waiting = { maxWaiting: Number.POSITIVE_INFINITY };
-  // Requests that need no work are answered for any key, and a small one may ask for a long answer.
-  const lists = new Semaphore({ maxRunning: 8, name: 'lists', ...waiting });
-  const largeBodies = new Semaphore({ maxRunning: 8, perKey: 2, name: 'requests', ...waiting });
+  // Lists are answered for any key, and a small request may ask for a long list. The number of connections bounds how
+  // many requests wait.
+  const lists = new Semaphore({ maxRunning: 8, name: 'lists', maxWaiting: Number.POSITIVE_INFINITY });
+  const largeBodies = createLargeBodies();
   const calls = limitWork(catalog, options);
   const serve = serveAllRevisions(calls.catalog, (error) => log.debug('refused', { error: error.message }));
   let isDraining = false;
@@ -84,7 +80,13 @@ export function createHttpApp(options: HttpOptions) {
   };
   const validate = validateHostAndOrigin(allowed);
 
-  const app = new Hono<Authenticated>();
+  // Some clients add a slash to the address of the endpoint. No other path has two forms.
+  const app = new Hono<Authenticated>({
+    getPath: (request) => {
+      const path = getPath(request);
+      return path === '/mcp/' ? '/mcp' : path;
+    },
+  });
   for (const probe of ['/healthz', '/readyz']) app.use(probe, validateHost(allowed, { addresses: true }));
   app.get('/healthz', ({ json }) => json({ status: 'ok', version: catalog.serverInfo.version }));
   app.get('/readyz', ({ json }) => {
@@ -104,30 +106,40 @@ export function createHttpApp(options: HttpOptions) {
   const page = welcome({ origin: publicUrl, hasSignIn: signIn !== undefined, isDemo: 'demo' in callers });
   app.get('/', validateHost(allowed), page);
   app.get('/mcp', page);
-  const origins = originsOf(allowed);
-  if (origins.length > 0) app.use('/mcp', corsFor(origins));
+  const origins = allowedOriginsOf(allowed);
+  if (origins.length > 0) app.use('/mcp', corsForOrigins(origins));
   if ('keys' in callers) app.post('/mcp', requireApiKey(callers.tenantIdOf, signIn));
   app.post('/mcp', async (context) => {
     const admitted = await admit(context, callers);
     if (admitted instanceof Response) return admitted;
     const { credentials, address, isKnown } = admitted;
+    const accept = context.req.header('accept');
+    if (!admits(accept, 'application/json'))
+      return refuse(context, 406, 'The Accept header must admit application/json.');
     const { outgoing } = context.env as HttpBindings;
-    // A turn must end, too, for a caller who left before this.
+    // The promise must also resolve for a caller who disconnected before this line.
     const sent = new Promise<void>((resolve) => {
       if (outgoing.closed) resolve();
       else outgoing.once('close', resolve);
     });
     const length = Number(context.req.header('content-length') ?? 0);
-    // Until it is answered: to read, check and hand on a large message takes as long as ten calls.
-    if (isKnown && length > maxSmallBytes && length <= maxBytes)
-      void sent.then(await largeBodies.acquire(credentials.tenantId));
-    const body = await readJson(context, isKnown ? maxBytes : maxSmallBytes);
-    if (body instanceof Response) return body;
+    const limit = { type: 'application/json', maxBytes: isKnown ? maxBytes : maxSmallBytes, maxUnstatedBytes };
+    const isLarge = length > maxSmallBytes && length <= limit.maxBytes;
+    const read = await (isLarge
+      ? largeBodies.read(context, credentials.tenantId, limit, sent)
+      : readBody(context, limit));
+    if ('status' in read) return refuseBody(context, read.status);
+    const message = readMessage(context, read.text);
+    if (message instanceof Response) return message;
+    // An answer that reports progress is a stream of events.
+    const body = admits(accept, 'text/event-stream') ? message.value : withoutProgressToken(message.value);
     const output = outputIn(context);
     if (output instanceof Response) return output;
     const linkOrigin = files?.originOf(context);
-    const answer = () => serve({ request: context.req.raw, body: body.value, credentials, sent, linkOrigin, output });
-    if (isMessage(body.value) && isWork(body.value)) return answer();
+    const userAgent = context.req.header('user-agent');
+    const request = acceptingBoth(context.req.raw);
+    const answer = () => serve({ request, body, credentials, sent, linkOrigin, userAgent, output });
+    if (isMessage(body) && isWork(body)) return answer();
     return lists.run(address, undefined, () => nextTurn().then(answer));
   });
   if (signIn) app.use('*', validateHost(allowed), refuseWhenDraining).route('/', signIn.routes);
@@ -157,15 +169,9 @@ function welcome({
   return async ({ req, body }, next) => {
     if (!/\btext\/html\b/i.test(req.header('accept') ?? '')) return next();
     const { welcomePage } = await import('./welcome.tsx');
-    const { html, headers } = welcomePage({ ...options, address: `${origin ?? originIn(req)}/mcp` });
+    const { html, headers } = welcomePage({ ...options, address: `${origin ?? originOfHost(req.header('host'))}/mcp` });
     return body(html, 200, headers);
   };
-}
-
-/** The origin that a request was sent to. Beyond this machine, keys travel over TLS, which a proxy speaks. */
-function originIn(req: Context['req']): string {
-  const host = req.header('host') ?? '';
-  return `${validateHostHeader(host, localhostAllowedHostnames()).ok ? 'http' : 'https'}://${host}`;
 }
 
 /** An invented key must not get anything for free: each new key counts until the service accepts it. */
@@ -188,45 +194,53 @@ function answerErrors(app: Hono<Authenticated>, log: Log): void {
   });
   app.notFound((context) => refuse(context, 404, 'Nothing is served here. The MCP endpoint is POST /mcp.'));
   app.onError((error, context) => {
+    if (error instanceof AdLibraryError && error.failure.kind === 'busy') return refuseBusy(context, error);
     log.error('a request failed', { error: error.stack ?? error.message });
     return refuse(context, 500, 'Internal server error; see the server log.');
   });
 }
 
-/** Bytes of a body, and of one whose key was not accepted yet or whose length is not stated. */
+/** Refuses a request for which there is no room, before its message is known. */
+function refuseBusy(context: Context, { failure, message }: AdLibraryError): Response {
+  const { retryAfterSeconds: seconds = 5 } = (failure.details ?? {}) as { retryAfterSeconds?: number };
+  // The rest of the body may still be arriving. Only closing the connection stops it.
+  const headers = { 'Retry-After': String(seconds), Connection: 'close' };
+  const { error, ...rest } = jsonRpcError(message);
+  return context.json({ ...rest, error: { ...error, data: { kind: 'busy', retryable: true } } }, 503, headers);
+}
+
+/** The most bytes of a body, and of a body whose key was not accepted yet. */
 const [maxBytes, maxSmallBytes] = [1024 * 1024, 64 * 1024];
+const maxUnstatedBytes = maxSmallBytes;
 /** Maximum nesting of arrays and objects: code that parses or prints them may be recursive. */
 const maxDepth = 64;
 
-/** Reads a request's JSON once, within bounds. If something is wrong with the JSON, answers that. */
-async function readJson(context: Context, maxLength: number): Promise<{ value: unknown } | Response> {
-  const { req } = context;
-  if (!isJsonContentType(req.header('content-type') ?? null)) {
-    return refuse(context, 415, 'The body must be application/json.');
-  }
-  const text = await readText(req.raw, maxLength).catch(() => '');
-  if (text === undefined) {
-    // The rest of the body is still on its way: only closing the connection stops it.
-    context.header('Connection', 'close');
-    const small = `${maxSmallBytes / 1024} KB if its length is not stated or its key not known yet`;
-    return refuse(context, 413, `A request may hold ${maxBytes / 1024} KB at most, ${small}.`);
-  }
+function refuseBody(context: Context, status: 413 | 415): Response {
+  if (status === 415) return refuse(context, 415, 'The body must be application/json.');
+  const small = `${maxSmallBytes / 1024} KB if its length is not stated or its key not known yet`;
+  return refuse(context, 413, `A request may hold ${maxBytes / 1024} KB at most, ${small}.`);
+}
+
+/** Parses the JSON of a request within the limit of nesting. Returns a refusal if the text is not one message. */
+function readMessage(context: Context, text: string): { value: unknown } | Response {
   if (nestsDeeper(text, maxDepth)) return refuse(context, 400, `JSON may nest ${maxDepth} levels at most.`, -32_600);
   const body = parseJson(text);
   if (body === undefined) return refuse(context, 400, 'The body is not JSON.', -32_700);
   if (Array.isArray(body))
     return refuse(context, 400, 'Send one message at a time: batches are not supported.', -32_600);
-  return { value: withoutNulls(body) };
+  return { value: normalizeMessage(body) };
 }
 
-async function readText(request: Request, maxLength: number): Promise<string | undefined> {
-  const { headers } = request;
-  if (headers.has('transfer-encoding')) {
-    const read = await readRequestBody(request, maxSmallBytes);
-    return read.tooLarge ? undefined : read.text;
-  }
-  // The HTTP parser enforces a stated length, so such a body is read without a stream in between.
-  return Number(headers.get('content-length') ?? 0) > maxLength ? undefined : request.text();
+/**
+ * Returns the request with an `Accept` header that names JSON and event streams. The SDKs refuse clients that accept both
+ * by a wildcard or without a header, and clients that accept only JSON, which is all that most answers need.
+ */
+function acceptingBoth(request: Request): Request {
+  const accept = request.headers.get('accept') ?? '';
+  if (accept.includes('application/json') && accept.includes('text/event-stream')) return request;
+  const headers = new Headers(request.headers);
+  headers.set('accept', 'application/json, text/event-stream');
+  return new Request(request.url, { method: request.method, headers, signal: request.signal });
 }
 
 function nestsDeeper(text: string, max: number): boolean {

@@ -10,6 +10,7 @@ import {
   isMessage,
   isToolCall,
   type Message,
+  progressTokenIn,
   type RequestError,
 } from '../../mcp/protocol.ts';
 import { bindV1, requestsV1 } from '../../mcp/sdk-v1.ts';
@@ -23,6 +24,7 @@ interface HttpCall {
   credentials: Credentials;
   /** The origin under which the caller can open links to files. */
   linkOrigin?: string | undefined;
+  userAgent?: string | undefined;
   output?: OutputSetting | undefined;
   /** Resolves when the answer has left the process. */
   sent: Promise<void>;
@@ -45,8 +47,8 @@ function latestRevision(catalog: Catalog, onerror: (error: Error) => void): Serv
   const { fetch } = createMcpHandler(
     ({ authInfo }) => {
       const { extra } = authInfo ?? {};
-      const { credentials, sent, linkOrigin, output } = extra as Omit<HttpCall, 'request' | 'body'>;
-      return bindV2(catalog, { sentOf: () => sent, linkOrigin, output, ...credentials });
+      const { credentials, sent, linkOrigin, userAgent, output } = extra as Omit<HttpCall, 'request' | 'body'>;
+      return bindV2(catalog, { sentOf: () => sent, linkOrigin, userAgent, output, ...credentials });
     },
     { legacy: 'reject', onerror },
   );
@@ -70,7 +72,7 @@ const invalidParams = -32_602;
 function earlierRevisions(catalog: Catalog): Serve {
   const notices = createCancelNotices();
   return async (call) => {
-    const { request, body, credentials, sent, linkOrigin, output } = call;
+    const { request, body, credentials, sent, linkOrigin, userAgent, output } = call;
     if (isMessage(body) && isCancelNotice(body)) notices.arrived(credentials.tenantId, body.params?.requestId);
     const message = requestIn(body);
     const error = message && checkRequest(requestsV1, message);
@@ -82,6 +84,7 @@ function earlierRevisions(catalog: Catalog): Serve {
     const server = bindV1(isStream ? { ...catalog, callTool } : catalog, {
       sentOf: () => sent,
       linkOrigin,
+      userAgent,
       output,
       ...credentials,
     });
@@ -105,8 +108,7 @@ const isEvents = ({ headers }: Response) => headers.get('content-type') === 'tex
 const asksForProgress = (message: Message, catalog: Catalog): boolean =>
   isToolCall(message) &&
   catalog.reportsProgress(message.params?.name) &&
-  message.params?._meta !== undefined &&
-  'progressToken' in message.params._meta;
+  progressTokenIn(message.params?._meta) !== undefined;
 
 /** The request that a body holds, unless it is a notification or a response. */
 const requestIn = (body: unknown): Message | undefined => (isMessage(body) && body.id !== undefined ? body : undefined);

@@ -57,7 +57,8 @@ const bad: Record<string, Bad> = {
   'of text': { status: 415, ...having({ 'content-type': 'text/plain; application/json' }) },
   'of no type': { status: 415, headers: without('content-type') },
   'that accepts nothing we have': { status: 406, ...having({ accept: 'text/html' }) },
-  'that accepts nothing it names': { status: 406, headers: without('accept') },
+  'that accepts only a stream of events': { status: 406, ...having({ accept: 'text/event-stream' }) },
+  'that refuses JSON': { status: 406, ...having({ accept: 'application/json;q=0, */*' }) },
   'that is empty': { status: 400, body: '' },
   'that is not JSON': { status: 400, body: '{"jsonrpc": "2.0", ' },
   'that is JSON and no message': { status: 400, body: '"hello"' },
@@ -143,6 +144,59 @@ describe('a request', () => {
     socket.write(text);
     expect((await closed).split(' ').slice(0, 2)).toEqual(['HTTP/1.1', status]);
   });
+});
+
+describe('the Accept header', () => {
+  const latest = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'whoami' };
+
+  test.for([
+    undefined,
+    '',
+    '*/*',
+    'application/*',
+    'application/json',
+    'APPLICATION/JSON; charset=utf-8',
+    'application/json, application/mcp+json',
+    'text/html, */*;q=0.1',
+    'application/json;q=0.5, text/event-stream',
+    'text/event-stream, application/json',
+  ])('%j is answered in JSON in every revision', async (accept, { server }) => {
+    const { accept: _, ...others } = goodHeaders(good);
+    const headers = { ...others, ...(accept !== undefined && { accept }) };
+    for (const [more, body] of [
+      [{}, whoami],
+      [latest, modern(envelope)],
+    ] as const) {
+      const answer = await keepAlive(server.origin).send({ headers: { ...headers, ...more }, body });
+      expect(answer).toMatchObject({ status: 200, json: { result: { structuredContent: { authenticated: true } } } });
+    }
+  });
+
+  test('a client that accepts only JSON gets JSON for a call that asks for progress', async ({ server }) => {
+    const gather = (meta: object) =>
+      JSON.stringify(request(1, 'tools/call', { name: 'gather_ads', arguments: { maxCredits: 0 }, _meta: meta }));
+    const typeOf = async (accept: string, more: object, meta: object) => {
+      const headers = { ...goodHeaders(good), ...more, accept };
+      const body = gather({ ...meta, progressToken: 'p' });
+      return (await keepAlive(server.origin).send({ headers, body })).headers['content-type'];
+    };
+    expect(await typeOf('application/json', {}, {})).toBe('application/json');
+    const named = { ...latest, 'mcp-name': 'gather_ads' };
+    expect(await typeOf('application/json', named, envelope)).toBe('application/json');
+    expect(await typeOf('*/*', {}, {})).toBe('text/event-stream');
+  });
+});
+
+test('the endpoint is served with a slash at its end, and other paths are not', async ({ server }) => {
+  const { send } = keepAlive(server.origin);
+  const headers = goodHeaders(good);
+  for (const path of ['/mcp/', '/mcp/?output=text']) {
+    const { status, json } = await send({ path, headers, body: whoami });
+    expect([status, json.result.isError]).toEqual([200, undefined]);
+  }
+  expect((await send({ path: '/mcp/', headers: without('authorization'), body: whoami })).status).toBe(401);
+  for (const path of ['/mcp//', '/healthz/', '/MCP/'])
+    expect((await send({ path, headers, body: whoami })).status, path).toBe(404);
 });
 
 test('an unknown method is refused as its revision prescribes, and the next request is served', async ({ server }) => {

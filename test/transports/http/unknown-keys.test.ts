@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { expect } from 'vitest';
 import { memoryKeys } from '../../../src/storage/keys.ts';
-import { createCallerKeys } from '../../../src/transports/http/access.ts';
+import { createKeyAttempts } from '../../../src/transports/http/key-attempts.ts';
 import { type Behaviour, documented, json, refusal } from '../../support/faulty-upstream.ts';
 import { httpTest as test } from '../../support/fixtures.ts';
 import { bareSocket, callOf, goodHeaders, keepAlive, until, writtenRequest } from '../../support/http.ts';
@@ -160,7 +160,7 @@ test('a key is known for 15 minutes, a guess is counted for one', async ({ serve
 test('the process remembers 10,000 addresses and as many keys, and forgets the least used', async () => {
   const now = () => 1_000_000;
   const { add, has } = memoryKeys(now);
-  const keys = createCallerKeys({ perMinute: 1, now, isKnown: has });
+  const keys = createKeyAttempts({ perMinute: 1, now, isKnown: has });
   await add('first');
   await keys.admit('guess', 'first');
   expect(await keys.admit('another', 'first')).toBeGreaterThan(0);

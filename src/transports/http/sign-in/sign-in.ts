@@ -1,6 +1,4 @@
-import { readRequestBody } from '@modelcontextprotocol/server';
 import { type Context, Hono } from 'hono';
-import { cors } from 'hono/cors';
 import { HTTPException } from 'hono/http-exception';
 import { withDeadline } from '../../../api/abort.ts';
 import type { Caller } from '../../../api/client.ts';
@@ -8,8 +6,13 @@ import { AdLibraryError } from '../../../api/errors.ts';
 import { parseJson } from '../../../api/json.ts';
 import type { CallEvent, Log, OnCall } from '../../../logging/log.ts';
 import { Semaphore } from '../../../workers/semaphore.ts';
-import { type AddressOf, type CallerKeys, hasKeyIn, isKey } from '../access.ts';
+import { hasKeyInAddress, isApiKey } from '../authentication.ts';
+import { readBody } from '../body-limit.ts';
+import type { AddressOf } from '../client-addresses.ts';
+import { corsForAnyOrigin } from '../cors.ts';
+import type { KeyAttempts } from '../key-attempts.ts';
 import { type ClientsOptions, createClients, mayRedirectTo } from './clients.ts';
+import { createMetadata } from './metadata.ts';
 import { type FormProblem, headers, hostOf, problemPage, signInPage } from './page.tsx';
 import { createTokens, type TokensOptions } from './tokens.ts';
 
@@ -22,7 +25,7 @@ export interface SignInOptions extends Omit<TokensOptions, 'resource'>, Pick<Cli
   userAgent: string;
   /** A monotonic clock, in milliseconds. */
   elapsed: () => number;
-  keys: CallerKeys;
+  keys: KeyAttempts;
   addressOf: AddressOf;
   log: Log;
   onCall: OnCall;
@@ -40,41 +43,22 @@ const [checksAtOnce, checksPerAddress] = [8, 4];
 /** OAuth 2.1 in front of the API key, for hosts that send no key of their own. */
 export function createSignIn(options: SignInOptions) {
   const { publicUrl, service, keys, addressOf, elapsed } = options;
-  const resource = `${publicUrl}/mcp`;
+  const metadata = createMetadata(publicUrl);
+  const { resource } = metadata;
   const tokens = createTokens({ ...options, resource });
   const clients = createClients({ ...options, now: elapsed });
   const checks = new Semaphore({ maxRunning: checksAtOnce, perKey: checksPerAddress, name: 'keys' });
   const routes = new Hono();
   routes.use(async (context, next) =>
-    hasKeyIn(context) ? problem(context, { text: 'A key must not be in an address.' }) : next(),
+    hasKeyInAddress(context) ? problem(context, { text: 'A key must not be in an address.' }) : next(),
   );
 
-  const ofResource = { resource, authorization_servers: [publicUrl], bearer_methods_supported: ['header'] };
-  const ofServer = {
-    issuer: publicUrl,
-    authorization_endpoint: `${publicUrl}/authorize`,
-    token_endpoint: `${publicUrl}/token`,
-    registration_endpoint: `${publicUrl}/register`,
-    revocation_endpoint: `${publicUrl}/revoke`,
-    response_types_supported: ['code'],
-    response_modes_supported: ['query'],
-    grant_types_supported: ['authorization_code', 'refresh_token'],
-    token_endpoint_auth_methods_supported: ['none'],
-    revocation_endpoint_auth_methods_supported: ['none'],
-    code_challenge_methods_supported: ['S256'],
-    client_id_metadata_document_supported: true,
-    authorization_response_iss_parameter_supported: true,
-  };
-  // Browsers send no credentials here by themselves, so programs on any page may read the answers.
   for (const path of ['/.well-known/*', '/register', '/token', '/revoke'])
-    routes.use(path, cors({ origin: '*', allowMethods: ['GET', 'POST'], maxAge: 600 }), async (context, next) => {
+    routes.use(path, corsForAnyOrigin, async (context, next) => {
       await next();
       context.header('Cache-Control', 'no-store');
     });
-  // Some hosts look under the path of the resource.
-  for (const path of ['', '/mcp'])
-    routes.get(`/.well-known/oauth-protected-resource${path}`, ({ json }) => json(ofResource));
-  routes.get('/.well-known/oauth-authorization-server', ({ json }) => json(ofServer));
+  for (const [path, document] of Object.entries(metadata.documents)) routes.get(path, ({ json }) => json(document));
 
   routes.post('/register', async (context) => {
     const [status, answer] = clients.register(parseJson(await textOf(context, 'application/json')));
@@ -93,10 +77,10 @@ export function createSignIn(options: SignInOptions) {
     const { origin = publicUrl, 'sec-fetch-site': site = 'same-origin' } = context.req.header();
     if (origin !== publicUrl || site !== 'same-origin')
       return problem(context, { text: 'This form was sent from another page.', status: 403 });
-    const body = await bodyOf(context, formType);
-    if (typeof body === 'number')
-      return problem(context, { text: `Send ${formType} of ${maxBodyBytes} bytes at most.`, status: body });
-    const form = new URLSearchParams(body);
+    const body = await readBody(context, { type: formType, maxBytes: maxBodyBytes });
+    if ('status' in body)
+      return problem(context, { text: `Send ${formType} of ${maxBodyBytes} bytes at most.`, ...body });
+    const form = new URLSearchParams(body.text);
     const authorization = await authorizationIn(form, addressOf(context));
     if ('text' in authorization) return problem(context, authorization);
     const { fields, redirectUri, client } = authorization;
@@ -245,8 +229,7 @@ export function createSignIn(options: SignInOptions) {
 
   return {
     routes,
-    /** The header that a 401 adds (RFC 9728, 5.1). */
-    challenge: `resource_metadata="${publicUrl}/.well-known/oauth-protected-resource/mcp"`,
+    challenge: metadata.challenge,
     credentials: tokens.credentials,
     /** Ends the connections whose key the service rejects. */
     onCall: ({ kind, status, requestId, tenantId, connection }: CallEvent) => {
@@ -285,7 +268,7 @@ const maxBudget = 1_000_000_000;
 
 function whatIsWrong(apiKey: string, budget: string): Problem | undefined {
   if (apiKey === '') return { field: 'api_key', text: 'Enter your API key.' };
-  if (!isKey(apiKey))
+  if (!isApiKey(apiKey))
     return { field: 'api_key', text: 'This is not an API key: one begins with svc_live_, without spaces.' };
   if (budget === '' || (/^\d{1,10}$/.test(budget) && Number(budget) <= maxBudget)) return undefined;
   const text = 'Enter a whole number up to 1,000,000,000 as digits alone, such as 500, or leave it empty.';
@@ -313,25 +296,15 @@ function refuseMissing(form: Record<string, string>, names: string[]) {
 
 const formType = 'application/x-www-form-urlencoded';
 
-async function bodyOf(context: Context, type: string): Promise<string | 413 | 415> {
-  const given = context.req.header('content-type')?.split(';')[0]?.trim().toLowerCase();
-  if (given !== type) return 415;
-  // The body is gone when its sender has left.
-  const read = await readRequestBody(context.req.raw, maxBodyBytes).catch(
-    () => ({ tooLarge: false, text: '' }) as const,
-  );
-  if (!read.tooLarge) return read.text;
-  context.header('Connection', 'close');
-  return 413;
-}
-
+/** Reads a body of sign-in. @throws HTTPException for a body of another type, or one that is too large */
 async function textOf(context: Context, type: string): Promise<string> {
-  const body = await bodyOf(context, type);
-  if (typeof body === 'string') return body;
-  return refuse('invalid_request', body === 415 ? `Send ${type}.` : `Send ${maxBodyBytes} bytes at most.`, body);
+  const body = await readBody(context, { type, maxBytes: maxBodyBytes });
+  if ('text' in body) return body.text;
+  const { status } = body;
+  return refuse('invalid_request', status === 415 ? `Send ${type}.` : `Send ${maxBodyBytes} bytes at most.`, status);
 }
 
-/** The fields of a form in which none is repeated, and none of these is missing. */
+/** Reads the fields of a form. @throws HTTPException if a field is repeated or a needed field is missing */
 async function fieldsOf(context: Context, needed: string[]): Promise<Record<string, string>> {
   const form = new URLSearchParams(await textOf(context, formType));
   if (new Set(form.keys()).size !== form.size) refuse('invalid_request', 'A field is repeated.');

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { createCallerKeys } from '../../../../src/transports/http/access.ts';
+import { createKeyAttempts } from '../../../../src/transports/http/key-attempts.ts';
 import { callOf, goodHeaders, keepAlive, until } from '../../../support/http.ts';
 import {
   goodKey,
@@ -59,7 +59,7 @@ test('what a trusted proxy says last of where a try comes from counts, and what 
 });
 
 test('several calls with one key are one try, and a try that the service does not answer is none', async () => {
-  const keys = createCallerKeys({ perMinute: 1, now: () => 1_000_000, isKnown: async () => false });
+  const keys = createKeyAttempts({ perMinute: 1, now: () => 1_000_000, isKnown: async () => false });
   expect(await Promise.all([keys.admit('good', 'page'), keys.admit('good', 'page')])).toEqual([undefined, undefined]);
   expect(await keys.admit('other', 'page')).toBe(60);
   keys.onCall({ tool: 'sign_in', tenantId: 'good', ms: 1, kind: 'busy' });

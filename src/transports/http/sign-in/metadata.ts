@@ -1,0 +1,35 @@
+/**
+ * Creates the metadata documents of sign-in: of the protected resource (RFC 9728) and of the authorization server
+ * (RFC 8414).
+ */
+export function createMetadata(publicUrl: string) {
+  const resource = `${publicUrl}/mcp`;
+  const resourcePath = '/.well-known/oauth-protected-resource';
+  const ofResource = { resource, authorization_servers: [publicUrl], bearer_methods_supported: ['header'] };
+  const ofServer = {
+    issuer: publicUrl,
+    authorization_endpoint: `${publicUrl}/authorize`,
+    token_endpoint: `${publicUrl}/token`,
+    registration_endpoint: `${publicUrl}/register`,
+    revocation_endpoint: `${publicUrl}/revoke`,
+    response_types_supported: ['code'],
+    response_modes_supported: ['query'],
+    grant_types_supported: ['authorization_code', 'refresh_token'],
+    token_endpoint_auth_methods_supported: ['none'],
+    revocation_endpoint_auth_methods_supported: ['none'],
+    code_challenge_methods_supported: ['S256'],
+    client_id_metadata_document_supported: true,
+    authorization_response_iss_parameter_supported: true,
+  };
+  return {
+    resource,
+    /** The documents by their paths. Some hosts look for the document of the resource under the path of the resource. */
+    documents: {
+      [resourcePath]: ofResource,
+      [`${resourcePath}/mcp`]: ofResource,
+      '/.well-known/oauth-authorization-server': ofServer,
+    },
+    /** The parameter that `WWW-Authenticate` adds to a 401 (RFC 9728, 5.1). */
+    challenge: `resource_metadata="${publicUrl}${resourcePath}/mcp"`,
+  };
+}

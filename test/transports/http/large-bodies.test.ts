@@ -1,0 +1,101 @@
+import { Hono } from 'hono';
+import { expect, onTestFinished, test as plainTest } from 'vitest';
+import { createLargeBodies } from '../../../src/transports/http/body-limit.ts';
+import { listen } from '../../../src/transports/http/server.ts';
+import { documented, heldBy } from '../../support/faulty-upstream.ts';
+import { httpTest as test } from '../../support/fixtures.ts';
+import { gateOf } from '../../support/gate.ts';
+import { bareSocket, callOf, goodHeaders, keepAlive, until, writtenRequest } from '../../support/http.ts';
+
+/** Returns a call whose body has more than 64 KB. Equal calls of one key would be sent once. */
+const largeCallOf = (number: number) =>
+  callOf('search_ads', { filters: { number, any: 'x'.repeat(100_000) }, fresh: true });
+const largeCall = largeCallOf(0);
+const keys = ['svc_live_a', 'svc_live_b', 'svc_live_c', 'svc_live_d'];
+const other = 'svc_live_other';
+
+test('four keys that send large bodies slowly keep no other key away', async ({ serve }) => {
+  const { server, post } = await serve(documented);
+  for (const key of [...keys, other]) await post(key);
+  for (const key of keys)
+    for (let connection = 0; connection < 4; connection++) {
+      const { socket } = bareSocket(server.port);
+      onTestFinished(() => void socket.destroy());
+      socket.write(writtenRequest(largeCall, goodHeaders(key)).slice(0, 70_000));
+    }
+  const answers = await Promise.all(Array.from({ length: 8 }, () => post(other, largeCall)));
+  for (const { json } of answers) expect(json).toMatchObject({ result: { structuredContent: { receipt: {} } } });
+});
+
+test('a large request that finds no slot is refused as busy, and its body has arrived in time', {
+  timeout: 60_000,
+}, async ({ serve, upstream }) => {
+  const gate = gateOf();
+  const { post } = await serve(documented);
+  for (const key of [...keys, other]) await post(key);
+  upstream.does(heldBy(gate));
+  const running = keys.flatMap((key) => [post(key, largeCallOf(1)), post(key, largeCallOf(2))]);
+  await until(() => upstream.requests.filter(({ path }) => path !== '/v1/whoami').length === 8);
+  const { status, headers, json } = await post(other, largeCall);
+  expect([status, Number(headers['retry-after']) > 0]).toEqual([503, true]);
+  expect(json).toMatchObject({
+    jsonrpc: '2.0',
+    id: null,
+    error: {
+      code: -32_000,
+      message: expect.stringContaining('large requests'),
+      data: { kind: 'busy', retryable: true },
+    },
+  });
+  gate.open();
+  for (const { status } of await Promise.all(running)) expect(status).toBe(200);
+  expect((await post(other, largeCall)).status).toBe(200);
+});
+
+/** Serves large bodies within a bound of 400 KB for all bodies that are arriving. */
+async function serveBodies() {
+  const bodies = createLargeBodies({ maxBytes: 400_000, waitMs: 200 });
+  const gate = gateOf();
+  const limit = { type: 'application/json', maxBytes: 1024 * 1024 };
+  const app = new Hono();
+  app.post('/mcp', async (context) => {
+    const key = context.req.header('authorization') ?? '';
+    const read = await bodies.read(context, key, limit, gate.opened);
+    return context.json('text' in read ? read.text.length : read);
+  });
+  app.onError((error, context) => context.text(error.message, 503));
+  const listener = await listen(app.fetch, { host: '127.0.0.1', port: 0 });
+  onTestFinished(() => listener.close(0));
+  onTestFinished(gate.open);
+  const port = Number(new URL(listener.address).port);
+  const trickle = (key: string, bytes: number) => {
+    const socket = bareSocket(port);
+    onTestFinished(() => void socket.socket.destroy());
+    const text = writtenRequest({ text: 'x'.repeat(500_000) }, goodHeaders(key));
+    socket.socket.write(text.slice(0, bytes));
+    return socket;
+  };
+  const send = (key: string, bytes: number) =>
+    keepAlive(listener.address).send({ headers: goodHeaders(key), body: JSON.stringify('x'.repeat(bytes)) });
+  return { trickle, send };
+}
+
+plainTest('the largest body of the key with the most arriving bytes gives way to others', async () => {
+  const { trickle, send } = await serveBodies();
+  const [small, large] = [trickle('svc_live_a', 100_000), trickle('svc_live_a', 250_000)];
+  const spared = trickle('svc_live_b', 60_000);
+  const { status, text } = await send('svc_live_c', 120_000);
+  expect([status, text]).toEqual([200, '120002']);
+  expect(await large.closed).toMatch(/^HTTP\/1\.1 503 .*Too many large requests are arriving at once/s);
+  for (const { received, socket } of [small, spared]) expect([received(), socket.destroyed]).toEqual(['', false]);
+});
+
+plainTest(
+  'two large messages of one key are served at once, and a third one waits only for a bounded time',
+  async () => {
+    const { send } = await serveBodies();
+    for (let message = 0; message < 2; message++) expect((await send('svc_live_a', 70_000)).status).toBe(200);
+    expect((await send('svc_live_a', 70_000)).status).toBe(503);
+    expect((await send('svc_live_b', 70_000)).status).toBe(200);
+  },
+);
