@@ -170,7 +170,7 @@ function readJson(text: string): object {
   throw new SettingsError([`the arguments must be a JSON object. ${howToWrite}`]);
 }
 
-const howToWrite = `Write one object in single quotes, such as '{"limit": 5}', or - to read it from standard input`;
+const howToWrite = `Write - to send one object to standard input, or write the object in single quotes: '{"limit": 5}'. On Windows, write "{\\"limit\\": 5}" in cmd, and '{\\"limit\\": 5}' in PowerShell before version 7.3`;
 
 /** Reads the picture or the file that a result holds; undefined if it holds none. */
 function fileIn({ content, structuredContent: { uri, file } = {} }: ToolResult, { catalog, credentials }: App) {

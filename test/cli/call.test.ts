@@ -112,6 +112,8 @@ describe('a call from a shell', () => {
     [['\u001b[2J'], 'the tools are search_ads, get_ad'],
     [['board_ads'], "board_ads belongs to the board's page and cannot be called"],
     [['whoami', '{oops'], 'the arguments are not JSON'],
+    [['search_ads', '{limit:3}'], 'Write - to send one object to standard input'],
+    [['search_ads', '{limit:3}'], '\'{\\"limit\\": 5}\' in PowerShell before version 7.3'],
     [['whoami', '[]'], 'the arguments must be a JSON object'],
     [['whoami', '--tools', 'get_ad'], 'whoami is not among the tools that the settings leave'],
     [['add_collection_item', '--read-only'], 'add_collection_item is not among the tools'],
