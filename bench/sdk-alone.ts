@@ -1,10 +1,27 @@
 import { readFileSync } from 'node:fs';
-import { Server } from '@modelcontextprotocol/sdk/server/index.js';
-import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
-import { ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 
-/** The least server that the official SDK makes of a list of tools, over stdio. `node sdk-alone.ts <file with the list>`. */
-const listed = JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8'));
-const server = new Server({ name: 'sdk-alone', version: '1' }, { capabilities: { tools: {} } });
-server.setRequestHandler(ListToolsRequestSchema, () => listed);
-await server.connect(new StdioServerTransport());
+/**
+ * The smallest server that an official SDK makes of a list of tools, over stdio. The SDK depends on the revision.
+ * `node sdk-alone.ts <file with the list> <revision>`.
+ */
+const [file = '', revision] = process.argv.slice(2);
+const listed = JSON.parse(readFileSync(file, 'utf8'));
+const info = { name: 'sdk-alone', version: '1' };
+const options = { capabilities: { tools: {} } };
+
+if (revision === '2026-07-28') {
+  const { Server } = await import('@modelcontextprotocol/server');
+  const { serveStdio } = await import('@modelcontextprotocol/server/stdio');
+  serveStdio(() => {
+    const server = new Server(info, options);
+    server.setRequestHandler('tools/list', () => listed);
+    return server;
+  });
+} else {
+  const { Server } = await import('@modelcontextprotocol/sdk/server/index.js');
+  const { StdioServerTransport } = await import('@modelcontextprotocol/sdk/server/stdio.js');
+  const { ListToolsRequestSchema } = await import('@modelcontextprotocol/sdk/types.js');
+  const server = new Server(info, options);
+  server.setRequestHandler(ListToolsRequestSchema, () => listed);
+  await server.connect(new StdioServerTransport());
+}

@@ -1,7 +1,7 @@
 /**
- * How long the built command takes from its start to an answered `tools/list` over stdio, as a host starts it, beside
- * the least server that the official SDK makes: in one file, with the same list. In turns, so that both meet the same
- * load; medians. `npm run bench:start [-- ROUNDS]`.
+ * Measures the time from the start of the built command to an answered `tools/list` over stdio, as a host starts it.
+ * Compares it with the smallest server that the official SDK of the same revision makes, in one file, with the same list.
+ * The two alternate, so that both meet the same load. Prints medians. `npm run bench:start [-- ROUNDS]`.
  */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,18 +15,38 @@ import type { ServedDemo } from './served-demo.ts';
 const rounds = Number(process.argv[2] ?? 40);
 
 const clientInfo = { name: 'bench', version: '1' };
-const opening = [
-  { id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo } },
-  { method: 'notifications/initialized' },
-  { id: 2, method: 'tools/list' },
-];
-const input = opening.map((message) => `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`).join('');
+const envelope = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientInfo': clientInfo,
+  'io.modelcontextprotocol/clientCapabilities': {},
+};
+const handshake = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo };
+/** The messages with which a host opens a session, up to its list of tools. */
+const openings = {
+  '2025-11-25': [
+    { id: 1, method: 'initialize', params: handshake },
+    { method: 'notifications/initialized' },
+    { id: 2, method: 'tools/list' },
+  ],
+  '2026-07-28': [
+    { id: 1, method: 'server/discover', params: { _meta: envelope } },
+    { id: 2, method: 'tools/list', params: { _meta: envelope } },
+  ],
+};
+type Revision = keyof typeof openings;
+
+const inputOf = (revision: Revision): string =>
+  openings[revision].map((message) => `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`).join('');
 
 /** A host hands down a small environment; what a shell sets for node makes every start slower by the same amount. */
 const { PATH = '', HOME = '' } = process.env;
 
-/** Starts a server, and gives the list and the milliseconds until it was there. */
-function started(args: readonly string[], env: Record<string, string>): Promise<{ ms: number; list: object }> {
+/** Starts a server. Returns the list of tools and the milliseconds until the list was there. */
+function start(
+  args: readonly string[],
+  env: Record<string, string>,
+  revision: Revision,
+): Promise<{ ms: number; list: object }> {
   return new Promise((resolve, reject) => {
     const began = performance.now();
     const child = spawn(process.execPath, args, { env: { PATH, HOME, ...env }, stdio: ['pipe', 'pipe', 'inherit'] });
@@ -40,7 +60,7 @@ function started(args: readonly string[], env: Record<string, string>): Promise<
     });
     child.once('exit', () => reject(new Error('It ended without an answer.')));
     child.stdin.on('error', () => {});
-    child.stdin.write(input);
+    child.stdin.write(inputOf(revision));
   });
 }
 
@@ -52,21 +72,42 @@ const library = await startChild<ServedDemo>('served-demo.ts', '0');
 const key = { AD_LIBRARY_API_KEY: 'svc_live_bench' };
 const remote = { ...key, AD_LIBRARY_BASE_URL: 'https://api.example.com' };
 
-/** Nothing is called. A loopback address is asked for the filters that a library there describes. */
-const ways = [
-  { where: '', env: remote, limit: 'at most 10 ms more', holds: (ms: number, alone: number) => ms - alone <= 10 },
+interface StartCase {
+  where: string;
+  env: Record<string, string>;
+  revision: Revision;
+  limit: string;
+  holds(ms: number, alone: number): boolean;
+}
+
+/** No tool is called. A loopback address is asked for the filters that a library there describes. */
+const cases: StartCase[] = [
+  {
+    where: '',
+    env: remote,
+    revision: '2025-11-25',
+    limit: 'at most 10 ms more',
+    holds: (ms, alone) => ms - alone <= 10,
+  },
   ...[
+    // The start contains the SDK of the earlier revisions, too.
+    { where: ', in revision 2026-07-28', env: remote, revision: '2026-07-28' as const },
     { where: ', of a library on this machine', env: { ...key, AD_LIBRARY_BASE_URL: library.ready.baseUrl } },
     { where: ', with demo data', env: { AD_LIBRARY_DEMO: 'true' } },
-  ].map((way) => ({ ...way, limit: 'at most 1.50', holds: (ms: number, alone: number) => ms <= 1.5 * alone })),
+  ].map((one) => ({
+    revision: '2025-11-25' as const,
+    ...one,
+    limit: 'at most 1.50',
+    holds: (ms: number, alone: number) => ms <= 1.5 * alone,
+  })),
 ];
 process.stdout.write(`node ${process.version}, medians of ${rounds}\n`);
-for (const { where, env, limit, holds } of ways) {
-  writeFileSync(listFile, JSON.stringify((await started(command().args, env)).list));
+for (const { where, env, revision, limit, holds } of cases) {
+  writeFileSync(listFile, JSON.stringify((await start(command().args, env, revision)).list));
   const [alone, served]: [number[], number[]] = [[], []];
   for (let round = 0; round < rounds; round++) {
-    alone.push((await started(sdk, {})).ms);
-    served.push((await started(command().args, env)).ms);
+    alone.push((await start([...sdk, revision], {}, revision)).ms);
+    served.push((await start(command().args, env, revision)).ms);
   }
   const [ms, beside] = [median(served), median(alone)];
   addRow({
