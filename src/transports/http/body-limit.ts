@@ -133,6 +133,5 @@ const tooManyArriving = () =>
     kind: 'busy',
     problem: 'Too many large requests are arriving at once. Try again in a few seconds.',
     sent: false,
-    transient: true,
     details: { retryAfterSeconds: 5 },
   });

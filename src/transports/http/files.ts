@@ -160,4 +160,4 @@ function createOpenFiles(bounds?: Partial<LinkBounds>) {
 }
 
 const tooManyReaders = () =>
-  new AdLibraryError({ kind: 'busy', problem: 'Too many clients read this file.', sent: false, transient: true });
+  new AdLibraryError({ kind: 'busy', problem: 'Too many clients read this file.', sent: false });
