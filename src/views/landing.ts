@@ -2,11 +2,21 @@ import { linkOf } from './ad-media.ts';
 import { addressOf, domainOf, hostOf, isTracking } from './addresses.ts';
 import { type Fields, isObject, isVisible, objects } from './view.ts';
 
-/** Only where the ad has no link, the domain that it displays, which the advertiser chooses freely. */
+/**
+ * Returns the host that an ad leads to, without `www.`: the host of its link behind known wrappers, else the website
+ * that the service states, else the address that the ad displays, which the advertiser chooses freely. A link shim
+ * whose text holds no address says nothing about the landing page, so it is the last choice.
+ */
 export function landingDomainOf({ website, offerLink, cards, displayUrl }: Fields): string | undefined {
-  const site = isObject(website) ? domainOf(website.siteDomain) : undefined;
-  if (site !== undefined) return site;
-  const link = [offerLink, linkOf(objects(cards)[0]), displayUrl].find(isVisible);
+  const link = linkedDomain([offerLink, linkOf(objects(cards)[0])].find(isVisible));
+  if (link !== undefined && !linkShims.has(link)) return link;
+  const others = [isObject(website) ? website.siteDomain : undefined, displayUrl].map(linkedDomain);
+  const found = [link, ...others].filter((domain) => domain !== undefined);
+  return found.find((domain) => !linkShims.has(domain)) ?? found[0];
+}
+
+/** Returns the host of an address; for an address inside known wrappers, the host that the wrappers lead to. */
+function linkedDomain(link: unknown): string | undefined {
   const domain = domainOf(link);
   return domain !== undefined && wrapperParameters(domain) ? hostOf(targetOf(link)) : domain;
 }
@@ -41,7 +51,7 @@ function utmOf({ searchParams }: URL): Record<string, string> | null {
   return found.size > 0 ? Object.fromEntries(found) : null;
 }
 
-/** A wrapper may hold the address of another one. */
+/** How many wrappers are unwrapped, because the address in a wrapper may be another wrapper. */
 const maxWrappers = 5;
 
 function targetOf(link: unknown): URL | undefined {
@@ -61,14 +71,18 @@ function innerAddress(url: URL): URL | undefined {
   return addressOf(values.find((value) => value && /^https?:\/\//i.test(value)));
 }
 
+/** Hosts of social networks that only redirect visitors, and have no pages of their own. */
+const shimHosts = 'l.facebook.com lm.facebook.com l.instagram.com l.messenger.com l.threads.net l.threads.com l.wl.co';
+const linkShims = new Set(shimHosts.split(' '));
+
 /**
- * Hosts that redirect a visitor, and their parameters with the address: link shims of networks, clicks of advertising
- * systems, affiliate networks. Subdomains with one more label count as well.
+ * Hosts that redirect a visitor, with the parameters that hold the target address: link shims of social networks,
+ * click counters of advertising systems, affiliate networks. A subdomain with one more label counts as well.
  */
 const wrappers = new Map(
   (
     [
-      ['l.facebook.com lm.facebook.com l.instagram.com l.messenger.com l.threads.net l.threads.com l.wl.co', 'u'],
+      [shimHosts, 'u'],
       ['google.com', 'q url adurl'],
       ['googleadservices.com googleads.g.doubleclick.net adclick.g.doubleclick.net', 'adurl'],
       ['ad.doubleclick.net clickserve.dartsearch.net', 'ds_dest_url adurl'],

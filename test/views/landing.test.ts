@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { landingDomainOf, landingOf } from '../../src/views/landing.ts';
 
@@ -44,11 +45,71 @@ test.each([
   expect(landingOf({ offerLink: page }).page).toBe(page);
 });
 
-test('the page is that of the link, or of the first card; the domain follows it through wrappers', () => {
-  const wrapped = { offerLink: `https://l.facebook.com/l.php?u=${behind(boots)}`, displayUrl: 'fb.me' };
-  expect(landingDomainOf(wrapped)).toBe('shop.example');
+test('the landing page is that of the link, or of the first card, and never the displayed address', () => {
   expect(landingOf({ cards: [{ link_url: 'https://shop.example/a' }] }).page).toBe('shop.example/a');
   expect(landingOf({ displayUrl: 'shop.example' }).page).toBeNull();
+});
+
+const shim = (address: string) => `https://l.facebook.com/l.php?u=${behind(address)}&h=AT0`;
+
+test.each([
+  ['the host behind a wrapper', { offerLink: shim(boots), displayUrl: 'fb.me' }, 'shop.example'],
+  [
+    'the host of the link before the website that the service states',
+    { offerLink: boots, website: { siteDomain: 'l.facebook.com' } },
+    'shop.example',
+  ],
+  [
+    'the host behind a wrapper before the website',
+    { offerLink: shim(boots), website: { siteDomain: 'brand.example' } },
+    'shop.example',
+  ],
+  [
+    'the host behind the wrapper of the first card',
+    { cards: [{ link_url: shim(boots) }], website: { siteDomain: 'brand.example' } },
+    'shop.example',
+  ],
+  ['the website of an ad without a link', { website: { siteDomain: 'www.Brand.example' } }, 'brand.example'],
+  [
+    'the website of an ad whose link shim holds no address',
+    { offerLink: 'https://l.facebook.com/l.php?u={{link}}', website: { siteDomain: 'brand.example' } },
+    'brand.example',
+  ],
+  [
+    'the displayed address of an ad that has nothing else',
+    { displayUrl: 'https://www.brand.example/boots' },
+    'brand.example',
+  ],
+  [
+    'the displayed address before a website that is a link shim',
+    { website: { siteDomain: 'l.facebook.com' }, displayUrl: 'brand.example' },
+    'brand.example',
+  ],
+  [
+    'a link shim if the ad says nothing else',
+    { offerLink: 'https://l.facebook.com/l.php?u={{link}}' },
+    'l.facebook.com',
+  ],
+  ['nothing for an ad without an address', { offerLink: 'call us', website: {} }, undefined],
+])('landingDomain is %s', (_, ad, domain) => expect(landingDomainOf(ad)).toBe(domain));
+
+test('landingDomain is the host behind any known wrappers, whatever else the ad states', () => {
+  const shells: ((address: string) => string)[] = [
+    shim,
+    (address) => `https://www.google.de/url?sa=t&url=${behind(address)}`,
+    (address) => `https://brand.onelink.me/abc?pid=fb&af_web_dp=${behind(address)}`,
+    (address) => `https://awin1.com/c?ued=${behind(address)}`,
+    (address) => `https://ad.doubleclick.net/ddm/clk/1;2;?${address}`,
+  ];
+  const host = fc.domain().filter((name) => !/^(?:www|l|lm)\./.test(name));
+  fc.assert(
+    fc.property(host, fc.array(fc.constantFrom(...shells), { maxLength: 4 }), (name, wrapping) => {
+      const offerLink = wrapping.reduce((link, wrap) => wrap(link), `https://${name}/boots`);
+      const ad = { offerLink, website: { siteDomain: 'other.example' }, displayUrl: 'shown.example' };
+      expect(landingDomainOf(ad)).toBe(landingDomainOf({ offerLink: `https://${name}` }));
+      expect(landingDomainOf(ad)).toBe(name.toLowerCase());
+    }),
+  );
 });
 
 test('utm holds the values of the page behind wrappers, decoded and bounded', () => {
