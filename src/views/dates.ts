@@ -1,9 +1,13 @@
 import * as z from 'zod';
 import type { DataOf } from './fields.ts';
 
+/** A day, in milliseconds. */
+export const dayMs = 86_400_000;
+
 /**
- * Days are calendar days in UTC, like the dates shown, so that readers who count get the same number. An ad without an
- * end that was seen in the last two days runs; after that it is unknown, because the service looks only now and then.
+ * How long an ad ran, and whether it runs. Days are calendar days in UTC, like the dates shown, so that readers who
+ * count get the same number. An ad without an end that was seen in the last two days runs. Later its state is unknown,
+ * because the service looks at each ad only now and then.
  */
 export const RunView = z.looseObject({
   daysRunning: z.number().optional().describe('from its start to its end or when it was last seen; same day: 0'),
@@ -18,13 +22,18 @@ export interface RunDates {
   endDate?: unknown;
 }
 
+/**
+ * Returns how long an ad has run, and whether it still runs.
+ * @param now the time of the reading, in milliseconds since the epoch. Nothing was seen after it, so a later
+ *   `lastSeenAt` counts as that time, and days that have not happened never count as days running.
+ */
 export function runOf(dates: RunDates, now: number): Run {
   const started = timeOf(dates.startedAt);
-  const lastSeen = timeOf(dates.lastSeenAt);
+  const lastSeen = earlierOf(timeOf(dates.lastSeenAt), now);
   const end = timeOf(dates.endDate);
   const ended = end !== undefined && end <= now;
   const last = ended ? end : lastSeen;
-  const sinceSeen = lastSeen === undefined ? undefined : Math.max(0, days(lastSeen, now));
+  const sinceSeen = lastSeen === undefined ? undefined : days(lastSeen, now);
   const run: Run = {};
   const ran = started === undefined || last === undefined ? -1 : days(started, last);
   if (ran >= 0) run.daysRunning = ran;
@@ -33,6 +42,9 @@ export function runOf(dates: RunDates, now: number): Run {
   if (sinceSeen !== undefined && !ended) run.daysSinceSeen = sinceSeen;
   return run;
 }
+
+const earlierOf = (time: number | undefined, now: number): number | undefined =>
+  time === undefined ? undefined : Math.min(time, now);
 
 /** `2026-07-01` from an iso date-time or milliseconds; undefined if it is not a date. */
 export function dayOf(date: unknown): string | undefined {
@@ -63,6 +75,7 @@ export function seenText({ first, last, ads, isAll }: SeenDays): string {
   return `${isAll ? '' : `${ads} of them `}last seen ${days}`;
 }
 
+/** Returns the calendar days between two dates; undefined if one is no date, or if they are in the wrong order. */
 export function daysBetween(from: string, to: string): number | undefined {
   const [start, end] = [timeOf(from), timeOf(to)];
   const between = start === undefined || end === undefined ? -1 : days(start, end);
@@ -94,7 +107,6 @@ const lastTime = Date.parse('9999-12-31T23:59:59.999Z');
 const utcDate = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])(?:T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?Z)?$/;
 /** How many calendar days ago an ad without an end may have been seen last to count as running. */
 export const maxDaysSinceSeen = 2;
-const dayMs = 86_400_000;
 const maxTime = 8.64e15;
 
 const days = (from: number, to: number) => Math.floor(to / dayMs) - Math.floor(from / dayMs);

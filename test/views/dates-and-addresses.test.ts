@@ -2,29 +2,65 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { adListText, adText, viewAd } from '../../src/views/ad.ts';
 import { cleanAddress, domainOf, expiryOf } from '../../src/views/addresses.ts';
-import { runOf } from '../../src/views/dates.ts';
+import { daysBetween, runOf } from '../../src/views/dates.ts';
 import { now } from './sample-ads.ts';
 
-describe('how long an ad has run', () => {
+describe('runOf', () => {
   const [startedAt, lastSeenAt, later] = ['2026-11-01', '2026-11-10', '2027-01-01'];
   const late = { daysRunning: 9, daysSinceSeen: 10 };
   test.for<[string, object, object]>([
     [
-      'counts to the end date once that is past',
+      'counts days to the end date if the end date is past',
       { startedAt: '2026-01-01', endDate: '2026-01-31', lastSeenAt: '2026-01-30' },
       { daysRunning: 30, stillRunning: false },
     ],
-    ['claims nothing when it was seen long ago', { startedAt, lastSeenAt }, late],
+    ['leaves the state of an ad open that was last seen more than two days ago', { startedAt, lastSeenAt }, late],
     [
-      'runs when it was seen in the last two days',
+      'says that an ad runs that was seen in the last two days',
       { startedAt, lastSeenAt: '2026-11-19' },
       { daysRunning: 18, stillRunning: true, daysSinceSeen: 1 },
     ],
-    ['runs when it ends in the future', { startedAt, lastSeenAt, endDate: later }, { ...late, stillRunning: true }],
-    ['says nothing without dates', {}, {}],
-    ['says nothing of what is no date', { startedAt: 'soon', endDate: 5 }, {}],
-    ['counts no days backwards', { startedAt: lastSeenAt, lastSeenAt: startedAt }, { daysSinceSeen: 19 }],
+    [
+      'says that an ad runs whose end date is in the future',
+      { startedAt, lastSeenAt, endDate: later },
+      { ...late, stillRunning: true },
+    ],
+    [
+      'counts days to the reading if the ad claims to be seen later',
+      { startedAt, lastSeenAt: later },
+      { daysRunning: 19, stillRunning: true, daysSinceSeen: 0 },
+    ],
+    [
+      'counts days to the reading if both the end and the last sighting are in the future',
+      { startedAt, lastSeenAt: later, endDate: later },
+      { daysRunning: 19, stillRunning: true, daysSinceSeen: 0 },
+    ],
+    [
+      'counts no days for an ad that starts in the future',
+      { startedAt: later, lastSeenAt: '2027-01-05', endDate: '2027-02-01' },
+      { stillRunning: true, daysSinceSeen: 0 },
+    ],
+    ['says nothing of an ad without dates', {}, {}],
+    ['says nothing of texts and numbers that are no dates', { startedAt: 'soon', endDate: 5 }, {}],
+    [
+      'counts no negative days if the last sighting is before the start',
+      { startedAt: lastSeenAt, lastSeenAt: startedAt },
+      { daysSinceSeen: 19 },
+    ],
   ])('%s', ([, dates, run]) => expect(runOf(dates, now)).toEqual(run));
+
+  test('never counts a day after the reading', () => {
+    const time = fc.integer({ min: -400, max: 400 }).map((hours) => new Date(now + hours * 3_600_000).toISOString());
+    const dates = fc.record({ startedAt: time, lastSeenAt: time, endDate: time }, { requiredKeys: [] });
+    fc.assert(
+      fc.property(dates, (ad) => {
+        const { daysRunning = 0, daysSinceSeen = 0 } = runOf(ad, now);
+        const most = ad.startedAt === undefined ? 0 : (daysBetween(ad.startedAt, new Date(now).toISOString()) ?? 0);
+        expect(daysRunning).toBeLessThanOrEqual(most);
+        expect(daysSinceSeen).toBeGreaterThanOrEqual(0);
+      }),
+    );
+  });
 
   test('counts calendar days, in the evening as in the morning', () => {
     const oneNight = { startedAt: '2026-11-01T22:00:00Z', lastSeenAt: '2026-11-02T21:00:00Z' };

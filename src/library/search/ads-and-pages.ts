@@ -1,5 +1,5 @@
 import type { Ad, ItemType, Page } from '../../api/schemas.ts';
-import { runOf, timeOf } from '../../views/dates.ts';
+import { dayMs, runOf, timeOf } from '../../views/dates.ts';
 import { landingDomainOf } from '../../views/landing.ts';
 
 /**
@@ -140,8 +140,8 @@ const languageTag = (key: string, about: string, example: string[]): Tag<Record<
   furtherValuesOf: ({ languages }) => textsIn(languages),
 });
 
-/** The number of a day. */
-const dayOf = (column: string) => `CAST(ads."${column}" AS INTEGER) / 86400000`;
+/** SQL for the number of the day that holds a time. */
+const dayOf = (time: string) => `CAST(${time} AS INTEGER) / ${dayMs}`;
 const amount = (value: unknown) => (typeof value === 'number' ? value : null);
 
 const number = (key: string, about: string): Measure<Record<string, unknown>> => ({
@@ -265,9 +265,13 @@ const adType: RecordType<Ad> = {
       key: 'daysRunning',
       about: 'days from startedAt to endDate if past, else lastSeenAt; 0 on the same day',
       value: (ad) => runOf(ad, Number.POSITIVE_INFINITY).daysRunning,
-      /** An end in the future does not count yet. */
-      sql: (asOf) =>
-        `CASE WHEN ads."endDate" > ${asOf} THEN nullif(max(${dayOf('lastSeenAt')} - ${dayOf('startedAt')}, -1), -1) ELSE ads."daysRunning" END`,
+      /** The column counts every date. An end after `asOf` does not count yet, and nobody has seen an ad after `asOf`. */
+      sql: (asOf) => {
+        const lastSeen = `min(ads."lastSeenAt", ${asOf})`;
+        const soFar = `nullif(max(${dayOf(lastSeen)} - ${dayOf('ads."startedAt"')}, -1), -1)`;
+        const isPast = `ads."endDate" <= ${asOf} OR (ads."endDate" IS NULL AND ads."lastSeenAt" <= ${asOf})`;
+        return `CASE WHEN ${isPast} THEN ads."daysRunning" ELSE ${soFar} END`;
+      },
     },
     number('duplicates', 'copies of the ad, itself included'),
     number('audienceReach', 'people reached'),
