@@ -8,6 +8,7 @@ import { adFields } from '../views/fields.ts';
 import { landingDomainOf, landingOf } from '../views/landing.ts';
 import { type DetectLanguage, loadLanguageDetector } from '../views/language.ts';
 import { groupBy } from '../views/lists.ts';
+import { sanitize } from '../views/safe-text.ts';
 import { type Fields, isObject, objects } from '../views/view.ts';
 import { pauses } from '../workers/pauses.ts';
 import { byArrival, type KnownPicture, pictureGroups, printInAddress } from './picture-groups.ts';
@@ -315,7 +316,8 @@ function firstLineOf({ headline, body, cards: [card] }: AdCopy): string | null {
   return null;
 }
 
-/** The words that make one ad's copy another's: headline and body, or what the cards say where it has neither. */
+/** Returns the text by which the variants of ads are told: headline and body, or the texts of the cards if the ad has neither. */
 export function variantCopy({ headline, body, cards }: AdCopy): string | null {
-  return wholeText({ headline, body, cards: [] }) ?? wholeText({ headline: null, body: null, cards });
+  const own = wholeText({ headline, body, cards: [] });
+  return own !== null && sanitize(own).trim() !== '' ? own : wholeText({ headline: null, body: null, cards });
 }

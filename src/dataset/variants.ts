@@ -1,31 +1,34 @@
 import { hash } from 'node:crypto';
-import { fnv1a } from '../views/safe-text.ts';
+import { fnv1a, sanitize } from '../views/safe-text.ts';
 
 /**
- * Groups ads of one page whose copy is nearly the same: letters and digits broken into overlapping threes (digits
- * count as one another, so that a new price is no new copy), two copies alike when they share most of them.
+ * Groups the ads of one page whose texts are nearly the same. A text is broken into overlapping sequences of three
+ * letters or digits ("shingles"). All digits count as the same digit, so that a new price makes no new variant. Two
+ * texts are near-identical if they share most of their shingles.
  *
- * Ads are added in the order they came. Each joins the first group whose earliest ad it resembles, or starts its own,
- * so the groups of those already there never change when more come. A group is called by the id of its earliest ad.
- * Where an ad changes or goes, the groups of its page are made anew.
- * Candidates are found by MinHash bands: the time for each ad does not grow with their number.
+ * Ads are added in the order in which they arrived. Each ad joins the first variant whose earliest ad it resembles, or
+ * starts a new variant, which is named by its id. So variants never change when ads are added; if an ad changes or is
+ * removed, the caller builds the index of its page again. Similar texts are found by MinHash bands, so the time for an
+ * ad does not grow with the number of ads.
  */
 export class VariantIndex {
+  /** The shingles of the earliest ad of each variant. */
   readonly #earliest = new Map<string, Uint32Array>();
-  /** By the hash of a band and what falls into it: the earliest ads found there. */
+  /** The earliest ads whose texts have a band, by the hash of the band. */
   readonly #bands = new Map<number, string[]>();
-  /** By the hash of a copy: many ads say exactly the same. */
+  /** Variants by the hash of the text, because many ads have exactly the same text. */
   readonly #same = new Map<string, string>();
 
-  add(id: string, copy: string | null): string | null {
-    const name = hash('sha256', copy ?? '', 'base64url');
-    const variant = this.#same.get(name) ?? this.#variantOf(id, copy ?? '');
+  /** Adds an ad and returns the id of its variant; null if its text has no visible character. */
+  add(id: string, adText: string | null): string | null {
+    const name = hash('sha256', adText ?? '', 'base64url');
+    const variant = this.#same.get(name) ?? this.#variantOf(id, adText ?? '');
     if (variant !== null) this.#same.set(name, variant);
     return variant;
   }
 
-  #variantOf(id: string, copy: string): string | null {
-    const shingles = shinglesOf(copy);
+  #variantOf(id: string, adText: string): string | null {
+    const shingles = shinglesOf(adText);
     if (shingles.length === 0) return null;
     const bands = bandsOf(shingles);
     const similar = this.#find(bands, shingles);
@@ -53,25 +56,29 @@ export class VariantIndex {
 }
 
 const alike = 0.6;
-/** Two copies that share 60 % meet in one of these bands 98 times of 100, two that share 30 % 35 times. */
+/** Two texts that share 60 % of their shingles have a common band 98 times of 100; two that share 30 %, 35 times. */
 const bandCount = 16;
 const rowsEach = 3;
-/** Where more ads than these fall into one band, they share only a phrase. */
+/** If more ads than these have a band in common, they share only a phrase. */
 const maxIds = 50;
 const maxChars = 2000;
 const shingleLength = 3;
 
-function shinglesOf(copy: string): Uint32Array {
-  const text = normalize(copy);
+/** Returns the hashes of the shingles in ascending order. A text that is too short for one is a shingle itself. */
+function shinglesOf(adText: string): Uint32Array {
+  const visibleText = sanitize(adText).trim().slice(0, maxChars);
+  // A text of emoji, signs and links alone is a text, too.
+  const text = normalize(visibleText) || visibleText;
+  const length = Math.min(shingleLength, text.length);
   const hashes = new Set<number>();
-  for (let start = 0; start + shingleLength <= text.length; start++)
-    hashes.add(fnv1a(text.slice(start, start + shingleLength)));
+  for (let start = 0; length > 0 && start + length <= text.length; start++)
+    hashes.add(fnv1a(text.slice(start, start + length)));
   return Uint32Array.from(hashes).sort();
 }
 
-const normalize = (copy: string): string =>
-  copy
-    .slice(0, maxChars)
+/** Returns the letters of a text in lower case, with 0 for each number and single spaces in place of all else. */
+const normalize = (text: string): string =>
+  text
     .normalize('NFKC')
     .toLowerCase()
     .replace(/https?:\S*/g, ' ')
@@ -79,7 +86,7 @@ const normalize = (copy: string): string =>
     .replace(/[^\p{L}\p{M}0]+/gu, ' ')
     .trim();
 
-/** The share of the union of two ascending sets that both have. */
+/** Returns the size of the intersection of two ascending sets, divided by the size of their union. */
 function similarity(left: Uint32Array, right: Uint32Array): number {
   let shared = 0;
   for (let i = 0, j = 0; i < left.length && j < right.length; ) {
@@ -105,7 +112,7 @@ const mix = (hash: number): number => {
   return (mixed ^ (mixed >>> 15)) >>> 0;
 };
 
-/** The smallest of all under one of many ways to shuffle them. */
+/** Returns the smallest hash after mixing all hashes with a seed, as MinHash does. */
 function smallest(shingles: Uint32Array, seed: number): number {
   const salt = Math.imul(seed + 1, 0x85ebca6b);
   let least = 0xffffffff;

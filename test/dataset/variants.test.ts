@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { variantCopy } from '../../src/dataset/ad-rows.ts';
 import { VariantIndex } from '../../src/dataset/variants.ts';
+import { sanitize } from '../../src/views/safe-text.ts';
 import { adOf, serveAds } from '../support/ad-service.ts';
 import { documented } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
@@ -17,24 +18,56 @@ function variantsOf(copies: (string | null)[]) {
   return copies.map((copy, position) => index.add(`${position}`, copy));
 }
 
-describe('copies', () => {
-  test('that are nearly the same are one variant, other words and another language are others', () => {
+describe('VariantIndex', () => {
+  test('makes one variant of texts that are nearly the same, and others of other words and languages', () => {
     const loud = `🔥 ${boots.toUpperCase()} 🔥`;
     for (const copy of [boots, loud, `${boots} Try them now.`, boots.replace('Hand-made in', 'Made in')])
       expect(variantsOf([`${boots} 19.99`, `${copy} 24.50`]), copy).toEqual(['0', '0']);
     const french = 'Découvrez les bottes qui survivent à tous les sentiers, fabriquées à la main.';
     expect(variantsOf([boots, tents, french, boots])).toEqual(['0', '1', '2', '0']);
     expect(variantsOf(['무료배송', '무료배송', '送料無料'])).toEqual(['0', '0', '2']);
-    expect(variantsOf([null, '', '🔥', '!!'])).toEqual([null, null, null, null]);
   });
 
-  test('are headline and body, and what the cards say only where the ad has neither', () => {
+  test.each([
+    '特价',
+    'OK',
+    '🎉',
+    '50 %',
+    'Go!',
+    '!!',
+    '→',
+    'é',
+    'https://shop.example',
+    `${'\u200b'.repeat(3000)}Sale`,
+  ])('counts the short text %s as a text', (text) =>
+    expect(variantsOf([text, tents, text, boots])).toEqual(['0', '1', '0', '3']),
+  );
+
+  test('makes one variant of short texts that differ in case, signs and numbers alone', () => {
+    expect(variantsOf(['OK', 'ok!', '50 %', '20 %', '🎉', '🔥'])).toEqual(['0', '0', '2', '2', '4', '5']);
+  });
+
+  test('gives every text with a visible character a variant, and no other text', () => {
+    const blank = fc.constantFrom(' ', '\n', '\u200b', '\u00ad', '\u2060', '\ufe0f', '\u2800');
+    const text = fc.array(fc.oneof({ weight: 3, arbitrary: blank }, fc.string({ unit: 'grapheme', maxLength: 1 })), {
+      maxLength: 6,
+    });
+    fc.assert(
+      fc.property(text, (parts) => {
+        const adText = parts.join('');
+        expect(variantsOf([adText])[0] === null).toBe(sanitize(adText).trim() === '');
+      }),
+    );
+  });
+
+  test('is given headline and body, and the texts of cards only if the ad has neither', () => {
     const cards = [{ title: 'Red', body: 'boots' }];
     expect(variantCopy({ headline: null, body: 'Walk', cards })).toBe('Walk');
     expect(variantCopy({ headline: null, body: null, cards })).toBe('Red\nboots');
+    expect(variantCopy({ headline: '\u200b', body: null, cards })).toBe('Red\nboots');
   });
 
-  test('ten times as many of one advertiser take about ten times as long', () => {
+  test('takes about ten times as long for ten times as many ads of one advertiser', () => {
     const words = Array.from({ length: 997 }, (_, index) => (index * 7919).toString(26));
     const copyOf = (index: number) =>
       Array.from({ length: 30 }, (_, place) => words[(index * (place + 3) * 31 + place * place) % 997]).join(' ');
@@ -58,7 +91,7 @@ const step = fc.oneof(
   fc.record({ search: fc.nat(3) }),
 );
 
-serverTest('a process that runs for long and a new one find the same variants', async ({ start, upstream }) => {
+serverTest('a process that saw every change and a new process find the same variants', async ({ start, upstream }) => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 8 }), async (steps) => {
       const files = mkdtempSync(join(folder, 'kept-'));
