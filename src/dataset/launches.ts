@@ -3,7 +3,7 @@ import type { SearchFilter } from '../api/search-filters.ts';
 import { type DatasetContents, idKey } from '../storage/dataset.ts';
 import type { DataOf } from '../views/fields.ts';
 import type { AdRowReader } from './ad-rows.ts';
-import { medianOf } from './gathering-report.ts';
+import { medianOf } from './gathering-summary.ts';
 import { type GatheringQuestion, gatheringsOf } from './gatherings.ts';
 import type { Check } from './watches.ts';
 

@@ -1,15 +1,8 @@
 import * as z from 'zod';
 import type { AdLibraryError } from '../api/errors.ts';
 import { type Gathered, gatherInTurn, isAbandoned, type Progress, type Stop, stopOf } from '../dataset/gather.ts';
-import {
-  beginsAnew,
-  creditsOf,
-  type EstimateView,
-  estimateText,
-  minute,
-  roomText,
-  stopData,
-} from '../dataset/gathering-report.ts';
+import { creditsOf, type EstimateView } from '../dataset/gathering-output.ts';
+import { beginsAnew, estimateText, roomText, stopData } from '../dataset/gathering-report.ts';
 import { type GatheringQuestion, gatheringsOf, questionKey } from '../dataset/gatherings.ts';
 import { UsualView, usualLaunches } from '../dataset/launches.ts';
 import { findNamed } from '../dataset/saved-reports.ts';
@@ -25,7 +18,7 @@ import {
 } from '../dataset/watches.ts';
 import { type DatasetContents, type Gathering, sumOf } from '../storage/dataset.ts';
 import { reportTtl } from '../storage/exports.ts';
-import { dayOf } from '../views/dates.ts';
+import { dayOf, minute } from '../views/dates.ts';
 import type { DataOf } from '../views/fields.ts';
 import { count, numberText } from '../views/lists.ts';
 import { linesOf, quote } from '../views/safe-text.ts';

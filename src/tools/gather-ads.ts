@@ -11,20 +11,11 @@ import {
   totalOf,
   wholeCount,
 } from '../dataset/gather.ts';
-import {
-  beginsAnew,
-  creditsOf,
-  estimateText,
-  GatherOutput,
-  gatheringText,
-  minute,
-  readAgain,
-  resultOf,
-  roomText,
-  stopData,
-} from '../dataset/gathering-report.ts';
+import { creditsOf, GatherOutput, resultOf } from '../dataset/gathering-output.ts';
+import { beginsAnew, estimateText, gatheringText, readAgain, roomText, stopData } from '../dataset/gathering-report.ts';
 import { type GatheringQuestion, openGathering, withoutRepeats } from '../dataset/gatherings.ts';
 import { type DatasetContents, sumOf } from '../storage/dataset.ts';
+import { minute } from '../views/dates.ts';
 import { count } from '../views/lists.ts';
 import { adFilters, checkQuestion, collectionId, fresh, split } from './arguments.ts';
 import { defineTool, readOnly, type ToolContext } from './tool.ts';

@@ -1,9 +1,9 @@
 import * as z from 'zod';
-import { minute } from '../dataset/gathering-report.ts';
 import { questionText } from '../dataset/gatherings.ts';
 import { reportsIn } from '../dataset/saved-reports.ts';
 import { isoTime } from '../dataset/tables.ts';
 import { type Watch, watchesIn } from '../dataset/watches.ts';
+import { minute } from '../views/dates.ts';
 import type { DataOf } from '../views/fields.ts';
 import { dataPerText } from '../views/full-view.ts';
 import { count } from '../views/lists.ts';

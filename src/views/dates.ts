@@ -54,6 +54,9 @@ export function dayOf(date: unknown): string | undefined {
   return new Date(time).toISOString().replace(/T.*/, '');
 }
 
+/** Returns a time to the minute, such as `2026-07-01 14:02 UTC`. */
+export const minute = (at: string | number) => `${new Date(at).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+
 /** The first and last day on which ads were last seen, and for how many ads a date tells it. */
 export interface SeenDays {
   first: string;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { adRows } from '../../src/dataset/ad-rows.ts';
-import { summaryText } from '../../src/dataset/gathering-report.ts';
+import { summaryText } from '../../src/dataset/gathering-summary.ts';
 import { estimateTokens } from '../../src/views/tokens.ts';
 import languages from '../views/languages.json' with { type: 'json' };
 
