@@ -2,8 +2,8 @@ import * as z from 'zod';
 import type { SearchFilter } from '../api/search-filters.ts';
 import { type DatasetContents, idKey } from '../storage/dataset.ts';
 import type { DataOf } from '../views/fields.ts';
+import { medianOf } from '../views/numbers.ts';
 import type { AdRowReader } from './ad-rows.ts';
-import { medianOf } from './gathering-summary.ts';
 import { type GatheringQuestion, gatheringsOf } from './gatherings.ts';
 import type { Check } from './watches.ts';
 

@@ -16,7 +16,7 @@ import { beginsAnew, estimateText, gatheringText, readAgain, roomText, stopData 
 import { type GatheringQuestion, openGathering, withoutRepeats } from '../dataset/gatherings.ts';
 import { type DatasetContents, sumOf } from '../storage/dataset.ts';
 import { minute } from '../views/dates.ts';
-import { count } from '../views/lists.ts';
+import { count } from '../views/numbers.ts';
 import { adFilters, checkQuestion, collectionId, fresh, split } from './arguments.ts';
 import { defineTool, readOnly, type ToolContext } from './tool.ts';
 

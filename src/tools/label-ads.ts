@@ -3,7 +3,7 @@ import { invalidRequest } from '../api/errors.ts';
 import { cleanLabel, labelId, maxLabel, maxValue, storedLabel } from '../dataset/labels.ts';
 import { adsByKey, type DatasetContents, idKey } from '../storage/dataset.ts';
 import { maxRecords } from '../storage/user-records.ts';
-import { count } from '../views/lists.ts';
+import { count } from '../views/numbers.ts';
 import { listNames, word } from '../views/safe-text.ts';
 import { untrustedId } from '../views/tokens.ts';
 import { isShort, mustBeShort } from './arguments.ts';

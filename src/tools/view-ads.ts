@@ -10,7 +10,8 @@ import { type AdPicture, mediaOfCards, type PictureChoice, pictureOf } from '../
 import { runOf } from '../views/dates.ts';
 import type { DataOf } from '../views/fields.ts';
 import { dataPerText } from '../views/full-view.ts';
-import { count, groupBy } from '../views/lists.ts';
+import { groupBy } from '../views/lists.ts';
+import { count } from '../views/numbers.ts';
 import { joinFilled, linesOf, quote, word } from '../views/safe-text.ts';
 import { clampLines, fitsWithin } from '../views/tokens.ts';
 import { type Fields, idOf } from '../views/view.ts';

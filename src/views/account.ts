@@ -2,7 +2,8 @@ import * as z from 'zod';
 import { dayOf } from './dates.ts';
 import { type DataOf, type SentField, shapeOf } from './fields.ts';
 import { asDescribed, fullView, otherTypes } from './full-view.ts';
-import { count, frameList, type ListFrame, numberText } from './lists.ts';
+import { frameList, type ListFrame } from './lists.ts';
+import { count, numberText } from './numbers.ts';
 import { joinFilled, linesOf, quote, word } from './safe-text.ts';
 import { type Fields, idOf, isNumber, isObject, keep, viewTable } from './view.ts';
 

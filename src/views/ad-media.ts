@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { addressOf, cleanAddress, expiryOf } from './addresses.ts';
 import { dayOf } from './dates.ts';
 import type { DataOf } from './fields.ts';
-import { count } from './lists.ts';
+import { count } from './numbers.ts';
 import { estimateTokens } from './tokens.ts';
 import { add, type Fields, isNumber, isObject, isVisible, objects, textOf } from './view.ts';
 

@@ -1,6 +1,9 @@
+import { count, numberText } from './numbers.ts';
 import { joinFilled, quote } from './safe-text.ts';
 import { lineWithin } from './tokens.ts';
 import type { Fields } from './view.ts';
+
+export { count, numberText };
 
 export interface ListFrame {
   /** `totalHits`, if the service sends it. */
@@ -44,13 +47,6 @@ function positionText({ noun, from, shown, of }: { noun: string; from: number; s
 
 /** `DE`: the form of a country for `codes`. */
 export const countryPattern = /^[A-Z]{2}$/;
-
-/** `1,821` */
-export const numberText = (number: number): string => (number < 1000 ? `${number}` : number.toLocaleString('en-US'));
-
-/** `1 ad`, `1,821 ads`. */
-export const count = (number: number, noun: string, nouns = `${noun}s`): string =>
-  `${numberText(number)} ${number === 1 ? noun : nouns}`;
 
 export const copies = (number: number): string => count(number, 'copy', 'copies');
 

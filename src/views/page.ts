@@ -2,7 +2,8 @@ import * as z from 'zod';
 import { dayOf } from './dates.ts';
 import { type DataOf, pageFields, shapeOf } from './fields.ts';
 import { asDescribed, type Detail, fullBlocks, fullItem, fullText, fullTokens, otherTypes } from './full-view.ts';
-import { copies, count, countryPattern, frameList, type ListFrame } from './lists.ts';
+import { copies, countryPattern, frameList, type ListFrame } from './lists.ts';
+import { count } from './numbers.ts';
 import { codes, joinFilled, quote, word } from './safe-text.ts';
 import { add, type Fields, idOf, keep, objects, simpleFacts, viewTable } from './view.ts';
 
