@@ -41,7 +41,7 @@ export interface ChartRows {
 
 export interface ChartOptions {
   isNarrow?: boolean;
-  /** The current time: the month that holds it has not ended. */
+  /** When the data were read, in milliseconds since the epoch: the month that holds this time had not ended. */
   now?: number;
   isDemo?: boolean;
 }
@@ -108,7 +108,8 @@ function readRows(kind: ChartKind, table: ChartRows, { now }: ChartOptions) {
   if ([span, Math.abs(reach)].some((size) => size !== 0 && !(size > 1e-100 && size < 1e100)))
     return { problem: 'the numbers lie too far apart, or too near to each other, to be drawn' };
   const last = points.at(-1);
-  const isOpen = isMonthly && now !== undefined && last?.name.slice(0, 7) === new Date(now).toISOString().slice(0, 7);
+  const isOpen =
+    isMonthly && now !== undefined && (last?.name.slice(0, 7) ?? '') >= new Date(now).toISOString().slice(0, 7);
   const without = all.length - rows.length;
   const notes = [
     without > 0 && `without ${count(without, 'row')} that ${without === 1 ? 'has' : 'have'} none`,

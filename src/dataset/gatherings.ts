@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto';
 import { canonical } from '../api/json.ts';
+import { roundCredits } from '../credits/credit-text.ts';
 import { type DatasetContents, type Gathering, type GatheringState, idKey, sumOf } from '../storage/dataset.ts';
 import { isUnchangedSince, type StoredItem } from '../storage/item-versions.ts';
-import { count, numberText } from '../views/lists.ts';
+import { count, numberText } from '../views/numbers.ts';
 
 type Filters = Readonly<Record<string, unknown>>;
 
@@ -90,7 +91,8 @@ export const gatheringsOf = ({ gatherings }: DatasetContents, question: Gatherin
   return gatherings.filter((gathering) => gathering.question === key).reverse();
 };
 
-export const newestGatherings = ({ gatherings }: DatasetContents): Gathering[] => [
+/** Returns the newest gathering of each question. */
+export const newestGatherings = ({ gatherings }: Pick<DatasetContents, 'gatherings'>): Gathering[] => [
   ...new Map(gatherings.map((gathering) => [gathering.question, gathering])).values(),
 ];
 
@@ -99,6 +101,22 @@ export function countOutside(contents: DatasetContents): number {
   if (contents.gatherings.length === 0) return 0;
   const inside = new Set(newestGatherings(contents).flatMap(({ adIds }) => [...adIds]));
   return contents.ads.filter(({ id }) => !inside.has(idKey(id))).length;
+}
+
+/** Returns how many ads of the dataset a gathering has read. */
+export function countGathered({ ads, gatherings }: Pick<DatasetContents, 'ads' | 'gatherings'>): number {
+  const gathered = new Set(gatherings.flatMap(({ adIds }) => [...adIds]));
+  return ads.filter(({ id }) => gathered.has(idKey(id))).length;
+}
+
+/**
+ * Returns the credits that all gatherings of the dataset cost. The sum is exact if the service stated all charges, and
+ * no gathering was removed to make room.
+ */
+export function costOf({ gatherings, evicted }: Pick<DatasetContents, 'gatherings' | 'evicted'>) {
+  const charges = gatherings.map(({ charged }) => charged);
+  const isExact = evicted.gatherings === 0 && !charges.includes(null);
+  return { credits: roundCredits(sumOf(charges.map((charged) => charged ?? 0))), isExact };
 }
 
 const partsRead = (gathering: Gathering): readonly Gathering[] =>
@@ -110,6 +128,10 @@ export function foundInParts({ found, parts, storedParts }: Gathering): string |
   if (found !== null || totals.length === 0) return undefined;
   return `${numberText(sumOf(totals))} found in ${totals.length} of ${parts.length} parts`;
 }
+
+/** Returns how often parts of a gathering list an ad that another part lists, too: `found` counts such an ad again. */
+export const repeatsIn = ({ storedParts, adIds }: Gathering): number =>
+  storedParts.length < 2 ? 0 : sumOf(storedParts.map((part) => part.adIds.size)) - adIds.size;
 
 /** How many ads the service counts and did not list while they were read, although its last page was reached. */
 export const unlistedBy = (gathering: Gathering): number =>
@@ -127,6 +149,44 @@ export function answerOrders(gathering: Gathering): ReadonlyMap<string, number> 
   for (const { adIds, answerOrder } of partsRead(gathering))
     for (const id of adIds) orders.set(id, Math.max(answerOrder, orders.get(id) ?? 0));
   return orders;
+}
+
+/** Times in milliseconds since the epoch. */
+interface Period {
+  from: number;
+  to: number;
+}
+
+/** Returns when gatherings read their ads, from the first to the last reading; undefined if nothing was gathered. */
+export function readingPeriod({ gatherings }: Pick<DatasetContents, 'gatherings'>): Period | undefined {
+  if (gatherings.length === 0) return undefined;
+  const period = { from: Number.POSITIVE_INFINITY, to: 0 };
+  // A gathering of several parts has the time of its oldest part.
+  for (const { startedAt, state } of gatherings) {
+    period.from = Math.min(period.from, startedAt);
+    period.to = Math.max(period.to, state.gatheredAt);
+  }
+  return period;
+}
+
+/**
+ * Returns up to when the launches of ads are known, as milliseconds since the epoch: `complete`, the earliest time at
+ * which a question was last read, and `partial`, when the last answer came. Between the two, the launches are missing of
+ * all questions that were not read again. Without gatherings, both are the time of the last answer. Undefined for an
+ * empty dataset.
+ */
+export function launchesKnownUntil(contents: Pick<DatasetContents, 'gatherings' | 'ads'>) {
+  const readings = contents.gatherings.filter(({ parts }) => parts.length === 0);
+  const partial = [...readings.map(({ gatheredAt }) => gatheredAt), ...contents.ads.map(({ at }) => at)].reduce(
+    (latest, at) => Math.max(latest, at),
+    Number.NEGATIVE_INFINITY,
+  );
+  if (partial === Number.NEGATIVE_INFINITY) return undefined;
+  const complete = newestGatherings({ gatherings: readings }).reduce(
+    (earliest, { gatheredAt }) => Math.min(earliest, gatheredAt),
+    partial,
+  );
+  return { complete, partial };
 }
 
 /** The newest gatherings, the newest first. A part of another one stands for itself only if it was paid for by itself. */

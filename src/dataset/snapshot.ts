@@ -4,12 +4,13 @@ import { objectOf, type StoredItem } from '../storage/item-versions.ts';
 import { pageFields } from '../views/fields.ts';
 import type { Fields } from '../views/view.ts';
 import type { AdRowReader, AdRowReaders, AdRows } from './ad-rows.ts';
+import { launchesKnownUntil } from './gatherings.ts';
 import { labelsByAd } from './labels.ts';
 import type { Snapshot, SqlExport, SqlPool, SqlQuery, TableRows } from './sql/pool.ts';
 import { idCell, isoTime, jsonCell, monthRows, type PageRow, type Row, sentCells } from './tables.ts';
 
-/** SQL over the datasets of all tenants. The engine is loaded with the first statement. */
-export function openDatasetSql(adRows: AdRowReaders, now: () => number) {
+/** Opens SQL over the datasets of all tenants. The engine is loaded with the first statement. */
+export function openDatasetSql(adRows: AdRowReaders) {
   let pool: Promise<SqlPool> | undefined;
   const open = () => {
     pool ??= import('./sql/pool.ts').then(({ SqlPool }) => new SqlPool());
@@ -19,7 +20,7 @@ export function openDatasetSql(adRows: AdRowReaders, now: () => number) {
     forTenant(tenantId: string) {
       const snapshot = (contents: DatasetContents) => ({
         tenantId,
-        ...snapshotOf(adRows.forTenant(tenantId), contents, now()),
+        ...snapshotOf(adRows.forTenant(tenantId), contents),
       });
       return {
         query: async (contents: DatasetContents, query: SqlQuery) => (await open()).query(snapshot(contents), query),
@@ -37,9 +38,9 @@ export function openDatasetSql(adRows: AdRowReaders, now: () => number) {
 
 export type DatasetSql = ReturnType<ReturnType<typeof openDatasetSql>['forTenant']>;
 
-export function snapshotOf(reader: AdRowReader, contents: DatasetContents, now: number): Omit<Snapshot, 'tenantId'> {
+export function snapshotOf(reader: AdRowReader, contents: DatasetContents): Omit<Snapshot, 'tenantId'> {
   return {
-    version: `${contents.version} ${contents.labelsVersion} ${contents.picturesVersion} ${isoTime(now).slice(0, 7)}`,
+    version: `${contents.version} ${contents.labelsVersion} ${contents.picturesVersion}`,
     async *tables({ json }): AsyncGenerator<TableRows> {
       let earliest: string | undefined;
       for await (const part of reader.read(contents, { json })) {
@@ -48,7 +49,8 @@ export function snapshotOf(reader: AdRowReader, contents: DatasetContents, now: 
         yield* adTables(part);
       }
       yield* otherTables(contents, json);
-      yield { table: 'months', rows: earliest === undefined ? [] : monthRows(earliest, now) };
+      const knownUntil = launchesKnownUntil(contents);
+      yield { table: 'months', rows: earliest && knownUntil ? monthRows(earliest, knownUntil) : [] };
     },
   };
 }

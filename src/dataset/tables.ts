@@ -137,22 +137,32 @@ export const isoTime = (time: number): string => new Date(time).toISOString();
 
 const maxMonths = 240;
 
-/** The months from one time to another, in UTC, each with its first and last millisecond: at most the last 240. */
-export function monthRows(from: string, now: number): Row<'months'>[] {
-  const [start = 0, end = 0] = [new Date(from), new Date(now)].map(
+/**
+ * Returns the months (UTC) from the first launch to the last answer, at most the last 240, each with its first and last
+ * millisecond. Later months are unknown and have no row. A month is unfinished if it had not ended when all of the
+ * dataset's questions were read.
+ */
+export function monthRows(from: string, knownUntil: { complete: number; partial: number }): Row<'months'>[] {
+  const [start = 0, end = 0] = [new Date(from), new Date(knownUntil.partial)].map(
     (date) => 12 * (date.getUTCFullYear() - 2000) + date.getUTCMonth(),
   );
   const rows: Row<'months'>[] = [];
   for (let number = Math.max(start, end - maxMonths + 1); number <= end; number++) {
-    const first = isoTime(Date.UTC(2000, number));
-    const last = isoTime(Date.UTC(2000, number + 1) - 1);
-    rows.push({ month: first.slice(0, 7), first, last, unfinished: Number(number === end) });
+    const [first, last] = [Date.UTC(2000, number), Date.UTC(2000, number + 1) - 1];
+    const unfinished = Number(last >= knownUntil.complete);
+    rows.push({ month: isoTime(first).slice(0, 7), first: isoTime(first), last: isoTime(last), unfinished });
   }
   return rows;
 }
 
-export const asTexts = (value: unknown): string[] =>
-  Array.isArray(value) ? [...new Set(value.filter((text) => textCell(text) !== null))] : [];
+/** Returns the filled texts of a list, each once. Texts that differ in upper and lower case alone count as one. */
+export function asTexts(value: unknown): string[] {
+  if (!Array.isArray(value)) return [];
+  const texts = new Map<string, string>();
+  for (const text of value)
+    if (textCell(text) !== null && !texts.has(text.toLowerCase())) texts.set(text.toLowerCase(), text);
+  return [...texts.values()];
+}
 
 function listCell(value: unknown): string | null {
   const texts = asTexts(value);

@@ -269,7 +269,7 @@ export type OpenCalls = Omit<ReturnType<typeof openCallContexts>, 'close'> & {
 export function openCallContexts(options: CallContextOptions) {
   const { apiOf, answers, keys, meter, state, baseUrl, version } = options;
   const adRows = openAdRows();
-  const sql = openDatasetSql(adRows, options.now);
+  const sql = openDatasetSql(adRows);
   const heavy = new Semaphore({ maxRunning: 16, perKey: 1, name: 'reports and batches of labels' });
   return {
     callsOf(caller: Caller): CallerContext {

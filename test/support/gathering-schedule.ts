@@ -344,7 +344,7 @@ export async function assertGatherings(schedule: GatheringSchedule, servers: Gat
   const view = async (): Promise<DatasetView> => {
     const contents = await (await datasets.open({ tenantId: apiKey, apiKey })).contents();
     const tables: Record<string, object[]> = { ads: [] };
-    for await (const { table, rows } of snapshotOf(adRows, contents, 0).tables({ json: true }))
+    for await (const { table, rows } of snapshotOf(adRows, contents).tables({ json: true }))
       tables[table] = [...(tables[table] ?? []), ...rows];
     return tables as unknown as DatasetView;
   };
