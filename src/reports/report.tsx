@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { renderToString } from '#preact/render-to-string';
 import { invalidRequest } from '../api/errors.ts';
 import type { Chart, ChartColour, Shape } from '../charts/chart.ts';
-import { type paidGatherings, questionText } from '../dataset/gatherings.ts';
+import { type costOf, type paidGatherings, questionText, type readingPeriod } from '../dataset/gatherings.ts';
 import { AdCard, type CardAd, cardStyles } from '../ui/ad-card.tsx';
 import { Link } from '../ui/addresses.tsx';
 import { countText, dayText, numberText } from '../ui/formats.ts';
@@ -11,7 +11,6 @@ import { demoNotice, Page } from '../ui/page.tsx';
 import { Prose, proseStyles } from '../ui/prose.tsx';
 import { cellText, columnFormat, Table, TableRows, tableStyles } from '../ui/table.tsx';
 import { columnTitle } from '../views/column-title.ts';
-import { dayOf } from '../views/dates.ts';
 import { sanitize, sanitizeLine } from '../views/safe-text.ts';
 
 /** What a report says beside its sections. Texts may come from outside: they are made safe where they are written. */
@@ -48,10 +47,17 @@ export interface ReportTable {
 }
 
 export interface ReportMethod {
+  /** How many ads the dataset holds, and how many of them a gathering read. */
   ads: number;
+  gatheredAds: number;
+  /** The gatherings that are listed. */
   gatherings: ReturnType<typeof paidGatherings>;
-  /** Gatherings that are not listed. */
+  /** How many earlier gatherings are not listed. */
   more: number;
+  /** From the first to the last reading of all gatherings; undefined if nothing was gathered. */
+  period: ReturnType<typeof readingPeriod>;
+  /** What all gatherings cost, including those that are not listed. */
+  cost: ReturnType<typeof costOf>;
   /** Advertisers that the answers do not cover. */
   coverage: readonly string[];
   statements: readonly { heading: string; sql: string }[];
@@ -171,12 +177,13 @@ function Cover({ head: { title, at, isDemo, headings, method } }: { head: Report
   );
 }
 
-function restsOn({ ads, gatherings, more }: ReportMethod): string {
-  if (gatherings.length === 0) return `${countText(ads, 'ad')} that searches brought; no gathering covers them`;
-  const days = gatherings.map(({ gatheredAt }) => dayOf(gatheredAt) ?? '').sort();
-  const [first = '', last = ''] = [days[0], days.at(-1)];
-  const when = first === last ? `on ${dayText(first)}` : `from ${dayText(first)} to ${dayText(last)}`;
-  return `${countText(ads, 'ad')}, read in ${countText(gatherings.length + more, 'gathering')} ${when}`;
+/** Returns how many ads the report rests on, and on which days they were read. */
+function restsOn({ ads, gatheredAds, gatherings, more, period }: ReportMethod): string {
+  if (period === undefined) return `${countText(ads, 'ad')} that searches brought; no gathering covers them`;
+  const [first, last] = [dayText(period.from), dayText(period.to)];
+  const when = first === last ? `on ${first}` : `from ${first} to ${last}`;
+  const some = gatheredAds < ads ? `${numberText(gatheredAds)} of them ` : '';
+  return `${countText(ads, 'ad')}, ${some}read in ${countText(gatherings.length + more, 'gathering')} ${when}`;
 }
 
 async function writeSection(writer: PageWriter, section: ReportSection) {
@@ -288,10 +295,9 @@ const questionColumns = ['Question', 'Read on', 'Found', 'Read', 'Complete', 'Cr
 const questionFormats = [undefined, undefined, numberText, numberText, undefined, numberText];
 
 async function writeMethod(writer: PageWriter, { headings, method }: ReportHead): Promise<void> {
-  const { ads, gatherings, more, coverage, statements } = method;
-  const costs = gatherings.map(({ charged }) => charged);
-  const stated = costs.reduce<number>((sum, charged) => sum + (charged ?? 0), 0);
-  const cost = `${costs.includes(null) ? 'at least ' : ''}${countText(stated, 'credit')}`;
+  const { ads, gatherings, more, cost, coverage, statements } = method;
+  const credits = `${cost.isExact ? '' : 'at least '}${countText(cost.credits, 'credit')}`;
+  const hasParts = gatherings.some(({ parts }) => parts.length > 1);
   const rowOf = ({ gatheredAt, found, adIds, complete, charged, ...about }: ReportMethod['gatherings'][number]) => [
     questionText(about),
     dayText(gatheredAt),
@@ -310,9 +316,11 @@ async function writeMethod(writer: PageWriter, { headings, method }: ReportHead)
           <h2>{methodHeading}</h2>
           <p>
             The report rests on {countText(ads, 'ad')} that an ad-intelligence service listed. “Found” is the total that
-            the service gave, “read” the number of different ads that were read. Where a gathering is not complete, it
-            holds the first ads in the service’s order, which is no random sample. Reach, spend, revenue and performance
-            are the service’s own estimates.
+            the service gave, “read” the number of different ads that were read.{' '}
+            {hasParts &&
+              'For a question in parts, “found” is the sum of its parts, and counts an ad of several parts several times. '}
+            Where a gathering is not complete, it holds the first ads in the service’s order, which is no random sample.
+            Reach, spend, revenue and performance are the service’s own estimates.
           </p>
           {gatherings.length > 0 && (
             <>
@@ -320,8 +328,9 @@ async function writeMethod(writer: PageWriter, { headings, method }: ReportHead)
                 <TableRows rows={gatherings.map(rowOf)} formats={questionFormats} />
               </Table>
               <p>
-                Reading them cost {cost}
-                {more > 0 && `; ${countText(more, 'earlier gathering')} not listed`}.
+                {more === 0
+                  ? `Reading them cost ${credits}.`
+                  : `Reading them and ${countText(more, 'earlier gathering')} that ${more === 1 ? 'is' : 'are'} not listed cost ${credits}.`}
               </p>
             </>
           )}

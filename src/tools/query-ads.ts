@@ -1,9 +1,10 @@
 import * as z from 'zod';
 import { chartOf } from '../charts/chart.ts';
 import { CoverageView, coverageText, viewCoverage } from '../dataset/coverage.ts';
+import { launchesKnownUntil } from '../dataset/gatherings.ts';
 import { describedColumns } from '../dataset/tables.ts';
 import { dataPerText } from '../views/full-view.ts';
-import { count, numberText } from '../views/lists.ts';
+import { count, numberText } from '../views/numbers.ts';
 import { isWord, quote, word } from '../views/safe-text.ts';
 import { fit } from '../views/tokens.ts';
 import { defineListTool, jpegContent, readOnly } from './tool.ts';
@@ -55,7 +56,8 @@ export const queryAds = defineListTool({
     const isCut = truncated || shown.length < rows.length;
     const data = { columns, rows: shown, rowCount, truncated: isCut, coverage };
     if (chart === undefined) return { data, text: render(shown) };
-    const drawn = chartOf(chart, { columns, rows: shown }, { now, isDemo });
+    const knownUntil = launchesKnownUntil(contents)?.complete ?? now;
+    const drawn = chartOf(chart, { columns, rows: shown }, { now: knownUntil, isDemo });
     const withNote = (note: string) => `${render(shown)}\n${note}`;
     if ('problem' in drawn) {
       const note = `No chart: ${drawn.problem}.`;

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
 import { chartOf } from '../charts/chart.ts';
 import { CoverageOfFile, coverageText, viewCoverage } from '../dataset/coverage.ts';
-import { paidGatherings } from '../dataset/gatherings.ts';
+import { costOf, countGathered, launchesKnownUntil, paidGatherings, readingPeriod } from '../dataset/gatherings.ts';
 import { labelsByAd, labelTexts } from '../dataset/labels.ts';
 import {
   checkRoom,
@@ -22,7 +22,7 @@ import type { UserRecords } from '../storage/user-records.ts';
 import type { AdPicture } from '../views/ad-media.ts';
 import { dayOf } from '../views/dates.ts';
 import type { DataOf } from '../views/fields.ts';
-import { count, numberText } from '../views/lists.ts';
+import { count, numberText } from '../views/numbers.ts';
 import { linesOf, listNames, quote, word } from '../views/safe-text.ts';
 import type { Fields } from '../views/view.ts';
 import { checkQuestion, fileName } from './arguments.ts';
@@ -241,8 +241,9 @@ async function makeSection(section: SavedSection, ads: NamedAds, contents: Datas
       made.first = { columns, first: rows.slice(0, 3) };
       if (rowCount === 1) made.row = figuresIn(columns, rows[0] ?? []);
       shown.table = { columns, rows: rows.slice(0, maxTableRows), rowCount };
-      const wide = chart && chartOf(chart, { columns, rows }, { now, isDemo });
-      const narrow = chart && chartOf(chart, { columns, rows }, { now, isDemo, isNarrow: true });
+      const options = { now: launchesKnownUntil(contents)?.complete ?? now, isDemo };
+      const wide = chart && chartOf(chart, { columns, rows }, options);
+      const narrow = chart && chartOf(chart, { columns, rows }, { ...options, isNarrow: true });
       if (wide && 'problem' in wide) problems.push(`There is no chart: ${wide.problem}.`);
       else if (wide && narrow && 'shapes' in narrow) shown.charts = { wide, narrow };
     } catch (error) {
@@ -279,8 +280,11 @@ async function methodOf(sections: readonly SavedSection[], contents: DatasetCont
   const listed = new Set(gatherings.flatMap(({ id, parts }) => [id, ...parts]));
   return {
     ads: contents.ads.length,
+    gatheredAds: countGathered(contents),
     gatherings,
     more: contents.gatherings.filter(({ id }) => !listed.has(id)).length,
+    period: readingPeriod(contents),
+    cost: costOf(contents),
     coverage: viewCoverage({ contents, facts }),
     statements,
   };

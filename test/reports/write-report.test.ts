@@ -170,7 +170,10 @@ describe('what a report writes', () => {
   };
   const older = gathering('2026-11-01', { found: 12_345, charged: 7 });
   const newer = gathering('2026-11-19', { found: null, charged: null, complete: false });
-  const method = { ads: 1, gatherings: [], more: 0, coverage: [], statements: [] };
+  const method: ReportHead['method'] = {
+    ...{ ads: 1, gatheredAds: 1, gatherings: [], more: 0, period: undefined },
+    ...{ cost: { credits: 7, isExact: true }, coverage: [], statements: [] },
+  };
   const written = async ({ sections = [], ...more }: Partial<ReportHead> & { sections?: ReportSection[] }) => {
     const headings = sections.map(({ heading }) => heading);
     const head = { title: 'T', at: Date.UTC(2026, 10, 20), isDemo: false, version: '1', headings, method, ...more };
@@ -218,18 +221,40 @@ describe('what a report writes', () => {
   test('is as report.txt shows', async () => {
     const html = await written({
       sections: Object.entries(sections).map(([heading, section]) => ({ heading, ...section })),
-      method: { ...method, ads: 2000, gatherings: [newer, older], more: 2, coverage: ['<b>'] },
+      method: {
+        ...method,
+        ...{ ads: 2000, gatheredAds: 1990, gatherings: [newer, older], more: 2, coverage: ['<b>'] },
+        ...{
+          period: { from: Date.UTC(2026, 9, 1), to: Date.UTC(2026, 10, 19) },
+          cost: { credits: 1018.5, isExact: false },
+        },
+      },
       isDemo: true,
     });
     const shown = html.replace(/(?<=<style>).*?(?=<\/style>)/s, '').replaceAll('><', '>\n<');
     await expect(shown).toMatchFileSnapshot('report.txt');
   });
 
-  test.each([
-    [[], '1 ad that searches brought; no gathering covers them'],
-    [[older], '1 ad, read in 1 gathering on 1 Nov 2026'],
-  ])('rests on what was gathered, if anything was', async (gatherings, words) => {
-    const html = await written({ method: { ...method, gatherings } });
+  const [first, last] = [Date.UTC(2026, 10, 1, 23), Date.UTC(2026, 10, 2, 1)];
+  test.each<[string, Partial<ReportHead['method']>, string]>([
+    ['that only searches brought its ads', {}, '1 ad that searches brought; no gathering covers them'],
+    [
+      'the one day of its readings',
+      { gatherings: [older], period: { from: first, to: first + 1 } },
+      '1 ad, read in 1 gathering on 1 Nov 2026',
+    ],
+    [
+      'the first and the last day of its readings',
+      { gatherings: [older], more: 3, period: { from: first, to: last } },
+      '1 ad, read in 4 gatherings from 1 Nov 2026 to 2 Nov 2026',
+    ],
+    [
+      'how many of its ads a gathering read',
+      { ads: 30, gatheredAds: 20, gatherings: [older], period: { from: first, to: first } },
+      '30 ads, 20 of them read in 1 gathering on 1 Nov 2026',
+    ],
+  ])('states %s', async (_, facts, words) => {
+    const html = await written({ method: { ...method, ...facts } });
     expect(html).toContain(words);
     expect(html).not.toContain('Demo data');
   });
