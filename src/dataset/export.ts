@@ -20,7 +20,7 @@ export interface ExportCounts extends Omit<Statement, 'run'> {
   rows: number;
   first: Cell[][];
   cut: number;
-  /** The values of the column `id` or `adId`, if there is one. */
+  /** The values of the column `id` or `adId`, if there is one. They need not be ids of ads. */
   ids: Set<Cell> | undefined;
 }
 

@@ -12,7 +12,7 @@ import {
 import { methodsNote, noteMarkdown, noteRows } from '../dataset/methods-note.ts';
 import { idKey, sumOf } from '../storage/dataset.ts';
 import { dayOf } from '../views/dates.ts';
-import { count, numberText } from '../views/lists.ts';
+import { count, numberText } from '../views/numbers.ts';
 import { linesOf, quote, sanitizeLine, word } from '../views/safe-text.ts';
 import { checkQuestion, fileName } from './arguments.ts';
 import { FirstRows, firstRows, firstText } from './first-rows.ts';
@@ -72,12 +72,11 @@ export const exportAds = defineListTool({
     const selected = sheets ? checkSheets(sheets, format) : [{ name: 'Ads', sql: sql ?? everyAdSql }];
     const contents = await (await context.dataset()).contents();
     const facts = await context.adRows().knownAds(contents);
-    const aboutAll = (all: readonly ExportCounts[]) => {
-      const ids = all.every(({ ids }) => ids) ? all.flatMap(({ ids = [] }) => [...ids]) : undefined;
-      const listed = ids && { columns: ['id'], rows: ids.map((id) => [id]) };
+    const describeExport = (exported: readonly ExportCounts[]) => {
+      const adIds = adIdsOf(exported, facts);
+      const listed = adIds && { columns: ['id'], rows: [...adIds].map((id) => [id]) };
       const coverage = viewCoverage({ contents, facts, ...listed });
-      const adIds = ids && new Set(ids.flatMap((id) => (typeof id === 'string' ? idKey(id) : [])));
-      return { coverage, note: methodsNote({ contents, coverage, exported: all, adIds, now, version }) };
+      return { coverage, note: methodsNote({ contents, coverage, exported, adIds, now, version }) };
     };
     const exports = context.exports();
     let counts: ExportCounts[] = [];
@@ -92,11 +91,11 @@ export const exportAds = defineListTool({
             run: (read) => context.sql().export(contents, { sql: one.sql, signal }, read),
           }),
         );
-        const method = (all: readonly ExportCounts[]) => noteRows(aboutAll(all).note);
+        const method = (all: readonly ExportCounts[]) => noteRows(describeExport(all).note);
         counts = await writeExport(statements, { format, method, write: take, maxBytes });
       },
     });
-    const { coverage, note: parts } = aboutAll(counts);
+    const { coverage, note: parts } = describeExport(counts);
     const note = await exports
       .create({
         name: `${file.name.slice(0, -`.${format}`.length)}${noteEnding}`,
@@ -134,6 +133,21 @@ export const exportAds = defineListTool({
 });
 
 const firstTokens = 600;
+
+/**
+ * Returns the ids of all exported ads, as `idKey` writes them; undefined if a statement does not tell its ads. A column
+ * `id` may also hold ids of gatherings or anything else, and only ids of ads count.
+ */
+function adIdsOf(exported: readonly ExportCounts[], facts: ReadonlyMap<string, unknown>): Set<string> | undefined {
+  const adIds = new Set<string>();
+  for (const { ids, rows } of exported) {
+    if (ids === undefined) return undefined;
+    const ofAds = [...ids].map((id) => idKey(String(id))).filter((id) => facts.has(id));
+    if (ofAds.length === 0 && rows > 0) return undefined;
+    for (const id of ofAds) adIds.add(id);
+  }
+  return adIds;
+}
 
 function checkSheets(sheets: readonly z.output<typeof Sheet>[], format: ExportFormat) {
   if (format !== 'xlsx') throw invalidRequest('sheets are sheets of Excel: leave out format, or pass xlsx.');
