@@ -2,11 +2,12 @@ import * as z from 'zod';
 import { type DatasetContents, type Gathering, idKey, sumOf } from '../storage/dataset.ts';
 import { dayOf } from '../views/dates.ts';
 import type { DataOf } from '../views/fields.ts';
-import { count, numberText } from '../views/lists.ts';
+import { count, numberText } from '../views/numbers.ts';
 import { quote } from '../views/safe-text.ts';
 import { lineWithin, untrustedId } from '../views/tokens.ts';
 import type { KnownAd } from './ad-rows.ts';
-import { countOutside, foundInParts, newestGatherings, questionJson, unlistedBy } from './gatherings.ts';
+import { advertiserKeys } from './advertisers.ts';
+import { countOutside, foundInParts, newestGatherings, questionJson, repeatsIn, unlistedBy } from './gatherings.ts';
 import { cellText } from './sql/statement.ts';
 
 const PartialView = z
@@ -17,6 +18,7 @@ const PartialView = z
     foundInParts: z.string().optional().describe('in words'),
     read: z.number(),
     removed: z.number().optional().describe('to make room'),
+    repeats: z.number().optional().describe('ads that found counts again, because parts overlap'),
     gatheredAt: z.string(),
   })
   .meta({ title: 'Partial' });
@@ -52,6 +54,7 @@ export const CoverageOfFile = z.looseObject({}).describe('what it rests on, as i
 
 export interface Answered {
   contents: DatasetContents;
+  /** What is known of each ad of the dataset, by `idKey`. */
   facts: ReadonlyMap<string, KnownAd>;
   columns?: readonly string[];
   rows?: readonly (readonly unknown[])[];
@@ -89,7 +92,7 @@ export function viewCoverage(answered: Answered): CoverageView {
 
 function viewPartial(gathering: Gathering): PartialView {
   const { id, found, adIds, missing, gatheredAt } = gathering;
-  const inParts = foundInParts(gathering);
+  const [inParts, repeats] = [foundInParts(gathering), repeatsIn(gathering)];
   return {
     gathering: id,
     about: lineWithin(questionJson(gathering), aboutTokens),
@@ -97,41 +100,55 @@ function viewPartial(gathering: Gathering): PartialView {
     ...(inParts && { foundInParts: inParts }),
     read: adIds.size,
     ...(missing > 0 && { removed: missing }),
+    ...(repeats > 0 && { repeats }),
     gatheredAt: dayOf(gatheredAt) ?? '',
   };
 }
 
 interface Advertiser extends Pick<KnownAd, 'pageId' | 'pageName'> {
   ads: number;
+  /** How many of its ads no complete gathering read. */
   outside: number;
   isInRows: boolean;
 }
 
-/** Advertisers with ads that no complete gathering read: those of the rows by name, where the rows name ads or advertisers. */
+/**
+ * Returns the advertisers with ads that no complete gathering read. If the rows have ids of ads or advertisers, they are
+ * the advertisers of the rows, by name. Otherwise all advertisers of the dataset are counted, and none is named.
+ */
 function uncoveredBy({ contents, facts, columns = [], rows = [], cell = 0 }: Answered) {
   const covered = new Set(contents.gatherings.flatMap((one) => (one.complete ? [...one.adIds] : [])));
   const cellsOf = (...names: string[]): unknown[] =>
     columns.flatMap((column, at) => (names.includes(column) ? rows.map((row) => row[at]) : []));
   const names = new Set(cellsOf('pageId', 'pageName'));
   const ids = new Set(cellsOf('id', 'adId').map((id) => idKey(String(id))));
+  const keyOf = advertiserKeys(facts.values());
   const isNamed = (text: string | null) => text !== null && names.has(cellText(text, cell));
   const advertisers = new Map<string, Advertiser>();
   for (const [key, { pageId, pageName }] of facts) {
-    if (pageId === null && pageName === null) continue;
-    const name = JSON.stringify([pageId, pageName]);
-    const isInRows = isNamed(pageId) || isNamed(pageName);
-    const one = advertisers.get(name) ?? { pageId, pageName, ads: 0, outside: 0, isInRows };
+    const advertiserKey = keyOf({ pageId, pageName });
+    if (advertiserKey === null) continue;
+    const one = advertisers.get(advertiserKey) ?? { pageId, pageName, ads: 0, outside: 0, isInRows: false };
+    // The ads come in the order of their newest versions, so a renamed page has its newest name.
+    one.pageId ??= pageId;
+    one.pageName = pageName ?? one.pageName;
     one.ads++;
     if (!covered.has(key)) one.outside++;
-    one.isInRows ||= ids.has(key);
-    advertisers.set(name, one);
+    one.isInRows ||= ids.has(key) || isNamed(pageId) || isNamed(pageName);
+    advertisers.set(advertiserKey, one);
   }
   const uncovered = [...advertisers.values()].filter(({ outside }) => outside > 0);
-  if (!columns.some((column) => ['id', 'adId', 'pageId', 'pageName'].includes(column)))
-    return { named: [], others: uncovered.length };
+  // The ids of a table such as gatherings are no ids of ads, and tell no advertiser.
+  const hasAdIds = columns.some((column) => column === 'id' || column === 'adId') && isAdIds(ids, facts);
+  const namesAdvertisers = hasAdIds || columns.some((column) => column === 'pageId' || column === 'pageName');
+  if (!namesAdvertisers) return { named: [], others: uncovered.length };
   const shown = uncovered.filter(({ isInRows }) => isInRows).sort((left, right) => right.outside - left.outside);
   return { named: shown.slice(0, maxAdvertisers), others: Math.max(0, shown.length - maxAdvertisers) };
 }
+
+/** Returns whether ids of rows are ids of ads. A result without rows is taken for one of ads. */
+const isAdIds = (ids: ReadonlySet<string>, facts: Answered['facts']): boolean =>
+  ids.size === 0 || [...ids].some((id) => facts.has(id));
 
 const viewUncovered = ({ pageId, pageName, ads, outside }: Advertiser): UncoveredView => ({
   ...(pageId !== null && { pageId: untrustedId(pageId) }),
@@ -170,8 +187,18 @@ function gatheringsText(coverage: CoverageView): string {
 const outsideText = (ads: number) =>
   `${numberText(ads)} of them only from searches or earlier gatherings (to leave them out, join gathered on a gatheringId)`;
 
-function partialText({ gathering, about, found, foundInParts, read, removed, gatheredAt }: PartialView): string {
-  const total = found === null ? foundInParts : numberText(found);
+function partialText({
+  gathering,
+  about,
+  found,
+  foundInParts,
+  read,
+  removed,
+  repeats,
+  gatheredAt,
+}: PartialView): string {
+  const stated = found === null ? foundInParts : numberText(found);
+  const total = stated && repeats ? `${stated}, which counts ${count(repeats, 'ad')} of several parts again` : stated;
   const part = total === undefined ? `${count(read, 'ad')} of an unknown number` : `${numberText(read)} of ${total}`;
   const without = removed === undefined ? '' : `, ${numberText(removed)} of them removed`;
   return `${gathering} ${quote(about)} (gathered ${part}${without}, ${gatheredAt})`;

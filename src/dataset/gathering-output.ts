@@ -6,7 +6,7 @@ import { linesOf } from '../views/safe-text.ts';
 import { untrustedId } from '../views/tokens.ts';
 import { type Gathered, stopReasons } from './gather.ts';
 import { changesText, gatheredRows, type RowContext, summaryText } from './gathering-summary.ts';
-import { differences, foundInParts, lastComplete, unlistedBy } from './gatherings.ts';
+import { differences, foundInParts, lastComplete, repeatsIn, unlistedBy } from './gatherings.ts';
 import { isoTime } from './tables.ts';
 
 const SinceLast = z.looseObject({
@@ -44,6 +44,7 @@ export const GatherOutput = z.looseObject({
   gone: z.array(z.string()).nullable().describe('ids that the last gathering had; null unless both are complete'),
   missing: z.number().optional().describe('ads that were read and then removed'),
   unlisted: z.number().optional().describe('counted by the service, not listed'),
+  repeats: z.number().optional().describe('ads that found counts again, because parts overlap'),
   sinceLast: SinceLast.optional(),
   complete: z.boolean().describe('all ads that match are read'),
   stopped: z.string().describe(`why it ended: ${stopReasons.join(', ')}`),
@@ -64,7 +65,7 @@ export async function resultOf(
   context: RowContext,
 ) {
   const { adIds: ids, found, complete } = gathering;
-  const [inParts, unlisted] = [foundInParts(gathering), unlistedBy(gathering)];
+  const [inParts, unlisted, repeats] = [foundInParts(gathering), unlistedBy(gathering), repeatsIn(gathering)];
   const read = contents.ads.filter(({ id }) => readByCall.has(idKey(id)));
   const earlier = new Map(before.ads.map(({ id, sinceOrder }) => [idKey(id), sinceOrder]));
   const rows = await gatheredRows(ids, contents, context);
@@ -83,6 +84,7 @@ export async function resultOf(
     gatheredAt: isoTime(gathering.gatheredAt),
     ...(missing > 0 && { missing }),
     ...(unlisted > 0 && { unlisted }),
+    ...(repeats > 0 && { repeats }),
     ...(changes && {
       sinceLast: {
         gatheredAt: isoTime(last.gatheredAt),

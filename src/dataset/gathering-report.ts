@@ -1,7 +1,7 @@
 import type { ErrorKind } from '../api/errors.ts';
 import { priceText } from '../credits/credit-text.ts';
 import { minute } from '../views/dates.ts';
-import { count, numberText } from '../views/lists.ts';
+import { count, numberText } from '../views/numbers.ts';
 import { linesOf } from '../views/safe-text.ts';
 import type { Stop } from './gather.ts';
 import type { EstimateView, GatherOutput } from './gathering-output.ts';
@@ -30,9 +30,21 @@ export function gatheringText(output: GatherOutput): string {
 }
 
 function headline(output: GatherOutput): string {
-  const { gathering, read, found, foundInParts, complete, stopped, gatheredAt = '', missing, unlisted } = output;
+  const {
+    gathering,
+    read,
+    found,
+    foundInParts,
+    complete,
+    stopped,
+    gatheredAt = '',
+    missing,
+    unlisted,
+    repeats,
+  } = output;
   const total = found === null ? foundInParts : `${numberText(found)} found`;
-  const ofTotal = total === undefined ? 'total not stated' : `of ${total}`;
+  const again = repeats ? ` (which counts ${count(repeats, 'ad')} of several parts again)` : '';
+  const ofTotal = total === undefined ? 'total not stated' : `of ${total}${again}`;
   const state = complete ? `complete, last read ${minute(gatheredAt)}` : `not complete, stopped: ${stopped}`;
   const lost = missing ? ` ${numberText(missing)} of them are no longer in the dataset.` : '';
   return `Gathering ${gathering}: ${count(read, 'ad')} read, ${ofTotal}; ${state}.${lost}${unlisted ? ` ${unlistedText(unlisted)}` : ''}`;

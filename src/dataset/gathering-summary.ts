@@ -1,13 +1,15 @@
 import { type DatasetContents, sumOf } from '../storage/dataset.ts';
 import { pictureOf } from '../views/ad-media.ts';
 import { minute, seenDays, seenText } from '../views/dates.ts';
-import { count, numberText } from '../views/lists.ts';
+import { groupBy } from '../views/lists.ts';
+import { count, numberText, percentileOf } from '../views/numbers.ts';
 import { constant, linesOf, quote, word } from '../views/safe-text.ts';
 import { estimateTokens, lineWithin, untrustedId } from '../views/tokens.ts';
 import type { Fields } from '../views/view.ts';
 import type { AdRowReader } from './ad-rows.ts';
+import { advertiserKeys } from './advertisers.ts';
 import type { Differences } from './gatherings.ts';
-import type { AdRow, Row } from './tables.ts';
+import type { AdRow, Cell, Row } from './tables.ts';
 
 export interface RowContext {
   adRows(): AdRowReader;
@@ -15,16 +17,17 @@ export interface RowContext {
   now: number;
 }
 
-/** All ads of a gathering are held at once: without their long texts, which a summary does not count. */
+/** The ads of a gathering are held all at once, so their long texts are left out: a summary does not count them. */
 const noTexts = { headline: null, body: null, linkDescription: null, offerLink: null, text: null, json: null };
 
 interface GatheredRows {
   ads: readonly AdRow[];
   countries: readonly Row<'ad_countries'>[];
-  /** Ads whose picture cannot be shown any more, because its address has expired. */
+  /** How many ads have a picture that cannot be shown any more, because its address has expired. */
   expired?: number;
 }
 
+/** Reads the rows of a gathering from which its summary is computed. */
 export async function gatheredRows(ids: ReadonlySet<string>, contents: DatasetContents, { adRows, now }: RowContext) {
   let expired = 0;
   const ads: AdRow[] = [];
@@ -58,7 +61,10 @@ function idsLine(label: string, ids: readonly string[]): string | undefined {
   return `${label}: ${shown.join(', ')}${rest > 0 ? ` and ${numberText(rest)} more` : ''}`;
 }
 
-/** The ads of a gathering in counts. Values are texts of third parties, cleaned and bounded. */
+/**
+ * Returns the summary of a gathering: its ads counted by their properties, one property on each line. Values are texts
+ * of third parties, so they are cleaned and bounded.
+ */
 export function summaryText(rows: GatheredRows, maxTokens = 700): string {
   const lines = summaryLines(rows);
   for (let share = 1; ; share *= 0.8) {
@@ -67,44 +73,69 @@ export function summaryText(rows: GatheredRows, maxTokens = 700): string {
   }
 }
 
+/** A line of the summary, or a function that writes it with a share of its values. */
 type Line = string | ((share: number) => string);
 
 function summaryLines({ ads, countries, expired = 0 }: GatheredRows): Line[] {
-  const column = (name: keyof AdRow) => ads.map((ad) => ad[name] as string | null);
-  const ids = new Set(ads.map(({ id }) => id));
-  const placed = countries.filter(({ id }) => id !== null && ids.has(id));
-  const nowhere = ids.size - new Set(placed.map(({ id }) => id)).size;
-  const places = [...placed.map(({ country }) => country), ...Array.from({ length: nowhere }, () => null)];
+  const spelled = (name: keyof AdRow) => ads.map((ad) => asSpelled(ad[name]));
+  const coded = (name: keyof AdRow) => ads.map((ad) => inAnyCase(ad[name]));
   const variants = ads.flatMap(({ variant }) => variant ?? []);
   const lengths = ads.flatMap(({ videoSeconds, videoCount }) => ((videoSeconds ?? videoCount) ? [videoSeconds] : []));
   const countWith = (value: (ad: AdRow) => number | null) => numberText(ads.filter((ad) => value(ad) !== null).length);
   const active = (state: number | null) => ads.filter((ad) => ad.active === state);
   const [running, ended, unknown] = [active(1).length, active(0).length, active(null).length];
   const lastSeen = seenDays(active(null));
-  const advertisers = ads.map(({ pageName, pageId }) => pageName ?? pageId);
   const days = ads.map(({ daysRunning }) => daysRunning);
   return [
     `${count(ads.length, 'ad')}: ${numberText(running)} still running, ${numberText(ended)} ended, ${numberText(unknown)} unknown${lastSeen ? `, ${seenText(lastSeen)}` : ''}.`,
-    countValues('Advertisers', advertisers, 10, quote),
-    countValues('Formats', column('displayFormat'), 8, constant),
-    countValues('Calls to action', column('ctaType'), 8, constant),
-    countValues('Months started, newest first', column('startedMonth'), 18, word, newestFirst),
-    countValues('Landing domains', column('landingDomain'), 10, word),
-    ...(ads.some(({ landing }) => landing !== null) ? [countValues('Landing pages', column('landing'), 6, word)] : []),
-    countValues('Countries (an ad may count for several)', places, 12, word),
-    countValues('Languages of the copy', column('language'), 12, word),
+    countValues('Advertisers', advertisersOf(ads), 10, quote),
+    countValues('Formats', coded('displayFormat'), 8, constant),
+    countValues('Calls to action', coded('ctaType'), 8, constant),
+    countValues('Months started, newest first', spelled('startedMonth'), 18, word, newestFirst),
+    countValues('Landing domains', spelled('landingDomain'), 10, word),
+    ...(ads.some(({ landing }) => landing !== null) ? [countValues('Landing pages', spelled('landing'), 6, word)] : []),
+    countValues('Countries (an ad may count for several)', countriesOf(ads, countries), 12, word),
+    countValues('Languages of the copy', spelled('language'), 12, word),
     numbersText('Days running', days),
     ...(lengths.some((seconds) => seconds !== null) ? [numbersText('Seconds of video', lengths)] : []),
     `Ads with data: reach ${countWith(({ audienceReach }) => audienceReach)}, spend ${countWith(({ adSpendMin, adSpendMax }) => adSpendMin ?? adSpendMax)}, revenue ${countWith(({ revenueMin, revenueMax }) => revenueMin ?? revenueMax)}`,
+    // Every ad with visible text has a variant.
     `Groups of near-identical copy: ${numberText(new Set(variants).size)}; ads without copy: ${numberText(ads.length - variants.length)}`,
-    countValues('First lines', column('firstLine'), 6, quote),
+    countValues('First lines', spelled('firstLine'), 6, quote),
     ...(expired > 0
       ? [`Pictures of ${count(expired, 'ad')} cannot be shown any more: their addresses have expired.`]
       : []),
   ];
 }
 
-type Order = (left: [value: string, ads: number], right: [value: string, ads: number]) => number;
+/** A value of an ad. Values with the same key count as one; the summary shows their most frequent spelling. */
+type Value = { key: string; spelling: string } | null;
+
+const asSpelled = (cell: Cell): Value => (cell === null ? null : { key: `${cell}`, spelling: `${cell}` });
+
+/** For codes such as `VIDEO` and `DE`: SQL and the filters of a local library compare them in any case, too. */
+const inAnyCase = (cell: Cell): Value => (cell === null ? null : { key: `${cell}`.toLowerCase(), spelling: `${cell}` });
+
+function advertisersOf(ads: GatheredRows['ads']): Value[] {
+  const keyOf = advertiserKeys(ads);
+  const named = new Set(ads.flatMap((ad) => (ad.pageName === null ? [] : (keyOf(ad) ?? []))));
+  return ads.map((ad) => {
+    const key = keyOf(ad);
+    if (key === null) return null;
+    // An id is shown only if no ad of the page has its name.
+    return { key, spelling: ad.pageName ?? (named.has(key) ? '' : (ad.pageId ?? '')) };
+  });
+}
+
+function countriesOf(ads: GatheredRows['ads'], countries: GatheredRows['countries']): Value[] {
+  const ids = new Set(ads.map(({ id }) => id));
+  const known = countries.filter(({ id }) => id !== null && ids.has(id));
+  const unknown = ids.size - new Set(known.map(({ id }) => id)).size;
+  return [...known.map(({ country }) => inAnyCase(country)), ...Array.from({ length: unknown }, () => null)];
+}
+
+type Counted = [value: string, ads: number];
+type Order = (left: Counted, right: Counted) => number;
 
 const byName: Order = ([left], [right]) => (left < right ? -1 : 1);
 const commonestFirst: Order = (left, right) => right[1] - left[1] || byName(left, right);
@@ -112,15 +143,16 @@ const newestFirst: Order = (left, right) => byName(right, left);
 
 function countValues(
   label: string,
-  values: readonly (string | null)[],
+  values: readonly Value[],
   max: number,
   show: (value: string) => string,
   order = commonestFirst,
 ): Line {
-  const numbers = new Map<string, number>();
-  for (const value of values) if (value !== null) numbers.set(value, (numbers.get(value) ?? 0) + 1);
-  const sorted = [...numbers].sort(order);
-  const none = values.length - sumOf(sorted.map(([, ads]) => ads));
+  const known = values.filter((value) => value !== null);
+  const sorted = [...groupBy(known, ({ key }) => key).values()]
+    .map((same): Counted => [commonestSpelling(same), same.length])
+    .sort(order);
+  const none = values.length - known.length;
   return (share) => {
     const shown = sorted.slice(0, Math.round(share * Math.min(max, sorted.length)));
     const others = sorted.slice(shown.length);
@@ -136,20 +168,23 @@ function countValues(
   };
 }
 
+function commonestSpelling(values: readonly NonNullable<Value>[]): string {
+  const spelled = groupBy(
+    values.filter(({ spelling }) => spelling !== ''),
+    ({ spelling }) => spelling,
+  );
+  const [[spelling] = ['']] = [...spelled].map(([text, same]): Counted => [text, same.length]).sort(commonestFirst);
+  return spelling;
+}
+
 const valueTokens = 24;
 
 function numbersText(label: string, values: readonly (number | null)[]): string {
-  const inOrder = values.filter((value) => value !== null).sort((left, right) => left - right);
-  const unknown = values.length - inOrder.length;
+  const known = values.filter((value) => value !== null);
+  const unknown = values.length - known.length;
   const without = `unknown for ${count(unknown, 'ad')}`;
-  if (inOrder.length === 0) return `${label}: ${without}`;
-  const at = (index: number) => inOrder[index] ?? 0;
-  const highest = `90th percentile ${at(Math.ceil(0.9 * inOrder.length) - 1)}, max ${at(inOrder.length - 1)}`;
-  return `${label}: min ${at(0)}, median ${medianOf(inOrder)}, ${highest}${unknown > 0 ? `; ${without}` : ''}`;
-}
-
-/** Of numbers in order. */
-export function medianOf(inOrder: readonly number[]): number {
-  const middle = (inOrder.length - 1) / 2;
-  return ((inOrder[Math.floor(middle)] ?? 0) + (inOrder[Math.ceil(middle)] ?? 0)) / 2;
+  if (known.length === 0) return `${label}: ${without}`;
+  const at = (percent: number) => Math.round(100 * percentileOf(known, percent)) / 100;
+  const figures = `min ${at(0)}, median ${at(50)}, 90th percentile ${at(90)}, max ${at(100)}`;
+  return `${label}: ${figures}${unknown > 0 ? `; ${without}` : ''}`;
 }

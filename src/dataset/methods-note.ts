@@ -1,5 +1,5 @@
 import { type DatasetContents, type Gathering, sumOf } from '../storage/dataset.ts';
-import { count } from '../views/lists.ts';
+import { count } from '../views/numbers.ts';
 import { type CoverageView, uncoveredText } from './coverage.ts';
 import type { ExportCounts } from './export.ts';
 import { countOutside, foundInParts, questionJson } from './gatherings.ts';
@@ -58,7 +58,7 @@ export function methodsNote(options: MethodsNote): NotePart[] {
     {
       heading: 'What to keep in mind',
       points: [
-        '"Found" is the total that the service gave, "read" the number of different ads that were read. A gathering that is not complete is a part of what there is, in the service\'s order, and no random sample.',
+        '"Found" is the total that the service gave, "read" the number of different ads that were read. For a question in parts, "found" is the sum of its parts, and counts an ad of several parts several times. A gathering that is not complete is a part of what there is, in the service\'s order, and no random sample.',
         'Each ad is in its newest version. A field that a later answer left out keeps its earlier value.',
         ...describedColumns().flatMap(({ name, meaning }) => (meaning === undefined ? [] : `\`${name}\`: ${meaning}.`)),
         '`duplicates`: copies of the ad, itself included. Dates are in UTC; one that came without an offset counts as UTC.',

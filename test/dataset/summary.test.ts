@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
-import { adRows } from '../../src/dataset/ad-rows.ts';
-import { summaryText } from '../../src/dataset/gathering-summary.ts';
+import { adRows, openAdRows } from '../../src/dataset/ad-rows.ts';
+import { gatheredRows, summaryText } from '../../src/dataset/gathering-summary.ts';
+import { MemoryDatasets } from '../../src/storage/memory-datasets.ts';
 import { estimateTokens } from '../../src/views/tokens.ts';
+import { add } from '../storage/add-items.ts';
 import languages from '../views/languages.json' with { type: 'json' };
 
 const day = 86_400_000;
@@ -18,12 +20,12 @@ const ran = (days: number) => ({
   endDate: new Date(start + days * day).toISOString(),
 });
 
-const lineOf = (label: string, rows: ReturnType<typeof rowsOf>) =>
+const lineOf = (label: string, rows: Parameters<typeof summaryText>[0]) =>
   summaryText(rows)
     .split('\n')
     .find((line) => line.startsWith(label));
 
-test('counts every label, writes "none" out, and counts what is left out', () => {
+test('a line of the summary counts each value, the ads of further values and the ads without a value', () => {
   const formats = 'ABCDEFGHIJ'.split('').flatMap((format, index) => Array.from({ length: 12 - index }, () => format));
   const ads = formats.map((displayFormat, index) => ({ id: `${index}`, displayFormat }));
   expect(lineOf('Formats', rowsOf([...ads, { id: 'x' }, { id: 'y' }]))).toBe(
@@ -31,22 +33,21 @@ test('counts every label, writes "none" out, and counts what is left out', () =>
   );
 });
 
-test('spreads the days that ads ran', () => {
+test('a line of days running has the median and the percentile of SQLite, and the number of unknown ads', () => {
   const known = [1, 2, 3, 4, 5, 6, 7, 8, 9, 100].map((days) => ({ id: `${days}`, ...ran(days) }));
   const rows = rowsOf([...known, { id: 'x' }]);
-  expect(lineOf('Days', rows)).toBe('Days running: min 1, median 5.5, 90th percentile 9, max 100; unknown for 1 ad');
+  expect(lineOf('Days', rows)).toBe('Days running: min 1, median 5.5, 90th percentile 18.1, max 100; unknown for 1 ad');
   expect(lineOf('11 ads', rows)).toBe('11 ads: 0 still running, 10 ended, 1 unknown.');
   expect(lineOf('Days', rowsOf([]))).toBe('Days running: unknown for 0 ads');
 });
 
-test('tells values apart that are shown alike', () => {
+test('values with the same beginning are counted apart, although the summary cuts them to the same text', () => {
   const long = 'the same beginning of a line, which is longer than what a summary shows of it, '.repeat(6);
   const rows = rowsOf(['A', 'B', 'B'].map((end, id) => ({ id: `${id}`, body: `${long}${end}` })));
   expect(lineOf('First lines', rows)).toMatch(/^First lines \(2\): .* 2, .* 1$/);
 });
 
-/** The rest stands in docs/tools.md. */
-test('names are one whatever surrounds them, "none" of an advertiser is not none, and only the first line counts', () => {
+test('an advertiser named "none" is counted apart from ads without an advertiser', () => {
   const rows = rowsOf([
     { id: 'a', page: { pageName: 'Trail "House"' }, displayFormat: 'VIDEO', body: 'Walk more.\nBuy less.' },
     { id: 'b', page: { pageName: ' Trail "House" ' }, displayFormat: 'none', body: 'Walk more.' },
@@ -58,7 +59,50 @@ test('names are one whatever surrounds them, "none" of an advertiser is not none
   expect(lineOf('First lines', rows)).toBe('First lines (1): "Walk more." 2, none 1');
 });
 
-test('stays within its tokens, whatever advertisers write, and no line of theirs stands alone', () => {
+test('an advertiser is a page, whatever names its ads carry', () => {
+  const ad = (pageId: string | undefined, pageName: string | undefined, index: number) => ({
+    id: `${index}`,
+    ...(pageId && { pageId }),
+    ...(pageName && { page: { pageName } }),
+  });
+  const pages: [pageId: string | undefined, pageName: string | undefined][] = [
+    ['1', 'Acme'],
+    ['1', 'Acme'],
+    ['1', 'ACME Ltd'],
+    ['1', undefined],
+    [undefined, 'acme'],
+    // Two pages have this name, so an ad with the name alone belongs to neither.
+    ['2', 'Beta'],
+    ['3', 'Beta'],
+    [undefined, 'beta'],
+    ['4', undefined],
+    [undefined, undefined],
+  ];
+  const rows = rowsOf(pages.map(([pageId, pageName], index) => ad(pageId, pageName, index)));
+  expect(lineOf('Advertisers', rows)).toBe('Advertisers (5): "Acme" 5, "4" 1, "Beta" 1, "Beta" 1, "beta" 1, none 1');
+});
+
+test('codes that differ in upper and lower case alone are counted together', () => {
+  const rows = rowsOf([
+    { id: 'a', displayFormat: 'VIDEO', ctaType: 'SHOP_NOW', countries: ['DE', 'de', 'FR'] },
+    { id: 'b', displayFormat: 'video', ctaType: 'shop_now', countries: ['De'] },
+    { id: 'c', displayFormat: 'VIDEO', ctaType: 'SHOP_NOW' },
+  ]);
+  expect(lineOf('Formats', rows)).toBe('Formats (1): VIDEO 3');
+  expect(lineOf('Calls', rows)).toBe('Calls to action (1): SHOP_NOW 3');
+  expect(lineOf('Countries', rows)).toBe('Countries (an ad may count for several) (2): DE 2, FR 1, none 1');
+});
+
+test.each(['特价', 'OK', '🎉', '50 %', 'Go!'])('an ad that says %s has copy', async (headline) => {
+  const dataset = await new MemoryDatasets().open({ tenantId: 't' });
+  await add(dataset, 1, { id: 'a', headline }, { id: 'b', headline: '\u200b', body: ' ' });
+  const contents = await dataset.contents();
+  const context = { adRows: () => openAdRows().forTenant('t'), now: gatheredAt };
+  const rows = await gatheredRows(new Set(['a', 'b']), contents, context);
+  expect(lineOf('Groups', rows)).toBe('Groups of near-identical copy: 1; ads without copy: 1');
+});
+
+test('the summary stays within its tokens and its lines, whatever advertisers write', () => {
   const texts = Object.values(languages).map(({ text }) => text);
   const ads = Array.from({ length: 600 }, (_, index) => ({
     id: `${index}`,

@@ -221,9 +221,14 @@ const configuration = [
 
 const keys: Partial<Record<TableName, string>> = { ads: 'id', pages: 'pageId' };
 
+/** These compare in upper and lower case alike, as in the summary of a gathering and in the filters of a library. */
+const anyCaseColumns = new Set(['pageName', 'displayFormat', 'ctaType', 'country', 'platform']);
+
 function tableSql(name: TableName): string {
-  const columns = Object.entries(tables[name]).map(
-    ([column, type]) => `"${column}" ${type}${column === keys[name] ? ' PRIMARY KEY' : ''}`,
+  const columns = Object.entries(tables[name]).map(([column, type]) =>
+    [`"${column}" ${type}`, column === keys[name] && 'PRIMARY KEY', anyCaseColumns.has(column) && 'COLLATE NOCASE']
+      .filter(Boolean)
+      .join(' '),
   );
   return `CREATE TABLE "${name}" (${columns.join(', ')})`;
 }

@@ -1,0 +1,215 @@
+import fc from 'fast-check';
+import { describe, expect } from 'vitest';
+import { monthRows } from '../../src/dataset/tables.ts';
+import { adOf, serveAds } from '../support/ad-service.ts';
+import { freshUpstreamTest } from '../support/fixtures.ts';
+
+const test = freshUpstreamTest({ config: { cacheSeconds: 0 } });
+
+const startedIn = (month: string, index: number, more: object = {}) =>
+  adOf(index, { startedAt: `${month}-05T00:00:00Z`, lastSeenAt: `${month}-09T00:00:00Z`, ...more });
+
+describe('the table months', () => {
+  const launches = `SELECT month, unfinished, count(id) FROM months LEFT JOIN ads ON startedMonth = month
+    GROUP BY 1 ORDER BY 1`;
+
+  test('ends with the unfinished month of the last reading, however late it is asked', async ({ upstream, start }) => {
+    let clock = Date.parse('2026-09-10T10:00:00Z');
+    const server = await start({}, { now: () => clock });
+    const service = serveAds(upstream, 0);
+    service.ads = [...Array(10).keys()].map((at) => startedIn('2026-08', at));
+    service.ads.push(...[10, 11, 12, 13].map((at) => startedIn('2026-09', at)));
+    await server.call('gather_ads', { maxCredits: 50 });
+    const expected = [
+      ['2026-08', 0, 10],
+      ['2026-09', 1, 4],
+    ];
+    expect(await server.rows(launches)).toEqual(expected);
+    clock = Date.parse('2026-11-20T10:00:00Z');
+    expect(await server.rows(launches)).toEqual(expected);
+    const chart = { sql: 'SELECT startedMonth, count(*) FROM ads GROUP BY 1', chart: 'bar' };
+    await server.call('write_report', { title: 'Launches', sections: [{ heading: 'By month', ...chart }] });
+    const { data } = await server.call('write_report', {
+      title: 'Launches',
+      sections: [{ heading: 'By month', ...chart }],
+    });
+    expect((await server.read(data.uri)).text).toContain('2026-09 so far');
+    await server.call('gather_ads', { maxCredits: 50, fresh: true });
+    expect(await server.rows(launches)).toEqual([
+      ['2026-08', 0, 10],
+      ['2026-09', 0, 4],
+      ['2026-10', 0, 0],
+      ['2026-11', 1, 0],
+    ]);
+  });
+
+  test('counts a month as unfinished until every question is read again after it', async ({ upstream, start }) => {
+    let clock = Date.parse('2026-09-10T10:00:00Z');
+    const server = await start({}, { now: () => clock });
+    const service = serveAds(upstream, 0);
+    service.matching = ({ query }) => [startedIn('2026-08', query === 'a' ? 0 : 1)];
+    const gather = (query: string) => server.call('gather_ads', { filters: { query }, maxCredits: 50, fresh: true });
+    await gather('a');
+    clock = Date.parse('2026-11-20T10:00:00Z');
+    await gather('b');
+    const unfinished = 'SELECT month FROM months WHERE unfinished ORDER BY 1';
+    expect(await server.rows(unfinished)).toEqual([['2026-09'], ['2026-10'], ['2026-11']]);
+    await gather('a');
+    expect(await server.rows(unfinished)).toEqual([['2026-11']]);
+  });
+
+  test('ends with the last answer if nothing was gathered', async ({ upstream, start }) => {
+    let clock = Date.parse('2026-09-10T10:00:00Z');
+    const server = await start({}, { now: () => clock });
+    serveAds(upstream, 0).ads = [startedIn('2026-08', 0)];
+    await server.call('search_ads');
+    clock = Date.parse('2026-11-20T10:00:00Z');
+    expect(await server.rows('SELECT month, unfinished FROM months')).toEqual([
+      ['2026-08', 0],
+      ['2026-09', 1],
+    ]);
+  });
+
+  test('has each month from the first launch to the last answer once, and no finished month after a reading', () => {
+    const time = fc.integer({ min: Date.UTC(2015, 0), max: Date.UTC(2030, 0) });
+    fc.assert(
+      fc.property(time, time, time, (launch, one, other) => {
+        const knownUntil = { complete: Math.min(one, other), partial: Math.max(one, other) };
+        const rows = monthRows(new Date(launch).toISOString(), knownUntil);
+        expect(rows.length > 0).toBe(
+          launch <
+            Date.UTC(new Date(knownUntil.partial).getUTCFullYear(), new Date(knownUntil.partial).getUTCMonth() + 1),
+        );
+        for (const [at, { first, last, unfinished }] of rows.entries()) {
+          expect(Date.parse(`${first}`)).toBe(
+            at === 0 ? Date.parse(`${first}`) : Date.parse(`${rows[at - 1]?.last}`) + 1,
+          );
+          expect(unfinished).toBe(Number(Date.parse(`${last}`) >= knownUntil.complete));
+        }
+      }),
+    );
+  });
+});
+
+describe('a report of a question that was read each week', () => {
+  test('states the days of all readings and what all of them cost', async ({ upstream, start }) => {
+    let clock = Date.parse('2026-11-02T10:00:00Z');
+    const server = await start({}, { now: () => clock });
+    serveAds(upstream, 60);
+    const costs: number[] = [];
+    for (let week = 0; week < 4; week++) {
+      const { receipt } = (await server.call('gather_ads', { maxCredits: 50, fresh: true })).data;
+      costs.push(receipt.charged);
+      clock += 7 * 86_400_000;
+    }
+    const paid = costs.reduce((sum, cost) => sum + cost, 0);
+    expect(paid).toBe(24);
+    const { data } = await server.call('write_report', { title: 'T', sections: [{ heading: 'H', text: 'x' }] });
+    const html = (await server.read(data.uri)).text;
+    expect(html).toContain('60 ads, read in 4 gatherings from 2 Nov 2026 to 23 Nov 2026');
+    expect(html).toContain(`Reading them and 3 earlier gatherings that are not listed cost ${paid} credits.`);
+  });
+});
+
+describe('a gathering whose parts overlap', () => {
+  const split = { split: [{ part: 'a' }, { part: 'b' }], maxCredits: 50 };
+
+  test('states how many ads its total counts again', async ({ upstream, server }) => {
+    const service = serveAds(upstream, 31);
+    service.matching = ({ part }) => (part === 'a' ? service.ads.slice(0, 20) : service.ads.slice(12));
+    const { data, text } = await server.call('gather_ads', split);
+    expect(data).toMatchObject({ found: 39, read: 31, repeats: 8, complete: true });
+    expect(text).toContain('31 ads read, of 39 found (which counts 8 ads of several parts again); complete');
+    const { data: report } = await server.call('write_report', { title: 'T', sections: [{ heading: 'H', text: 'x' }] });
+    expect((await server.read(report.uri)).text).toContain('counts an ad of several parts several times');
+  });
+
+  test('states it in the coverage, too, while it is not complete', async ({ upstream, server }) => {
+    const service = serveAds(upstream, 300);
+    service.matching = ({ part }) => (part === 'a' ? service.ads.slice(0, 20) : service.ads.slice(12));
+    await server.call('gather_ads', { ...split, maxAds: 100 });
+    const { text } = await server.call('query_ads', { sql: 'SELECT count(*) FROM ads' });
+    expect(text).toMatch(/gathered \d+ of 308, which counts 8 ads of several parts again/);
+  });
+});
+
+describe('figures of SQL and of the summary', () => {
+  test('agree on percentiles', async ({ upstream, start }) => {
+    const server = await start({}, { now: () => Date.parse('2026-11-20T10:00:00Z') });
+    const days = [3, 1, 4, 1, 5, 9, 2, 6, 5, 35, 89];
+    serveAds(upstream, 0).ads = days.map((ran, at) =>
+      adOf(at, { startedAt: '2026-01-01', endDate: new Date(Date.UTC(2026, 0, 1 + ran)).toISOString() }),
+    );
+    const { summary } = (await server.call('gather_ads', { maxCredits: 50 })).data;
+    const [[median, high] = []] = await server.rows('SELECT median(daysRunning), percentile(daysRunning, 90) FROM ads');
+    expect(summary).toContain(`Days running: min 1, median ${median}, 90th percentile ${high}, max 89`);
+  });
+
+  test('count formats, calls to action, countries and advertisers in any case', async ({ upstream, server }) => {
+    const service = serveAds(upstream, 0);
+    service.ads = ['VIDEO', 'video', 'Video'].map((displayFormat, at) =>
+      adOf(at, {
+        ...{ displayFormat, ctaType: ['SHOP_NOW', 'shop_now', 'SHOP_NOW'][at], countries: ['DE', 'de', 'Fr'] },
+        ...{
+          pageId: 'p',
+          page: { pageName: ['Acme', 'ACME', 'Acme'][at] },
+          publisherPlatform: ['FACEBOOK', 'facebook'],
+        },
+      }),
+    );
+    const { summary } = (await server.call('gather_ads', { maxCredits: 50 })).data;
+    for (const line of ['Advertisers (1): "Acme" 3', 'Calls to action (1): SHOP_NOW 3', 'DE 3, Fr 3'])
+      expect(summary).toContain(line);
+    for (const [sql, rows] of [
+      ['SELECT upper(displayFormat), count(*) FROM ads GROUP BY displayFormat', [['VIDEO', 3]]],
+      ['SELECT upper(ctaType), count(*) FROM ads GROUP BY ctaType', [['SHOP_NOW', 3]]],
+      ['SELECT count(DISTINCT pageName) FROM ads', [[1]]],
+      [
+        'SELECT upper(country), count(*) FROM ad_countries GROUP BY country ORDER BY 1',
+        [
+          ['DE', 3],
+          ['FR', 3],
+        ],
+      ],
+      ["SELECT count(*) FROM ad_platforms WHERE platform = 'Facebook'", [[3]]],
+    ] as const)
+      expect(await server.rows(sql)).toEqual(rows);
+  });
+});
+
+describe('the method note of an export', () => {
+  test.for([
+    'SELECT * FROM gatherings',
+    "SELECT id, 'gathering' AS kind FROM gatherings",
+    'SELECT 1 AS id',
+    'SELECT country AS id FROM ad_countries',
+  ])('lists every gathering if %s gives no ids of ads', async (sql, { upstream, server }) => {
+    serveAds(upstream, 3).ads = [1, 2, 3].map((at) => adOf(at, { countries: ['DE'] }));
+    const { gathering } = (await server.call('gather_ads', { maxCredits: 50 })).data;
+    const { data } = await server.call('export_ads', { sql });
+    const note = (await server.read(data.methods)).text;
+    expect(note).toContain(String(gathering));
+    expect(note).not.toContain('read none of these ads');
+  });
+
+  test('lists the gatherings of the exported ads if only some ids are ids of ads', async ({ upstream, server }) => {
+    const service = serveAds(upstream, 2);
+    service.matching = ({ query }) => service.ads.slice(query === 'a' ? 0 : 1).slice(0, 1);
+    const gather = async (query: string) =>
+      String((await server.call('gather_ads', { filters: { query }, maxCredits: 50 })).data.gathering);
+    const [first, second] = [await gather('a'), await gather('b')];
+    const sql = `SELECT adId AS id FROM gathered WHERE gatheringId = '${first}' UNION ALL SELECT 'other'`;
+    const note = (await server.read((await server.call('export_ads', { sql })).data.methods)).text;
+    expect(note).toContain(first);
+    expect(note).not.toContain(second);
+    expect(note).toContain('1 other gathering of the dataset read none of these ads.');
+  });
+});
+
+test('coverage counts uncovered advertisers if the ids of a result are no ids of ads', async ({ upstream, server }) => {
+  serveAds(upstream, 4).ads = [0, 1, 2, 3].map((at) => adOf(at, { pageId: `p${at % 2}` }));
+  await server.call('gather_ads', { maxAds: 1, maxCredits: 50 });
+  await server.call('search_ads');
+  const { text } = await server.call('query_ads', { sql: 'SELECT * FROM gatherings' });
+  expect(text).toContain('No complete gathering covers 2 advertisers of the dataset');
+});
