@@ -1,5 +1,6 @@
 import { invalidRequest } from '../api/errors.ts';
 import { columnTitle } from '../views/column-title.ts';
+import { pauses } from '../workers/pauses.ts';
 import type { SqlExport } from './sql/pool.ts';
 import { type Cell, columnsOf, sizeOf } from './tables.ts';
 import type { Sheet, SheetCell } from './workbook.ts';
@@ -79,47 +80,77 @@ async function* countRows({ columns, rows }: SqlExport, counts: ExportCounts): S
 }
 
 async function writeText(format: 'csv' | 'jsonl', { columns, rows }: SqlExport, write: Write): Promise<void> {
-  if (format === 'csv') await write(Buffer.from(`${byteOrderMark}${csvOf([columns.map(columnTitle)])}`));
-  for await (const batch of rows)
-    if (batch.length > 0) await write(Buffer.from(format === 'csv' ? csvOf(batch) : jsonLinesOf(batch, columns)));
+  const pause = pauses();
+  const lineOf = format === 'csv' ? (row: readonly Cell[]) => csvLine(row, pause) : jsonLine(columns);
+  if (format === 'csv') await write(Buffer.from(`${byteOrderMark}${await csvLine(columns.map(columnTitle), pause)}`));
+  for await (const batch of rows) {
+    const lines: string[] = [];
+    for (const row of batch) {
+      lines.push(await lineOf(row));
+      await pause();
+    }
+    if (lines.length > 0) await write(Buffer.from(lines.join('')));
+  }
 }
 
 /** So that spreadsheets read UTF-8. */
 const byteOrderMark = '\ufeff';
 
-/** RFC 4180, and in quotes whatever one of the separators of spreadsheets would cut. */
-const csvOf = (rows: readonly (readonly Cell[])[]): string =>
-  rows.map((row) => `${withoutFormulas(row).map(csvCell).join()}\r\n`).join('');
-
-function csvCell(cell: Cell): string {
-  const text = isDate(cell) ? writtenDate(cell) : String(cell ?? '');
-  return /[",;|\t\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
+/** Returns a line by RFC 4180. Quotes are also around texts that any list separator of a spreadsheet would cut. */
+async function csvLine(row: readonly Cell[], pause: Pause): Promise<string> {
+  const signs = row.some((cell) => typeof cell === 'string' && call.test(cell)) ? anySign : anySignButOfLists;
+  const cells: string[] = [];
+  for (const cell of row) cells.push(typeof cell === 'string' ? await csvText(cell, signs, pause) : String(cell ?? ''));
+  return `${cells.join()}\r\n`;
 }
 
 /**
- * An apostrophe before what a spreadsheet would run as a formula. With another list separator than ours it sees no
- * quotes, and begins cells inside of a text, which go on into our next cells. In a row that calls nothing, a line
- * `- of a list` is harmless, and stays as it is.
+ * Returns a text as a cell of CSV, with an apostrophe before each place that a spreadsheet would run as a formula. A
+ * spreadsheet with another list separator does not see our quotes: it begins cells inside of a text, which go on into
+ * our next cells. If no cell of the row calls a function, lines such as `- of a list` are harmless and stay as they are.
  */
-function withoutFormulas(row: readonly Cell[]): Cell[] {
-  const inside = row.some((cell) => typeof cell === 'string' && call.test(cell)) ? anySign : anySignButOfLists;
-  return row.map((cell) => (typeof cell === 'string' ? cell.replace(formula, "'").replace(inside, "$&'") : cell));
+async function csvText(cell: string, signs: RegExp, pause: Pause): Promise<string> {
+  if (isDate(cell)) return writtenDate(cell);
+  const pieces: string[] = [];
+  for (const piece of piecesOf(cell)) {
+    pieces.push(piece.replace(signs, "$&'").replaceAll('"', '""'));
+    if (piece.length > shortChars) await pause();
+  }
+  const text = `${formula.test(cell) ? "'" : ''}${pieces.join('')}`;
+  return needsQuotes.test(cell) ? `"${text}"` : text;
+}
+
+/** Escaping a text of so many signs takes a few milliseconds, and one of fewer than `shortChars` next to nothing. */
+const pieceChars = 32_768;
+const shortChars = 1000;
+
+/** Cuts a long text before list separators, because what `signs` match begins with one and holds no other. */
+function* piecesOf(text: string): Generator<string> {
+  const separator = /[;|\t\r\n]/g;
+  let start = 0;
+  while (text.length - start > pieceChars) {
+    separator.lastIndex = start + pieceChars;
+    const end = separator.exec(text)?.index ?? text.length;
+    yield text.slice(start, end);
+    start = end;
+  }
+  yield text.slice(start);
 }
 
 /** As a person and a spreadsheet write it, in UTC. */
 const writtenDate = (date: string) => date.replace(/(?:T00:00:00)?(?:\.000)?Z$/, '').replace('T', ' ');
 
+const needsQuotes = /[",;|\t\r\n]/;
 const call = /[|(]/;
 const formula = /^(?=[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])/;
 const anySign = /[;|\t\r\n]"*(?=[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
 const anySignButOfLists = /[;|\t\r\n]"*(?=[=@\uff1d\uff0b\uff0d\uff20]|[+-](?! ))/g;
 
-const jsonLinesOf = (rows: readonly (readonly Cell[])[], columns: readonly string[]): string =>
-  rows
-    .map((row) => `${JSON.stringify(Object.fromEntries(columns.map((name, index) => [name, row[index] ?? null])))}\n`)
-    .join('');
+const jsonLine = (columns: readonly string[]) => (row: readonly Cell[]) =>
+  `${JSON.stringify(Object.fromEntries(columns.map((name, index) => [name, row[index] ?? null])))}\n`;
 
 type Write = (bytes: Uint8Array) => Promise<void>;
+type Pause = ReturnType<typeof pauses>;
 
 /** Excel's specifications and limits. */
 const maxSheetRows = 1_048_575;
@@ -228,9 +259,9 @@ function sheetOf(columns: TypedColumn[], batches: SqlExport['rows'], counts: Exp
 const isSheetNumber = (number: number) =>
   Number.isFinite(number) && (!Number.isInteger(number) || Math.abs(number) <= maxSheetInteger);
 
-/** Rows that are written at once, and characters after which they are written, however few they are. */
-const groupRows = 20_000;
-const groupSize = 8_000_000;
+/** The most cells and characters of a row group. Other callers wait while a group is written, so groups are small. */
+const groupCells = 40_000;
+const groupChars = 2_000_000;
 
 async function writeParquet(columns: TypedColumn[], batches: SqlExport['rows'], write: Write): Promise<void> {
   const { ByteWriter, ParquetWriter, schemaFromColumnData } = await import('hyparquet-writer');
@@ -261,7 +292,7 @@ async function writeParquet(columns: TypedColumn[], batches: SqlExport['rows'], 
     for (const row of batch) {
       group.push(row);
       size += sizeOf(row);
-      if (group.length >= groupRows || size >= groupSize) await writeGroup();
+      if (group.length * columns.length >= groupCells || size >= groupChars) await writeGroup();
     }
   }
   await writeGroup();

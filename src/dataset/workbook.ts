@@ -1,13 +1,14 @@
 import { pipeline } from 'node:stream/promises';
 import { crc32, createDeflateRaw } from 'node:zlib';
 import { invalidRequest } from '../api/errors.ts';
+import { pauses } from '../workers/pauses.ts';
 
-/** ECMA-376. Texts are texts and never formulas, and nothing but the current part is in memory. */
+/** A sheet of a workbook by ECMA-376. Texts are never formulas. Only the part that is being written is in memory. */
 export interface Sheet {
   name: string;
   columns: readonly SheetColumn[];
   rows: AsyncIterable<readonly (readonly SheetCell[])[]> | Iterable<readonly (readonly SheetCell[])[]>;
-  /** The first row stays while one scrolls, and each of its cells has a filter. */
+  /** Whether the first row stays in place while the reader scrolls, and has a filter in each cell. */
   isTable: boolean;
 }
 
@@ -94,19 +95,36 @@ async function* sheetXml({ columns, rows, isTable }: Sheet): AsyncGenerator<stri
     ({ width }, at) => `<col min="${at + 1}" max="${at + 1}" width="${width}" customWidth="1"/>`,
   );
   const [start = '', end = ''] = part('worksheet', `${view}<cols>${widths.join('')}</cols><sheetData>\0`).split('\0');
-  yield start;
+  const pause = pauses();
   let number = 0;
-  const rowXml = (cells: readonly SheetCell[]) => {
+  const rowXml = async (cells: readonly SheetCell[]) => {
     number++;
-    const xml = cells.map((cell, at) =>
-      cellXml(cell, `${letters[at]}${number}`, styles[columns[at]?.style ?? 'plain']),
-    );
+    const xml: string[] = [];
+    for (const [at, cell] of cells.entries()) {
+      xml.push(cellXml(cell, `${letters[at]}${number}`, styles[columns[at]?.style ?? 'plain']));
+      if (typeof cell === 'string' && cell.length > longCell) await pause();
+    }
+    await pause();
     return `<row r="${number}">${xml.join('')}</row>`;
   };
+  yield start;
   if (isTable) yield rowXml(columns.map(({ title }) => ({ bold: title })));
-  for await (const batch of rows) yield batch.map(rowXml).join('');
+  for await (const batch of rows) {
+    let xml = '';
+    for (const cells of batch) {
+      xml += await rowXml(cells);
+      if (xml.length < flushChars) continue;
+      yield xml;
+      xml = '';
+    }
+    if (xml !== '') yield xml;
+  }
   yield `</sheetData>${isTable ? `<autoFilter ref="A1:${letters.at(-1)}${number}"/>` : ''}${end}`;
 }
+
+/** Characters of a cell after which other callers get a turn, and of XML that is compressed at once. */
+const longCell = 1000;
+const flushChars = 200_000;
 
 function cellXml(cell: SheetCell, at: string, style: number): string {
   if (cell === null) return '';
@@ -120,12 +138,17 @@ function cellXml(cell: SheetCell, at: string, style: number): string {
 const columnLetters = (index: number): string =>
   (index >= 26 ? columnLetters(Math.floor(index / 26) - 1) : '') + String.fromCharCode(65 + (index % 26));
 
-/** Without what XML cannot hold; `_x0041_` is escaped, which a sheet would read as the letter A. */
+/** Escapes a text for XML and leaves out what XML cannot hold. `_x0041_` is escaped, too: a sheet would read the letter A. */
 const escapeXml = (text: string): string =>
   text
     .replace(unwritable, '')
     .replace(escapeLike, '_x005F_')
-    .replace(/[&<>"\r]/g, (sign) => `&#${sign.charCodeAt(0)};`);
+    // Five searches for one character each take a tenth of the time of a pattern with a function.
+    .replaceAll('&', '&#38;')
+    .replaceAll('<', '&#60;')
+    .replaceAll('>', '&#62;')
+    .replaceAll('"', '&#34;')
+    .replaceAll('\r', '&#13;');
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out.
 const unwritable = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|\p{Cs}/gu;

@@ -1,9 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
 
-/** How long others may have to wait for a turn of this thread, in milliseconds. */
+/** How long this thread may compute before other callers get an event-loop turn, in milliseconds. */
 const computingMs = 5;
 
-/** For long work in the thread that answers callers: each pause gives others a turn, once this has computed long enough. */
+/**
+ * Returns a function to await between the steps of long work in the thread that answers callers. It gives other callers
+ * an event-loop turn if the work has computed for long enough since the last turn.
+ */
 export function pauses(): () => Promise<void> {
   let since = performance.now();
   return async () => {

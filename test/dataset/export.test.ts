@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { strFromU8, unzipSync } from 'fflate';
 import { parquetMetadata, parquetReadObjects } from 'hyparquet';
 import readSheet from 'read-excel-file/node';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { type ExportFormat, type Statement, writeExport } from '../../src/dataset/export.ts';
 import type { Cell } from '../../src/dataset/tables.ts';
 
@@ -73,6 +73,48 @@ test('CSV holds every text, and a formula in no cell, whatever separates its cel
     }),
     { numRuns: 300 },
   );
+});
+
+test('a text of CSV that is escaped in pieces is escaped as in one piece', async () => {
+  const signs = fc.constantFrom('=', '-', ';', '\n', '\r\n', '"', '""', "'", 'a', '|', '- a');
+  const text = fc.array(signs, { minLength: 1, maxLength: 12 }).map((parts) => parts.join(''));
+  const cellOf = async (cell: string) =>
+    (await exported('csv', ['a'], [[cell]])).slice('\ufeffA\r\n'.length, -'\r\n'.length);
+  await fc.assert(
+    fc.asyncProperty(text, fc.integer({ min: 32_700, max: 33_000 }), text, async (start, length, end) => {
+      // A row of the same signs decides alike whether its signs can be harmless.
+      const filler = '(x'.repeat(length / 2);
+      const [long, short] = [await cellOf(`${filler}${start}${end}`), await cellOf(`(x${start}${end}`)];
+      expect(long.replace(filler, '(x')).toBe(short);
+      const repeated = await cellOf(`(${start.repeat(Math.ceil(40_000 / start.length))}`);
+      const once = await cellOf(`(${start.repeat(3)}`);
+      expect(repeated.length - once.length).toBe(
+        (Math.ceil(40_000 / start.length) - 3) * lengthOfRepeat(await cellOf(`(${start.repeat(4)}`), once),
+      );
+    }),
+    { numRuns: 50 },
+  );
+});
+
+const lengthOfRepeat = (four: string, three: string) => four.length - three.length;
+
+test.each(['csv', 'xlsx'] as const)('other callers get turns while long texts are written as %s', async (format) => {
+  let turns = 0;
+  const others = () => {
+    turns++;
+    next = setImmediate(others);
+  };
+  let next = setImmediate(others);
+  onTestFinished(() => clearImmediate(next));
+  const text = (format === 'csv' ? '|=' : '\r"').repeat(16_000);
+  const before = turns;
+  // As large as a batch of rows can be, and written at once.
+  await written(
+    format,
+    ['a'],
+    Array.from({ length: 60 }, () => [text]),
+  );
+  expect(turns - before).toBeGreaterThan(5);
 });
 
 test('JSON Lines hold an object a row, by the names of the columns', async () => {
