@@ -23,3 +23,14 @@ export function endOfString(json: string, start: number): number {
   }
   return json.length;
 }
+
+/**
+ * Returns whether objects and lists are nested in more levels than `levels`. It walks level by level, because recursion
+ * would fail on the very values that it looks for.
+ */
+export function isDeeperThan(levels: number, value: unknown): boolean {
+  let level: object[] = [{ value }];
+  for (let depth = 0; level.length > 0 && depth <= levels; depth++)
+    level = level.flatMap((parent) => Object.values(parent).filter((child) => typeof child === 'object' && child));
+  return level.length > 0;
+}

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Call } from '../api/call.ts';
+import { isDeeperThan } from '../api/json.ts';
 import type { ItemType } from '../api/schemas.ts';
 import { maxIdLength } from '../api/url.ts';
 import {
@@ -249,21 +250,16 @@ function recordOf(item: unknown, { type, first, ...source }: Source): DatasetRec
   if (typeof item !== 'object' || item === null) return;
   const { id, pageId } = item as { id?: unknown; pageId?: unknown };
   const name = type === 'ads' ? id : pageId;
-  const json = typeof name === 'string' ? unlessTooDeep(() => jsonBytes(item)) : undefined;
-  if (typeof name !== 'string' || name.trim() === '' || json === undefined) return;
+  if (typeof name !== 'string' || name.trim() === '' || isDeeperThan(maxItemDepth, item)) return;
   const { at, order } = first ?? source;
-  return { ...source, kind: type, id: name, since: at, sinceOrder: order, json };
+  return { ...source, kind: type, id: name, since: at, sinceOrder: order, json: jsonBytes(item) };
 }
 
-/** Undefined for an object that is nested too deep to be written or compared. */
-function unlessTooDeep<Result>(work: () => Result): Result | undefined {
-  try {
-    return work();
-  } catch (error) {
-    if (error instanceof RangeError) return;
-    throw error;
-  }
-}
+/**
+ * The most levels of objects and lists in an item. Deeper items are left out, because comparing them is recursive and
+ * could exhaust the stack. Items of the service have about five levels.
+ */
+const maxItemDepth = 500;
 
 const maxItemBytes = 1024 * 1024;
 /** The overhead of an item: its objects, its entry in the map, its buffer. Measured. */
@@ -325,9 +321,9 @@ class ItemTable extends Table<StoredItem> {
   add(record: ItemRecord): boolean {
     const stored = this.get(record.id);
     if (record.id === '' || record.id.length > maxIdLength) return false;
-    const item = stored === undefined ? firstVersion(record) : unlessTooDeep(() => withVersion(stored, record));
+    const item = stored === undefined ? firstVersion(record) : withVersion(stored, record);
     if (item === stored) return false;
-    if (item === undefined || item.json.length > maxItemBytes) {
+    if (item.json.length > maxItemBytes) {
       this.evicted++;
       return false;
     }

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { createHmac, hash, timingSafeEqual } from 'node:crypto';
 import * as z from 'zod';
+import { isDeeperThan } from '../../api/json.ts';
 import { AddCollectionItemRequest, ItemType } from '../../api/schemas.ts';
 import { maxIdLength } from '../../api/url.ts';
 import { isObject } from '../../views/view.ts';
@@ -79,17 +80,10 @@ export async function readBody(request: Request): Promise<Record<string, unknown
   throw invalid('The body takes a JSON object.');
 }
 
-/** `JSON.stringify` is recursive: it fails on values that `JSON.parse` could read. */
+/** The most levels of objects and lists. `JSON.stringify` may be recursive and fail on values that `JSON.parse` reads. */
 export const maxDepth = 64;
 
-/** Walks level by level: recursion would fail on the very values that this function looks for. */
-export function isTooDeep(value: unknown): boolean {
-  let level: object[] = [{ value }];
-  for (let depth = 0; level.length > 0 && depth <= maxDepth; depth++) {
-    level = level.flatMap((parent) => Object.values(parent).filter((child) => typeof child === 'object' && child));
-  }
-  return level.length > 0;
-}
+export const isTooDeep = (value: unknown): boolean => isDeeperThan(maxDepth, value);
 
 /** `limit` as a number within bounds; `from` says where it was, for the error message. */
 export function readLimit(limit: unknown, from: string, bounds: { default: number; maximum: number }): number {
