@@ -64,10 +64,11 @@ export interface ReportMethod {
 }
 
 /**
- * Writes one HTML page that needs nothing else: no script, no request to anywhere. Each section is asked for when the
- * one before it is written, and the first part that does not fit ends it all.
- * @param pictures those of all ads in their order, or why there are none; called when all else is written
+ * Writes one HTML page that needs nothing else: it has no script and sends no requests. Each section is read from
+ * `sections` when the section before it is written.
+ * @param pictures returns the pictures of all ads in their order, or why an ad has none; called when all else is written
  * @returns the page, and how many of its ads have no picture
+ * @throws AdLibraryError for the first part with which the page would be too large
  */
 export async function writeReportPage(
   head: ReportHead,
@@ -77,17 +78,13 @@ export async function writeReportPage(
   const writer = pageWriter();
   const cards: { part: number; ad: CardAd }[] = [];
   const policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'";
-  const page = (
-    <Page title={head.title} policy={policy} styles={styles}>
-      {hole}
-    </Page>
-  );
-  await writer.write(page, async () => {
+  const page = <Page title={head.title} policy={policy} styles={styles} />;
+  await writer.wrap(page, async () => {
     await writer.write(<Cover head={head} />);
     let number = 0;
     for await (const section of sections) {
       const id = `s${++number}`;
-      await writer.write(<section id={id}>{hole}</section>, async () => {
+      await writer.wrap(<section id={id} />, async () => {
         cards.push(...(await writeSection(writer, section)));
       });
     }
@@ -115,12 +112,9 @@ export async function writeReportPage(
 
 const maxBytes = 5_000_000;
 
-/** Where an element is open for what is written next. No text holds it, because texts lose their control characters. */
-const hole = '\0';
-
 /**
- * Writes a page in parts, each of a few milliseconds: bytes are counted while they are made, and other callers get
- * their turn after each part.
+ * Returns a writer of a page in parts that each take a few milliseconds. Bytes are counted as the parts are made, and
+ * other callers get an event-loop turn after each part.
  */
 function pageWriter() {
   const parts = ['<!doctype html>\n'];
@@ -133,16 +127,22 @@ function pageWriter() {
     );
   }
   return {
-    /** Writes a part, with `inside` at its hole. @returns its number */
-    async write(part: VNode, inside?: () => Promise<void>): Promise<number> {
-      const [before = '', after = ''] = renderToString(part).split(hole);
-      const number = push(before);
+    /** Writes a part. @returns its number */
+    async write(part: VNode): Promise<number> {
+      const number = push(renderToString(part));
       await setImmediate();
-      await inside?.();
-      if (after !== '') push(after);
       return number;
     },
-    /** Writes a part anew, where there is room for it. */
+    /** Writes the opening tags of an element without content, then its content, then its closing tags. */
+    async wrap(emptyElement: VNode, writeContent: () => Promise<void>): Promise<void> {
+      const html = renderToString(emptyElement);
+      const end = html.search(closingTags);
+      push(html.slice(0, end));
+      await setImmediate();
+      await writeContent();
+      push(html.slice(end));
+    },
+    /** Replaces a part if there is room for the new one. */
     rewrite(number: number, part: VNode): boolean {
       const html = renderToString(part);
       const total = bytes + Buffer.byteLength(html) - Buffer.byteLength(parts[number] ?? '');
@@ -154,6 +154,10 @@ function pageWriter() {
     html: () => parts.join(''),
   };
 }
+
+/** The tags that close an element and those around it: content of the innermost element goes before them. */
+const closingTags = /(?:<\/[a-z\d]+>)+$/;
+
 type PageWriter = ReturnType<typeof pageWriter>;
 
 function Cover({ head: { title, at, isDemo, headings, method } }: { head: ReportHead }) {
@@ -200,7 +204,7 @@ async function writeSection(writer: PageWriter, section: ReportSection) {
   if (charts) await writer.write(<ChartSvg label={heading} {...charts} />);
   if (table && !figures) await writeTable(writer, table, section);
   if (ads.length > 0)
-    await writer.write(<ul class="cards">{hole}</ul>, async () => {
+    await writer.wrap(<ul class="cards" />, async () => {
       for (const ad of ads) cards.push({ part: await writer.write(<AdCard ad={ad} />), ad });
     });
   if (writtenAt !== undefined)
@@ -254,7 +258,7 @@ const Figures = ({ figures, lastDay }: FiguresProps) => (
   </dl>
 );
 
-/** Cells that are written between two turns of other callers. */
+/** How many cells are written before other callers get an event-loop turn. */
 const cellsAtOnce = 100;
 
 async function writeTable(
@@ -268,18 +272,14 @@ async function writeTable(
       rows.map((row) => row[index] ?? null),
     ),
   );
-  const frame = (
-    <Table label={`Table: ${heading}`} columns={columns.map(columnTitle)} formats={formats}>
-      {hole}
-    </Table>
-  );
+  const frame = <Table label={`Table: ${heading}`} columns={columns.map(columnTitle)} formats={formats} />;
   const folded = (
     <details>
       <summary>{countText(rows.length, 'row')} behind the chart</summary>
       {frame}
     </details>
   );
-  await writer.write(charts ? folded : frame, async () => {
+  await writer.wrap(charts ? folded : frame, async () => {
     const atOnce = Math.max(1, Math.floor(cellsAtOnce / columns.length));
     for (let start = 0; start < rows.length; start += atOnce) {
       await writer.write(<TableRows rows={rows.slice(start, start + atOnce)} formats={formats} />);
@@ -306,50 +306,45 @@ async function writeMethod(writer: PageWriter, { headings, method }: ReportHead)
     complete ? 'yes' : 'no',
     charged ?? 'unknown',
   ];
-  await writer.write(
-    <section id={`s${headings.length + 1}`} class="method">
-      {hole}
-    </section>,
-    async () => {
+  await writer.wrap(<section id={`s${headings.length + 1}`} class="method" />, async () => {
+    await writer.write(
+      <>
+        <h2>{methodHeading}</h2>
+        <p>
+          The report rests on {countText(ads, 'ad')} that an ad-intelligence service listed. “Found” is the total that
+          the service gave, “read” the number of different ads that were read.{' '}
+          {hasParts &&
+            'For a question in parts, “found” is the sum of its parts, and counts an ad of several parts several times. '}
+          Where a gathering is not complete, it holds the first ads in the service’s order, which is no random sample.
+          Reach, spend, revenue and performance are the service’s own estimates.
+        </p>
+        {gatherings.length > 0 && (
+          <>
+            <Table label="Questions" columns={questionColumns} formats={questionFormats}>
+              <TableRows rows={gatherings.map(rowOf)} formats={questionFormats} />
+            </Table>
+            <p>
+              {more === 0
+                ? `Reading them cost ${credits}.`
+                : `Reading them and ${countText(more, 'earlier gathering')} that ${more === 1 ? 'is' : 'are'} not listed cost ${credits}.`}
+            </p>
+          </>
+        )}
+        {coverage.map((words) => (
+          <p>{sanitizeLine(words)}</p>
+        ))}
+      </>,
+    );
+    for (const { heading, sql } of statements)
       await writer.write(
         <>
-          <h2>{methodHeading}</h2>
-          <p>
-            The report rests on {countText(ads, 'ad')} that an ad-intelligence service listed. “Found” is the total that
-            the service gave, “read” the number of different ads that were read.{' '}
-            {hasParts &&
-              'For a question in parts, “found” is the sum of its parts, and counts an ad of several parts several times. '}
-            Where a gathering is not complete, it holds the first ads in the service’s order, which is no random sample.
-            Reach, spend, revenue and performance are the service’s own estimates.
-          </p>
-          {gatherings.length > 0 && (
-            <>
-              <Table label="Questions" columns={questionColumns} formats={questionFormats}>
-                <TableRows rows={gatherings.map(rowOf)} formats={questionFormats} />
-              </Table>
-              <p>
-                {more === 0
-                  ? `Reading them cost ${credits}.`
-                  : `Reading them and ${countText(more, 'earlier gathering')} that ${more === 1 ? 'is' : 'are'} not listed cost ${credits}.`}
-              </p>
-            </>
-          )}
-          {coverage.map((words) => (
-            <p>{sanitizeLine(words)}</p>
-          ))}
+          <h3 dir="auto">{sanitizeLine(heading)}</h3>
+          <pre>
+            <code>{sanitize(sql).trim()}</code>
+          </pre>
         </>,
       );
-      for (const { heading, sql } of statements)
-        await writer.write(
-          <>
-            <h3 dir="auto">{sanitizeLine(heading)}</h3>
-            <pre>
-              <code>{sanitize(sql).trim()}</code>
-            </pre>
-          </>,
-        );
-    },
-  );
+  });
 }
 
 /** A chart as inline SVG, whose colours follow the page: one drawing for wide screens and paper, one for narrow screens. */

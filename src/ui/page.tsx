@@ -8,7 +8,7 @@ interface PageProps {
   styles?: string;
   /** A content security policy, where no header carries one. */
   policy?: string;
-  children: Content;
+  children?: Content;
 }
 
 export const Page = ({ title, styles = '', policy, children }: PageProps) => (

@@ -7,7 +7,7 @@ interface TableProps {
   columns: readonly string[];
   /** For each column, how it writes its numbers; undefined for one that holds other values, too. */
   formats: readonly ColumnFormat[];
-  children: Content;
+  children?: Content;
 }
 
 export const Table = ({ label, columns, formats, children }: TableProps) => (
