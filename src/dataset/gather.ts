@@ -63,11 +63,32 @@ interface CountedAds {
   order: number;
 }
 
-export type Gathered = Awaited<ReturnType<typeof readWithin>>;
+/** What a call has gathered. */
+export interface Gathered {
+  /** Why the call read no further. */
+  stop: Stop;
+  /** Undefined if nothing of the gathering is stored. */
+  gathering: Gathering | undefined;
+  contents: DatasetContents;
+  /** How many ads of the gathering were read, by this call and those before. */
+  read: number;
+  /** Ids of the ads that this call read, as `idKey` writes them. */
+  readByCall: ReadonlySet<string>;
+  /** Credits that this call spent on the gathering, or may have spent. */
+  spent: number;
+  /** Whether the call started over, because an earlier gathering with `fresh` was stopped too long ago. */
+  startedOver: boolean;
+  /** Stores that the result was returned: a later call with `fresh` starts over. */
+  markReturned(): Promise<void>;
+}
 
 export type Opened = Awaited<ReturnType<typeof openNow>>;
 
-/** Calls with the same question take turns. @param before what there was when the call came */
+/**
+ * Opens the gathering of a question and hands it to `work`, which may read the rest. Calls of a caller with the same
+ * question run one after the other.
+ * @param before the contents of the dataset when the call arrived
+ */
 export async function gatherInTurn<Result>(
   { question, ...limits }: GatherRequest,
   before: DatasetContents,
@@ -79,7 +100,7 @@ export async function gatherInTurn<Result>(
   try {
     const open = () => openNow(request, before, context);
     const opened = await open();
-    return await work(opened, () => readWithin(request, opened, open, context));
+    return await work(opened, () => GatheringRun.read(request, opened, open, context));
   } finally {
     endTurn();
   }
@@ -109,13 +130,13 @@ function isFresh({ id, parts }: Gathering, before: DatasetContents, now: number)
   return gathering.fresh && Math.abs(now - gathering.startedAt) < maxFreshAge;
 }
 
-/** Of a larger gathering, a second copy in the cache would take too much memory. */
+/** Pages after this number of ads are not cached, because a second copy in the cache would take too much memory. */
 const maxCachedAds = 1000;
 /** The dataset never evicts ids of one gathering while it is read, up to this number, counted in each part. */
 const maxInParts = 100_000;
 /** After this number of pages without a new ad, the pages repeat. */
 const maxIdlePages = 3;
-/** The next page may take so many times as long as the slowest page before it. */
+/** The next page may take this many times as long as the slowest page before it. */
 const slack = 1.5;
 /** The time that the summary takes, in milliseconds: in all, and for each ad. */
 const summaryMs = { all: 300, each: 0.6 };
@@ -128,79 +149,117 @@ interface PagePosition {
 interface PartRun extends GatheringPart {
   /** Requests pages again whose answers are cached. */
   fresh: boolean;
-  /** Ids of the part, and those that this call's pages list: to this call, ads that an earlier call read are new. */
+  /** Ids of the ads of the part. */
   ids: Set<string>;
+  /** Ids that pages of this call list. To this call, ads that an earlier call read are new. */
   listedIds: Set<string>;
   /** How many of the last pages brought no new ad. */
-  idle: number;
+  idlePages: number;
   /** Each request that may be charged. It settles when the request has ended, even if the caller has left. */
   requests: Promise<unknown>[];
 }
 
 type ListAnswer = ApiAnswer<'searchAds'> | ApiAnswer<'listCollectionItems'>;
 
-async function readWithin(
-  request: GatherRequest,
-  opened: Opened,
-  reopen: () => Promise<Opened>,
-  context: GatherContext,
-) {
-  const dataset = await context.dataset();
-  const callBudget = await context.callBudget(request.maxCredits);
-  let open = opened;
-  // Ids of the ads that were read, in all parts, and of those that this call has read, as `idKey` writes them.
-  const read = new Set<string>();
-  const readByCall = new Set<string>();
-  let listed = 0;
-  /** How many ads the call may read: what the dataset has room for changes with the size of the ads. */
-  let maxAds = 0;
-  /** The largest page that the service gives, as far as is known, and the largest that it gave. */
-  const pageSize = { max: maxPageSize(request.question, context.adFilters), given: 0 };
-  let slowest = 0;
+/** Reads the pages that a gathering still lacks, part after part, within the limits of one call. */
+class GatheringRun {
+  readonly #request: GatherRequest;
+  readonly #context: GatherContext;
+  readonly #reopen: () => Promise<Opened>;
+  readonly #dataset: Dataset;
+  readonly #callBudget: CallBudget;
+  /** The gathering and its parts, as far as they are known to be read. */
+  #open: Opened;
+  /** Ids of the ads that any call has read, in all parts, as `idKey` writes them. */
+  readonly #ids = new Set<string>();
+  /** Ids of the ads that this call has read. */
+  readonly #idsOfCall = new Set<string>();
+  /** How many ads the parts have listed, each part counted by itself. */
+  #listed = 0;
+  /** How many ads the call may read. The size of ads decides for how many the dataset has room. */
+  #maxAds = 0;
+  /** The largest page that the service may give, as far as is known, and the largest that it gave. */
+  readonly #pageSize: { max: number; given: number };
+  #slowestPageMs = 0;
 
-  const partOf = (question: string) => open.parts.find(({ state }) => state.question === question);
-
-  const updateRoom = async () => {
-    maxAds = Math.min(request.maxAds, await dataset.maxAds());
-  };
-
-  function continueFrom(current: Opened): void {
-    open = current;
-    listed = 0;
-    for (const { stored } of open.parts) {
-      listed += stored?.adIds.size ?? 0;
-      for (const id of stored?.adIds ?? []) read.add(id);
-    }
+  private constructor(
+    request: GatherRequest,
+    opened: Opened,
+    reopen: () => Promise<Opened>,
+    { context, dataset, callBudget }: { context: GatherContext; dataset: Dataset; callBudget: CallBudget },
+  ) {
+    this.#request = request;
+    this.#open = opened;
+    this.#reopen = reopen;
+    this.#context = context;
+    this.#dataset = dataset;
+    this.#callBudget = callBudget;
+    this.#pageSize = { max: maxPageSize(request.question, context.adFilters), given: 0 };
   }
 
-  async function readAll(): Promise<Stop> {
-    continueFrom(opened);
-    await updateRoom();
+  static async read(
+    request: GatherRequest,
+    opened: Opened,
+    reopen: () => Promise<Opened>,
+    context: GatherContext,
+  ): Promise<Gathered> {
+    const [dataset, callBudget] = [await context.dataset(), await context.callBudget(request.maxCredits)];
+    const run = new GatheringRun(request, opened, reopen, { context, dataset, callBudget });
+    return run.#result(await run.#readParts(), opened);
+  }
+
+  async #result(stop: Stop, { isTooOld }: Opened): Promise<Gathered> {
+    const contents = await this.#dataset.contents();
+    const { gathering, parts } = this.#open;
+    return {
+      stop,
+      gathering: contents.gatherings.find(({ id }) => id === gathering.id),
+      contents,
+      read: this.#ids.size,
+      readByCall: this.#idsOfCall,
+      spent: await this.#callBudget.used(),
+      startedOver: isTooOld && this.#idsOfCall.size > 0,
+      markReturned: () => this.#markReturned(contents, new Set([gathering.id, ...parts.map(({ state }) => state.id)])),
+    };
+  }
+
+  async #markReturned({ gatherings }: DatasetContents, ids: ReadonlySet<string>): Promise<void> {
+    if (isAbandoned(this.#context.signal)) return;
+    for (const { id, ended, fresh, state } of gatherings)
+      if (ids.has(id) && ended && fresh)
+        await this.#dataset.saveGathering({ ...state, fresh: false, step: state.step + 1, adIds: [] });
+  }
+
+  async #readParts(): Promise<Stop> {
+    this.#continueFrom(this.#open);
+    await this.#updateMaxAds();
     let stuck: Stop | undefined;
-    for (const { state } of open.parts) {
-      if (partOf(state.question)?.state.ended !== false) continue;
-      const stop = limitReached() ?? (await readInTurn(state.question));
+    for (const { state } of this.#open.parts) {
+      if (this.#partOf(state.question)?.state.ended !== false) continue;
+      const stop = this.#limitReached() ?? (await this.#readPartInTurn(state.question));
+      // Pages of one part that repeat are no reason to leave out the other parts.
       if (stop.leadsNowhere === 'repeats') stuck ??= stop;
       else if (stop.reason !== 'end') return stop;
     }
     if (stuck) return stuck;
-    if (!open.gathering.ended) await saveWhole({ ended: true, gatheredAt: context.clock() });
+    if (!this.#open.gathering.ended) await this.#saveWhole({ ended: true, gatheredAt: this.#context.clock() });
     return { reason: 'end' };
   }
 
-  async function readInTurn(question: string): Promise<Stop> {
-    const endTurn = await context.takeTurn(`pages of ${question}`).catch((error) => stopOf(error, context));
+  /** Reads a part while no other call reads it. The lock ends when the last request has ended. */
+  async #readPartInTurn(question: string): Promise<Stop> {
+    const endTurn = await this.#context.takeTurn(`pages of ${question}`).catch((error) => stopOf(error, this.#context));
     if (typeof endTurn !== 'function') return endTurn;
     const requests: Promise<unknown>[] = [];
     try {
       // The dataset now also holds what other calls have read.
-      continueFrom(await reopen());
-      const part = partOf(question);
+      this.#continueFrom(await this.#reopen());
+      const part = this.#partOf(question);
       if (part === undefined || part.state.ended) return { reason: 'end' };
       const ids = new Set(part.stored?.adIds);
-      const fresh = request.fresh || part.state.fresh;
-      const stop = await readPart({ ...part, fresh, ids, listedIds: new Set(), idle: 0, requests });
-      if (stop.leadsNowhere) await saveWhole({ fresh: false });
+      const fresh = this.#request.fresh || part.state.fresh;
+      const stop = await this.#readPart({ ...part, fresh, ids, listedIds: new Set(), idlePages: 0, requests });
+      if (stop.leadsNowhere) await this.#saveWhole({ fresh: false });
       return stop;
     } finally {
       // The next call waits for pages whose caller has left, and continues after them.
@@ -208,73 +267,85 @@ async function readWithin(
     }
   }
 
-  async function readPart(part: PartRun): Promise<Stop> {
+  async #readPart(part: PartRun): Promise<Stop> {
     if (part.state.stuck) return { reason: 'error', error: pagesRepeat(), leadsNowhere: 'repeats' };
-    /** Continuing brings nothing, so a later call with `fresh` starts over. */
-    const deadEnd = async (error: AdLibraryError, leadsNowhere: 'repeats' | 'rejected'): Promise<Stop> => {
-      const { state } = part;
-      const stuck = leadsNowhere === 'repeats';
-      if ((state.fresh || stuck) && state.step > 0)
-        await dataset.saveGathering({ ...state, fresh: false, stuck, step: state.step + 1, adIds: [] });
-      return { reason: 'error', error, leadsNowhere };
-    };
-    const total = part.state.found === null ? await knownTotal(part.question, open.contents, context) : undefined;
+    const total = part.state.found === null ? await this.#totalOf(part) : undefined;
     const cursors = new Set([part.state.cursor]);
     let isTotalTrue = true;
     for (;;) {
-      const limit = limitReached();
+      const limit = this.#limitReached();
       if (limit) return limit;
       const found = part.state.found ?? total?.ads;
-      // A service may charge for what it is asked for, so the last page asks for as many as are left.
-      const remaining = isTotalTrue && found !== undefined ? Math.max(1, found - part.state.listed) : Infinity;
+      // A service may charge for what it is asked for, so the last page asks for as many ads as remain.
+      const remainingAds = isTotalTrue && found !== undefined ? Math.max(1, found - part.state.listed) : Infinity;
       try {
-        await readPage(part, remaining);
+        await this.#readPage(part, remainingAds);
       } catch (error) {
-        const stop = stopOf(error, context);
-        return stop.error && isRejected(stop.error) ? deadEnd(stop.error, 'rejected') : stop;
+        const stop = stopOf(error, this.#context);
+        return stop.error && isRejected(stop.error) ? this.#endPart(part, stop.error, 'rejected') : stop;
       }
-      await updateRoom();
-      reportProgress(part.state.found);
+      await this.#updateMaxAds();
+      this.#reportProgress(part.state.found);
       // A service inside this process leaves no time in between for anything else.
       await nextTurn();
       const { state } = part;
       if (state.ended) return { reason: 'end' };
       isTotalTrue &&= found === undefined || state.listed < found;
-      if (cursors.has(state.cursor) || part.idle >= maxIdlePages) return deadEnd(pagesRepeat(), 'repeats');
+      if (cursors.has(state.cursor) || part.idlePages >= maxIdlePages)
+        return this.#endPart(part, pagesRepeat(), 'repeats');
       cursors.add(state.cursor);
     }
   }
 
-  async function readPage(part: PartRun, remaining: number): Promise<void> {
+  #totalOf({ question }: PartRun) {
+    return knownTotal(question, this.#open.contents, this.#context);
+  }
+
+  /** Stores that continuing the part brings nothing, so that a later call with `fresh` starts over. */
+  async #endPart({ state }: PartRun, error: AdLibraryError, leadsNowhere: 'repeats' | 'rejected'): Promise<Stop> {
+    const stuck = leadsNowhere === 'repeats';
+    if ((state.fresh || stuck) && state.step > 0)
+      await this.#dataset.saveGathering({ ...state, fresh: false, stuck, step: state.step + 1, adIds: [] });
+    return { reason: 'error', error, leadsNowhere };
+  }
+
+  /** Reads the next page of a part, in a smaller size if the service refuses the first one. */
+  async #readPage(part: PartRun, remainingAds: number): Promise<void> {
     const { cursor } = part.state;
     const operation = listOf(part.question);
-    const room = () => Math.min(pageSize.max, maxAds - read.size);
-    const full = { operation: operations[operation], ...requestOf(part.question, { limit: room(), cursor }) };
-    let max = remaining < room() && !part.fresh && (await context.isCached(full)) ? room() : remaining;
+    const sizes = this.#pageSize;
+    const largest = () => Math.min(sizes.max, this.#maxAds - this.#ids.size);
+    const largestPage = requestOf(part.question, { limit: largest(), cursor });
+    const isFree =
+      remainingAds < largest() &&
+      !part.fresh &&
+      (await this.#context.isCached({ operation: operations[operation], ...largestPage }));
+    let max = isFree ? largest() : remainingAds;
     for (;;) {
-      const limit = await callBudget.pageSize({ operation, max: Math.min(room(), max) });
-      const began = context.clock();
+      const limit = await this.#callBudget.pageSize({ operation, max: Math.min(largest(), max) });
+      const startedAt = this.#context.clock();
       try {
-        await send(part, { limit, cursor });
-        pageSize.given = Math.max(pageSize.given, limit);
+        await this.#requestPage(part, { limit, cursor });
+        sizes.given = Math.max(sizes.given, limit);
         return;
       } catch (error) {
         if (!(error instanceof AdLibraryError) || error.failure.kind !== 'invalid_request') throw error;
         const smaller = smallerPageSizes.find((size) => size < limit);
         // A service may have a smallest page, too.
-        if (limit === max && limit < pageSize.max) max = Infinity;
-        else if (smaller === undefined || limit <= pageSize.given) throw error;
-        else pageSize.max = smaller;
+        if (limit === max && limit < sizes.max) max = Infinity;
+        else if (smaller === undefined || limit <= sizes.given) throw error;
+        else sizes.max = smaller;
       } finally {
-        slowest = Math.max(slowest, context.clock() - began);
+        this.#slowestPageMs = Math.max(this.#slowestPageMs, this.#context.clock() - startedAt);
       }
     }
   }
 
-  async function send(part: PartRun, position: PagePosition): Promise<void> {
+  /** Requests a page and stores it. It is stored even if the caller leaves before the service answers. */
+  async #requestPage(part: PartRun, position: PagePosition): Promise<void> {
     let added: Promise<void> | undefined;
     const addOnce = (answer: ListAnswer) => {
-      added ??= addPage(part, answer);
+      added ??= this.#addPage(part, answer);
       return added;
     };
     // A page was paid for when the service has sent it, even if the caller has left.
@@ -288,93 +359,92 @@ async function readWithin(
       return request;
     };
     const listedBy = listOf(part.question);
-    const settings = { fresh: part.fresh, uncached: read.size >= maxCachedAds, callBudget, wrapSend };
-    const answer = await context.api[listedBy]({ ...requestOf(part.question, position), ...settings });
+    const uncached = this.#ids.size >= maxCachedAds;
+    const settings = { fresh: part.fresh, uncached, callBudget: this.#callBudget, wrapSend };
+    const answer = await this.#context.api[listedBy]({ ...requestOf(part.question, position), ...settings });
     const { order, receipt, raw } = answer;
     // The dataset may have evicted the ads of a cached answer.
     if (receipt.age !== undefined) {
       const { items } = raw as { items: readonly unknown[] };
       const { requestId } = receipt;
-      const at = answeredAt(answer, context.clock());
-      await dataset.addItems({ type: 'ads', items: () => items, at, order, requestId, listedBy });
+      const at = answeredAt(answer, this.#context.clock());
+      await this.#dataset.addItems({ type: 'ads', items: () => items, at, order, requestId, listedBy });
     }
     await addOnce(answer);
   }
 
-  async function addPage(part: PartRun, answer: ListAnswer): Promise<void> {
+  /** Stores how far a part is after a page, with the ids of the page. */
+  async #addPage(part: PartRun, answer: ListAnswer): Promise<void> {
     const { state, listedIds } = part;
     const { ids, found } = await contentOf(part.question, answer);
     const { cursor, hasMore } = answer.value;
     const { charged } = answer.receipt;
-    const [before, seenBefore] = [part.ids.size, listedIds.size];
-    for (const id of ids.map(idKey)) for (const all of [part.ids, listedIds, read, readByCall]) all.add(id);
-    const added = part.ids.size - before;
-    listed += added;
-    part.idle = listedIds.size > seenBefore ? 0 : part.idle + 1;
+    const [idsBefore, listedBefore] = [part.ids.size, listedIds.size];
+    for (const id of ids.map(idKey)) for (const all of [part.ids, listedIds, this.#ids, this.#idsOfCall]) all.add(id);
+    const added = part.ids.size - idsBefore;
+    this.#listed += added;
+    part.idlePages = listedIds.size > listedBefore ? 0 : part.idlePages + 1;
     const saved = {
       ...state,
       found: found ?? state.found,
       // An evicted ad may be listed again, or not.
-      listed: Math.max(state.listed, before) + added,
-      ...(request.question.split === undefined && { charged: plus(state.charged, charged) }),
+      listed: Math.max(state.listed, idsBefore) + added,
+      ...(this.#request.question.split === undefined && { charged: plus(state.charged, charged) }),
       ended: !hasMore,
       cursor: hasMore ? (cursor ?? state.cursor) : null,
       step: state.step + 1,
       answerOrder: Math.max(state.answerOrder, answer.order ?? 0),
-      gatheredAt: context.clock(),
+      gatheredAt: this.#context.clock(),
     };
     part.state = saved;
-    await saveWhole({ charged: plus(open.gathering.charged, charged) });
-    await dataset.saveGathering({ ...saved, adIds: ids });
+    await this.#saveWhole({ charged: plus(this.#open.gathering.charged, charged) });
+    await this.#dataset.saveGathering({ ...saved, adIds: ids });
   }
 
-  function limitReached(): Stop | undefined {
-    const { clock, deadline, isDraining } = context;
-    if (read.size >= maxAds) return { reason: 'maxAds', maxAds };
-    if (listed >= maxInParts) return { reason: 'maxAds', maxInParts };
+  /**
+   * Stores a gathering of several parts; a gathering of one part is its part. It is stored with its first page, because a
+   * gathering that has read nothing replaces no earlier one.
+   */
+  async #saveWhole(change: Partial<GatheringState>): Promise<void> {
+    if (this.#request.question.split === undefined) return;
+    const { gathering } = this.#open;
+    this.#open.gathering = { ...gathering, ...change, step: gathering.step + 1 };
+    await this.#dataset.saveGathering({ ...this.#open.gathering, adIds: [] });
+  }
+
+  #partOf(question: string): GatheringPart | undefined {
+    return this.#open.parts.find(({ state }) => state.question === question);
+  }
+
+  #continueFrom(open: Opened): void {
+    this.#open = open;
+    this.#listed = 0;
+    for (const { stored } of open.parts) {
+      this.#listed += stored?.adIds.size ?? 0;
+      for (const id of stored?.adIds ?? []) this.#ids.add(id);
+    }
+  }
+
+  async #updateMaxAds(): Promise<void> {
+    this.#maxAds = Math.min(this.#request.maxAds, await this.#dataset.maxAds());
+  }
+
+  #limitReached(): Stop | undefined {
+    const { clock, deadline, isDraining } = this.#context;
+    if (this.#ids.size >= this.#maxAds) return { reason: 'maxAds', maxAds: this.#maxAds };
+    if (this.#listed >= maxInParts) return { reason: 'maxAds', maxInParts };
     if (isDraining()) return { reason: 'shutdown' };
-    const remainingMs = deadline - clock() - summaryMs.all - summaryMs.each * read.size;
-    return remainingMs < slack * slowest ? { reason: 'deadline' } : undefined;
+    const remainingMs = deadline - clock() - summaryMs.all - summaryMs.each * this.#ids.size;
+    return remainingMs < slack * this.#slowestPageMs ? { reason: 'deadline' } : undefined;
   }
 
-  function reportProgress(found: number | null): void {
-    const { size } = read;
-    const isWhole = found !== null && open.parts.length === 1;
+  #reportProgress(found: number | null): void {
+    const { size } = this.#ids;
+    const isWhole = found !== null && this.#open.parts.length === 1;
     const message = `${count(size, 'ad')} read${isWhole && found >= size ? ` of ${numberText(found)}` : ''}`;
-    const total = isWhole && { total: Math.max(size, Math.min(found, maxAds)) };
-    context.onProgress?.({ progress: size, ...total, message });
+    const total = isWhole && { total: Math.max(size, Math.min(found, this.#maxAds)) };
+    this.#context.onProgress?.({ progress: size, ...total, message });
   }
-
-  /** From its first page on: one that reads nothing replaces no earlier one. A gathering of one part is its part. */
-  async function saveWhole(change: Partial<GatheringState>): Promise<void> {
-    if (request.question.split === undefined) return;
-    const { gathering } = open;
-    open.gathering = { ...gathering, ...change, step: gathering.step + 1 };
-    await dataset.saveGathering({ ...open.gathering, adIds: [] });
-  }
-
-  const stop = await readAll();
-  const contents = await dataset.contents();
-  const { gathering: state, parts } = open;
-  const ids = new Set([state.id, ...parts.map((part) => part.state.id)]);
-  return {
-    stop,
-    /** Undefined where nothing of the gathering is stored. */
-    gathering: contents.gatherings.find(({ id }) => id === state.id),
-    contents,
-    read: read.size,
-    readByCall,
-    /** Credits that this call spent on it, or may have. */
-    spent: await callBudget.used(),
-    startedOver: opened.isTooOld && readByCall.size > 0,
-    /** To be called when the result is returned: a later call with `fresh` starts over. */
-    async markReturned() {
-      if (isAbandoned(context.signal)) return;
-      for (const gathering of contents.gatherings)
-        if (ids.has(gathering.id) && gathering.ended && gathering.fresh)
-          await dataset.saveGathering({ ...gathering.state, fresh: false, step: gathering.step + 1, adIds: [] });
-    },
-  };
 }
 
 /** The total by a gathering of the question or by a cached answer, whichever is newer. */
