@@ -1,5 +1,6 @@
 import { invalidRequest } from '../api/errors.ts';
 import { columnTitle } from '../views/column-title.ts';
+import { dayMs } from '../views/dates.ts';
 import { pauses } from '../workers/pauses.ts';
 import type { SqlExport } from './sql/pool.ts';
 import { type Cell, columnsOf, sizeOf } from './tables.ts';
@@ -161,7 +162,6 @@ const maxSheetInteger = 999_999_999_999_999;
 const firstSheetDate = '1900-03-01';
 /** A date is the number of days since its first. */
 const daysTo1970 = 25_569;
-const dayMs = 86_400_000;
 
 /** What a column holds is known only after its last row, so the statement runs twice: for types, then to write. */
 interface TypedColumn {

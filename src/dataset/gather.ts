@@ -7,6 +7,7 @@ import type { SearchFilter } from '../api/search-filters.ts';
 import { maxIdLength } from '../api/url.ts';
 import type { CallBudget } from '../credits/call-budget.ts';
 import { type Dataset, type DatasetContents, type Gathering, type GatheringState, idKey } from '../storage/dataset.ts';
+import { dayMs } from '../views/dates.ts';
 import { count, numberText } from '../views/numbers.ts';
 import {
   type GatheringPart,
@@ -107,7 +108,7 @@ export async function gatherInTurn<Result>(
 }
 
 /** How long calls with `fresh` continue a gathering that such a call began, in milliseconds: a day. */
-const maxFreshAge = 86_400_000;
+const maxFreshAge = dayMs;
 
 async function openNow({ question, fresh }: GatherRequest, before: DatasetContents, context: GatherContext) {
   const contents = await (await context.dataset()).contents();

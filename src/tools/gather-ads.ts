@@ -15,7 +15,7 @@ import { creditsOf, GatherOutput, resultOf } from '../dataset/gathering-output.t
 import { beginsAnew, estimateText, gatheringText, readAgain, roomText, stopData } from '../dataset/gathering-report.ts';
 import { type GatheringQuestion, openGathering, withoutRepeats } from '../dataset/gatherings.ts';
 import { type DatasetContents, sumOf } from '../storage/dataset.ts';
-import { minute } from '../views/dates.ts';
+import { dayMs, minute } from '../views/dates.ts';
 import { count } from '../views/numbers.ts';
 import { adFilters, checkQuestion, collectionId, fresh, split } from './arguments.ts';
 import { defineTool, readOnly, type ToolContext } from './tool.ts';
@@ -94,7 +94,7 @@ const nothingRead = () =>
   new AdLibraryError({ kind: 'timeout', problem: 'There was no time to read a page.', sent: false });
 
 /** The age from which a total is dated, in milliseconds: a day. */
-const datedAge = 86_400_000;
+const datedAge = dayMs;
 
 type Part = Awaited<ReturnType<typeof partsOf>>[number];
 

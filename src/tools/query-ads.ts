@@ -85,10 +85,10 @@ function rowsText({ columns, rows, rowCount, limit }: ResultRows): string {
   // One text of a column in quotes puts all of them in quotes.
   const quoted = columns.map((_, index) => rows.some((row) => needsQuotes(row[index])));
   const lines = rows.map((row) => row.map((cell, index) => quotedCell(cell, quoted[index] === true)).join(' | '));
-  return [countText(rows.length, rowCount, limit), head, ...lines].join('\n');
+  return [rowCountText(rows.length, rowCount, limit), head, ...lines].join('\n');
 }
 
-function countText(shown: number, rowCount: number | null, limit: number): string {
+function rowCountText(shown: number, rowCount: number | null, limit: number): string {
   if (rowCount === shown) return `${count(shown, 'row')}:`;
   const total = rowCount === null ? 'more than 100,000' : numberText(rowCount);
   if (shown < limit)

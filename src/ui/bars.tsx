@@ -1,3 +1,4 @@
+import { medianOf } from '../views/numbers.ts';
 import { sanitizeLine } from '../views/safe-text.ts';
 import { Link } from './addresses.tsx';
 import { constantText, countText, monthText, numberText } from './formats.ts';
@@ -202,13 +203,6 @@ export function countsOf(values: readonly (string | undefined)[]): Map<string, n
   const counts = new Map<string, number>();
   for (const value of values) if (value !== undefined) counts.set(value, (counts.get(value) ?? 0) + 1);
   return counts;
-}
-
-/** The median. Of an even number of values, it lies halfway between the two in the middle. */
-export function medianOf(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  const middle = (sorted.length - 1) / 2;
-  return ((sorted[Math.floor(middle)] ?? 0) + (sorted[Math.ceil(middle)] ?? 0)) / 2;
 }
 
 export const Facts = ({ facts }: { facts: readonly (readonly [name: string, value: string | undefined])[] }) => (

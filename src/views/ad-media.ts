@@ -22,10 +22,10 @@ export function creativeOf(ad: Fields): string | undefined {
 function mediaParts(ad: Fields): string[] {
   const { video, picture, cardVideo, cards } = assetsOf(ad);
   const parts: string[] = [];
-  if (video.length > 0) parts.push(`${countText(video.length, 'video')}${lengths(video)}`);
-  else if (picture.length > 0 && cards === 0) parts.push(countText(picture.length, 'image'));
+  if (video.length > 0) parts.push(`${mediaText(video.length, 'video')}${lengths(video)}`);
+  else if (picture.length > 0 && cards === 0) parts.push(mediaText(picture.length, 'image'));
   if (cards > 0) {
-    const within = cardVideo.length > 0 ? ` (${countText(cardVideo.length, 'video')}${lengths(cardVideo)})` : '';
+    const within = cardVideo.length > 0 ? ` (${mediaText(cardVideo.length, 'video')}${lengths(cardVideo)})` : '';
     parts.push((cards === 1 ? '1 card' : `${cards} cards`) + within);
   }
   return parts;
@@ -106,7 +106,7 @@ function indexByPosition(assets: Fields[], cards: number): (asset: Fields) => nu
 
 const positionOf = (asset: Fields) => asset.nr ?? asset.filename ?? asset.url;
 
-const countText = (count: number, noun: string) => (count === 1 ? noun : `${count} ${noun}s`);
+const mediaText = (count: number, noun: string) => (count === 1 ? noun : `${count} ${noun}s`);
 
 const secondsOf = (videos: Fields[]): number[] =>
   videos.flatMap(({ durationSeconds: seconds }) => (isNumber(seconds) && seconds > 0 ? seconds : []));

@@ -1,5 +1,6 @@
-import { countsOf, medianOf } from '../../ui/bars.tsx';
+import { countsOf } from '../../ui/bars.tsx';
 import { countText, monthText, numberText } from '../../ui/formats.ts';
+import { medianOf } from '../../views/numbers.ts';
 import type { BoardAd } from '../payload.ts';
 
 /** What stands out among ads: a sentence with the numbers it rests on, and what it leads to. */
