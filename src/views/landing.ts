@@ -4,15 +4,16 @@ import { type Fields, isObject, isVisible, objects } from './view.ts';
 
 /**
  * Returns the host that an ad leads to, without `www.`: the host of its link behind known wrappers, else the website
- * that the service states, else the address that the ad displays, which the advertiser chooses freely. A link shim
- * whose text holds no address says nothing about the landing page, so it is the last choice.
+ * that the service states. The website also replaces a link shim whose text holds no address. The address that an ad
+ * displays counts only if the ad has no link and no website, because the advertiser chooses it freely.
  */
 export function landingDomainOf({ website, offerLink, cards, displayUrl }: Fields): string | undefined {
-  const link = linkedDomain([offerLink, linkOf(objects(cards)[0])].find(isVisible));
-  if (link !== undefined && !linkShims.has(link)) return link;
-  const others = [isObject(website) ? website.siteDomain : undefined, displayUrl].map(linkedDomain);
-  const found = [link, ...others].filter((domain) => domain !== undefined);
-  return found.find((domain) => !linkShims.has(domain)) ?? found[0];
+  const link = [offerLink, linkOf(objects(cards)[0])].find(isVisible);
+  const linked = linkedDomain(link);
+  if (linked !== undefined && !linkShims.has(linked)) return linked;
+  const site = isObject(website) ? linkedDomain(website.siteDomain) : undefined;
+  if (site !== undefined && !linkShims.has(site)) return site;
+  return linked ?? (link === undefined ? linkedDomain(displayUrl) : undefined) ?? site;
 }
 
 /** Returns the host of an address; for an address inside known wrappers, the host that the wrappers lead to. */

@@ -86,6 +86,16 @@ test.each([
     'brand.example',
   ],
   [
+    'nothing for an ad whose link is no address, whatever it displays',
+    { offerLink: 'javascript:open()', displayUrl: 'brand.example' },
+    undefined,
+  ],
+  [
+    'a link shim before the address that the ad displays',
+    { offerLink: 'https://l.facebook.com/l.php?u={{link}}', displayUrl: 'brand.example' },
+    'l.facebook.com',
+  ],
+  [
     'a link shim if the ad says nothing else',
     { offerLink: 'https://l.facebook.com/l.php?u={{link}}' },
     'l.facebook.com',
