@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import createBidi from 'bidi-js';
 import { type Font, parse } from 'opentype.js/dist/opentype.mjs';
 import { type Canvas, type Colour, type Point, pathOf } from './canvas.ts';
 import { packagedFile } from './codecs.ts';
@@ -143,35 +144,27 @@ function cut(text: string, lettering: Lettering, maxWidth: number) {
 }
 
 const rightToLeft = /[\p{Script=Hebrew}\p{Script=Arabic}]/u;
-const mirrored: Record<string, string> = { '(': ')', ')': '(', '[': ']', ']': '[', '«': '»', '»': '«' };
+/** Vowel signs of Hebrew and Arabic. Without a shaping engine they would be drawn beside their letter. */
+const vowelSign = /(?=\p{Mn})[\p{scx=Hebrew}\p{scx=Arabic}]/u;
+
+const bidi = createBidi();
 
 /**
- * Letters from left to right as they are drawn: what is written from right to left is turned around, with Arabic letters
- * in the forms that join them, and without vowel signs. A text has the direction of its first letter.
+ * Returns the letters of a text from left to right, as they are drawn. The order follows the Unicode Bidirectional
+ * Algorithm, and the first letter with a direction decides the direction of the text. Arabic letters are in the forms
+ * that join them, and brackets in a part that is read from right to left are mirrored.
  */
 export function inDrawingOrder(text: string): string[] {
   if (!rightToLeft.test(text)) return [...text];
-  const letters = joinArabic([...text].filter((letter) => !/\p{Mn}/u.test(letter)));
-  const sides = letters.map((letter) =>
-    rightToLeft.test(letter) ? 'right' : /[\p{L}\p{N}]/u.test(letter) ? 'left' : undefined,
-  );
-  const base = sides.find((side) => side !== undefined) ?? 'left';
-  // Spaces and signs go with the letters around them if these agree, and else with the text.
-  let before = base;
-  const after = [...sides];
-  for (let index = letters.length - 1, next = base; index >= 0; index--) {
-    next = sides[index] ?? next;
-    after[index] = next;
-  }
-  const runs: { side: 'left' | 'right'; letters: string[] }[] = [];
-  for (const [index, letter] of letters.entries()) {
-    const side = sides[index] ?? (before === after[index] ? before : base);
-    before = sides[index] ?? before;
-    if (runs.at(-1)?.side !== side) runs.push({ side, letters: [] });
-    runs.at(-1)?.letters.push(side === 'right' ? (mirrored[letter] ?? letter) : letter);
-  }
-  for (const run of runs) if (run.side === 'right') run.letters.reverse();
-  return (base === 'right' ? runs.reverse() : runs).flatMap((run) => run.letters);
+  const letters = joinArabic([...text].filter((letter) => !vowelSign.test(letter)));
+  // The algorithm counts UTF-16 units. A letter of two units becomes one unit without a direction, as an emoji has.
+  const units = letters.map((letter) => (letter.length === 1 ? letter : '\ufffc')).join('');
+  const levels = bidi.getEmbeddingLevels(units, 'auto');
+  return bidi.getReorderedIndices(units, levels).map((at) => {
+    const letter = letters[at] ?? '';
+    const isRightToLeft = (levels.levels[at] ?? 0) % 2 === 1;
+    return (isRightToLeft && bidi.getMirroredCharacter(letter)) || letter;
+  });
 }
 
 /** The forms of each Arabic letter in the order of Unicode: alone, at an end, at a beginning, in between. */
@@ -189,7 +182,10 @@ for (const [first, last] of [
     if (letter !== form) arabicForms.set(letter, [...(arabicForms.get(letter) ?? []), form]);
   }
 
-/** Letters in the forms in which they join: one with four forms joins on both sides, one with two only what is before it. */
+/**
+ * Returns Arabic letters in the forms that join them. A letter with four forms joins both neighbours, a letter with two
+ * forms only the letter before it.
+ */
 function joinArabic(letters: readonly string[]): string[] {
   const pairs: string[] = [];
   for (let index = 0; index < letters.length; index++) {

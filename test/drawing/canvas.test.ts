@@ -191,6 +191,50 @@ test.each([
   ['سلام', '\ufee1\ufefc\ufeb3'],
   ['یک کتاب', '\ufe8f\ufe8e\ufe98\ufb90 \ufb8f\ufbfe'],
   ['بِت', '\ufe96\ufe91'],
-])('%s is drawn from left to right as %s', (text, drawn) => {
+  // Digits of every script are read from left to right.
+  ['خصم ٥٠', '٥٠ \ufee2\ufebc\ufea7'],
+  ['دار ۱۲۳', '۱۲۳ \ufead\ufe8d\ufea9'],
+  ['דגם 2026-11', '2026-11 םגד'],
+  ['דגם (2026)', '(2026) םגד'],
+  ['abc ٢٠٢٦', 'abc ٢٠٢٦'],
+  ['שלום 🔥 א', 'א 🔥 םולש'],
+])('the text %s is drawn from left to right as %s', (text, drawn) => {
   expect(inDrawingOrder(text).join('')).toBe(drawn);
+});
+
+const lettersOfScripts = {
+  latin: [...'abcXYZéß'],
+  hebrew: [...'אבגדשלום'],
+  digits: [...'0123456789'],
+  arabicDigits: [...'٠١٢٣٤٥٦٧٨٩'],
+  persianDigits: [...'۰۱۲۳۴۵۶۷۸۹'],
+  others: [...' .-()[]«»%!', '茶', 'ก', '🔥', '\ud800'],
+};
+
+test('the drawing order has every letter of the text once, and brackets that are mirrored at most', () => {
+  const unmirrored = (letter: string) => ({ ')': '(', ']': '[', '»': '«' })[letter] ?? letter;
+  const text = fc.string({ unit: fc.constantFrom(...Object.values(lettersOfScripts).flat()), maxLength: 40 });
+  fc.assert(
+    fc.property(text, (text) => {
+      const drawn = inDrawingOrder(text);
+      expect(drawn.map(unmirrored).sort()).toEqual([...text].map(unmirrored).sort());
+    }),
+  );
+});
+
+test('a number is drawn with its first digit on the left, in every script and between words of either direction', () => {
+  const word = fc.string({
+    unit: fc.constantFrom(...lettersOfScripts.latin, ...lettersOfScripts.hebrew),
+    minLength: 1,
+  });
+  const { digits, arabicDigits, persianDigits } = lettersOfScripts;
+  const number = fc
+    .constantFrom(digits, arabicDigits, persianDigits)
+    .chain((script) => fc.string({ unit: fc.constantFrom(...script), minLength: 1, maxLength: 9 }));
+  fc.assert(
+    fc.property(word, number, word, (before, number, after) => {
+      expect(inDrawingOrder(`${before} ${number} ${after}`).join('')).toContain(number);
+      expect(inDrawingOrder(`${before}${number}`).join('')).toContain(number);
+    }),
+  );
 });
