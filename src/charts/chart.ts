@@ -1,6 +1,5 @@
-import { columnWords, sentence } from '../views/column-title.ts';
-import { count, groupBy } from '../views/lists.ts';
-import { listNames, sanitizeLine } from '../views/safe-text.ts';
+import { sentence } from '../views/column-title.ts';
+import { type ChartData, type ChartRows, type Panel, panelsOf, readChartData, type Series } from './chart-data.ts';
 
 /**
  * A chart as shapes, in pixels from the top left. The code that shows the chart, as a picture or as SVG, knows colours
@@ -18,10 +17,10 @@ export type Shape =
   | {
       is: 'text';
       text: string;
-      /** In place of a text in letters that the font lacks. */
+      /** Replaces a text in letters that the font lacks. */
       instead?: string;
       x: number;
-      /** The line on which the letters stand. */
+      /** The baseline. */
       y: number;
       size: number;
       anchor: 'start' | 'middle' | 'end';
@@ -30,35 +29,31 @@ export type Shape =
     };
 
 export type Point = readonly [x: number, y: number];
-/** What a shape is for; a number is a series. */
+/** The purpose of a shape; a number is a series. */
 export type ChartColour = 'ink' | 'soft' | 'grid' | number;
-export type ChartKind = 'bar' | 'line';
-
-export interface ChartRows {
-  columns: readonly string[];
-  rows: readonly (readonly unknown[])[];
-}
+export const chartKinds = ['bar', 'line'] as const;
+export type ChartKind = (typeof chartKinds)[number];
 
 export interface ChartOptions {
   isNarrow?: boolean;
-  /** When the data were read, in milliseconds since the epoch: the month that holds this time had not ended. */
-  now?: number;
+  /** Time of the last reading of the ads: the month, week or day that holds it had not ended. */
+  readAt?: number | undefined;
   isDemo?: boolean;
 }
 
 /**
  * Draws the first column against the number columns after it, or against one number column with a series for each name
- * of the second. Where that is not possible, says why and what to do.
+ * of the second. Returns a problem with its remedy where the rows cannot be drawn.
  */
 export function chartOf(kind: ChartKind, table: ChartRows, options: ChartOptions = {}): Chart | { problem: string } {
-  const data = readRows(kind, table, options);
+  const data = readChartData(kind, table, options.readAt);
   if (data.problem !== undefined) return data;
   const layout = options.isNarrow ? narrow : wide;
   const shapes: Shape[] = [];
   let height = 0;
   for (const panel of panelsOf(data)) {
-    const drawn = kind === 'bar' && data.x === 'names' ? sideways(panel, layout) : upright(panel, kind, layout);
-    shapes.push(...drawn.shapes.map((shape) => lower(shape, height)));
+    const drawn = drawPanel[kind][data.x](panel, layout);
+    shapes.push(...drawn.shapes.map((shape) => moveDown(shape, height)));
     height += drawn.height;
   }
   if (options.isDemo) {
@@ -70,159 +65,35 @@ export function chartOf(kind: ChartKind, table: ChartRows, options: ChartOptions
   return { width: layout.width, height, shapes };
 }
 
-type ChartData = Exclude<ReturnType<typeof readRows>, { problem: string }>;
-type Series = ChartData['series'][number];
+type DrawPanel = (panel: Panel, layout: Layout) => Chart;
 
-const maxSeries = 8;
-const maxBars = { names: 40, upright: 60 };
+const uprightBars: DrawPanel = (panel, layout) => upright(panel, layout, 'in order', drawBars);
+/** Lines keep the distances of dates and numbers. */
+const uprightLines: DrawPanel = (panel, layout) => upright(panel, layout, 'by distance', drawLines);
 
-function readRows(kind: ChartKind, table: ChartRows, { now }: ChartOptions) {
-  const byName = seriesForNames(table);
-  const { columns, rows: all } = byName ?? table;
-  const filledCells = all.filter(([cell]) => cell !== null);
-  const x = kindOf(filledCells.map(([cell]) => cell));
-  // A row without a date or number has no place on an axis of dates or numbers.
-  const rows = x === 'names' ? all : filledCells;
-  if (rows.length === 0) return { problem: 'the result has no rows' };
-  const numbers = columns.flatMap((_, column) => (column > 0 && holdsNumbers(rows, column) ? [column] : []));
-  if (numbers.length === 0)
-    return { problem: `no column after the first (${columns[0]}) holds only numbers; select one, such as count(*)` };
-  if (numbers.length > maxSeries)
-    return { problem: `it has ${numbers.length} series, and a chart shows at most ${maxSeries}; select fewer` };
-  const most = kind === 'line' ? Number.POSITIVE_INFINITY : x === 'names' ? maxBars.names : maxBars.upright;
-  if (rows.length > most)
-    return { problem: `${rows.length} rows are too many for bars; take at most ${most} with LIMIT, or a line` };
-  const read = rows.map((row, index) => ({
-    name: row[0] === null ? 'none' : sanitizeLine(String(row[0])) || 'none',
-    row: index + 1,
-    at: x === 'dates' ? Date.parse(String(row[0])) : x === 'numbers' ? Number(row[0]) : index,
-    values: numbers.map((column) => row[column] as number | null),
-  }));
-  if (x !== 'names') read.sort((a, b) => a.at - b.at);
-  const isMonthly = x === 'dates' && rows.every(([cell]) => month.test(String(cell)));
-  const counts = numbers.map((column) => isCount(columns[column] ?? '', rows, column));
-  const points = isMonthly ? withEmptyMonths(read, counts, most) : read;
-  const values = points.flatMap((point) => point.values).filter((value) => value !== null);
-  const reach = (points.at(-1)?.at ?? 0) - (points[0]?.at ?? 0);
-  const span = Math.max(0, ...values) - Math.min(0, ...values);
-  if ([span, Math.abs(reach)].some((size) => size !== 0 && !(size > 1e-100 && size < 1e100)))
-    return { problem: 'the numbers lie too far apart, or too near to each other, to be drawn' };
-  const last = points.at(-1);
-  const isOpen =
-    isMonthly && now !== undefined && (last?.name.slice(0, 7) ?? '') >= new Date(now).toISOString().slice(0, 7);
-  const without = all.length - rows.length;
-  const notes = [
-    without > 0 && `without ${count(without, 'row')} that ${without === 1 ? 'has' : 'have'} none`,
-    isOpen && `${last?.name.slice(0, 7)} so far`,
-  ].filter(Boolean);
-  const by = table.columns.slice(0, byName ? 2 : 1).map(columnWords);
-  return {
-    /** What all series are of, where each is of one name. */
-    of: byName && [columnWords(table.columns[2] ?? '')],
-    title: `by ${listNames(by)}${notes.length > 0 ? ` (${notes.join('; ')})` : ''}`,
-    x,
-    points: points.map((point) => ({ ...point, isOpen: isOpen && point === last })),
-    series: numbers.map((column, number) => ({
-      title: (byName ? sanitizeLine : columnWords)(columns[column] ?? ''),
-      /** What it counts or measures; undefined for what is counted. */
-      unit: unitOf((byName ? table.columns[2] : columns[column]) ?? ''),
-      /** Its colour. */
-      number,
-      values: points.map((point) => point.values[number] ?? null),
-    })),
-  };
-}
+const drawPanel: Record<ChartKind, Record<ChartData['x'], DrawPanel>> = {
+  bar: { names: sideways, dates: uprightBars, numbers: uprightBars },
+  line: {
+    names: (panel, layout) => upright(panel, layout, 'in order', drawLines),
+    dates: uprightLines,
+    numbers: uprightLines,
+  },
+};
 
-function holdsNumbers(rows: ChartRows['rows'], column: number): boolean {
-  const cells = rows.map((row) => row[column]).filter((cell) => cell !== null);
-  return cells.length > 0 && cells.every(Number.isFinite);
-}
-
-/** Rows of a date or name, the name of a series, and a number, as one row for each date with a column for each name. */
-function seriesForNames({ columns, rows }: ChartRows): ChartRows | undefined {
-  const [first, second] = [rows.map(([cell]) => cell), rows.map(([, cell]) => cell)];
-  if (columns.length !== 3 || !holdsNumbers(rows, 2) || new Set(first).size === rows.length) return undefined;
-  if (!second.every((cell) => typeof cell === 'string' || cell === null)) return undefined;
-  const names: unknown[] = [...new Set(second)];
-  const byFirst = new Map<unknown, unknown[]>();
-  for (const [cell, name, value] of rows) {
-    const row = byFirst.get(cell) ?? [cell, ...names.map(() => (isCount(columns[2] ?? '', rows, 2) ? 0 : null))];
-    row[1 + names.indexOf(name)] = value;
-    byFirst.set(cell, row);
-  }
-  return { columns: [columns[0] ?? '', ...names.map((name) => String(name ?? 'none'))], rows: [...byFirst.values()] };
-}
-
-const averages = /av(?:era)?g|mean|median|percentile|share|percent|rate|ratio|\bmin|\bmax|per_|days/i;
-
-/** Whether nothing would be zero: ads are counted, days running are averaged. */
-const isCount = (name: string, rows: ChartRows['rows'], column: number): boolean =>
-  !averages.test(name) &&
-  rows.every((row) => row[column] === null || (Number.isInteger(row[column]) && Number(row[column]) >= 0));
-
-type ReadRow = Record<'row' | 'at', number> & { name: string; values: (number | null)[] };
-
-/** Months between the first and the last have a place, too: zero in counts, nothing in averages. */
-function withEmptyMonths(rows: readonly ReadRow[], counts: readonly boolean[], most: number): ReadRow[] {
-  const byName = groupBy(rows, ({ at }) => new Date(at).toISOString().slice(0, 7));
-  const [first, last] = [new Date(rows[0]?.at ?? 0), rows.at(-1)?.at ?? 0];
-  const filled: ReadRow[] = [];
-  for (let next = first.getTime(), months = 1; next <= last; months++) {
-    const name = new Date(next).toISOString().slice(0, 7);
-    const empty = { name, row: 0, at: next, values: counts.map((isCounted) => (isCounted ? 0 : null)) };
-    filled.push(...(byName.get(name) ?? [empty]));
-    // At most those of a hundred years.
-    if (filled.length > Math.min(most, 1200)) return [...rows];
-    next = Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + months);
-  }
-  return filled;
-}
-
-/** `2026`, `2026-06`, `2026-06-14` and times. */
-const date = /^\d{4}-\d{2}(?:-\d{2}(?:T\d{2}:\d{2}:\d{2}(?:\.\d{1,3})?Z)?)?$/;
-const isDate = (cell: unknown) => typeof cell === 'string' && date.test(cell) && !Number.isNaN(Date.parse(cell));
-/** A month, or its first day. */
-const month = /^\d{4}-\d{2}(?:-01(?:T00:00:00(?:\.000)?Z)?)?$/;
-
-const kindOf = (cells: readonly unknown[]): 'dates' | 'numbers' | 'names' =>
-  cells.length === 0 ? 'names' : cells.every(isDate) ? 'dates' : cells.every(Number.isFinite) ? 'numbers' : 'names';
-
-/** What a number column counts or measures, by its name. */
-const units: readonly [string, RegExp][] = [
-  ['days', /days|duration|longest/i],
-  ['share', /share|percent|pct|rate|ratio|%/i],
-  ['money', /spend|cost|price|revenue|credit|usd|eur/i],
-  ['reach', /reach|impression|likes|views|clicks|audience/i],
-];
-const unitOf = (name: string) => units.find(([, pattern]) => pattern.test(name))?.[0];
-
-type Panel = ReturnType<typeof panelsOf>[number];
-
-/** Series of one unit share an axis; each unit has a small chart of its own. */
-function panelsOf(data: ChartData) {
-  const byUnit = [...groupBy(data.series, ({ unit }) => unit).values()];
-  return byUnit.map((series) => {
-    const values = series.flatMap((one) => one.values).filter((value) => value !== null);
-    const title = sentence(`${listNames(data.of ?? series.map((one) => one.title))} ${data.title}`);
-    const [min, max] = [Math.min(0, ...values), Math.max(0, ...values)];
-    return { ...data, title, series, min, max, isSmall: byUnit.length > 1 };
-  });
-}
-
-const lower = (shape: Shape, by: number): Shape =>
+const moveDown = (shape: Shape, by: number): Shape =>
   shape.is === 'line'
     ? { ...shape, points: shape.points.map(([x, y]): Point => [x, y + by]) }
     : { ...shape, y: shape.y + by };
 
-/** The heights are those of a chart that stands on an axis, alone or among others. */
+/** In pixels. The heights are those of the plot above its axis, of one panel alone or of one among several. */
 const wide = {
   width: 1000,
   margin: 28,
   headSize: 22,
   size: 17,
   lineHeight: 26,
-  height: 520,
-  smallHeight: 320,
+  plotHeight: 400,
+  smallPlotHeight: 200,
   maxName: 380,
   bar: 20,
 };
@@ -233,8 +104,8 @@ const narrow: Layout = {
   headSize: 14,
   size: 12,
   lineHeight: 18,
-  height: 250,
-  smallHeight: 190,
+  plotHeight: 170,
+  smallPlotHeight: 110,
   maxName: 130,
   bar: 15,
 };
@@ -276,13 +147,24 @@ function sideways({ title, series, points, min, max }: Panel, layout: Layout): C
   return { width, height: Math.round(top + points.length * step + margin - 8), shapes };
 }
 
-/** Bars or lines that stand on an axis of dates, numbers or names. */
-function upright({ title, x, series, points, min, max, isSmall }: Panel, kind: ChartKind, layout: Layout): Chart {
+type DrawSeries = (shapes: Shape[], panel: Panel, scale: Scale) => void;
+
+/** Where the values of a panel stand, in pixels. */
+interface Scale {
+  /** The middle of each place on the axis. */
+  middles: readonly number[];
+  /** The width that each place has. */
+  slot: number;
+  up(value: number): number;
+}
+
+/** Draws bars or lines that stand on an axis of dates, numbers or names. The legend comes above the plot. */
+function upright(panel: Panel, layout: Layout, places: 'in order' | 'by distance', drawSeries: DrawSeries): Chart {
+  const { title, x, series, points, min, max, isSmall } = panel;
   const { width, margin, size, lineHeight } = layout;
-  const height = isSmall ? layout.smallHeight : layout.height;
   const shapes: Shape[] = [];
   const top = head(shapes, title, series, layout) + 8;
-  const bottom = height - margin - lineHeight;
+  const bottom = top + (isSmall ? layout.smallPlotHeight : layout.plotHeight);
   const ticks = ticksOf(min, max);
   const [low, high] = [Math.min(min, ticks[0] ?? 0), Math.max(max, ticks.at(-1) ?? 0)];
   const gap = size * 0.7;
@@ -295,32 +177,14 @@ function upright({ title, x, series, points, min, max, isSmall }: Panel, kind: C
     const at = { x: left - gap, y: up(tick) + size * 0.36 };
     shapes.push({ is: 'text', text: shortNumber(tick), ...at, size, anchor: 'end', colour: 'soft' });
   }
-  // Bars stand side by side in their order; lines keep the distances of dates and numbers.
   const slot = (right - left) / points.length;
   const [first, last] = [points[0]?.at ?? 0, points.at(-1)?.at ?? 0];
-  const across = (at: number, index: number) =>
-    kind === 'bar' || x === 'names' || first === last
+  const middles = points.map(({ at }, index) =>
+    places === 'in order' || first === last
       ? left + slot * (index + 0.5)
-      : left + 10 + (right - left - 20) * ((at - first) / (last - first));
-  const middles = points.map(({ at }, index) => across(at, index));
-  const isLastOpen = points.at(-1)?.isOpen === true;
-  series.forEach(({ values, number }, row) => {
-    const at = (value: number | null, index: number) =>
-      value === null ? undefined : ([middles[index] ?? 0, up(value)] as const);
-    if (kind === 'line') {
-      drawLine(shapes, values.map(at), number, isLastOpen);
-      return;
-    }
-    const bar = Math.min(60, slot * 0.78) / series.length;
-    values.forEach((value, index) => {
-      if (value === null) return;
-      const x1 = (middles[index] ?? 0) + (row - series.length / 2) * bar;
-      const [y1, y2] = [up(Math.max(0, value)), up(Math.min(0, value))];
-      const box = { x: x1, y: y1, width: Math.max(1, bar - 1), height: Math.max(1, y2 - y1) };
-      const isPale = points[index]?.isOpen === true;
-      shapes.push({ is: 'rect', ...box, colour: number, ...(isPale && { isPale }) });
-    });
-  });
+      : left + 10 + (right - left - 20) * ((at - first) / (last - first)),
+  );
+  drawSeries(shapes, panel, { middles, slot, up });
   const names = points.map(({ name, row }, index) => ({
     // A date without the time of midnight.
     name: x === 'dates' ? name.replace(/T.*$/, '') : name,
@@ -328,7 +192,31 @@ function upright({ title, x, series, points, min, max, isSmall }: Panel, kind: C
     middle: middles[index] ?? 0,
   }));
   drawNames(shapes, names, { y: bottom + lineHeight - 4, left: margin, right, size });
-  return { width, height, shapes };
+  return { width, height: Math.round(bottom + lineHeight + margin), shapes };
+}
+
+function drawBars(shapes: Shape[], { series, points }: Panel, { middles, slot, up }: Scale): void {
+  const bar = Math.min(60, slot * 0.78) / series.length;
+  series.forEach(({ values, number }, index) => {
+    values.forEach((value, place) => {
+      if (value === null) return;
+      const x = (middles[place] ?? 0) + (index - series.length / 2) * bar;
+      const [y1, y2] = [up(Math.max(0, value)), up(Math.min(0, value))];
+      const box = { x, y: y1, width: Math.max(1, bar - 1), height: Math.max(1, y2 - y1) };
+      const isPale = points[place]?.isOpen === true;
+      shapes.push({ is: 'rect', ...box, colour: number, ...(isPale && { isPale }) });
+    });
+  });
+}
+
+function drawLines(shapes: Shape[], { series, points }: Panel, { middles, up }: Scale): void {
+  const isLastOpen = points.at(-1)?.isOpen === true;
+  for (const { values, number } of series) {
+    const places = values.map((value, index) =>
+      value === null ? undefined : ([middles[index] ?? 0, up(value)] as const),
+    );
+    drawLine(shapes, places, number, isLastOpen);
+  }
 }
 
 /** A line from value to value, with gaps where there is none, and dots where there are few. What has not ended is dashed. */

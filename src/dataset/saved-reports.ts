@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { invalidRequest } from '../api/errors.ts';
 import { isNear, nearestFirst } from '../api/nearest.ts';
+import { chartKinds } from '../charts/chart.ts';
 import { namedRecords, type RecordsById, requireRoom, tooLarge, type UserRecords } from '../storage/user-records.ts';
 import { dayOf } from '../views/dates.ts';
 import { quote } from '../views/safe-text.ts';
@@ -13,7 +14,7 @@ const Section = z.object({
   /** When the text was written, in milliseconds since the epoch. */
   textAt: z.number(),
   sql: z.string().optional(),
-  chart: z.enum(['bar', 'line']).optional(),
+  chart: z.enum(chartKinds).optional(),
   adIds: z.array(z.string()).optional(),
 });
 

@@ -10,5 +10,6 @@ declare module 'bidi-js' {
     getReorderedIndices(text: string, levels: EmbeddingLevels): number[];
     getMirroredCharacter(character: string): string | null;
   }
-  export default function createBidi(): Bidi;
+  function createBidi(): Bidi;
+  export { createBidi as default };
 }

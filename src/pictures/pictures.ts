@@ -1,4 +1,5 @@
 import { raceAbort, withDeadline } from '../api/abort.ts';
+import { AdLibraryError } from '../api/errors.ts';
 import type { Chart } from '../charts/chart.ts';
 import { TenantCache } from '../storage/tenant-cache.ts';
 import { WorkerLate, WorkerPool } from '../workers/pool.ts';
@@ -34,8 +35,13 @@ interface TileTexts {
   headline?: string | undefined;
 }
 
-interface SheetOptions {
+interface DrawingOptions {
   signal: AbortSignal;
+  /** How long drawing may take, in milliseconds, with the time that it waits for a worker. */
+  drawingMs: number;
+}
+
+interface SheetOptions extends DrawingOptions {
   /** How long to wait for pictures, in milliseconds: those that have not come by then are not shown. */
   waitMs: number;
   /** The pictures are as large as `preview` makes them, and not fetched again. */
@@ -82,6 +88,13 @@ const failures = {
   ended: 'decoding it failed',
 } as const;
 
+const drawingFailures = {
+  damaged: 'drawing it failed',
+  slow: 'the server is busy, and drawing it took too long; the same call may draw it later',
+  ended: 'drawing it failed; the same call may draw it later',
+  busy: 'the server draws too many pictures now; the same call may draw it later',
+} as const;
+
 /** Pictures for all callers until it is closed, fetched under the rule of `AD_LIBRARY_MEDIA_HOSTS`. */
 export function openPictures({ resolve = resolveInDns, ...options }: PictureOptions) {
   const { hosts, ownPictures, userAgent, now, random } = options;
@@ -120,10 +133,27 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
     return raceAbort(turn, signal);
   }
 
-  async function drawn(tenantId: string, request: DrawRequest, signal: AbortSignal): Promise<Drawing> {
-    const drawing = await draw(tenantId, request, signal);
-    if ('failed' in drawing) throw new Error(`The ${request.type} could not be drawn: ${drawing.failed}.`);
-    return drawing;
+  /**
+   * Draws a sheet or a chart. Returns a reason where that fails or takes longer than `drawingMs`, because the caller has
+   * a result without the drawing. Rejects only if the signal aborts.
+   */
+  async function drawOrExplain(
+    tenantId: string,
+    request: DrawRequest,
+    { signal, drawingMs }: DrawingOptions,
+  ): Promise<Drawing | { reason: string }> {
+    try {
+      const drawing = await withDeadline({ signals: [signal], ms: drawingMs }, (timeUp) =>
+        draw(tenantId, request, timeUp),
+      );
+      return 'failed' in drawing ? { reason: drawingFailures[drawing.failed] } : drawing;
+    } catch (error) {
+      signal.throwIfAborted();
+      const isBusy = error instanceof AdLibraryError && error.failure.kind === 'busy';
+      const isLate = error instanceof DOMException && error.name === 'TimeoutError';
+      if (!isBusy && !isLate) throw error;
+      return { reason: drawingFailures[isBusy ? 'busy' : 'slow'] };
+    }
   }
 
   /** A picture with its thumbnail. One that is `undecodable` need not be tried again at once. */
@@ -194,10 +224,13 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
       /** The bytes as the host sent them, if they could be decoded within the limits; otherwise the reason why not. */
       original: (address: string, signal: AbortSignal) => decode(tenantId, address, previewSide, signal),
       /**
-       * One sheet of numbered pictures as JPEG; none where no picture could be shown, as such an image would only cost
-       * its reader.
+       * Draws one sheet of numbered pictures as JPEG. Without any picture there is no sheet, because it would only cost
+       * its reader. Where the sheet could not be drawn, there is a reason instead.
        */
-      async sheet(tiles: readonly SheetTile[], { signal, waitMs, isOverview = false }: SheetOptions) {
+      async sheet(
+        tiles: readonly SheetTile[],
+        { signal, waitMs, drawingMs, isOverview = false }: SheetOptions,
+      ): Promise<{ tiles: DrawnTile[]; jpeg?: Uint8Array; reason?: string }> {
         const grid = gridOf(isOverview ? maxTiles : tiles.length);
         const shown = await withDeadline({ signals: [signal], ms: waitMs }, (timeUp) =>
           Promise.all(
@@ -209,11 +242,12 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
           ),
         );
         if (shown.every((tile) => 'reason' in tile)) return { tiles: shown };
-        const { jpeg } = await drawn(tenantId, { type: 'sheet', word: wordAt(random()), grid, tiles: shown }, signal);
-        return { jpeg, tiles: shown };
+        const request = { type: 'sheet', word: wordAt(random()), grid, tiles: shown } as const;
+        const drawing = await drawOrExplain(tenantId, request, { signal, drawingMs });
+        return { ...('jpeg' in drawing ? { jpeg: drawing.jpeg } : drawing), tiles: shown };
       },
-      /** A chart as JPEG, at most 200,000 bytes. */
-      chart: (chart: Chart, signal: AbortSignal) => drawn(tenantId, { type: 'chart', chart }, signal),
+      /** Draws a chart as JPEG of at most 200,000 bytes, or returns the reason why it was not drawn. */
+      chart: (chart: Chart, options: DrawingOptions) => drawOrExplain(tenantId, { type: 'chart', chart }, options),
     };
   }
 

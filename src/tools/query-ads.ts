@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { chartOf } from '../charts/chart.ts';
+import { chartKinds, chartOf } from '../charts/chart.ts';
 import { CoverageView, coverageText, viewCoverage } from '../dataset/coverage.ts';
 import { launchesKnownUntil } from '../dataset/gatherings.ts';
 import { describedColumns } from '../dataset/tables.ts';
@@ -30,7 +30,7 @@ export const queryAds = defineListTool({
     sql: z.string().describe(tablesText),
     limit: z.int().min(1).max(1000).optional().describe('Most rows to return. Default 50.'),
     cell: z.int().min(1).max(20_000).optional().describe('Most characters of a cell. Default 160.'),
-    chart: z.enum(['bar', 'line']).optional().describe('Draws the first column against the number columns after it.'),
+    chart: z.enum(chartKinds).optional().describe('Draws the first column against the number columns after it.'),
   }),
   output: z.looseObject({
     columns: z.array(z.string()),
@@ -42,7 +42,7 @@ export const queryAds = defineListTool({
   }),
   async run(
     { sql, limit = 50, cell = 160, chart },
-    { dataset, adRows, sql: engine, resultTokens, signal, pictures, now, isDemo },
+    { dataset, adRows, sql: engine, resultTokens, signal, deadline, clock, pictures, isDemo },
   ) {
     const contents = await (await dataset()).contents();
     const { columns, rows, rowCount, truncated } = await engine().query(contents, { sql, limit, cell, signal });
@@ -56,19 +56,25 @@ export const queryAds = defineListTool({
     const isCut = truncated || shown.length < rows.length;
     const data = { columns, rows: shown, rowCount, truncated: isCut, coverage };
     if (chart === undefined) return { data, text: render(shown) };
-    const knownUntil = launchesKnownUntil(contents)?.complete ?? now;
-    const drawn = chartOf(chart, { columns, rows: shown }, { now: knownUntil, isDemo });
     const withNote = (note: string) => `${render(shown)}\n${note}`;
-    if ('problem' in drawn) {
-      const note = `No chart: ${drawn.problem}.`;
+    const withoutChart = (reason: string) => {
+      const note = `No chart: ${reason}.`;
       return { data: { ...data, chart: note }, text: withNote(note) };
-    }
-    const { jpeg, isNumbered } = await (await pictures()).chart(drawn, signal);
-    // Some hosts drop pictures beside data, so the data says nothing of one.
-    const note = `The chart shows these rows${isNumbered ? numbered : ''}.`;
-    return { data, text: withNote(note), attached: [jpegContent(jpeg)] };
+    };
+    const readAt = launchesKnownUntil(contents)?.complete;
+    const drawn = chartOf(chart, { columns, rows: shown, sql, isCut }, { readAt, isDemo });
+    if ('problem' in drawn) return withoutChart(drawn.problem);
+    const drawingMs = deadline - clock() - marginMs;
+    const picture = await (await pictures()).chart(drawn, { signal, drawingMs });
+    if ('reason' in picture) return withoutChart(picture.reason);
+    // Some hosts drop pictures beside data, so the data does not mention the picture.
+    const note = `The chart shows these rows${picture.isNumbered ? numbered : ''}.`;
+    return { data, text: withNote(note), attached: [jpegContent(picture.jpeg)] };
   },
 });
+
+/** Time that a result without its chart needs before the deadline of the call. */
+const marginMs = 2000;
 
 const numbered = '; names in scripts that it cannot write are row 1, row 2 …, in this order';
 

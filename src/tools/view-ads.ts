@@ -104,16 +104,21 @@ export const viewAds = defineListTool({
         const label = [...repeated, shows].filter(Boolean).join(', ') || undefined;
         return { number, label, headline, ...('reason' in picture ? picture : { address: picture.address }) };
       }),
-      { signal, waitMs, isOverview: compared !== undefined },
+      { signal, waitMs, drawingMs: drawingMs * 0.8, isOverview: compared !== undefined },
     );
     const fetched = wanted.map(({ tile, picture }, index) => ({ adId: tile.id, picture, fetched: sheet.tiles[index] }));
     await keepPrints(dataset.userRecords, fetched);
     const tiles = wanted.map(({ tile: { picture, ...tile } }, index): AdTile => {
       const drawn = sheet.tiles[index];
       if (drawn && 'reason' in drawn) return { ...tile, shown: false, reason: drawn.reason };
+      if (sheet.jpeg === undefined) return { ...tile, shown: false, reason: 'the sheet was not drawn' };
       return { ...tile, ...(picture && { picture }) };
     });
-    const read = sheet.jpeg ? note : 'No picture can be shown, so there is no image.';
+    const withoutSheet =
+      sheet.reason === undefined
+        ? 'No picture can be shown, so there is no image.'
+        : `There is no image: ${sheet.reason}.`;
+    const read = sheet.jpeg ? note : withoutSheet;
     const text = clampLines(linesOf([read, compared?.text, ...tiles.map(tileText)]), resultTokens);
     return {
       data: {

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
-import { chartOf } from '../charts/chart.ts';
+import { chartKinds, chartOf } from '../charts/chart.ts';
 import { CoverageOfFile, coverageText, viewCoverage } from '../dataset/coverage.ts';
 import { costOf, countGathered, launchesKnownUntil, paidGatherings, readingPeriod } from '../dataset/gatherings.ts';
 import { labelsByAd, labelTexts } from '../dataset/labels.ts';
@@ -38,7 +38,7 @@ const Section = z.strictObject({
   heading: textWithin(200).describe('Heading of the section.'),
   text: textWithin(10_000).optional().describe('Text with **bold** words and lists in Markdown, without links.'),
   sql: z.string().optional().describe('One SELECT, shown as a table.'),
-  chart: z.enum(['bar', 'line']).optional().describe('Chart of the rows, as in query_ads.'),
+  chart: z.enum(chartKinds).optional().describe('Chart of the rows, as in query_ads.'),
   adIds: z.array(z.string()).max(12).optional().describe('Ads shown as cards with pictures.'),
 });
 
@@ -241,9 +241,10 @@ async function makeSection(section: SavedSection, ads: NamedAds, contents: Datas
       made.first = { columns, first: rows.slice(0, 3) };
       if (rowCount === 1) made.row = figuresIn(columns, rows[0] ?? []);
       shown.table = { columns, rows: rows.slice(0, maxTableRows), rowCount };
-      const options = { now: launchesKnownUntil(contents)?.complete ?? now, isDemo };
-      const wide = chart && chartOf(chart, { columns, rows }, options);
-      const narrow = chart && chartOf(chart, { columns, rows }, { ...options, isNarrow: true });
+      const charted = { columns, rows, sql, isCut: rowCount !== rows.length };
+      const readAt = launchesKnownUntil(contents)?.complete;
+      const wide = chart && chartOf(chart, charted, { readAt, isDemo });
+      const narrow = chart && chartOf(chart, charted, { readAt, isDemo, isNarrow: true });
       if (wide && 'problem' in wide) problems.push(`There is no chart: ${wide.problem}.`);
       else if (wide && narrow && 'shapes' in narrow) shown.charts = { wide, narrow };
     } catch (error) {

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { renderToString } from '#preact/render-to-string';
-import { type Chart, type ChartRows, chartOf } from '../../src/charts/chart.ts';
+import { type Chart, type ChartKind, chartKinds, chartOf } from '../../src/charts/chart.ts';
+import type { ChartRows } from '../../src/charts/chart-data.ts';
 import { decodeJpeg } from '../../src/drawing/codecs.ts';
 import { ChartSvg } from '../../src/reports/report.tsx';
 import { freshServiceTest } from '../support/fixtures.ts';
@@ -15,16 +16,17 @@ const drawn = (...[kind, table, options]: Parameters<typeof chartOf>): Chart => 
 };
 const isoDay = (day: number) => new Date(Date.UTC(2025, 0, 1 + day)).toISOString().slice(0, 10);
 const numbered = (length: number) => Array.from({ length }, (_, at) => at);
-/** Each row as JSON without its brackets. */
+/** Reads rows from JSON without its brackets. */
 const rows = (...texts: string[]): unknown[][] => texts.map((text) => JSON.parse(`[${text}]`));
 
-/** What every kind of chart has to draw, by what is to be seen in it. */
-const drawings: Record<string, ['bar' | 'line', ChartRows['columns'], unknown[][]]> = {
+/** Charts of every kind, by what is to be seen in them. */
+const drawings: Record<string, [ChartKind, ChartRows['columns'], unknown[][], sql?: string]> = {
   'bars are as long as their numbers, below zero as well, beside their names and before their numbers': [
     'bar',
     ['page', 'ads', 'copies'],
     rows('"Serra", 40, -10', '"広告主", null, 0', `"The beginning ${'of a name '.repeat(9)}and the end", -0.5, 1`),
   ],
+  'two pages of the same name have a bar each': ['bar', ['pageName', 'ads'], rows('"Acme", 5', '"Acme", 7')],
   'bars of dates stand side by side, above and below a line at zero': [
     'bar',
     ['day', 'ads', 'change'],
@@ -41,32 +43,39 @@ const drawings: Record<string, ['bar' | 'line', ChartRows['columns'], unknown[][
     ['day', 'ads', 'pages'],
     numbered(50).map((at) => [isoDay(at), at % 9 === 1 ? null : at, at % 2 === 1 ? null : 1]),
   ],
-  'series are named below the title, in as many lines as they need': [
+  'series are named below the title, in as many lines as they need, and the plot below them keeps its height': [
     'line',
     ['name', ...numbered(8).map((at) => `A series with quite a long name ${at}`)],
     ['x', 'y'].map((name) => [name, ...numbered(8)]),
   ],
   'numbers are short': ['bar', ['a', 'b'], [0.00001234, 0.1234, 1234.567, -1234567, -1e7].map((one) => ['x', one])],
   'a number beyond all others has its power': ['bar', ['a', 'b'], [['x', -1e20]]],
-  'rows without a date are left out, and said': [
+  'rows without a date are left out, and the title says so': [
     'line',
     ['startedAt', 'ads'],
     rows('null, 9', '"2025-01-05", 1', '"2025-01-10", 0.004'),
   ],
   ...Object.fromEntries(
     [
-      ['ads', 'line'],
-      ['avgDays', 'line'],
-      ['ads', 'bar'],
-    ].map(([column = '', kind]) => [
-      `months without a row are zero in counts and gaps in averages, and one that is not over is apart (${column}, ${kind})`,
-      [kind, ['month', column], rows('"2026-03", 4', '"2026-07", 2', '"2026-08", 2', '"2026-11", 1')],
+      ['count(*) AS ads', 'line'],
+      ['avg(daysRunning) AS avgDays', 'line'],
+      ['max(daysRunning) AS longest', 'line'],
+      ['count(*) AS ads', 'bar'],
+    ].map(([expression = '', kind]) => [
+      `months without a row are zero in counts and gaps in other numbers, and the unfinished month is dashed or pale (${expression}, ${kind})`,
+      [
+        kind,
+        ['month', expression.split(' AS ')[1] ?? ''],
+        rows('"2026-03", 4', '"2026-07", 2', '"2026-08", 2', '"2026-11", 1'),
+        `SELECT startedMonth AS month, ${expression} FROM ads GROUP BY 1`,
+      ],
     ]),
   ),
   'each name has a series': [
     'line',
     ['month', 'pageName', 'ads'],
     rows('"2026-03", "Serra", 4', '"2026-04", "Über Image", 2', '"2026-05", "Serra", 1', '"2026-05", "Über Image", 3'),
+    'SELECT startedMonth AS month, pageName, count(*) AS ads FROM ads GROUP BY 1, 2',
   ],
   'each unit has a chart of its own': [
     'bar',
@@ -75,62 +84,102 @@ const drawings: Record<string, ['bar' | 'line', ChartRows['columns'], unknown[][
   ],
 };
 
+const anyCell = fc.oneof(
+  fc.string({ unit: 'grapheme', maxLength: 300 }),
+  fc.constantFrom('2026-01', '2026-05', '2026-05-04', '2026-W07', '2026-06-30T12:00:00Z'),
+  fc.double(),
+  fc.constant(null),
+);
+const anyNumber = fc.oneof(fc.double({ noNaN: true }), fc.integer(), fc.constant(null));
+/** A first column of anything, and up to nine columns of numbers. */
+const anyTable = fc
+  .integer({ min: 1, max: 9 })
+  .chain((length) => fc.array(fc.tuple(anyCell, fc.array(anyNumber, { minLength: length, maxLength: length }))))
+  .map((read) => read.map(([name, values]) => [name, ...values]));
+
 describe('a chart', () => {
-  test('is drawn for a wide screen, and for a phone with the mark of demo data, as drawings.html shows', async () => {
-    const now = Date.UTC(2026, 10, 20);
-    const shown = Object.entries(drawings).map(([label, [kind, columns, rows]]) => {
-      const [wide, narrow] = [{ now }, { now, isNarrow: true, isDemo: true }].map((options) =>
-        drawn(kind, { columns, rows }, options),
+  test('drawings.html shows every kind of chart for a wide screen, and for a phone with the mark of demo data', async () => {
+    const readAt = Date.UTC(2026, 10, 20);
+    const shown = Object.entries(drawings).map(([label, [kind, columns, rows, sql]]) => {
+      const table = { columns, rows, ...(sql !== undefined && { sql }) };
+      const [wide, narrow] = [{ readAt }, { readAt, isNarrow: true, isDemo: true }].map((options) =>
+        drawn(kind, table, options),
       ) as [Chart, Chart];
       return `<h2>${label}</h2>${renderToString(ChartSvg({ label, wide, narrow }))}`;
     });
     await expect(`${shown.join('').replaceAll('><', '>\n<')}\n`).toMatchFileSnapshot('drawings.html');
   });
 
-  test('knows the row or the column of a name that the picture may have no letters for', () => {
+  test('a name that the font may lack has the number of its row or column as a replacement', () => {
     const { shapes } = drawn('line', { columns: ['day', '広告', 'ads'], rows: rows('"一", 1, 2', '"二", 3, 4') });
     const instead = shapes.flatMap((shape) => (shape.is === 'text' && shape.instead ? [shape.instead] : []));
     expect(instead).toEqual(['column 2', 'column 3', 'row 1', 'row 2']);
   });
 
-  test('stays inside its picture, for any rows', () => {
-    const number = fc.oneof(fc.double({ noNaN: true }), fc.integer(), fc.constant(null));
-    const cell = fc.oneof(fc.string({ unit: 'grapheme', maxLength: 300 }), fc.double(), number);
-    const table = fc
-      .integer({ min: 1, max: 9 })
-      .chain((columns) => fc.array(fc.tuple(cell, fc.array(number, { minLength: columns, maxLength: columns }))));
+  test('every shape lies inside the picture, for any rows, names of columns and kinds', () => {
+    const names = fc.array(fc.string({ unit: 'grapheme', maxLength: 200 }), { minLength: 10, maxLength: 10 });
     fc.assert(
-      fc.property(table, fc.constantFrom('bar' as const, 'line' as const), (rows, kind) => {
-        const columns = ['x'.repeat(500), ...(rows[0]?.[1] ?? []).map((_, index) => `column ${index}`)];
-        const chart = chartOf(kind, { columns, rows: rows.map(([name, values]) => [name, ...values]) });
+      fc.property(anyTable, names, fc.constantFrom(...chartKinds), fc.boolean(), (rows, names, kind, isNarrow) => {
+        const columns = (rows[0] ?? []).map((_, index) => names[index] ?? '');
+        const chart = chartOf(kind, { columns, rows }, { isNarrow });
         if ('problem' in chart) return;
         for (const shape of chart.shapes) {
-          const places = shape.is === 'line' ? shape.points.flat() : [shape.x, shape.y];
-          if (shape.is === 'rect') places.push(shape.x + shape.width, shape.y + shape.height);
-          for (const place of places) {
-            expect(place).toBeGreaterThanOrEqual(0);
-            expect(place).toBeLessThanOrEqual(Math.max(chart.width, chart.height));
+          const points = shape.is === 'line' ? [...shape.points] : [[shape.x, shape.y] as const];
+          if (shape.is === 'rect') points.push([shape.x + shape.width, shape.y + shape.height]);
+          for (const [x, y] of points) {
+            expect(Math.min(x, y)).toBeGreaterThanOrEqual(0);
+            expect(x).toBeLessThanOrEqual(chart.width + 0.001);
+            expect(y).toBeLessThanOrEqual(chart.height + 0.001);
           }
         }
       }),
-      { numRuns: 200 },
+      { numRuns: 300 },
     );
   });
 
-  test.each<[string, 'bar' | 'line', unknown[][], RegExp]>([
+  test('the highest bar is as high beside eight long names as beside one, on a phone and on a wide screen', () => {
+    const bars = ({ shapes }: Chart) =>
+      shapes.flatMap((shape) => (shape.is === 'rect' && typeof shape.colour === 'number' ? [shape.height] : []));
+    const name = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 90 });
+    fc.assert(
+      fc.property(fc.uniqueArray(name, { minLength: 8, maxLength: 8 }), fc.boolean(), (names, isNarrow) => {
+        const values = names.map(() => 40);
+        const one = drawn('bar', { columns: ['day', 'ads'], rows: [['2026-05-04', 40]] }, { isNarrow });
+        const columns = ['day', ...names.map((name) => `x ${name.replaceAll(/\P{L}/gu, 'a')}`)];
+        const many = chartOf('bar', { columns, rows: [['2026-05-04', ...values]] }, { isNarrow });
+        if ('problem' in many || many.shapes.length === 0) return;
+        expect(Math.max(...bars(many))).toBeGreaterThan(0.5 * Math.max(...bars(one)));
+      }),
+    );
+  });
+
+  test.each<[string, ChartKind, unknown[][], RegExp]>([
     ['no rows', 'bar', [], /no rows/],
     ['no numbers', 'line', [['x', 'y']], /holds only numbers; select one/],
     ['200 series', 'bar', [['x', ...numbered(200)]], /at most 8/],
     ['too many bars', 'bar', numbered(41).map((n) => [`page ${n}`, n]), /at most 40 with LIMIT/],
     ['numbers beyond all', 'bar', rows('"x", 1e308', '"y", -1e308'), /too far apart/],
-  ])('is refused with what to do: %s', (_, kind, rows, problem) => {
+    [
+      'two rows for a date',
+      'line',
+      rows('"2026-03", 4', '"2026-04", 1', '"2026-03-01", 2'),
+      /rows 1 and 3 .* 2026-03;/,
+    ],
+    ['two rows for a number', 'line', rows('7, 4', '7, 1'), /rows 1 and 2 are both for 7; select one row for each/],
+    [
+      'two rows for a date and a name',
+      'bar',
+      rows('"2026-03", "Acme", 5', '"2026-03", "Acme", 7'),
+      /rows 1 and 2 are both for 2026-03 and Acme; group by both columns/,
+    ],
+  ])('the refusal of %s says what to do', (_, kind, rows, problem) => {
     const columns = (rows[0] ?? ['a', 'b']).map((_, index) => `column ${index}`);
     expect(chartOf(kind, { columns, rows } as ChartRows)).toEqual({ problem: expect.stringMatching(problem) });
   });
 });
 
 describe('query_ads with a chart', () => {
-  serviceTest('brings one picture after a text that is complete without it', async ({ server }) => {
+  serviceTest('returns one picture after a text that is complete without it', async ({ server }) => {
     await server.call('search_ads', { limit: 20 });
     const sql = 'SELECT displayFormat, count(*) AS ads FROM ads GROUP BY 1 ORDER BY 2 DESC, 1';
     const plain = await server.call('query_ads', { sql });
@@ -145,7 +194,19 @@ describe('query_ads with a chart', () => {
     for (const row of data.rows as unknown[][]) expect(text).toContain(row.join(' | '));
   });
 
-  serviceTest('says whether the picture can write all names, and where there is none why', async ({ server }) => {
+  serviceTest('returns the rows and a sentence where there was no time to draw the chart', async ({ start }) => {
+    // The chart may take what is left of the call after two seconds: with a clock that stands still, nothing.
+    const server = await start({ timeoutMs: 2000 }, { elapsed: () => 0 });
+    const sql = "SELECT 'Serra' AS page, 3 AS ads";
+    await server.call('query_ads', { sql });
+    const { raw, text, data, isError } = await server.call('query_ads', { sql, chart: 'bar' });
+    expect([isError, data.rows, raw.content.length]).toEqual([false, [['Serra', 3]], 1]);
+    expect(data.chart).toMatch(/^No chart: the server is busy, and drawing it took too long; .*\.$/);
+    expect(text).toContain(`Serra | 3\n`);
+    expect(text).toContain(`\n${data.chart}`);
+  });
+
+  serviceTest('says which names the picture cannot write, and why there is no picture', async ({ server }) => {
     for (const name of ['🔥🎁', '🔥 広告主', 'Ελληνικά', 'Müller – “Bücher” …']) {
       const { text } = await server.call('query_ads', { sql: `SELECT '${name}' AS page, -3 AS ads`, chart: 'bar' });
       expect(text.includes('are row 1, row 2'), name).toBe(name === '🔥🎁');

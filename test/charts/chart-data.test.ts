@@ -1,0 +1,190 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { type ChartRows, readChartData } from '../../src/charts/chart-data.ts';
+import { countedColumns } from '../../src/charts/counted-columns.ts';
+
+const dayMs = 86_400_000;
+const read = (table: ChartRows, kind: 'bar' | 'line' = 'line') => {
+  const data = readChartData(kind, table, undefined);
+  if (data.problem !== undefined) throw new Error(data.problem);
+  return data;
+};
+/** The places of a chart with their first number. */
+const placesOf = (table: ChartRows) => {
+  const { points, series } = read(table);
+  return points.map(({ name }, index) => [name, series[0]?.values[index]]);
+};
+const isoDay = (day: number) => new Date(Date.UTC(2024, 0, 1) + day * dayMs).toISOString().slice(0, 10);
+
+/** Each unit of time as SQLite writes it, for the day of a number. */
+const units = {
+  day: { sql: 'date(startedAt) AS day', nameOf: isoDay },
+  month: { sql: 'startedMonth AS month', nameOf: (day: number) => isoDay(day).slice(0, 7) },
+  'Monday of the week': {
+    sql: "date(startedAt, 'weekday 0', '-6 days') AS week",
+    nameOf: (day: number) => isoDay(day - ((new Date(isoDay(day)).getUTCDay() + 6) % 7)),
+  },
+  'week %Y-%W': { sql: "strftime('%Y-%W', startedAt) AS week", nameOf: (day: number) => mondayWeek(isoDay(day), '') },
+  'week %G-W%V': { sql: "strftime('%G-W%V', startedAt) AS week", nameOf: (day: number) => isoWeek(isoDay(day)) },
+};
+
+/** `%Y-%W`, counted day by day. */
+function mondayWeek(iso: string, letter: string): string {
+  const year = iso.slice(0, 4);
+  let week = 0;
+  for (let time = Date.parse(`${year}-01-01`); time <= Date.parse(iso); time += dayMs)
+    if (new Date(time).getUTCDay() === 1) week++;
+  return `${year}-${letter}${String(week).padStart(2, '0')}`;
+}
+
+/** `%G-W%V`: the week belongs to the year of its Thursday. */
+function isoWeek(iso: string): string {
+  const time = Date.parse(iso);
+  const thursday = new Date(time + (3 - ((new Date(time).getUTCDay() + 6) % 7)) * dayMs);
+  const dayOfYear = Math.floor((thursday.getTime() - Date.UTC(thursday.getUTCFullYear(), 0, 1)) / dayMs);
+  return `${thursday.getUTCFullYear()}-W${String(Math.floor(dayOfYear / 7) + 1).padStart(2, '0')}`;
+}
+
+describe('the axis of a chart by dates', () => {
+  test.each(Object.entries(units))(
+    'a count by %s has zero for each time without a row, and the numbers of all others',
+    (_, { sql, nameOf }) => {
+      const days = fc.uniqueArray(fc.integer({ min: 0, max: 1000 }), { minLength: 2, maxLength: 60 });
+      fc.assert(
+        fc.property(days, (days) => {
+          const counts = new Map<string, number>();
+          for (const day of days) counts.set(nameOf(day), (counts.get(nameOf(day)) ?? 0) + 1);
+          const statement = `SELECT ${sql}, count(*) AS ads FROM ads GROUP BY 1`;
+          const columns = [/AS (\w+)/.exec(sql)?.[1] ?? '', 'ads'];
+          const [first, last] = [Math.min(...days), Math.max(...days)];
+          const every = new Set(Array.from({ length: last - first + 1 }, (_, day) => nameOf(first + day)));
+          const expected = [...every].map((name) => [name, counts.get(name) ?? 0]);
+          expect(placesOf({ columns, rows: [...counts], sql: statement })).toEqual(expected);
+        }),
+        { numRuns: 50 },
+      );
+    },
+  );
+
+  test.each(['longest', 'p90', 'price', 'reach', 'typical', 'ads'])(
+    'a whole number in a column named %s that is no count has a gap for a month without a row',
+    (name) => {
+      const sql = `SELECT startedMonth AS month, max(daysRunning) AS ${name} FROM ads GROUP BY 1`;
+      const rows = [
+        ['2026-01', 3],
+        ['2026-03', 5],
+      ];
+      expect(placesOf({ columns: ['month', name], rows, sql })).toEqual([
+        ['2026-01', 3],
+        ['2026-02', null],
+        ['2026-03', 5],
+      ]);
+    },
+  );
+
+  test('readings on a few days are no series of days with gaps', () => {
+    const rows = [
+      ['2026-01-03', 3],
+      ['2026-03-09', 5],
+      ['2026-07-02', 4],
+    ];
+    expect(placesOf({ columns: ['gatheredAt', 'ads'], rows })).toEqual(rows);
+  });
+
+  test('quarters that are named by their first month are not filled with months', () => {
+    const sql = 'SELECT quarter, count(*) AS ads FROM x GROUP BY 1';
+    const rows = [
+      ['2026-01', 3],
+      ['2026-04', 5],
+      ['2026-07', 4],
+    ];
+    expect(placesOf({ columns: ['quarter', 'ads'], rows, sql })).toEqual(rows);
+    expect(placesOf({ columns: ['since', 'ads'], rows, sql })).toEqual(rows);
+  });
+
+  test('numbers such as 2026-47 are names, unless they are weeks of a year', () => {
+    const rows = [
+      ['2026-47', 3],
+      ['2026-80', 5],
+    ];
+    expect(read({ columns: ['model', 'ads'], rows }).x).toBe('names');
+  });
+
+  test('bars of more days than there is room for are refused with a remedy', () => {
+    const sql = 'SELECT date(startedAt) AS day, count(*) AS ads FROM ads GROUP BY 1';
+    const table = {
+      columns: ['day', 'ads'],
+      rows: [
+        ['2026-01-01', 1],
+        ['2026-12-01', 2],
+      ],
+      sql,
+    };
+    expect(readChartData('bar', table, undefined).problem).toBe(
+      'there are more than 60 places from 2026-01-01 to 2026-12-01; group by longer times, or take a line',
+    );
+    expect(read(table).points).toHaveLength(335);
+  });
+
+  test.each([
+    ['2026-11', '2026-11-20', true],
+    ['2026-11', '2026-12-01', false],
+    ['2026-09', '2026-09-10', true],
+    ['2026-12', '2026-11-20', false],
+  ])('the last month %s of ads read on %s is unfinished: %s', (month, readOn, isOpen) => {
+    const data = readChartData('bar', { columns: ['month', 'ads'], rows: [[month, 3]] }, Date.parse(readOn));
+    expect(data.points?.at(-1)?.isOpen).toBe(isOpen);
+    expect(data.title).toBe(isOpen ? `by month (${month} so far)` : 'by month');
+  });
+});
+
+describe('the rows of a chart', () => {
+  test('each row has its own place and number, or is named in a refusal, and none is drawn over another', () => {
+    const cell = fc.constantFrom('Acme', 'Serra', '2026-01', '2026-02', '2026-W03', null, 1, 2);
+    const name = fc.constantFrom('x', 'y', null);
+    const table = fc.array(fc.tuple(cell, name, fc.integer({ min: 1, max: 99 })), { minLength: 1, maxLength: 12 });
+    fc.assert(
+      fc.property(table, fc.boolean(), (rows, isNamed) => {
+        const shown = isNamed ? rows : rows.map(([cell, , value]) => [cell, value]);
+        const columns = isNamed ? ['place', 'name', 'ads'] : ['place', 'ads'];
+        const data = readChartData('line', { columns, rows: shown }, undefined);
+        if (data.problem !== undefined) {
+          expect(data.problem).toMatch(/^rows \d+ and \d+ are both for /);
+          return;
+        }
+        const drawn = data.series.flatMap(({ values }) => values).filter((value) => value !== null);
+        const withPlace = data.x === 'names' ? rows : rows.filter(([cell]) => cell !== null);
+        expect(drawn.sort()).toEqual(withPlace.map(([, , value]) => value).sort());
+      }),
+    );
+  });
+});
+
+describe('columns that hold counts', () => {
+  test.each<[string, string[]]>([
+    ['SELECT month, count(*) AS ads FROM ads GROUP BY 1', ['ads']],
+    ['select month, COUNT( DISTINCT pageId ) "ads" from ads', ['ads']],
+    ['SELECT month, count(*) FILTER (WHERE active = 1) AS ads, avg(daysRunning) n FROM ads', ['ads']],
+    ['SELECT month, count(CASE WHEN (a = 1) THEN 1 END) ads, count(*) n FROM ads -- AS ads', ['ads', 'n']],
+    ['WITH m AS (SELECT month, count(*) AS ads FROM ads GROUP BY 1) SELECT month, ads FROM m', ['ads']],
+    ["SELECT 'count(*) AS ads, x' AS month, max(x) AS ads FROM ads", []],
+    ['SELECT month, max(daysRunning) AS ads FROM ads', []],
+    ['SELECT month, count(*) / 2 AS ads FROM ads', []],
+    ['SELECT month, 100.0 * count(*) AS ads FROM ads', []],
+    ['SELECT month, sum(x) AS ads FROM ads', []],
+    ['SELECT month, count(*) OVER (ORDER BY month) AS ads FROM ads', []],
+    ['WITH m AS (SELECT month, count(*) AS ads FROM ads GROUP BY 1) SELECT month, max(ads) AS ads FROM m', []],
+    ['WITH m AS (SELECT month, count(*) AS ads FROM ads GROUP BY 1) SELECT month, max(ads) ads FROM m', []],
+    ['SELECT month, count(*) AS ads FROM ads GROUP BY 1 HAVING count(*) > 2', []],
+    ['SELECT * FROM (SELECT month, count(*) AS ads FROM ads GROUP BY 1) WHERE ads > 2', []],
+    ['SELECT month, count(*) AS ads FROM ads GROUP BY 1 ORDER BY 2 DESC LIMIT 3', []],
+    ['SELECT month, count(*) AS ads FROM ads GROUP BY 1 ORDER BY 1 LIMIT 100', ['ads']],
+    ['', []],
+  ])('in the statement %s they are %j', (sql, expected) => {
+    expect([...countedColumns({ columns: ['month', 'ads', 'n'], sql, rowCount: 3 })]).toEqual(expected);
+  });
+
+  test('a column without a name is a count if it is one', () => {
+    expect([...countedColumns({ columns: ['month', 'count(*)', 'max(count)'], rowCount: 3 })]).toEqual(['count(*)']);
+  });
+});
