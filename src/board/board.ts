@@ -73,11 +73,13 @@ const boardAds = defineListTool({
     const facts = await adRows().knownAds(contents);
     const gathering = id === undefined ? undefined : gatheringOf(id, contents);
     const wanted = gathering === undefined ? ids.map(idKey) : [...gathering.adIds];
+    const fitting = await adsThatFit([...new Set(wanted)].slice(0, maxAds), { detail, isNew, facts }, contents);
     const data: BoardAds = {
       asOf: isoTime(now),
       offered: viewTools.filter(offers),
       ...(gathering && { gathering: viewGathering(gathering) }),
-      ...(await adsThatFit([...new Set(wanted)].slice(0, maxAds), { detail, isNew, facts }, contents)),
+      ...fitting,
+      ...(gathering && { readAt: isoTime(gathering.gatheredAt) }),
     };
     return { data, text: `${count(data.ads.length, 'ad')} for the board, ${data.left.length} more to come.` };
   },
@@ -104,7 +106,7 @@ async function adsThatFit(
   wanted: readonly string[],
   { detail, isNew, facts }: { detail: Detail; isNew: ReadonlySet<string>; facts: ReadonlyMap<string, KnownAd> },
   contents: DatasetContents,
-): Promise<Pick<BoardAds, 'ads' | 'left' | 'missing'>> {
+): Promise<Pick<BoardAds, 'ads' | 'left' | 'missing' | 'readAt'>> {
   const keys = new Set(wanted);
   const stored = adsByKey(contents, keys);
   const found = wanted.flatMap((key) => stored.get(key) ?? []);
@@ -123,7 +125,9 @@ async function adsThatFit(
     // Others get their turn in between.
     if (ads.length % 50 === 0) await setImmediate();
   }
+  const readAt = found.reduce((earliest, { at }) => Math.min(earliest, at), Number.POSITIVE_INFINITY);
   return {
+    ...(found.length > 0 && { readAt: isoTime(readAt) }),
     ads,
     left: found.slice(ads.length).map(({ id }) => id),
     missing: wanted.filter((key) => !stored.has(key)),

@@ -48,6 +48,8 @@ export interface BoardCard {
 export interface BoardAds {
   /** The time of the call, in ISO text. */
   asOf: string;
+  /** When the ads were read from the service, in ISO text: the earliest of several times. Absent without ads. */
+  readAt?: string;
   /** The tools that the view may call and that this server offers. */
   offered: string[];
   ads: BoardAd[];

@@ -105,18 +105,24 @@ export const Shares = ({ shares, of }: { shares: readonly Share[]; of: number })
   </ul>
 );
 
-/** Ads by the month they started, in at most two years. Those of earlier months stand in the first column. */
-export function Launches({ ads, asOf }: { ads: readonly { startedAt?: string | undefined }[]; asOf: string }) {
+interface LaunchesProps {
+  ads: readonly { startedAt?: string | undefined }[];
+  /** When the ads were read, in ISO text: later months are unknown, and the month of the reading had not ended. */
+  readAt: string | undefined;
+}
+
+/** Ads by the month they started, in at most two years. The first column holds those of earlier months. */
+export function Launches({ ads, readAt }: LaunchesProps) {
   const months = ads.map(({ startedAt }) => monthNumber(startedAt)).filter((month) => !Number.isNaN(month));
   if (months.length === 0) return null;
   const earliest = months.reduce((least, month) => Math.min(least, month));
   const latest = months.reduce((most, month) => Math.max(most, month));
-  const now = monthNumber(asOf);
-  const to = Math.min(latest, now || latest);
+  const lastKnown = monthNumber(readAt);
+  const to = Math.min(latest, Number.isNaN(lastKnown) ? latest : lastKnown);
   // At least a year, so that a few months do not look like many.
   const length = Math.min(24, Math.max(12, 4 * Math.ceil((to - earliest + 1) / 4)));
   const names = Array.from({ length }, (_, index) => nameOfMonth(to - length + 1 + index));
-  const isPart = (index: number) => to - length + 1 + index === now;
+  const isPart = (index: number) => to - length + 1 + index === lastKnown;
   // A column at an end may hold the months beyond it.
   const suffix = (index: number) => {
     if (index === 0 && earliest <= to - length) return ' or earlier';
@@ -137,9 +143,11 @@ export function Launches({ ads, asOf }: { ads: readonly { startedAt?: string | u
   );
 }
 
-/** Months since the year 0; NaN where there is no date. */
+/** Returns the months since the year 0; NaN where there is no date. */
 const monthNumber = (iso: string | undefined): number =>
-  iso === undefined ? Number.NaN : Number(iso.slice(0, 4)) * 12 + Number(iso.slice(5, 7)) - 1;
+  iso === undefined || !/^\d{4}-\d{2}/.test(iso)
+    ? Number.NaN
+    : Number(iso.slice(0, 4)) * 12 + Number(iso.slice(5, 7)) - 1;
 
 const nameOfMonth = (at: number): string =>
   monthText(`${String(Math.floor(at / 12)).padStart(4, '0')}-${String((at % 12) + 1).padStart(2, '0')}`);

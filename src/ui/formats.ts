@@ -1,5 +1,7 @@
 import { sanitizeLine } from '../views/safe-text.ts';
 
+/** Milliseconds of a day. */
+
 const formatsIn = (locale: string) => ({
   numbers: new Intl.NumberFormat(locale),
   short: new Intl.NumberFormat(locale, { notation: 'compact', maximumSignificantDigits: 3 }),

@@ -1,74 +1,160 @@
-import { expect, test } from 'vitest';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
 import type { BoardAd } from '../../src/board/payload.ts';
-import { findingOf } from '../../src/board/view/finding.ts';
+import { type Finding, findingOf, messageOf, minAds } from '../../src/board/view/finding.ts';
 import { wordsThatDiffer } from '../../src/board/view/words-that-differ.ts';
 
-const asOf = '2026-11-20T09:00:00Z';
-const ads = (count: number, of: (index: number) => Partial<BoardAd> = () => ({})): BoardAd[] =>
-  Array.from({ length: count }, (_, index) => ({ id: `${index}`, pageName: 'Serra', ...of(index) }));
+const readAt = '2026-11-20T09:00:00Z';
+const whole = { readAt, hasAllLaunches: true };
+const ads = (count: number, adAt: (index: number) => Partial<BoardAd> = () => ({}), name = 'Serra'): BoardAd[] =>
+  Array.from({ length: count }, (_, index) => ({ id: `${name} ${index}`, pageName: name, ...adAt(index) }));
 const started = (...months: [month: string, ads: number][]): BoardAd[] => {
   const all = months.flatMap(([month, count]) => Array<string>(count).fill(`${month}-05T00:00:00Z`));
   return ads(all.length, (index) => ({ startedAt: all[index] ?? '' }));
 };
-const repeated = (of: number, times: number) =>
-  ads(of, (index) => (index < times ? { variant: 'a', daysRunning: 10 * index } : {}));
-const run = (days: number, active = true) => ads(9, (index) => ({ daysRunning: index === 4 ? days : 20, active }));
+const repeated = (count: number, times: number, name = 'Serra') =>
+  ads(count, (index) => (index < times ? { variant: name, daysRunning: 10 * index } : {}), name);
+const run = (days: number, active?: boolean) =>
+  ads(9, (index) => ({ daysRunning: index === 4 ? days : 20, ...(active !== undefined && { active }) }));
 const leading = (messages: number) => ads(30, (index) => (index < messages ? { landing: 'serra.example/boots' } : {}));
 
-test.each<[string, BoardAd[], string | undefined, object?]>([
-  ['nothing', [], undefined],
-  ['a few ads, though all the same', repeated(7, 7), undefined],
-  ['ads of which none stands out', ads(200), undefined],
-  [
-    'a message in many ads',
-    repeated(155, 24),
-    'Serra repeats one message in 24 of 155 ads; the longest has run 230 days.',
-    { message: 'a' },
-  ],
-  ['a message in less than a tenth', repeated(155, 15), undefined],
-  ['a message in three ads', repeated(8, 3), undefined],
-  [
-    'a run that goes on',
-    run(296),
-    'Serra has run one ad for 296 days and still runs it; half of 9 ads ran 20 days or less.',
-    { ad: '4' },
-  ],
-  ['a run that has ended', run(296, false), undefined],
-  ['a run that is not twice the median', run(40), undefined],
-  [
-    'a rise of launches',
-    started(['2026-06', 1], ['2026-09', 4], ['2026-10', 16], ['2026-11', 90]),
-    'Launches rose from 4 in Sept 2026 to 16 in Oct 2026.',
-    { facet: 'month', value: '2026-10' },
-  ],
-  [
-    'a fall of launches',
-    started(['2026-06', 1], ['2026-08', 9], ['2026-09', 9]),
-    'Launches fell from 9 in Sept 2026 to 0 in Oct 2026.',
-    { facet: 'month', value: '2026-09' },
-  ],
-  ['launches in the first month and in this one', started(['2026-10', 4], ['2026-11', 90]), undefined],
-  [
-    'a small change',
-    started(['2026-06', 20], ['2026-07', 8], ['2026-08', 8], ['2026-09', 8], ['2026-10', 8]),
-    undefined,
-  ],
-  [
-    'a landing page of many messages',
-    leading(6),
-    '6 different messages, in 6 of 30 ads, lead to serra.example/boots.',
-    { facet: 'landing', value: 'serra.example/boots' },
-  ],
-  ['a landing page of a few', leading(4), undefined],
-])('of %s the board says what stands out, or nothing', (_, given, sentence, opens) => {
-  const finding = findingOf(given, { asOf, hasAllLaunches: true });
-  expect(finding?.sentence.join('').replace('Sep ', 'Sept ')).toBe(sentence);
-  if (opens) expect(finding?.opens).toEqual(opens);
-});
+const textOf = ({ sentence }: Finding) =>
+  sentence.map((part) => (typeof part === 'string' ? part : part.name)).join('');
+/** Node versions spell September in two ways. */
+const inOneSpelling = (text: string) => text.replaceAll('Sep ', 'Sept ');
 
-test('launches of a part, or of ads that a filter by time leaves, are compared with nothing', () => {
-  const given = started(['2026-06', 1], ['2026-09', 4], ['2026-10', 16]);
-  expect(findingOf(given, { asOf, hasAllLaunches: false })).toBeUndefined();
+describe('the sentence above the cards', () => {
+  test.each<[string, BoardAd[], string | undefined, object?]>([
+    ['no ads', [], undefined],
+    ['seven ads, though all are the same', repeated(7, 7), undefined],
+    ['ads of which none stands out', ads(200), undefined],
+    ['ads without an advertiser', repeated(20, 20).map(({ pageName: _, ...ad }) => ad), undefined],
+    [
+      'a message in many ads',
+      repeated(155, 24),
+      'Serra repeats one message in 24 of its 155 ads here; the longest ran 230 days.',
+      { message: 'Serra' },
+    ],
+    ['a message in less than a tenth', repeated(155, 15), undefined],
+    ['a message in three ads', repeated(8, 3), undefined],
+    [
+      'a message of one advertiser among the many ads of others',
+      [...ads(800, () => ({}), 'Other'), ...repeated(32, 10)],
+      'Serra repeats one message in 10 of its 32 ads here; the longest ran 90 days.',
+      { message: 'Serra' },
+    ],
+    [
+      'a run that goes on',
+      run(296, true),
+      'Serra has run one ad for 296 days and still runs it; half of its 9 ads here ran 20 days or less.',
+      { ad: 'Serra 4' },
+    ],
+    [
+      'a run of which it is unknown whether it goes on',
+      run(296),
+      'Serra has run one ad for 296 days or more; half of its 9 ads here ran 20 days or less.',
+      { ad: 'Serra 4' },
+    ],
+    ['a run that has ended', run(296, false), undefined],
+    ['a run that is not twice the median', run(40, true), undefined],
+    [
+      'a rise of launches',
+      started(['2026-06', 1], ['2026-09', 4], ['2026-10', 16], ['2026-11', 90]),
+      'Launches of Serra rose from 4 in Sept 2026 to 16 in Oct 2026.',
+      { values: { advertiser: 'Serra', month: '2026-10' } },
+    ],
+    [
+      'a fall of launches',
+      started(['2026-06', 1], ['2026-08', 9], ['2026-09', 9]),
+      'Launches of Serra fell from 9 in Sept 2026 to 0 in Oct 2026.',
+      { values: { advertiser: 'Serra', month: '2026-09' } },
+    ],
+    [
+      'launches in the first month and in the month of the reading',
+      started(['2026-10', 4], ['2026-11', 90]),
+      undefined,
+    ],
+    [
+      'a small change of launches',
+      started(['2026-06', 20], ['2026-07', 8], ['2026-08', 8], ['2026-09', 8], ['2026-10', 8]),
+      undefined,
+    ],
+    [
+      'a landing page of many messages',
+      leading(6),
+      'Serra leads 6 different messages, in 6 of its 30 ads here, to serra.example/boots.',
+      { values: { advertiser: 'Serra', landing: 'serra.example/boots' } },
+    ],
+    ['a landing page of a few messages', leading(4), undefined],
+  ])('of %s is as expected', (_, given, text, opens) => {
+    const finding = findingOf(given, whole);
+    expect(finding && inOneSpelling(textOf(finding))).toBe(text);
+    if (opens) expect(finding?.opens).toEqual(opens);
+  });
+
+  test('does not compare launches of a part of the ads, or of ads that a filter by time leaves', () => {
+    const given = started(['2026-06', 1], ['2026-09', 4], ['2026-10', 16]);
+    expect(findingOf(given, { readAt, hasAllLaunches: false })).toBeUndefined();
+  });
+
+  test('does not compare launches of ads whose time of reading is unknown', () => {
+    const given = started(['2026-06', 1], ['2026-09', 4], ['2026-10', 16]);
+    expect(findingOf(given, { readAt: undefined, hasAllLaunches: true })).toBeUndefined();
+  });
+
+  test('does not take the month of the reading, and the months after it, for months with few launches', () => {
+    const given = started(['2026-06', 1], ['2026-07', 8], ['2026-08', 10], ['2026-09', 4]);
+    for (const day of ['2026-09-01', '2026-09-10', '2026-09-30'])
+      expect(findingOf(given, { readAt: `${day}T08:00:00Z`, hasAllLaunches: true })?.opens).toBeUndefined();
+  });
+
+  test('does not compare launches of ads that were all last seen on one day long before the reading', () => {
+    const lastSeenOn = (day: string) =>
+      started(['2026-03', 1], ['2026-04', 4], ['2026-05', 16]).map((ad) => ({ ...ad, lastSeenAt: `${day}T00:00:00Z` }));
+    expect(findingOf(lastSeenOn('2026-07-01'), whole)).toBeUndefined();
+    expect(findingOf(lastSeenOn('2026-11-20'), whole)).toBeDefined();
+  });
+
+  test('names an advertiser with numbers that its ads on the board have, for any ads', () => {
+    const month = fc.constantFrom('2026-05', '2026-06', '2026-07', '2026-08', '2026-09', '2026-10', '2026-11');
+    const anyAd = fc.record({
+      pageName: fc.constantFrom('Serra', 'Acme'),
+      variant: fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f'),
+      landing: fc.constantFrom('x.example', 'y.example'),
+      startedAt: month.map((one) => `${one}-05`),
+      lastSeenAt: month.map((one) => `${one}-20`),
+      daysRunning: fc.integer({ min: 0, max: 300 }),
+      active: fc.boolean(),
+    });
+    const board = fc.array(anyAd, { minLength: minAds, maxLength: 60 });
+    const messages = fc.constantFrom(true, false);
+    fc.assert(
+      fc.property(board, messages, (drawn, areDifferent) => {
+        const given = drawn.map(({ variant, ...ad }, at): BoardAd => {
+          const message = areDifferent ? {} : { variant: `${ad.pageName} ${variant}` };
+          return { id: `${at}`, ...ad, ...message };
+        });
+        const finding = findingOf(given, whole);
+        if (finding === undefined) return;
+        const [name] = finding.sentence.flatMap((part) => (typeof part === 'string' ? [] : [part.name]));
+        const own = given.filter(({ pageName }) => pageName === name);
+        const { opens } = finding;
+        const text = textOf(finding);
+        if ('message' in opens)
+          expect(text).toContain(
+            `in ${own.filter((ad) => messageOf(ad) === opens.message).length} of its ${own.length} `,
+          );
+        else if ('ad' in opens)
+          expect(text).toContain(`for ${own.find(({ id }) => id === opens.ad)?.daysRunning} days`);
+        else if (opens.values.landing)
+          expect(text).toContain(`in ${own.filter(({ landing }) => landing === opens.values.landing).length} of its`);
+        else {
+          const inMonth = own.filter(({ startedAt }) => startedAt?.startsWith(opens.values.month ?? '-')).length;
+          expect(text).toMatch(new RegExp(`(?:from|to) ${inMonth} in`));
+        }
+      }),
+    );
+  });
 });
 
 test.each<[string[], string[]]>([

@@ -10,7 +10,9 @@ import { aboutText, creditsText, estimateText, headingOf, paidText, partsText, p
 import { AdList } from './list.tsx';
 import { Actions, Save } from './selection.tsx';
 import {
+  type Chosen,
   choosable,
+  type FacetName,
   facets,
   isGrouped,
   messagesIn,
@@ -113,13 +115,13 @@ function Controls({ view, panel }: { view: View; panel: boolean | undefined }) {
 
 /** Charts of the ads that the filters leave; none where a reader sees all of them at a glance. */
 function Charts({ view }: { view: View }) {
-  const { shown, asOf, chosen } = view.state;
+  const { shown, readAt, chosen } = view.state;
   const choose = (facet: 'format' | 'cta') => (value: string) => view.update({ chosen: toggled(chosen, facet, value) });
   return useMemo(
     () =>
       shown.length < minAds ? null : (
         <section id="charts" class="charts" aria-label="Overview">
-          <Launches ads={shown} asOf={asOf} />
+          <Launches ads={shown} readAt={readAt} />
           <Runs ads={shown} />
           <Counted
             title={facets.format.title}
@@ -129,7 +131,7 @@ function Charts({ view }: { view: View }) {
           <Counted title={facets.cta.title} values={shown.map(({ ctaType }) => ctaType)} onChoose={choose('cta')} />
         </section>
       ),
-    [shown, asOf, chosen],
+    [shown, readAt, chosen],
   );
 }
 
@@ -203,17 +205,14 @@ function Found({ view, finding: { sentence, opens } }: { view: View; finding: Fi
   const open = () => {
     if ('ad' in opens) return view.update({ opened: opens.ad });
     if ('message' in opens) return view.update({ message: opens.message, chosen: {} });
-    const isChosen = chosen[opens.facet]?.has(opens.value) === true;
-    view.update({ message: undefined, chosen: isChosen ? chosen : toggled({}, opens.facet, opens.value) });
+    const values = Object.entries(opens.values) as [FacetName, string][];
+    const isChosen = values.every(([facet, value]) => chosen[facet]?.has(value));
+    const wanted: Chosen = Object.fromEntries(values.map(([facet, value]) => [facet, new Set([value])]));
+    view.update({ message: undefined, chosen: isChosen ? chosen : wanted });
   };
-  const [before, name, after] = sentence;
   return (
     <button type="button" id="finding" onClick={open}>
-      <span>
-        {before}
-        <bdi>{name}</bdi>
-        {after}
-      </span>
+      <span>{sentence.map((part) => (typeof part === 'string' ? part : <bdi>{part.name}</bdi>))}</span>
     </button>
   );
 }

@@ -1,101 +1,186 @@
 import { countsOf } from '../../ui/bars.tsx';
 import { countText, monthText, numberText } from '../../ui/formats.ts';
+import { dayMs } from '../../views/dates.ts';
 import { medianOf } from '../../views/numbers.ts';
 import type { BoardAd } from '../payload.ts';
 
-/** What stands out among ads: a sentence with the numbers it rests on, and what it leads to. */
+/** One sentence about an advertiser, with the numbers it rests on, and the filter, message or ad that a click opens. */
 export interface Finding {
-  /** What stands before a name that others wrote, the name, and what stands after it. */
-  sentence: readonly [before: string, name: string, after: string];
-  opens: { message: string } | { ad: string } | { facet: 'month' | 'landing'; value: string };
+  /** The parts of the sentence. A name is text of others: the advertiser, or a landing page. */
+  sentence: readonly (string | { name: string })[];
+  opens: { message: string } | { ad: string } | { values: { advertiser: string; month?: string; landing?: string } };
 }
 
-/** A message: ads of one page whose copy is nearly the same. */
+/** Returns the id of the message of an ad: a message is the ads of one page whose copy is nearly the same. */
 export const messageOf = ({ id, variant = id }: BoardAd): string => variant;
 
 /** With fewer ads, a reader sees everything at a glance. */
 export const minAds = 8;
 
 interface Basis {
-  /** An ISO date. */
-  asOf: string;
+  /** When the ads were read, in ISO text; undefined if unknown. */
+  readAt: string | undefined;
   /** The ads are all that match, and no filter leaves some out for when they ran. */
   hasAllLaunches: boolean;
 }
 
-/** The first of the rules that finds something; undefined where nothing stands out. */
+interface Advertiser {
+  name: string;
+  /** The ads of the advertiser on the board. */
+  ads: readonly BoardAd[];
+}
+
+type Rule = (advertisers: readonly Advertiser[], basis: Basis) => Finding | undefined;
+
+/** Returns the finding of the first rule whose conditions an advertiser meets; undefined where none does. */
 export function findingOf(ads: readonly BoardAd[], basis: Basis): Finding | undefined {
   if (ads.length < minAds) return undefined;
-  return repeatedMessage(ads) ?? runThatGoesOn(ads) ?? changeOfLaunches(ads, basis) ?? sharedLandingPage(ads);
+  const named = ads.filter(({ pageName }) => pageName !== undefined);
+  const advertisers = [...groupsBy(named, ({ pageName = '' }) => pageName)].map(([name, ads]) => ({ name, ads }));
+  for (const rule of rules) {
+    const finding = rule(advertisers, basis);
+    if (finding !== undefined) return finding;
+  }
+  return undefined;
 }
 
-const nameOf = ({ pageName = 'One advertiser' }: BoardAd): string => pageName;
+const rules: readonly Rule[] = [repeatedMessage, longestRun, changeOfLaunches, sharedLandingPage];
 
-/** One message in at least four ads, and a tenth of all. */
-function repeatedMessage(ads: readonly BoardAd[]): Finding | undefined {
-  const [message = '', times = 0] = maxOf(countsOf(ads.map(messageOf)));
-  if (times < 4 || times < ads.length / 10) return undefined;
-  const group = ads.filter((ad) => messageOf(ad) === message);
-  const longest = group.reduce((most, { daysRunning = 0 }) => Math.max(most, daysRunning), 0);
-  const run = longest > 1 ? `; the longest has run ${countText(longest, 'day')}` : '';
-  const after = ` repeats one message in ${numberText(times)} of ${countText(ads.length, 'ad')}${run}.`;
-  return { sentence: ['', nameOf(group[0] as BoardAd), after], opens: { message } };
+const adsHere = (ads: readonly BoardAd[]): string => `its ${countText(ads.length, 'ad')} here`;
+
+/** One message in at least four ads, and in at least a tenth of the ads of its advertiser. */
+function repeatedMessage(advertisers: readonly Advertiser[]): Finding | undefined {
+  const largest = advertisers.flatMap(({ name, ads }) => {
+    const [message, group] = largestOf(groupsBy(ads, messageOf)) ?? [];
+    if (message === undefined || group === undefined || group.length < 4 || group.length < ads.length / 10) return [];
+    return [{ name, ads, message, group }];
+  });
+  const most = maxBy(largest, ({ group }) => group.length);
+  if (most === undefined) return undefined;
+  const { name, ads, message, group } = most;
+  const longest = group.reduce((days, { daysRunning = 0 }) => Math.max(days, daysRunning), 0);
+  const run = longest > 1 ? `; the longest ran ${countText(longest, 'day')}` : '';
+  const text = ` repeats one message in ${numberText(group.length)} of ${adsHere(ads)}${run}.`;
+  return { sentence: [{ name }, text], opens: { message } };
 }
 
-/** A run of at least thirty days that goes on, and is twice as long as half of the runs. */
-function runThatGoesOn(ads: readonly BoardAd[]): Finding | undefined {
-  const dated = ads.filter(({ daysRunning }) => daysRunning !== undefined);
-  const median = medianOf(dated.map(({ daysRunning = 0 }) => daysRunning));
-  const running = dated.filter(({ active }) => active === true);
-  const first = running.reduce<BoardAd | undefined>(
-    (longest, ad) => ((ad.daysRunning ?? 0) > (longest?.daysRunning ?? 0) ? ad : longest),
-    undefined,
-  );
-  const days = first?.daysRunning ?? 0;
-  if (first === undefined || dated.length < minAds || days < 30 || days <= 2 * median) return undefined;
-  const rest = `half of ${countText(dated.length, 'ad')} ran ${countText(median, 'day')} or less`;
-  const after = ` has run one ad for ${countText(days, 'day')} and still runs it; ${rest}.`;
-  return { sentence: ['', nameOf(first), after], opens: { ad: first.id } };
+/**
+ * A run of at least thirty days that has not ended, as far as is known, and is more than twice as long as half of the
+ * runs of its advertiser.
+ */
+function longestRun(advertisers: readonly Advertiser[]): Finding | undefined {
+  const runs = advertisers.flatMap(({ name, ads }) => {
+    const dated = ads.filter(({ daysRunning }) => daysRunning !== undefined);
+    if (dated.length < minAds) return [];
+    const median = medianOf(dated.map(({ daysRunning = 0 }) => daysRunning));
+    const ad = maxBy(
+      dated.filter(({ active }) => active !== false),
+      ({ daysRunning = 0 }) => daysRunning,
+    );
+    const days = ad?.daysRunning ?? 0;
+    return ad !== undefined && days >= 30 && days > 2 * median ? [{ name, dated, median, ad, days }] : [];
+  });
+  const longest = maxBy(runs, ({ days }) => days);
+  if (longest === undefined) return undefined;
+  const { name, dated, median, ad, days } = longest;
+  const state = ad.active === true ? ' and still runs it' : ' or more';
+  const rest = `half of ${adsHere(dated)} ran ${countText(median, 'day')} or less`;
+  return {
+    sentence: [{ name }, ` has run one ad for ${countText(days, 'day')}${state}; ${rest}.`],
+    opens: { ad: ad.id },
+  };
 }
 
-/** From one full month to the next, in the last year: at least five launches, and twice as many as in the other. */
-function changeOfLaunches(ads: readonly BoardAd[], { asOf, hasAllLaunches }: Basis): Finding | undefined {
-  if (!hasAllLaunches) return undefined;
+/**
+ * From one full month to the next, in the last year: at least five launches, and twice as many as in the other. Only of
+ * an advertiser whose ads are all on the board, those that have ended included.
+ */
+function changeOfLaunches(advertisers: readonly Advertiser[], { readAt, hasAllLaunches }: Basis): Finding | undefined {
+  if (!hasAllLaunches || readAt === undefined) return undefined;
+  const changes = advertisers.flatMap(({ name, ads }) => {
+    const knownTo = lastKnownDay(ads, readAt);
+    return knownTo === undefined ? [] : launchChanges(ads, knownTo).map((change) => ({ name, ...change }));
+  });
+  const largest = maxBy(changes, ({ from, to }) => Math.abs(to - from));
+  if (largest === undefined) return undefined;
+  const { name, month, before, from, to } = largest;
+  const change = `${to > from ? 'rose' : 'fell'} from ${numberText(from)} in ${monthText(before)}`;
+  return {
+    sentence: ['Launches of ', { name }, ` ${change} to ${numberText(to)} in ${monthText(month)}.`],
+    opens: { values: { advertiser: name, month: to > from ? month : before } },
+  };
+}
+
+/** The pairs of full months before a day, within a year, whose launches doubled or halved. */
+function launchChanges(ads: readonly BoardAd[], knownTo: string) {
   const counts = countsOf(ads.map(({ startedAt }) => startedAt?.slice(0, 7)));
-  // The first month may have begun before what is known, and the month of today has not ended.
+  // The first month may have begun before the first known ad, and the month of the last known day may not have ended.
   const [earliest = ''] = [...counts.keys()].sort();
-  const months = Array.from({ length: 12 }, (_, ago) => monthBefore(asOf, ago + 1)).filter((month) => month > earliest);
+  const months = Array.from({ length: 12 }, (_, ago) => monthBefore(knownTo, ago + 1)).filter(
+    (month) => month > earliest,
+  );
   const pairs = months.slice(0, -1).map((month, at) => {
     const before = months[at + 1] ?? '';
     return { month, before, from: counts.get(before) ?? 0, to: counts.get(month) ?? 0 };
   });
-  const [largest] = pairs.sort((a, b) => Math.abs(b.to - b.from) - Math.abs(a.to - a.from));
-  if (largest === undefined) return undefined;
-  const { month, before, from, to } = largest;
-  if (Math.max(from, to) < 5 || Math.max(from, to) < 2 * Math.min(from, to)) return undefined;
-  const start = `Launches ${to > from ? 'rose' : 'fell'} from ${numberText(from)} in ${monthText(before)}`;
-  const value = to > from ? month : before;
+  return pairs.filter(({ from, to }) => Math.max(from, to) >= 5 && Math.max(from, to) >= 2 * Math.min(from, to));
+}
+
+/** The share of ads last seen on one day from which on ads that ended earlier are likely to be missing. */
+const maxShareOnOneDay = 0.8;
+
+/**
+ * Returns the last day about which the ads say something: the day of the reading, or the day on which the service last
+ * saw one of the ads, if that is earlier. Returns undefined where the ads are what was left on one day before the
+ * reading: launches of earlier months are then those of the ads that lasted.
+ */
+function lastKnownDay(ads: readonly BoardAd[], readAt: string): string | undefined {
+  const days = countsOf(ads.map(({ lastSeenAt }) => lastSeenAt?.slice(0, 10)));
+  const [lastDay] = [...days.keys()].sort().slice(-1);
+  const read = readAt.slice(0, 10);
+  if (lastDay === undefined || lastDay >= read) return read;
+  const isOldDay = Date.parse(read) - Date.parse(lastDay) > 2 * dayMs;
+  const most = [...days.values()].reduce((most, count) => Math.max(most, count), 0);
+  return isOldDay && most >= maxShareOnOneDay * ads.length ? undefined : lastDay;
+}
+
+/** One landing page behind at least five messages of an advertiser. */
+function sharedLandingPage(advertisers: readonly Advertiser[]): Finding | undefined {
+  const pages = advertisers.flatMap(({ name, ads }) =>
+    [...groupsBy(ads, ({ landing }) => landing)].flatMap(([page, leading]) => {
+      const messages = new Set(leading.map(messageOf)).size;
+      return page === undefined || messages < 5 ? [] : [{ name, ads, page, leading, messages }];
+    }),
+  );
+  const most = maxBy(pages, ({ messages }) => messages);
+  if (most === undefined) return undefined;
+  const { name, ads, page, leading, messages } = most;
+  const before = ` leads ${numberText(messages)} different messages, in ${numberText(leading.length)} of ${adsHere(ads)}, to `;
   return {
-    sentence: [`${start} to ${numberText(to)} in ${monthText(month)}.`, '', ''],
-    opens: { facet: 'month', value },
+    sentence: [{ name }, before, { name: page }, '.'],
+    opens: { values: { advertiser: name, landing: page } },
   };
 }
 
-/** One landing page behind at least five messages. */
-function sharedLandingPage(ads: readonly BoardAd[]): Finding | undefined {
-  const messages = new Map<string, Set<string>>();
-  for (const ad of ads)
-    if (ad.landing) messages.set(ad.landing, (messages.get(ad.landing) ?? new Set()).add(messageOf(ad)));
-  const [page = '', different = 0] = maxOf(new Map([...messages].map(([page, { size }]) => [page, size])));
-  if (different < 5) return undefined;
-  const leading = ads.filter(({ landing }) => landing === page).length;
-  const rest = `in ${numberText(leading)} of ${countText(ads.length, 'ad')}`;
-  const before = `${numberText(different)} different messages, ${rest}, lead to `;
-  return { sentence: [before, page, '.'], opens: { facet: 'landing', value: page } };
+/** Returns the items of each key, in the order of the first of them. */
+export function groupsBy<Item, Key>(items: readonly Item[], keyOf: (item: Item) => Key): Map<Key, Item[]> {
+  const groups = new Map<Key, Item[]>();
+  for (const item of items) {
+    const group = groups.get(keyOf(item));
+    if (group) group.push(item);
+    else groups.set(keyOf(item), [item]);
+  }
+  return groups;
 }
 
-const maxOf = (counts: ReadonlyMap<string, number>): [string, number] | [] =>
-  [...counts].reduce<[string, number] | []>((most, one) => (one[1] > (most[1] ?? 0) ? one : most), []);
+const largestOf = <Key, Item>(groups: ReadonlyMap<Key, Item[]>): [Key, Item[]] | undefined =>
+  maxBy([...groups], ([, { length }]) => length);
+
+const maxBy = <Item>(items: readonly Item[], measure: (item: Item) => number): Item | undefined =>
+  items.reduce<Item | undefined>(
+    (most, item) => (most === undefined || measure(item) > measure(most) ? item : most),
+    undefined,
+  );
 
 /** `2026-11-20` and 2 as `2026-09`. */
 function monthBefore(iso: string, months: number): string {

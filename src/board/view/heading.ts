@@ -45,13 +45,13 @@ export function creditsText(price: PriceBounds | 0 | undefined): string {
 }
 
 /** The remaining conditions, the ads that are missing, and the date. */
-export function aboutText({ gathering, coming, missing, asOf }: State, conditions: readonly string[]): string {
+export function aboutText({ gathering, coming, missing, readAt }: State, conditions: readonly string[]): string {
   const parts = [
     ...conditions,
     gathering && !gathering.complete && 'not complete',
     coming.length > 0 && `${numberText(coming.length)} more to come`,
     missing.length > 0 && `${numberText(missing.length)} no longer stored`,
-    asOf !== '' && `as of ${dayText(gathering?.gatheredAt ?? asOf)}`,
+    readAt !== undefined && `as of ${dayText(readAt)}`,
   ];
   return parts.filter(Boolean).join(' · ');
 }
@@ -133,7 +133,8 @@ function phrase(key: string, values: readonly unknown[]): string {
   if (key === 'displayFormat' || key === 'ctaType') return values.map(valueText).join(' or ');
   if (key === 'language') return `in ${values.map((code) => languageText(String(code))).join(' or ')}`;
   const words = key.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).replaceAll('_', ' ');
-  const shownValues = values.filter((value) => !isId(value) && value !== true).map(valueText);
+  const textOfValue = /currency/i.test(key) ? (value: unknown) => String(value).toUpperCase() : valueText;
+  const shownValues = values.filter((value) => !isId(value) && value !== true).map(textOfValue);
   return [words, shownValues.join(' or ')].filter(Boolean).join(' ');
 }
 

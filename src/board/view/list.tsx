@@ -30,7 +30,7 @@ export function AdList({ view }: { view: View }) {
   const Item = mode === 'cards' ? CardItem : RowItem;
   return (
     <>
-      {mode === 'timeline' && cards.length > 0 && <Axis axis={view.state.axis} />}
+      {mode === 'timeline' && cards.length > 0 && view.state.axis && <Axis axis={view.state.axis} />}
       {cards.length > 0 && (
         <ul id="list" class={mode} aria-label="Ads">
           {cards.slice(0, count).map((group) => {
@@ -65,7 +65,7 @@ export function AdList({ view }: { view: View }) {
 interface ItemProps {
   view: View;
   ad: BoardAd;
-  axis: TimeAxis;
+  axis: TimeAxis | undefined;
   /** How many ads the card stands for. */
   variants: number;
   number: string;
@@ -163,7 +163,7 @@ function SelectBox({ ad, view, number, isSelected }: ItemProps) {
   );
 }
 
-export function RunBar({ ad, axis }: { ad: BoardAd; axis: TimeAxis }) {
+export function RunBar({ ad, axis }: { ad: BoardAd; axis: TimeAxis | undefined }) {
   const bar = barOf(ad, axis);
   return (
     <div class={`track ${ad.active ? 'running' : ''}`} aria-hidden="true">

@@ -139,9 +139,12 @@ async function loadAds(ids: readonly string[]): Promise<void> {
 function show(answers: readonly BoardAds[], coming: readonly string[]): void {
   const missing = [...state.missing, ...answers.flatMap((answer) => answer.missing)];
   const { asOf, offered } = answers.at(-1) ?? state;
+  const readAt = [state.readAt, ...answers.map((answer) => answer.readAt)]
+    .filter((time) => time !== undefined)
+    .sort()[0];
   add(
     answers.flatMap(({ ads }) => ads),
-    { coming, missing, asOf, offered },
+    { coming, missing, asOf, readAt, offered },
   );
 }
 
@@ -157,7 +160,7 @@ function add(more: readonly BoardAd[], change: Partial<State>): void {
   view.update({
     ...change,
     ...(others.length > 0 && { ads, axis: axisOf(ads, next.asOf) }),
-    finding: isRead ? findingOf(ads, { asOf: next.asOf, hasAllLaunches }) : undefined,
+    finding: isRead ? findingOf(ads, { readAt: next.readAt, hasAllLaunches }) : undefined,
   });
 }
 

@@ -1,7 +1,7 @@
 import { countsOf } from '../../ui/bars.tsx';
-import { constantText, countryText, monthText } from '../../ui/formats.ts';
+import { constantText, countryText, dayMs, monthText } from '../../ui/formats.ts';
 import type { BoardAd, BoardContext, BoardGathering } from '../payload.ts';
-import { type Finding, messageOf } from './finding.ts';
+import { type Finding, groupsBy, messageOf } from './finding.ts';
 import { type Display, type Host, type Message, type Server, ToolError } from './host.ts';
 import type { Pictures } from './pictures.tsx';
 
@@ -10,7 +10,8 @@ export interface State {
   shown: readonly BoardAd[];
   /** The ads of each card in the order shown: one ad, or all that the filters leave of a message. */
   cards: readonly (readonly BoardAd[])[];
-  axis: TimeAxis;
+  /** Undefined where no ad has a date. */
+  axis?: TimeAxis | undefined;
   finding?: Finding | undefined;
   /** Ids of ads that are still to come. */
   coming: readonly string[];
@@ -32,7 +33,9 @@ export interface State {
   compared?: readonly string[] | undefined;
   saving?: readonly string[] | undefined;
   offered: readonly string[];
-  asOf: string;
+  /** The time of the last call, and when the ads were read; undefined until the server has told. In ISO text. */
+  asOf?: string | undefined;
+  readAt?: string | undefined;
   gathering?: BoardGathering | undefined;
   /** What the tool was called with, and what it said to the board. */
   args: Readonly<Record<string, unknown>>;
@@ -73,7 +76,6 @@ export const emptyState: State = {
   ads: [],
   shown: [],
   cards: [],
-  axis: { from: 0, to: 1 },
   coming: [],
   missing: [],
   chosen: {},
@@ -82,7 +84,6 @@ export const emptyState: State = {
   selected: new Set(),
   sent: [],
   offered: [],
-  asOf: '',
   args: {},
   context: {},
   display: { isTight: false, canExpand: false },
@@ -128,19 +129,10 @@ export function changed(before: State, change: Partial<State>): State {
   const hasChanged = (...names: (keyof State)[]) => names.some((name) => state[name] !== before[name]);
   if (hasChanged('ads', 'message', 'chosen')) state.shown = filtered(choosable(state), state.chosen);
   if (hasChanged('shown', 'sort', 'byMessage', 'message'))
-    state.cards = groupsOf(sorted(state.shown, state.sort), isGrouped(state) ? messageOf : ({ id }) => id);
+    state.cards = [
+      ...groupsBy(sorted(state.shown, state.sort), isGrouped(state) ? messageOf : ({ id }) => id).values(),
+    ];
   return state;
-}
-
-/** The ads of each key, in the order of the first of them. */
-function groupsOf(ads: readonly BoardAd[], keyOf: (ad: BoardAd) => string): BoardAd[][] {
-  const groups = new Map<string, BoardAd[]>();
-  for (const ad of ads) {
-    const group = groups.get(keyOf(ad));
-    if (group) group.push(ad);
-    else groups.set(keyOf(ad), [ad]);
-  }
-  return [...groups.values()];
 }
 
 /** A property to filter by: the values of an ad, and how one reads. */
@@ -291,8 +283,6 @@ export interface TimeAxis {
   to: number;
 }
 
-const dayMs = 86_400_000;
-
 const dayOf = (iso: string | undefined): number => Date.parse(iso?.slice(0, 10) ?? '');
 
 const lastDayOf = ({ endDate, lastSeenAt, active }: BoardAd): number => dayOf(active === false ? endDate : lastSeenAt);
@@ -300,8 +290,8 @@ const lastDayOf = ({ endDate, lastSeenAt, active }: BoardAd): number => dayOf(ac
 /** No ad is older; a wrong date must not squeeze all others. */
 const maxDays = 3653;
 
-/** The axis begins with the first ad, and ends today at the latest, if the day is known. */
-export function axisOf(ads: readonly BoardAd[], today: string): TimeAxis {
+/** Returns an axis from the first ad to the last, at most to today. Returns undefined where no ad has a date. */
+export function axisOf(ads: readonly BoardAd[], today: string | undefined): TimeAxis | undefined {
   const end = dayOf(today) || Number.POSITIVE_INFINITY;
   const isPast = (time: number) => time <= end;
   const starts = ads.map(({ startedAt }) => dayOf(startedAt)).filter(isPast);
@@ -309,13 +299,16 @@ export function axisOf(ads: readonly BoardAd[], today: string): TimeAxis {
     .map(lastDayOf)
     .concat(starts)
     .filter(isPast)
-    .reduce((latest, time) => Math.max(latest, time), 0);
+    .reduce((latest, time) => Math.max(latest, time), Number.NEGATIVE_INFINITY);
+  if (to === Number.NEGATIVE_INFINITY) return undefined;
   const from = starts.reduce((first, time) => Math.min(first, time), to - 7 * dayMs);
   return { from: Math.max(from, to - maxDays * dayMs), to };
 }
 
-/** A run as fractions of the axis; undefined if its dates are not known. */
-export function barOf(ad: BoardAd, { from, to }: TimeAxis) {
+/** Returns a run as fractions of the axis; undefined if its dates are not known. */
+export function barOf(ad: BoardAd, axis: TimeAxis | undefined) {
+  if (axis === undefined) return undefined;
+  const { from, to } = axis;
   const start = dayOf(ad.startedAt);
   const end = Math.max(start, lastDayOf(ad) || start);
   if (Number.isNaN(start) || start > to) return undefined;

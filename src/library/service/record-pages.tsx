@@ -126,7 +126,7 @@ function Summary({ ads, hasMore, now }: { ads: ReturnType<typeof shownAd>[]; has
       <h2>At a glance</h2>
       <p class="soft">{facts.filter(Boolean).join(' · ')}</p>
       <div class="charts">
-        <Launches ads={cards} asOf={new Date(now).toISOString()} />
+        <Launches ads={cards} readAt={new Date(now).toISOString()} />
         <Counted title="Formats" values={ads.map(({ format }) => format)} />
         {repeated.length > 0 && (
           <Figure title="Messages in most ads">
