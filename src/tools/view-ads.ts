@@ -132,7 +132,7 @@ export const viewAds = defineListTool({
   },
 });
 
-/** An ad to show; of a group, with the number of its ads and the days of the one that runs longest. */
+/** An ad to show with its days. Of a group, with the number of its ads. */
 interface ChosenAd {
   id: string;
   item: StoredItem | undefined;
@@ -179,10 +179,9 @@ async function comparePictures(sql: string, dataset: Dataset, context: ToolConte
   const shown = [...groups].flatMap(([group, members]): ChosenAd[] => {
     if (!group) return [];
     const runs = members.map((one) => ({ ...one, days: runOf(objectOf(one.item), one.item.at).daysRunning }));
-    const [longest] = runs.sort((left, right) => (right.days ?? -1) - (left.days ?? -1));
-    if (longest === undefined) return [];
-    const { item } = runs.find(({ picture }) => 'address' in picture) ?? longest;
-    return [{ id: item.id, item, ads: members.length, daysRunning: longest.days }];
+    const longestFirst = runs.sort((left, right) => (right.days ?? -1) - (left.days ?? -1));
+    const ad = longestFirst.find(({ picture }) => 'address' in picture) ?? longestFirst[0];
+    return ad === undefined ? [] : [{ id: ad.item.id, item: ad.item, ads: members.length, daysRunning: ad.days }];
   });
   const byAds = (left: ChosenAd, right: ChosenAd) =>
     (right.ads ?? 0) - (left.ads ?? 0) || (right.daysRunning ?? 0) - (left.daysRunning ?? 0);
@@ -220,7 +219,7 @@ function comparedText({ ads, fetched, groups }: DataOf<typeof Compared>, plain: 
   const later = isLate ? ' The same call goes on with the rest.' : '';
   return (
     `Pictures of ${fetched} of ${count(ads, 'ad')} are compared: ${groups} different${plain > 0 ? `, and ${plain} nearly plain that are not grouped` : ''}. ` +
-    `Below are those in most ads, each with the ad that has run longest.${lacking}${later} A cropped picture counts as another one.`
+    `Below are those in most ads, each with the ad that has run longest among those whose picture can be shown.${lacking}${later} A cropped picture counts as another one.`
   );
 }
 

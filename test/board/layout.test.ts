@@ -20,7 +20,7 @@ const mixed = (mediaUrl: string) =>
   someAds(44)(mediaUrl).map((ad, index) => ({
     ...ad,
     pageId: index < 12 ? `page-${index % 2}` : ad.pageId,
-    page: { pageName: names[index % 3] },
+    page: { pageName: names[index < 12 ? index % 2 : index % 3] },
     headline: index < 12 ? ad.headline : `${headlines[index % 3]} ${index}`,
     startedAt: ago([296, 116][index] ?? 7),
     lastSeenAt: ago(0),
@@ -166,7 +166,7 @@ inChromium('the layout of the board', () => {
   test('the finding leads to the message that it names, whose ads have numbers of their own', async () => {
     const shown = await boards.show(gathered);
     const { board, page } = shown;
-    await button(shown, /^.+ repeats one message in 6 of 44 ads; the longest has run (296|116) days\.$/).click();
+    await button(shown, /^.+ repeats one message in 6 of its 1\d ads here; the longest ran (296|116) days\.$/).click();
     await reads(shown, String.raw`1 of \d+ messages, 6 of 44 ads`);
     expect(await board.locator('.card .number').allTextContents()).toEqual(
       expect.arrayContaining([

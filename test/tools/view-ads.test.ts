@@ -237,7 +237,7 @@ test('finds the different pictures of many ads, however encoded, and keeps them'
   expect(first.data.pictures).toEqual({ ads: 10, fetched: 8, groups: 3 });
   expect(first.data.tiles).toMatchObject([{ id: ids[2], ads: 4, daysRunning: 18 }, { ads: 1 }, { ads: 1 }]);
   expect(first.text).toContain(
-    'Pictures of 8 of 10 ads are compared: 3 different, and 2 nearly plain that are not grouped. Below are those in most ads, each with the ad that has run longest. Not compared: 1: the address has expired; 1: only a portrait of the advertiser.',
+    'Pictures of 8 of 10 ads are compared: 3 different, and 2 nearly plain that are not grouped. Below are those in most ads, each with the ad that has run longest among those whose picture can be shown. Not compared: 1: the address has expired; 1: only a portrait of the advertiser.',
   );
   expect(first.text).toContain(`1. in 4 ads: ${ids[2]}`);
   expect(host.requests).toHaveLength(8 - 1);
@@ -252,6 +252,28 @@ test('finds the different pictures of many ads, however encoded, and keeps them'
   const again = await server.call('view_ads', { sql });
   expect(again.data.pictures).toEqual(first.data.pictures);
   expect(host.requests).toHaveLength(0);
+});
+
+test('a tile of several ads has the days of the ad that it names, also where an ad that ran longer has lost its picture', async ({
+  start,
+  upstream,
+}) => {
+  let time = Date.UTC(2026, 10, 20);
+  const server = await start({}, { now: () => time });
+  const picture = () => encodeJpeg(boxes(5), 80).then((jpeg) => host.serve(jpeg));
+  const ends = Math.floor(time / 1000) + 60;
+  const ran = (days: number) => ({ startedAt: '2026-07-01', lastSeenAt: `2026-07-${10 + days}` });
+  const [short = '', long = ''] = await searchFor(
+    { server, upstream },
+    { ...thumb(await picture()), ...ran(1) },
+    { ...thumb(`${await picture()}?oe=${ends.toString(16)}`), ...ran(9) },
+  );
+  const sql = `SELECT id FROM ads WHERE id IN ('${short}', '${long}')`;
+  const before = await server.call('view_ads', { sql });
+  expect(before.data.tiles).toMatchObject([{ id: long, ads: 2, daysRunning: 18 }]);
+  time += 120_000;
+  const after = await server.call('view_ads', { sql });
+  expect(after.data.tiles).toMatchObject([{ id: short, ads: 2, daysRunning: 10, shown: true }]);
 });
 
 test('keeps what it knows of pictures in a folder', async ({ start, upstream }) => {
