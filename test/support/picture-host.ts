@@ -21,7 +21,7 @@ export async function startPictureHost() {
       open--;
       sent += request.socket.bytesWritten;
     });
-    const answer = answers[Number(path.slice(1))];
+    const answer = answers[Number.parseInt(path.slice(1), 10)];
     if (typeof answer === 'function') answer(response);
     else response.writeHead(answer ? 200 : 404, { 'content-type': 'image/jpeg' }).end(answer);
   });
