@@ -19,13 +19,14 @@ import { sanitize, sanitizeLine } from '../views/safe-text.ts';
 import { add, type Fields } from '../views/view.ts';
 import { readPage } from './board-resource.ts';
 import type {
-  BoardAd,
   BoardAds,
   BoardCard,
   BoardChange,
   BoardGathering,
   BoardPicture,
   BoardPictures,
+  BriefAd,
+  FullAd,
 } from './payload.ts';
 
 /** Only the page has the word that the build gave it, which keeps data from models; the key alone guards the data. */
@@ -111,11 +112,11 @@ async function adsThatFit(
   const stored = adsByKey(contents, keys);
   const found = wanted.flatMap((key) => stored.get(key) ?? []);
   const labels = labelsByAd(contents, keys);
-  const ads: BoardAd[] = [];
+  const ads: (BriefAd | FullAd)[] = [];
   let room = maxBytes - found.length * 40;
   for (const item of found) {
     const key = idKey(item.id);
-    const ad = boardAd(item, detail, labels.get(key));
+    const ad = viewOf[detail](item, labels.get(key));
     if (isNew.has(key)) ad.isNew = true;
     const variant = facts.get(key)?.variant ?? item.id;
     if (variant !== item.id) ad.variant = variant;
@@ -146,11 +147,35 @@ const maxLabels = { brief: 12, full: 60 };
 
 type Detail = 'brief' | 'full';
 
-/** In brief the fields by which the board filters, sorts and draws, in full also those of the drawer. */
-function boardAd(item: StoredItem, detail: Detail, labels: readonly Label[] | undefined): BoardAd {
+const viewOf: Record<Detail, (item: StoredItem, labels: readonly Label[] | undefined) => BriefAd | FullAd> = {
+  brief: briefAd,
+  full: fullAd,
+};
+
+function briefAd(item: StoredItem, labels: readonly Label[] | undefined): BriefAd {
+  const { view, cards } = adFacts(item, 'brief', labels);
+  const title = line(cards[0]?.title);
+  if (title) add(view, { cards: [{ title }] });
+  return view;
+}
+
+function fullAd(item: StoredItem, labels: readonly Label[] | undefined): FullAd {
+  const { view, ad, cards } = adFacts(item, 'full', labels);
+  const full: FullAd = { ...view, changes: changesOf(item) };
+  add(full, {
+    body: copy(ad.body, maxCopy),
+    linkDescription: copy(ad.linkDescription, maxLine),
+    landingUrl: httpsAddress(ad.offerLink ?? cards[0]?.url),
+    cards: cards.length > 0 ? cards.slice(0, maxCards).map(boardCard) : undefined,
+  });
+  return full;
+}
+
+/** Returns the facts that an ad has in either detail, and the rows of its dataset. */
+function adFacts(item: StoredItem, detail: Detail, labels: readonly Label[] | undefined) {
   const fields = objectOf(item) as Fields;
   const { ad, cards } = adRows(fields, { gatheredAt: item.at, json: '' });
-  const view: BoardAd = { id: item.id };
+  const view: BriefAd = { id: item.id };
   add(view, {
     ...sentFields(fields, detail),
     pageName: line(ad.pageName),
@@ -163,24 +188,14 @@ function boardAd(item: StoredItem, detail: Detail, labels: readonly Label[] | un
       ?.slice(0, maxLabels[detail])
       .map(({ label, value }) => (value === null ? { label } : { label, value })),
   });
-  const title = line(cards[0]?.title);
-  if (detail === 'brief' && title) add(view, { cards: [{ title }] });
-  if (detail === 'full')
-    add(view, {
-      body: copy(ad.body, maxCopy),
-      linkDescription: copy(ad.linkDescription, maxLine),
-      changes: changesOf(item),
-      landingUrl: httpsAddress(ad.offerLink ?? cards[0]?.url),
-      cards: cards.length > 0 ? cards.slice(0, maxCards).map(boardCard) : undefined,
-    });
-  return view;
+  return { view, ad, cards };
 }
 
 /** What a reader sees of an ad. Counts such as reach change with every answer. */
 const changing = 'headline body linkDescription ctaType displayFormat offerLink countries endDate'.split(' ');
 
 /** What differs from each version of an ad to the next, the newest first. A field that one of them lacks says nothing. */
-function changesOf(item: StoredItem): BoardChange[] | undefined {
+function changesOf(item: StoredItem): BoardChange[] {
   const versions = [item, ...item.versions.toReversed()];
   const changes = versions.flatMap((version, index) => {
     const before = versions[index + 1];
@@ -191,7 +206,7 @@ function changesOf(item: StoredItem): BoardChange[] | undefined {
       return change;
     });
   });
-  return changes.length > 0 ? changes.slice(0, maxChanges) : undefined;
+  return changes.slice(0, maxChanges);
 }
 
 /** The fields that the service sent and the board shows. Only the drawer shows copy of several lines. */

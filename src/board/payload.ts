@@ -5,11 +5,14 @@ import type { adFields, ShownWith } from '../views/fields.ts';
 /** Where a result holds what the board reads: in its `_meta`, under this key. */
 export const boardKey = 'ad-library/board';
 
-/** An ad on the board. What the API sends has its names; what is missing is left out. */
-export type BoardAd = ShownWith<typeof adFields, { board: unknown }> & {
+/**
+ * The facts by which the board filters, sorts and draws an ad. Fields of the API have its names; a missing field is left
+ * out.
+ */
+export type BriefAd = ShownWith<typeof adFields, { board: 'brief' }> & {
   id: string;
   pageName?: string;
-  /** The copy that a reader sees first. */
+  /** The line of the ad text that a reader sees first. */
   firstLine?: string;
   daysRunning?: number;
   /** Absent if it is unknown whether the ad runs. */
@@ -21,15 +24,20 @@ export type BoardAd = ShownWith<typeof adFields, { board: unknown }> & {
   isNew?: boolean;
   /** The earliest ad of the same page whose copy is nearly the same; absent if this ad is the earliest. */
   variant?: string;
-  /** In brief at most one, for its title. */
+  /** At most one, for its title; all in full. */
   cards?: BoardCard[];
-  /** Where the ad leads to, as host and path. */
+  /** The landing page of the ad, as host and path. */
   landing?: string;
-  /** In full alone. Only an https address. */
-  landingUrl?: string;
-  /** In full alone: what differs between versions of the ad, the newest first. */
-  changes?: BoardChange[];
 };
+
+/** An ad with everything that the drawer shows. */
+export type FullAd = BriefAd &
+  ShownWith<typeof adFields, { board: 'full' }> & {
+    /** Only an https address. */
+    landingUrl?: string;
+    /** The differences between versions of the ad, the newest first. */
+    changes: BoardChange[];
+  };
 
 /** A field of an ad that has one value in one version, and another in the next. */
 export interface BoardChange {
@@ -45,14 +53,14 @@ export interface BoardCard {
   body?: string;
 }
 
-export interface BoardAds {
+export interface BoardAds<Ad extends BriefAd = BriefAd> {
   /** The time of the call, in ISO text. */
   asOf: string;
   /** When the ads were read from the service, in ISO text: the earliest of several times. Absent without ads. */
   readAt?: string;
   /** The tools that the view may call and that this server offers. */
   offered: string[];
-  ads: BoardAd[];
+  ads: Ad[];
   /** Ids that did not fit into this call, to be asked for by `ids`. */
   left: string[];
   missing: string[];

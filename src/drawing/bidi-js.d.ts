@@ -10,6 +10,6 @@ declare module 'bidi-js' {
     getReorderedIndices(text: string, levels: EmbeddingLevels): number[];
     getMirroredCharacter(character: string): string | null;
   }
-  function createBidi(): Bidi;
-  export { createBidi as default };
+  // biome-ignore lint/style/noDefaultExport: the package has no other export
+  export default function createBidi(): Bidi;
 }

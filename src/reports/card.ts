@@ -1,29 +1,29 @@
 import { adRows } from '../dataset/ad-rows.ts';
-import type { CardAd } from '../ui/ad-card.tsx';
-import { constantText } from '../ui/formats.ts';
+import { type CardAd, cardOf as cardOfFacts } from '../ui/ad-card.tsx';
 import { creativeOf, pictureOf } from '../views/ad-media.ts';
 import { type Fields, textOf } from '../views/view.ts';
 
-/** An ad of the API as a card, its picture, which the caller fetches, and all of its words. */
+/** Returns an ad of the API as a card, its picture, which the caller fetches, and the whole text of the ad. */
 export function cardOf(fields: Fields, { id, at, now }: { id: string; at: number; now: number }) {
   const { ad, cards } = adRows(fields, { gatheredAt: at, json: '' });
-  const [picture, creative] = [pictureOf(fields, { now }), creativeOf(fields)];
-  // `Video 15 s`; just the cards of an ad with cards.
-  const format = creative?.includes('card') ? creative : [constantText(ad.displayFormat ?? ''), creative];
-  const card: CardAd = {
+  const picture = pictureOf(fields, { now });
+  const facts = cardOfFacts({
     id,
     pageName: line(ad.pageName),
-    title: line(ad.headline ?? cards[0]?.title),
-    line: line(ad.firstLine),
-    format: line([format].flat().filter(Boolean).join(' ')),
+    headline: line(ad.headline),
+    firstLine: line(ad.firstLine),
+    cards: [{ title: line(cards[0]?.title) }],
+    displayFormat: line(ad.displayFormat),
+    creative: line(creativeOf(fields)),
     domain: line(ad.landingDomain),
     startedAt: ad.startedAt ?? undefined,
     lastSeenAt: ad.lastSeenAt ?? undefined,
     daysRunning: ad.daysRunning ?? undefined,
     active: ad.active === null ? undefined : ad.active === 1,
-    copies: ad.duplicates ?? undefined,
-    picture: 'reason' in picture ? picture : { reason: 'there was no time left for it' },
-  };
+    duplicates: ad.duplicates ?? undefined,
+  });
+  const reason = 'reason' in picture ? picture : { reason: 'there was no time left for it' };
+  const card: CardAd = { ...facts, picture: reason };
   return { card, picture, address: 'reason' in picture ? undefined : picture.address, copy: ad.text };
 }
 

@@ -1,6 +1,6 @@
 import { sanitizeLine } from '../views/safe-text.ts';
 import { Link, Picture } from './addresses.tsx';
-import { countText, dayText, shortNumber } from './formats.ts';
+import { constantText, english, type Formats } from './formats.ts';
 import type { Content } from './jsx.d.ts';
 
 export interface CardAd {
@@ -21,12 +21,54 @@ export interface CardAd {
   picture?: { src: string } | { reason: string } | undefined;
 }
 
-/** The headline of an ad, or what takes its place; no template such as `{{product.name}}`. */
+/** The facts of an ad that its card shows. */
+export interface AdFacts {
+  id: string;
+  pageName?: string | undefined;
+  headline?: string | undefined;
+  /** The line of the ad text that a reader sees first. */
+  firstLine?: string | undefined;
+  cards?: readonly { title?: string | undefined }[] | undefined;
+  displayFormat?: string | undefined;
+  /** Pictures, videos and cards in words, such as `15 s` or `5 cards`. */
+  creative?: string | undefined;
+  domain?: string | undefined;
+  startedAt?: string | undefined;
+  lastSeenAt?: string | undefined;
+  daysRunning?: number | undefined;
+  active?: boolean | undefined;
+  duplicates?: number | undefined;
+  labels?: readonly { label: string; value?: string | undefined }[] | undefined;
+  /** A watch saw the ad for the first time. */
+  isNew?: boolean | undefined;
+}
+
+/** Returns an ad as the card of a report, of a page of the library or of the board shows it, without its picture. */
+export function cardOf(facts: AdFacts): CardAd {
+  const { headline, firstLine, cards, displayFormat = '', creative, duplicates, labels, isNew, ...shown } = facts;
+  const { id, pageName, domain, startedAt, lastSeenAt, daysRunning, active } = shown;
+  return {
+    ...{ id, pageName, domain, startedAt, lastSeenAt, daysRunning, active },
+    title: [headline, cards?.[0]?.title, firstLine].find((text) => text && !isTemplate(text)) ?? headline,
+    line: firstLine,
+    // The cards alone for an ad with cards.
+    format: [isNew && 'New', creative?.includes('card') ? '' : constantText(displayFormat), creative]
+      .filter(Boolean)
+      .join(' · '),
+    copies: duplicates,
+    labels: labels?.map(({ label, value }) => (value === undefined ? label : `${label}: ${value}`)),
+  };
+}
+
+const isTemplate = (text: string): boolean => text.includes('{{');
+
+/** The headline of an ad, or the text that replaces it; no template such as `{{product.name}}`. */
 export const titleOf = ({ title, line }: Pick<CardAd, 'title' | 'line'>): string =>
-  sanitizeLine([title, line].find((text) => text && !text.includes('{{')) ?? 'Ad without words');
+  sanitizeLine([title, line].find((text) => text && !isTemplate(text)) ?? 'Ad without words');
 
 interface AdCardProps {
   ad: CardAd;
+  formats?: Formats;
   class?: string;
   /** In place of the picture and of the heading. */
   frame?: Content;
@@ -39,12 +81,12 @@ interface AdCardProps {
 }
 
 /** A card of a list; one without an id has a link that says the same. */
-export function AdCard({ ad, class: kind, frame, name, corner, bar, children }: AdCardProps) {
+export function AdCard({ ad, formats = english, class: kind, frame, name, corner, bar, children }: AdCardProps) {
   const { id, pageName, title, line, format, domain, labels = [], path } = ad;
   const about = [format, domain].filter(Boolean).join(' · ');
   return (
     <li class={kind ? `card ${kind}` : 'card'}>
-      {frame ?? <Frame ad={ad} />}
+      {frame ?? <Frame ad={ad} formats={formats} />}
       {bar}
       <div class="facts">
         <div class="top">
@@ -64,7 +106,7 @@ export function AdCard({ ad, class: kind, frame, name, corner, bar, children }: 
           </p>
         )}
         <Labels labels={labels} />
-        <Run ad={ad} />
+        <Run ad={ad} formats={formats} />
         {about && <p class="about">{sanitizeLine(about)}</p>}
         {path === undefined && children === undefined && <p class="id">{sanitizeLine(id)}</p>}
       </div>
@@ -83,7 +125,7 @@ export const Labels = ({ labels }: { labels: readonly string[] }) =>
   );
 
 /** The whole picture, or why there is none, with the first line of the copy. */
-export function Frame({ ad }: { ad: CardAd }) {
+export function Frame({ ad, formats = english }: { ad: CardAd; formats?: Formats }) {
   const { id, pageName, picture, line } = ad;
   return (
     <div class={`frame hue${hueOf(pageName ?? id)}`}>
@@ -93,20 +135,22 @@ export function Frame({ ad }: { ad: CardAd }) {
           <p class="poster" dir="auto">
             {sanitizeLine(line ?? titleOf(ad))}
           </p>
-          <p class="reason">{reasonText(picture.reason)}</p>
+          <p class="reason">{reasonText(picture.reason, formats)}</p>
         </>
       )}
     </div>
   );
 }
 
-const reasonText = (reason: string): string =>
+const reasonText = (reason: string, { dayText }: Formats): string =>
   reason === 'the ad has no picture'
     ? 'No picture'
     : `No picture: ${sanitizeLine(reason).replace(/\b\d{4}-\d\d-\d\d\b/, (day) => dayText(day) || day)}`;
 
 /** `92 days, running · since 21 Aug 2026 · 3 copies`; for an ad whose state is not known, the day it was last seen. */
-export function Run({ ad: { daysRunning, active, startedAt, lastSeenAt, copies = 1 } }: { ad: CardAd }) {
+export function Run({ ad, formats = english }: { ad: CardAd; formats?: Formats }) {
+  const { daysRunning, active, startedAt, lastSeenAt, copies = 1 } = ad;
+  const { countText, dayText, shortNumber } = formats;
   const state = active === undefined ? '' : active ? 'running' : 'ended';
   const run = [daysRunning ? countText(daysRunning, 'day') : '', state].filter(Boolean).join(', ');
   const [start, seen] = [startedAt, active === undefined && lastSeenAt].map((day) =>

@@ -1,7 +1,7 @@
 import { medianOf } from '../views/numbers.ts';
 import { sanitizeLine } from '../views/safe-text.ts';
 import { Link } from './addresses.tsx';
-import { constantText, countText, monthText, numberText } from './formats.ts';
+import { constantText, english, type Formats } from './formats.ts';
 import type { Content } from './jsx.d.ts';
 
 interface FigureProps {
@@ -26,10 +26,11 @@ interface ColumnsProps {
   /** What stands below the columns, from their beginning to their end. */
   ends: readonly string[];
   kind: 'launches' | 'runs';
+  formats: Formats;
 }
 
 /** Columns side by side. A screen reader gets them as one sentence. */
-function Columns({ columns, ends, kind }: ColumnsProps) {
+function Columns({ columns, ends, kind, formats: { numberText } }: ColumnsProps) {
   const max = columns.reduce((top, { value }) => Math.max(top, value), 1);
   const width = 100 / columns.length;
   const gap = Math.min(1.2, width / 5);
@@ -74,8 +75,14 @@ export interface Share {
   onClick?: (() => void) | undefined;
 }
 
+interface SharesProps {
+  shares: readonly Share[];
+  of: number;
+  formats?: Formats;
+}
+
 /** A row for each value: its name, its part of all as a bar, and its number. */
-export const Shares = ({ shares, of }: { shares: readonly Share[]; of: number }) => (
+export const Shares = ({ shares, of, formats: { numberText } = english }: SharesProps) => (
   <ul class="shares">
     {shares.map(({ name, value, path, onClick }) => {
       const row = (
@@ -109,10 +116,12 @@ interface LaunchesProps {
   ads: readonly { startedAt?: string | undefined }[];
   /** When the ads were read, in ISO text: later months are unknown, and the month of the reading had not ended. */
   readAt: string | undefined;
+  formats?: Formats;
 }
 
 /** Ads by the month they started, in at most two years. The first column holds those of earlier months. */
-export function Launches({ ads, readAt }: LaunchesProps) {
+export function Launches({ ads, readAt, formats = english }: LaunchesProps) {
+  const { numberText, monthText } = formats;
   const months = ads.map(({ startedAt }) => monthNumber(startedAt)).filter((month) => !Number.isNaN(month));
   if (months.length === 0) return null;
   const earliest = months.reduce((least, month) => Math.min(least, month));
@@ -121,7 +130,7 @@ export function Launches({ ads, readAt }: LaunchesProps) {
   const to = Math.min(latest, Number.isNaN(lastKnown) ? latest : lastKnown);
   // At least a year, so that a few months do not look like many.
   const length = Math.min(24, Math.max(12, 4 * Math.ceil((to - earliest + 1) / 4)));
-  const names = Array.from({ length }, (_, index) => nameOfMonth(to - length + 1 + index));
+  const names = Array.from({ length }, (_, index) => monthText(isoMonth(to - length + 1 + index)));
   const isPart = (index: number) => to - length + 1 + index === lastKnown;
   // A column at an end may hold the months beyond it.
   const suffix = (index: number) => {
@@ -137,8 +146,11 @@ export function Launches({ ads, readAt }: LaunchesProps) {
   const peak = columns.reduce((top, { value }) => Math.max(top, value), 0);
   const ends = [suffix(0) === '' ? (names[0] ?? '') : 'earlier', names[length - 1] ?? ''];
   return (
-    <Figure title="Launches by month" note={unknownText(ads.length - months.length) || `peak ${numberText(peak)}`}>
-      <Columns columns={columns} ends={ends} kind="launches" />
+    <Figure
+      title="Launches by month"
+      note={unknownText(ads.length - months.length, formats) || `peak ${numberText(peak)}`}
+    >
+      <Columns columns={columns} ends={ends} kind="launches" formats={formats} />
     </Figure>
   );
 }
@@ -149,12 +161,18 @@ const monthNumber = (iso: string | undefined): number =>
     ? Number.NaN
     : Number(iso.slice(0, 4)) * 12 + Number(iso.slice(5, 7)) - 1;
 
-const nameOfMonth = (at: number): string =>
-  monthText(`${String(Math.floor(at / 12)).padStart(4, '0')}-${String((at % 12) + 1).padStart(2, '0')}`);
+const isoMonth = (months: number): string =>
+  `${String(Math.floor(months / 12)).padStart(4, '0')}-${String((months % 12) + 1).padStart(2, '0')}`;
 
-const unknownText = (ads: number): string => (ads > 0 ? `${numberText(ads)} unknown` : '');
+const unknownText = (ads: number, { numberText }: Formats): string => (ads > 0 ? `${numberText(ads)} unknown` : '');
 
-export function Runs({ ads }: { ads: readonly { daysRunning?: number | undefined }[] }) {
+interface RunsProps {
+  ads: readonly { daysRunning?: number | undefined }[];
+  formats?: Formats;
+}
+
+export function Runs({ ads, formats = english }: RunsProps) {
+  const { countText, numberText } = formats;
   const days = ads.flatMap(({ daysRunning }) => daysRunning ?? []);
   if (days.length === 0) return null;
   const max = days.reduce((most, day) => Math.max(most, day));
@@ -167,10 +185,10 @@ export function Runs({ ads }: { ads: readonly { daysRunning?: number | undefined
     const column = columns[Math.floor(day / width)];
     if (column) column.value++;
   }
-  const ends = [numberText(0), unknownText(ads.length - days.length), numberText(max)];
+  const ends = [numberText(0), unknownText(ads.length - days.length, formats), numberText(max)];
   return (
     <Figure title="Days running" note={`median ${numberText(medianOf(days))}`}>
-      <Columns columns={columns} ends={ends.filter(Boolean)} kind="runs" />
+      <Columns columns={columns} ends={ends.filter(Boolean)} kind="runs" formats={formats} />
     </Figure>
   );
 }
@@ -181,10 +199,11 @@ interface CountedProps {
   title: string;
   values: readonly (string | undefined)[];
   onChoose?: (value: string) => void;
+  formats?: Formats;
 }
 
 /** The commonest values by name, the rest together. */
-export function Counted({ title, values, onChoose }: CountedProps) {
+export function Counted({ title, values, onChoose, formats = english }: CountedProps) {
   const counts = [...countsOf(values)].sort(([, a], [, b]) => b - a);
   if (counts.length === 0) return null;
   const named = counts.length <= maxShares ? maxShares : maxShares - 1;
@@ -202,7 +221,7 @@ export function Counted({ title, values, onChoose }: CountedProps) {
   ].filter(({ value }) => value > 0);
   return (
     <Figure title={title}>
-      <Shares shares={[...shares, ...rest]} of={values.length} />
+      <Shares shares={[...shares, ...rest]} of={values.length} formats={formats} />
     </Figure>
   );
 }

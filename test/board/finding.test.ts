@@ -1,14 +1,16 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { BoardAd } from '../../src/board/payload.ts';
+import type { BriefAd } from '../../src/board/payload.ts';
 import { type Finding, findingOf, messageOf, minAds } from '../../src/board/view/finding.ts';
 import { wordsThatDiffer } from '../../src/board/view/words-that-differ.ts';
+import { formatsOf } from '../../src/ui/formats.ts';
 
 const readAt = '2026-11-20T09:00:00Z';
-const whole = { readAt, hasAllLaunches: true };
-const ads = (count: number, adAt: (index: number) => Partial<BoardAd> = () => ({}), name = 'Serra'): BoardAd[] =>
+const formats = formatsOf('en');
+const whole = { readAt, hasAllLaunches: true, formats };
+const ads = (count: number, adAt: (index: number) => Partial<BriefAd> = () => ({}), name = 'Serra'): BriefAd[] =>
   Array.from({ length: count }, (_, index) => ({ id: `${name} ${index}`, pageName: name, ...adAt(index) }));
-const started = (...months: [month: string, ads: number][]): BoardAd[] => {
+const started = (...months: [month: string, ads: number][]): BriefAd[] => {
   const all = months.flatMap(([month, count]) => Array<string>(count).fill(`${month}-05T00:00:00Z`));
   return ads(all.length, (index) => ({ startedAt: all[index] ?? '' }));
 };
@@ -24,7 +26,7 @@ const textOf = ({ sentence }: Finding) =>
 const inOneSpelling = (text: string) => text.replaceAll('Sep ', 'Sept ');
 
 describe('the sentence above the cards', () => {
-  test.each<[string, BoardAd[], string | undefined, object?]>([
+  test.each<[string, BriefAd[], string | undefined, object?]>([
     ['no ads', [], undefined],
     ['seven ads, though all are the same', repeated(7, 7), undefined],
     ['ads of which none stands out', ads(200), undefined],
@@ -94,18 +96,18 @@ describe('the sentence above the cards', () => {
 
   test('does not compare launches of a part of the ads, or of ads that a filter by time leaves', () => {
     const given = started(['2026-06', 1], ['2026-09', 4], ['2026-10', 16]);
-    expect(findingOf(given, { readAt, hasAllLaunches: false })).toBeUndefined();
+    expect(findingOf(given, { ...whole, hasAllLaunches: false })).toBeUndefined();
   });
 
   test('does not compare launches of ads whose time of reading is unknown', () => {
     const given = started(['2026-06', 1], ['2026-09', 4], ['2026-10', 16]);
-    expect(findingOf(given, { readAt: undefined, hasAllLaunches: true })).toBeUndefined();
+    expect(findingOf(given, { ...whole, readAt: undefined })).toBeUndefined();
   });
 
   test('does not take the month of the reading, and the months after it, for months with few launches', () => {
     const given = started(['2026-06', 1], ['2026-07', 8], ['2026-08', 10], ['2026-09', 4]);
     for (const day of ['2026-09-01', '2026-09-10', '2026-09-30'])
-      expect(findingOf(given, { readAt: `${day}T08:00:00Z`, hasAllLaunches: true })?.opens).toBeUndefined();
+      expect(findingOf(given, { ...whole, readAt: `${day}T08:00:00Z` })?.opens).toBeUndefined();
   });
 
   test('does not compare launches of ads that were all last seen on one day long before the reading', () => {
@@ -130,7 +132,7 @@ describe('the sentence above the cards', () => {
     const messages = fc.constantFrom(true, false);
     fc.assert(
       fc.property(board, messages, (drawn, areDifferent) => {
-        const given = drawn.map(({ variant, ...ad }, at): BoardAd => {
+        const given = drawn.map(({ variant, ...ad }, at): BriefAd => {
           const message = areDifferent ? {} : { variant: `${ad.pageName} ${variant}` };
           return { id: `${at}`, ...ad, ...message };
         });

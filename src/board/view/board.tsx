@@ -1,6 +1,5 @@
 import { useMemo, useState } from 'preact/hooks';
 import { Counted, Launches, Runs } from '../../ui/bars.tsx';
-import { numberText } from '../../ui/formats.ts';
 import type { BoardContext } from '../payload.ts';
 import { Compare, maxCompared } from './compare.tsx';
 import { Drawer } from './drawer.tsx';
@@ -30,7 +29,7 @@ export function Board({ view }: { view: View }) {
   const { state } = view;
   const { ads, opened, compared, saving, display, panel = !display.isTight } = state;
   const hasPanel = choosable(state).length >= minAds;
-  const estimate = estimateText(state.context);
+  const estimate = estimateText(state);
   const adOpened = ads.find(({ id }) => id === opened);
   return (
     <>
@@ -79,7 +78,7 @@ function Heading({ state, estimate }: { state: State; estimate: string | undefin
 
 /** @param panel whether charts and filters are shown; undefined where there is nothing to filter */
 function Controls({ view, panel }: { view: View; panel: boolean | undefined }) {
-  const { message, mode, sort, chosen, display } = view.state;
+  const { message, mode, sort, chosen, display, formats } = view.state;
   const filters = Object.values(chosen).filter((values) => (values?.size ?? 0) > 0).length;
   return (
     <div id="tools">
@@ -105,7 +104,7 @@ function Controls({ view, panel }: { view: View; panel: boolean | undefined }) {
       </label>
       {panel !== undefined && (
         <button type="button" id="filters" aria-expanded={panel} onClick={() => view.update({ panel: !panel })}>
-          Filters{filters > 0 && ` · ${numberText(filters)}`}
+          Filters{filters > 0 && ` · ${formats.numberText(filters)}`}
         </button>
       )}
       {display.canExpand && <ExpandButton view={view} />}
@@ -115,23 +114,29 @@ function Controls({ view, panel }: { view: View; panel: boolean | undefined }) {
 
 /** Charts of the ads that the filters leave; none where a reader sees all of them at a glance. */
 function Charts({ view }: { view: View }) {
-  const { shown, readAt, chosen } = view.state;
+  const { shown, readAt, chosen, formats } = view.state;
   const choose = (facet: 'format' | 'cta') => (value: string) => view.update({ chosen: toggled(chosen, facet, value) });
   return useMemo(
     () =>
       shown.length < minAds ? null : (
         <section id="charts" class="charts" aria-label="Overview">
-          <Launches ads={shown} readAt={readAt} />
-          <Runs ads={shown} />
+          <Launches ads={shown} readAt={readAt} formats={formats} />
+          <Runs ads={shown} formats={formats} />
           <Counted
             title={facets.format.title}
             values={shown.map(({ displayFormat }) => displayFormat)}
             onChoose={choose('format')}
+            formats={formats}
           />
-          <Counted title={facets.cta.title} values={shown.map(({ ctaType }) => ctaType)} onChoose={choose('cta')} />
+          <Counted
+            title={facets.cta.title}
+            values={shown.map(({ ctaType }) => ctaType)}
+            onChoose={choose('cta')}
+            formats={formats}
+          />
         </section>
       ),
-    [shown, readAt, chosen],
+    [shown, readAt, chosen, formats],
   );
 }
 
@@ -180,7 +185,7 @@ function BackButton({ view }: { view: View }) {
   };
   return (
     <button type="button" id="back" class="primary" onClick={close}>
-      ‹ All {numberText(messagesIn(view.state.ads))} messages
+      ‹ All {view.state.formats.numberText(messagesIn(view.state.ads))} messages
     </button>
   );
 }
@@ -218,7 +223,8 @@ function Found({ view, finding: { sentence, opens } }: { view: View; finding: Fi
 }
 
 function Footer({ view }: { view: View }) {
-  const { selected, shown, status, problem } = view.state;
+  const { selected, shown, status, problem, formats } = view.state;
+  const { numberText } = formats;
   const away = selected.size - shown.filter(({ id }) => selected.has(id)).length;
   const text = `${numberText(selected.size)} selected${away > 0 ? `, ${numberText(away)} filtered out` : ''}`;
   const canCompare = selected.size >= 2 && selected.size <= maxCompared;
@@ -286,7 +292,7 @@ function Explained({ problem: { text, again } }: { problem: Problem }) {
 
 /** The next page of a search. It takes a second click, on a button that names the price. */
 function NextPage({ view }: { view: View }) {
-  const { context, offered } = view.state;
+  const { context, offered, formats } = view.state;
   /** The result whose next page waits for a second click. Another result starts anew. */
   const [confirming, setConfirming] = useState<BoardContext>();
   const [isBusy, setBusy] = useState(false);
@@ -302,7 +308,7 @@ function NextPage({ view }: { view: View }) {
       const { nextCredits: _, ...before } = context;
       view.update({ context: { ...before, ...next } });
       await view.load(next.ids ?? []);
-      view.update({ status: paidText(next.receipt) });
+      view.update({ status: paidText(next.receipt, formats) });
     } catch (error) {
       view.update({ status: '', problem: problemFrom(error, () => setConfirming(view.state.context)) });
     }
@@ -310,7 +316,7 @@ function NextPage({ view }: { view: View }) {
   };
   // A page that is cached now may no longer be cached when it is asked for.
   const { nextCredits } = context;
-  const price = `${nextCredits?.atMost === 0 ? ',' : nextCredits === undefined ? '' : ' for'} ${creditsText(nextCredits)}`;
+  const price = `${nextCredits?.atMost === 0 ? ',' : nextCredits === undefined ? '' : ' for'} ${creditsText(nextCredits, formats)}`;
   const isConfirming = confirming === context;
   return (
     <div id="more">

@@ -1,29 +1,30 @@
 import { useMemo } from 'preact/hooks';
-import { titleOf } from '../../ui/ad-card.tsx';
-import { CloseButton, Modal, WholeAds, wholeAd } from './modal.tsx';
+import { cardOf, titleOf } from '../../ui/ad-card.tsx';
+import { CloseButton, Modal, WholeAds } from './modal.tsx';
 import { LaterFrame } from './pictures.tsx';
 import { Actions } from './selection.tsx';
 import type { View } from './state.ts';
-import { cardOf, factsOf } from './words.ts';
+import { factsOf } from './words.ts';
 import { type Part, wordsThatDiffer } from './words-that-differ.ts';
 
 export const maxCompared = 4;
 
 /** Some ads side by side: the words that differ are marked, and each fact has a row. */
 export function Compare({ view, ids }: { view: View; ids: readonly string[] }) {
-  const ads = ids.flatMap((id) => view.state.ads.find((ad) => ad.id === id) ?? []).map((ad) => wholeAd(view, ad));
+  const ads = ids.flatMap((id) => view.state.ads.find((ad) => ad.id === id) ?? []);
+  const fullAds = ads.map(({ id }) => view.wholeAds.get(id));
   const isWhole = ids.every((id) => view.wholeAds.has(id));
   const texts = useMemo(
     () =>
       [
-        ['Headline', ads.map((ad) => titleOf(cardOf(ad)))],
-        ['Copy', ads.map(({ body, firstLine }) => body ?? firstLine ?? '')],
-        ['Description', ads.map(({ linkDescription = '' }) => linkDescription)],
+        ['Headline', ads.map((ad, at) => titleOf(cardOf(fullAds[at] ?? ad)))],
+        ['Copy', ads.map(({ firstLine = '' }, at) => fullAds[at]?.body ?? firstLine)],
+        ['Description', fullAds.map((ad) => ad?.linkDescription ?? '')],
       ] as const,
     [ids, isWhole],
   );
   const rows = useMemo(() => texts.map(([name, words]) => [name, wordsThatDiffer(words)] as const), [texts]);
-  const facts = ads.map(factsOf);
+  const facts = ads.map((ad, at) => factsOf(ad, fullAds[at], view.state.formats));
   return (
     <Modal id="compare" onClose={() => view.update({ compared: undefined })}>
       <nav>
@@ -42,7 +43,7 @@ export function Compare({ view, ids }: { view: View; ids: readonly string[] }) {
               <th scope="row">Ad</th>
               {ads.map((ad) => (
                 <th scope="col" key={ad.id}>
-                  <LaterFrame ad={ad} pictures={view.pictures} />
+                  <LaterFrame ad={ad} view={view} />
                   <span class="number">{view.numberOf(ad)}</span> <bdi>{ad.pageName ?? 'Advertiser unknown'}</bdi>
                 </th>
               ))}

@@ -1,31 +1,32 @@
-import { Labels, titleOf } from '../../ui/ad-card.tsx';
+import { cardOf, Labels, titleOf } from '../../ui/ad-card.tsx';
 import { Facts } from '../../ui/bars.tsx';
-import { dayText, numberText } from '../../ui/formats.ts';
+import type { Formats } from '../../ui/formats.ts';
 import { columnTitle } from '../../views/column-title.ts';
-import type { BoardAd } from '../payload.ts';
+import type { BriefAd, FullAd } from '../payload.ts';
 import { messageOf } from './finding.ts';
 import { RunBar } from './list.tsx';
-import { CloseButton, Modal, WholeAds, wholeAd } from './modal.tsx';
+import { CloseButton, Modal, WholeAds } from './modal.tsx';
 import { LaterFrame } from './pictures.tsx';
 import { Actions } from './selection.tsx';
 import { problemOf, sorted, type View } from './state.ts';
-import { cardOf, factsOf } from './words.ts';
+import { factsOf } from './words.ts';
 
-export function Drawer({ view, ad }: { view: View; ad: BoardAd }) {
-  const { cards, axis, ads, sort } = view.state;
+export function Drawer({ view, ad }: { view: View; ad: BriefAd }) {
+  const { cards, axis, ads, sort, formats } = view.state;
+  const { numberText } = formats;
   // An ad that is a variant of a card's has the position of the card.
   const position = cards.findIndex((group) => group.some(({ id }) => id === ad.id));
   const neighbour = (step: number) => (position === -1 ? undefined : cards[position + step]?.[0]);
   const [before, after] = [neighbour(-1), neighbour(1)];
-  const open = (to: BoardAd | undefined) => {
+  const open = (to: BriefAd | undefined) => {
     if (to === undefined) return;
     view.update({ opened: to.id });
     document.querySelector('#drawer')?.scrollTo(0, 0);
   };
   // The neighbours too, so that a step to them shows them at once.
   const near = [ad, after, before].flatMap((one) => one?.id ?? []);
-  const wholeAdView = wholeAd(view, ad);
-  const card = cardOf(wholeAdView);
+  const full = view.wholeAds.get(ad.id);
+  const card = cardOf(full ?? ad);
   const variants = sorted(
     ads.filter((other) => messageOf(other) === messageOf(ad)),
     sort,
@@ -49,7 +50,7 @@ export function Drawer({ view, ad }: { view: View; ad: BoardAd }) {
         </span>
         <CloseButton />
       </nav>
-      <LaterFrame key={ad.id} ad={ad} pictures={view.pictures} />
+      <LaterFrame key={ad.id} ad={ad} view={view} />
       <Variants view={view} variants={variants} current={ad} onOpen={open} />
       <p class="page" dir="auto">
         {ad.pageName ?? 'Advertiser unknown'}
@@ -58,28 +59,28 @@ export function Drawer({ view, ad }: { view: View; ad: BoardAd }) {
         {titleOf(card)}
       </h2>
       <Actions key={`actions ${ad.id}`} view={view} ids={[ad.id]} />
-      <LandingLink view={view} ad={wholeAdView} />
+      {full && <LandingLink view={view} ad={full} />}
       <WholeAds view={view} ids={near} />
-      <Copy view={view} ad={wholeAdView} />
-      <Cards view={view} ad={wholeAdView} />
+      {full && <Copy view={view} ad={full} />}
+      {full && <Cards view={view} ad={full} />}
       <RunBar ad={ad} axis={axis} />
       <Labels labels={card.labels ?? []} />
-      <Changes ad={wholeAdView} />
-      <Facts facts={factsOf(wholeAdView)} />
+      {full && <Changes ad={full} formats={formats} />}
+      <Facts facts={factsOf(ad, full, formats)} />
     </Modal>
   );
 }
 
 interface VariantsProps {
   view: View;
-  variants: readonly BoardAd[];
-  current: BoardAd;
-  onOpen(ad: BoardAd): void;
+  variants: readonly BriefAd[];
+  current: BriefAd;
+  onOpen(ad: BriefAd): void;
 }
 
 const Variants = ({ view, variants, current, onOpen }: VariantsProps) =>
   variants.length < 2 ? null : (
-    <ul class="strip" aria-label={`${numberText(variants.length)} variants`}>
+    <ul class="strip" aria-label={`${view.state.formats.numberText(variants.length)} variants`}>
       {variants.slice(0, 60).map((ad) => (
         <li key={ad.id}>
           <button
@@ -88,7 +89,7 @@ const Variants = ({ view, variants, current, onOpen }: VariantsProps) =>
             title={titleOf(cardOf(ad))}
             onClick={() => onOpen(ad)}
           >
-            <LaterFrame ad={ad} pictures={view.pictures} />
+            <LaterFrame ad={ad} view={view} />
             <span class="number">{view.numberOf(ad)}</span>
           </button>
         </li>
@@ -96,7 +97,7 @@ const Variants = ({ view, variants, current, onOpen }: VariantsProps) =>
     </ul>
   );
 
-function Copy({ view, ad }: { view: View; ad: BoardAd }) {
+function Copy({ view, ad }: { view: View; ad: FullAd }) {
   const title = titleOf(cardOf(ad));
   const parts = [ad.body, ad.headline === title ? undefined : ad.headline, ad.linkDescription];
   const texts = parts.filter((text) => text !== undefined);
@@ -133,16 +134,12 @@ function copyText(text: string): boolean {
   return isCopied;
 }
 
-const Cards = ({ view, ad }: { view: View; ad: BoardAd }) =>
-  !view.wholeAds.has(ad.id) || !ad.cards?.length ? null : (
+const Cards = ({ view, ad }: { view: View; ad: FullAd }) =>
+  !ad.cards?.length ? null : (
     <ol class="ad-cards" aria-label="Cards">
       {ad.cards.map(({ title, body }, index) => (
         <li key={`${ad.id} ${index}`}>
-          <LaterFrame
-            ad={{ ...ad, headline: title ?? `Card ${index + 1}` }}
-            pictures={view.pictures}
-            card={index + 1}
-          />
+          <LaterFrame ad={{ ...ad, headline: title ?? `Card ${index + 1}` }} view={view} card={index + 1} />
           <div>
             <b dir="auto">{title ?? `Card ${index + 1}`}</b>
             {body !== undefined && body !== ad.body && (
@@ -156,7 +153,7 @@ const Cards = ({ view, ad }: { view: View; ad: BoardAd }) =>
     </ol>
   );
 
-function LandingLink({ view, ad: { landingUrl } }: { view: View; ad: BoardAd }) {
+function LandingLink({ view, ad: { landingUrl } }: { view: View; ad: FullAd }) {
   if (landingUrl === undefined || !view.can('openLinks')) return null;
   const { hostname } = new URL(landingUrl);
   const open = () =>
@@ -170,7 +167,7 @@ function LandingLink({ view, ad: { landingUrl } }: { view: View; ad: BoardAd }) 
   );
 }
 
-const Changes = ({ ad: { changes = [] } }: { ad: BoardAd }) =>
+const Changes = ({ ad: { changes }, formats: { dayText } }: { ad: FullAd; formats: Formats }) =>
   changes.length === 0 ? null : (
     <section>
       <h3>What changed</h3>

@@ -1,14 +1,14 @@
 import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
-import { numberText } from '../../ui/formats.ts';
+import type { Formats } from '../../ui/formats.ts';
 import { choosable, type FacetName, type FacetValue, facetOf, facetValues, toggled, type View } from './state.ts';
 
 /** Values of each facet until a reader asks for all. */
 const inGroup = 2;
 export function Filters({ view, children }: { view: View; children: ComponentChildren }) {
-  const { chosen, ads, message } = view.state;
+  const { chosen, ads, message, formats } = view.state;
   const [open, setOpen] = useState<FacetName>();
-  const groups = useMemo(() => facetValues(choosable(view.state), chosen), [ads, message, chosen]);
+  const groups = useMemo(() => facetValues(choosable(view.state), chosen, formats), [ads, message, chosen, formats]);
   return (
     <section id="chips" aria-label="Filters">
       {children}
@@ -19,6 +19,7 @@ export function Filters({ view, children }: { view: View; children: ComponentChi
           <Group
             key={facet}
             values={values}
+            formats={formats}
             isOpen={isOpen}
             onToggle={() => setOpen(isOpen ? undefined : facet)}
             onChoose={(value) => view.update({ chosen: toggled(chosen, facet, value) })}
@@ -35,13 +36,14 @@ export function Filters({ view, children }: { view: View; children: ComponentChi
 }
 
 interface GroupProps {
+  formats: Formats;
   values: readonly FacetValue[];
   isOpen: boolean;
   onToggle(): void;
   onChoose(value: string): void;
 }
 
-function Group({ values, isOpen, onToggle, onChoose }: GroupProps) {
+function Group({ values, formats: { numberText }, isOpen, onToggle, onChoose }: GroupProps) {
   const { title } = facetOf(values[0]?.facet ?? 'state');
   // By the rank among all ads: a choice moves none of the others.
   const first = values.filter(({ isChosen, rank }) => isChosen || rank < inGroup);

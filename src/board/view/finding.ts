@@ -1,8 +1,8 @@
 import { countsOf } from '../../ui/bars.tsx';
-import { countText, monthText, numberText } from '../../ui/formats.ts';
+import type { Formats } from '../../ui/formats.ts';
 import { dayMs } from '../../views/dates.ts';
 import { medianOf } from '../../views/numbers.ts';
-import type { BoardAd } from '../payload.ts';
+import type { BriefAd } from '../payload.ts';
 
 /** One sentence about an advertiser, with the numbers it rests on, and the filter, message or ad that a click opens. */
 export interface Finding {
@@ -12,7 +12,7 @@ export interface Finding {
 }
 
 /** Returns the id of the message of an ad: a message is the ads of one page whose copy is nearly the same. */
-export const messageOf = ({ id, variant = id }: BoardAd): string => variant;
+export const messageOf = ({ id, variant = id }: BriefAd): string => variant;
 
 /** With fewer ads, a reader sees everything at a glance. */
 export const minAds = 8;
@@ -22,18 +22,19 @@ interface Basis {
   readAt: string | undefined;
   /** The ads are all that match, and no filter leaves some out for when they ran. */
   hasAllLaunches: boolean;
+  formats: Formats;
 }
 
 interface Advertiser {
   name: string;
   /** The ads of the advertiser on the board. */
-  ads: readonly BoardAd[];
+  ads: readonly BriefAd[];
 }
 
 type Rule = (advertisers: readonly Advertiser[], basis: Basis) => Finding | undefined;
 
 /** Returns the finding of the first rule whose conditions an advertiser meets; undefined where none does. */
-export function findingOf(ads: readonly BoardAd[], basis: Basis): Finding | undefined {
+export function findingOf(ads: readonly BriefAd[], basis: Basis): Finding | undefined {
   if (ads.length < minAds) return undefined;
   const named = ads.filter(({ pageName }) => pageName !== undefined);
   const advertisers = [...groupsBy(named, ({ pageName = '' }) => pageName)].map(([name, ads]) => ({ name, ads }));
@@ -46,10 +47,11 @@ export function findingOf(ads: readonly BoardAd[], basis: Basis): Finding | unde
 
 const rules: readonly Rule[] = [repeatedMessage, longestRun, changeOfLaunches, sharedLandingPage];
 
-const adsHere = (ads: readonly BoardAd[]): string => `its ${countText(ads.length, 'ad')} here`;
+const adsHere = (ads: readonly BriefAd[], { countText }: Formats): string => `its ${countText(ads.length, 'ad')} here`;
 
 /** One message in at least four ads, and in at least a tenth of the ads of its advertiser. */
-function repeatedMessage(advertisers: readonly Advertiser[]): Finding | undefined {
+function repeatedMessage(advertisers: readonly Advertiser[], { formats }: Basis): Finding | undefined {
+  const { countText, numberText } = formats;
   const largest = advertisers.flatMap(({ name, ads }) => {
     const [message, group] = largestOf(groupsBy(ads, messageOf)) ?? [];
     if (message === undefined || group === undefined || group.length < 4 || group.length < ads.length / 10) return [];
@@ -60,7 +62,7 @@ function repeatedMessage(advertisers: readonly Advertiser[]): Finding | undefine
   const { name, ads, message, group } = most;
   const longest = group.reduce((days, { daysRunning = 0 }) => Math.max(days, daysRunning), 0);
   const run = longest > 1 ? `; the longest ran ${countText(longest, 'day')}` : '';
-  const text = ` repeats one message in ${numberText(group.length)} of ${adsHere(ads)}${run}.`;
+  const text = ` repeats one message in ${numberText(group.length)} of ${adsHere(ads, formats)}${run}.`;
   return { sentence: [{ name }, text], opens: { message } };
 }
 
@@ -68,7 +70,8 @@ function repeatedMessage(advertisers: readonly Advertiser[]): Finding | undefine
  * A run of at least thirty days that has not ended, as far as is known, and is more than twice as long as half of the
  * runs of its advertiser.
  */
-function longestRun(advertisers: readonly Advertiser[]): Finding | undefined {
+function longestRun(advertisers: readonly Advertiser[], { formats }: Basis): Finding | undefined {
+  const { countText } = formats;
   const runs = advertisers.flatMap(({ name, ads }) => {
     const dated = ads.filter(({ daysRunning }) => daysRunning !== undefined);
     if (dated.length < minAds) return [];
@@ -84,7 +87,7 @@ function longestRun(advertisers: readonly Advertiser[]): Finding | undefined {
   if (longest === undefined) return undefined;
   const { name, dated, median, ad, days } = longest;
   const state = ad.active === true ? ' and still runs it' : ' or more';
-  const rest = `half of ${adsHere(dated)} ran ${countText(median, 'day')} or less`;
+  const rest = `half of ${adsHere(dated, formats)} ran ${countText(median, 'day')} or less`;
   return {
     sentence: [{ name }, ` has run one ad for ${countText(days, 'day')}${state}; ${rest}.`],
     opens: { ad: ad.id },
@@ -95,7 +98,10 @@ function longestRun(advertisers: readonly Advertiser[]): Finding | undefined {
  * From one full month to the next, in the last year: at least five launches, and twice as many as in the other. Only of
  * an advertiser whose ads are all on the board, those that have ended included.
  */
-function changeOfLaunches(advertisers: readonly Advertiser[], { readAt, hasAllLaunches }: Basis): Finding | undefined {
+function changeOfLaunches(
+  advertisers: readonly Advertiser[],
+  { readAt, hasAllLaunches, formats: { monthText, numberText } }: Basis,
+): Finding | undefined {
   if (!hasAllLaunches || readAt === undefined) return undefined;
   const changes = advertisers.flatMap(({ name, ads }) => {
     const knownTo = lastKnownDay(ads, readAt);
@@ -112,7 +118,7 @@ function changeOfLaunches(advertisers: readonly Advertiser[], { readAt, hasAllLa
 }
 
 /** The pairs of full months before a day, within a year, whose launches doubled or halved. */
-function launchChanges(ads: readonly BoardAd[], knownTo: string) {
+function launchChanges(ads: readonly BriefAd[], knownTo: string) {
   const counts = countsOf(ads.map(({ startedAt }) => startedAt?.slice(0, 7)));
   // The first month may have begun before the first known ad, and the month of the last known day may not have ended.
   const [earliest = ''] = [...counts.keys()].sort();
@@ -134,7 +140,7 @@ const maxShareOnOneDay = 0.8;
  * saw one of the ads, if that is earlier. Returns undefined where the ads are what was left on one day before the
  * reading: launches of earlier months are then those of the ads that lasted.
  */
-function lastKnownDay(ads: readonly BoardAd[], readAt: string): string | undefined {
+function lastKnownDay(ads: readonly BriefAd[], readAt: string): string | undefined {
   const days = countsOf(ads.map(({ lastSeenAt }) => lastSeenAt?.slice(0, 10)));
   const [lastDay] = [...days.keys()].sort().slice(-1);
   const read = readAt.slice(0, 10);
@@ -145,7 +151,8 @@ function lastKnownDay(ads: readonly BoardAd[], readAt: string): string | undefin
 }
 
 /** One landing page behind at least five messages of an advertiser. */
-function sharedLandingPage(advertisers: readonly Advertiser[]): Finding | undefined {
+function sharedLandingPage(advertisers: readonly Advertiser[], { formats }: Basis): Finding | undefined {
+  const { numberText } = formats;
   const pages = advertisers.flatMap(({ name, ads }) =>
     [...groupsBy(ads, ({ landing }) => landing)].flatMap(([page, leading]) => {
       const messages = new Set(leading.map(messageOf)).size;
@@ -155,7 +162,7 @@ function sharedLandingPage(advertisers: readonly Advertiser[]): Finding | undefi
   const most = maxBy(pages, ({ messages }) => messages);
   if (most === undefined) return undefined;
   const { name, ads, page, leading, messages } = most;
-  const before = ` leads ${numberText(messages)} different messages, in ${numberText(leading.length)} of ${adsHere(ads)}, to `;
+  const before = ` leads ${numberText(messages)} different messages, in ${numberText(leading.length)} of ${adsHere(ads, formats)}, to `;
   return {
     sentence: [{ name }, before, { name: page }, '.'],
     opens: { values: { advertiser: name, landing: page } },

@@ -1,12 +1,4 @@
-import {
-  constantText,
-  countryText,
-  countText,
-  dayText,
-  joinedText,
-  languageText,
-  numberText,
-} from '../../ui/formats.ts';
+import { constantText, countryText, type Formats, joinedText, languageText } from '../../ui/formats.ts';
 import { sanitizeLine } from '../../views/safe-text.ts';
 import type { BoardContext, PriceBounds } from '../payload.ts';
 import { minAds } from './finding.ts';
@@ -14,7 +6,8 @@ import { messagesIn, type State, wholeOf } from './state.ts';
 
 /** `12 of 58 messages, 300 of 1,821 ads`: what is shown, or of how many ads those here are a part. */
 export function partsText(state: State): string {
-  const { ads, shown } = state;
+  const { ads, shown, formats } = state;
+  const { countText, numberText } = formats;
   const part = (some: number, all: number, noun: string) =>
     `${some < all ? `${numberText(some)} of ` : ''}${countText(all, noun)}`;
   const allAds = wholeOf(state) ?? ads.length;
@@ -25,18 +18,20 @@ export function partsText(state: State): string {
 }
 
 /** `146 ads in 2 pages, 15 credits`; undefined where the call did more than estimate. */
-export function estimateText({ isDemo, estimate, gathering }: BoardContext): string | undefined {
+export function estimateText({ context, formats }: State): string | undefined {
+  const { isDemo, estimate, gathering } = context;
+  const { countText, numberText } = formats;
   if (!estimate || gathering) return undefined;
   const { ads, read = 0, pages, credits, atLeast = 0, atMost } = estimate;
   if (ads === null) return 'The service does not say how many ads there are.';
   const all = `${read > 0 && read < ads ? `${numberText(ads - read)} of ` : ''}${countText(ads, isDemo ? 'demo ad' : 'ad')}`;
   const size = read >= ads && read > 0 ? 'read already' : `in ${countText(pages ?? 0, 'page')}`;
   const price = credits === null ? atMost && { atLeast, atMost } : { atLeast: credits, atMost: credits };
-  return `${all}${pages === null ? '' : ` ${size}`}, ${creditsText(price)}`;
+  return `${all}${pages === null ? '' : ` ${size}`}, ${creditsText(price, formats)}`;
 }
 
 /** `free`, `15 credits`, `at most 3 credits`, `between 3 and 146 credits` */
-export function creditsText(price: PriceBounds | 0 | undefined): string {
+export function creditsText(price: PriceBounds | 0 | undefined, { countText, numberText }: Formats): string {
   if (!price) return 'at an unknown price';
   const { atLeast, atMost } = price;
   if (atMost === 0) return 'free';
@@ -45,7 +40,9 @@ export function creditsText(price: PriceBounds | 0 | undefined): string {
 }
 
 /** The remaining conditions, the ads that are missing, and the date. */
-export function aboutText({ gathering, coming, missing, readAt }: State, conditions: readonly string[]): string {
+export function aboutText(state: State, conditions: readonly string[]): string {
+  const { gathering, coming, missing, readAt, formats } = state;
+  const { dayText, numberText } = formats;
   const parts = [
     ...conditions,
     gathering && !gathering.complete && 'not complete',
@@ -58,6 +55,7 @@ export function aboutText({ gathering, coming, missing, readAt }: State, conditi
 
 /** Whose charts these are, where they are a part. */
 export function partText(state: State): string {
+  const { countText, numberText } = state.formats;
   const matching = state.ads.length < minAds ? undefined : wholeOf(state);
   if (matching === undefined) return '';
   const shown = `Charts of the ${countText(state.shown.length, 'ad')} shown`;
@@ -73,7 +71,7 @@ export function emptyText(state: State): string {
   return conditions === '' ? 'There are no ads to show.' : `Nothing was found: ${conditions}.`;
 }
 
-export function paidText(receipt: { charged: number | null; remaining: number | null } | undefined): string {
+export function paidText(receipt: BoardContext['receipt'], { countText, numberText }: Formats): string {
   const { charged = null, remaining = null } = receipt ?? {};
   const paid = charged === null ? 'The service did not say what it charged' : `${countText(charged, 'credit')} charged`;
   return `${paid}${remaining === null ? '' : `, ${numberText(remaining)} left`}.`;
@@ -88,11 +86,12 @@ const subjects: Record<string, string> = {
 };
 
 /** What was searched for, which a model may have copied from an ad: `“free shipping” in the United States`. */
-export function headingOf({ args, ads, context, collection }: State): { title: string; rest: string[] } {
+export function headingOf({ args, ads, context, collection, formats }: State): { title: string; rest: string[] } {
+  const { numberText } = formats;
   const filters = filtersIn(args);
   const { query = [], countries = [], active = [], advertiser = [], advertiserExact = [], ...others } = filters;
   const { pageId, sort: _, order: __, ...conditions } = others;
-  const rest = Object.entries(conditions).map(([key, values]) => phrase(key, values));
+  const rest = Object.entries(conditions).map(([key, values]) => phrase(key, values, formats));
   // An id says nothing to a reader: the ads name their advertiser.
   const ofIds = pageId ? ads.flatMap(({ pageName }) => pageName ?? []) : [];
   const advertisers = [...new Set([...advertiser, ...advertiserExact, ...ofIds].map(String))];
@@ -129,24 +128,24 @@ export const filtersByTime = (args: State['args']): boolean =>
 const isId = (value: unknown): boolean => typeof value === 'string' && /^[\da-f-]{20,}$|^\d{8,}$/i.test(value);
 
 /** `daysRunningFrom: 30` as `days running from 30`. */
-function phrase(key: string, values: readonly unknown[]): string {
-  if (key === 'displayFormat' || key === 'ctaType') return values.map(valueText).join(' or ');
+function phrase(key: string, values: readonly unknown[], formats: Formats): string {
+  const textOf = (value: unknown) => (/currency/i.test(key) ? String(value).toUpperCase() : valueText(value, formats));
+  if (key === 'displayFormat' || key === 'ctaType') return values.map(textOf).join(' or ');
   if (key === 'language') return `in ${values.map((code) => languageText(String(code))).join(' or ')}`;
   const words = key.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).replaceAll('_', ' ');
-  const textOfValue = /currency/i.test(key) ? (value: unknown) => String(value).toUpperCase() : valueText;
-  const shownValues = values.filter((value) => !isId(value) && value !== true).map(textOfValue);
+  const shownValues = values.filter((value) => !isId(value) && value !== true).map(textOf);
   return [words, shownValues.join(' or ')].filter(Boolean).join(' ');
 }
 
-function valueText(value: unknown): string {
-  if (typeof value === 'number') return numberText(value);
+function valueText(value: unknown, formats: Formats): string {
+  if (typeof value === 'number') return formats.numberText(value);
   if (typeof value === 'string')
     return (
-      (/^\d{4}-\d\d-\d\d/.test(value) && dayText(value)) ||
+      (/^\d{4}-\d\d-\d\d/.test(value) && formats.dayText(value)) ||
       (countryText(value) === value ? constantText(value) : countryText(value))
     );
   if (typeof value !== 'object' || value === null) return String(value);
-  return joinedText(Object.entries(value).map(([key, inner]) => phrase(key, [inner].flat())));
+  return joinedText(Object.entries(value).map(([key, inner]) => phrase(key, [inner].flat(), formats)));
 }
 
 const withArticle = (name: string): string =>

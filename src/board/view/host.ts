@@ -1,10 +1,11 @@
 import {
-  type BoardAd,
   type BoardAds,
   type BoardContext,
   type BoardEstimate,
   type BoardPictures,
+  type BriefAd,
   boardKey,
+  type FullAd,
 } from '../payload.ts';
 
 export type Message = Record<string, unknown>;
@@ -68,13 +69,15 @@ export function serverBehind(host: Host) {
     if (result.isError === true) throw new ToolError(result);
     return boardMeta(result) as Answer;
   };
+  const callForAds = async <Ad extends BriefAd>(wanted: object): Promise<BoardAds<Ad>> => {
+    const answer = await call<BoardAds<Ad>>('board_ads', { ...wanted, page });
+    if (!Array.isArray(answer.ads))
+      throw new Error('The host did not pass on the ads, or the server has been updated since this board was drawn.');
+    return answer;
+  };
   return {
-    ads: async (wanted: { gathering: string } | { ids: readonly string[]; detail?: 'full' }) => {
-      const answer = await call<BoardAds>('board_ads', { ...wanted, page });
-      if (!Array.isArray(answer.ads))
-        throw new Error('The host did not pass on the ads, or the server has been updated since this board was drawn.');
-      return answer;
-    },
+    ads: (wanted: { gathering: string } | { ids: readonly string[] }) => callForAds<BriefAd>(wanted),
+    fullAds: (ids: readonly string[]) => callForAds<FullAd>({ ids, detail: 'full' }),
     pictures: (ids: readonly string[]) => call<BoardPictures>('board_pictures', { ids, page }),
     search: (args: object) => call('search_ads', args),
     collections: async () => (await call('list_collections', {})).collections ?? [],
@@ -124,13 +127,14 @@ export function contextOf(result: Message): BoardContext {
 }
 
 /** Ads as a result lists them. After a restart of the server, these are all that the board has. */
-export const adsIn = (result: Message): BoardAd[] =>
+export const adsIn = (result: Message): FullAd[] =>
   listed(result).map((item) => {
     // A landing page is opened only where the server has checked its address.
     const texts = Object.entries({ ...item, landingUrl: null }).filter(([, of]) => /string|number/.test(typeof of));
     const { lastSeen, lastSeenAt = lastSeen, stillRunning: active, countries, ...ad } = item;
     return {
-      ...(Object.fromEntries(texts) as unknown as BoardAd),
+      ...(Object.fromEntries(texts) as unknown as FullAd),
+      changes: [],
       ...(typeof ad.body === 'string' && { firstLine: ad.body.split('\n', 1)[0] ?? '' }),
       ...(typeof lastSeenAt === 'string' && { lastSeenAt }),
       ...(typeof active === 'boolean' && { active }),

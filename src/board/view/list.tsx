@@ -1,12 +1,11 @@
 import { Component } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { AdCard, Run, titleOf } from '../../ui/ad-card.tsx';
-import { monthText, numberText } from '../../ui/formats.ts';
-import type { BoardAd } from '../payload.ts';
+import { AdCard, cardOf, Run, titleOf } from '../../ui/ad-card.tsx';
+import type { Formats } from '../../ui/formats.ts';
+import type { BriefAd } from '../payload.ts';
 import { messageOf } from './finding.ts';
 import { LaterFrame } from './pictures.tsx';
 import { barOf, isGrouped, monthsOn, type TimeAxis, type View } from './state.ts';
-import { cardOf } from './words.ts';
 
 /** Ads drawn at once; more are drawn when a reader comes near the end. */
 const part = 30;
@@ -30,11 +29,13 @@ export function AdList({ view }: { view: View }) {
   const Item = mode === 'cards' ? CardItem : RowItem;
   return (
     <>
-      {mode === 'timeline' && cards.length > 0 && view.state.axis && <Axis axis={view.state.axis} />}
+      {mode === 'timeline' && cards.length > 0 && view.state.axis && (
+        <Axis axis={view.state.axis} formats={view.state.formats} />
+      )}
       {cards.length > 0 && (
         <ul id="list" class={mode} aria-label="Ads">
           {cards.slice(0, count).map((group) => {
-            const ad = group[0] as BoardAd;
+            const ad = group[0] as BriefAd;
             return (
               <Item
                 key={ad.id}
@@ -64,7 +65,7 @@ export function AdList({ view }: { view: View }) {
 
 interface ItemProps {
   view: View;
-  ad: BoardAd;
+  ad: BriefAd;
   axis: TimeAxis | undefined;
   /** How many ads the card stands for. */
   variants: number;
@@ -85,8 +86,9 @@ class CardItem extends Item {
     return (
       <AdCard
         ad={cardOf(ad)}
+        formats={view.state.formats}
         class={[isSelected && 'selected', variants > 1 && 'many'].filter(Boolean).join(' ')}
-        frame={<LaterFrame ad={ad} pictures={view.pictures} />}
+        frame={<LaterFrame ad={ad} view={view} />}
         bar={<RunBar ad={ad} axis={axis} />}
         name={<OpenButton {...this.props} />}
         corner={<SelectBox {...this.props} />}
@@ -102,7 +104,7 @@ class RowItem extends Item {
     return (
       <li class={`row ${isSelected ? 'selected' : ''}`}>
         <SelectBox {...this.props} />
-        <LaterFrame ad={ad} pictures={view.pictures} />
+        <LaterFrame ad={ad} view={view} />
         <div class="names">
           <p class="page" dir="auto">
             {ad.isNew && <b>New </b>}
@@ -112,7 +114,7 @@ class RowItem extends Item {
         </div>
         <VariantsButton {...this.props} />
         <RunBar ad={ad} axis={axis} />
-        <Run ad={cardOf(ad)} />
+        <Run ad={cardOf(ad)} formats={view.state.formats} />
       </li>
     );
   }
@@ -132,7 +134,7 @@ function VariantsButton({ ad, variants, view }: ItemProps) {
   };
   return (
     <button type="button" class="variants" onClick={open}>
-      <b>×{numberText(variants)}</b> variants
+      <b>×{view.state.formats.numberText(variants)}</b> variants
     </button>
   );
 }
@@ -163,7 +165,7 @@ function SelectBox({ ad, view, number, isSelected }: ItemProps) {
   );
 }
 
-export function RunBar({ ad, axis }: { ad: BoardAd; axis: TimeAxis | undefined }) {
+export function RunBar({ ad, axis }: { ad: BriefAd; axis: TimeAxis | undefined }) {
   const bar = barOf(ad, axis);
   return (
     <div class={`track ${ad.active ? 'running' : ''}`} aria-hidden="true">
@@ -172,7 +174,7 @@ export function RunBar({ ad, axis }: { ad: BoardAd; axis: TimeAxis | undefined }
   );
 }
 
-function Axis({ axis }: { axis: TimeAxis }) {
+function Axis({ axis, formats }: { axis: TimeAxis; formats: Formats }) {
   const labels = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(0);
   useLayoutEffect(() => {
@@ -191,7 +193,7 @@ function Axis({ axis }: { axis: TimeAxis }) {
         {months.map(({ at, name }) => (
           // The first begins where the axis does, and the last ends there.
           <span key={name} style={{ insetInlineStart: `${100 * at}%`, translate: `${-100 * at}%` }}>
-            {monthText(name)}
+            {formats.monthText(name)}
           </span>
         ))}
       </div>

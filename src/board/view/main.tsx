@@ -1,6 +1,6 @@
 import { render } from 'preact';
-import { useLocale } from '../../ui/formats.ts';
-import type { BoardAd, BoardAds } from '../payload.ts';
+import { formatsOf } from '../../ui/formats.ts';
+import type { BoardAds, BriefAd } from '../payload.ts';
 import { Board } from './board.tsx';
 import { findingOf, messageOf } from './finding.ts';
 import { emptyText, filtersByTime } from './heading.ts';
@@ -105,6 +105,7 @@ async function loadListed(result: Message, ids: readonly string[]): Promise<void
   const others = adsIn(result).filter(({ id }) => !shown.has(id.toLowerCase()));
   if (others.length === 0 && problem !== undefined) throw problem;
   const left = new Set(others.map(({ id }) => id.toLowerCase()));
+  for (const ad of others) view.wholeAds.set(ad.id, ad);
   if (others.length > 0) add(others, { coming: [], missing: state.missing.filter((id) => !left.has(id)) });
 }
 
@@ -148,7 +149,7 @@ function show(answers: readonly BoardAds[], coming: readonly string[]): void {
   );
 }
 
-function add(more: readonly BoardAd[], change: Partial<State>): void {
+function add(more: readonly BriefAd[], change: Partial<State>): void {
   const listedIds = new Set(state.ads.map(({ id }) => id));
   const others = more.filter(({ id }) => !listedIds.has(id));
   // The first ones were drawn before all were sorted.
@@ -160,7 +161,7 @@ function add(more: readonly BoardAd[], change: Partial<State>): void {
   view.update({
     ...change,
     ...(others.length > 0 && { ads, axis: axisOf(ads, next.asOf) }),
-    finding: isRead ? findingOf(ads, { readAt: next.readAt, hasAllLaunches }) : undefined,
+    finding: isRead ? findingOf(ads, { readAt: next.readAt, hasAllLaunches, formats: next.formats }) : undefined,
   });
 }
 
@@ -170,7 +171,7 @@ const { hostContext, hostCapabilities } = await host.request('ui/initialize', {
   appCapabilities: { availableDisplayModes: ['inline', 'fullscreen'] },
 });
 const context = (hostContext as Message | undefined) ?? {};
-if (typeof context.locale === 'string') useLocale(context.locale);
+if (typeof context.locale === 'string') state = { ...state, formats: formatsOf(context.locale) };
 capabilities = (hostCapabilities as Message | undefined) ?? {};
 host.notify('ui/notifications/initialized', {});
 const followMode = followSize(host, (display) => {

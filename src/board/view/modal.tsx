@@ -1,6 +1,5 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import type { BoardAd } from '../payload.ts';
 import { problemOf, type View } from './state.ts';
 
 interface ModalProps {
@@ -52,7 +51,7 @@ export function WholeAds({ view, ids }: { view: View; ids: readonly string[] }) 
     if (wanted.length === 0) return;
     setProblem(undefined);
     try {
-      const { ads } = await view.server.ads({ ids: wanted, detail: 'full' });
+      const { ads } = await view.server.fullAds(wanted);
       for (const ad of ads) view.wholeAds.set(ad.id, ad);
       view.update({});
     } catch (error) {
@@ -69,5 +68,3 @@ export function WholeAds({ view, ids }: { view: View; ids: readonly string[] }) 
     </div>
   );
 }
-
-export const wholeAd = (view: View, ad: BoardAd): BoardAd => view.wholeAds.get(ad.id) ?? ad;

@@ -1,8 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { Frame } from '../../ui/ad-card.tsx';
-import type { BoardAd, BoardPicture } from '../payload.ts';
+import { cardOf, Frame } from '../../ui/ad-card.tsx';
+import type { BoardPicture, BriefAd } from '../payload.ts';
 import type { Server } from './host.ts';
-import { cardOf } from './words.ts';
+import type { View } from './state.ts';
 
 /** Pictures requested for in one call, and calls in flight at once. */
 const perCall = 12;
@@ -70,13 +70,13 @@ export function createPictures(server: Pick<Server, 'pictures'>) {
 }
 
 interface LaterFrameProps {
-  ad: BoardAd;
-  pictures: Pictures;
+  ad: BriefAd;
+  view: Pick<View, 'pictures' | 'state'>;
   /** The number of one of its cards. */
   card?: number;
 }
 
-export function LaterFrame({ ad, pictures, card }: LaterFrameProps) {
+export function LaterFrame({ ad, view: { pictures, state }, card }: LaterFrameProps) {
   const id = card === undefined ? ad.id : `${ad.id}#${card}`;
   const box = useRef<HTMLDivElement>(null);
   const [picture, show] = useState(pictures.get(id));
@@ -88,7 +88,7 @@ export function LaterFrame({ ad, pictures, card }: LaterFrameProps) {
   const shown = picture && (src ? { src } : { reason: picture.reason ?? 'it did not come' });
   return (
     <div class="picture" ref={box}>
-      <Frame ad={{ ...cardOf(ad), picture: shown }} />
+      <Frame ad={{ ...cardOf(ad), picture: shown }} formats={state.formats} />
     </div>
   );
 }

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { countText, joinedText, numberText } from '../../ui/formats.ts';
+import { joinedText } from '../../ui/formats.ts';
 import { isWord } from '../../views/safe-text.ts';
 import { messageOf } from './finding.ts';
 import { Modal } from './modal.tsx';
@@ -97,6 +97,7 @@ async function askAbout(
   all: readonly string[],
   { words, opening }: { words: string; opening: string },
 ): Promise<boolean> {
+  const { countText, numberText } = view.state.formats;
   const ids = all.filter(isWord);
   if (ids.length === 0) {
     view.update({ status: 'The conversation does not take the ids of these ads.' });
@@ -143,6 +144,7 @@ type Collection = Awaited<ReturnType<View['server']['collections']>>[number];
 
 /** Asks for a collection, and saves ads to it. Closing the dialog stops what was not sent yet. */
 export function Save({ view, ids }: { view: View; ids: readonly string[] }) {
+  const { countText, numberText } = view.state.formats;
   const all = countText(ids.length, 'ad');
   const [collections, setCollections] = useState<Collection[]>([]);
   const [message, setMessage] = useState('Reading your collections …');

@@ -1,15 +1,18 @@
 import { countsOf } from '../../ui/bars.tsx';
-import { constantText, countryText, dayMs, monthText } from '../../ui/formats.ts';
-import type { BoardAd, BoardContext, BoardGathering } from '../payload.ts';
+import { constantText, countryText, english, type Formats } from '../../ui/formats.ts';
+import { dayMs } from '../../views/dates.ts';
+import type { BoardContext, BoardGathering, BriefAd, FullAd } from '../payload.ts';
 import { type Finding, groupsBy, messageOf } from './finding.ts';
 import { type Display, type Host, type Message, type Server, ToolError } from './host.ts';
 import type { Pictures } from './pictures.tsx';
 
 export interface State {
-  ads: readonly BoardAd[];
-  shown: readonly BoardAd[];
+  /** How the reader writes numbers and dates. */
+  formats: Formats;
+  ads: readonly BriefAd[];
+  shown: readonly BriefAd[];
   /** The ads of each card in the order shown: one ad, or all that the filters leave of a message. */
-  cards: readonly (readonly BoardAd[])[];
+  cards: readonly (readonly BriefAd[])[];
   /** Undefined where no ad has a date. */
   axis?: TimeAxis | undefined;
   finding?: Finding | undefined;
@@ -59,20 +62,21 @@ export interface View {
    * The number by which a reader and the conversation name an ad. Ads have numbers in the order in which they are first
    * drawn, and keep them; the second ad of message 3 is 3.2.
    */
-  numberOf(ad: BoardAd): string;
+  numberOf(ad: BriefAd): string;
   follow(context: Message): void;
   /** Whether the host announced a capability, as `message`. */
   can(capability: string): boolean;
   /** Adds ads that the server has by their ids. */
   load(ids: readonly string[]): Promise<void>;
   /** Whole ads by id. At first, the board has only the facts of an ad. */
-  wholeAds: Map<string, BoardAd>;
+  wholeAds: Map<string, FullAd>;
   server: Server;
   host: Host;
   pictures: Pictures;
 }
 
 export const emptyState: State = {
+  formats: english,
   ads: [],
   shown: [],
   cards: [],
@@ -108,8 +112,8 @@ export function wholeOf({ ads, args, context, gathering, coming, missing }: Stat
 }
 
 /** The same ads are counted in several places each time the board is drawn. */
-const counted = new WeakMap<readonly BoardAd[], number>();
-export function messagesIn(ads: readonly BoardAd[]): number {
+const counted = new WeakMap<readonly BriefAd[], number>();
+export function messagesIn(ads: readonly BriefAd[]): number {
   const messages = counted.get(ads) ?? new Set(ads.map(messageOf)).size;
   counted.set(ads, messages);
   return messages;
@@ -120,7 +124,7 @@ export const isGrouped = ({ ads, message, byMessage }: State): boolean =>
   message === undefined && (byMessage ?? messagesIn(ads) <= 0.75 * ads.length);
 
 /** The ads that filters choose from: all, or those of the message that is opened. */
-export const choosable = ({ ads, message }: State): readonly BoardAd[] =>
+export const choosable = ({ ads, message }: State): readonly BriefAd[] =>
   message === undefined ? ads : ads.filter((ad) => messageOf(ad) === message);
 
 /** The state after a change, with what follows from it: no part is made anew that stays as it was. */
@@ -138,8 +142,8 @@ export function changed(before: State, change: Partial<State>): State {
 /** A property to filter by: the values of an ad, and how one reads. */
 interface Facet {
   title: string;
-  values(ad: BoardAd): readonly string[];
-  read(value: string): string;
+  values(ad: BriefAd): readonly string[];
+  read(value: string, formats: Formats): string;
   /** In the order of the values rather than of how many ads have them. */
   inOrder?: true;
 }
@@ -159,7 +163,12 @@ export const facets = {
   advertiser: { title: 'Advertiser', values: ({ pageName }) => one(pageName), read: same },
   country: { title: 'Country', values: ({ countries = [] }) => countries, read: countryText },
   landing: { title: 'Landing page', values: ({ landing }) => one(landing), read: same },
-  month: { title: 'Started', values: ({ startedAt }) => one(startedAt?.slice(0, 7)), read: monthText, inOrder: true },
+  month: {
+    title: 'Started',
+    values: ({ startedAt }) => one(startedAt?.slice(0, 7)),
+    read: (month, { monthText }) => monthText(month),
+    inOrder: true,
+  },
 } satisfies Record<string, Facet>;
 
 /** Facets of the service's fields, and one for each label, such as `#hook`. */
@@ -179,7 +188,7 @@ export function facetOf(name: FacetName): Facet {
 
 const maxLabels = 12;
 
-function facetNamesOf(ads: readonly BoardAd[]): FacetName[] {
+function facetNamesOf(ads: readonly BriefAd[]): FacetName[] {
   const labels = new Set<FacetName>();
   for (const ad of ads) for (const { label } of ad.labels ?? []) if (labels.size < maxLabels) labels.add(`#${label}`);
   return [...(Object.keys(facets) as FacetName[]), ...labels];
@@ -189,7 +198,7 @@ function facetNamesOf(ads: readonly BoardAd[]): FacetName[] {
 export type Chosen = Partial<Record<FacetName, ReadonlySet<string>>>;
 
 /** The facets with chosen values where the ad has none of the chosen values. */
-const lackedBy = (ad: BoardAd, chosen: ReturnType<typeof chosenFacets>): FacetName[] =>
+const lackedBy = (ad: BriefAd, chosen: ReturnType<typeof chosenFacets>): FacetName[] =>
   chosen.flatMap(({ name, facet, wanted }) => (facet.values(ad).some((value) => wanted.has(value)) ? [] : [name]));
 
 const chosenFacets = (chosen: Chosen) =>
@@ -198,7 +207,7 @@ const chosenFacets = (chosen: Chosen) =>
     return wanted?.size ? [{ name, facet: facetOf(name), wanted }] : [];
   });
 
-function filtered(ads: readonly BoardAd[], chosen: Chosen): BoardAd[] {
+function filtered(ads: readonly BriefAd[], chosen: Chosen): BriefAd[] {
   const facets = chosenFacets(chosen);
   return ads.filter((ad) => lackedBy(ad, facets).length === 0);
 }
@@ -212,7 +221,7 @@ const maxSingle = 8;
  * The values of each facet that tells ads apart, each with the number of ads that choosing it would show beside the
  * choices in other facets.
  */
-export function facetValues(ads: readonly BoardAd[], chosen: Chosen) {
+export function facetValues(ads: readonly BriefAd[], chosen: Chosen, formats: Formats) {
   const chosenNow = chosenFacets(chosen);
   const lacked = ads.map((ad) => lackedBy(ad, chosenNow));
   return facetNamesOf(ads).flatMap((facet) => {
@@ -235,7 +244,7 @@ export function facetValues(ads: readonly BoardAd[], chosen: Chosen) {
     const all = [...counts].sort(inOrder ? ([a], [b]) => (a < b ? 1 : -1) : ([, a], [, b]) => b.ofAll - a.ofAll);
     const shown = all.flatMap(([value, { ads }], rank) => {
       const isChosen = chosen[facet]?.has(value) === true;
-      return ads > 0 || isChosen ? { facet, value, text: read(value), ads, rank, isChosen } : [];
+      return ads > 0 || isChosen ? { facet, value, text: read(value, formats), ads, rank, isChosen } : [];
     });
     return shown.length > 0 ? [shown] : [];
   });
@@ -247,7 +256,7 @@ export function toggled(chosen: Chosen, facet: FacetName, value: string): Chosen
   return { ...chosen, [facet]: values };
 }
 
-const descending = (value: (ad: BoardAd) => number | string | undefined) => (a: BoardAd, b: BoardAd) => {
+const descending = (value: (ad: BriefAd) => number | string | undefined) => (a: BriefAd, b: BriefAd) => {
   const [left, right] = [value(a), value(b)];
   if (left === right) return 0;
   if (left === undefined || right === undefined) return left === undefined ? 1 : -1;
@@ -264,14 +273,14 @@ const orders = {
   variants: ['Variants', () => 0],
   duplicates: ['Copies of the ad', descending(({ duplicates }) => duplicates)],
   reach: ['Reach', descending(({ audienceReach }) => audienceReach)],
-  advertiser: ['Advertiser', (a: BoardAd, b: BoardAd) => names.compare(a.pageName ?? '￿', b.pageName ?? '￿')],
-} satisfies Record<string, [string, (a: BoardAd, b: BoardAd) => number]>;
+  advertiser: ['Advertiser', (a: BriefAd, b: BriefAd) => names.compare(a.pageName ?? '￿', b.pageName ?? '￿')],
+} satisfies Record<string, [string, (a: BriefAd, b: BriefAd) => number]>;
 
 export type SortName = keyof typeof orders;
 export const sortNames = Object.keys(orders) as SortName[];
 export const sortTitle = (name: SortName): string => orders[name][0];
 
-export function sorted(ads: readonly BoardAd[], name: SortName): BoardAd[] {
+export function sorted(ads: readonly BriefAd[], name: SortName): BriefAd[] {
   if (name !== 'variants') return [...ads].sort(orders[name][1]);
   const counts = countsOf(ads.map(messageOf));
   return [...ads].sort(descending((ad) => counts.get(messageOf(ad))));
@@ -285,13 +294,13 @@ export interface TimeAxis {
 
 const dayOf = (iso: string | undefined): number => Date.parse(iso?.slice(0, 10) ?? '');
 
-const lastDayOf = ({ endDate, lastSeenAt, active }: BoardAd): number => dayOf(active === false ? endDate : lastSeenAt);
+const lastDayOf = ({ endDate, lastSeenAt, active }: BriefAd): number => dayOf(active === false ? endDate : lastSeenAt);
 
 /** No ad is older; a wrong date must not squeeze all others. */
 const maxDays = 3653;
 
 /** Returns an axis from the first ad to the last, at most to today. Returns undefined where no ad has a date. */
-export function axisOf(ads: readonly BoardAd[], today: string | undefined): TimeAxis | undefined {
+export function axisOf(ads: readonly BriefAd[], today: string | undefined): TimeAxis | undefined {
   const end = dayOf(today) || Number.POSITIVE_INFINITY;
   const isPast = (time: number) => time <= end;
   const starts = ads.map(({ startedAt }) => dayOf(startedAt)).filter(isPast);
@@ -306,7 +315,7 @@ export function axisOf(ads: readonly BoardAd[], today: string | undefined): Time
 }
 
 /** Returns a run as fractions of the axis; undefined if its dates are not known. */
-export function barOf(ad: BoardAd, axis: TimeAxis | undefined) {
+export function barOf(ad: BriefAd, axis: TimeAxis | undefined) {
   if (axis === undefined) return undefined;
   const { from, to } = axis;
   const start = dayOf(ad.startedAt);
