@@ -51,7 +51,7 @@ const mayImport: Record<string, string> = {
   cache: 'cache storage credits api',
   workers: 'workers api',
   views: 'views',
-  dataset: 'dataset workers views storage credits api',
+  dataset: 'dataset charts workers views storage credits api',
   ui: 'ui views',
   charts: 'charts views',
   pictures: 'pictures charts ui workers drawing storage credits api',

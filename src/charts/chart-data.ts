@@ -2,8 +2,8 @@ import { columnWords, sentence } from '../views/column-title.ts';
 import { count, groupBy } from '../views/lists.ts';
 import { listNames, sanitizeLine } from '../views/safe-text.ts';
 import { type CalendarStep, calendarOf } from './calendar.ts';
-import type { ChartKind } from './chart.ts';
 import { countedColumns } from './counted-columns.ts';
+import type { ChartKind } from './kinds.ts';
 
 export interface ChartRows {
   columns: readonly string[];

@@ -1,5 +1,6 @@
 import { sentence } from '../views/column-title.ts';
 import { type ChartData, type ChartRows, type Panel, panelsOf, readChartData, type Series } from './chart-data.ts';
+import type { ChartKind } from './kinds.ts';
 
 /**
  * A chart as shapes, in pixels from the top left. The code that shows the chart, as a picture or as SVG, knows colours
@@ -31,8 +32,6 @@ export type Shape =
 export type Point = readonly [x: number, y: number];
 /** The purpose of a shape; a number is a series. */
 export type ChartColour = 'ink' | 'soft' | 'grid' | number;
-export const chartKinds = ['bar', 'line'] as const;
-export type ChartKind = (typeof chartKinds)[number];
 
 export interface ChartOptions {
   isNarrow?: boolean;

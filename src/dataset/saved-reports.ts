@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { invalidRequest } from '../api/errors.ts';
 import { isNear, nearestFirst } from '../api/nearest.ts';
-import { chartKinds } from '../charts/chart.ts';
+import { chartKinds } from '../charts/kinds.ts';
 import { namedRecords, type RecordsById, requireRoom, tooLarge, type UserRecords } from '../storage/user-records.ts';
 import { dayOf } from '../views/dates.ts';
 import { quote } from '../views/safe-text.ts';

@@ -407,6 +407,7 @@ const chartStyles = `
 .chart .ink { fill: var(--ink) } .chart .soft { fill: var(--soft) } .chart .grid { fill: var(--line) }
 ${seriesStyles.join('\n')}
 .chart rect, .chart text { stroke: none }
+.chart text { unicode-bidi: plaintext }
 .pale { fill-opacity: 0.45 }
 .line { fill: none; stroke-linejoin: round; stroke-linecap: round }
 @media screen and (max-width: 620px) { .chart .wide { display: none } .chart .narrow { display: block } }

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { BoardAds, BoardContext, BoardPictures } from '../../src/board/payload.ts';
-import { type BoardService, idOf, someAds, startBoardService, wordIn } from '../support/board/board-service.ts';
+import { type BoardService, idOf, now, someAds, startBoardService, wordIn } from '../support/board/board-service.ts';
 import { startPictureHost } from '../support/picture-host.ts';
-import type { TestServer } from '../support/server.ts';
+import { startServer, type TestServer } from '../support/server.ts';
 
 const outputs = ['both', 'text', 'structured'] as const;
 let service: BoardService;
@@ -160,6 +160,20 @@ test('board_ads gives a gathering, and says that one is not there', async () => 
   const unknown = await server.call('board_ads', { gathering: 'g0', page });
   expect(unknown.isError).toBe(true);
   expect(unknown.text).toContain('gather_ads makes it again');
+});
+
+test('board_ads states when the ads were read, also when the board is opened weeks later', async () => {
+  let time = now;
+  const { baseUrl, apiKey } = service;
+  const own = await startServer({ config: { baseUrl, apiKey }, now: () => time });
+  const { gathering } = meta<BoardContext>(await own.call('gather_ads', { maxAds: 30, maxCredits: 30 }));
+  time += 70 * 86_400_000;
+  for (const wanted of [{ gathering }, { ids: [idOf(3), idOf(2)] }]) {
+    const { asOf, readAt } = await board<BoardAds>('board_ads', wanted, own);
+    expect([readAt?.slice(0, 10), asOf.slice(0, 10)]).toEqual(['2026-11-20', '2027-01-29']);
+  }
+  expect(await board<BoardAds>('board_ads', { ids: ['nowhere'] }, own)).not.toHaveProperty('readAt');
+  await own.close();
 });
 
 test('board_ads gives every ad of a large gathering once, in calls of bounded size', async () => {

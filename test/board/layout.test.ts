@@ -158,6 +158,8 @@ inChromium('the layout of the board', () => {
     const none = await boards.show({ tool: 'search_ads', args: { filters } });
     await status(none, 'Nothing was found: “zzz” in Germany, days running from 30.');
     await isSound(none);
+    const inEuros = await boards.show({ tool: 'search_ads', args: { filters: { query: 'zzz', currency: 'EUR' } } });
+    await status(inEuros, 'Nothing was found: “zzz”, currency EUR.');
     const wrong = await boards.show({ tool: 'search_ads', args: { filters: { colour: 'red' } } });
     await wrong.board.getByRole('alert').locator('summary').click();
     await isSound(wrong);

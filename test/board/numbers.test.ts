@@ -13,6 +13,34 @@ afterAll(closeBrowser);
 const heightOf = async (shown: ShownBoard) =>
   Number((await shown.messages('ui/notifications/size-changed')).at(-1)?.params.height);
 
+inChromium('the times on the board', () => {
+  const withDates = boardTest(someAds(30));
+  const withoutDates = boardTest((mediaUrl) =>
+    someAds(10)(mediaUrl).map(({ startedAt: _, lastSeenAt: __, endDate: ___, ...ad }) => ad),
+  );
+
+  test('ads without dates have no axis of months on the timeline', async () => {
+    const shown = await withoutDates.show({ tool: 'search_ads', args: { limit: 10 } });
+    await shown.board.getByLabel('Timeline').click();
+    await shown.board.locator('.row').first().waitFor();
+    expect(await shown.board.locator('#axis').count()).toBe(0);
+    expect(await shown.board.locator('main').textContent()).not.toContain('1970');
+  });
+
+  test('months of launches have their names where the server does not answer, and the month of a reading is unfinished', async () => {
+    const call = { tool: 'search_ads', args: { limit: 20 } };
+    const launches = ({ board }: ShownBoard) => board.locator('svg.launches').getAttribute('aria-label');
+    const shown = await withDates.show({
+      ...call,
+      onCall: ({ name }) => {
+        if (name === 'board_ads') throw new Error('The server is gone.');
+      },
+    });
+    expect(await launches(shown)).toMatch(/^Oct 2026: \d+, Nov 2026: \d+$/);
+    expect(await launches(await withDates.show(call))).toMatch(/^Oct 2026: \d+, Nov 2026, so far: \d+$/);
+  });
+});
+
 inChromium('what the board states of a part', () => {
   const boards = boardTest(someAds(90));
 
