@@ -1,7 +1,8 @@
 /**
  * Measures the time from the start of the built command to an answered `tools/list` over stdio, as a host starts it.
  * Compares it with the smallest server that the official SDK of the same revision makes, in one file, with the same list.
- * The two alternate, so that both meet the same load. Prints medians. `npm run bench:start [-- ROUNDS]`.
+ * The two alternate, so that both meet the same load. Then measures the processor time of the first call of a
+ * demo. Prints medians. `npm run bench:start [-- ROUNDS]`.
  */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,6 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { command } from '../test/support/process.ts';
 import { bundled, startChild } from './child.ts';
+import { measureFirstCall } from './first-call.ts';
 import { addRow, median } from './row.ts';
 import type { ServedDemo } from './served-demo.ts';
 
@@ -119,3 +121,13 @@ for (const { where, env, revision, limit, holds } of cases) {
   });
 }
 library.process.kill();
+
+const maxMore = 300;
+const { first, later } = await measureFirstCall(Math.ceil(rounds / 4), { PATH, HOME });
+addRow({
+  what: 'first call, demo: processor time from the list to the answer',
+  ours: `${first.toFixed(0)} ms`,
+  beside: `${later.toFixed(0)} ms for a later call`,
+  ratio: first / later,
+  ...{ limit: `at most ${maxMore} ms more`, holds: first - later <= maxMore },
+});

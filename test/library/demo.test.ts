@@ -1,10 +1,15 @@
+import { hash } from 'node:crypto';
 import { readdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { brotliDecompressSync } from 'node:zlib';
 import { afterAll, describe, expect, test } from 'vitest';
 import { Ad, Page } from '../../src/api/schemas.ts';
 import { openDemoLibrary } from '../../src/library/demo/demo.ts';
+import { makeDemoData } from '../../src/library/demo/make-demo-data.ts';
 import { advertisers } from '../../src/library/demo/market/market.ts';
+import { type DemoData, packDemoData } from '../../src/library/demo/packed-demo-data.ts';
 import { readHeader } from '../../src/pictures/fetch-picture.ts';
-import { startHttp } from '../support/http.ts';
+import { startHttp, until } from '../support/http.ts';
 import { startOfTests } from './support/served-library.ts';
 
 const base = 'https://library.demo.example';
@@ -86,13 +91,32 @@ describe('the market', () => {
   });
 });
 
+test('the data of the demo is made of the same bytes each time, and is read from its files as it was', async () => {
+  const [made, again] = [await makeDemoData(), await makeDemoData()];
+  const hashOf = (bytes: Uint8Array) => hash('sha256', bytes);
+  const hashes = ({ database, records }: DemoData) => [database, records.ads, records.pages].map(hashOf);
+  expect(hashes(again)).toEqual(hashes(made));
+  const files = Object.values(packDemoData(made)).map((bytes) => brotliDecompressSync(bytes));
+  expect(files.map(hashOf)).toEqual(hashes(made));
+});
+
 describe('the demo library', () => {
+  test('leaves no file behind, even while it is open', async () => {
+    const left = () => readdirSync(tmpdir()).filter((name) => name.startsWith('ad-library-demo-'));
+    const before = left();
+    const opened = await openDemoLibrary({ now: () => startOfTests });
+    expect(await ask(opened, '/v1/credits')).toMatchObject({ credits: 10_000 });
+    // Tests that run at the same time may just be opening another demo.
+    if (process.platform !== 'win32') await until(() => left().every((name) => before.includes(name)));
+    opened.library.close();
+  });
+
   test('answers with its key from the first request on, is generous, and has the same key each time', async () => {
     const again = await openDemoLibrary({ now: () => startOfTests });
     expect(await ask(again, '/v1/credits')).toMatchObject({ credits: 10_000, creditsMax: 10_000 });
     again.library.close();
     expect(again.apiKey).toBe(demo.apiKey);
-    // Before its data is stored.
+    // Before it was asked for anything.
     (await openDemoLibrary({ now: () => startOfTests })).library.close();
   });
 

@@ -96,6 +96,22 @@ test('what is no picture is not kept, and the reasons are counted', async ({ pic
   expect((await run(['pictures', ...mediaHosts])).err).toContain('at most 5 to fetch');
 });
 
+test('a long text full of beginnings of addresses does not slow down a library that keeps pictures', async ({
+  pictures,
+  run,
+  serve,
+}) => {
+  const [first = ''] = linesOf([host.serve(pngOf())]).split('\n');
+  const long = JSON.stringify({ ...JSON.parse(first), id: uuidOf('ad 1'), body: '"http:'.repeat(120_000) });
+  await run(['import', '-', '--pictures', '--folder', pictures, ...mediaHosts], `${first}\n${long}`);
+  const { ad } = await serve();
+  await ad(0);
+  const before = performance.now();
+  const { media } = await ad(1);
+  expect(performance.now() - before).toBeLessThan(5000);
+  expect(media[0]?.url).toContain('/media/kept/');
+});
+
 test('addresses that have expired are counted, and are no pictures to fetch', async ({ run }) => {
   // Signed addresses hold the second at which they expire, in hexadecimal digits.
   const expired = Array.from({ length: 1200 }, (_, at) => `https://scontent.example/${at}.jpg?oe=60000000`);

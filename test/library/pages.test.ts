@@ -1,13 +1,17 @@
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import fc from 'fast-check';
 import type { Browser } from 'playwright-core';
 import { request } from 'undici';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openLibrary } from '../../src/library/open.ts';
 import { violationsOn } from '../support/board/axe.ts';
 import { inChromium } from '../support/board/in-chromium.ts';
 import { launchChromium } from '../support/board/launch-chromium.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { uuidOf } from '../support/uuid-of.ts';
 import { runLibraryCommand, serveDatabase } from './support/command.ts';
+import { onLoopback, startOfTests } from './support/served-library.ts';
 
 const hostile = '"><script>window.broken = true</script><img src=x onerror="window.broken = true">';
 const formats = ['IMAGE', 'VIDEO', 'DCO'];
@@ -152,6 +156,104 @@ test('pages are only where the terminal says, whoever asks, and lists lead there
   const open = await serve('open.db', ['--host', '0.0.0.0', '--allowed-hosts', '127.0.0.1,0.0.0.0']);
   expect([open.home, (await open.get('/')).status]).toEqual(['', 404]);
   await open.close();
+});
+
+test('an ad whose picture has an address that the library cannot serve is shown with the reason', async () => {
+  const database = join(folder, 'odd.db');
+  const urls = [
+    '{media_url}/größe.jpg',
+    '{media_url}/demo/../../x',
+    '{media_url}',
+    '{app_url}//x',
+    'http://127.0.0.1//x.jpg',
+  ];
+  const odd = urls.map((url, at) => ({
+    ...ads[0],
+    id: uuidOf(`odd ${at}`),
+    body: url,
+    media: [{ type: 'THUMB', url }],
+  }));
+  const lines = odd.map((ad) => JSON.stringify(ad)).join('\n');
+  expect(await runLibraryCommand(['import', '-', '--database', database], { input: lines })).toMatchObject({ code: 0 });
+  const served = await serve('odd.db');
+  const shown = async (path: string) => {
+    const { status, text } = await served.get(path);
+    expect([path, status]).toEqual([path, 200]);
+    return text;
+  };
+  for (const ad of odd) {
+    const own = new URL(served.origin);
+    // An address of the library's own host, with two slashes.
+    const local = { ...ad, media: [{ type: 'THUMB', url: `${own.origin}//x.jpg` }] };
+    await runLibraryCommand(['import', '-', '--database', database], { input: JSON.stringify(local) });
+    expect(wordsOf(await shown(addressOf(ad)))).toContain('No picture: it is not kept in this library');
+  }
+  await shown('/');
+  await shown(advertiser);
+  await served.close();
+});
+
+test('every page answers, whatever ads the import has accepted', async () => {
+  const word = fc.oneof(
+    fc.constantFrom(
+      '',
+      ' ',
+      '\0',
+      '\ud800',
+      '../..',
+      '{media_url}',
+      '{app_url}/ads/x',
+      'javascript:x',
+      '//x',
+      'ß\u202e',
+    ),
+    fc.string({ unit: 'binary', maxLength: 6 }),
+  );
+  const start = fc.constantFrom('{media_url}/demo/', '{media_url}/kept/', '{media_url}/', 'https://', 'data:', '');
+  const url = fc.tuple(start, word).map((parts) => parts.join(''));
+  const text = fc.oneof(word, url);
+  const number = fc.oneof(fc.integer(), fc.double({ noNaN: true }), fc.constant(null));
+  const day = fc.oneof(fc.constantFrom('2026-01-01', '9999-12-31T23:59:59Z', '0000-01-01T00:00:00Z'), text);
+  const asset = fc.record({ type: fc.constantFrom('THUMB', 'VID', 'PA_PP', 'CARD_THUMB', ''), url, nr: number });
+  const media = fc.array(asset, { maxLength: 3 });
+  const card = fc.record({ title: text, link_url: url, image_url: url }, { requiredKeys: [] });
+  const ad = fc.record(
+    {
+      ...{ pageId: text, headline: text, body: text, offerLink: url, displayUrl: text, displayFormat: text },
+      ...{ startedAt: day, lastSeenAt: day, endDate: day, duplicates: number, adSpendMin: number, adSpendMax: number },
+      ...{ media, cards: fc.array(card, { maxLength: 2 }), page: fc.record({ pageName: text, adsAmount: number }) },
+      ...{ website: fc.record({ siteDomain: text }), countries: fc.array(text, { maxLength: 2 }), appUrl: text },
+      ...{ languages: fc.array(text, { maxLength: 2 }), bylines: text, __proto__: text },
+    },
+    { requiredKeys: [] },
+  );
+  const errors: unknown[] = [];
+  const any = await openLibrary({
+    ...{ database: ':memory:', now: () => startOfTests, pagesPath: '/p/word' },
+    onError: (error) => errors.push(error),
+  });
+  const { address, close } = await onLoopback(any.fetch);
+  let nextId = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.array(ad, { minLength: 1, maxLength: 5 }), async (some) => {
+      const input = some.map((one) => ({ ...one, id: uuidOf(`any ${nextId++}`) }));
+      await any.import(Readable.from(input.map((one) => `${JSON.stringify(one)}\n`)));
+      const paths = input.flatMap(({ id, pageId }) => [
+        `/ads/${id}`,
+        ...(pageId ? [`/pages/${encodeURIComponent(pageId.toWellFormed())}`] : []),
+      ]);
+      for (const path of ['/', '/?type=pages', ...paths]) {
+        const { status } = await fetch(`${address}/p/word${path}`);
+        // An ad that the import refused, or a page id with such an address, is not there.
+        expect([path, [200, 404].includes(status)]).toEqual([path, true]);
+      }
+    }),
+    { numRuns: 60 },
+  );
+  expect(errors).toEqual([]);
+  expect(any.size().ads).toBeGreaterThan(30);
+  await close();
+  any.close();
 });
 
 inChromium('in a browser', () => {

@@ -59,6 +59,11 @@ test.for<[body: object, ...notes: string[]]>([
   expect(await notesOf({ ...body })).toEqual(notes.length > 0 ? notes : undefined);
 });
 
+test('a note about a range counts only the ads that have neither end of it', async ({ served, notesOf }) => {
+  await served.load(shop(4, { impressionsMin: 1_000_001 }), shop(5, { impressionsMax: 99 }));
+  expect(await notesOf({ impressionsFrom: 500 })).toEqual([leftOut('impressions', 3)]);
+});
+
 test('only the first page has notes, and they are few and short', async ({ served, notesOf }) => {
   const { body } = await served.search({ limit: 1, not: { ctaType: Array(50).fill('x'.repeat(100)) } });
   expect(body.notes).toHaveLength(1);

@@ -282,7 +282,10 @@ describe('what filters find', () => {
       bylines: 'Paid for by Friends of Tea',
       ...{ currency: 'EUR', impressionsMin: 100, impressionsMax: 500 },
     },
-    { headline: '', body: null, languages: ['pt_BR'], page: { pageName: 'leaf & co' } },
+    {
+      ...{ headline: '', body: null, languages: ['pt_BR'], page: { pageName: 'leaf & co' }, adSpendMax: 100 },
+      offerLink: 'https://l.facebook.com/l.php?u=https%3A%2F%2Fwww.shop.leaf.example%2Ftea&h=x',
+    },
     {
       body: '따뜻한 차 한 잔으로 하루를 시작하세요. 오늘만 무료배송',
       startedAt: '2026-02-05T00:00:00Z',
@@ -290,6 +293,7 @@ describe('what filters find', () => {
       // It was never seen, so it has not run for any days yet.
       endDate: '2099-01-01T00:00:00Z',
       audienceSizeMin: 1000,
+      impressionsMin: 1_000_001,
     },
   ];
   const first = 1_000_001;
@@ -308,9 +312,23 @@ describe('what filters find', () => {
     [{ not: { query: '-tea' } }, [1]],
     [{ not: {} }, [1, 2, 3]],
     [{ currency: 'eur' }, [1]],
-    [{ impressionsFrom: 500 }, [1]],
+    [{ impressionsFrom: 500, impressionsTo: 500 }, [1]],
     [{ impressionsTo: 99 }, []],
+    // A range with a lower end alone reaches up to any number, one with an upper end alone begins at zero.
+    [{ impressionsFrom: 2_000_000 }, [3]],
+    [{ impressionsTo: 1_000_000 }, [1]],
     [{ audienceSizeFrom: 1000, audienceSizeTo: 1000 }, [3]],
+    [{ audienceSizeTo: 999 }, []],
+    [{ adSpendTo: 50 }, [2]],
+    [{ adSpendFrom: 100 }, [2]],
+    [{ adSpendFrom: 101 }, []],
+    [{ missing: ['impressions'] }, [2]],
+    [{ not: { missing: ['adSpend'] } }, [2]],
+    // The domain is the one where a visitor arrives.
+    [{ domain: 'leaf.example' }, [2]],
+    [{ domain: 'shop.leaf.example' }, [2]],
+    [{ domain: 'facebook.com' }, []],
+    [{ missing: ['domain'] }, [1, 3]],
     [{ missing: ['STARTEDAT'] }, [2]],
     [{ missing: ['daysRunning'] }, [1, 2, 3]],
     [{ not: { missing: ['daysRunning'] } }, []],
@@ -323,7 +341,13 @@ describe('what filters find', () => {
     expect(items.map(({ id }) => Number(id.slice(-1))).sort()).toEqual(numbers);
   });
 
-  test('of pages are languages, technologies and names', async () => {
+  test('an ad in the highest bracket comes first and an ad without any value last, page by page', async () => {
+    await loaded;
+    const { items } = await served.found({ pageId, sort: 'impressions', limit: 1 });
+    expect(items.map(({ id }) => Number(id.slice(-1)))).toEqual([3, 1, 2]);
+  });
+
+  test('pages are found by their languages, technologies and names', async () => {
     await served.load(
       { pageId: 'de-1', pageName: 'Müller Möbel', languages: ['de'], technologySlugs: ['live-chat'], pageLikes: 5 },
       { pageId: 'de-2', pageName: 'Schmidt Möbel', languages: ['de', 'en'], pageLikes: 50 },

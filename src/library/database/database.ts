@@ -104,6 +104,8 @@ export async function openDatabase(
 
   const all = <Row>(sql: string, values: Value[] = []) => prepared(sql).all(values.map(bindable)) as Row[];
 
+  const rollbackListeners: (() => void)[] = [];
+
   /** Runs `work` whole or not at all, and returns when it is on disk. Nested calls join the outer transaction. */
   function transaction<Result>(work: () => Result): Result {
     if (connection.inTransaction) return work();
@@ -115,6 +117,7 @@ export async function openDatabase(
       return result;
     } catch (error) {
       if (connection.inTransaction) connection.exec('ROLLBACK');
+      for (const forget of rollbackListeners) forget();
       throw error;
     }
   }
@@ -129,6 +132,8 @@ export async function openDatabase(
         return { changes, rowid: Number(lastInsertRowid) };
       }),
     transaction,
+    /** Calls a function after each transaction that failed, to forget what it read or wrote. */
+    afterRollback: (forget: () => void) => void rollbackListeners.push(forget),
     checkLock,
     dateOrigin,
     /** Runs SQL statements without parameters and results. */
@@ -164,7 +169,7 @@ const recordTables = Object.values(recordTypes).map(({ name, measures }) => {
   const indexes = measures.map(({ key }) => `CREATE INDEX "${name}_${key}" ON ${name} ("${key}");`);
   return `
     CREATE TABLE ${name} (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, ${columns.join(', ')});
-    CREATE TABLE ${name}_json (number INTEGER PRIMARY KEY, json BLOB NOT NULL);
+    CREATE TABLE ${name}_json (number INTEGER PRIMARY KEY, json BLOB NOT NULL, tags TEXT NOT NULL);
     CREATE VIRTUAL TABLE ${name}_text USING fts5 (
       ${textColumns.join(', ')}, content = '', contentless_delete = 1, tokenize = ascii
     );
@@ -174,13 +179,12 @@ const recordTables = Object.values(recordTypes).map(({ name, measures }) => {
     CREATE TABLE ${name}_tags (
       tag INTEGER NOT NULL, record INTEGER NOT NULL, isCounted INTEGER NOT NULL, PRIMARY KEY (tag, record)
     ) WITHOUT ROWID;
-    CREATE INDEX ${name}_tags_record ON ${name}_tags (record);
     ${indexes.join('\n')}`;
 });
 
 /**
  * Each record type has five tables. `ads` is narrow, so that filtering and sorting read few pages. `ads_json` holds the
- * records. `ads_text` finds rows by copy, advertiser and payer without storing the text again; its tokenizer only splits
+ * records, and the list of the tags of each. `ads_text` finds rows by copy, advertiser and payer without storing the text again; its tokenizer only splits
  * at spaces, because search/tokens.ts makes the tokens. `ads_tags` says which records have which of the values in
  * `ads_tag_values`: countries, domains and the like (search/tags.ts).
  */

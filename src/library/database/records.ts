@@ -1,7 +1,8 @@
+import { LRUCache } from 'lru-cache';
 import type { Ad, ItemType, Page } from '../../api/schemas.ts';
 import { loadLanguageDetector } from '../../views/language.ts';
 import { columnsOf, type RecordType, recordTypes, textColumns, textsIn } from '../search/ads-and-pages.ts';
-import { tagValuesOf } from '../search/tags.ts';
+import { type TagValue, tagValuesOf } from '../search/tags.ts';
 import { tokenize } from '../search/tokens.ts';
 import type { Database } from './database.ts';
 
@@ -54,13 +55,9 @@ function writerOf(database: Database, { name, measures, texts, ...rest }: Record
   // work of an import.
   const insert = `INSERT INTO ${name} (id, ${columns.join(', ')}) VALUES (?${', ?'.repeat(columns.length)})`;
   const insertText = `INSERT OR REPLACE INTO ${name}_text (rowid, ${textColumns.join(', ')}) VALUES (?${', ?'.repeat(textColumns.length)})`;
-  // OR IGNORE, because SQLite runs a statement that may fail after its first row in a savepoint, too.
-  const insertValues = `INSERT OR IGNORE INTO ${name}_tag_values (key, value, spelling)
-    SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?)`;
-  const insertTags = `INSERT OR IGNORE INTO ${name}_tags (tag, record, isCounted)
-    SELECT number, ?, one.value ->> 3 FROM json_each(?) AS one
-    JOIN ${name}_tag_values AS stored ON stored.key = one.value ->> 0 AND stored.value = one.value ->> 1`;
   const update = `UPDATE ${name} SET ${columns.map((column) => `${column} = ?`).join(', ')} WHERE number = ?`;
+
+  const writeTags = tagWriterOf(database, name);
 
   return (id: string, stored: number | undefined, item: unknown, json: string): void => {
     const values = measures.flatMap(({ value, low, date }) => {
@@ -70,14 +67,47 @@ function writerOf(database: Database, { name, measures, texts, ...rest }: Record
     // A known record keeps its number: with a new one it could appear twice while somebody pages through a search.
     const number = stored ?? database.run(insert, [id, ...values]).rowid;
     if (stored !== undefined) database.run(update, [...values, stored]);
-    database.run(`INSERT OR REPLACE INTO ${name}_json (number, json) VALUES (?, ?)`, [number, utf8(json)]);
     database.run(insertText, [number, ...textColumns.map((column) => utf8(tokenize(texts[column](item))))]);
-    const tags = JSON.stringify(
-      tagValuesOf(rest, item).map(({ key, value, spelling, isCounted }) => [key, value, spelling, Number(isCounted)]),
-    );
-    if (stored !== undefined) database.run(`DELETE FROM ${name}_tags WHERE record = ?`, [stored]);
-    database.run(insertValues, [tags]);
-    database.run(insertTags, [number, tags]);
+    const tags = writeTags(number, stored !== undefined, tagValuesOf(rest, item));
+    database.run(`INSERT OR REPLACE INTO ${name}_json (number, json, tags) VALUES (?, ?, ?)`, [
+      number,
+      utf8(json),
+      tags,
+    ]);
+  };
+}
+
+/** Writes the tags of records of one type. */
+function tagWriterOf(database: Database, name: ItemType) {
+  const numbers = new LRUCache<string, number>({ max: 20_000 });
+  database.afterRollback(() => numbers.clear());
+
+  function numberOf({ key, value, spelling }: TagValue): number {
+    const cacheKey = `${key} ${value}`;
+    const ofValue = `SELECT number FROM ${name}_tag_values WHERE key = ? AND value = ?`;
+    const number =
+      numbers.get(cacheKey) ??
+      database.get<{ number: number }>(ofValue, [key, value])?.number ??
+      database.run(`INSERT INTO ${name}_tag_values (key, value, spelling) VALUES (?, ?, ?)`, [key, value, spelling])
+        .rowid;
+    numbers.set(cacheKey, number);
+    return number;
+  }
+
+  // A record of the demo has no list of its tags.
+  const written = `SELECT coalesce((SELECT tags FROM ${name}_json WHERE number = ?), json_group_array(number)) AS tags
+    FROM ${name}_tag_values`;
+  const remove = `DELETE FROM ${name}_tags WHERE record = ? AND tag IN (SELECT abs(value) FROM json_each(?))`;
+  // OR IGNORE, because SQLite runs a statement that may fail after its first row in a savepoint, too.
+  const insert = `INSERT OR IGNORE INTO ${name}_tags (tag, record, isCounted)
+    SELECT abs(value), ?, value > 0 FROM json_each(?)`;
+
+  /** Returns the list of the tags, as JSON: their numbers, negative for values that are not counted. */
+  return (record: number, isKnown: boolean, values: readonly TagValue[]): string => {
+    const tags = JSON.stringify(values.map((value) => (value.isCounted ? numberOf(value) : -numberOf(value))));
+    if (isKnown) database.run(remove, [record, database.get<{ tags: string }>(written, [record])?.tags ?? '[]']);
+    database.run(insert, [record, tags]);
+    return tags;
   };
 }
 

@@ -31,14 +31,11 @@ export async function openDemoLibrary(options: DemoOptions): Promise<{ library: 
   const demo = { picture: demoPicture, records: demoRecords(records, today), dateOrigin: today };
   setFlagsFromString(tieringBudget);
   const file = await temporaryFile(database);
-  const { context, ...library } = await openLibrary({
-    ...options,
-    database: file.path,
-    demo,
-    random: repeatable('opened library'),
-  });
+  const random = repeatable('opened library');
   // The open database needs no name. Windows deletes only files that are closed.
-  await file.remove().catch(() => {});
+  const { context, ...library } = await openLibrary({ ...options, database: file.path, demo, random }).finally(() =>
+    file.remove().catch(() => {}),
+  );
   context.database.run('UPDATE keys SET createdAt = ?', [options.now()]);
   return {
     apiKey: demoKey,
@@ -73,15 +70,26 @@ function demoRecords(texts: DemoData['records'], today: number): OtherRecords {
 
 const demoAdId = (number: number): string => uuidOf(`ads ${number - 1}`);
 
-/** Writes a file in a new folder of its own, where a read-only container allows it, too. */
+/** Writes a file in a new folder of its own. */
 async function temporaryFile(content: Uint8Array) {
-  const folder = await mkdtemp(join(tmpdir(), prefix)).catch(() => mkdtemp(join('/dev/shm', prefix)));
+  const folder = await temporaryFolder();
   const path = join(folder, 'demo.db');
   await writeFile(path, content);
   return { path, remove: () => rm(folder, { recursive: true, force: true }) };
 }
 
-const prefix = 'ad-library-demo-';
+/** In a container whose file system is read-only, memory that is mounted as a folder takes the place of the usual folder. */
+async function temporaryFolder(): Promise<string> {
+  let failure: unknown;
+  for (const place of [tmpdir(), '/dev/shm', '/tmp']) {
+    try {
+      return await mkdtemp(join(place, 'ad-library-demo-'));
+    } catch (error) {
+      failure ??= error;
+    }
+  }
+  throw new Error(`The demo needs a folder for temporary files: ${String(failure)}`);
+}
 
 function linesOf(text: Uint8Array): Buffer[] {
   const bytes = Buffer.from(text.buffer, text.byteOffset, text.byteLength);

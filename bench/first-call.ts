@@ -1,0 +1,58 @@
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { command, imported } from '../test/support/process.ts';
+import { median } from './row.ts';
+
+/** Tells the processor time that the process and its threads have used, in milliseconds, whenever it is asked. */
+const tellsTime = imported(
+  'process.on("message", () => { const { user, system } = process.cpuUsage(); process.send((user + system) / 1000); });' +
+    'process.channel.unref();',
+);
+
+type Message = { id?: number; result?: { isError?: boolean } };
+
+/** Starts the demo over stdio, lists its tools, and returns the processor time of each of its first calls. */
+async function timeCalls(calls: number, env: Record<string, string>): Promise<number[]> {
+  const args = [tellsTime, ...command().args];
+  const child = spawn(process.execPath, args, { env, stdio: ['pipe', 'pipe', 'inherit', 'ipc'] });
+  const { stdin, stdout } = child;
+  if (stdin === null || stdout === null) throw new Error('The process has no standard streams.');
+  const waiting = new Map<number, (message: Message) => void>();
+  createInterface(stdout).on('line', (line) => {
+    const message: Message = JSON.parse(line);
+    waiting.get(message.id ?? 0)?.(message);
+  });
+  const send = (message: object) => stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+  const ask = (method: string, params: object = {}) =>
+    new Promise<Message>((resolve, reject) => {
+      const id = waiting.size + 1;
+      waiting.set(id, resolve);
+      child.once('exit', () => reject(new Error('It ended without an answer.')));
+      send({ id, method, params });
+    });
+  const usedTime = () =>
+    new Promise<number>((resolve) => {
+      child.once('message', (used) => resolve(Number(used)));
+      child.send('');
+    });
+  const clientInfo = { name: 'bench', version: '1' };
+  await ask('initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo });
+  send({ method: 'notifications/initialized' });
+  await ask('tools/list');
+  const times: number[] = [];
+  for (let call = 0; call < calls; call++) {
+    const before = await usedTime();
+    const { result } = await ask('tools/call', { name: 'search_ads', arguments: { filters: { query: 'serum' } } });
+    if (result === undefined || result.isError) throw new Error('The call failed.');
+    times.push((await usedTime()) - before);
+  }
+  child.kill();
+  return times;
+}
+
+/** Returns the processor time of the first call of a demo and of a later one, in milliseconds; medians. */
+export async function measureFirstCall(rounds: number, env: Record<string, string>) {
+  const all: number[][] = [];
+  for (let round = 0; round < rounds; round++) all.push(await timeCalls(5, { ...env, AD_LIBRARY_DEMO: 'true' }));
+  return { first: median(all.map(([first = 0]) => first)), later: median(all.map((times) => times.at(-1) ?? 0)) };
+}
