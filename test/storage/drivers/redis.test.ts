@@ -12,7 +12,7 @@ import { describeWithRedis, type RedisServer, startRedis } from '../../support/s
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const folder = temporaryFolder();
-const unavailable = { failure: { kind: 'unavailable', sent: false } };
+const unavailable = { failure: { kind: 'unavailable', storage: 'data' } };
 
 /** A replica's way to a server. */
 async function open(port: number, address: Partial<StateAddress> = {}, waitMs = 5000) {
