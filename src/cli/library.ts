@@ -83,7 +83,8 @@ async function importAll(
     throw readable(error);
   });
   for (const report of reports) say(`${importText(report)}\n`);
-  const exitCode = reports.some(({ skipped }) => skipped > 0) ? 1 : 0;
+  // A file of which nothing was read is no success either.
+  const exitCode = reports.some(({ ads, pages, skipped }) => skipped > 0 || ads + pages === 0) ? 1 : 0;
   if (!withPictures) return exitCode;
   return Math.max(exitCode, await pictures({ folder, maxMb, isAgain: false }, target, options));
 }
@@ -181,13 +182,20 @@ function storedText({ database, ads, pages }: Record<'ads' | 'pages', number> & 
 }
 
 export function importText({ name, columns, ...report }: ImportedFile): string {
-  const { ads, pages, updated, fromPublicArchive, skipped, problems, reasons } = report;
+  const { ads, pages, updated, repeated, fromPublicArchive, skipped, notes, problems, reasons } = report;
   const mapped = fromPublicArchive ? ` (${fromPublicArchive} from the public ad library’s format)` : '';
-  const replaced = updated ? `, ${updated} of them updated an earlier record` : '';
+  const counts = [
+    ...(updated > 0 ? [`${updated.toLocaleString('en-US')} of them updated an earlier record`] : []),
+    ...(repeated > 0 ? [`${countText(repeated, 'record')} with the id of another one in the file`] : []),
+    ...(skipped > 0 ? [`${skipped.toLocaleString('en-US')} skipped`] : []),
+  ];
+  const read = `${countText(ads, 'ad')}${mapped} and ${countText(pages, 'page')}`;
+  const head = [ads + pages === 0 ? `nothing was read, ${read}` : read, ...counts].join(', ');
   const unlisted = skipped - problems.length;
   return [
-    `${name}: ${countText(ads, 'ad')}${mapped} and ${countText(pages, 'page')}${replaced}${skipped ? `, ${skipped} skipped:` : ''}`,
+    `${name}: ${head}${problems.length > 0 ? ':' : ''}`,
     ...(columns ? [`  columns: ${columns}`] : []),
+    ...notes.map((note) => `  ${note}`),
     ...problems.map((problem) => `  ${problemText(problem)}`),
     ...(unlisted > 0 ? [`  and ${unlisted.toLocaleString('en-US')} more:`] : []),
     ...Object.entries(reasons).map(([reason, amount]) => `    ${amount} × ${reason}`),
@@ -197,7 +205,8 @@ export function importText({ name, columns, ...report }: ImportedFile): string {
 /** `line 12: id: …`, or `data[3].id: …` in a document. */
 function problemText({ line, path, problem }: ImportedFile['problems'][number]): string {
   const where = [line > 0 ? `line ${line}` : '', path].filter((part) => part !== '').join(', ');
-  return `${where}${path !== '' && /^[\w.]+: /.test(problem) ? '.' : ': '}${problem}`;
+  const separator = where === '' ? '' : path !== '' && /^[\w.]+: /.test(problem) ? '.' : ': ';
+  return `${where}${separator}${problem}`;
 }
 
 const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`;

@@ -96,22 +96,24 @@ const official: Row[] = [
 test.for<[name: string, rows: Row[], filters: object, wrap?: (record: object) => unknown]>([
   ['scrapers write them', scraped, { query: 'card body', countries: 'FR' }],
   ['the archive answers', official, { daysRunningFrom: 2, daysRunningTo: 2 }, (one) => ({ data: [one], paging: {} })],
-])('ads are imported as %s', async ([_, rows, filters, wrap], { served }) => {
+])('imports ads as %s', async ([_, rows, filters, wrap], { served }) => {
   const record = wrap?.(recordOf(rows)) ?? recordOf(rows);
-  expect(await served.load(record, record)).toMatchObject({ ads: 2, updated: 1, fromPublicArchive: 2, skipped: 0 });
+  const report = { ads: 1, fromPublicArchive: 1, skipped: 0 };
+  expect(await served.load(record, record)).toMatchObject({ ...report, updated: 0, repeated: 1 });
+  expect(await served.load(record)).toMatchObject({ ...report, updated: 1, repeated: 0 });
   const ad = { id: expect.any(String), ...adFrom(rows) };
   expect(await adsOf(served, filters)).toEqual([ad]);
   // The page that is made from it.
   expect((await served.found({}, 'pages')).items).toMatchObject([{ pageId: ad.pageId, ...ad.page }]);
 });
 
-test('what fits no field is kept under its own name, in the snapshot too', async ({ served }) => {
-  await served.load({
+test('a value that fits no field is kept under its own name and named in the report', async ({ served }) => {
+  const { notes } = await served.load({
     ad_archive_id: '2002',
     is_active: false,
-    spend: '100–199',
+    spend: 'little',
     start_date: 'soon',
-    collation_count: 'n/a',
+    collation_count: 'many',
     publisher_platform: 'facebook',
     categories: ['POLITICAL'],
     state_media_label: null,
@@ -121,18 +123,25 @@ test('what fits no field is kept under its own name, in the snapshot too', async
   expect(await adsOf(served)).toMatchObject([
     {
       isActive: false,
-      spend: '100–199',
+      spend: 'little',
       startDate: 'soon',
-      collationCount: 'n/a',
+      collationCount: 'many',
       publisherPlatform: ['FACEBOOK'],
       categories: ['POLITICAL'],
       constructor: 'odd',
       snapshot: { pageLikeCount: 5, extraTexts: [{ text: 'More' }] },
     },
   ]);
+  expect(notes).toEqual([
+    'no ad has a headline or a body',
+    '1 × start_date: "soon" is no date such as 2026-01-31 (first: line 1)',
+    '1 × collation_count: "many" is no whole number such as 1200 (first: line 1)',
+    '1 × spend: "little" is no number such as 1200 or 0.5 (first: line 1)',
+    'keys that are not understood, kept under their own names: constructor (1)',
+  ]);
 });
 
-test.for(['tel:+3510000', 'shop now'])('a link that is no website (%s) gives no domain', async (link, { served }) => {
+test.for(['tel:+3510000', 'shop now'])('a link that is no website (%s) has no domain', async (link, { served }) => {
   await served.load({ ad_archive_id: '1', snapshot: { page_name: 'P', link_url: link, caption: 'paypal.com' } });
   const items = await adsOf(served);
   expect(items).toMatchObject([{ offerLink: link }]);
@@ -158,6 +167,7 @@ test('malformed ads never make the import fail', async ({ served }) => {
       const report = await served.load({ ...outer, snapshot, ad_archive_id: '1' });
       expect(report.ads + report.skipped).toBe(1);
     }),
+    { numRuns: 50 },
   );
 });
 
@@ -217,8 +227,10 @@ test('a quotation mark that is not closed ends the file, however much follows', 
   }
 });
 
-test('a CSV of something else says which columns are known', async ({ served }) => {
+test('a table of something else is refused, and the message names the columns that tell', async ({ served }) => {
   const { skipped, problems } = await served.load('Name,Age\nA,1\n');
-  const problem = expect.stringMatching(/^neither JSON nor a CSV of .* "body" .*"ad_archive_id"/);
+  const problem = expect.stringMatching(
+    /^neither JSON nor a table of ads: no line of column names has .* "body" .*"ad_archive_id"/,
+  );
   expect([skipped, problems]).toEqual([1, [{ line: 1, path: '', problem }]]);
 });

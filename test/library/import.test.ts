@@ -15,6 +15,8 @@ const pretty = (value: unknown) => JSON.stringify(value, null, 2);
 
 const layouts: Record<string, (ads: unknown[], indent: number) => string> = {
   lines: (ads) => ads.map(json).join('\n'),
+  'indented values one after another': (ads) => ads.map(pretty).join('\n'),
+  'an answer that wraps its list': (ads, indent) => JSON.stringify({ a: { b: [{ node: { ads } }] } }, null, indent),
   'lines with several': ([first, ...others]) => `${json(first)}\n${others.map(json).join(',')}\n`,
   'a list': (ads, indent) => JSON.stringify(ads, null, indent),
   'a list with a record on each line': (ads) => `[\n${ads.map(json).join(',\n')}\n]\n`,
@@ -83,8 +85,10 @@ const text = pretty(encoded);
 test.for([
   ['UTF-8 with a byte order mark', Buffer.from(`\uFEFF${text}`)],
   ['gzip', gzipSync(text)],
+  ['UTF-16 with a byte order mark', Buffer.from(`\uFEFF${text}`, 'utf16le')],
+  ['UTF-16 without a byte order mark', Buffer.from(text, 'utf16le').swap16()],
   ['gzip in two parts', Buffer.concat([gzipSync(text.slice(0, 30)), gzipSync(text.slice(30))])],
-] as const)('%s is found by content', async ([_, bytes], { served }) => {
+] as const)('recognises %s by content', async ([_, bytes], { served }) => {
   for (const chunks of [[bytes], Array.from(bytes, (byte) => Buffer.of(byte))]) {
     expect(await served.library.import(chunksOf(chunks))).toMatchObject({ ads: 2, skipped: 0 });
     expect((await served.found({ sort: 'duplicates', order: 'asc' })).items).toEqual(encoded);
@@ -106,9 +110,9 @@ test.for<[name: string, source: string | Uint8Array, ads: number, ...problems: (
     'line 4: id: an ad\'s id is a UUID; got "seven"',
     /^line 5: duplicates: /,
     'line 6: startedAt: not an ISO 8601 date-time',
-    /^line 7: neither an ad \(id\) nor a page \(pageId, pageName\) nor an ad of the public ad library \(ad_archive_id\);/,
+    /^line 7: neither an ad \(id\) nor a page \(pageId, pageName\) nor an ad of the Meta Ad Library \(ad_archive_id\);/,
     /^line 8: pageName: /,
-    `line 9: ${notJson}`,
+    'line 9: not a JSON object; a record is an ad or a page',
     'line 10, [1].id: an ad\'s id is a UUID; got "eight"',
   ],
   [
@@ -118,8 +122,19 @@ test.for<[name: string, source: string | Uint8Array, ads: number, ...problems: (
     'data[1].id: an ad\'s id is a UUID; got "x"',
     'data[2].countries.0: Invalid input: expected string, received number',
   ],
-  ['a text that is not closed', pretty([ad(1), ad(2)]).replace('"Ad 2"', '"Ad 2'), 0, `line 1: ${notJson}`],
-  ['several values one after another', `${pretty(ad(1))}\n${pretty(ad(2))}`, 0, `line 1: ${notJson}`],
+  [
+    'a text that is not closed in a document',
+    pretty([ad(1), ad(2), ad(3)]).replace('"Ad 2"', '"Ad 2'),
+    2,
+    `line 6, [1]: ${notJson}`,
+  ],
+  [
+    'a document that is cut off',
+    pretty({ data: [ad(1), ad(2), ad(3)] }).slice(0, -30),
+    2,
+    `line 11, data[2]: ${notJson}`,
+  ],
+  ['a document on one line that is cut off', json([ad(1), ad(2), ad(3)]).slice(0, -30), 2, `line 1, [2]: ${notJson}`],
   [
     'a bracket that is not closed on a line',
     [`{"id":"${uuid(1)}","n":`, json(ad(2)), `{"id":"${uuid(3)}","a":[{"b":1}`, json(ad(4)), json(ad(5))].join('\n'),
@@ -129,15 +144,27 @@ test.for<[name: string, source: string | Uint8Array, ads: number, ...problems: (
   ],
   [
     'zero bytes, markup and anything else that is not JSON',
-    `${json(ad(1))}\n\0\0\n<html>\n{"id":"\0"}\n`,
+    `${json(ad(1))}\n\0\0\n<html>\n{"id":}\n`,
     1,
     ...[2, 3, 4].map((line) => `line ${line}: ${notJson}`),
   ],
   ['a hundred thousand brackets', `${'['.repeat(1e5)}${']'.repeat(1e5)}\n${json(ad(1))}\n`, 1, /not a JSON object/],
   ['gzip that is cut off', whole.subarray(0, -10), 0, /the compressed data is cut off; import a whole copy$/],
   ['damaged gzip', Buffer.from(whole).fill(0xff, 20, 24), 0, /the compressed data is damaged; import a whole copy$/],
-  ['another encoding', Buffer.from(json({ body: 'Crème' }), 'latin1'), 0, /bytes that are not UTF-8; save the file as/],
-  ['UTF-16', Buffer.from(`\uFEFF${json(ad(1))}`, 'utf16le'), 0, /bytes that are not UTF-8; save the file as UTF-8/],
+  [
+    'a byte of another encoding',
+    Buffer.concat(
+      [json(ad(1)), json({ ...ad(2), body: 'Crème' }), json(ad(3))].map((line) => Buffer.from(`${line}\n`, 'latin1')),
+    ),
+    2,
+    'line 2: bytes that are not UTF-8; save the file as UTF-8 and import it again',
+  ],
+  [
+    'a byte of another encoding in a document on one line',
+    Buffer.from(json({ data: [ad(1), { ...ad(2), body: 'Crème' }, ad(3)] }), 'latin1'),
+    2,
+    'line 1, data[1]: bytes that are not UTF-8; save the file as UTF-8 and import it again',
+  ],
   ['a ZIP archive', 'PK\x03\x04…', 0, /a ZIP archive or a workbook; unpack it/],
   ['an ad of a page that has no path', json({ ...ad(1), pageId: '..' }), 0, /^line 1: pageId: cannot be asked for/],
   [
@@ -146,15 +173,12 @@ test.for<[name: string, source: string | Uint8Array, ads: number, ...problems: (
     1,
     /^line 1, \[0\]: a record of more than 1048576 characters; a list of records goes into/,
   ],
-])(
-  '%s: what is wrong is named by its place, and costs one record',
-  async ([_, source, ads, ...problems], { served }) => {
-    const report = await served.library.import(chunksOf([source]));
-    expect(report.ads).toBe(ads);
-    const [, ...lines] = importText({ name: 'file', ...report }).split('\n  ');
-    expect(lines).toEqual(problems.map((one) => (typeof one === 'string' ? one : expect.stringMatching(one))));
-  },
-);
+])('reports the place of %s, and reads the other records', async ([_, source, ads, ...problems], { served }) => {
+  const report = await served.library.import(chunksOf([source]));
+  expect(report.ads).toBe(ads);
+  const [, ...lines] = importText({ name: 'file', ...report }).split('\n  ');
+  expect(lines).toEqual(problems.map((one) => (typeof one === 'string' ? one : expect.stringMatching(one))));
+});
 
 test('page ids that no call could ask for are refused', async ({ served }) => {
   const wrong = ['.', '..', '', 'a/../b', 'a\0b', 'a\nb', '\ud800', 'x'.repeat(301)];
@@ -170,9 +194,9 @@ test('what replaced an earlier record and why others were skipped is counted', a
   const wrong = Array.from({ length: 100 }, (_, at) => (at % 2 ? { id: `no uuid ${at}` } : 7));
   const report = await served.load(ad(1), ad(1), ad(2), ...wrong);
   const lines = importText({ name: 'file', ...report }).split('\n');
-  expect(lines[0]).toBe('file: 3 ads and 0 pages, 1 of them updated an earlier record, 100 skipped:');
+  expect(lines[0]).toBe('file: 2 ads and 0 pages, 1 record with the id of another one in the file, 100 skipped:');
   expect(lines).toHaveLength(1 + 50 + 3);
-  const [not, id] = ['not JSON, or cut off', "id: an ad's id is a UUID"].map((reason) => `    25 × ${reason}`);
+  const [not, id] = ['not a JSON object', "id: an ad's id is a UUID"].map((reason) => `    25 × ${reason}`);
   expect(lines.slice(-3)).toEqual(['  and 50 more:', not, id]);
 });
 

@@ -135,7 +135,7 @@ async function timePatterns(): Promise<void> {
 
 /** The rest opens files and databases by name, fetches, or draws in a browser. */
 const ofTexts =
-  /^(?:views|mcp|api|prompts|logging|drawing|charts|dataset|ui|reports|tools|watches|transports\/http)\/(?!.*worker\.ts)|^library\/(?:search\/tokens|service\/request|import\/[^/]+|import\/formats\/[^/]+)\.ts|^board\/view\/words\.ts|fetch-picture\.ts/;
+  /^(?:views|mcp|api|prompts|logging|drawing|charts|dataset|ui|reports|tools|watches|transports\/http)\/(?!.*worker\.ts)|^library\/(?:search\/tokens|service\/request|import\/(?:formats|values|sources)\/[\w-]+)\.ts|^board\/view\/words\.ts|fetch-picture\.ts/;
 
 type Function = (...given: unknown[]) => unknown;
 

@@ -1,149 +1,230 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type * as z from 'zod';
-import { Ad, Page } from '../../api/schemas.ts';
-import { isPathId, maxIdLength } from '../../api/url.ts';
-import { timeOf } from '../../views/dates.ts';
-import { isObject } from '../../views/view.ts';
 import type { Database } from '../database/database.ts';
-import { loadAdLanguage, type Records } from '../database/records.ts';
-import { isTooDeep, isUuid, maxDepth } from '../service/request.ts';
-import { countReason } from './pictures.ts';
-import { adFromPublicArchive, isPublicArchiveAd } from './public-archive.ts';
-import { maxRecordLength, type Piece, piecesOf, tooLong, UnreadableSource } from './sources.ts';
+import type { Records } from '../database/records.ts';
+import { isTooDeep } from '../service/request.ts';
+import { checkedEntry, tooDeep, unknownRecord } from './checks.ts';
+import { formatOfRecord } from './formats/formats.ts';
+import { metaAdLibrary } from './formats/meta-ad-library.ts';
+import { SourceRecord } from './formats/source-record.ts';
+import { rowReader } from './formats/table-rows.ts';
+import { type ImportReport, ImportReporter } from './report.ts';
+import { type Piece, UnreadableSource } from './sources/piece.ts';
+import { piecesOf } from './sources/sources.ts';
+import type { Table } from './sources/table.ts';
+import { Spool } from './spool.ts';
+import { ColumnValues } from './values/column-values.ts';
+import { openWriter, type Writer } from './writer.ts';
+
+export type { ImportReport } from './report.ts';
 
 /** Milliseconds of work per transaction, after which other callers get a turn. */
 const sliceMs = 50;
 
-export type ImportReport = {
-  ads: number;
-  pages: number;
-  /** Ads and pages that updated an earlier record, which may be of the same import. */
-  updated: number;
-  fromPublicArchive: number;
-  skipped: number;
-  /** How the columns of a CSV of one's own ads were understood, for people. */
-  columns?: string;
-  /** The first records that were skipped, each with the reason. `path` is the place in a document, empty for a line. */
-  problems: { line: number; path: string; problem: string }[];
-  /** How many further records were skipped, by reason. */
-  reasons: Record<string, number>;
-};
+/** A source of which so many records cannot be used is no archive of ads. */
+const maxSkipped = 100_000;
+
+interface ImportTarget {
+  database: Database;
+  records: Records;
+  now: () => number;
+}
 
 /**
- * Loads ads and pages in the API's shapes, or in those of the public ad library. A record replaces one with the same id;
- * one that cannot be used is skipped and reported. Memory is bounded by the longest record and a batch of text. Work is
- * cut into short transactions, and other callers get a turn after each.
+ * Loads ads and pages of any format into the library. A record replaces one with the same id; one that cannot be used is
+ * skipped and reported.
+ *
+ * All records are read twice. The first reading finds how each column writes its numbers and dates, and stores nothing;
+ * the second reading stores the records. Work is cut into short transactions, and other callers get a turn after each.
  */
 export async function importRecords(
-  { database, records }: { database: Database; records: Records },
+  target: ImportTarget,
   source: AsyncIterable<string | Uint8Array>,
 ): Promise<ImportReport> {
-  const counts = { ads: 0, pages: 0, updated: 0, fromPublicArchive: 0, skipped: 0 };
-  const report: ImportReport = { ...counts, problems: [], reasons: {} };
-  const withLanguage = await loadAdLanguage();
-  let position = { line: 1, path: '' };
-  const onColumns = (columns: string) => {
-    report.columns = columns;
-  };
+  const importing = new Import(target);
+  try {
+    await importing.survey(source);
+    return await importing.store();
+  } finally {
+    await importing.close();
+  }
+}
 
-  function put(piece: Piece): void {
-    position = piece;
-    let entry: ReturnType<typeof readEntry>;
-    try {
-      entry = readEntry(piece);
-    } catch (error) {
-      addProblem(report, piece, error);
-      return;
-    }
-    const { ad, page, json, fromPublicArchive } = entry;
-    const isKnown = ad ? records.putAd(withLanguage(ad), json) : records.putPage(page, json);
-    if (isKnown) report.updated++;
-    report[ad ? 'ads' : 'pages']++;
-    if (fromPublicArchive) report.fromPublicArchive++;
+/** A line of the spool: the place of a record, and the record, or what is wrong with it. */
+type Entry = [line: number, path: string, kind: 'value' | 'text' | 'cells' | 'problem', content: unknown];
+
+class Import {
+  readonly #target: ImportTarget;
+  readonly #values: ColumnValues;
+  readonly #reporter = new ImportReporter();
+  readonly #spool = new Spool();
+  #table: Table | undefined;
+  #readRow: ((cells: readonly string[]) => SourceRecord) | undefined;
+  /** Why the source was not read to its end. */
+  #end: { line: number; error: Error } | undefined;
+  #hasCopy = false;
+
+  constructor(target: ImportTarget) {
+    this.#target = target;
+    this.#values = new ColumnValues(target.now());
   }
 
-  try {
-    for await (const some of piecesOf(source, onColumns)) {
-      const pieces = some[Symbol.iterator]();
-      for (let next = pieces.next(); !next.done; await nextTurn()) {
+  close(): Promise<void> {
+    return this.#spool.close();
+  }
+
+  /** The first reading. */
+  async survey(source: AsyncIterable<string | Uint8Array>): Promise<void> {
+    let line = 1;
+    let skipped = 0;
+    const onTable = (table: Table) => {
+      this.#table = table;
+      this.#readRow = rowReader(table.columns, table);
+      this.#reporter.report.columns = columnsText(table);
+    };
+    const onNaN = (line: number) =>
+      this.#reporter.countValue({ line, path: '' }, 'NaN or Infinity: no JSON, so it was read as null');
+    try {
+      for await (const pieces of piecesOf(source, { onTable, onNaN })) {
+        let end = performance.now() + sliceMs;
+        for (const found of pieces) {
+          const piece = this.#observe(found);
+          line = piece.line || line;
+          if ('problem' in piece && ++skipped >= maxSkipped)
+            throw new UnreadableSource(
+              `${maxSkipped.toLocaleString('en-US')} records cannot be used; nothing after this place was read`,
+            );
+          await this.#spool.write(spoolLine(piece));
+          if (performance.now() < end) continue;
+          await nextTurn();
+          end = performance.now() + sliceMs;
+        }
+        await nextTurn();
+      }
+    } catch (error) {
+      if (!(error instanceof UnreadableSource)) throw error;
+      this.#end = { line, error };
+    }
+  }
+
+  /**
+   * Shows a record to the readers of its columns. Returns the record, or what is wrong with it where no format knows it.
+   * Everything else that may be wrong is found when the record is stored.
+   */
+  #observe(piece: Piece): Piece {
+    if ('problem' in piece) return piece;
+    if ('value' in piece && isTooDeep(piece.value)) return { line: piece.line, path: piece.path, problem: tooDeep };
+    const record = 'cells' in piece ? this.#readRow?.(piece.cells) : SourceRecord.of(piece.value);
+    const format = this.#table?.format ?? (record && formatOfRecord(record));
+    if (!record || !format) return { line: piece.line, path: piece.path, problem: unknownRecord };
+    try {
+      format.toAd(record, this.#values);
+    } catch {}
+    this.#values.rejected.length = this.#values.unused.length = 0;
+    return piece;
+  }
+
+  /** The second reading. */
+  async store(): Promise<ImportReport> {
+    const { report } = this.#reporter;
+    try {
+      this.#values.decide();
+    } catch (error) {
+      this.#reporter.skip({ line: 1, path: '' }, error);
+      return this.#reporter.finish(this.#table !== undefined);
+    }
+    const writer = await openWriter(this.#target);
+    for await (const lines of this.#spool.lines()) {
+      for (let at = 0; at < lines.length; await nextTurn()) {
         const end = performance.now() + sliceMs;
-        database.transaction(() => {
-          for (; !next.done && performance.now() < end; next = pieces.next()) put(next.value);
+        this.#target.database.transaction(() => {
+          for (; at < lines.length && performance.now() < end; at++) {
+            if (lines[at]) this.#storeEntry(JSON.parse(lines[at] ?? '') as Entry, writer);
+          }
         });
       }
     }
-  } catch (error) {
-    if (!(error instanceof UnreadableSource)) throw error;
-    addProblem(report, position, error);
+    if (this.#end) this.#reporter.skip({ line: this.#end.line, path: '' }, this.#end.error);
+    if (this.#table && this.#table.titlesAbove > 0) report.notes.push(aboveText(this.#table));
+    if (report.ads > 0 && !this.#hasCopy) report.notes.push('no ad has a headline or a body');
+    if (report.ads + report.pages + report.skipped === 0) this.#reporter.fail('no ad and no page is in it');
+    return this.#reporter.finish(this.#table !== undefined);
   }
-  return report;
-}
 
-const maxProblems = 50;
-const maxProblemLength = 500;
-
-function addProblem(report: ImportReport, { line, path }: Pick<Piece, 'line' | 'path'>, error: unknown): void {
-  const problem = (error instanceof Error ? error.message : String(error)).slice(0, maxProblemLength);
-  report.skipped++;
-  if (report.problems.length < maxProblems) report.problems.push({ line, path, problem });
-  else countReason(report.reasons, problem.split(';', 1)[0] ?? '');
-}
-
-/**
- * Checks a record. `json` is the text to store: a record on a line of its own is stored as it was written.
- * @throws Error that says what is wrong; it begins with the key, if it is about one
- */
-function readEntry({ text, read }: Piece) {
-  const value = read();
-  if (!isObject(value)) throw new Error('not a JSON object; a record is an ad or a page');
-  if (isTooDeep(value)) throw new Error(`nested deeper than ${maxDepth} levels`);
-  if (isPublicArchiveAd(value)) {
-    const ad = checkedAd(adFromPublicArchive(value));
-    return { ad, json: withinLength(JSON.stringify(ad)), fromPublicArchive: true };
+  #storeEntry([line, path, kind, content]: Entry, writer: Writer): void {
+    const place = { line, path };
+    try {
+      if (kind === 'problem') throw new Error(String(content));
+      this.#storeRecord(kind, content, writer);
+      for (const error of this.#values.rejected) this.#reporter.countValue(place, error.message);
+      for (const key of this.#values.unused) this.#reporter.countUnused(key);
+    } catch (error) {
+      this.#reporter.skip(place, error);
+    }
+    this.#values.rejected.length = this.#values.unused.length = 0;
   }
-  const json = withinLength(text ?? JSON.stringify(value));
-  if ('id' in value) return { ad: checkedAd(value), json };
-  if ('pageId' in value) {
-    const page = checked(Page, value);
-    checkPageId(page.pageId);
-    return { page, json };
+
+  /** @throws Error that says why the record cannot be used */
+  #storeRecord(kind: Entry[2], content: unknown, writer: Writer): void {
+    const { report } = this.#reporter;
+    const record =
+      kind === 'cells'
+        ? this.#readRow?.(content as string[])
+        : SourceRecord.of((kind === 'text' ? JSON.parse(String(content)) : content) as Record<string, unknown>);
+    if (!record) return;
+    const format = this.#table?.format ?? formatOfRecord(record);
+    if (!format) throw new Error(unknownRecord);
+    const text = kind === 'text' ? String(content) : undefined;
+    const { ad, page, json } = checkedEntry(record, { format, text, values: this.#values });
+    const outcome = ad ? writer.putAd(ad, json) : writer.putPage(page, json);
+    if (outcome === 'repeated') report.repeated++;
+    else report[ad ? 'ads' : 'pages']++;
+    if (outcome === 'updated') report.updated++;
+    if (outcome !== 'repeated' && format === metaAdLibrary) report.fromPublicArchive++;
+    if (ad && (ad.headline || ad.body || ad.cards?.length)) this.#hasCopy = true;
   }
-  throw new Error(
-    'neither an ad (id) nor a page (pageId, pageName) nor an ad of the public ad library (ad_archive_id); a list of records stands alone or under "data" or "items"',
-  );
 }
 
-function withinLength(json: string): string {
-  if (json.length > maxRecordLength) throw new Error(tooLong);
-  return json;
+/** A record that has a line of its own in JSON is kept as it is written there. */
+function spoolLine(piece: Piece): string {
+  const [kind, content] =
+    'problem' in piece
+      ? (['problem', piece.problem] as const)
+      : 'cells' in piece
+        ? (['cells', piece.cells] as const)
+        : 'text' in piece && isJson(piece.text)
+          ? (['text', piece.text] as const)
+          : (['value', piece.value] as const);
+  return JSON.stringify([piece.line, piece.path, kind, content] satisfies Entry);
 }
 
-function checkedAd(value: unknown): Ad {
-  const ad = checked(Ad, value);
-  if (!isUuid(ad.id)) throw new Error(`id: an ad's id is a UUID; got "${ad.id.slice(0, 50)}"`);
-  if (ad.pageId) checkPageId(ad.pageId);
-  return ad;
-}
-
-/** With such an id, no call could ask for the page later. */
-function checkPageId(id: string): void {
-  if (isPathId(id) && !/\p{Cc}/u.test(id)) return;
-  throw new Error(
-    `pageId: cannot be asked for; a page id has 1 to ${maxIdLength} characters, no control characters, and is not "." or ".."`,
-  );
-}
-
-const dates = ['startedAt', 'lastSeenAt', 'endDate', 'productCreatedAt', 'pageCreatedAt', 'createdAt'];
-
-function checked<Item extends Record<string, unknown>>(schema: z.ZodType<Item>, value: unknown): Item {
-  const result = schema.safeParse(value);
-  if (!result.success) {
-    const problems = result.error.issues.slice(0, 5).map(({ path, message }) => `${path.join('.')}: ${message}`);
-    throw new Error(problems.join('; '));
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
   }
-  for (const key of dates) {
-    const date = result.data[key];
-    if (typeof date === 'string' && timeOf(date) === undefined) throw new Error(`${key}: not an ISO 8601 date-time`);
-  }
-  return result.data;
 }
+
+const maxColumnsText = 2000;
+
+/** How the columns are understood, for people: the first of the columns that a field is made from. */
+function columnsText({ columns, fields }: Table): string {
+  const used = new Map<string, string>();
+  const unused: string[] = [];
+  for (const [at, column] of columns.entries()) {
+    const field = fields[at];
+    if (field !== undefined && !used.has(field)) used.set(field, column);
+    if (field === undefined && column !== '') unused.push(column);
+  }
+  const text = [
+    Array.from(used, ([field, column]) => `${field} ← ${column}`).join(', '),
+    ...(unused.length > 0 ? [`not used: ${unused.join(', ')}`] : []),
+  ].join('; ');
+  return text.replace(/\p{C}/gu, ' ').slice(0, maxColumnsText);
+}
+
+const aboveText = ({ titlesAbove }: Table) =>
+  titlesAbove === 1
+    ? 'the line above the column names was not read'
+    : `${titlesAbove} lines above the column names were not read`;

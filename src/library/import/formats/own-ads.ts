@@ -1,0 +1,122 @@
+import { Ad } from '../../../api/schemas.ts';
+import { isUuid, uuidOf } from '../../service/request.ts';
+import { type ColumnValues, isMissing, type Range } from '../values/column-values.ts';
+import { countryCode } from '../values/countries.ts';
+import type { ImportFormat, Json } from './format.ts';
+import type { SourceRecord } from './source-record.ts';
+
+/** The columns of a table that somebody wrote, or exported from a program for ads: which field a column is. */
+const columnNames: Record<string, string> = {
+  id: 'id adid',
+  pageId: 'pageid advertiserid',
+  pageName: 'advertiser advertisername page pagename brand brandname company companyname account',
+  headline: 'headline title',
+  body: 'body text copy primarytext adtext message',
+  linkDescription: 'linkdescription description',
+  offerLink: 'offerlink link url landingpage landingpageurl destination destinationurl finalurl websiteurl',
+  displayUrl: 'displayurl displaylink',
+  ctaType: 'ctatype cta calltoaction',
+  displayFormat: 'displayformat format',
+  startedAt: 'startedat started start starts startdate firstseen date',
+  lastSeenAt: 'lastseenat lastseen',
+  endDate: 'enddate ended end',
+  countries: 'countries country',
+  languages: 'languages language',
+  publisherPlatform: 'publisherplatform publisherplatforms platforms platform',
+  duplicates: 'duplicates copies',
+  audienceReach: 'audiencereach reach',
+  impressions: 'impressions',
+  spend: 'spend amountspent adspend cost',
+  adSpendMin: 'adspendmin spendmin minspend spendfrom',
+  adSpendMax: 'adspendmax spendmax maxspend spendto',
+  revenueMin: 'revenuemin',
+  revenueMax: 'revenuemax',
+  currency: 'currency',
+  picture: 'picture image imageurl pictureurl',
+};
+
+/** `Ad headline` and `Creative headline` are the headline, as `headline` is. */
+const columns = Object.fromEntries(
+  Object.entries(columnNames).map(([field, names]) => [
+    field,
+    names.split(' ').flatMap((name) => [name, `ad${name}`, `creative${name}`]),
+  ]),
+);
+
+const dates = ['startedAt', 'lastSeenAt', 'endDate'];
+const counts = ['duplicates', 'audienceReach'];
+const amounts = ['adSpendMin', 'adSpendMax', 'revenueMin', 'revenueMax'];
+
+/** Tables of ads that somebody collected. Every value of a known column must be understood, or the row is refused. */
+export const ownAds: ImportFormat = {
+  name: 'own-ads',
+  title: 'a table of your own, with a column for the headline or the body of each ad',
+  layouts: ['table'],
+  columns,
+  matches: (record) => record.hasAny([...(columns.headline ?? []), ...(columns.body ?? [])]),
+  toAd,
+};
+
+/**
+ * An ad without a UUID of its own gets an id that is made from its advertiser and the id of its row, or else from its
+ * content: the same advertiser, start, headline and body are the same ad, and a changed text is another ad.
+ */
+function toAd(record: SourceRecord, values: ColumnValues): Json {
+  const ad: Json = {};
+  for (const [field, keys] of Object.entries(columns)) {
+    const key = keys.find((one) => record.has(one));
+    if (key === undefined) continue;
+    record.use(key);
+    const cell = String(record.get(key) ?? '').trim();
+    // NA is Namibia.
+    if (isMissing(cell) && !(field === 'countries' && cell === 'NA')) continue;
+    const value = readCell(field, record.nameOf(key), cell, values);
+    if (value !== undefined) ad[field] = value;
+  }
+  const { id = '', pageName = '', pageId = '', picture, spend, impressions, ...fields } = ad;
+  const { headline = '', body = '', startedAt = '' } = fields;
+  if (headline === '' && body === '') throw new Error('neither headline nor body; an ad has words');
+  const madeOf = id === '' ? [pageName, startedAt, headline, body] : [pageName || pageId, id];
+  const [spent, seen] = [spend as Range | undefined, impressions as Range | undefined];
+  return {
+    ...otherCells(record, values),
+    ...(spent && { adSpendMin: spent.min, adSpendMax: spent.max }),
+    ...(seen && { impressionsMin: seen.min, impressionsMax: seen.max }),
+    ...fields,
+    id: isUuid(String(id)) ? String(id).toLowerCase() : uuidOf(JSON.stringify(madeOf)),
+    ...(pageName !== '' && { page: { pageName } }),
+    ...((pageId !== '' || pageName !== '') && { pageId: pageId || uuidOf(JSON.stringify(['page', pageName])) }),
+    ...(picture !== undefined && { media: [{ type: 'THUMB', url: picture, nr: 0 }] }),
+  };
+}
+
+function readCell(field: string, column: string, cell: string, values: ColumnValues): unknown {
+  const count = { whole: true, label: field };
+  if (dates.includes(field)) return values.date(column, cell, field);
+  if (counts.includes(field)) return values.number(column, cell, count);
+  if (amounts.includes(field)) return values.number(column, cell, { label: field });
+  if (field === 'spend') return values.range(column, cell, { label: field });
+  if (field === 'impressions') return values.range(column, cell, count);
+  // A program that met a gap in the column writes the id 12 as 12.0.
+  if (field === 'pageId' || field === 'id') return cell.replace(/^(\d{1,15})\.0$/, '$1');
+  if (field === 'countries') return countriesOf(values.names(column, cell) ?? [cell]);
+  if (field === 'languages') return values.names(column, cell)?.map((one) => one.toLowerCase());
+  if (field === 'publisherPlatform') return values.names(column, cell)?.map((one) => one.toUpperCase());
+  return cell;
+}
+
+const countriesOf = (names: readonly string[]): string[] => [...new Set(names.map(countryCode))];
+
+/** Columns that are no field are kept under their own names, unless the API has a field of this name and another type. */
+function otherCells(record: SourceRecord, values: ColumnValues): Json {
+  const others = record.unused().flatMap(({ name, value }): [string, unknown][] => {
+    const text = String(value ?? '').trim();
+    if (text === '' || name === '' || Object.hasOwn(columns, name)) return [];
+    const schema = Object.hasOwn(Ad.shape, name) ? Ad.shape[name as keyof typeof Ad.shape] : undefined;
+    const kept = schema === undefined ? text : (values.structure(text) ?? text);
+    if (schema === undefined || schema.safeParse(kept).success) return [[name, kept]];
+    values.reject(new Error(`${name}: left out, because the field ${name} of an ad cannot hold a text`));
+    return [];
+  });
+  return Object.fromEntries(others);
+}

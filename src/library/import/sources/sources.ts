@@ -1,0 +1,42 @@
+import { jsonPieces } from './json.ts';
+import { type Piece, UnreadableSource } from './piece.ts';
+import { findTable, type Table, tablePieces } from './table.ts';
+import { hasInvalidBytes, notUtf8, peek, textOf } from './text.ts';
+
+export interface SourceEvents {
+  /** The source is a table. */
+  onTable(table: Table): void;
+  /** A value on this line has `NaN` or `Infinity`, which are read as null. */
+  onNaN(line: number): void;
+}
+
+/**
+ * The records of a source, whose layout is found by content: JSON in any layout, or a table of cells. Memory is bounded
+ * by the longest record and a batch of text.
+ * @throws UnreadableSource
+ */
+export async function* piecesOf(
+  source: AsyncIterable<string | Uint8Array>,
+  { onTable, onNaN }: SourceEvents,
+): AsyncGenerator<Piece[]> {
+  const { first = '', all } = await peek(textOf(source));
+  if (!/^\s*(?:[[{]|for\s?\(;;\);|while\s?\(1\);|\)\]\}')/.test(first.slice(0, 1000))) {
+    const table = await findTable(first);
+    if (table) {
+      onTable(table);
+      yield* tablePieces(all, table);
+      return;
+    }
+    if (first.trim() !== '' && !bracketLine.test(first)) throw new UnreadableSource(problemOf(first));
+  }
+  yield* jsonPieces(all, onNaN);
+}
+
+/** Some line begins like JSON. The lines before it are damaged. */
+const bracketLine = /^[^\S\n]*[[{]/m;
+
+function problemOf(text: string): string {
+  const head = text.slice(0, 64 * 1024);
+  if (hasInvalidBytes(head.split('\n', 1)[0] ?? '')) return notUtf8;
+  return 'neither JSON nor a table of ads: no line of column names has "headline" or "body" (ads of your own) or "ad_archive_id" (ads of the Meta Ad Library)';
+}
