@@ -99,7 +99,9 @@ function checked<Item extends Record<string, unknown>>(schema: z.ZodType<Item>, 
   const item = value as Item;
   for (const key of dates) {
     const date = item[key];
-    if (typeof date === 'string' && !isIsoDate(date)) throw new Error(`${key}: not an ISO 8601 date-time`);
+    if (typeof date === 'string' && !isIsoDate(date)) {
+      throw new Error(`${key}: not an ISO 8601 date-time; got ${quoted(date)}`);
+    }
   }
   for (const key of counts) {
     const count = item[key];

@@ -71,8 +71,12 @@ function toAd(record: SourceRecord, values: ColumnValues): Json {
     // NA is Namibia.
     if (isMissing(cell) && !(field === 'countries' && cell === 'NA')) continue;
     const value = readCell(field, record.nameOf(key), cell, values);
-    if (value !== undefined) ad[field] = value;
+    if (value === undefined) continue;
+    ad[field] = value;
+    if (field === 'spend') ad.currency ??= /\(([A-Z]{3})\)$/.exec(record.nameOf(key))?.[1];
   }
+  // `Amount spent (USD)` names the currency where no column does.
+  if (ad.currency === undefined) delete ad.currency;
   const { id = '', pageName = '', pageId = '', picture, spend, impressions, ...fields } = ad;
   const { headline = '', body = '', startedAt = '' } = fields;
   if (headline === '' && body === '') throw new Error('neither headline nor body; an ad has words');

@@ -1,4 +1,4 @@
-import type { CsvError } from 'csv-parse';
+import type { CsvError, Parser, parse } from 'csv-parse';
 import { formatOfTable, type TableFormat } from '../formats/formats.ts';
 import { maxRecordLength, type Piece, UnreadableSource } from './piece.ts';
 import { hasInvalidBytes, notUtf8 } from './text.ts';
@@ -73,39 +73,87 @@ function lineEndsOf(head: string): string[] {
   return isOldMac ? ['\r'] : ['\r\r\n', '\r\n', '\n'];
 }
 
+/** How often reading goes on behind a row without an end. Each time, up to one megabyte is read again. */
+const maxRestarts = 20;
+
+/** The rows of a table below its column names. A row that never ends costs its first line. */
 export async function* tablePieces(text: AsyncIterable<string>, table: Table): AsyncGenerator<Piece[]> {
   const { parse } = await import('csv-parse');
-  const { columns, delimiter, lineEnds, rowsAbove } = table;
-  const rows: { cells: string[]; line: number }[] = [];
-  let line = 1;
-  const parser = parse({
-    ...csvOptions(delimiter, lineEnds),
-    max_record_size: maxRecordLength,
-    on_record(cells: string[], { lines }) {
-      rows.push({ cells, line });
-      line = lines + 1;
-      return null;
-    },
-  });
-  parser.on('error', () => {}).resume();
-  let above = rowsAbove + 1;
-  const pieces = (): Piece[] => {
-    const skipped = Math.min(above, rows.length);
-    above -= skipped;
-    return rows
-      .splice(0)
-      .slice(skipped)
-      .map(({ cells, line }) => pieceOf(cells, line, columns.length));
-  };
-  const ended = (error: unknown): Piece[] => [{ line, path: '', problem: explain(error) }];
-  for await (const part of text) {
-    const error = await new Promise<unknown>((resolve) => parser.write(escapeInvalidBytes(part), resolve));
-    yield pieces();
-    if (error) return yield ended(error);
+  const newline = table.lineEnds[0] === '\r' ? '\r' : '\n';
+  let reader = new RowReader(parse, table, { line: 1, rowsAbove: table.rowsAbove + 1 });
+  /** The text from the row on that is not complete yet, and the line where this text begins. */
+  let pending = '';
+  let pendingLine = 1;
+  let restarts = 0;
+  /** Reads a part of the text, or the end of it. Returns the rows, and continues behind rows without an end. */
+  async function* read(part: string | undefined): AsyncGenerator<Piece[]> {
+    pending += part ?? '';
+    for (let next = part; ; next = pending) {
+      let error = next === undefined ? undefined : await reader.write(next);
+      if (error === undefined && part === undefined) error = await reader.end();
+      yield reader.takePieces();
+      for (let end = 0; pendingLine < reader.line && end >= 0; pendingLine++) {
+        end = pending.indexOf(newline);
+        pending = end < 0 ? '' : pending.slice(end + 1);
+      }
+      if (error === undefined) return;
+      const isLast = restarts++ === maxRestarts;
+      yield [{ line: reader.line, path: '', problem: explain(error, isLast) }];
+      if (isLast) throw new UnreadableSource('too many rows without an end; nothing after this place was read');
+      const end = pending.indexOf(newline);
+      pending = end < 0 ? '' : pending.slice(end + 1);
+      pendingLine = reader.line + 1;
+      reader = new RowReader(parse, table, { line: pendingLine, rowsAbove: reader.rowsAbove });
+    }
   }
-  const error = await new Promise<unknown>((resolve) => parser.on('error', resolve).end(resolve));
-  yield pieces();
-  if (error) yield ended(error);
+  for await (const part of text) yield* read(part);
+  yield* read(undefined);
+}
+
+type Parse = typeof parse;
+
+/** A run of the CSV parser. */
+class RowReader {
+  /** The line where the next row begins. */
+  line: number;
+  /** How many of the next rows stand above the first row of the table. */
+  rowsAbove: number;
+  readonly #wanted: number;
+  readonly #parser: Parser;
+  #rows: { cells: string[]; line: number }[] = [];
+
+  constructor(parse: Parse, { delimiter, lineEnds, columns }: Table, start: { line: number; rowsAbove: number }) {
+    this.line = start.line;
+    this.rowsAbove = start.rowsAbove;
+    this.#wanted = columns.length;
+    this.#parser = parse({
+      ...csvOptions(delimiter, lineEnds),
+      max_record_size: maxRecordLength,
+      on_record: (cells: string[], { lines }) => {
+        this.#rows.push({ cells, line: this.line });
+        this.line = start.line + lines;
+        return null;
+      },
+    });
+    this.#parser.on('error', () => {}).resume();
+  }
+
+  /** Resolves with an error of the parser, which then reads no more. */
+  write(text: string): Promise<unknown> {
+    return new Promise((resolve) => this.#parser.write(escapeInvalidBytes(text), (error) => resolve(error ?? undefined)));
+  }
+
+  end(): Promise<unknown> {
+    return new Promise((resolve) => this.#parser.on('error', resolve).end(() => resolve(undefined)));
+  }
+
+  takePieces(): Piece[] {
+    const skipped = Math.min(this.rowsAbove, this.#rows.length);
+    this.rowsAbove -= skipped;
+    const rows = this.#rows.slice(skipped);
+    this.#rows = [];
+    return rows.map(({ cells, line }) => pieceOf(cells, line, this.#wanted));
+  }
 }
 
 function pieceOf(written: string[], line: number, wanted: number): Piece {
@@ -127,9 +175,10 @@ const escapeInvalidBytes = (text: string): string =>
 const unescapeCell = (cell: string): string =>
   cell.includes('\ufdd0') ? cell.replaceAll('\ufdd0\ufdd2', '\udc80').replaceAll('\ufdd0\ufdd1', '\ufdd0') : cell;
 
-function explain(error: unknown): string {
+function explain(error: unknown, isLast: boolean): string {
   const { code, message } = error as CsvError;
+  const ending = isLast ? ' Nothing after it was read' : '';
   if (code === 'CSV_MAX_RECORD_SIZE' || code === 'CSV_QUOTE_NOT_CLOSED')
-    return 'a row without an end; is a quotation mark not closed? Nothing after it was read';
-  return `not CSV: ${message}. Nothing after it was read`;
+    return `a row without an end; is a quotation mark not closed?${ending}`;
+  return `not CSV: ${message}.${ending}`;
 }

@@ -229,8 +229,8 @@ function namesOfDates() {
         const inside = inDate.formatToParts(date).find(({ type }) => type === 'month')?.value ?? '';
         for (const name of [inside, alone.format(date)].map(withoutPoint))
           if (!months.has(name)) months.set(name, at + 1);
-        weekdays.add(withoutPoint(weekday.format(date)));
       }
+      for (let day = 1; day <= 7; day++) weekdays.add(withoutPoint(weekday.format(new Date(Date.UTC(2026, 0, day)))));
     }
   }
   dateNames = { months, weekdays };

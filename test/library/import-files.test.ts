@@ -1,0 +1,189 @@
+import { createReadStream, readdirSync } from 'node:fs';
+import { expect } from 'vitest';
+import { importText } from '../../src/cli/library.ts';
+import { libraryTest as test } from './support/fixtures.ts';
+
+/** Files as people have them, made up in the shape of the exports of programs that are in use. */
+const folder = new URL('import-files/', import.meta.url);
+
+interface Expected {
+  ads: object[];
+  /** The lines of the report below the first one and the columns. */
+  report?: (string | RegExp)[];
+  /** Searches that find all ads of the file. */
+  findable?: object[];
+}
+
+const at = (day: string) => `${day}T00:00:00.000Z`;
+const park = { headline: 'Save the park', body: "Vote for the park.\nIt's ours" };
+const wrapped: Expected = { ads: [{ adArchiveId: '7001', headline: 'T', body: 'Hello', page: { pageName: 'P' } }] };
+const facebookRender = 'https://www.facebook.com/ads/archive/render_ad/';
+const notIso = (date: string) => `startedAt: not an ISO 8601 date-time; got "${date}"`;
+
+const files: Record<string, Expected> = {
+  'flattened-scrape.csv': {
+    ads: [
+      {
+        ...{ headline: 'Float on', body: 'Soap that floats', offerLink: 'https://soap.example/x', ctaType: 'SHOP_NOW' },
+        ...{ displayFormat: 'IMAGE', publisherPlatform: ['FACEBOOK', 'INSTAGRAM'], duplicates: 2, endDate: null },
+        media: [{ type: 'THUMB', url: 'https://m.example/1.jpg', nr: 0 }],
+      },
+    ],
+    findable: [
+      { query: 'soap floats' },
+      { domain: ['soap.example'] },
+      { publisherPlatform: ['INSTAGRAM'] },
+      { mediaKind: ['image'] },
+    ],
+  },
+  'python-literals.csv': {
+    ads: [
+      {
+        ...{ ...park, bodies: [park.body, 'Second version'], adSpendMin: 100, adSpendMax: 199, impressionsMin: 1000 },
+        ...{ publisherPlatform: ['FACEBOOK', 'INSTAGRAM'], languages: ['en'] },
+        demographics: [{ percentage: 0.5, age: '18-24', gender: 'female' }],
+      },
+    ],
+    findable: [{ publisherPlatform: ['FACEBOOK'] }, { language: ['en'] }],
+  },
+  'snapshot-as-python.csv': {
+    ads: [
+      {
+        ...{ headline: 'Light on', body: 'All about light', offerLink: 'https://lamp.example/a', ctaType: 'SHOP_NOW' },
+        snapshot: { isReshared: false },
+      },
+    ],
+  },
+  'lists-in-three-notations.csv': {
+    ads: [
+      { body: 'Double quoted', publisherPlatform: ['FACEBOOK', 'INSTAGRAM'] },
+      { body: 'Single quoted', publisherPlatform: ['FACEBOOK'], languages: ['en'] },
+      { body: 'Plain text', publisherPlatform: ['FACEBOOK', 'INSTAGRAM'], languages: ['en', 'de'] },
+    ],
+  },
+  'lists-as-text.jsonl': {
+    ads: [{ publisherPlatform: ['FACEBOOK', 'INSTAGRAM'], bodies: ['One', 'Two'], languages: ['en', 'de'] }],
+  },
+  'dates-of-a-spreadsheet.csv': {
+    ads: [
+      { startedAt: at('2025-01-05'), endDate: at('2025-01-13') },
+      { startedAt: at('2025-01-13'), endDate: at('2025-02-20') },
+      { startedAt: at('2025-01-05'), endDate: at('2025-02-20') },
+    ],
+  },
+  'api-ads-with-written-dates.jsonl': {
+    ads: [],
+    report: ['05/01/2025', '05.01.2025', '13/01/2025'].map((date, index) => `line ${index + 1}: ${notIso(date)}`),
+  },
+  'is-active-as-text.csv': {
+    ads: [
+      ...Array.from({ length: 3 }, () => ({ endDate: null, lastSeenAt: at('2024-02-01') })),
+      { endDate: at('2024-02-01') },
+    ],
+  },
+  'radlibrary.csv': {
+    ads: [
+      {
+        ...{ adSpendMin: 100, adSpendMax: 199, impressionsMin: 1000, impressionsMax: 1999, audienceSizeMin: 50_000 },
+        ...{ audienceSizeMax: 100_000, publisherPlatform: ['FACEBOOK', 'INSTAGRAM'] },
+      },
+    ],
+    findable: [{ adSpendFrom: 150 }, { impressionsFrom: 1500 }],
+  },
+  'german-numbers.csv': {
+    ads: [
+      { audienceReach: 1234, adSpendMin: 1250.5, adSpendMax: 1250.5 },
+      { audienceReach: 12_000, adSpendMin: 99, adSpendMax: 99 },
+      { audienceReach: 1_234_567, adSpendMin: 10, adSpendMax: 10 },
+    ],
+  },
+  'german-counts.csv': { ads: [{ audienceReach: 1234 }, { audienceReach: 12_000 }, { audienceReach: 999 }] },
+  'one-invalid-byte.jsonl': {
+    ads: [{ adArchiveId: '9001' }, { adArchiveId: '9004' }],
+    report: ['line 2: bytes that are not UTF-8; save the file as UTF-8 and import it again'],
+  },
+  'wrapped-in-ads.json': wrapped,
+  'wrapped-in-results.json': wrapped,
+  'wrapped-in-search-results.json': wrapped,
+  'asynchronous-answer.json': { ads: [{ adArchiveId: '7002', headline: 'T', page: { pageName: 'P' } }] },
+  'access-tokens.jsonl': {
+    ads: [{ snapshotUrl: `${facebookRender}?id=7007`, offerLink: `${facebookRender}?id=7` }],
+  },
+  'character-references.jsonl': {
+    ads: [
+      {
+        body: "We can't wait & you won't either\n5 < 6 €  now link",
+        headline: "Tom & Jerry's tea",
+        offerLink: 'https://tea.example/?a=1&b=2',
+        page: { pageName: 'Tea & Co' },
+      },
+    ],
+  },
+  'carriage-returns.csv': { ads: [{ headline: 'Old Mac' }, { headline: 'Second' }] },
+  'indented-values.json': { ads: [{ headline: 'one' }, { headline: 'two' }] },
+  'not-a-number.jsonl': {
+    ads: [{ headline: 'Nan ad' }, { headline: 'ok' }],
+    report: ['1 × NaN or Infinity: no JSON, so it was read as null (first: line 1)'],
+  },
+  'separator-line.csv': { ads: [{ headline: 'Mit sep', startedAt: at('2026-01-05') }] },
+  'title-and-pipes.csv': {
+    ads: [{ headline: 'With a title', page: { pageName: 'A' } }],
+    report: ['the line above the column names was not read'],
+  },
+  'capitals-and-tabs.tsv': { ads: [{ adArchiveId: '1', body: 'In capitals' }] },
+  'one-column-with-template.csv': { ads: [{ headline: '{{product.name}}' }, { headline: 'Second' }] },
+  'ads-manager.csv': {
+    ads: [
+      {
+        ...{ headline: 'H', body: 'B', offerLink: 'https://x.example', currency: 'USD', audienceReach: 999 },
+        ...{ adSpendMin: 1234.5, adSpendMax: 1234.5, impressionsMin: 12_345, impressionsMax: 12_345, 'Ad name': 'x' },
+      },
+    ],
+  },
+  'own-export.jsonl': {
+    ads: [
+      {
+        id: 'a12eeed2-18f5-822c-a132-b8a4edc1717b',
+        pageId: '77',
+        body: 'Vote for the park',
+        startedAt: at('2024-05-01'),
+        page: { pageName: 'Made Page' },
+      },
+    ],
+    findable: [{ advertiser: 'Made Page' }],
+  },
+  'own-export.csv': {
+    ads: [
+      {
+        ...{ id: 'a12eeed2-18f5-822c-a132-b8a4edc1717b', pageId: '77', page: { pageName: 'Made Page' }, body: 'Vote' },
+        ...{ headline: '+5 % off', startedAt: at('2024-05-01'), duplicates: 1.5, audienceReach: 1.234 },
+      },
+    ],
+  },
+  'metrics-only.json': {
+    ads: [{ adArchiveId: '8001', adSpendMax: 99, impressionsMax: 999, page: { pageName: 'Only metrics' } }],
+    report: ['no ad has a headline or a body'],
+  },
+};
+
+test('every file in the folder is imported by a test', () => {
+  expect(readdirSync(folder).sort()).toEqual(Object.keys(files).sort());
+});
+
+test.for(Object.entries(files))('imports %s as it is meant', async ([name, expected], { served }) => {
+  const report = await served.library.import(createReadStream(new URL(name, folder)));
+  const [, ...lines] = importText({ name, ...report }).split('\n  ');
+  expect(lines.filter((line) => !line.startsWith('columns: '))).toEqual(expected.report ?? []);
+  const { items } = await served.found({ sort: 'duplicates', order: 'asc', limit: 100 });
+  expect(items.map(({ id }) => id)).toHaveLength(expected.ads.length);
+  for (const ad of expected.ads) expect(items).toContainEqual(expect.objectContaining(ad));
+  for (const filters of expected.findable ?? [])
+    expect((await served.search(filters)).body.totalHits, JSON.stringify(filters)).toBe(expected.ads.length);
+});
+
+test('an export as CSV does not store what the dataset derived', async ({ served }) => {
+  await served.library.import(createReadStream(new URL('own-export.csv', folder)));
+  const { items } = await served.found({});
+  for (const derived of ['Active', 'active', 'Days running', 'First line', 'Text', 'Gathered at', 'gatheredAt'])
+    expect(items[0]).not.toHaveProperty([derived]);
+});
