@@ -8,7 +8,7 @@ import { service } from './service.ts';
 import { keyOf, SourceRecord } from './source-record.ts';
 
 /** All formats. The first that matches a record counts. */
-export const formats: readonly ImportFormat[] = [datasetExport, metaAdLibrary, service, ownAds];
+const formats: readonly ImportFormat[] = [datasetExport, metaAdLibrary, service, ownAds];
 
 export function formatOfRecord(record: SourceRecord): ImportFormat | undefined {
   return formats.find((format) => format.layouts.includes('json') && format.matches(record));
