@@ -31,7 +31,7 @@ export function packDemoData({ database, records }: DemoData): Record<string, Ui
 }
 
 /** Reads the files that the build has made. */
-async function readDemoData(): Promise<DemoData> {
+export async function readDemoData(): Promise<DemoData> {
   const unpacked = async (file: string) => promisify(brotliDecompress)(await readFile(new URL(file, import.meta.url)));
   const [database, ads, pages] = await Promise.all([files.database, files.ads, files.pages].map(unpacked));
   if (!database || !ads || !pages) throw new Error('A file of the demo is missing.');
