@@ -44,13 +44,13 @@ await screenshot('board-narrow.png', { width: 360, height: 900 }, 'cards');
 
 // Of each language the ad that has run longest.
 const sql = `SELECT id, max(daysRunning) AS days FROM ads GROUP BY language ORDER BY days DESC`;
-await server.call('gather_ads', { maxAds: 2000, maxCredits: 200 });
+await server.call('gather_ads', { maxAds: 3000, maxCredits: 300 });
 const { data } = await server.call('query_ads', { sql, limit: 12 });
 const { raw } = await server.call('view_ads', { adIds: (data.rows as string[][]).map(([id]) => id) });
 const image = raw.content.find(({ type }) => type === 'image');
 if (image?.type === 'image') writeFileSync(new URL('sheet.jpg', folder), Buffer.from(image.data, 'base64'));
 
-const longest = 'SELECT id FROM ads WHERE active = 1 GROUP BY pageName ORDER BY max(daysRunning) DESC LIMIT 8';
+const longest = 'SELECT id FROM current_ads WHERE active = 1 GROUP BY pageName ORDER BY max(daysRunning) DESC LIMIT 8';
 const { data: found } = await server.call('query_ads', { sql: longest });
 const { data: report } = await server.call('write_report', {
   title: 'What keeps running: a report on demo ads',
@@ -61,7 +61,7 @@ const { data: report } = await server.call('write_report', {
     },
     {
       heading: 'New ads by month',
-      sql: 'SELECT startedMonth AS month, count(*) AS ads, sum(active) AS running FROM ads GROUP BY 1 ORDER BY 1',
+      sql: 'SELECT startedMonth AS month, count(*) AS ads, sum(active = 1) AS running FROM current_ads GROUP BY 1 ORDER BY 1',
       chart: 'line',
     },
     {

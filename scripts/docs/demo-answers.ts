@@ -78,8 +78,8 @@ const questions: { question: string; tools: string; answer(ask: Ask): Promise<st
     question: 'Which of these advertisers tests the most, and which message does it repeat?',
     tools: '`query_ads`',
     async answer(ask) {
-      const inDe = "FROM ads JOIN ad_countries USING (id) WHERE country = 'DE'";
-      const perPage = `SELECT pageName, count(*), count(DISTINCT variant), sum(active) ${inDe}
+      const inDe = "FROM current_ads JOIN ad_countries USING (id) WHERE country = 'DE'";
+      const perPage = `SELECT pageName, count(*), count(DISTINCT variant), sum(active = 1) ${inDe}
         GROUP BY 1 ORDER BY 3 DESC, 2 DESC LIMIT 1`;
       const [[pageName = '', ads, messages, running] = []] = (await ask('query_ads', { sql: perPage })).rows;
       const perMessage = `SELECT min(firstLine), count(*), max(daysRunning) ${inDe}
@@ -169,7 +169,7 @@ async function competitor(session: Session): Promise<void> {
   session.assistant(`${page?.pageName} has ${total} ads: ${formats}. Reading all of them costs ${price}. Shall I?`);
   session.person('Yes.');
   const { receipt } = await session.call('gather_ads', { filters, maxCredits: credits ?? atMost });
-  const sql = `SELECT min(firstLine) AS message, count(*) AS ads, max(daysRunning) AS longest, sum(active) AS running FROM ads WHERE pageId = '${page?.pageId}' AND variant IS NOT NULL GROUP BY variant ORDER BY ads DESC, longest DESC`;
+  const sql = `SELECT min(firstLine) AS message, count(*) AS ads, max(daysRunning) AS longest, sum(active = 1) AS running FROM current_ads WHERE pageId = '${page?.pageId}' AND variant IS NOT NULL GROUP BY variant ORDER BY ads DESC, longest DESC`;
   const { rows } = await session.call('query_ads', { sql, limit: 5 });
   const [message, ads, longest] = rows[0] ?? [];
   const starts = `SELECT startedMonth, count(*) AS ads FROM ads WHERE pageId = '${page?.pageId}' GROUP BY 1 ORDER BY 1`;

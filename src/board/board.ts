@@ -2,21 +2,22 @@ import { setImmediate } from 'node:timers/promises';
 import * as z from 'zod';
 import { invalidRequest } from '../api/errors.ts';
 import { adRows, type KnownAd } from '../dataset/ad-rows.ts';
-import { changesBetween } from '../dataset/changes.ts';
 import { type Label, labelsByAd } from '../dataset/labels.ts';
 import { asTexts, clip, dateCell, isoTime, numberCell } from '../dataset/tables.ts';
-import { newInWatches, watchesIn } from '../dataset/watches.ts';
 import { adsByKey, type DatasetContents, type Gathering, idKey } from '../storage/dataset.ts';
 import { objectOf, type StoredItem } from '../storage/item-versions.ts';
 import { tools } from '../tools/catalog.ts';
 import { thumbnailsOf } from '../tools/thumbnails.ts';
 import { defineListTool, readOnly, type Tool } from '../tools/tool.ts';
+import { changesBetween } from '../views/ad-changes.ts';
 import { type AdPicture, creativeOf, pictureOf } from '../views/ad-media.ts';
 import { addressOf } from '../views/addresses.ts';
 import { adFields, type SentField } from '../views/fields.ts';
 import { count } from '../views/lists.ts';
 import { sanitize, sanitizeLine } from '../views/safe-text.ts';
 import { add, type Fields } from '../views/view.ts';
+import { newInWatches } from '../watches/check.ts';
+import { watchesIn } from '../watches/stored-watches.ts';
 import { readPage } from './board-resource.ts';
 import type {
   BoardAds,
@@ -191,16 +192,13 @@ function adFacts(item: StoredItem, detail: Detail, labels: readonly Label[] | un
   return { view, ad, cards };
 }
 
-/** What a reader sees of an ad. Counts such as reach change with every answer. */
-const changing = 'headline body linkDescription ctaType displayFormat offerLink countries endDate'.split(' ');
-
-/** What differs from each version of an ad to the next, the newest first. A field that one of them lacks says nothing. */
+/** Returns what differs from each version of an ad to the next, the newest first. A field without text in one of them is left out. */
 function changesOf(item: StoredItem): BoardChange[] {
   const versions = [item, ...item.versions.toReversed()];
   const changes = versions.flatMap((version, index) => {
     const before = versions[index + 1];
-    return (before ? changesBetween(before, version) : []).flatMap(({ field, from, to }) => {
-      if (!changing.includes(field) || typeof from !== 'string' || typeof to !== 'string') return [];
+    return (before ? changesBetween(objectOf(before), objectOf(version)) : []).flatMap(({ field, from, to }) => {
+      if (typeof from !== 'string' || typeof to !== 'string') return [];
       const change: BoardChange = { at: isoTime(version.since), field };
       add(change, { from: copy(from, maxChanged), to: copy(to, maxChanged) });
       return change;

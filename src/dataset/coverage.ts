@@ -7,7 +7,15 @@ import { quote } from '../views/safe-text.ts';
 import { lineWithin, untrustedId } from '../views/tokens.ts';
 import type { KnownAd } from './ad-rows.ts';
 import { advertiserKeys } from './advertisers.ts';
-import { countOutside, foundInParts, newestGatherings, questionJson, repeatsIn, unlistedBy } from './gatherings.ts';
+import {
+  countOutside,
+  currentGatherings,
+  foundInParts,
+  newestGatherings,
+  questionJson,
+  repeatsIn,
+  unlistedBy,
+} from './gatherings.ts';
 import { cellText } from './sql/statement.ts';
 
 const PartialView = z
@@ -34,11 +42,20 @@ const UncoveredView = z
   .meta({ title: 'Uncovered' });
 type UncoveredView = DataOf<typeof UncoveredView>;
 
+const CurrentView = z
+  .looseObject({
+    ads: z.number(),
+    firstDay: z.string(),
+    lastDay: z.string(),
+  })
+  .meta({ title: 'Current' });
+
 export const CoverageView = z
   .looseObject({
     ads: z.number().describe('in the dataset'),
     gatherings: z.number().describe('in the dataset'),
     outsideAds: z.number().optional().describe('ads of searches alone'),
+    current: CurrentView.optional().describe('current_ads'),
     partial: z.array(PartialView).optional().describe('gatherings that are not complete, newest first'),
     morePartial: z.number().optional(),
     uncovered: z.array(UncoveredView).optional().describe('advertisers of the rows that no complete gathering covers'),
@@ -72,6 +89,7 @@ export function viewCoverage(answered: Answered): CoverageView {
   const { ads, gatherings, evicted } = contents;
   const newest = newestGatherings(contents);
   const outsideAds = countOutside(contents);
+  const current = viewCurrent(contents);
   const parts = new Set(newest.flatMap((gathering) => gathering.parts));
   const wholes = newest.filter(({ id }) => !parts.has(id));
   const unlisted = sumOf(wholes.map(unlistedBy));
@@ -81,6 +99,7 @@ export function viewCoverage(answered: Answered): CoverageView {
     ads: ads.length,
     gatherings: gatherings.length,
     ...(outsideAds > 0 && { outsideAds }),
+    ...(current && { current }),
     ...(partial.length > 0 && { partial: partial.slice(0, maxPartial).map(viewPartial) }),
     ...(partial.length > maxPartial && { morePartial: partial.length - maxPartial }),
     ...(named.length > 0 && { uncovered: named.map(viewUncovered) }),
@@ -88,6 +107,15 @@ export function viewCoverage(answered: Answered): CoverageView {
     ...(unlisted > 0 && { unlisted }),
     ...(evicted.ads > 0 && { removedAds: evicted.ads }),
   };
+}
+
+/** Returns how many ads the newest complete gatherings list, and on which days these were read. */
+function viewCurrent(contents: DatasetContents): DataOf<typeof CurrentView> | undefined {
+  const gatherings = currentGatherings(contents);
+  const days = gatherings.flatMap(({ gatheredAt }) => dayOf(gatheredAt) ?? []).sort();
+  const [firstDay, lastDay] = [days[0], days.at(-1)];
+  if (firstDay === undefined || lastDay === undefined) return;
+  return { ads: new Set(gatherings.flatMap(({ adIds }) => [...adIds])).size, firstDay, lastDay };
 }
 
 function viewPartial(gathering: Gathering): PartialView {
@@ -157,7 +185,16 @@ const viewUncovered = ({ pageId, pageName, ads, outside }: Advertiser): Uncovere
   outside,
 });
 
-export const coverageText = (coverage: CoverageView): string => `${gatheringsText(coverage)}${uncoveredText(coverage)}`;
+export const coverageText = (coverage: CoverageView): string =>
+  `${gatheringsText(coverage)}${currentText(coverage)}${uncoveredText(coverage)}`;
+
+function currentText({ current, gatherings }: CoverageView): string {
+  if (gatherings === 0) return '';
+  if (current === undefined) return ' No gathering is complete, so current_ads is empty.';
+  const { ads, firstDay, lastDay } = current;
+  const days = firstDay === lastDay ? `on ${firstDay}` : `from ${firstDay} to ${lastDay}`;
+  return ` current_ads: ${count(ads, 'ad')} that the newest complete gathering of each question listed, read ${days}.`;
+}
 
 export function uncoveredText({ uncovered = [], moreUncovered = 0 }: CoverageView): string {
   if (uncovered.length + moreUncovered === 0) return '';
@@ -184,8 +221,7 @@ function gatheringsText(coverage: CoverageView): string {
   return `${rests}${outside}. Not complete: ${partial.map(partialText).join('; ')}.${more}${removed}`;
 }
 
-const outsideText = (ads: number) =>
-  `${numberText(ads)} of them only from searches or earlier gatherings (to leave them out, join gathered on a gatheringId)`;
+const outsideText = (ads: number) => `${numberText(ads)} of them only from searches or earlier gatherings`;
 
 function partialText({
   gathering,

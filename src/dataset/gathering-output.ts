@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { roundCredits } from '../credits/credit-text.ts';
 import { type DatasetContents, type Gathering, idKey } from '../storage/dataset.ts';
+import { hasSameContent } from '../storage/item-versions.ts';
 import type { DataOf } from '../views/fields.ts';
 import { linesOf } from '../views/safe-text.ts';
 import { untrustedId } from '../views/tokens.ts';
@@ -14,6 +15,7 @@ const SinceLast = z.looseObject({
   fresh: z.number(),
   updated: z.number(),
   gone: z.number().describe('no longer found'),
+  counters: z.looseObject({}).optional(),
 });
 
 export const EstimateView = z
@@ -40,7 +42,7 @@ export const GatherOutput = z.looseObject({
   foundInParts: z.string().optional().describe('in words'),
   read: z.number().describe('ads, by this call and those before'),
   added: z.number().describe('to the dataset'),
-  updated: z.number().describe('ads that changed'),
+  updated: z.number().describe('ads that changed, counters aside'),
   gone: z.array(z.string()).nullable().describe('ids that the last gathering had; null unless both are complete'),
   missing: z.number().optional().describe('ads that were read and then removed'),
   unlisted: z.number().optional().describe('counted by the service, not listed'),
@@ -67,7 +69,7 @@ export async function resultOf(
   const { adIds: ids, found, complete } = gathering;
   const [inParts, unlisted, repeats] = [foundInParts(gathering), unlistedBy(gathering), repeatsIn(gathering)];
   const read = contents.ads.filter(({ id }) => readByCall.has(idKey(id)));
-  const earlier = new Map(before.ads.map(({ id, sinceOrder }) => [idKey(id), sinceOrder]));
+  const earlier = new Map(before.ads.map((item) => [idKey(item.id), item]));
   const rows = await gatheredRows(ids, contents, context);
   const missing = ids.size - rows.ads.length;
   const last = complete ? lastComplete(gathering, contents) : undefined;
@@ -78,7 +80,7 @@ export async function resultOf(
     ...(inParts && { foundInParts: inParts }),
     read: ids.size,
     added: read.filter(({ id }) => !earlier.has(idKey(id))).length,
-    updated: read.filter(({ id, sinceOrder }) => sinceOrder !== (earlier.get(idKey(id)) ?? sinceOrder)).length,
+    updated: read.filter((item) => !hasSameContent(earlier.get(idKey(item.id)) ?? item, item)).length,
     gone: changes?.gone.slice(0, maxGone).map(untrustedId) ?? null,
     complete,
     gatheredAt: isoTime(gathering.gatheredAt),
@@ -91,6 +93,7 @@ export async function resultOf(
         fresh: changes.fresh.length,
         updated: changes.updated.length,
         gone: changes.gone.length,
+        ...(Object.keys(changes.counters).length > 0 && { counters: changes.counters }),
       },
     }),
     summary: linesOf([changes && changesText(last.gatheredAt, changes), summaryText(rows)]),

@@ -8,7 +8,7 @@ import { estimateTokens, lineWithin, untrustedId } from '../views/tokens.ts';
 import type { Fields } from '../views/view.ts';
 import type { AdRowReader } from './ad-rows.ts';
 import { advertiserKeys } from './advertisers.ts';
-import type { Differences } from './gatherings.ts';
+import { countersText, type Differences } from './gatherings.ts';
 import type { AdRow, Cell, Row } from './tables.ts';
 
 export interface RowContext {
@@ -42,13 +42,14 @@ export async function gatheredRows(ids: ReadonlySet<string>, contents: DatasetCo
   return { ads, countries: places, expired };
 }
 
-export function changesText(at: number, { fresh, updated, gone }: Differences): string {
+export function changesText(at: number, { fresh, updated, gone, counters }: Differences): string {
   const counts = `${numberText(fresh.length)} new, ${numberText(updated.length)} changed, ${numberText(gone.length)} no longer listed`;
   return linesOf([
     `Since the last complete gathering of ${minute(at)}: ${counts}.`,
     idsLine('New', fresh),
     idsLine('Changed', updated),
     idsLine('No longer listed (they may still be running)', gone),
+    countersText(counters),
   ]);
 }
 

@@ -2,7 +2,8 @@ import { hash } from 'node:crypto';
 import { canonical } from '../api/json.ts';
 import { roundCredits } from '../credits/credit-text.ts';
 import { type DatasetContents, type Gathering, type GatheringState, idKey, sumOf } from '../storage/dataset.ts';
-import { isUnchangedSince, type StoredItem } from '../storage/item-versions.ts';
+import { countsIn, hasSameContent, type StoredItem, versionAt } from '../storage/item-versions.ts';
+import { type Counter, type Counts, counterNames } from '../views/ad-changes.ts';
 import { count, numberText } from '../views/numbers.ts';
 
 type Filters = Readonly<Record<string, unknown>>;
@@ -95,6 +96,16 @@ export const gatheringsOf = ({ gatherings }: DatasetContents, question: Gatherin
 export const newestGatherings = ({ gatherings }: Pick<DatasetContents, 'gatherings'>): Gathering[] => [
   ...new Map(gatherings.map((gathering) => [gathering.question, gathering])).values(),
 ];
+
+/**
+ * Returns the newest complete gathering of each question: the ads that they list are what the service listed last. A
+ * gathering in parts is left out as soon as one of its parts was read again.
+ */
+export function currentGatherings({ gatherings }: Pick<DatasetContents, 'gatherings'>): Gathering[] {
+  const newest = new Map(gatherings.filter(({ complete }) => complete).map((one) => [one.question, one]));
+  const isNewest = (gathering: Gathering) => newest.get(gathering.question) === gathering;
+  return [...newest.values()].filter(({ storedParts }) => storedParts.every(isNewest));
+}
 
 /** How many ads came from searches or earlier gatherings only; 0 where nothing was gathered. */
 export function countOutside(contents: DatasetContents): number {
@@ -219,7 +230,11 @@ export interface Differences {
   /** Ads whose content has changed since the earlier gathering read them, even if another call saw the change first. */
   updated: string[];
   gone: string[];
+  /** How many of the ads in both gatherings have a counter of the service that rose or fell. */
+  counters: CounterChanges;
 }
+
+export type CounterChanges = Partial<Record<Counter, { rose: number; fell: number }>>;
 
 export function lastComplete(gathering: Gathering, contents: DatasetContents): Gathering | undefined {
   const { question, order } = gathering;
@@ -231,17 +246,40 @@ export function differences(before: Gathering, gathering: Gathering, contents: D
   const { adIds: ids } = gathering;
   const read = contents.ads.filter(({ id }) => ids.has(idKey(id)));
   const orders = answerOrders(before);
+  const updated: StoredItem[] = [];
+  const counters: CounterChanges = {};
+  for (const item of read) {
+    const order = orders.get(idKey(item.id));
+    // The content of an ad that was evicted in between is unknown.
+    if (order === undefined || item.firstOrder > order) continue;
+    const then = versionAt(order, item);
+    if (then === undefined || !hasSameContent(then, item)) updated.push(item);
+    if (then !== undefined && then !== item) addCounterChanges(counters, countsIn(then), countsIn(item));
+  }
   return {
     fresh: idsOf(read.filter(({ id }) => !orders.has(idKey(id)))),
-    updated: idsOf(
-      read.filter((item) => {
-        const order = orders.get(idKey(item.id)) ?? Number.POSITIVE_INFINITY;
-        // The content of an ad that was evicted in between is unknown.
-        return item.firstOrder <= order && !isUnchangedSince(order, item);
-      }),
-    ),
+    updated: idsOf(updated),
     gone: [...orders.keys()].filter((id) => !ids.has(id)),
+    counters,
   };
+}
+
+function addCounterChanges(counters: CounterChanges, before: Counts, now: Counts): void {
+  for (const name of counterNames) {
+    const difference = (now[name] ?? Number.NaN) - (before[name] ?? Number.NaN);
+    if (difference === 0 || Number.isNaN(difference)) continue;
+    const { rose, fell } = counters[name] ?? { rose: 0, fell: 0 };
+    counters[name] = difference > 0 ? { rose: rose + 1, fell } : { rose, fell: fell + 1 };
+  }
+}
+
+/** Writes `The service's counters: duplicates rose for 6 and fell for 1; reach rose for 12.` Empty without any change. */
+export function countersText(counters: CounterChanges): string {
+  const parts = Object.entries(counters).map(([name, { rose, fell }]) => {
+    const moves = [rose > 0 && `rose for ${numberText(rose)}`, fell > 0 && `fell for ${numberText(fell)}`];
+    return `${name} ${moves.filter(Boolean).join(' and ')}`;
+  });
+  return parts.length === 0 ? '' : `The service's counters: ${parts.join('; ')}.`;
 }
 
 const idsOf = (ads: readonly StoredItem[]): string[] => ads.map(({ id }) => id);

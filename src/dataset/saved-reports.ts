@@ -1,12 +1,8 @@
+import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod';
-import { invalidRequest } from '../api/errors.ts';
-import { isNear, nearestFirst } from '../api/nearest.ts';
 import { chartKinds } from '../charts/kinds.ts';
 import { namedRecords, type RecordsById, requireRoom, tooLarge, type UserRecords } from '../storage/user-records.ts';
 import { dayOf } from '../views/dates.ts';
-import { quote } from '../views/safe-text.ts';
-import { untrustedText } from '../views/tokens.ts';
-import { cleanLabel } from './labels.ts';
 
 const Section = z.object({
   heading: z.string(),
@@ -18,8 +14,12 @@ const Section = z.object({
   adIds: z.array(z.string()).optional(),
 });
 
-/** The numbers of each section that had one row, by their columns. */
-const Run = z.object({ at: z.number(), rows: z.array(z.record(z.string(), z.number()).nullable()) });
+/** The cells of a section with one row, by their columns. Numbers are its figures, and texts say what they measure. */
+const Row = z.record(z.string(), z.union([z.number(), z.string()]));
+type Row = z.infer<typeof Row>;
+
+/** One writing of the report: the row of each section, null for a section without exactly one row. */
+const Run = z.object({ at: z.number(), rows: z.array(Row.nullable()) });
 type ReportRun = z.infer<typeof Run>;
 
 const ReportRecord = z.object({
@@ -32,21 +32,42 @@ const ReportRecord = z.object({
 export const reportsIn = (records: RecordsById) => namedRecords(records, ReportRecord);
 export type SavedReport = ReturnType<typeof reportsIn>[number];
 
-/** The last run of another day: a report may be written twice a day, first for its figures, then with texts. */
+/**
+ * Returns the last run of an earlier day. A report may be written twice on one day, first for its figures, then with
+ * texts about them.
+ */
 export const runBefore = ({ runs }: Pick<SavedReport, 'runs'>, now: number): ReportRun | undefined =>
   runs.find(({ at }) => dayOf(at) !== dayOf(now));
 
-/** Characters of a report as JSON without its figures, and of the figures of one section: two runs of them fit beside it. */
+/** Characters of a report as JSON without its rows, and of one row: the rows of two runs fit beside the largest report. */
 const maxChars = 48 * 1024;
 const maxRowChars = 400;
 
-/** What is kept of a section with one row. A row of very many numbers is not compared. */
-export function figuresIn(columns: readonly string[], row: readonly unknown[]): Record<string, number> | null {
-  const figures = Object.fromEntries(
-    columns.flatMap((name, index) => (typeof row[index] === 'number' ? [[name, row[index]]] : [])),
+/** Returns the row that a run stores of a section. Null for a row that is too long: its figures are not compared. */
+export function storedRow(columns: readonly string[], row: readonly unknown[]): Row | null {
+  const cells = Object.fromEntries(
+    columns.flatMap((name, index) => {
+      const cell = row[index];
+      return typeof cell === 'number' || typeof cell === 'string' ? [[name, cell]] : [];
+    }),
   );
-  return JSON.stringify(figures).length > maxRowChars ? null : figures;
+  return JSON.stringify(cells).length > maxRowChars ? null : cells;
 }
+
+/**
+ * Returns the figures of an earlier row, by their columns, if they measure the same as those of the row of today: all
+ * texts of both rows have to be equal. A row that now names another advertiser has no earlier figures.
+ */
+export function comparableFigures(
+  earlier: Row | null | undefined,
+  now: Row | null,
+): Record<string, number> | undefined {
+  if (!earlier || !now || !isDeepStrictEqual(textsIn(earlier), textsIn(now))) return;
+  const figures = Object.entries(earlier).filter((cell): cell is [string, number] => typeof cell[1] === 'number');
+  return figures.length > 0 ? Object.fromEntries(figures) : undefined;
+}
+
+const textsIn = (row: Row) => new Map(Object.entries(row).filter(([, cell]) => typeof cell === 'string'));
 
 /** @throws AdLibraryError for a report that cannot be kept, before it is made */
 export async function checkRoom(userRecords: UserRecords, { name, title, sections }: Omit<SavedReport, 'runs'>) {
@@ -61,17 +82,4 @@ export function saveReport(userRecords: UserRecords, { name, ...report }: SavedR
     put: isAgain && !records.has(name) ? [] : [[name, report]],
     result: undefined,
   }));
-}
-
-export function findNamed<Named extends { name: string }>(kind: string, kept: readonly Named[], names: string[]) {
-  const savedNames = kept.map(({ name }) => name);
-  return [...new Set(names.map(cleanLabel))].map((name) => {
-    const one = kept.find((other) => other.name === name);
-    if (one) return one;
-    const [nearest = ''] = nearestFirst(name, savedNames);
-    const hint = isNear(name, nearest)
-      ? `Did you mean ${quote(nearest)}?`
-      : `Kept: ${savedNames.slice(0, 20).map(quote).join(', ') || 'none'}.`;
-    throw invalidRequest(`There is no ${kind} ${untrustedText(name, 30)}. ${hint}`);
-  });
 }

@@ -1,10 +1,10 @@
 import { canonical } from '../api/json.ts';
 import { type DatasetContents, type Gathering, idKey } from '../storage/dataset.ts';
-import { objectOf, type StoredItem } from '../storage/item-versions.ts';
+import { contentVersions, objectOf, type StoredItem } from '../storage/item-versions.ts';
 import { pageFields } from '../views/fields.ts';
 import type { Fields } from '../views/view.ts';
 import type { AdRowReader, AdRowReaders, AdRows } from './ad-rows.ts';
-import { launchesKnownUntil } from './gatherings.ts';
+import { currentGatherings, launchesKnownUntil } from './gatherings.ts';
 import { labelsByAd } from './labels.ts';
 import type { Snapshot, SqlExport, SqlPool, SqlQuery, TableRows } from './sql/pool.ts';
 import { idCell, isoTime, jsonCell, monthRows, type PageRow, type Row, sentCells } from './tables.ts';
@@ -66,7 +66,8 @@ function* otherTables(contents: DatasetContents, json: boolean): Generator<Table
   const { ads, pages, gatherings } = contents;
   yield { table: 'ad_versions', rows: each(ads, (item) => versionRows(item, json)) };
   yield { table: 'pages', rows: each(pages, (item) => [pageRow(objectOf(item), item, jsonOf(item.json, json))]) };
-  yield { table: 'gatherings', rows: each(gatherings, (gathering) => [gatheringRow(gathering)]) };
+  const current = new Set(currentGatherings(contents));
+  yield { table: 'gatherings', rows: each(gatherings, (one) => [gatheringRow(one, current.has(one))]) };
   const spelling = new Map(ads.map(({ id }) => [idKey(id), id]));
   const spelled = (id: string) => spelling.get(id) ?? id;
   const adsOf = ({ id: gatheringId, adIds }: Gathering) => [...adIds].map((id) => ({ gatheringId, adId: spelled(id) }));
@@ -84,10 +85,14 @@ const decoder = new TextDecoder();
 
 const jsonOf = (bytes: Uint8Array, wanted: boolean): string => (wanted ? decoder.decode(bytes) : '');
 
-const versionRows = ({ id, versions }: StoredItem, wanted: boolean): Row<'ad_versions'>[] =>
-  versions.map(({ at, json }) => ({ id, gatheredAt: isoTime(at), json: jsonCell(jsonOf(json, wanted)) }));
+const versionRows = (item: StoredItem, wanted: boolean): Row<'ad_versions'>[] =>
+  contentVersions(item).map(({ at, json }) => ({
+    id: item.id,
+    gatheredAt: isoTime(at),
+    json: jsonCell(jsonOf(json, wanted)),
+  }));
 
-function gatheringRow(gathering: Gathering): Row<'gatherings'> {
+function gatheringRow(gathering: Gathering, isNewest: boolean): Row<'gatherings'> {
   const { id, filters, collectionId, found, adIds, charged, complete, gatheredAt } = gathering;
   return {
     id,
@@ -98,6 +103,7 @@ function gatheringRow(gathering: Gathering): Row<'gatherings'> {
     charged,
     complete: Number(complete),
     gatheredAt: isoTime(gatheredAt),
+    newest: Number(isNewest),
   };
 }
 

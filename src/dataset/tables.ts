@@ -54,11 +54,21 @@ export const tables = {
     charged: 'numeric',
     complete: 'numeric',
     gatheredAt: 'text',
+    newest: 'numeric',
   },
   gathered: { gatheringId: 'text', adId: 'text' },
   labels: { adId: 'text', label: 'text', value: 'text', labelledAt: 'text' },
   months: { month: 'text', first: 'text', last: 'text', unfinished: 'numeric' },
 } as const satisfies Record<string, Record<string, ColumnType>>;
+
+/**
+ * Views over the tables. An ad in `current_ads` was listed by the newest complete gathering of a question. The table
+ * `ads` also holds ads that are no longer listed, as they were when they were read last.
+ */
+export const views = {
+  current_ads: `SELECT ads.* FROM ads WHERE id IN (
+    SELECT adId FROM gathered JOIN gatherings ON gatherings.id = gatheringId WHERE newest = 1)`,
+} as const;
 
 const meanings: { [Name in keyof typeof tables.ads]?: string } = {
   landing: 'page without tracking parameters',
@@ -87,6 +97,7 @@ export type AdRow = Row<'ads'> & { id: string };
 export type PageRow = Row<'pages'> & { pageId: string };
 
 export const tableNames = Object.keys(tables) as TableName[];
+export const viewNames = Object.keys(views);
 export const columnsOf = (table: TableName): string[] => Object.keys(tables[table]);
 
 /** The columns of `ads` that the API does not name, and what they hold: the one place where that is described. */

@@ -23,7 +23,7 @@ export const prompts: readonly Prompt[] = [
 1. Find its page with search_pages, or with get_page if that is a page id. If several match, ask me which one.
 2. Call gather_ads for its ads with maxCredits: 0. Tell me how many ads there are and what reading them costs, and ask me before you go on if that is more than 30 credits.
 3. Gather them. Its summary answers most questions; for the rest use query_ads, which costs nothing. Do not page through search_ads.
-4. Tell me how many ads it has and since when, their formats, countries, languages and calls to action, which messages recur (group by variant), what has run longest, what looks like a test, what the gathering does not cover, and how many credits this cost.
+4. Tell me how many ads it has and since when, how many run (active = 1 in current_ads of query_ads) and on which day that was read, their formats, countries, languages and calls to action, which messages recur (group by variant), what has run longest, what looks like a test, what the gathering does not cover, and how many credits this cost.
 Give the ad ids, so that I can look them up. ${adTexts}`,
   },
   {
@@ -41,7 +41,7 @@ Give the ad ids, so that I can look them up. ${adTexts}`,
 2. Call count_ads once, with one split for each advertiser, and tell me how many ads each has.
 3. Call gather_ads with the same split and maxCredits: 0. Tell me what reading them costs, and ask me before you go on if that is more than 50 credits.
 4. Gather them, and compare with query_ads, which costs nothing: one statement with GROUP BY pageId for each table.
-5. Show me a table: ads, ads that are running, median days running, formats, calls to action, languages, countries, different messages (variant). Then say what each does that the others do not.
+5. Show me a table: ads, ads that are running (active = 1 in current_ads) and the day of that reading, median days running, formats, calls to action, languages, countries, different messages (variant). Then say what each does that the others do not.
 6. Say how much of each was gathered, what the data does not show, and how many credits this cost.
 ${adTexts}`,
   },

@@ -1,5 +1,7 @@
+import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { ItemType } from '../api/schemas.ts';
+import { type Counts, contentOf, countsOf } from '../views/ad-changes.ts';
 
 export interface ItemSource {
   /** The operation whose answer held the version. */
@@ -13,7 +15,7 @@ export interface StoredItem extends ItemSource, ItemVersion {
   id: string;
   firstAt: number;
   firstOrder: number;
-  /** Earlier versions with other content, the oldest first. */
+  /** Earlier versions in which any field differed, the oldest first. Some of them differ in counters alone. */
   versions: readonly ItemVersion[];
 }
 
@@ -50,6 +52,7 @@ const viewOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer => Buffe
 /** Unlike a small `Buffer`, this shares its memory with no other. */
 export const jsonBytes = (value: unknown): Uint8Array => encoder.encode(JSON.stringify(value));
 
+/** Earlier versions that an item keeps. */
 const maxEarlier = 10;
 
 export function firstVersion(record: ItemRecord): StoredItem {
@@ -58,8 +61,8 @@ export function firstVersion(record: ItemRecord): StoredItem {
 }
 
 /**
- * The item with one more version. A version that comes late, because two processes wrote at once, is inserted as an
- * earlier one; the newest version takes those of its fields that no newer version has.
+ * Returns the item with one more version. A version that comes late, because two processes wrote at once, is inserted as
+ * an earlier one; the newest version takes those of its fields that no newer version has.
  * @returns the same object if the version is known already
  */
 export function withVersion(stored: StoredItem, record: ItemRecord): StoredItem {
@@ -73,32 +76,80 @@ export function withVersion(stored: StoredItem, record: ItemRecord): StoredItem 
   const [before, came] = [objectOf(stored), objectOf(record)];
   if (isLate) {
     const merged = mergeItems(before, came);
-    const versions = [stored, ...stored.versions].some((version) => addsNothing(came, objectOf(version)))
-      ? stored.versions
-      : [...stored.versions, versionOf(record)].sort((left, right) => left.order - right.order).slice(-maxEarlier);
-    const isKnown = firstOrder === stored.firstOrder && versions.every((version) => stored.versions.includes(version));
-    if (isKnown && isDeepStrictEqual(merged, before)) return stored;
-    return { ...stored, firstAt, firstOrder, versions, json: jsonBytes(merged) };
+    const isKnown = [stored, ...stored.versions].some(
+      (version) => addsNothing(came, objectOf(version)) || (spans(version, record) && hasSameContent(version, record)),
+    );
+    const all = isKnown ? stored.versions : [...stored.versions, versionOf(record)].sort(byOrder);
+    const { versions, ...newest } = withoutSurplus({ ...stored, firstAt, firstOrder, versions: all });
+    const isSame = firstOrder === stored.firstOrder && versions.every((version) => stored.versions.includes(version));
+    if (isSame && isDeepStrictEqual(merged, before)) return stored;
+    return { ...newest, versions, json: jsonBytes(merged) };
   }
   const merged = mergeItems(came, before);
   const item = { ...firstVersion(record), firstAt, firstOrder, json: jsonBytes(merged) };
   const { since, sinceOrder, versions } = stored;
   if (addsNothing(came, before)) return { ...item, since, sinceOrder, versions };
-  return { ...item, versions: [...versions, versionOf(stored)].slice(-maxEarlier) };
+  return withoutSurplus({ ...item, versions: [...versions, versionOf(stored)] });
 }
 
-/** Whether an item has the same content as after the answer of that number; false if its versions do not go back so far. */
-export function isUnchangedSince(order: number, item: StoredItem): boolean {
-  const then = versionAt(order, item);
-  return then === item || (then !== undefined && sameContent(objectOf(item), objectOf(then)));
+const byOrder = (left: ItemVersion, right: ItemVersion): number => left.order - right.order;
+
+/** Whether an answer came while a version was the newest. */
+const spans = ({ sinceOrder, order }: ItemVersion, record: ItemVersion): boolean =>
+  sinceOrder <= record.sinceOrder && record.order <= order;
+
+/**
+ * Removes the versions that are too many. A version goes first that differs from the next one in counters alone, and the
+ * next one then counts since the removed one came: so counters that change each day push no earlier content out.
+ */
+function withoutSurplus(item: StoredItem): StoredItem {
+  let { versions, since, sinceOrder } = item;
+  while (versions.length > maxEarlier) {
+    const at = versions.findIndex((version, index) => hasSameContent(version, versions[index + 1] ?? item));
+    const [removed, next] = [versions[at], versions[at + 1]];
+    if (removed === undefined) versions = versions.slice(1);
+    else if (next === undefined) {
+      ({ since, sinceOrder } = removed);
+      versions = versions.slice(0, -1);
+    } else {
+      const joined = { ...next, since: removed.since, sinceOrder: removed.sinceOrder };
+      versions = versions.toSpliced(at, 2, joined);
+    }
+  }
+  return { ...item, since, sinceOrder, versions };
 }
 
-/** The version after the answer of that number; undefined if the versions do not go back so far. */
+/** Returns the version after the answer of that number; undefined if the versions do not go back so far. */
 export const versionAt = (order: number, item: StoredItem): ItemVersion | undefined =>
   item.sinceOrder <= order ? item : item.versions.findLast(({ sinceOrder }) => sinceOrder <= order);
 
+/** Returns the earlier versions of an ad whose content differs from that of the next one, the oldest first. */
+export const contentVersions = (item: StoredItem): ItemVersion[] =>
+  item.versions.filter((version, index) => !hasSameContent(version, item.versions[index + 1] ?? item));
+
+type Bytes = Pick<ItemVersion, 'json'>;
+
+/** Whether two versions of an ad differ in nothing that counts as a change of the ad. */
+export const hasSameContent = (left: Bytes, right: Bytes): boolean =>
+  left.json === right.json || factsOf(left).content === factsOf(right).content;
+
+export const countsIn = (version: Bytes): Counts => factsOf(version).counts;
+
+/** What follows from the bytes of a version alone, so that the versions of a large dataset are parsed once. */
+const knownFacts = new WeakMap<Uint8Array, { content: string; counts: Counts }>();
+
+function factsOf({ json }: Bytes) {
+  const known = knownFacts.get(json);
+  if (known) return known;
+  const ad = objectOf({ json });
+  const content = hash('sha256', JSON.stringify(Object.values(contentOf(ad))), 'base64url');
+  const facts = { content, counts: countsOf(ad) };
+  knownFacts.set(json, facts);
+  return facts;
+}
+
 /** Whether a version has no field that the earlier one lacks or holds another value of. */
-const addsNothing = (came: JsonObject, before: JsonObject): boolean => sameContent(mergeItems(came, before), before);
+const addsNothing = (came: JsonObject, before: JsonObject): boolean => hasSameFields(mergeItems(came, before), before);
 
 const versionOf = ({ since, at, sinceOrder, order, json }: ItemVersion): ItemVersion => ({
   since,
@@ -127,14 +178,12 @@ function mergeItems(newer: JsonObject, earlier: JsonObject): JsonObject {
 }
 
 /**
- * Whether two versions have the same content. Links to the application, the day the ad was last seen and signatures in
- * media addresses change without a change of the ad.
+ * Whether two answers say the same of an item, so that they make one version. Links to the application, the day on which
+ * an ad was last seen and signatures in media addresses differ in every answer.
  */
-const sameContent = (left: JsonObject, right: JsonObject): boolean => changedFields(left, right).length === 0;
-
-export const changedFields = (left: JsonObject, right: JsonObject): string[] =>
-  [...new Set([...Object.keys(left), ...Object.keys(right)])].filter(
-    (name) => !unrelated.has(name) && !sameField(name, left[name], right[name]),
+const hasSameFields = (left: JsonObject, right: JsonObject): boolean =>
+  [...new Set([...Object.keys(left), ...Object.keys(right)])].every(
+    (name) => unrelated.has(name) || sameField(name, left[name], right[name]),
   );
 
 function sameField(name: string, left: unknown, right: unknown): boolean {

@@ -1,39 +1,34 @@
 import * as z from 'zod';
 import type { AdLibraryError } from '../api/errors.ts';
-import { type Gathered, gatherInTurn, isAbandoned, type Progress, type Stop, stopOf } from '../dataset/gather.ts';
+import { priceText } from '../credits/credit-text.ts';
+import { isAbandoned, listOf, maxPageSize } from '../dataset/gather.ts';
 import { creditsOf, type EstimateView } from '../dataset/gathering-output.ts';
-import { beginsAnew, estimateText, roomText, stopData } from '../dataset/gathering-report.ts';
-import { type GatheringQuestion, gatheringsOf, questionKey } from '../dataset/gatherings.ts';
-import { UsualView, usualLaunches } from '../dataset/launches.ts';
-import { findNamed } from '../dataset/saved-reports.ts';
+import { beginsAnew, roomText, stopData } from '../dataset/gathering-report.ts';
+import { countersText, questionKey } from '../dataset/gatherings.ts';
+import { findNamed } from '../dataset/named-records.ts';
 import { isoTime } from '../dataset/tables.ts';
-import {
-  type Check,
-  compareWithLast,
-  leastRecentFirst,
-  questionOf,
-  saveChecks,
-  type Watch,
-  watchesIn,
-} from '../dataset/watches.ts';
-import { type DatasetContents, type Gathering, sumOf } from '../storage/dataset.ts';
+import { type Gathering, sumOf } from '../storage/dataset.ts';
 import { reportTtl } from '../storage/exports.ts';
 import { dayOf, minute } from '../views/dates.ts';
 import type { DataOf } from '../views/fields.ts';
 import { count, numberText } from '../views/lists.ts';
 import { linesOf, quote } from '../views/safe-text.ts';
 import { clampLines, estimateTokens, untrustedId } from '../views/tokens.ts';
+import { newsOf, newsText } from '../watches/changes.ts';
+import { type CheckedWatch, checkAll, defaultMaxAds, recentReading } from '../watches/check.ts';
+import { questionOf, saveChecks, type Watch, watchesIn } from '../watches/stored-watches.ts';
+import { UsualView, usualLaunches, usualText } from '../watches/typical-launches.ts';
 import { fresh } from './arguments.ts';
 import { priceOfRest, requireFree } from './gather-ads.ts';
 import { thumbnailsOf } from './thumbnails.ts';
 import { addressesOf, defineListTool, locationText, readOnly, type ToolContext } from './tool.ts';
-import { newsOf, newsText, usualText } from './watch-news.ts';
 
 const CheckView = z
   .looseObject({
     name: z.string().describe('Name of the watch.'),
     new: z.array(z.string()).nullable().describe('Ad ids; null at the first check.'),
-    changed: z.array(z.string()).nullable().describe('ids; null at a first check'),
+    changed: z.array(z.string()).nullable().describe('Ad ids, counters aside; null at the first check.'),
+    counters: z.looseObject({}).optional().describe('Number of ads whose counters rose or fell.'),
     gone: z.array(z.string()).nullable().describe('Ad ids; null unless both checks are complete.'),
     more: z.looseObject({}).optional().describe('For lists that were cut: number of ids left out.'),
     found: z.number().nullable().describe('Number of matching ads.'),
@@ -95,114 +90,72 @@ export const checkWatches = defineListTool({
   },
 });
 
-interface Checked {
-  watch: Watch;
-  /** Why the check read no more, and whether that ended the call before the turn of this watch. */
-  stop: Stop;
-  isSkipped: boolean;
-  /** A gathering of some minutes ago served as its reading. */
-  isRecent: boolean;
-  gathered?: Gathered | undefined;
-  check?: Check | undefined;
-}
-
-const defaultMaxAds = 1000;
-
-/** Those checked longest ago come first. Watches with the same question are read once. */
-async function checkAll(
-  chosen: readonly Watch[],
-  { maxCredits, fresh }: { maxCredits: number | undefined; fresh: boolean },
-  context: ToolContext,
-) {
-  const before = await (await context.dataset()).contents();
-  const complete = new Map<string, Gathered>();
-  const checked: Checked[] = [];
-  let [remaining, adsRead] = [maxCredits ?? Infinity, 0];
-  let ended: Stop | undefined;
-  for (const watch of leastRecentFirst(chosen)) {
-    const request = {
-      question: questionOf(watch),
-      maxAds: watch.maxAds ?? defaultMaxAds,
-      maxCredits: maxCredits === undefined ? undefined : Math.max(0, Math.min(watch.maxCredits, remaining)),
-      fresh: true,
-    };
-    const key = questionKey(request.question);
-    const reading = complete.get(key) ?? (fresh ? undefined : recentReading(request.question, before, context));
-    const start = `watch ${checked.length + 1} of ${chosen.length}: `;
-    const read = (): Promise<{ stop: Stop; gathered?: Gathered }> =>
-      gatherInTurn(request, before, { ...context, ...progressOf(context, start, adsRead) }, (_, read) => read()).then(
-        (gathered) => ({ stop: gathered.stop, gathered }),
-        (error) => ({ stop: stopOf(error, context) }),
-      );
-    const { stop, gathered } = reading
-      ? { stop: reading.stop, gathered: reading }
-      : ended
-        ? { stop: ended }
-        : await read();
-    const check = gathered && checkOf(watch, gathered, context.clock());
-    if (gathered && gathered !== reading) remaining -= gathered.spent;
-    adsRead += gathered?.readByCall.size ?? 0;
-    const isRecent = reading !== undefined && !complete.has(key);
-    checked.push({ watch, stop, isSkipped: !reading && ended !== undefined, isRecent, gathered, check });
-    if (gathered && check?.gathering.complete && !isRecent) complete.set(key, gathered);
-    ended ??= stopOfAll(stop);
-  }
-  const isShort = ({ stop: { reason }, watch }: Checked) =>
-    reason === 'budget' || (reason === 'maxCredits' && watch.maxCredits > remaining);
-  return { checked, ended: (ended ?? checked.find(isShort)?.stop)?.reason };
-}
-
-/** The age up to which a complete gathering serves as the reading of a check, if answers are cached as long. */
-const recentMs = 900_000;
-
-function recentReading(question: GatheringQuestion, contents: DatasetContents, { now, cacheMs }: ToolContext) {
-  const gathering = gatheringsOf(contents, question).find(({ complete }) => complete);
-  if (!gathering || Math.abs(now - gathering.gatheredAt) >= Math.min(recentMs, cacheMs)) return;
-  const nothing = { readByCall: new Set<string>(), spent: 0, startedOver: false, markReturned: async () => {} };
-  return { stop: { reason: 'end' }, gathering, contents, read: gathering.adIds.size, ...nothing } satisfies Gathered;
-}
-
-/** What a check would cost, by all that is known: nothing is sent. */
+/**
+ * Estimates what a check costs, by what is known: nothing is sent. The lower figure is the price of as many ads as were
+ * found the last time. More ads may match now, so the upper figure is what the limits of the watches allow.
+ */
 async function estimateChecks(chosen: readonly Watch[], fresh: boolean, context: ToolContext) {
   const contents = await (await context.dataset()).contents();
+  const unread = chosen.filter((watch) => fresh || !recentReading(questionOf(watch), contents, context));
   const prices = new Map<string, EstimateView | undefined>();
-  for (const watch of chosen) {
+  for (const watch of unread) {
     const question = questionOf(watch);
-    if (!fresh && recentReading(question, contents, context)) continue;
     prices.set(questionKey(question), await priceOfRest(question, contents, true, context));
   }
-  const [pages = null, ads = null, atMost = null] = (['pages', 'ads', 'atMost'] as const).map((name) => {
-    const figures = [...prices.values()].flatMap((price) => price?.[name] ?? []);
-    return figures.length < prices.size ? null : sumOf(figures);
-  });
-  const atLeast = sumOf([...prices.values()].map((price) => price?.atLeast ?? 0));
-  const estimate = { pages, ...creditsOf(atLeast, atMost ?? undefined) };
-  const text =
-    pages === null
-      ? 'Estimate: how many ads match is unknown for some watches. The first check tells.'
-      : `Estimate: ${estimateText({ ads, ...estimate }, 0)}`;
+  const sumOfKnown = (figures: readonly (number | null | undefined)[]) => {
+    const known = figures.flatMap((figure) => figure ?? []);
+    return known.length < figures.length ? undefined : sumOf(known);
+  };
+  const [pages, ads] = (['pages', 'ads'] as const).map((name) =>
+    sumOfKnown([...prices.values()].map((price) => price?.[name])),
+  );
+  const maxCharges = unread.map((watch) =>
+    maxChargeOf(watch, prices.get(questionKey(watch))?.ads ?? undefined, context),
+  );
+  const atMost = sumOfKnown(await Promise.all(maxCharges));
+  const atLeast = Math.min(sumOf([...prices.values()].map((price) => price?.atLeast ?? 0)), atMost ?? Infinity);
+  const estimate = { pages: pages ?? null, ...creditsOf(atLeast, atMost) };
+  const text = chosen.length === 0 ? 'There are no watches to check.' : checksPriceText({ ads, ...estimate });
   return { data: { watches: [], estimate, stopped: 'estimate' }, text };
 }
 
-function checkOf(watch: Watch, { gathering, contents, read }: Gathered, at: number): Check | undefined {
-  if (gathering === undefined) return;
-  return gathering.complete || read > 0 ? compareWithLast(watch, gathering, contents, at) : undefined;
+function checksPriceText({
+  ads,
+  pages,
+  ...price
+}: Omit<EstimateView, 'ads' | 'pages'> & { ads?: number | undefined; pages: number | null }) {
+  if (pages === 0) return 'Estimate: 0 credits, because everything was read some minutes ago.';
+  const size =
+    pages === null || ads === undefined
+      ? 'how many ads match is unknown for some watches'
+      : `${count(ads, 'ad')} in ${count(pages, 'page')}, as last counted`;
+  const limits =
+    price.credits === null && price.atMost !== undefined ? ' The limits of the watches allow no more.' : '';
+  return `Estimate: ${size}; ${priceText(price)}.${limits}`;
 }
 
-/** Whether a stop ends the whole call: the next watch would be refused, or there is no time for it. */
-function stopOfAll(stop: Stop): Stop | undefined {
-  const isOver = ['usage_limit', 'deadline', 'shutdown'].includes(stop.reason);
-  return isOver || stop.error?.failure.kind === 'payment_required' ? stop : undefined;
+/**
+ * Returns the most that a check of a watch may charge: the price of its `maxAds`, if it reads one list, and at most its
+ * `maxCredits`. Undefined while no price is known, because a first page of unknown price may cost more than `maxCredits`.
+ * @param ads how many ads matched when they were counted last
+ */
+async function maxChargeOf(watch: Watch, ads: number | undefined, { callBudget, adFilters }: ToolContext) {
+  const question = questionOf(watch);
+  const maxAds = watch.maxAds ?? defaultMaxAds;
+  const size = Math.min(maxAds, maxPageSize(question, adFilters));
+  const budget = await callBudget(0);
+  const priceOf = async (items: number) =>
+    (await budget.costOf({ operation: listOf(question), items, size, isTotalKnown: true }))?.atMost;
+  const all = await priceOf(maxAds);
+  // If more ads match than were counted, the page that was to be the last one is one page more.
+  const onePageMore = ads === undefined || ads >= maxAds ? 0 : await priceOf(Math.min(size, Math.max(1, ads)));
+  if (all === undefined || onePageMore === undefined) return;
+  // Parts may list the same ads again and again, and `maxAds` counts each ad once.
+  return Math.min(watch.maxCredits, question.split === undefined ? all + onePageMore : Infinity);
 }
-
-const progressOf = ({ onProgress }: ToolContext, start: string, before: number) =>
-  onProgress && {
-    onProgress: ({ progress, message }: Progress) =>
-      onProgress({ progress: before + progress, message: start + message }),
-  };
 
 /** Checks first: if the process ends in between, the next check takes the same gatherings and compares alike. */
-async function keep(checked: readonly Checked[], context: ToolContext): Promise<string | undefined> {
+async function keep(checked: readonly CheckedWatch[], context: ToolContext): Promise<string | undefined> {
   const { userRecords } = await context.dataset();
   try {
     await saveChecks(
@@ -219,8 +172,11 @@ async function keep(checked: readonly Checked[], context: ToolContext): Promise<
 
 const maxIds = 600;
 
-async function viewChecks(checked: readonly Checked[], about: { note?: string }, context: ToolContext) {
-  const lists = checked.flatMap(({ check }) => Object.values(check?.changes ?? {}).filter(({ length }) => length > 0));
+async function viewChecks(checked: readonly CheckedWatch[], about: { note?: string }, context: ToolContext) {
+  const lists = checked.flatMap(({ check }) => {
+    const { fresh = [], updated = [], gone = [] } = check?.changes ?? {};
+    return [fresh, updated, gone].filter(({ length }) => length > 0);
+  });
   const max = Math.max(4, Math.floor(maxIds / Math.max(1, lists.length)));
   const views: CheckedView[] = [];
   for (const one of checked) views.push(await viewCheck(one, max, context));
@@ -250,7 +206,7 @@ async function writeMail(views: readonly CheckedView[], context: ToolContext) {
     context,
   );
   for (const [at, ad] of ads.entries()) ad.card = { ...ad.card, picture: pictures[at] };
-  const { mailPage } = await import('../reports/mail.tsx');
+  const { mailPage } = await import('../watches/mail.tsx');
   const watches = views.map(({ data: { name }, lines, groups }) => ({ name, lines, groups }));
   const { now: at, isDemo, version } = context;
   return context.exports().create({
@@ -263,7 +219,7 @@ async function writeMail(views: readonly CheckedView[], context: ToolContext) {
 
 type CheckedView = Awaited<ReturnType<typeof viewCheck>>;
 
-async function viewCheck(one: Checked, max: number, context: ToolContext) {
+async function viewCheck(one: CheckedWatch, max: number, context: ToolContext) {
   const { watch, stop, gathered, check } = one;
   const contents = gathered?.contents;
   const usual = check && contents && (await usualLaunches(questionOf(watch), check, contents, context));
@@ -278,6 +234,7 @@ async function viewCheck(one: Checked, max: number, context: ToolContext) {
     changed: changes?.updated ?? nothing,
     gone: complete ? changes?.gone : undefined,
   };
+  const counters = changes && Object.keys(changes.counters).length > 0 ? changes.counters : undefined;
   const more = Object.entries(ids).flatMap(([list, all = []]) => (all.length > max ? [[list, all.length - max]] : []));
   const firstIds = (all: readonly string[] | undefined) => all?.slice(0, max).map(untrustedId) ?? null;
   const { next: _, problem, ...stopped } = stopData(stop, context);
@@ -288,6 +245,7 @@ async function viewCheck(one: Checked, max: number, context: ToolContext) {
     new: firstIds(ids.new),
     changed: firstIds(ids.changed),
     gone: firstIds(ids.gone),
+    ...(counters && { counters }),
     ...(more.length > 0 && { more: Object.fromEntries(more) as Partial<Record<'new', number>> }),
     found,
     read,
@@ -311,6 +269,7 @@ async function viewCheck(one: Checked, max: number, context: ToolContext) {
   const lines = [
     head.filter(Boolean).join(' '),
     check && usual && usualText(usual, check),
+    counters && countersText(counters),
     data.more?.new &&
       context.offers('query_ads') &&
       `All new ids: query_ads: SELECT adId FROM gathered WHERE gatheringId = '${gathering?.id}' EXCEPT SELECT adId FROM gathered WHERE gatheringId = '${since?.gathering}'`,
@@ -318,7 +277,7 @@ async function viewCheck(one: Checked, max: number, context: ToolContext) {
   return { data, lines, groups };
 }
 
-function notesOn({ watch, stop, gathered, check, isRecent }: Checked): (string | false | undefined)[] {
+function notesOn({ watch, stop, gathered, check, isRecent }: CheckedWatch): (string | false | undefined)[] {
   const { gathering, changes, lost } = check ?? {};
   const complete = gathering?.complete;
   const isLimited =

@@ -2,13 +2,13 @@ import * as z from 'zod';
 import { questionText } from '../dataset/gatherings.ts';
 import { reportsIn } from '../dataset/saved-reports.ts';
 import { isoTime } from '../dataset/tables.ts';
-import { type Watch, watchesIn } from '../dataset/watches.ts';
 import { minute } from '../views/dates.ts';
 import type { DataOf } from '../views/fields.ts';
 import { dataPerText } from '../views/full-view.ts';
 import { count } from '../views/lists.ts';
 import { linesOf, quote } from '../views/safe-text.ts';
 import { estimateTokens, lineWithin, untrustedText } from '../views/tokens.ts';
+import { type Watch, watchesIn } from '../watches/stored-watches.ts';
 import { noArguments } from './arguments.ts';
 import { defineTool, readOnly } from './tool.ts';
 

@@ -14,7 +14,7 @@ const derivedColumns = describedColumns()
   .map(({ name, meaning }) => (meaning === undefined ? name : `${name} (${meaning})`))
   .join(', ');
 
-const tablesText = `One SELECT statement in SQLite's dialect. Table ads has the API's fields (pageName, headline, body, startedAt, lastSeenAt, endDate, ctaType, displayFormat, duplicates, audienceReach …) and these derived columns: ${derivedColumns}. Other tables: ad_countries(id, country), ad_platforms(id, platform), ad_cards(id, number, title, body, url), ad_versions, pages, gatherings, gathered(gatheringId, adId), labels(adId, label, value), months(month, first, last). text REGEXP 'pattern' works. Missing values are null. An error about a wrong name lists all columns.`;
+const tablesText = `One SELECT statement in SQLite's dialect. Table ads has the API's fields (pageName, headline, body, startedAt, lastSeenAt, endDate, ctaType, displayFormat, duplicates, audienceReach …) and these derived columns: ${derivedColumns}. Count running ads as active = 1 in current_ads, which has the columns of ads and only the ads that the newest complete gathering of each question lists. Other tables: ad_countries(id, country), ad_platforms(id, platform), ad_cards(id, number, title, body, url), ad_versions, pages, gatherings, gathered(gatheringId, adId), labels(adId, label, value), months(month, first, last). text REGEXP 'pattern' works. Missing values are null. An error about a wrong name lists all columns.`;
 
 export const queryAds = defineListTool({
   name: 'query_ads',

@@ -1,8 +1,9 @@
 import * as z from 'zod';
 import { invalidRequest } from '../api/errors.ts';
-import { findNamed, reportsIn } from '../dataset/saved-reports.ts';
-import { watchesIn } from '../dataset/watches.ts';
+import { findNamed } from '../dataset/named-records.ts';
+import { reportsIn } from '../dataset/saved-reports.ts';
 import { quote, sanitizeLine } from '../views/safe-text.ts';
+import { watchesIn } from '../watches/stored-watches.ts';
 import { defineTool } from './tool.ts';
 
 export const unwatchAds = defineTool({

@@ -5,14 +5,15 @@ import { chartKinds } from '../charts/kinds.ts';
 import { CoverageOfFile, coverageText, viewCoverage } from '../dataset/coverage.ts';
 import { costOf, countGathered, launchesKnownUntil, paidGatherings, readingPeriod } from '../dataset/gatherings.ts';
 import { labelsByAd, labelTexts } from '../dataset/labels.ts';
+import { findNamed } from '../dataset/named-records.ts';
 import {
   checkRoom,
-  figuresIn,
-  findNamed,
+  comparableFigures,
   reportsIn,
   runBefore,
   type SavedReport,
   saveReport,
+  storedRow,
 } from '../dataset/saved-reports.ts';
 import { cardOf } from '../reports/card.ts';
 import type { ReportSection } from '../reports/report.tsx';
@@ -110,9 +111,9 @@ export const writeReport = defineListTool({
     async function* sections() {
       for (const [index, section] of wanted.entries()) {
         const { shown, ...one } = await makeSection(section, ads, contents, context);
-        const row = last?.rows[index];
-        if (last && row) shown.last = { at: last.at, row };
-        made.push(one);
+        const figures = comparableFigures(last?.rows[index], one.row);
+        if (last && figures) shown.last = { at: last.at, row: figures };
+        made.push({ ...one, earlier: shown.last });
         yield shown;
       }
     }
@@ -143,11 +144,11 @@ export const writeReport = defineListTool({
       ttlMs: reportTtl,
       write: (take) => take(bytes),
     });
-    const shown = made.map(({ heading, rows, first, row, pictures, problem }, index) => ({
+    const shown = made.map(({ heading, rows, first, earlier, pictures, problem }) => ({
       heading,
       ...(rows !== undefined && { rows }),
       ...(first && firstRows(first, firstTokens / made.length)),
-      ...(row && last?.rows[index] && { last: { ...last.rows[index], at: dayOf(last.at) } }),
+      ...(earlier && { last: { ...earlier.row, at: dayOf(earlier.at) } }),
       ...(pictures.length > 0 && { ads: pictures.length }),
       ...(problem && { problem }),
     }));
@@ -220,7 +221,10 @@ interface MadeSection {
   /** Rows of the whole result; null where they are too many to count. */
   rows?: number | null;
   first?: { columns: readonly string[]; first: readonly (readonly unknown[])[] };
-  row: Record<string, number> | null;
+  /** The cells of its one row. */
+  row: ReturnType<typeof storedRow>;
+  /** The figures of an earlier day that measure the same. */
+  earlier?: ReportSection['last'];
   pictures: { adId: string; picture: AdPicture }[];
   /** The problem for the caller. Readers of the report need no names of columns. */
   problem?: string | undefined;
@@ -240,7 +244,7 @@ async function makeSection(section: SavedSection, ads: NamedAds, contents: Datas
       const { columns, rows, rowCount } = await context.sql().query(contents, { sql, limit, cell, signal });
       made.rows = rowCount;
       made.first = { columns, first: rows.slice(0, 3) };
-      if (rowCount === 1) made.row = figuresIn(columns, rows[0] ?? []);
+      if (rowCount === 1) made.row = storedRow(columns, rows[0] ?? []);
       shown.table = { columns, rows: rows.slice(0, maxTableRows), rowCount };
       const charted = { columns, rows, sql, isCut: rowCount !== rows.length };
       const readAt = launchesKnownUntil(contents)?.complete;

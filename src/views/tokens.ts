@@ -108,7 +108,9 @@ const nearEnough = 16;
 
 /** Created when first needed: loading the rules takes a good part of the time in which a process starts. */
 const segmenters: Partial<Record<'word' | 'grapheme', Intl.Segmenter>> = {};
-function segmentAt(index: number, text: string, granularity: 'word' | 'grapheme'): number {
+
+/** The start of the word or visible character at an index of a text. */
+export function segmentStart(index: number, text: string, granularity: 'word' | 'grapheme'): number {
   segmenters[granularity] ??= new Intl.Segmenter('und', { granularity });
   return segmenters[granularity].segment(text).containing(index)?.index ?? 0;
 }
@@ -117,10 +119,10 @@ function borderBefore(text: string, end: number): number {
   const space = Math.max(text.lastIndexOf(' ', end), text.lastIndexOf('\n', end));
   if (space > Math.max(end - nearEnough, end / 2)) return space;
   const nearby = text.slice(0, end + reachAfter);
-  const word = segmentAt(end, nearby, 'word');
+  const word = segmentStart(end, nearby, 'word');
   if (word > end / 2) return word;
   // Characters of ASCII are visible each by itself.
-  return plainPair.test(text.slice(end - 1, end + 1)) ? end : segmentAt(end, nearby, 'grapheme');
+  return plainPair.test(text.slice(end - 1, end + 1)) ? end : segmentStart(end, nearby, 'grapheme');
 }
 
 const plainPair = /^[ -~]{2}$/;

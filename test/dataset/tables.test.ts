@@ -104,7 +104,7 @@ freshUpstreamTest({ config: { cacheSeconds: 0 } })(
           [gathering, 'another'],
         ],
       ],
-      ['gatherings', [[gathering, '{"query":"boots"}', null, 2, 2, 1, 1, '2026-11-20T12:00:00.000Z']]],
+      ['gatherings', [[gathering, '{"query":"boots"}', null, 2, 2, 1, 1, '2026-11-20T12:00:00.000Z', 1]]],
     ] as const)
       expect((await rowsOf(`SELECT * FROM ${table}`)).rows).toEqual(expected);
 

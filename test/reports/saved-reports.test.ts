@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
 import { expect } from 'vitest';
 import { adOf, serveAds } from '../support/ad-service.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
@@ -74,6 +75,44 @@ test('a report is written again after a restart, beside what it said before', as
   await server.call('unwatch_ads', { report: 'weekly' });
   expect((await server.call('list_watches')).data.reports).toEqual([]);
 });
+
+test('an earlier figure is shown only if all texts of its row are the same', async ({ upstream, start }) => {
+  const advertiser = fc.constantFrom('Acme', 'Beta', undefined);
+  const format = fc.constantFrom('VIDEO', 'IMAGE');
+  const row = fc.record({ pageName: advertiser, displayFormat: format, duplicates: fc.nat(9) });
+  let clock = Date.parse('2026-11-16T09:00:00Z');
+  const server = await start({}, { now: () => clock });
+  const service = serveAds(upstream, 0);
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.tuple(row, row), { minLength: 20, maxLength: 20 }), async (pairs) => {
+      const show = async (which: 0 | 1) => {
+        service.ads = pairs.map((pair, index) => {
+          const { pageName, ...fields } = pair[which];
+          return adOf(index, { ...fields, page: { pageName: pageName ?? null } });
+        });
+        await server.call('gather_ads', { filters: {}, maxCredits: 100, fresh: true });
+      };
+      const sections = pairs.map((_, index) => ({
+        heading: `${index}`,
+        sql: `SELECT pageName, displayFormat, duplicates AS figure FROM ads WHERE id = '${adOf(index).id}'`,
+      }));
+      await show(0);
+      const day = new Date(clock).toISOString().slice(0, 10);
+      await server.call('write_report', { title: 'Top', name: 'top', sections });
+      clock += 86_400_000;
+      await show(1);
+      const { data } = await server.call('write_report', { again: 'top' });
+      const told = (data.sections as { last?: object }[]).map(({ last }) => last);
+      const expected = pairs.map(([before, now]) =>
+        before.pageName === now.pageName && before.displayFormat === now.displayFormat
+          ? { figure: before.duplicates, at: day }
+          : undefined,
+      );
+      expect(told).toEqual(expected);
+    }),
+    { numRuns: 3 },
+  );
+}, 60_000);
 
 test('what cannot be written again is refused, and a report that cannot be kept leaves nothing', async ({ start }) => {
   const server = await start();

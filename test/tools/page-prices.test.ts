@@ -3,6 +3,7 @@ import { expect } from 'vitest';
 import { AdService } from '../support/ad-service.ts';
 import { json, paid } from '../support/faulty-upstream.ts';
 import { freshServiceTest, freshUpstreamTest } from '../support/fixtures.ts';
+import { aPrice, chargeOf, type Price } from '../support/price-rules.ts';
 import { uuidOf } from '../support/uuid-of.ts';
 
 const test = freshServiceTest();
@@ -45,22 +46,6 @@ test('a free account reads free everywhere', async ({ service, start }) => {
   expect(data.nextPage).toEqual({ credits: 0 });
   expect((await call('get_credits')).text).toContain('prices seen: search_ads free');
 });
-
-/** Credits for each group of items begun, for a call, or both; for what was asked or what came; none for a free account. */
-const aPrice = fc
-  .record({
-    credits: fc.constantFrom<number[]>(0, 1, 1, 3),
-    perItems: fc.oneof(fc.constantFrom(1, 5, 10, 1000), fc.integer({ min: 2, max: 60 })),
-    fee: fc.constantFrom(0, 0, 2),
-    least: fc.constantFrom(0, 0, 2, 4),
-    isByAsked: fc.boolean(),
-    isEmptyFree: fc.boolean(),
-  })
-  .map((price) => (price.credits === 0 ? { ...price, fee: 0, least: 0 } : price));
-type Price = typeof aPrice extends fc.Arbitrary<infer Value> ? Value : never;
-
-const chargeOf = ({ credits, perItems, fee, least, isByAsked, isEmptyFree }: Price, came: number, asked: number) =>
-  came === 0 && isEmptyFree ? 0 : Math.max(least, fee + Math.ceil((isByAsked ? asked : came) / perItems) * credits);
 
 const aCall = fc.record({
   tool: fc.constantFrom('search_ads', 'count_ads', 'gather_ads'),

@@ -2,7 +2,7 @@ import type { Sqlite3Static } from '@sqlite.org/sqlite-wasm';
 import openSqlite from '@sqlite.org/sqlite-wasm';
 import { RE2JS } from 're2js';
 import { sanitizeLine } from '../../views/safe-text.ts';
-import { type Cell, columnsOf, sizeOf, type TableName, tableNames, tables } from '../tables.ts';
+import { type Cell, columnsOf, sizeOf, type TableName, tableNames, tables, viewNames, views } from '../tables.ts';
 import {
   cellText,
   engineLimits,
@@ -48,6 +48,7 @@ export class SqlEngine {
     engine.#run(`PRAGMA hard_heap_limit = ${limits.tableBytes}`);
     engine.#run('PRAGMA journal_mode = OFF');
     for (const name of tableNames) engine.#run(tableSql(name));
+    for (const [name, sql] of Object.entries(views)) engine.#run(`CREATE VIEW "${name}" AS ${sql}`);
     engine.#addRegexp();
     engine.#run('BEGIN');
     return engine;
@@ -93,9 +94,11 @@ export class SqlEngine {
     for (const [name, value] of Object.entries(engineLimits)) capi.sqlite3_limit(this.#db, capi[name] as never, value);
     capi.sqlite3_set_authorizer(
       this.#db,
-      (_, code, first, second) => {
+      (_, code, first, second, _database, reader) => {
         const allowed = isAllowed({ code, first: first || '', second: second || '' }, capi);
-        const missing = !json && code === capi.SQLITE_READ && second === 'json' && isOurs(first);
+        // A view names all columns of its table, whichever of them the statement reads.
+        const isOfView = viewNames.includes(String(reader));
+        const missing = !json && code === capi.SQLITE_READ && second === 'json' && isOurs(first) && !isOfView;
         if (allowed && !missing) return capi.SQLITE_OK;
         this.#denied ??= allowed ? 'json' : 'refused';
         return capi.SQLITE_DENY;
@@ -209,7 +212,8 @@ const unsupported = [
 type Database = InstanceType<Sqlite3Static['oo1']['DB']>;
 type Statement = ReturnType<Database['prepare']>;
 
-const isOurs = (table: string | 0): boolean => (tableNames as string[]).includes(String(table).toLowerCase());
+const isOurs = (table: string | 0): boolean => ours.has(String(table).toLowerCase());
+const ours = new Set<string>([...tableNames, ...viewNames]);
 
 const configuration = [
   ['SQLITE_DBCONFIG_DEFENSIVE', 1],
@@ -252,7 +256,7 @@ type Action = { code: number; first: string; second: string };
 type ActionCodes = Record<'SQLITE_SELECT' | 'SQLITE_READ' | 'SQLITE_FUNCTION' | 'SQLITE_RECURSIVE', number>;
 
 const jsonTables = ['json_each', 'json_tree', 'jsonb_each', 'jsonb_tree'];
-const readable = new Set<string>([...tableNames, ...jsonTables]);
+const readable = new Set<string>([...ours, ...jsonTables]);
 
 /** Tables the engine makes of itself: the schema, statistics, pages, compiled statements, pragmas. */
 const ofTheEngine = /^(?:sqlite_|pragma_|dbstat|bytecode|tables_used|fts\d|rtree)/i;

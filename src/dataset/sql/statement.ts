@@ -141,4 +141,4 @@ const adviceOn: readonly (readonly [message: RegExp, advice: () => string])[] = 
 ];
 
 const tablesText = (): string =>
-  `Tables and columns: ${tableNames.map((table) => `${table}(${columnsOf(table).join(', ')})`).join('; ')}.`;
+  `Tables and columns: ${tableNames.map((table) => `${table}(${columnsOf(table).join(', ')})`).join('; ')}; current_ads(the columns of ads).`;

@@ -1,7 +1,8 @@
 import * as z from 'zod';
-import type { DatasetContents, Gathering } from '../storage/dataset.ts';
+import { type GatheringQuestion, questionKey } from '../dataset/gatherings.ts';
+import type { Gathering } from '../storage/dataset.ts';
 import { namedRecords, type RecordsById, type UserRecords } from '../storage/user-records.ts';
-import { differences, type GatheringQuestion, hasAllIds, questionKey } from './gatherings.ts';
+import { dayMs } from '../views/dates.ts';
 
 const Filters = z.record(z.string(), z.unknown());
 
@@ -12,7 +13,7 @@ const CompleteCheck = z.object({
   /** When it was read, in milliseconds since the epoch. */
   at: z.number(),
 });
-type CompleteCheck = z.infer<typeof CompleteCheck>;
+export type CompleteCheck = z.infer<typeof CompleteCheck>;
 
 const WatchRecord = z.object({
   filters: Filters.optional(),
@@ -35,11 +36,9 @@ export const questionOf = ({ filters, split, collectionId }: GatheringQuestion):
   ...(collectionId && { collectionId }),
 });
 
-const day = 86_400_000;
-
-/** An incomplete check counts as a day older, because it can be continued. */
+/** Returns the watches in the order in which they are checked. An incomplete check counts as a day older, because it can be continued. */
 export function leastRecentFirst(watches: readonly Watch[]): Watch[] {
-  const time = ({ last }: Watch) => (last === undefined ? 0 : last.at - (last.complete ? 0 : day));
+  const time = ({ last }: Watch) => (last === undefined ? 0 : last.at - (last.complete ? 0 : dayMs));
   return [...watches].sort((left, right) => time(left) - time(right));
 }
 
@@ -62,37 +61,11 @@ export function storeWatch(
   });
 }
 
-export type Check = ReturnType<typeof compareWithLast>;
-
-export function compareWithLast(watch: Watch, gathering: Gathering, contents: DatasetContents, at: number) {
-  // This one may have been made before, and its result not received.
-  const last = watch.complete.find((one) => one.gathering !== gathering.id);
-  const before = contents.gatherings.find(({ id }) => id === last?.gathering);
-  const changes = before && hasAllIds(before) ? differences(before, gathering, contents) : undefined;
-  return {
-    watch,
-    at,
-    gathering,
-    changes,
-    since: changes && last,
-    /** There was a complete check, but too much of it was evicted to compare with it. */
-    lost: changes ? undefined : last,
-  };
-}
-
-/** Ids, as `idKey` writes them, of what the last complete check of any watch saw and the one before did not. */
-export function newInWatches(watches: readonly Watch[], contents: DatasetContents): ReadonlySet<string> {
-  const ids = watches.flatMap(({ complete: [last, before] }) => {
-    const gatheringOf = (check: CompleteCheck | undefined) =>
-      contents.gatherings.find(({ id }) => id === check?.gathering);
-    const [newest, earlier] = [gatheringOf(last), gatheringOf(before)];
-    return newest && earlier && hasAllIds(earlier) ? [...newest.adIds].filter((id) => !earlier.adIds.has(id)) : [];
-  });
-  return new Set(ids);
-}
-
-/** Stores what was checked. A watch that somebody has changed meanwhile stays as it is, and a later check counts. */
-export function saveChecks(userRecords: UserRecords, checks: readonly Check[]): Promise<void> {
+/** Stores checks with their watches. A watch whose question was replaced meanwhile stays as it is. */
+export function saveChecks(
+  userRecords: UserRecords,
+  checks: readonly { watch: Watch; at: number; gathering: Gathering }[],
+): Promise<void> {
   return userRecords.update('watch', (records) => {
     const byName = new Map(watchesIn(records).map((watch) => [watch.name, watch]));
     const put = checks.flatMap(({ watch: checked, at, gathering }) => {

@@ -1,18 +1,18 @@
-import { type ChangedValue, changesBetween } from '../dataset/changes.ts';
 import { answerOrders } from '../dataset/gatherings.ts';
-import type { UsualView } from '../dataset/launches.ts';
-import type { Check } from '../dataset/watches.ts';
 import { cardOf } from '../reports/card.ts';
 import { adsByKey, type DatasetContents, idKey } from '../storage/dataset.ts';
 import { objectOf, type StoredItem, versionAt } from '../storage/item-versions.ts';
 import { titleOf } from '../ui/ad-card.tsx';
+import { type Change, changesBetween } from '../views/ad-changes.ts';
 import { creativeOf } from '../views/ad-media.ts';
 import { columnWords } from '../views/column-title.ts';
 import { dayOf } from '../views/dates.ts';
+import { differingExcerpts } from '../views/differing-excerpts.ts';
 import { count } from '../views/lists.ts';
 import { constant, joinFilled, linesOf, quote, word } from '../views/safe-text.ts';
 import { fit, lineWithin, untrustedId } from '../views/tokens.ts';
 import { type Fields, textOf } from '../views/view.ts';
+import type { Check } from './check.ts';
 
 interface NewsAd extends ReturnType<typeof cardOf> {
   /** `VIDEO 15 s`, safe to stand in a text. */
@@ -62,34 +62,31 @@ export function newsOf({ changes, since, gathering }: Check, contents: DatasetCo
   ].filter(({ total }) => total > 0);
 }
 
-/** `headline "old" → "new"` of the first fields that differ. */
+/** Writes `headline "old" → "new"` for the first fields that differ from the version after answer number `order`. */
 function changeTexts(order: number, item: StoredItem): string[] {
   const then = versionAt(order, item);
-  const changes = then ? changesBetween(then, item) : [];
-  const texts = changes.slice(0, maxChanges).map(({ field, from, to }) => {
-    const [old, now] = [valueText(from, to), valueText(to, from)];
-    const label = quoteless(columnWords(lineWithin(field, 12)));
-    return old === undefined || now === undefined ? `${label} changed` : `${label} ${old} → ${now}`;
+  const changes = then ? changesBetween(objectOf(then), objectOf(item)) : [];
+  const texts = changes.slice(0, maxChanges).map((change) => {
+    const label = columnWords(change.field);
+    const values = shownValues(change);
+    return values === undefined ? `${label} changed` : `${label} ${values.join(' → ')}`;
   });
   const more = changes.length - texts.length;
   return more > 0 ? [...texts, `${count(more, 'more field')} changed`] : texts;
 }
 
-/** Names of fields are the service's, too. */
-const quoteless = (name: string) => (/^[a-z\d ]{1,40}$/i.test(name) ? name : quote(name));
-
-/** A value beside its other version: of a long text, what stands around the first difference. */
-function valueText(value: ChangedValue, other: ChangedValue): string | undefined {
-  if (value === null) return 'none';
-  if (typeof value !== 'string') return value === undefined ? undefined : String(value);
-  const day = /^\d{4}-\d\d-\d\dT/.test(value) ? dayOf(value) : undefined;
-  if (day !== undefined && day !== dayOf(other)) return day;
-  const text = textOf(value, 2000) ?? '';
-  let same = 0;
-  if (typeof other === 'string') while (same < text.length && text[same] === other[same]) same++;
-  const start = same > 60 ? text.lastIndexOf(' ', same - 20) + 1 : 0;
-  return quote(`${start > 0 ? '…' : ''}${lineWithin(text.slice(start), 28)}`);
+/** Returns both values in a form in which they look different; undefined if there is none. */
+function shownValues({ from, to }: Change): [string, string] | undefined {
+  if (from === undefined || to === undefined) return;
+  if (from === null || to === null) return [from === null ? 'none' : startOf(from), to === null ? 'none' : startOf(to)];
+  const [before, after] = [calendarDay(from), calendarDay(to)];
+  if (before !== undefined && after !== undefined && before !== after) return [before, after];
+  return differingExcerpts(from, to);
 }
+
+const calendarDay = (text: string) => (/^\d{4}-\d\d-\d\dT/.test(text) ? dayOf(text) : undefined);
+
+const startOf = (text: string) => calendarDay(text) ?? quote(lineWithin(text, 28));
 
 export function newsText(groups: readonly NewsGroup[], tokens: number): string {
   return groups
@@ -110,16 +107,3 @@ function adLine({ card, format, changes, page }: NewsAd): string {
   const facts = [...(changes.length > 0 ? changes : about), word(untrustedId(id)), page && quote(page)];
   return `- ${quote(pageName ?? 'Advertiser unknown')}: ${quote(titleOf(card))}; ${facts.filter(Boolean).join('; ')}`;
 }
-
-const numbers: Record<number, string> = { 4: 'four', 5: 'five', 6: 'six', 7: 'seven', 8: 'eight' };
-
-/** `Of 14 new, 9 started since 16 Nov; in the eight weeks before 3 to 9 a week (median 5).` */
-export function usualText({ started, weeks, median, least, most }: UsualView, { since, changes, at }: Check): string {
-  const days = (at - (since?.at ?? at)) / 86_400_000;
-  const each = Math.abs(days - 7) < 0.5 ? 'a week' : 'in as many days';
-  const range = least === most ? String(least) : `${least} to ${most}`;
-  const day = dayFormat.format(since?.at);
-  return `Of ${changes?.fresh.length} new, ${started} started since ${day}; in the ${numbers[weeks]} weeks before ${range} ${each} (median ${median}).`;
-}
-
-const dayFormat = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });

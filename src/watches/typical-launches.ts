@@ -1,0 +1,117 @@
+import * as z from 'zod';
+import type { SearchFilter } from '../api/search-filters.ts';
+import type { AdRowReader } from '../dataset/ad-rows.ts';
+import { type GatheringQuestion, gatheringsOf } from '../dataset/gatherings.ts';
+import { type DatasetContents, idKey } from '../storage/dataset.ts';
+import { dayMs } from '../views/dates.ts';
+import type { DataOf } from '../views/fields.ts';
+import { count, medianOf } from '../views/numbers.ts';
+import type { Check } from './check.ts';
+
+export const UsualView = z
+  .looseObject({
+    started: z.number().describe('of new, since then'),
+    weeks: z.number().describe('full weeks before'),
+    days: z.number().optional().describe('in an interval, if not a week'),
+    intervals: z.number().optional(),
+    median: z.number().describe('of launches'),
+    least: z.number(),
+    most: z.number(),
+  })
+  .meta({ title: 'Usual' });
+export type UsualView = DataOf<typeof UsualView>;
+
+/** The days before the last check that are compared: more of them only if fewer intervals would fit than `enough`. */
+const maxDays = 56;
+const minDays = 28;
+const enough = { most: 8, least: 4 };
+/** Launches come in days, so a check after less than this time has no intervals to be compared with. */
+const minElapsedMs = 20 * 3_600_000;
+
+/**
+ * Counts the ads that started since the last check, and the launches in intervals of the same length before it.
+ * Undefined if launches cannot be compared: if a check is not complete, if less than four weeks or fewer than four
+ * intervals are known, or if the filters select by running state or by dates, which leaves only surviving ads.
+ */
+export async function usualLaunches(
+  question: GatheringQuestion,
+  { since, changes, gathering }: Check,
+  contents: DatasetContents,
+  { adRows, adFilters }: { adRows(): AdRowReader; adFilters: readonly SearchFilter[] },
+): Promise<UsualView | undefined> {
+  if (!gathering.complete || !since || !changes) return;
+  if (question.collectionId !== undefined || asksForTime(question, adFilters)) return;
+  const elapsedMs = gathering.gatheredAt - since.at;
+  if (elapsedMs < minElapsedMs) return;
+  const days = Math.max(1, Math.round(elapsedMs / dayMs));
+  const listedIds = new Set(gatheringsOf(contents, question).flatMap(({ adIds }) => [...adIds]));
+  const newIds = new Set(changes.fresh.map(idKey));
+  const lastDay = dayNumber(since.at);
+  /** Launches before the day of the last check, by how many intervals ago they were. */
+  const launches: number[] = [];
+  let [started, earliest] = [0, lastDay];
+  for await (const part of adRows().read(contents, { json: false, ids: listedIds }))
+    for (const { ad } of part) {
+      if (ad.startedAt === null || ad.id === null) continue;
+      const day = dayNumber(Date.parse(ad.startedAt));
+      earliest = Math.min(earliest, day);
+      if (day >= lastDay) started += newIds.has(idKey(ad.id)) ? 1 : 0;
+      else {
+        const ago = Math.floor((lastDay - 1 - day) / days);
+        launches[ago] = (launches[ago] ?? 0) + 1;
+      }
+    }
+  const known = Math.floor((lastDay - earliest) / days);
+  const intervals = Math.min(known, Math.max(enough.most, Math.floor(maxDays / days)));
+  if (intervals < Math.max(enough.least, Math.ceil(minDays / days))) return;
+  const inOrder = Array.from({ length: intervals }, (_, ago) => launches[ago] ?? 0).sort((left, right) => left - right);
+  return {
+    started,
+    weeks: Math.floor((intervals * days) / 7),
+    ...(days !== 7 && { days, intervals }),
+    median: medianOf(inOrder),
+    least: inOrder[0] ?? 0,
+    most: inOrder.at(-1) ?? 0,
+  };
+}
+
+const dayNumber = (at: number): number => Math.floor(at / dayMs);
+
+const numbers: Record<number, string> = { 4: 'four', 5: 'five', 6: 'six', 7: 'seven', 8: 'eight' };
+
+/**
+ * Writes `Of 14 new, 9 started since 16 Nov; in the eight weeks before 3 to 9 a week (median 5).` For intervals of other
+ * lengths: `in the 18 intervals of 3 days before 0 to 4 each (median 1).`
+ */
+export function usualText(usual: UsualView, { since, changes }: Pick<Check, 'since' | 'changes'>): string {
+  const { started, weeks, days = 7, intervals = weeks, median, least, most } = usual;
+  const number = numbers[intervals] ?? String(intervals);
+  const [before, each] =
+    days === 7
+      ? [`${number} weeks`, 'a week']
+      : days === 1
+        ? [`${number} days`, 'a day']
+        : [`${number} intervals of ${count(days, 'day')}`, 'each'];
+  const range = least === most ? String(least) : `${least} to ${most}`;
+  const day = dayFormat.format(since?.at);
+  return `Of ${changes?.fresh.length} new, ${started} started since ${day}; in the ${before} before ${range} ${each} (median ${median}).`;
+}
+
+const dayFormat = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
+
+/** Whether filters choose ads by whether they run or by dates, as far as their names and descriptions tell. */
+function asksForTime({ filters = {}, split = [] }: GatheringQuestion, described: readonly SearchFilter[]): boolean {
+  const dates = new Set(described.flatMap(({ key, type }) => (type === 'date' ? key : [])));
+  return [filters, ...split].some(function asks(value: unknown): boolean {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+    return Object.entries(value).some(([key, inner]) => dates.has(key) || namesTime(key) || asks(inner));
+  });
+}
+
+const namesTime = (key: string) => key.split(/[^A-Za-z]|(?=[A-Z])/).some((word) => timeWords.has(word.toLowerCase()));
+
+const timeWords = new Set(
+  'active inactive status state running run live date dates day days week month year time since until before after start started starts end ended ends seen launch launched created published age missing'.split(
+    ' ',
+  ),
+);

@@ -1,0 +1,118 @@
+import fc from 'fast-check';
+import { expect } from 'vitest';
+import { AdService } from '../support/ad-service.ts';
+import { freshServiceTest, freshUpstreamTest } from '../support/fixtures.ts';
+import { aPrice, chargeOf } from '../support/price-rules.ts';
+import type { TestServer } from '../support/server.ts';
+
+const test = freshUpstreamTest({ config: { cacheSeconds: 0 } });
+const libraryTest = freshServiceTest({ config: { cacheSeconds: 0 } });
+
+interface Estimate {
+  pages: number | null;
+  credits: number | null;
+  atLeast: number;
+  atMost?: number;
+}
+
+/** Asks for the estimate, then checks all watches without a limit of the call's own. */
+async function estimateAndCheck(server: TestServer) {
+  const { data, text } = await server.call('check_watches', { maxCredits: 0 });
+  const checked = await server.call('check_watches', { maxCredits: 100_000, fresh: true });
+  // A call whose watches all stop before their first page is an error without a receipt.
+  const { charged } = checked.data.receipt ?? { charged: 0 };
+  return { estimate: data.estimate as Estimate, text, charged };
+}
+
+test('the estimate of check_watches respects the limits of each watch', async ({ upstream, start }) => {
+  let clock = Date.parse('2026-11-16T09:00:00Z');
+  const server = await start({}, { now: () => clock++ });
+  const service = new AdService(1000);
+  service.price = (items) => items / 10;
+  upstream.does(service.behaviour);
+  for (const limit of [30, 100]) await server.call('search_ads', { limit });
+  await server.call('watch_ads', { name: 'credits', filters: { q: 'a' }, maxCredits: 5 });
+  await server.call('watch_ads', { name: 'ads', filters: { q: 'b' }, maxAds: 30, maxCredits: 100 });
+  const unknown = await server.call('check_watches', { maxCredits: 0 });
+  expect(unknown.data.estimate).toEqual({ pages: null, credits: null, atLeast: 0, atMost: 8 });
+  expect(unknown.text).toContain('how many ads match is unknown for some watches; at most 8 credits.');
+  const first = await estimateAndCheck(server);
+  expect(first.charged).toBe(8);
+  clock += 7 * 86_400_000;
+  const second = await estimateAndCheck(server);
+  expect(second.estimate).toEqual({ pages: 20, credits: 8, atLeast: 8, atMost: 8 });
+  expect(second.text).toContain('2,000 ads in 20 pages, as last counted; 8 credits.');
+  expect(second.charged).toBe(8);
+});
+
+const aWatch = fc.record({
+  question: fc.constantFrom('a', 'b', 'c'),
+  isSplit: fc.boolean(),
+  maxCredits: fc.integer({ min: 1, max: 60 }),
+  maxAds: fc.option(fc.integer({ min: 1, max: 300 }), { nil: undefined }),
+});
+
+test('no check costs more than check_watches estimated, whatever the prices are and however many ads came since', async ({
+  upstream,
+  start,
+}) => {
+  const cases = fc.record({
+    price: aPrice,
+    watches: fc.array(aWatch, { minLength: 1, maxLength: 4 }),
+    seenLimits: fc.array(fc.integer({ min: 1, max: 100 }), { maxLength: 3 }),
+    weeks: fc.array(fc.integer({ min: 0, max: 250 }), { minLength: 2, maxLength: 3 }),
+  });
+  await fc.assert(
+    fc.asyncProperty(cases, async ({ price, watches, seenLimits, weeks }) => {
+      let clock = Date.parse('2026-11-16T09:00:00Z');
+      const server = await start({}, { now: () => clock++ });
+      const service = new AdService(weeks[0] ?? 0);
+      service.price = (came, { limit }) => chargeOf(price, came, limit);
+      upstream.does(service.behaviour);
+      for (const limit of seenLimits) await server.call('search_ads', { limit, filters: { q: 'other' } });
+      for (const [index, { question, isSplit, ...limits }] of watches.entries()) {
+        const filters = { q: question };
+        const split = isSplit ? { split: [{ part: 1 }, { part: 2 }] } : {};
+        await server.call('watch_ads', { name: `${index}`, filters, ...split, ...limits });
+      }
+      for (const ads of weeks) {
+        service.ads = new AdService(ads).ads;
+        const before = service.charged;
+        const { estimate } = await estimateAndCheck(server);
+        expect(service.charged - before).toBeLessThanOrEqual(estimate.atMost ?? Infinity);
+        expect(estimate.atLeast).toBeLessThanOrEqual(estimate.atMost ?? Infinity);
+        if (estimate.credits !== null)
+          expect(estimate).toMatchObject({ atLeast: estimate.credits, atMost: estimate.credits });
+        clock += 7 * 86_400_000;
+      }
+      await server.close();
+    }),
+    { numRuns: 12 },
+  );
+}, 180_000);
+
+libraryTest(
+  'no check of the local library costs more than check_watches estimated, with a metered or a free key',
+  async ({ service, start }) => {
+    for (const unmetered of [false, true]) {
+      const server = await start({ apiKey: service.createKey({ unmetered }) });
+      await server.call('search_ads', { limit: 100 });
+      for (const [name, limits] of Object.entries({
+        all: { maxCredits: 500 },
+        credits: { maxCredits: 3 },
+        ads: { maxCredits: 500, maxAds: 25 },
+      }))
+        await server.call('watch_ads', {
+          name,
+          filters: { countries: ['DE'], query: name === 'all' ? '' : 'a' },
+          ...limits,
+        });
+      for (const _ of [1, 2]) {
+        const { estimate, charged } = await estimateAndCheck(server);
+        expect(estimate.atMost).toBeDefined();
+        expect(charged).toBeLessThanOrEqual(estimate.atMost ?? 0);
+        if (unmetered) expect(estimate.atMost).toBe(0);
+      }
+    }
+  },
+);

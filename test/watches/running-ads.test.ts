@@ -1,0 +1,109 @@
+import { readFileSync } from 'node:fs';
+import { expect } from 'vitest';
+import { type AdService, adOf, serveAds } from '../support/ad-service.ts';
+import { refusal } from '../support/faulty-upstream.ts';
+import { freshUpstreamTest } from '../support/fixtures.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+
+const test = freshUpstreamTest({ config: { cacheSeconds: 0 } });
+
+const files = temporaryFolder();
+const dayMs = 86_400_000;
+
+/** So many ads that the service saw running on a day, from a number on. */
+const runningAds = (first: number, count: number, day: number): AdService['ads'] =>
+  Array.from({ length: count }, (_, index) =>
+    adOf(first + index, { startedAt: '2026-10-01', lastSeenAt: new Date(day).toISOString() }),
+  );
+
+/** The statement of the weekly report in the research guide. */
+function documentedSql(): string {
+  const guide = readFileSync(new URL('../../docs/research.md', import.meta.url), 'utf8');
+  const [, sql = ''] = /"heading": "Running ads", "sql": "([^"]+)"/.exec(guide) ?? [];
+  return sql;
+}
+
+test('the documented weekly report prints how many ads of a declining library run in each week', async ({
+  upstream,
+  start,
+}) => {
+  let clock = Date.parse('2026-11-02T07:00:00Z');
+  const server = await start({ files }, { now: () => clock });
+  const service = serveAds(upstream, 0);
+  await server.call('watch_ads', { name: 'Acme', filters: { advertiser: 'Acme' }, maxCredits: 50 });
+  const days: string[] = [];
+  const figures: unknown[] = [];
+  for (const [week, count] of [60, 50, 40, 30].entries()) {
+    // Twenty ads of the week before are gone, and ten are new.
+    service.ads = runningAds(20 * week, count, clock);
+    await server.call('check_watches', { maxCredits: 100 });
+    const report = {
+      name: 'weekly',
+      title: 'Ads of Acme',
+      sections: [{ heading: 'Running ads', sql: documentedSql() }],
+    };
+    const { data, text } = await server.call('write_report', week === 0 ? report : { again: 'weekly' });
+    const [{ columns = [], first = [[]] } = {}] = data.sections as { columns: string[]; first: unknown[][] }[];
+    figures.push(first[0]?.[columns.indexOf('running')]);
+    const day = new Date(clock).toISOString().slice(0, 10);
+    days.push(day);
+    expect(text).toContain(
+      `current_ads: ${count} ads that the newest complete gathering of each question listed, read on ${day}.`,
+    );
+    expect(readFileSync(String(data.file), 'utf8')).toContain(`read on ${day}.`);
+    clock += 7 * dayMs;
+  }
+  expect(figures).toEqual([60, 50, 40, 30]);
+  // What is gone stays in `ads`, as it was when it was read last.
+  expect(await server.rows('SELECT sum(active = 1) FROM ads')).toEqual([[90]]);
+  const byQuestion = `SELECT substr(gatherings.gatheredAt, 1, 10), read FROM gatherings WHERE newest = 1`;
+  expect(await server.rows(byQuestion)).toEqual([[days.at(-1), 30]]);
+});
+
+test('current_ads holds the ads of the newest complete gathering of each question', async ({ upstream, start }) => {
+  let clock = Date.parse('2026-11-02T07:00:00Z');
+  const server = await start({}, { now: () => clock++ });
+  const service = serveAds(upstream, 0);
+  service.matching = ({ part }) => service.ads.filter(({ number }) => part === undefined || number === part);
+  const show = (ads: Record<number, number[]>) => {
+    service.ads = Object.entries(ads).flatMap(([part, numbers]) =>
+      numbers.map((index) => adOf(index, { number: Number(part) })),
+    );
+  };
+  const gather = (question: object) => server.call('gather_ads', { ...question, maxCredits: 100, fresh: true });
+  const numbersIn = async (table: string) =>
+    (await server.rows(`SELECT headline FROM ${table} ORDER BY headline`)).map(([headline]) =>
+      Number(String(headline).slice(6)),
+    );
+  const parts = { split: [{ part: 1 }, { part: 2 }] };
+
+  const empty = await server.call('query_ads', { sql: 'SELECT count(*) FROM current_ads' });
+  expect(empty.data.rows).toEqual([[0]]);
+  show({ 1: [11, 12], 2: [21, 22] });
+  service.instead = ({ filters }) => (filters.part === 2 ? refusal(500) : undefined);
+  await gather({ filters: { part: 2 } });
+  await server.call('gather_ads', { filters: {}, maxAds: 1, maxCredits: 100 });
+  const partial = await server.call('query_ads', { sql: 'SELECT count(*) FROM current_ads' });
+  expect(partial.data.rows).toEqual([[0]]);
+  expect(partial.text).toContain('No gathering is complete, so current_ads is empty.');
+  service.instead = () => undefined;
+
+  await gather(parts);
+  expect(await numbersIn('current_ads')).toEqual([11, 12, 21, 22]);
+  // A reading of one part alone replaces that part.
+  show({ 1: [12, 13], 2: [22] });
+  await gather({ filters: { part: 1 } });
+  expect(await numbersIn('current_ads')).toEqual([12, 13, 21, 22]);
+  // A reading that stops in its second part counts for the first part.
+  show({ 1: [13], 2: [22] });
+  clock += 2 * dayMs;
+  service.instead = ({ filters }) => (filters.part === 2 ? refusal(500) : undefined);
+  await gather(parts);
+  expect(await numbersIn('current_ads')).toEqual([13, 21, 22]);
+  service.instead = () => undefined;
+  await gather(parts);
+  expect(await numbersIn('current_ads')).toEqual([13, 22]);
+  expect(await numbersIn('ads')).toEqual([11, 12, 13, 21, 22]);
+  const [[json] = []] = await server.rows("SELECT json ->> 'headline' FROM current_ads ORDER BY 1 LIMIT 1");
+  expect(json).toBe('Offer 13');
+});
