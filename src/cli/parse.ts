@@ -52,14 +52,17 @@ const namesIn = (text: string): string[] => text.split(',').map((name) => name.t
 /** A group stands before its commands. */
 const importHelp = `
 Formats, found by content, each plain or compressed (.gz):
-  JSON   ads and pages in the shapes of the API, or ads of the public ad
-         library: JSON Lines, a list, an object with a list in
-         "data" or "items", or one record; on one line or on many
-  CSV    ads of the public ad library (column ad_archive_id), or ads of your
-         own (column headline or body; docs/archive.md names the others)
+  JSON    ads and pages in the shapes of the API, ads of the Meta Ad Library,
+          or rows that export_ads wrote: JSON Lines, a list, an answer of a
+          service around a list, or one record; on one line or on many
+  tables  with commas, semicolons, tabs or bars: ads of the Meta Ad Library
+          (column ad_archive_id), ads of your own (column headline or body;
+          docs/archive.md names the others), or rows that export_ads wrote
 
 A record replaces an earlier one with the same id. Records that cannot be used
-are skipped, and named by line or path with the reason; the exit code is then 1.`;
+are skipped, and named by line or path with the reason. Keys and values that
+are not understood are named with their number. The exit code is 1 if a record
+was skipped, or if a file holds no ad and no page.`;
 
 const callHelp = `
 Tools: ${toolNames.join(', ')}.

@@ -1,6 +1,6 @@
 import { invalidRequest } from '../api/errors.ts';
 import { columnTitle } from '../views/column-title.ts';
-import { dayMs } from '../views/dates.ts';
+import { dayMs } from '../views/durations.ts';
 import { pauses } from '../workers/pauses.ts';
 import type { SqlExport } from './sql/pool.ts';
 import { type Cell, columnsOf, sizeOf } from './tables.ts';

@@ -7,7 +7,7 @@ import type { SearchFilter } from '../api/search-filters.ts';
 import { maxIdLength } from '../api/url.ts';
 import type { CallBudget } from '../credits/call-budget.ts';
 import { type Dataset, type DatasetContents, type Gathering, type GatheringState, idKey } from '../storage/dataset.ts';
-import { dayMs } from '../views/dates.ts';
+import { dayMs } from '../views/durations.ts';
 import { count, numberText } from '../views/numbers.ts';
 import {
   type GatheringPart,

@@ -15,7 +15,8 @@ import { creditsOf, GatherOutput, resultOf } from '../dataset/gathering-output.t
 import { beginsAnew, estimateText, gatheringText, readAgain, roomText, stopData } from '../dataset/gathering-report.ts';
 import { type GatheringQuestion, openGathering, withoutRepeats } from '../dataset/gatherings.ts';
 import { type DatasetContents, sumOf } from '../storage/dataset.ts';
-import { dayMs, minute } from '../views/dates.ts';
+import { minute } from '../views/dates.ts';
+import { dayMs } from '../views/durations.ts';
 import { count } from '../views/numbers.ts';
 import { adFilters, checkQuestion, collectionId, fresh, split } from './arguments.ts';
 import { defineTool, readOnly, type ToolContext } from './tool.ts';

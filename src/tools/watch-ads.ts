@@ -16,7 +16,7 @@ export const watchAds = defineTool({
   name: 'watch_ads',
   title: 'Monitor a competitor or topic',
   description:
-    'Monitor a competitor or track a topic: store a question under a name for check_watches. Nothing is sent or charged. The same name replaces the watch. Watches last until the server ends, unless AD_LIBRARY_FILES or a shared state stores them.',
+    'Monitor a competitor or track a topic: store a question under a name for check_watches. Nothing is sent to the service. The same name replaces the watch. Watches last until the server ends, unless AD_LIBRARY_FILES or a shared state stores them.',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   example: () => ({
     name: 'Videos in Germany',

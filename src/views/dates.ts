@@ -1,8 +1,6 @@
 import * as z from 'zod';
+import { dayMs } from './durations.ts';
 import type { DataOf } from './fields.ts';
-
-/** A day, in milliseconds. */
-export const dayMs = 86_400_000;
 
 /**
  * How long an ad ran, and whether it runs. Days are calendar days in UTC, like the dates shown, so that readers who

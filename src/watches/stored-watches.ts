@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { type GatheringQuestion, questionKey } from '../dataset/gatherings.ts';
 import type { Gathering } from '../storage/dataset.ts';
 import { namedRecords, type RecordsById, type UserRecords } from '../storage/user-records.ts';
-import { dayMs } from '../views/dates.ts';
+import { dayMs } from '../views/durations.ts';
 
 const Filters = z.record(z.string(), z.unknown());
 

@@ -3,7 +3,7 @@ import type { SearchFilter } from '../api/search-filters.ts';
 import type { AdRowReader } from '../dataset/ad-rows.ts';
 import { type GatheringQuestion, gatheringsOf } from '../dataset/gatherings.ts';
 import { type DatasetContents, idKey } from '../storage/dataset.ts';
-import { dayMs } from '../views/dates.ts';
+import { dayMs } from '../views/durations.ts';
 import type { DataOf } from '../views/fields.ts';
 import { count, medianOf } from '../views/numbers.ts';
 import type { Check } from './check.ts';

@@ -62,13 +62,37 @@ describe('an import', () => {
 
   test.for([
     ['whose lines are all good', good, 0, /^standard input: 0 ads and 1 page\n$/],
-    ['that skipped a line', '{"id":"x"}\n', 1, /0 ads and 0 pages, 1 skipped:\n {2}line 1: id: /],
+    ['that skipped a line', '{"id":"x"}\n', 1, /nothing was read, 0 ads and 0 pages, 1 skipped:\n {2}line 1: id: /],
     ['that skipped many', '{"id":"x"}\n'.repeat(500), 1, /\n {2}and 450 more:\n {4}450 × id: an ad's id is a UUID\n/],
     [
       'in the form of the public library',
       '{"ad_archive_id":"1","page_id":"2"}\n',
       0,
       /1 ad \(1 from the public ad lib/,
+    ],
+    [
+      'of an empty file',
+      '',
+      1,
+      /^standard input: nothing was read, 0 ads and 0 pages:\n {2}no ad and no page is in it\n$/,
+    ],
+    [
+      'of an answer without ads',
+      '{"data":[],"paging":{}}',
+      1,
+      /nothing was read, .*\n {2}no ad and no page is in it\n$/,
+    ],
+    [
+      'of column names without rows',
+      'advertiser,headline\n',
+      1,
+      /nothing was read, .*\n {2}columns: .*\n {2}no ad and no page/,
+    ],
+    [
+      'of the same ad twice',
+      '{"ad_archive_id":"1"}\n'.repeat(2),
+      0,
+      /: 1 ad .* and 0 pages, 1 record with the id of another/,
     ],
   ] as const)('%s ends with a code and says what it did', async ([_, input, code, err], { database }) => {
     const ended = await run(['import', '-', ...at(database)], { input });

@@ -220,7 +220,7 @@ test('rows that cannot be used are named by their line', async ({ served }) => {
 });
 
 test('a quotation mark that is not closed costs its line, however much follows', async ({ served }) => {
-  for (const amount of [1000, 300_000]) {
+  for (const amount of [1000, 30_000]) {
     const report = await served.load(`ad_archive_id,page_name\n5,P\n6,"open\n${'7,Q\n'.repeat(amount)}8,"again\n9,R`);
     const problem = 'a row without an end; is a quotation mark not closed?';
     expect(report).toMatchObject({ ads: 3, repeated: amount - 1 });

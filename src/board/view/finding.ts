@@ -1,6 +1,6 @@
 import { countsOf } from '../../ui/bars.tsx';
 import type { Formats } from '../../ui/formats.ts';
-import { dayMs } from '../../views/dates.ts';
+import { dayMs } from '../../views/durations.ts';
 import { medianOf } from '../../views/numbers.ts';
 import type { BriefAd } from '../payload.ts';
 

@@ -1,6 +1,6 @@
 import { countsOf } from '../../ui/bars.tsx';
 import { constantText, countryText, english, type Formats } from '../../ui/formats.ts';
-import { dayMs } from '../../views/dates.ts';
+import { dayMs } from '../../views/durations.ts';
 import type { BoardContext, BoardGathering, BriefAd, FullAd } from '../payload.ts';
 import { type Finding, groupsBy, messageOf } from './finding.ts';
 import { type Display, type Host, type Message, type Server, ToolError } from './host.ts';

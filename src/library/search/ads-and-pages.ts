@@ -1,5 +1,6 @@
 import type { Ad, ItemType, Page } from '../../api/schemas.ts';
-import { dayMs, runOf, timeOf } from '../../views/dates.ts';
+import { runOf, timeOf } from '../../views/dates.ts';
+import { dayMs } from '../../views/durations.ts';
 import { landingDomainOf } from '../../views/landing.ts';
 
 /**

@@ -33,4 +33,3 @@ export interface ImportFormat {
 
 /** An ad before its schema is checked. */
 export type Json = Record<string, unknown>;
-export type { Ad };

@@ -1,4 +1,4 @@
-import type { CsvError, Parser, parse } from 'csv-parse';
+import type { CsvError, InfoRecord, Parser, parse } from 'csv-parse';
 import { formatOfTable, type TableFormat } from '../formats/formats.ts';
 import { maxRecordLength, type Piece, UnreadableSource } from './piece.ts';
 import { hasInvalidBytes, notUtf8 } from './text.ts';
@@ -73,41 +73,55 @@ function lineEndsOf(head: string): string[] {
   return isOldMac ? ['\r'] : ['\r\r\n', '\r\n', '\n'];
 }
 
-/** How often reading goes on behind a row without an end. Each time, up to one megabyte is read again. */
-const maxRestarts = 20;
+/** So many characters are read a second time, behind rows without an end, before an import gives up. */
+const maxReread = 32 * 1024 * 1024;
+/** Characters that the parser reads at once. */
+const sliceLength = 64 * 1024;
 
 /** The rows of a table below its column names. A row that never ends costs its first line. */
 export async function* tablePieces(text: AsyncIterable<string>, table: Table): AsyncGenerator<Piece[]> {
   const { parse } = await import('csv-parse');
   const newline = table.lineEnds[0] === '\r' ? '\r' : '\n';
   let reader = new RowReader(parse, table, { line: 1, rowsAbove: table.rowsAbove + 1 });
-  /** The text from the row on that is not complete yet, and the line where this text begins. */
-  let pending = '';
-  let pendingLine = 1;
-  let restarts = 0;
-  /** Reads a part of the text, or the end of it. Returns the rows, and continues behind rows without an end. */
-  async function* read(part: string | undefined): AsyncGenerator<Piece[]> {
-    pending += part ?? '';
-    for (let next = part; ; next = pending) {
-      let error = next === undefined ? undefined : await reader.write(next);
-      if (error === undefined && part === undefined) error = await reader.end();
-      yield reader.takePieces();
-      for (let end = 0; pendingLine < reader.line && end >= 0; pendingLine++) {
-        end = pending.indexOf(newline);
-        pending = end < 0 ? '' : pending.slice(end + 1);
-      }
-      if (error === undefined) return;
-      const isLast = restarts++ === maxRestarts;
-      yield [{ line: reader.line, path: '', problem: explain(error, isLast) }];
-      if (isLast) throw new UnreadableSource('too many rows without an end; nothing after this place was read');
-      const end = pending.indexOf(newline);
-      pending = end < 0 ? '' : pending.slice(end + 1);
-      pendingLine = reader.line + 1;
-      reader = new RowReader(parse, table, { line: pendingLine, rowsAbove: reader.rowsAbove });
+  /** The text from the row on that is not complete yet, the line where it begins, and how much of it was read. */
+  const pending = { text: '', line: 1, readLength: 0 };
+  let reread = 0;
+  function dropLinesBefore(line: number): void {
+    for (; pending.line < line; pending.line++) {
+      const end = pending.text.indexOf(newline);
+      const length = end < 0 ? pending.text.length : end + 1;
+      pending.text = pending.text.slice(length);
+      pending.readLength -= length;
     }
   }
-  for await (const part of text) yield* read(part);
-  yield* read(undefined);
+  async function* read(isEnd: boolean): AsyncGenerator<Piece[]> {
+    for (;;) {
+      let error: unknown;
+      while (error === undefined && pending.readLength < pending.text.length) {
+        const slice = pending.text.slice(pending.readLength, pending.readLength + sliceLength);
+        pending.readLength += slice.length;
+        error = await reader.write(slice);
+        yield reader.takePieces();
+        dropLinesBefore(reader.line);
+      }
+      if (error === undefined && isEnd) error = await reader.end();
+      yield reader.takePieces();
+      if (error === undefined) return;
+      dropLinesBefore(reader.line);
+      yield [{ line: reader.line, path: '', problem: explain(error) }];
+      reread += pending.readLength;
+      if (reread > maxReread)
+        throw new UnreadableSource('too many rows without an end; nothing after this place was read');
+      dropLinesBefore(reader.line + 1);
+      pending.readLength = 0;
+      reader = new RowReader(parse, table, { line: pending.line, rowsAbove: reader.rowsAbove });
+    }
+  }
+  for await (const part of text) {
+    pending.text += part;
+    yield* read(false);
+  }
+  yield* read(true);
 }
 
 type Parse = typeof parse;
@@ -121,6 +135,7 @@ class RowReader {
   readonly #wanted: number;
   readonly #parser: Parser;
   #rows: { cells: string[]; line: number }[] = [];
+  #isBroken = false;
 
   constructor(parse: Parse, { delimiter, lineEnds, columns }: Table, start: { line: number; rowsAbove: number }) {
     this.line = start.line;
@@ -129,8 +144,12 @@ class RowReader {
     this.#parser = parse({
       ...csvOptions(delimiter, lineEnds),
       max_record_size: maxRecordLength,
-      on_record: (cells: string[], { lines }) => {
-        this.#rows.push({ cells, line: this.line });
+      raw: true,
+      on_record: (row: unknown, { lines }: InfoRecord) => {
+        const { raw, record } = row as { raw: string; record: string[] };
+        this.#isBroken ||= isTorn(record, raw);
+        if (this.#isBroken) return null;
+        this.#rows.push({ cells: record, line: this.line });
         this.line = start.line + lines;
         return null;
       },
@@ -138,13 +157,15 @@ class RowReader {
     this.#parser.on('error', () => {}).resume();
   }
 
-  /** Resolves with an error of the parser, which then reads no more. */
-  write(text: string): Promise<unknown> {
-    return new Promise((resolve) => this.#parser.write(escapeInvalidBytes(text), (error) => resolve(error ?? undefined)));
+  /** Resolves with an error where a row never ends. The reader then reads no more. */
+  async write(text: string): Promise<unknown> {
+    const error = await new Promise((resolve) => this.#parser.write(escapeInvalidBytes(text), resolve));
+    return error ?? (this.#isBroken ? unclosed : undefined);
   }
 
-  end(): Promise<unknown> {
-    return new Promise((resolve) => this.#parser.on('error', resolve).end(() => resolve(undefined)));
+  async end(): Promise<unknown> {
+    const error = await new Promise((resolve) => this.#parser.on('error', resolve).end(() => resolve(undefined)));
+    return error ?? (this.#isBroken ? unclosed : undefined);
   }
 
   takePieces(): Piece[] {
@@ -175,10 +196,21 @@ const escapeInvalidBytes = (text: string): string =>
 const unescapeCell = (cell: string): string =>
   cell.includes('\ufdd0') ? cell.replaceAll('\ufdd0\ufdd2', '\udc80').replaceAll('\ufdd0\ufdd1', '\ufdd0') : cell;
 
-function explain(error: unknown, isLast: boolean): string {
+/**
+ * Whether a quotation mark that was not closed in its line was closed by the opening mark of another cell. Then the text
+ * of the cell stands in the row as it is, without doubled marks. Only the first cell that may be such a one is compared
+ * with the row, because a row may have many.
+ */
+function isTorn(cells: readonly string[], row: string): boolean {
+  const cell = cells.find((one) => one.startsWith('"') && /[\r\n]/.test(one));
+  return cell !== undefined && row.includes(cell);
+}
+
+const unclosed = { code: 'CSV_QUOTE_NOT_CLOSED' };
+
+function explain(error: unknown): string {
   const { code, message } = error as CsvError;
-  const ending = isLast ? ' Nothing after it was read' : '';
   if (code === 'CSV_MAX_RECORD_SIZE' || code === 'CSV_QUOTE_NOT_CLOSED')
-    return `a row without an end; is a quotation mark not closed?${ending}`;
-  return `not CSV: ${message}.${ending}`;
+    return 'a row without an end; is a quotation mark not closed?';
+  return `not CSV: ${message}`;
 }
