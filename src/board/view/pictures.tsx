@@ -1,8 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { cardOf, Frame } from '../../ui/ad-card.tsx';
+import type { Formats } from '../../ui/formats.ts';
 import type { BoardPicture, BriefAd } from '../payload.ts';
 import type { Server } from './host.ts';
-import type { View } from './state.ts';
 
 /** Pictures requested for in one call, and calls in flight at once. */
 const perCall = 12;
@@ -71,7 +71,7 @@ export function createPictures(server: Pick<Server, 'pictures'>) {
 
 interface LaterFrameProps {
   ad: BriefAd;
-  view: Pick<View, 'pictures' | 'state'>;
+  view: { pictures: Pictures; state: { formats: Formats } };
   /** The number of one of its cards. */
   card?: number;
 }

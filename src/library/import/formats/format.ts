@@ -1,4 +1,4 @@
-import type { Ad, Page } from '../../../api/schemas.ts';
+import type { Page } from '../../../api/schemas.ts';
 import type { ColumnValues } from '../values/column-values.ts';
 import type { SourceRecord } from './source-record.ts';
 
