@@ -165,8 +165,10 @@ export async function openCalls(options: AppOptions, upstream: Upstream): Promis
   const keys: AcceptedKeys = {
     ...accepted,
     remove: async (tenantId) => {
+      // Each call makes sure that its key was accepted lately, so a key that was not has no calls in progress.
+      const wasAccepted = await accepted.has(tenantId);
       await accepted.remove(tenantId);
-      await state.exports.links?.end(tenantId);
+      await state.exports.links?.end(tenantId, wasAccepted);
     },
   };
   const openLedger = () => memoryCreditLedger({ now: elapsed });

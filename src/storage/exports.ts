@@ -70,8 +70,12 @@ export interface ExportStore {
 export interface FileLinks {
   /** Undefined if there never was a file of that name. */
   find(link: string, name: string): Promise<{ tenantId: string; file: ExportedFile } | 'ended' | undefined>;
-  /** Ends the links of a tenant whose key the service rejected. */
-  end(tenantId: string): Promise<void>;
+  /**
+   * Ends the links of a tenant whose key the service rejected.
+   * @param hasCalls whether calls of the key may be in progress, whose files get no link either. Nothing is stored for
+   * a key that somebody made up
+   */
+  end(tenantId: string, hasCalls: boolean): Promise<void>;
 }
 
 const MB = 1024 * 1024;
@@ -369,8 +373,8 @@ export function exportsOver(
       openLink: async (link: string) =>
         (await files()).filter((file) => file.link === link && !file.isLinkEnded).map(fileOf)[0],
       /** Ends all links. A file that is being written finds the rejection after its link has been stored. */
-      reject: async (at: number) => {
-        await documents.write<Rejection>(rejection, () => ({ at }), linkTtl);
+      reject: async (at: number | undefined) => {
+        if (at !== undefined) await documents.write<Rejection>(rejection, () => ({ at }), linkTtl);
         await endLinks();
       },
     };
@@ -384,8 +388,8 @@ export function exportsOver(
         const file = await forTenant(doc.tenantId).openLink(link);
         return file ? { tenantId: doc.tenantId, file } : 'ended';
       },
-      end: (tenantId) => {
-        const at = clock();
+      end: (tenantId, hasCalls) => {
+        const at = hasCalls ? clock() : undefined;
         return queue.write(() => forTenant(tenantId).reject(at));
       },
     },

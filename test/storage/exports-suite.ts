@@ -64,9 +64,9 @@ export function exportsSuite(name: string, open: () => Promise<ExportStore>): vo
         [`${newest}x`, 'x.csv'],
       ] as const)
         expect(await links?.find(link, name)).toBeUndefined();
-      await links?.end('b');
+      await links?.end('b', true);
       expect(await links?.find(newest, 'x.csv')).not.toBe('ended');
-      await links?.end('a');
+      await links?.end('a', true);
       expect(await links?.find(newest, 'x.csv')).toBe('ended');
       expect(await of('a').list()).toHaveLength(50);
     });
@@ -80,7 +80,7 @@ export function exportsSuite(name: string, open: () => Promise<ExportStore>): vo
           mimeType: 'text/csv',
           write: async (take) => {
             await take(Buffer.from('half'));
-            await links?.end('a');
+            await links?.end('a', true);
             await take(Buffer.from('rest'));
           },
         });
