@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { libraryTest as test } from './support/fixtures.ts';
-import type { ServedLibrary } from './support/served-library.ts';
+import { type ServedLibrary, uuid } from './support/served-library.ts';
 
 const adsOf = async (served: ServedLibrary, filters = {}) => (await served.found(filters)).items;
 
@@ -220,10 +220,11 @@ test('rows that cannot be used are named by their line', async ({ served }) => {
 });
 
 test('a quotation mark that is not closed costs its line, however much follows', async ({ served }) => {
-  for (const amount of [1000, 30_000]) {
-    const report = await served.load(`ad_archive_id,page_name\n5,P\n6,"open\n${'7,Q\n'.repeat(amount)}8,"again\n9,R`);
+  for (const rows of ['7,Q\n'.repeat(100), '\n'.repeat(2_000_000)]) {
+    const amount = rows.split('\n').length - 1;
+    const report = await served.load(`ad_archive_id,page_name\n5,P\n6,"open\n${rows}8,"again\n9,R`);
     const problem = 'a row without an end; is a quotation mark not closed?';
-    expect(report).toMatchObject({ ads: 3, repeated: amount - 1 });
+    expect(report).toMatchObject({ ads: rows.includes('Q') ? 3 : 2, skipped: 2 });
     expect(report.problems).toEqual([3, amount + 4].map((line) => ({ line, path: '', problem })));
   }
 });
@@ -235,3 +236,45 @@ test('a table of something else is refused, and the message names the columns th
   );
   expect([skipped, problems]).toEqual([1, [{ line: 1, path: '', problem }]]);
 });
+
+test('no ad of the archive was seen after the import', async ({ served }) => {
+  const record = { ad_creative_bodies: ['Text'], ad_delivery_start_time: '2026-02-18' };
+  await served.load({ id: '1', ...record, ad_delivery_stop_time: '2026-05-01' });
+  expect(await adsOf(served)).toMatchObject([
+    { endDate: '2026-05-01T00:00:00.000Z', lastSeenAt: '2026-03-15T10:30:00.000Z' },
+  ]);
+  expect(await adsOf(served, { daysRunningFrom: 25, daysRunningTo: 25 })).toHaveLength(1);
+});
+
+test('the domain of a wrapped link is that of the page behind the wrapper', async ({ served }) => {
+  const link = `https://l.facebook.com/l.php?u=${encodeURIComponent('https://www.shop.example/a?x=1')}&h=AT0`;
+  await served.load({ ad_archive_id: '1', snapshot: { title: 'T', link_url: link } });
+  expect(await adsOf(served, { domain: ['shop.example'] })).toMatchObject([
+    { website: { siteDomain: 'shop.example' } },
+  ]);
+});
+
+test.for<[given: string, kept: string]>([
+  ['?access_token=SECRET&id=1', '?id=1'],
+  ['?id=1&access_token=SECRET', '?id=1'],
+  ['?id=1&access_token=SECRET#top', '?id=1#top'],
+  ['?id=1&amp;access_token=SECRET&amp;x=2', '?id=1&amp;x=2'],
+  ['?u=https%3A%2F%2Fa.example%3Faccess_token%3DSECRET%26id%3D1&h=2', '?u=https%3A%2F%2Fa.example%3Fid%3D1&h=2'],
+  ['?u=https%3A%2F%2Fa.example%3Faccess_token%3DSECRET&h=2', '?u=https%3A%2F%2Fa.example&h=2'],
+])(
+  'the access token of the address %s is not stored, whatever the key and the format',
+  async ([given, kept], { served }) => {
+    const address = (query: string) => `https://www.facebook.com/ads/archive/render_ad/${query}`;
+    await served.load({
+      ad_archive_id: '1',
+      link: address(given),
+      snapshot: { title: 'T', cards: [{ link_url: address(given) }] },
+    });
+    await served.load({ id: uuid(1), headline: 'T', note: address(given), access_token: 'SECRET' });
+    await served.load(`headline,link,My note\nT,${address(given)},${address(given)}`);
+    const ads = await adsOf(served, {});
+    expect(ads).toHaveLength(3);
+    expect(JSON.stringify(ads)).not.toContain('SECRET');
+    expect(ads).toContainEqual(expect.objectContaining({ offerLink: address(kept), 'My note': address(kept) }));
+  },
+);

@@ -109,7 +109,7 @@ test.for<[name: string, source: string | Uint8Array, ads: number, ...problems: (
     4,
     'line 4: id: an ad\'s id is a UUID; got "seven"',
     /^line 5: duplicates: /,
-    'line 6: startedAt: not an ISO 8601 date-time',
+    'line 6: startedAt: not an ISO 8601 date-time; got "yesterday"',
     /^line 7: neither an ad \(id\) nor a page \(pageId, pageName\) nor an ad of the Meta Ad Library \(ad_archive_id\);/,
     /^line 8: pageName: /,
     'line 9: not a JSON object; a record is an ad or a page',
@@ -204,4 +204,32 @@ test('the report on a record is short, however much is wrong with it', async ({ 
   const { problems } = await served.load({ id: uuid(1), countries: Array(50_000).fill(1) });
   expect(problems[0]?.problem).toMatch(/^countries\.0: /);
   expect(problems[0]?.problem.length).toBeLessThanOrEqual(500);
+});
+
+test('a page that an ad of the same import made is not counted as updated', async ({ served }) => {
+  const page = { pageId: 'p', pageName: 'P' };
+  expect(await served.load({ ...ad(1), pageId: 'p' }, page)).toMatchObject({
+    ads: 1,
+    pages: 1,
+    updated: 0,
+    repeated: 0,
+  });
+  expect(await served.load(page, page)).toMatchObject({ pages: 1, updated: 1, repeated: 1 });
+});
+
+test.for([
+  { startedAt: '05/04/2026' },
+  { startedAt: '1234' },
+  { startedAt: '2026-02-30' },
+  { endDate: 'Feb 3, 2025' },
+  { audienceReach: -5 },
+  { duplicates: -1 },
+  { adSpendMin: -0.5 },
+])('an ad in the shape of the API with %j is refused, and the key is named', async (fields, { served }) => {
+  const [key] = Object.keys(fields);
+  const { ads, problems } = await served.load({ ...ad(1), ...fields }, ad(2));
+  expect({ ads, problems }).toEqual({
+    ads: 1,
+    problems: [{ line: 1, path: '', problem: expect.stringMatching(`^${key}: `) }],
+  });
 });

@@ -117,3 +117,11 @@ test('whatever cells hold, each row is stored or named', async ({ served }) => {
     { numRuns: 50 },
   );
 });
+
+test('ids of rows are those of their advertiser, so that two tables may count from 1', async ({ served }) => {
+  const table = (advertiser: string) => `id,advertiser,headline\n1,${advertiser},One\n2,${advertiser},Two\n`;
+  expect(await served.load(table('Shop'))).toMatchObject({ ads: 2, updated: 0 });
+  expect(await served.load(table('Bakery'))).toMatchObject({ ads: 2, updated: 0 });
+  expect(await served.load(table('Shop'))).toMatchObject({ ads: 2, updated: 2 });
+  expect(await adsOf(served)).toHaveLength(4);
+});

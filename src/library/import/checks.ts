@@ -4,6 +4,7 @@ import { isPathId, maxIdLength } from '../../api/url.ts';
 import { timeOf } from '../../views/dates.ts';
 import { isUuid, maxDepth, quoted } from '../service/request.ts';
 import type { ImportFormat } from './formats/format.ts';
+import { service } from './formats/service.ts';
 import type { SourceRecord } from './formats/source-record.ts';
 import { maxRecordLength, tooLong } from './sources/piece.ts';
 import { hasAccessToken, withoutAccessTokensIn } from './values/access-tokens.ts';
@@ -30,7 +31,9 @@ export function checkedEntry(record: SourceRecord, { format, text, values }: Giv
     const page = cleaned(made);
     return { page: checkedPage(page), json: jsonOf(page, page === source ? text : undefined) };
   }
-  const ad = withPastLastSeen(checkedAd(cleaned(format.toAd(record, values))), values);
+  const read = checkedAd(cleaned(format.toAd(record, values)));
+  // What an API says is stored as it is.
+  const ad = format === service ? read : withPastLastSeen(read, values);
   return { ad, json: jsonOf(ad, (ad as object) === source ? text : undefined) };
 }
 
@@ -84,7 +87,7 @@ function withPastLastSeen(ad: Ad, { now, rejected }: ColumnValues): Ad {
 const dates = ['startedAt', 'lastSeenAt', 'endDate', 'productCreatedAt', 'pageCreatedAt', 'createdAt'];
 const isoDate = /^(\d{4}-\d\d-\d\d)(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)? ?(?:Z|[+-]\d\d(?::?\d\d)?)?)?$/i;
 const counts = [
-  ...['duplicates', 'audienceReach', 'adSpendMin', 'adSpendMax', 'revenueMin', 'revenueMax', 'productPrice'],
+  ...['duplicates', 'audienceReach', 'adSpendMin', 'adSpendMax', 'revenueMin', 'revenueMax'],
   ...['impressionsMin', 'impressionsMax', 'audienceSizeMin', 'audienceSizeMax', 'adsAmount', 'adsTotalDuplicates'],
   ...['averageDuplicates', 'pageLikes', 'pageIgFollowers'],
 ];

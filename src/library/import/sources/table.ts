@@ -81,7 +81,7 @@ const sliceLength = 64 * 1024;
 /** The rows of a table below its column names. A row that never ends costs its first line. */
 export async function* tablePieces(text: AsyncIterable<string>, table: Table): AsyncGenerator<Piece[]> {
   const { parse } = await import('csv-parse');
-  const newline = table.lineEnds[0] === '\r' ? '\r' : '\n';
+  const newline = newlineOf(table.lineEnds);
   let reader = new RowReader(parse, table, { line: 1, rowsAbove: table.rowsAbove + 1 });
   /** The text from the row on that is not complete yet, the line where it begins, and how much of it was read. */
   const pending = { text: '', line: 1, readLength: 0 };
@@ -94,6 +94,11 @@ export async function* tablePieces(text: AsyncIterable<string>, table: Table): A
       pending.readLength -= length;
     }
   }
+  /** Empty lines are no rows, and do not wait for one. */
+  function dropEmptyLines(): void {
+    const [empty = ''] = /^[\r\n]+/.exec(pending.text.slice(0, pending.readLength)) ?? [];
+    dropLinesBefore(pending.line + empty.split(newline).length - 1);
+  }
   async function* read(isEnd: boolean): AsyncGenerator<Piece[]> {
     for (;;) {
       let error: unknown;
@@ -103,16 +108,18 @@ export async function* tablePieces(text: AsyncIterable<string>, table: Table): A
         error = await reader.write(slice);
         yield reader.takePieces();
         dropLinesBefore(reader.line);
+        dropEmptyLines();
       }
       if (error === undefined && isEnd) error = await reader.end();
       yield reader.takePieces();
       if (error === undefined) return;
       dropLinesBefore(reader.line);
-      yield [{ line: reader.line, path: '', problem: explain(error) }];
+      dropEmptyLines();
+      yield [{ line: pending.line, path: '', problem: explain(error) }];
       reread += pending.readLength;
       if (reread > maxReread)
         throw new UnreadableSource('too many rows without an end; nothing after this place was read');
-      dropLinesBefore(reader.line + 1);
+      dropLinesBefore(pending.line + 1);
       pending.readLength = 0;
       reader = new RowReader(parse, table, { line: pending.line, rowsAbove: reader.rowsAbove });
     }
@@ -123,6 +130,8 @@ export async function* tablePieces(text: AsyncIterable<string>, table: Table): A
   }
   yield* read(true);
 }
+
+const newlineOf = (lineEnds: readonly string[]) => (lineEnds[0] === '\r' ? '\r' : '\n');
 
 type Parse = typeof parse;
 
@@ -141,6 +150,7 @@ class RowReader {
     this.line = start.line;
     this.rowsAbove = start.rowsAbove;
     this.#wanted = columns.length;
+    const newline = newlineOf(lineEnds);
     this.#parser = parse({
       ...csvOptions(delimiter, lineEnds),
       max_record_size: maxRecordLength,
@@ -149,8 +159,11 @@ class RowReader {
         const { raw, record } = row as { raw: string; record: string[] };
         this.#isBroken ||= isTorn(record, raw);
         if (this.#isBroken) return null;
-        this.#rows.push({ cells: record, line: this.line });
-        this.line = start.line + lines;
+        // Empty lines may stand above the row, and line breaks in its cells.
+        const next = start.line + lines;
+        const breaks = raw.trim().split(newline).length;
+        this.#rows.push({ cells: record, line: next - breaks });
+        this.line = next;
         return null;
       },
     });
