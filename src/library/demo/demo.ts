@@ -8,6 +8,7 @@ import { uuidOf } from '../service/request.ts';
 import { type Library, type LibraryOptions, openLibrary } from '../service/service.ts';
 import { readDemoData } from './demo-data.ts';
 import { demoKey } from './demo-key.ts';
+import { advertisers, type DemoPage, makeAdvertiser, seededRandom } from './market/market.ts';
 import type { DemoData } from './packed-demo-data.ts';
 import { repeatable } from './repeatable.ts';
 
@@ -26,9 +27,9 @@ const tieringBudget = '--wasm-tiering-budget=2147483647';
  * @throws Error when no folder for temporary files can be written
  */
 export async function openDemoLibrary(options: DemoOptions): Promise<{ library: Library; apiKey: string }> {
-  const { database, records } = await readDemoData();
+  const { database, advertisers: made } = await readDemoData();
   const today = options.now() - (options.now() % dayMs);
-  const demo = { picture: demoPicture, records: demoRecords(records, today), dateOrigin: today };
+  const demo = { picture: demoPicture, records: demoRecords(made, today), dateOrigin: today };
   setFlagsFromString(tieringBudget);
   const file = await temporaryFile(database);
   const random = repeatable('opened library');
@@ -49,22 +50,34 @@ export async function openDemoLibrary(options: DemoOptions): Promise<{ library: 
   };
 }
 
-/** The records of the demo, which the database does not hold itself. */
-function demoRecords(texts: DemoData['records'], today: number): OtherRecords {
-  const lines = { ads: linesOf(texts.ads), pages: linesOf(texts.pages) };
-  const dateOf = (days: string) => new Date(today + Number(days) * dayMs).toISOString();
+/** The records of the demo, which the database does not hold itself. An advertiser is made when one of its ads is read. */
+function demoRecords(made: DemoData['advertisers'], today: number): OtherRecords {
+  const pages = new Map<number, DemoPage>();
+  function pageAt(index: number): DemoPage | undefined {
+    const [advertiser, start] = [advertisers[index], made[index]];
+    if (advertiser === undefined || start === undefined) return undefined;
+    const page = pages.get(index) ?? makeAdvertiser(advertiser, seededRandom(start.seed), today);
+    pages.set(index, page);
+    return page;
+  }
+  function numbersById(): Map<string, number> {
+    const last = made.length - 1;
+    const count = (made[last]?.firstAd ?? 1) - 1 + (pageAt(last)?.ads.length ?? 0);
+    return new Map(Array.from({ length: count }, (_, at) => [demoAdId(at + 1), at + 1]));
+  }
   let numbers: Map<string, number> | undefined;
   return {
     find(kind, id) {
       if (kind === 'pages') return undefined;
-      numbers ??= new Map(lines.ads.map((_, at) => [demoAdId(at + 1), at + 1]));
+      numbers ??= numbersById();
       return numbers.get(id);
     },
-    json: (kind, number) =>
-      lines[kind][number - 1]
-        ?.toString()
-        .replace(/\{(-?\d+)\}/g, (_, days) => dateOf(days))
-        .replaceAll('{id}', demoAdId(number)),
+    json(kind, number) {
+      if (kind === 'pages') return JSON.stringify(pageAt(number - 1)?.page);
+      const index = made.findLastIndex(({ firstAd }) => firstAd <= number);
+      const ad = pageAt(index)?.ads[number - (made[index]?.firstAd ?? 0)];
+      return ad && JSON.stringify(ad).replaceAll(ad.id, demoAdId(number));
+    },
   };
 }
 
@@ -89,16 +102,6 @@ async function temporaryFolder(): Promise<string> {
     }
   }
   throw new Error(`The demo needs a folder for temporary files: ${String(failure)}`);
-}
-
-function linesOf(text: Uint8Array): Buffer[] {
-  const bytes = Buffer.from(text.buffer, text.byteOffset, text.byteLength);
-  const lines: Buffer[] = [];
-  for (let start = 0, end = 0; end >= 0; start = end + 1) {
-    end = bytes.indexOf('\n', start);
-    lines.push(bytes.subarray(start, end < 0 ? undefined : end));
-  }
-  return lines;
 }
 
 const dayMs = 86_400_000;

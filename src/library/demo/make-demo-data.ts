@@ -6,37 +6,35 @@ import { recordTypes } from '../search/ads-and-pages.ts';
 import { findPage } from '../search/search.ts';
 import { openLibrary, type ServiceContext } from '../service/service.ts';
 import { demoKey } from './demo-key.ts';
-import { makeMarket, seededRandom } from './market/market.ts';
+import { advertisers, makeAdvertiser, seededRandom } from './market/market.ts';
 import type { DemoData } from './packed-demo-data.ts';
 import { repeatable } from './repeatable.ts';
-
-const dayMs = 86_400_000;
 
 /** Makes the data of the demo from the tables of its market, which takes place on the first day of 1970. */
 export async function makeDemoData(): Promise<DemoData> {
   const folder = await mkdtemp(join(tmpdir(), 'ad-library-demo-'));
   try {
     const path = join(folder, 'demo.db');
-    const records = await writeDatabase(path);
-    return { database: await readFile(path), records };
+    const advertisers = await writeDatabase(path);
+    return { database: await readFile(path), advertisers };
   } finally {
     await rm(folder, { recursive: true });
   }
 }
 
-async function writeDatabase(path: string): Promise<DemoData['records']> {
+async function writeDatabase(path: string): Promise<DemoData['advertisers']> {
   const { context, keys, close } = await openLibrary({ database: path, now: () => 0, random: repeatable('library') });
   const { database, records } = context;
-  const lines: Record<'ads' | 'pages', string[]> = { ads: [], pages: [] };
-  const dated = (json: string) => json.replace(/"([\d-]{10}T[^"]*)"/g, (_, date) => `"{${Date.parse(date) / dayMs}}"`);
+  const random = seededRandom(1);
+  const made: DemoData['advertisers'] = [];
+  let firstAd = 1;
   database.transaction(() => {
-    for (const { page, ads } of makeMarket(seededRandom(1), 0)) {
+    for (const advertiser of advertisers) {
+      made.push({ seed: random.seed(), firstAd });
+      const { page, ads } = makeAdvertiser(advertiser, random, 0);
       records.putPage(page);
-      lines.pages.push(dated(JSON.stringify(page)));
-      for (const ad of ads) {
-        records.putAd(ad);
-        lines.ads.push(dated(JSON.stringify(ad).replaceAll(ad.id, '{id}')));
-      }
+      for (const ad of ads) records.putAd(ad);
+      firstAd += ads.length;
     }
     const { key, userId } = keys.create({ name: 'Demo key' });
     if (key !== demoKey) throw new Error('The key of the demo has changed.');
@@ -51,7 +49,7 @@ async function writeDatabase(path: string): Promise<DemoData['records']> {
   });
   database.script('VACUUM; PRAGMA journal_mode = DELETE');
   close();
-  return { ads: Buffer.from(lines.ads.join('\n')), pages: Buffer.from(lines.pages.join('\n')) };
+  return made;
 }
 
 function fillCollections({ database, collections }: ServiceContext, userId: string): void {

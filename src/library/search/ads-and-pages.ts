@@ -142,7 +142,7 @@ const languageTag = (key: string, about: string, example: string[]): Tag<Record<
 });
 
 /** SQL for the number of the day that holds a time. */
-const dayOf = (time: string) => `CAST(${time} AS INTEGER) / ${dayMs}`;
+const dayOf = (time: string) => `floor(${time} / ${dayMs}.0)`;
 const amount = (value: unknown) => (typeof value === 'number' ? value : null);
 
 const number = (key: string, about: string): Measure<Record<string, unknown>> => ({

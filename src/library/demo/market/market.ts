@@ -21,19 +21,22 @@ type Campaign = {
 };
 type Market = { random: SeededRandom; today: number };
 
-type DemoPage = { page: Page; ads: Ad[] };
+export type DemoPage = { page: Page; ads: Ad[] };
 
 /** Makes all advertisers with their ads. Of `now`, in Unix milliseconds, only the day matters. */
 export function* makeMarket(random: SeededRandom, now: number): Generator<DemoPage> {
+  for (const advertiser of advertisers) yield makeAdvertiser(advertiser, random, now);
+}
+
+/** Makes an advertiser with its ads. The same state of `random` and the same day give the same ads. */
+export function makeAdvertiser(advertiser: Advertiser, random: SeededRandom, now: number): DemoPage {
   const market = { random, today: Math.floor(now / day) * day };
-  for (const advertiser of advertisers) {
-    const pageId = random.uuid();
-    const products = advertiser.products.map((product) => makeProduct(market, product));
-    const campaigns = Array.from({ length: random.between(7, 16) }, () => makeCampaign(market, advertiser, products));
-    const ads = campaigns.flatMap((campaign) => makeAds(market, campaign, pageId));
-    for (const ad of ads) ad.page = { pageName: advertiser.name, adsAmount: ads.length };
-    yield { page: makePage(market, advertiser, pageId, ads), ads };
-  }
+  const pageId = random.uuid();
+  const products = advertiser.products.map((product) => makeProduct(market, product));
+  const campaigns = Array.from({ length: random.between(7, 16) }, () => makeCampaign(market, advertiser, products));
+  const ads = campaigns.flatMap((campaign) => makeAds(market, campaign, pageId));
+  for (const ad of ads) ad.page = { pageName: advertiser.name, adsAmount: ads.length };
+  return { page: makePage(market, advertiser, pageId, ads), ads };
 }
 
 const makeProduct = ({ random, today }: Market, product: Advertiser['products'][number]): Product => ({
@@ -338,6 +341,8 @@ export function seededRandom(seed: number) {
     next,
     between,
     bytes,
+    /** Returns the seed with which the numbers that follow begin. */
+    seed: () => state,
     /** An item of the list; `lean` above 1 favours its beginning. */
     pick<Item>(list: readonly Item[], lean = 1): Item {
       const choice = list[Math.floor(next() ** lean * list.length)];
