@@ -37,8 +37,8 @@ interface TileTexts {
 
 interface DrawingOptions {
   signal: AbortSignal;
-  /** How long drawing may take, in milliseconds, with the time that it waits for a worker. */
-  drawingMs: number;
+  /** Returns how long drawing may still take, in milliseconds, with the time that it waits for a worker. */
+  drawingMs(): number;
 }
 
 interface SheetOptions extends DrawingOptions {
@@ -143,7 +143,7 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
     { signal, drawingMs }: DrawingOptions,
   ): Promise<Drawing | { reason: string }> {
     try {
-      const drawing = await withDeadline({ signals: [signal], ms: drawingMs }, (timeUp) =>
+      const drawing = await withDeadline({ signals: [signal], ms: drawingMs() }, (timeUp) =>
         draw(tenantId, request, timeUp),
       );
       return 'failed' in drawing ? { reason: drawingFailures[drawing.failed] } : drawing;

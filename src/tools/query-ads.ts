@@ -8,7 +8,7 @@ import { dataPerText } from '../views/full-view.ts';
 import { count, numberText } from '../views/numbers.ts';
 import { isWord, quote, word } from '../views/safe-text.ts';
 import { fit } from '../views/tokens.ts';
-import { defineListTool, jpegContent, readOnly } from './tool.ts';
+import { defineListTool, drawingMsOf, jpegContent, readOnly } from './tool.ts';
 
 const derivedColumns = describedColumns()
   .map(({ name, meaning }) => (meaning === undefined ? name : `${name} (${meaning})`))
@@ -65,17 +65,16 @@ export const queryAds = defineListTool({
     const readAt = launchesKnownUntil(contents)?.complete;
     const drawn = chartOf(chart, { columns, rows: shown, sql, isCut }, { readAt, isDemo });
     if ('problem' in drawn) return withoutChart(drawn.problem);
-    const drawingMs = deadline - clock() - marginMs;
-    const picture = await (await pictures()).chart(drawn, { signal, drawingMs });
+    const picture = await (await pictures()).chart(drawn, {
+      signal,
+      drawingMs: () => drawingMsOf({ deadline, clock }),
+    });
     if ('reason' in picture) return withoutChart(picture.reason);
     // Some hosts drop pictures beside data, so the data does not mention the picture.
     const note = `The chart shows these rows${picture.isNumbered ? numbered : ''}.`;
     return { data, text: withNote(note), attached: [jpegContent(picture.jpeg)] };
   },
 });
-
-/** Time that a result without its chart needs before the deadline of the call. */
-const marginMs = 2000;
 
 const numbered = '; names in scripts that it cannot write are row 1, row 2 …, in this order';
 

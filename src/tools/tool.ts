@@ -95,6 +95,13 @@ export const jpegContent = (jpeg: Uint8Array): ImageContent => ({
   mimeType: 'image/jpeg',
 });
 
+/** Time that a result without its picture needs before the deadline of the call. */
+const marginMs = 1000;
+
+/** Returns how long a picture may still take, so that the result comes in time without it. */
+export const drawingMsOf = ({ deadline, clock }: Pick<ToolContext, 'deadline' | 'clock'>): number =>
+  deadline - clock() - marginMs;
+
 export interface ResourceLink {
   type: 'resource_link';
   uri: string;

@@ -15,7 +15,7 @@ import { count } from '../views/numbers.ts';
 import { joinFilled, linesOf, quote, word } from '../views/safe-text.ts';
 import { clampLines, fitsWithin } from '../views/tokens.ts';
 import { type Fields, idOf } from '../views/view.ts';
-import { defineListTool, jpegContent, readOnly, type ToolContext } from './tool.ts';
+import { defineListTool, drawingMsOf, jpegContent, readOnly, type ToolContext } from './tool.ts';
 
 /** Some hosts bring a picture a turn late, and models then describe what they have not seen. */
 const note =
@@ -104,7 +104,7 @@ export const viewAds = defineListTool({
         const label = [...repeated, shows].filter(Boolean).join(', ') || undefined;
         return { number, label, headline, ...('reason' in picture ? picture : { address: picture.address }) };
       }),
-      { signal, waitMs, drawingMs: drawingMs * 0.8, isOverview: compared !== undefined },
+      { signal, waitMs, drawingMs: () => drawingMsOf(context), isOverview: compared !== undefined },
     );
     const fetched = wanted.map(({ tile, picture }, index) => ({ adId: tile.id, picture, fetched: sheet.tiles[index] }));
     await keepPrints(dataset.userRecords, fetched);

@@ -16,14 +16,14 @@ const late = { reason: expect.stringContaining('drawing it took too long; the sa
 
 test('a chart comes with a reason instead of a picture where the worker takes too long', async () => {
   const opened = openTestPictures([host.host], { drawMs: 0.01 });
-  expect(await opened.forTenant('tenant').chart(chart, { signal, drawingMs: 60_000 })).toEqual(late);
+  expect(await opened.forTenant('tenant').chart(chart, { signal, drawingMs: () => 60_000 })).toEqual(late);
   await opened.close();
 });
 
 test('a sheet comes with a reason and its pictures where no time is left to draw it', async () => {
   const opened = openTestPictures([host.host], { drawMs: 30_000 });
   const tile = { number: 1, address: host.serve(await jpegOf()) };
-  const sheet = await opened.forTenant('tenant').sheet([tile], { signal, waitMs: 60_000, drawingMs: 0 });
+  const sheet = await opened.forTenant('tenant').sheet([tile], { signal, waitMs: 60_000, drawingMs: () => 0 });
   expect(sheet).toEqual({ ...late, tiles: [{ number: 1, jpeg: expect.anything(), print: expect.any(String) }] });
   await opened.close();
 });
@@ -31,8 +31,8 @@ test('a sheet comes with a reason and its pictures where no time is left to draw
 test('a chart is drawn again after a drawing that came late', async () => {
   const opened = openTestPictures([host.host], { drawMs: 30_000 });
   const pictures = opened.forTenant('tenant');
-  expect(await pictures.chart(chart, { signal, drawingMs: 0 })).toEqual(late);
-  expect(await pictures.chart(chart, { signal, drawingMs: 60_000 })).toEqual({
+  expect(await pictures.chart(chart, { signal, drawingMs: () => 0 })).toEqual(late);
+  expect(await pictures.chart(chart, { signal, drawingMs: () => 60_000 })).toEqual({
     jpeg: expect.any(Uint8Array),
     isNumbered: false,
   });
@@ -42,7 +42,7 @@ test('a chart is drawn again after a drawing that came late', async () => {
 test('a call that is cancelled while its chart is drawn ends with the reason of its signal', async () => {
   const opened = openTestPictures([host.host], { drawMs: 30_000 });
   const abort = new AbortController();
-  const drawing = opened.forTenant('tenant').chart(chart, { signal: abort.signal, drawingMs: 60_000 });
+  const drawing = opened.forTenant('tenant').chart(chart, { signal: abort.signal, drawingMs: () => 60_000 });
   abort.abort(new Error('cancelled'));
   await expect(drawing).rejects.toThrow('cancelled');
   await opened.close();
