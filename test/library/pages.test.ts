@@ -212,8 +212,8 @@ test('every page answers, whatever ads the import has accepted', async () => {
   const start = fc.constantFrom('{media_url}/demo/', '{media_url}/kept/', '{media_url}/', 'https://', 'data:', '');
   const url = fc.tuple(start, word).map((parts) => parts.join(''));
   const text = fc.oneof(word, url);
-  const number = fc.oneof(fc.integer(), fc.double({ noNaN: true }), fc.constant(null));
-  const day = fc.oneof(fc.constantFrom('2026-01-01', '9999-12-31T23:59:59Z', '0000-01-01T00:00:00Z'), text);
+  const number = fc.oneof(fc.nat(), fc.double({ noNaN: true, min: 0, noDefaultInfinity: true }), fc.constant(null));
+  const day = fc.constantFrom('2026-01-01', '2026-06-30T23:59:59.999Z', '9999-12-31T23:59:59Z', '1969-07-20T12:00:00Z');
   const asset = fc.record({ type: fc.constantFrom('THUMB', 'VID', 'PA_PP', 'CARD_THUMB', ''), url, nr: number });
   const media = fc.array(asset, { maxLength: 3 });
   const card = fc.record({ title: text, link_url: url, image_url: url }, { requiredKeys: [] });
