@@ -32,9 +32,25 @@ const hasReachedLimit = (statement: string, rowCount: number): boolean =>
 
 /** True where rows may have been left out for their count, as with `WHERE ads > 2` around a subquery. */
 function isCompared(statement: string, column: string): boolean {
-  const name = `"?(?<![\\w.])${column.replaceAll(/\W/g, '\\$&')}\\b"?`;
-  return new RegExp(`${name}\\s*(?:[<>=!]|between\\b|in\\b|is\\b)|[<>=]\\s*${name}`, 'i').test(statement);
+  const [searchable, name] = [statement.toLowerCase(), column.toLowerCase()];
+  if (name === '') return false;
+  for (let start = searchable.indexOf(name); start >= 0; start = searchable.indexOf(name, start + 1)) {
+    const end = start + name.length;
+    const isPartOfWord = wordOrDot.test(searchable.charAt(start - 1)) || word.test(searchable.charAt(end));
+    if (isPartOfWord) continue;
+    comparisonAfter.lastIndex = end;
+    if (comparisonAfter.test(statement)) return true;
+    const before = statement.slice(Math.max(0, start - maxGap), start);
+    if (comparisonBefore.test((before.endsWith('"') ? before.slice(0, -1) : before).trimEnd().slice(-1))) return true;
+  }
+  return false;
 }
+
+const [word, wordOrDot] = [/\w/, /[\w.]/];
+const comparisonAfter = /"?\s*(?:[<>=!]|between\b|in\b|is\b)/iy;
+const comparisonBefore = /[<>=]/;
+/** The most characters between a comparison operator and a name after it, such as spaces. */
+const maxGap = 100;
 
 const aliasPattern =
   /\s*(?:\bas\b\s*)?(?:"([^"]+)"|`([^`]+)`|\[([^\]]+)\]|(?!(?:from|filter|then|end|as)\b)([a-z_]\w*))/iy;

@@ -45,9 +45,9 @@ test('whichever tools are chosen, nothing is described or offered that needs ano
     });
     const [first, ...others] = described.filter(({ name }) => searching.includes(name));
     if (first) expect(first.description).toMatch(/^Keys: .*displayFormat/s);
-    for (const { description } of others) expect(description).toBe(`as in ${first?.name}`);
+    for (const { description } of others) expect(description).toBe(`The same keys as in ${first?.name}.`);
     const pages = described.find(({ name }) => name === 'search_pages');
-    const rest = first ? `The rest as in ${first.name}.` : 'Lists match any of their values';
+    const rest = first ? `The other rules are as in ${first.name}.` : 'Lists match any of their values';
     if (pages) expect(pages.description).toContain(rest);
     await close();
   };

@@ -43,7 +43,7 @@ test('a file that describes filters shows them to the model', async () => {
   expect(shown).toBe(
     'Keys: query (e.g. "tea"); countries (list: DE, AT); startedAtFrom/To (date); active (true/false); reach (number). Lists match any of their values.',
   );
-  expect(pages).toContain('An unknown key may be refused, or ignored and charged');
+  expect(pages).toContain('The service may refuse an unknown key, or ignore it and charge for the search.');
 });
 
 const filterOf = (type: string) => ({ key: 'a', type, description: 'what it is' });
@@ -91,7 +91,7 @@ const document =
   (_, response) =>
     void response.end(JSON.stringify(content));
 const described = (ads: unknown, pages: unknown = []) => document({ ads, pages });
-const unknown = "Keys as in the service's documentation";
+const unknown = "Filter keys as in the service's documentation";
 
 test('the filters of a local library are those of its own demo, down to the page size', async () => {
   const demo = await startServer({ config: { demo: true } });
@@ -100,7 +100,7 @@ test('the filters of a local library are those of its own demo, down to the page
   const { tools } = await own.client.listTools();
   expect(tools).toEqual((await demo.client.listTools()).tools);
   const properties = tools.find(({ name }) => name === 'search_ads')?.inputSchema.properties ?? {};
-  expect(properties.limit).toMatchObject({ maximum: 100, description: 'Items per page, default 20' });
+  expect(properties.limit).toMatchObject({ maximum: 100, description: 'Items per page. Default 20.' });
   const count = tools.find(({ name }) => name === 'count_ads')?.inputSchema.properties ?? {};
   expect((count.by as { enum: string[] }).enum).toEqual(
     expect.arrayContaining(['active', 'advertiserExact', 'countries', 'language', 'domain', 'missing']),

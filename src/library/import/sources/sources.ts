@@ -33,7 +33,7 @@ export async function* piecesOf(
 }
 
 /** Some line begins like JSON. The lines before it are damaged. */
-const bracketLine = /^[^\S\n]*[[{]/m;
+const bracketLine = /^[^\S\n\r\u2028\u2029]*[[{]/m;
 
 function problemOf(text: string): string {
   const head = text.slice(0, 64 * 1024);

@@ -31,10 +31,15 @@ function timeOfDay(year: number, month: number, day: number): number | undefined
 const clockPattern =
   /^(\d{1,2})[:h.](\d\d)(?:[:.](\d\d)(?:[.,](\d{1,9}))?)?\s*([ap]\.?\s?m\.?)?\s*(?:uhr)?\s*(z|(?:utc|gmt)?(?:([+-])(\d\d):?(\d\d)?)?)?$/i;
 
+/** Removes the name of the time zone in brackets with which a JavaScript date ends. */
+function withoutZoneName(text: string): string {
+  const start = text.endsWith(')') ? text.lastIndexOf('(') : -1;
+  return start < 0 || text.slice(start, -1).includes(')') ? text : text.slice(0, start).trimEnd();
+}
+
 /** Milliseconds since midnight in UTC; undefined for a text that is no time of day. */
 function timeOfClock(text: string): number | undefined {
-  // A JavaScript date ends with the name of its zone in brackets.
-  const clock = text.trim().replace(/\s*\([^()]*\)$/, '');
+  const clock = withoutZoneName(text.trim());
   if (clock === '') return 0;
   const [, hours, minutes, seconds = '0', fraction = '', half, zone, sign, zoneHours = '0', zoneMinutes = '0'] =
     clockPattern.exec(clock) ?? [];
