@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
-import { ad, type Behaviour, creditStatus, documented, json, paid, type Upstream } from '../support/faulty-upstream.ts';
+import { ad, type Behaviour, documented, json, paid, type Upstream } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
 import { gateOf } from '../support/gate.ts';
 import type { TestServer } from '../support/server.ts';
@@ -157,27 +157,6 @@ describe('when its caller leaves, a call', () => {
     },
   );
 
-  test('is not repeated while its charge is still being found out', async ({ upstream, start }) => {
-    const { call } = await start({ creditBudget: 50 });
-    const gate = gateOf();
-    const balance: Behaviour = json(creditStatus());
-    let asked = 0;
-    upstream.credits = (...exchange) =>
-      void (++asked === 2 ? gate.opened : Promise.resolve()).then(() => balance(...exchange));
-    upstream.does(json(ad));
-    const caller = new AbortController();
-    const left = call('get_ad', opening, { signal: caller.signal }).catch(() => 'left');
-    await upstream.reached(3);
-    caller.abort();
-    expect(await left).toBe('left');
-    await call('whoami');
-    const second = call('get_ad', opening);
-    await call('whoami');
-    gate.open();
-    expect((await second).isError).toBe(false);
-    expect(upstream.requests.filter(({ path }) => path.includes('/ads/'))).toHaveLength(1);
-  });
-
   test('that costs nothing is dropped at the service', async ({ upstream, server }) => {
     held(upstream);
     await leave(server, upstream, 'whoami', {});
@@ -194,12 +173,12 @@ describe('when its caller leaves, a call', () => {
     expect(upstream.requests[0]?.aborted).toBe(false);
   });
 
-  test('of which nothing was sent yet ends with its caller: nothing is paid for it', async ({ upstream, start }) => {
+  test('that was not sent yet ends with its caller and is not paid for', async ({ upstream, start }) => {
     const { call } = await start({ creditBudget: 50 });
     upstream.credits = documented;
     const answer = held(upstream);
     const first = call('get_ad', opening);
-    await upstream.reached(2);
+    await upstream.reached(1);
     const caller = new AbortController();
     const waiting = call('search_ads', {}, { signal: caller.signal }).catch(() => 'left');
     await call('get_credits');

@@ -54,7 +54,7 @@ const hostile = () => [
     startedAt: index % 2 === 0 ? '0001-01-01T00:00:00Z' : '9999-12-31T00:00:00Z',
     lastSeenAt: '2026-11-20T00:00:00Z',
     duplicates: 1e300,
-    audienceReach: -1,
+    audienceReach: 0,
     adSpendMin: 1e21,
     cards: Array.from({ length: 22 }, () => ({ title: text, body: text.slice(0, 1500) })),
     offerLink: links[index % links.length],
