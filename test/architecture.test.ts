@@ -65,7 +65,7 @@ const mayImport: Record<string, string> = {
   library: 'library ui reports dataset pictures views api src/lock.ts',
   config: 'config api logging',
   'src/app.ts': 'api cache credits storage tools mcp pictures library config logging',
-  cli: 'cli library transports mcp storage api config logging src/app.ts',
+  cli: 'cli library transports mcp storage api config logging src/app.ts views',
   'src/embed.ts': 'mcp config logging src/app.ts',
   'src/main.ts': 'cli',
 };

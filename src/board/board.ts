@@ -13,7 +13,7 @@ import { changesBetween } from '../views/ad-changes.ts';
 import { type AdPicture, creativeOf, pictureOf } from '../views/ad-media.ts';
 import { addressOf } from '../views/addresses.ts';
 import { adFields, type SentField } from '../views/fields.ts';
-import { count } from '../views/lists.ts';
+import { count } from '../views/numbers.ts';
 import { sanitize, sanitizeLine } from '../views/safe-text.ts';
 import { add, type Fields } from '../views/view.ts';
 import { newInWatches } from '../watches/check.ts';

@@ -1,4 +1,4 @@
-const dayMs = 86_400_000;
+import { dayMs } from '../views/durations.ts';
 
 /** An axis of dates: where each date stands, and which months, weeks or days lie between two dates. */
 export interface Calendar {

@@ -1,5 +1,6 @@
 import { columnWords, sentence } from '../views/column-title.ts';
-import { count, groupBy } from '../views/lists.ts';
+import { groupBy } from '../views/lists.ts';
+import { count } from '../views/numbers.ts';
 import { listNames, sanitizeLine } from '../views/safe-text.ts';
 import { type CalendarStep, calendarOf } from './calendar.ts';
 import { countedColumns } from './counted-columns.ts';

@@ -26,6 +26,7 @@ import type { Log } from '../logging/log.ts';
 import { makeFolder } from '../storage/drivers/file.ts';
 import { onlyForHosts } from '../transports/http/hosts-and-origins.ts';
 import { listen as listenOn } from '../transports/http/server.ts';
+import { count } from '../views/numbers.ts';
 import type { Job } from './parse.ts';
 
 export interface LibraryCommandOptions {
@@ -173,12 +174,10 @@ function checkKeyOptions(options: KeyOptions): KeyOptions {
 /** `hourlyLimit` becomes `--hourly-limit`. */
 const flagOf = (name: string): string => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
-const countText = (count: number, noun: string) => `${count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`;
-
 /** Names the file that is served and what it holds: a file in a wrong folder shows as new and empty. */
 function storedText({ database, ads, pages }: Record<'ads' | 'pages', number> & { database: string }): string {
   if (ads + pages === 0) return `${database} is empty; "library import" loads ads and pages into it`;
-  return `${database} holds ${countText(ads, 'ad')} and ${countText(pages, 'page')}`;
+  return `${database} holds ${count(ads, 'ad')} and ${count(pages, 'page')}`;
 }
 
 export function importText({ name, columns, ...report }: ImportedFile): string {
@@ -186,10 +185,10 @@ export function importText({ name, columns, ...report }: ImportedFile): string {
   const mapped = fromPublicArchive ? ` (${fromPublicArchive} from the public ad library’s format)` : '';
   const counts = [
     ...(updated > 0 ? [`${updated.toLocaleString('en-US')} of them updated an earlier record`] : []),
-    ...(repeated > 0 ? [`${countText(repeated, 'record')} with the id of another one in the file`] : []),
+    ...(repeated > 0 ? [`${count(repeated, 'record')} with the id of another one in the file`] : []),
     ...(skipped > 0 ? [`${skipped.toLocaleString('en-US')} skipped`] : []),
   ];
-  const read = `${countText(ads, 'ad')}${mapped} and ${countText(pages, 'page')}`;
+  const read = `${count(ads, 'ad')}${mapped} and ${count(pages, 'page')}`;
   const head = [ads + pages === 0 ? `nothing was read, ${read}` : read, ...counts].join(', ');
   const unlisted = skipped - problems.length;
   return [
@@ -226,7 +225,7 @@ const picturesProgress = ({ fetched, failed, bytes, of }: PicturesReport) =>
 
 function picturesText({ fetched, failed, bytes, reasons, isFull }: PicturesReport): string {
   return [
-    `pictures: ${countText(fetched, 'picture')} kept, ${megabytes(bytes)}${failed > 0 ? `; ${failed} could not be:` : ''}`,
+    `pictures: ${count(fetched, 'picture')} kept, ${megabytes(bytes)}${failed > 0 ? `; ${failed} could not be:` : ''}`,
     ...Object.entries(reasons).map(([reason, amount]) => `    ${amount} × ${reason}`),
     ...(isFull ? ['  the folder is full; --max-mb allows it more, and the same command goes on'] : []),
   ].join('\n');

@@ -2,6 +2,7 @@ import type { Receipt } from '../api/call.ts';
 import { type Failure, mayBeCharged } from '../api/errors.ts';
 import { creditsFigure, roundCredits } from '../credits/credit-text.ts';
 import type { Tool } from '../tools/tool.ts';
+import { dayMs } from '../views/durations.ts';
 import { word } from '../views/safe-text.ts';
 import { untrustedId } from '../views/tokens.ts';
 import type { ReceiptView } from './described-tools.ts';
@@ -100,5 +101,5 @@ function ageText(ms: number): string {
   if (ms < 1000) return 'just now';
   if (ms < 120_000) return `${Math.round(ms / 1000)} s ago`;
   if (ms < 7_200_000) return `${Math.round(ms / 60_000)} min ago`;
-  return ms < 172_800_000 ? `${Math.round(ms / 3_600_000)} h ago` : `${Math.round(ms / 86_400_000)} days ago`;
+  return ms < 2 * dayMs ? `${Math.round(ms / 3_600_000)} h ago` : `${Math.round(ms / dayMs)} days ago`;
 }

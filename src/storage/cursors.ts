@@ -1,9 +1,10 @@
+import { dayMs } from '../views/durations.ts';
 import type { CursorMemory, CursorState } from './call-state.ts';
 import type { StoreAccess } from './store/access.ts';
 import { sealedItems } from './store/seal.ts';
 
 /** A cursor may be used without its filters for a day. */
-const limits = { ttlMs: 86_400_000, maxBytes: 2 * 1024 * 1024 };
+const limits = { ttlMs: dayMs, maxBytes: 2 * 1024 * 1024 };
 
 export const cursorsOver =
   (shared: StoreAccess) =>

@@ -4,6 +4,7 @@ import { lstat, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import { basename, extname, join } from 'node:path';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
+import { dayMs } from '../views/durations.ts';
 import { checkOwnFolder, ignoring, makeFolder, reasonOf } from './drivers/file.ts';
 import { inMemory } from './in-memory.ts';
 import { limitsWithRoom, type StoreAccess } from './store/access.ts';
@@ -150,7 +151,7 @@ export async function removeOldExports(temporary: string, now: number): Promise<
   const folder = ownTemporary(temporary);
   await checkOwnFolder(folder);
   for (const { path, changedAt } of await filesIn(folder))
-    if (changedAt < now - temporaryDays * 86_400_000) await rm(path, { force: true });
+    if (changedAt < now - temporaryDays * dayMs) await rm(path, { force: true });
 }
 
 /**

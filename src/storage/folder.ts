@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { AdLibraryError, type ErrorKind } from '../api/errors.ts';
 import { accountOfDay } from '../credits/daily-budget.ts';
 import { hasEnded, thisProcess } from '../lock.ts';
+import { dayMs } from '../views/durations.ts';
 import type { StateOptions } from './call-state.ts';
 import { cursorsOver } from './cursors.ts';
 import type { Dataset, DatasetCaller, Datasets } from './dataset.ts';
@@ -36,7 +37,6 @@ const maxQueueBytes = 96 * MB;
 const askAgainMs = 30_000;
 /** Longer than any call, in milliseconds. An older lease has expired, even if its process id is in use again. */
 const maxLeaseMs = 15 * 60_000;
-const dayMs = 86_400_000;
 
 const fileName = (...parts: string[]): string => `${hash('sha256', parts.join('\n')).slice(0, 32)}.log`;
 

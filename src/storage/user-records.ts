@@ -1,5 +1,7 @@
 import type * as z from 'zod';
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
+import { dayMs } from '../views/durations.ts';
+import { numberText } from '../views/numbers.ts';
 import type { StoreAccess } from './store/access.ts';
 
 /**
@@ -36,8 +38,8 @@ interface RecordChange<Result> {
 /** Characters of one record as JSON. */
 const maxRecordChars = 64 * 1024;
 /** How long records live after their last use, and how often their use is written down, in milliseconds. */
-const ttlMs = 400 * 86_400_000;
-const touchMs = 86_400_000;
+const ttlMs = 400 * dayMs;
+const touchMs = dayMs;
 
 /** All records of one kind: one document, because one step must tell whether more fit. */
 interface WrittenRecords {
@@ -115,21 +117,19 @@ export const namedRecords = <Schema extends z.ZodObject>(records: RecordsById, s
     return data ? [{ name, ...data }] : [];
   });
 
-const countText = (count: number): string => count.toLocaleString('en-US');
-
 const plurals = { label: 'labels', watch: 'watches', report: 'reports', picture: 'pictures' };
 
 /** @throws AdLibraryError where records would be more than before, and too many */
 export function requireRoom(kind: RecordKind, before: number, after: number): void {
   if (after <= Math.max(before, maxRecords[kind])) return;
   throw invalidRequest(
-    `At most ${countText(maxRecords[kind])} ${plurals[kind]} are kept, and there are ${countText(before)}: ` +
-      `these are ${countText(after - maxRecords[kind])} too many. Nothing was changed. Remove some first.`,
+    `At most ${numberText(maxRecords[kind])} ${plurals[kind]} are kept, and there are ${numberText(before)}: ` +
+      `these are ${numberText(after - maxRecords[kind])} too many. Nothing was changed. Remove some first.`,
   );
 }
 
 export const tooLarge = (kind: RecordKind, maxChars: number) =>
-  invalidRequest(`A kept ${kind} may have at most ${countText(maxChars)} characters as JSON.`);
+  invalidRequest(`A kept ${kind} may have at most ${numberText(maxChars)} characters as JSON.`);
 
 const noRoom = () =>
   new AdLibraryError({

@@ -11,7 +11,7 @@ import { type Gathering, sumOf } from '../storage/dataset.ts';
 import { reportTtl } from '../storage/exports.ts';
 import { dayOf, minute } from '../views/dates.ts';
 import type { DataOf } from '../views/fields.ts';
-import { count, numberText } from '../views/lists.ts';
+import { count, numberText } from '../views/numbers.ts';
 import { linesOf, quote } from '../views/safe-text.ts';
 import { clampLines, estimateTokens, untrustedId } from '../views/tokens.ts';
 import { newsOf, newsText } from '../watches/changes.ts';

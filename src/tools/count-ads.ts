@@ -11,8 +11,10 @@ import { isoTime } from '../dataset/tables.ts';
 import { adsByKey, type DatasetContents } from '../storage/dataset.ts';
 import { objectOf } from '../storage/item-versions.ts';
 import { minute, type RunDates, type SeenDays, seenDays, seenText } from '../views/dates.ts';
+import { dayMs } from '../views/durations.ts';
 import type { DataOf } from '../views/fields.ts';
-import { count, notesText, numberText, serviceNotes } from '../views/lists.ts';
+import { notesText, serviceNotes } from '../views/lists.ts';
+import { count, numberText } from '../views/numbers.ts';
 import { linesOf, quote, sanitizeLine } from '../views/safe-text.ts';
 import { adFilters, checkQuestion, fresh, split } from './arguments.ts';
 import { countableKey, type Filters, partOf, partsOf, withMissing } from './filter-values.ts';
@@ -172,7 +174,7 @@ function valueCounts(counts: unknown) {
 }
 
 /** The age of a gathering that answers in place of a search, in milliseconds: a day. */
-const maxAge = 86_400_000;
+const maxAge = dayMs;
 /** How far the clocks of replicas may be apart, in milliseconds. Beyond that, a clock was wrong and the age is unknown. */
 const maxApart = 60_000;
 

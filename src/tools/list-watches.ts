@@ -5,7 +5,7 @@ import { isoTime } from '../dataset/tables.ts';
 import { minute } from '../views/dates.ts';
 import type { DataOf } from '../views/fields.ts';
 import { dataPerText } from '../views/full-view.ts';
-import { count } from '../views/lists.ts';
+import { count } from '../views/numbers.ts';
 import { linesOf, quote } from '../views/safe-text.ts';
 import { estimateTokens, lineWithin, untrustedText } from '../views/tokens.ts';
 import { type Watch, watchesIn } from '../watches/stored-watches.ts';

@@ -3,8 +3,6 @@ import { joinFilled, quote } from './safe-text.ts';
 import { lineWithin } from './tokens.ts';
 import type { Fields } from './view.ts';
 
-export { count, numberText };
-
 export interface ListFrame {
   /** `totalHits`, if the service sends it. */
   total?: number | undefined;

@@ -8,7 +8,7 @@ import { creativeOf } from '../views/ad-media.ts';
 import { columnWords } from '../views/column-title.ts';
 import { dayOf } from '../views/dates.ts';
 import { differingExcerpts } from '../views/differing-excerpts.ts';
-import { count } from '../views/lists.ts';
+import { count } from '../views/numbers.ts';
 import { constant, joinFilled, linesOf, quote, word } from '../views/safe-text.ts';
 import { fit, lineWithin, untrustedId } from '../views/tokens.ts';
 import { type Fields, textOf } from '../views/view.ts';

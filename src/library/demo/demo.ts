@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
+import { dayMs } from '../../views/durations.ts';
 import type { OtherRecords } from '../database/records.ts';
 import type { Picture } from '../import/pictures.ts';
 import { uuidOf } from '../service/request.ts';
@@ -103,8 +104,6 @@ async function temporaryFolder(): Promise<string> {
   }
   throw new Error(`The demo needs a folder for temporary files: ${String(failure)}`);
 }
-
-const dayMs = 86_400_000;
 
 /** A picture that the demo's ads name; undefined if there is none. The build puts the folder beside the code. */
 async function demoPicture(name: string): Promise<Picture | undefined> {

@@ -1,4 +1,5 @@
 import { maxDaysSinceSeen } from '../../views/dates.ts';
+import { dayMs } from '../../views/durations.ts';
 import type { Database } from '../database/database.ts';
 import { invalid } from '../service/request.ts';
 import type { Measure, RecordType } from './ads-and-pages.ts';
@@ -141,8 +142,6 @@ function tagConditions({ name, tags }: RecordType, filters: FilterValues, isLook
   });
 }
 
-const day = 86_400_000;
-
 /** The SQL expression of a measure at the time of a search. */
 const columnOf = ({ name }: RecordType, { key, sql }: Measure, asOf: number): string =>
   sql?.(asOf) ?? `${name}."${key}"`;
@@ -153,7 +152,7 @@ function rangeConditions(measure: Measure, { recordType, filters, asOf, dateOrig
     const value = filters[key + end];
     if (value === undefined) return [];
     // As an upper bound, a date without a time includes its whole day.
-    const rest = end === 'To' && !/t/i.test(String(value)) ? day - 1 : 0;
+    const rest = end === 'To' && !/t/i.test(String(value)) ? dayMs - 1 : 0;
     return [{ sql, values: [typeof value === 'string' ? Date.parse(value) + rest - dateOrigin : Number(value)] }];
   };
   const highest = columnOf(recordType, measure, asOf);
@@ -163,7 +162,7 @@ function rangeConditions(measure: Measure, { recordType, filters, asOf, dateOrig
 
 /** Whether an ad runs, as `runOf` tells it. */
 function activeConditions({ filters: { active, missing = [] }, asOf }: StoredSearch): Condition[] {
-  const since = (Math.floor(asOf / day) - maxDaysSinceSeen) * day;
+  const since = (Math.floor(asOf / dayMs) - maxDaysSinceSeen) * dayMs;
   const running = '(ads."endDate" > ? OR (ads."endDate" IS NULL AND ads."lastSeenAt" >= ?))';
   const unknown = '(ads."endDate" IS NULL AND coalesce(ads."lastSeenAt" < ?, 1))';
   return [

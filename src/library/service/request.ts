@@ -4,6 +4,7 @@ import * as z from 'zod';
 import { isDeeperThan } from '../../api/json.ts';
 import { AddCollectionItemRequest, ItemType } from '../../api/schemas.ts';
 import { maxIdLength } from '../../api/url.ts';
+import { isUuid } from '../../views/safe-text.ts';
 import { isObject } from '../../views/view.ts';
 
 /** An error answer of the API. All fields but `status` become the documented error body. */
@@ -26,8 +27,6 @@ export const invalid = (message: string, details?: unknown) => new ApiError(422,
 export const quoted = (value: unknown): string => String(JSON.stringify(value)).slice(0, 100);
 
 export const notFound = (what: string, id: string) => new ApiError(404, 'not_found', `No ${what} with the id ${id}.`);
-
-export const isUuid = (text: string) => /^[\da-f]{8}-([\da-f]{4}-){3}[\da-f]{12}$/i.test(text);
 
 /** The namespace of made ids: any UUID, always the same. */
 const namespace = Buffer.from('9f0c8a51c1f24a6db6f25d6b1f6f1a77', 'hex');

@@ -1,3 +1,4 @@
+import { dayMs } from '../../views/durations.ts';
 import type { ItemLimits, Store } from '../storage.ts';
 import type { Documents } from './documents.ts';
 import type { GuardedStore } from './guarded-store.ts';
@@ -6,7 +7,7 @@ import type { Seal } from './seal.ts';
 import type { WriteQueue } from './write-queue.ts';
 
 /** How long removals of groups, signed-in connections and rejected keys are remembered: longer than anything cached. */
-export const markTtlMs = 30 * 86_400_000;
+export const markTtlMs = 30 * dayMs;
 
 /** A store as the rules above it use it: with encryption, documents, leases, and a queue for failed writes. */
 export interface StoreAccess {

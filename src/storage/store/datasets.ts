@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
+import { dayMs } from '../../views/durations.ts';
 import {
   type Dataset,
   type DatasetCaller,
@@ -18,7 +19,7 @@ import type { Seal } from './seal.ts';
 
 const MB = 1024 * 1024;
 /** How long a dataset lives after the last answer that added to it, in milliseconds, and how many bytes it may take. */
-const limits = { ttlMs: 30 * 86_400_000, maxBytes: 64 * MB };
+const limits = { ttlMs: 30 * dayMs, maxBytes: 64 * MB };
 /** Bytes of the memory of this process, for all copies together and for one. */
 const copyLimits: { maxBytes: number; maxBytesEach?: number } = { maxBytes: 256 * MB };
 /** Bytes of one item: an answer of the service has 8 MB at most. */

@@ -10,9 +10,9 @@ import {
   type Settlement,
 } from '../../credits/ledger.ts';
 import type { Prices, PriceTable } from '../../credits/prices.ts';
+import { dayMs } from '../../views/durations.ts';
 import type { StoreAccess } from './access.ts';
 
-const day = 86_400_000;
 /** How old an account may be that estimates are made from, in milliseconds: a tool call asks several times. */
 const goodEnoughMs = 200;
 
@@ -147,7 +147,7 @@ interface StoredLease extends ReserveRequest {
 }
 
 /** How long spending counts after a tenant's last paid call, in milliseconds. */
-const spendingEndsAfter = 30 * day;
+const spendingEndsAfter = 30 * dayMs;
 const maxSettled = 300;
 /** The highest sum of charges, so that sums stay finite. */
 const maxCredits = 1e300;
@@ -170,7 +170,7 @@ const isUnknown = ({ paidAt, leases, remaining, prices }: Account): boolean =>
 /** The lifetime of an account. An account without spending ends soon, because anybody can invent a key. */
 function lifetimeOf(account: Account): number {
   if (account.paidAt > 0 || Object.keys(account.leases).length > 0) return spendingEndsAfter;
-  return isUnknown(account) ? day / 24 / 60 : day / 24;
+  return isUnknown(account) ? dayMs / 24 / 60 : dayMs / 24;
 }
 
 const open = ({ leases }: Account) => Object.values(leases).filter(({ booked }) => booked === undefined);
@@ -204,7 +204,7 @@ function passTime(account: Account, now: number, isLost: (id: string, lease: Sto
   }
   for (const [id, lease] of Object.entries(account.leases)) {
     const { booked, ifLost, budget } = lease;
-    if (booked && now - booked.at > day) delete account.leases[id];
+    if (booked && now - booked.at > dayMs) delete account.leases[id];
     else if (!booked && isLost(id, lease)) {
       const credits = ifLost ?? Math.max(1, budget - account.spent - account.uncertain);
       lease.booked = { credits, at: now };
@@ -288,6 +288,6 @@ export function sharedWindows({ documents, keyOf }: StoreAccess, clock: () => nu
       );
     },
     set: (tenantId, window) =>
-      documents.write(keyOf(tenantId, 'window'), (at) => (window ? { window, at } : null), day).catch(() => {}),
+      documents.write(keyOf(tenantId, 'window'), (at) => (window ? { window, at } : null), dayMs).catch(() => {}),
   };
 }

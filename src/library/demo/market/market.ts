@@ -1,4 +1,5 @@
 import type { Ad, Page } from '../../../api/schemas.ts';
+import { dayMs } from '../../../views/durations.ts';
 import advertiserTable from './advertisers.json' with { type: 'json' };
 import industryTable from './industries.json' with { type: 'json' };
 import phraseTable from './phrases.json' with { type: 'json' };
@@ -7,7 +8,6 @@ import phraseTable from './phrases.json' with { type: 'json' };
  * A fictional market: advertisers run campaigns, campaigns try variants of their copy in several formats, and variants
  * that do well run longer, are copied more often and may return months later.
  */
-const day = 86_400_000;
 
 type Product = { name: string; price: number; createdAt: number };
 type Campaign = {
@@ -30,7 +30,7 @@ export function* makeMarket(random: SeededRandom, now: number): Generator<DemoPa
 
 /** Makes an advertiser with its ads. The same state of `random` and the same day give the same ads. */
 export function makeAdvertiser(advertiser: Advertiser, random: SeededRandom, now: number): DemoPage {
-  const market = { random, today: Math.floor(now / day) * day };
+  const market = { random, today: Math.floor(now / dayMs) * dayMs };
   const pageId = random.uuid();
   const products = advertiser.products.map((product) => makeProduct(market, product));
   const campaigns = Array.from({ length: random.between(7, 16) }, () => makeCampaign(market, advertiser, products));
@@ -41,18 +41,18 @@ export function makeAdvertiser(advertiser: Advertiser, random: SeededRandom, now
 
 const makeProduct = ({ random, today }: Market, product: Advertiser['products'][number]): Product => ({
   ...product,
-  createdAt: today - random.between(150, 1100) * day,
+  createdAt: today - random.between(150, 1100) * dayMs,
 });
 
 /** A campaign starts after its product was created. */
 function makeCampaign({ random, today }: Market, advertiser: Advertiser, products: Product[]): Campaign {
   const product = random.pick(products);
-  const maxDaysAgo = Math.min(540 * day, today - product.createdAt) / day;
+  const maxDaysAgo = Math.min(540 * dayMs, today - product.createdAt) / dayMs;
   return {
     advertiser,
     product,
     angle: random.pick(angles),
-    start: today - Math.ceil(random.next() ** 1.15 * maxDaysAgo) * day,
+    start: today - Math.ceil(random.next() ** 1.15 * maxDaysAgo) * dayMs,
     strength: random.next() ** 2,
     boast: { thousands: random.between(11, 94), tries: random.between(12, 48) },
   };
@@ -64,9 +64,9 @@ function makeAds(market: Market, campaign: Campaign, pageId: string): Ad[] {
   return Array.from({ length: variants }, (_, variant) => {
     const copy = makeCopy(random, campaign, variant);
     // Variants start over several weeks; those that start in the future are left out.
-    const start = campaign.start + random.between(0, variant * 4) * day;
+    const start = campaign.start + random.between(0, variant * 4) * dayMs;
     const first = makeRun(market, campaign, start);
-    const again = first.end === null ? Number.POSITIVE_INFINITY : first.end + random.between(30, 120) * day;
+    const again = first.end === null ? Number.POSITIVE_INFINITY : first.end + random.between(30, 120) * dayMs;
     const runs = campaign.strength > 0.5 && again < today ? [first, makeRun(market, campaign, again)] : [first];
     return runs.filter(({ start }) => start <= today).map((run) => makeAd(market, campaign, pageId, copy, run));
   }).flat();
@@ -77,9 +77,9 @@ type Run = { start: number; end: number | null; days: number; performance: numbe
 function makeRun({ random, today }: Market, { strength }: Campaign, start: number): Run {
   const performance = Math.min(1, Math.max(0, strength + (random.next() - 0.5) / 3));
   const planned = 2 + Math.floor(performance ** 2 * 240 + random.between(1, 14));
-  const end = start + planned * day;
+  const end = start + planned * dayMs;
   const running = end >= today;
-  return { start, end: running ? null : end, days: running ? (today - start) / day : planned, performance };
+  return { start, end: running ? null : end, days: running ? (today - start) / dayMs : planned, performance };
 }
 
 type Copy = { headline: string; body: string; linkDescription: string; format: string; cta: string };
@@ -168,7 +168,7 @@ function makeFigures({ random, today }: Market, { countries }: Advertiser, { day
   const reach = rounded((days + 1) * (1_500 + performance * 6_000) * (0.6 + random.next()) * countries.length);
   const spend = reach * (0.006 + random.next() * 0.006);
   const revenue = spend * (0.4 + performance * 3);
-  const fresh = (today - start) / day < 30;
+  const fresh = (today - start) / dayMs < 30;
   return {
     duplicates: 1 + Math.floor(performance ** 3 * 40 * random.next()),
     trendPublic: Math.round((fresh ? 40 : 0) + performance * 60 * random.next()),
@@ -228,8 +228,8 @@ function makePage({ random, today }: Market, advertiser: Advertiser, pageId: str
     audienceReach: ads.reduce((sum, ad) => sum + (ad.audienceReach ?? 0), 0),
     trend: average('trendPublic'),
     performance: average('performancePublic'),
-    pageCreatedAt: isoDay(today - random.between(200, 3000) * day),
-    createdAt: isoDay(today - random.between(20, 199) * day),
+    pageCreatedAt: isoDay(today - random.between(200, 3000) * dayMs),
+    createdAt: isoDay(today - random.between(20, 199) * dayMs),
     detailsEstimated: random.chance(0.3),
     technologySlugs: random.some(technologies, random.between(2, 5)),
     countries: advertiser.countries,

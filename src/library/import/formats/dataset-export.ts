@@ -1,5 +1,5 @@
+import { isUuid } from '../../../views/safe-text.ts';
 import { isObject } from '../../../views/view.ts';
-import { isUuid } from '../../service/request.ts';
 import { type ColumnValues, isMissing } from '../values/column-values.ts';
 import type { ImportFormat, Json } from './format.ts';
 import { keyOf, type SourceRecord } from './source-record.ts';

@@ -1,5 +1,5 @@
+import { isUuid } from '../../../views/safe-text.ts';
 import { isObject } from '../../../views/view.ts';
-import { isUuid } from '../../service/request.ts';
 import { datasetExport } from './dataset-export.ts';
 import type { ImportFormat } from './format.ts';
 import { metaAdLibrary } from './meta-ad-library.ts';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { MediaAsset } from '../../../api/schemas.ts';
 import { landingDomainOf } from '../../../views/landing.ts';
+import { isUuid } from '../../../views/safe-text.ts';
 import { isObject } from '../../../views/view.ts';
-import { isUuid } from '../../service/request.ts';
 import { type ColumnValues, isMissing, type Range } from '../values/column-values.ts';
 import { decodeReferences, textOfMarkup } from '../values/markup.ts';
 import { readShare } from '../values/numbers.ts';

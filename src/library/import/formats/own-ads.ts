@@ -1,5 +1,6 @@
 import { Ad } from '../../../api/schemas.ts';
-import { isUuid, uuidOf } from '../../service/request.ts';
+import { isUuid } from '../../../views/safe-text.ts';
+import { uuidOf } from '../../service/request.ts';
 import { type ColumnValues, isMissing, type Range } from '../values/column-values.ts';
 import { countryCode } from '../values/countries.ts';
 import type { ImportFormat, Json } from './format.ts';

@@ -1,3 +1,4 @@
+import { dayMs } from '../../../views/durations.ts';
 import { quoted } from '../../service/request.ts';
 
 /**
@@ -15,7 +16,6 @@ interface WrittenDay {
   timeMs: number;
 }
 
-const dayMs = 86_400_000;
 const firstTime = Date.UTC(2000, 0, 1);
 const lastTime = Date.UTC(2100, 0, 1);
 /** The first ads of a social network. A smaller number of seconds is another number. */
