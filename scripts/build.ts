@@ -36,7 +36,7 @@ import { describedTools } from '../src/mcp/described-tools.ts';
 import { skill, skillTools } from '../src/mcp/skill.ts';
 import { cardStyles } from '../src/ui/ad-card.tsx';
 import { barStyles } from '../src/ui/bars.tsx';
-import { paletteStyles } from '../src/ui/palette.ts';
+import { createPaletteStyles } from '../src/ui/palette.ts';
 import { buildOptions } from './bundle.ts';
 import { billOfMaterials, licences } from './third-parties.ts';
 
@@ -238,7 +238,7 @@ async function boardPage(): Promise<string> {
   const [script, styles] = await Promise.all([viewFile('main.tsx', { target: 'es2022' }), viewFile('board.css')]);
   const page = readFileSync(new URL('board.html', view), 'utf8')
     .replace(/\n\s*/g, '\n')
-    .replace('/* styles */', () => paletteStyles(hostColours) + cardStyles + barStyles + styles)
+    .replace('/* styles */', () => createPaletteStyles(hostColours) + cardStyles + barStyles + styles)
     .replace('/* script */', () => script);
   // The word by which the tools of the board know the page: the same for the same build, wherever it runs.
   return page.replace('/* word */', hash('sha256', page).slice(0, 16));

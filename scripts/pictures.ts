@@ -7,7 +7,7 @@ import { openApp } from '../src/app.ts';
 import { readConfig } from '../src/config/read-config.ts';
 import { openDemoLibrary } from '../src/library/demo/demo.ts';
 import { createLog } from '../src/logging/log.ts';
-import { paletteStyles } from '../src/ui/palette.ts';
+import { createPaletteStyles } from '../src/ui/palette.ts';
 import { type ServedAd, serveAds } from '../test/support/ad-service.ts';
 import { type HostOptions, openStage } from '../test/support/board/board-host.ts';
 import { launchChromium } from '../test/support/board/launch-chromium.ts';
@@ -151,7 +151,7 @@ async function drawConversation() {
   const asHtml = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
   const chat = await browser.newPage({ viewport: { width: 800, height: 400 } });
   await chat.setContent(`<!doctype html><meta charset="utf-8"><style>
-    ${paletteStyles()}
+    ${createPaletteStyles()}
     :root { color-scheme: light; }
     body { margin: 0; padding: 28px 40px; background: var(--paper); color: var(--ink); font: 16px/1.5 Inter, sans-serif; }
     .person { margin: 0 0 20px auto; padding: 12px 18px; width: fit-content; max-width: 78%; border-radius: 18px; background: var(--accent-soft); }

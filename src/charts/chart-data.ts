@@ -3,8 +3,8 @@ import { groupBy } from '../views/lists.ts';
 import { count } from '../views/numbers.ts';
 import { listNames, sanitizeLine } from '../views/safe-text.ts';
 import { type CalendarStep, calendarOf } from './calendar.ts';
+import type { ChartKind } from './chart-kinds.ts';
 import { countedColumns } from './counted-columns.ts';
-import type { ChartKind } from './kinds.ts';
 
 export interface ChartRows {
   columns: readonly string[];

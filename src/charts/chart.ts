@@ -1,6 +1,6 @@
 import { sentence } from '../views/column-title.ts';
 import { type ChartData, type ChartRows, type Panel, panelsOf, readChartData, type Series } from './chart-data.ts';
-import type { ChartKind } from './kinds.ts';
+import type { ChartKind } from './chart-kinds.ts';
 
 /**
  * A chart as shapes, in pixels from the top left. The code that shows the chart, as a picture or as SVG, knows colours

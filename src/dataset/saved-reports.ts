@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod';
-import { chartKinds } from '../charts/kinds.ts';
+import { chartKinds } from '../charts/chart-kinds.ts';
 import { namedRecords, type RecordsById, requireRoom, tooLarge, type UserRecords } from '../storage/user-records.ts';
 import { dayOf } from '../views/dates.ts';
 

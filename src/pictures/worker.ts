@@ -3,7 +3,7 @@ import type { Chart, ChartColour, Point } from '../charts/chart.ts';
 import { Canvas, type Colour, type Rect, stroke } from '../drawing/canvas.ts';
 import { decodeJpeg, decodePng, decodeWebp, encodeJpeg, type Raster } from '../drawing/codecs.ts';
 import { canDraw, drawText, linesOf, textWidth } from '../drawing/text.ts';
-import { lightColour } from '../ui/palette.ts';
+import { getLightColour } from '../ui/palette.ts';
 import { lowerPriority } from '../workers/low-priority.ts';
 import type { PictureFormat } from './fetch-picture.ts';
 import type { Drawing, DrawnTile, DrawReply, DrawRequest, Grid } from './pictures.ts';
@@ -67,11 +67,11 @@ parentPort?.on('message', (request: DrawRequest) => {
 // Ready for the first request.
 parentPort?.postMessage(undefined);
 
-const paper = lightColour('panel');
-const card = lightColour('paper');
-const ink = lightColour('ink');
-const faint = lightColour('soft');
-const absent = lightColour('line');
+const paper = getLightColour('panel');
+const card = getLightColour('paper');
+const ink = getLightColour('ink');
+const faint = getLightColour('soft');
+const absent = getLightColour('line');
 
 const maxBytes = 200_000;
 /** Pixels of a tile without a picture, in a row without pictures. */
@@ -152,7 +152,7 @@ function drawCentred(canvas: Canvas, texts: readonly string[], { x, y, width, he
     drawText(canvas, line, { x: x + width / 2, y: top + at * lineHeight, size, colour: ink, anchor: 'middle' });
 }
 
-const chartColour = (colour: ChartColour): Colour => lightColour(colour === 'grid' ? 'line' : colour);
+const chartColour = (colour: ChartColour): Colour => getLightColour(colour === 'grid' ? 'line' : colour);
 
 async function drawChart({ width, height, shapes }: Chart): Promise<Drawing> {
   const isNumbered = shapes.some((shape) => 'instead' in shape && shape.instead && !canDraw(shape.text));

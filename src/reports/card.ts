@@ -1,5 +1,5 @@
 import { adRows } from '../dataset/ad-rows.ts';
-import { type CardAd, cardOf as cardOfFacts } from '../ui/ad-card.tsx';
+import { type CardAd, buildCardAd as cardOfFacts } from '../ui/ad-card.tsx';
 import { creativeOf, pictureOf } from '../views/ad-media.ts';
 import { type Fields, textOf } from '../views/view.ts';
 

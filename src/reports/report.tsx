@@ -4,12 +4,12 @@ import { invalidRequest } from '../api/errors.ts';
 import type { Chart, ChartColour, Shape } from '../charts/chart.ts';
 import { type costOf, type paidGatherings, questionText, type readingPeriod } from '../dataset/gatherings.ts';
 import { AdCard, type CardAd, cardStyles } from '../ui/ad-card.tsx';
-import { Link } from '../ui/addresses.tsx';
-import { countText, dayText, numberText } from '../ui/formats.ts';
+import { formatCount, formatDay, formatNumber } from '../ui/formats.ts';
 import type { VNode } from '../ui/jsx.d.ts';
+import { Link } from '../ui/links.tsx';
 import { demoNotice, Page } from '../ui/page.tsx';
 import { Prose, proseStyles } from '../ui/prose.tsx';
-import { cellText, columnFormat, Table, TableRows, tableStyles } from '../ui/table.tsx';
+import { createColumnFormat, formatCell, Table, TableRows, tableStyles } from '../ui/table.tsx';
 import { columnTitle } from '../views/column-title.ts';
 import { sanitize, sanitizeLine } from '../views/safe-text.ts';
 
@@ -78,7 +78,7 @@ export async function writeReportPage(
   const writer = pageWriter();
   const cards: { part: number; ad: CardAd }[] = [];
   const policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'";
-  const page = <Page title={head.title} policy={policy} styles={styles} />;
+  const page = <Page title={head.title} contentSecurityPolicy={policy} styles={styles} />;
   await writer.wrap(page, async () => {
     await writer.write(<Cover head={head} />);
     let number = 0;
@@ -91,7 +91,7 @@ export async function writeReportPage(
     await writeMethod(writer, head);
     await writer.write(
       <footer>
-        Written by ad-library-mcp {head.version} on {dayText(head.at)}. Texts and pictures of ads belong to their
+        Written by ad-library-mcp {head.version} on {formatDay(head.at)}. Texts and pictures of ads belong to their
         advertisers.
       </footer>,
     );
@@ -166,7 +166,7 @@ function Cover({ head: { title, at, isDemo, headings, method } }: { head: Report
       {isDemo && demoNotice}
       <h1 dir="auto">{sanitizeLine(title)}</h1>
       <p class="soft">
-        <time dateTime={new Date(at).toISOString()}>{dayText(at)}</time> · {restsOn(method)}
+        <time dateTime={new Date(at).toISOString()}>{formatDay(at)}</time> · {restsOn(method)}
       </p>
       <nav aria-label="Contents">
         <ol>
@@ -183,11 +183,11 @@ function Cover({ head: { title, at, isDemo, headings, method } }: { head: Report
 
 /** Returns how many ads the report rests on, and on which days they were read. */
 function restsOn({ ads, gatheredAds, gatherings, more, period }: ReportMethod): string {
-  if (period === undefined) return `${countText(ads, 'ad')} that searches brought; no gathering covers them`;
-  const [first, last] = [dayText(period.from), dayText(period.to)];
+  if (period === undefined) return `${formatCount(ads, 'ad')} that searches brought; no gathering covers them`;
+  const [first, last] = [formatDay(period.from), formatDay(period.to)];
   const when = first === last ? `on ${first}` : `from ${first} to ${last}`;
-  const some = gatheredAds < ads ? `${numberText(gatheredAds)} of them ` : '';
-  return `${countText(ads, 'ad')}, ${some}read in ${countText(gatherings.length + more, 'gathering')} ${when}`;
+  const some = gatheredAds < ads ? `${formatNumber(gatheredAds)} of them ` : '';
+  return `${formatCount(ads, 'ad')}, ${some}read in ${formatCount(gatherings.length + more, 'gathering')} ${when}`;
 }
 
 async function writeSection(writer: PageWriter, section: ReportSection) {
@@ -197,7 +197,7 @@ async function writeSection(writer: PageWriter, section: ReportSection) {
   await writer.write(
     <>
       <h2 dir="auto">{sanitizeLine(heading)}</h2>
-      {figures && <Figures figures={figures} lastDay={last && dayText(last.at)} />}
+      {figures && <Figures figures={figures} lastDay={last && formatDay(last.at)} />}
       {writtenAt === undefined && <Prose text={text} />}
     </>,
   );
@@ -210,7 +210,7 @@ async function writeSection(writer: PageWriter, section: ReportSection) {
   if (writtenAt !== undefined)
     await writer.write(
       <>
-        <p class="soft">Written on {dayText(writtenAt)}</p>
+        <p class="soft">Written on {formatDay(writtenAt)}</p>
         <Prose text={text} />
       </>,
     );
@@ -231,9 +231,9 @@ function figuresOf({ columns, rows: [row, ...others] }: ReportTable, last: Reado
   const figures = columns.map((name, index) => {
     const cell = row[index] ?? null;
     const before = typeof cell === 'number' && Object.hasOwn(last, name) ? last[name] : undefined;
-    const format = columnFormat(name, [cell, ...(before === undefined ? [] : [before])]);
+    const format = createColumnFormat(name, [cell, ...(before === undefined ? [] : [before])]);
     const written = (value: unknown) =>
-      format && typeof value === 'number' ? format(value) : value === null ? '–' : cellText(value);
+      format && typeof value === 'number' ? format(value) : value === null ? '–' : formatCell(value);
     return { title: columnTitle(name), text: written(cell), last: before === undefined ? undefined : written(before) };
   });
   return figures.every(({ text }) => text.length <= maxFigure) ? figures : undefined;
@@ -267,7 +267,7 @@ async function writeTable(
   { heading, charts }: ReportSection,
 ) {
   const formats = columns.map((name, index) =>
-    columnFormat(
+    createColumnFormat(
       name,
       rows.map((row) => row[index] ?? null),
     ),
@@ -275,7 +275,7 @@ async function writeTable(
   const frame = <Table label={`Table: ${heading}`} columns={columns.map(columnTitle)} formats={formats} />;
   const folded = (
     <details>
-      <summary>{countText(rows.length, 'row')} behind the chart</summary>
+      <summary>{formatCount(rows.length, 'row')} behind the chart</summary>
       {frame}
     </details>
   );
@@ -286,21 +286,21 @@ async function writeTable(
     }
   });
   if (rowCount === rows.length) return;
-  const left = rowCount === null ? 'More than 100,000' : numberText(rowCount - rows.length);
+  const left = rowCount === null ? 'More than 100,000' : formatNumber(rowCount - rows.length);
   await writer.write(<p class="soft">{left} more rows are not shown.</p>);
 }
 
 const methodHeading = 'How these numbers came about';
 const questionColumns = ['Question', 'Read on', 'Found', 'Read', 'Complete', 'Credits'];
-const questionFormats = [undefined, undefined, numberText, numberText, undefined, numberText];
+const questionFormats = [undefined, undefined, formatNumber, formatNumber, undefined, formatNumber];
 
 async function writeMethod(writer: PageWriter, { headings, method }: ReportHead): Promise<void> {
   const { ads, gatherings, more, cost, coverage, statements } = method;
-  const credits = `${cost.isExact ? '' : 'at least '}${countText(cost.credits, 'credit')}`;
+  const credits = `${cost.isExact ? '' : 'at least '}${formatCount(cost.credits, 'credit')}`;
   const hasParts = gatherings.some(({ parts }) => parts.length > 1);
   const rowOf = ({ gatheredAt, found, adIds, complete, charged, ...about }: ReportMethod['gatherings'][number]) => [
     questionText(about),
-    dayText(gatheredAt),
+    formatDay(gatheredAt),
     found ?? 'not stated',
     adIds.size,
     complete ? 'yes' : 'no',
@@ -311,7 +311,7 @@ async function writeMethod(writer: PageWriter, { headings, method }: ReportHead)
       <>
         <h2>{methodHeading}</h2>
         <p>
-          The report rests on {countText(ads, 'ad')} that an ad-intelligence service listed. “Found” is the total that
+          The report rests on {formatCount(ads, 'ad')} that an ad-intelligence service listed. “Found” is the total that
           the service gave, “read” the number of different ads that were read.{' '}
           {hasParts &&
             'For a question in parts, “found” is the sum of its parts, and counts an ad of several parts several times. '}
@@ -326,7 +326,7 @@ async function writeMethod(writer: PageWriter, { headings, method }: ReportHead)
             <p>
               {more === 0
                 ? `Reading them cost ${credits}.`
-                : `Reading them and ${countText(more, 'earlier gathering')} that ${more === 1 ? 'is' : 'are'} not listed cost ${credits}.`}
+                : `Reading them and ${formatCount(more, 'earlier gathering')} that ${more === 1 ? 'is' : 'are'} not listed cost ${credits}.`}
             </p>
           </>
         )}

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { chartOf } from '../charts/chart.ts';
-import { chartKinds } from '../charts/kinds.ts';
+import { chartKinds } from '../charts/chart-kinds.ts';
 import { CoverageView, coverageText, viewCoverage } from '../dataset/coverage.ts';
 import { launchesKnownUntil } from '../dataset/gatherings.ts';
 import { describedColumns } from '../dataset/tables.ts';

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
 import { chartOf } from '../charts/chart.ts';
-import { chartKinds } from '../charts/kinds.ts';
+import { chartKinds } from '../charts/chart-kinds.ts';
 import { CoverageOfFile, coverageText, viewCoverage } from '../dataset/coverage.ts';
 import { costOf, countGathered, launchesKnownUntil, paidGatherings, readingPeriod } from '../dataset/gatherings.ts';
 import { labelsByAd, labelTexts } from '../dataset/labels.ts';

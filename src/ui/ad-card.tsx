@@ -1,12 +1,14 @@
 import { sanitizeLine } from '../views/safe-text.ts';
-import { Link, Picture } from './addresses.tsx';
-import { constantText, english, type Formats } from './formats.ts';
+import { englishFormats, type Formats, formatConstant } from './formats.ts';
 import type { Content } from './jsx.d.ts';
+import { Link, Picture } from './links.tsx';
 
+/** An ad in the form that a card shows. */
 export interface CardAd {
   id: string;
   pageName?: string | undefined;
   title?: string | undefined;
+  /** The first line of the ad text. */
   line?: string | undefined;
   format?: string | undefined;
   domain?: string | undefined;
@@ -14,23 +16,24 @@ export interface CardAd {
   lastSeenAt?: string | undefined;
   daysRunning?: number | undefined;
   active?: boolean | undefined;
-  copies?: number | undefined;
+  duplicates?: number | undefined;
   labels?: readonly string[] | undefined;
+  /** The path of the ad's page, to which the heading links. */
   path?: string | undefined;
-  /** A picture by its address, such as `data:image/jpeg;base64,…`, or why there is none; undefined while it may come. */
+  /** The URL of the picture, such as `data:image/jpeg;base64,…`, or why there is none; undefined while it is loading. */
   picture?: { src: string } | { reason: string } | undefined;
 }
 
-/** The facts of an ad that its card shows. */
+/** The facts of an ad from which its card is built. */
 export interface AdFacts {
   id: string;
   pageName?: string | undefined;
   headline?: string | undefined;
-  /** The line of the ad text that a reader sees first. */
+  /** The first line of the ad text. */
   firstLine?: string | undefined;
   cards?: readonly { title?: string | undefined }[] | undefined;
   displayFormat?: string | undefined;
-  /** Pictures, videos and cards in words, such as `15 s` or `5 cards`. */
+  /** A description of the pictures, videos and cards, such as `15 s` or `5 cards`. */
   creative?: string | undefined;
   domain?: string | undefined;
   startedAt?: string | undefined;
@@ -39,54 +42,76 @@ export interface AdFacts {
   active?: boolean | undefined;
   duplicates?: number | undefined;
   labels?: readonly { label: string; value?: string | undefined }[] | undefined;
-  /** A watch saw the ad for the first time. */
+  /** True if the last check of a watch listed the ad for the first time. */
   isNew?: boolean | undefined;
 }
 
-/** Returns an ad as the card of a report, of a page of the library or of the board shows it, without its picture. */
-export function cardOf(facts: AdFacts): CardAd {
-  const { headline, firstLine, cards, displayFormat = '', creative, duplicates, labels, isNew, ...shown } = facts;
-  const { id, pageName, domain, startedAt, lastSeenAt, daysRunning, active } = shown;
+/** Returns an ad in the form that cards of reports, of the library's pages and of the board show, without its picture. */
+export function buildCardAd(facts: AdFacts): CardAd {
+  const {
+    headline,
+    firstLine,
+    cards,
+    displayFormat = '',
+    creative,
+    duplicates,
+    labels,
+    isNew,
+    ...remainingFacts
+  } = facts;
+  const { id, pageName, domain, startedAt, lastSeenAt, daysRunning, active } = remainingFacts;
   return {
     ...{ id, pageName, domain, startedAt, lastSeenAt, daysRunning, active },
-    title: [headline, cards?.[0]?.title, firstLine].find((text) => text && !isTemplate(text)) ?? headline,
+    title: [headline, cards?.[0]?.title, firstLine].find((text) => text && !hasPlaceholder(text)) ?? headline,
     line: firstLine,
-    // The cards alone for an ad with cards.
-    format: [isNew && 'New', creative?.includes('card') ? '' : constantText(displayFormat), creative]
+    // For an ad with cards, the number of cards already tells the format.
+    format: [isNew && 'New', creative?.includes('card') ? '' : formatConstant(displayFormat), creative]
       .filter(Boolean)
       .join(' · '),
-    copies: duplicates,
+    duplicates,
     labels: labels?.map(({ label, value }) => (value === undefined ? label : `${label}: ${value}`)),
   };
 }
 
-const isTemplate = (text: string): boolean => text.includes('{{');
+/** True for a template such as `{{product.name}}`, which the advertiser's system has not filled in. */
+const hasPlaceholder = (text: string): boolean => text.includes('{{');
 
-/** The headline of an ad, or the text that replaces it; no template such as `{{product.name}}`. */
-export const titleOf = ({ title, line }: Pick<CardAd, 'title' | 'line'>): string =>
-  sanitizeLine([title, line].find((text) => text && !isTemplate(text)) ?? 'Ad without words');
+/** Returns the title of an ad. If it has none, or the title contains a placeholder, returns the first line of the text. */
+export const pickTitle = ({ title, line }: Pick<CardAd, 'title' | 'line'>): string =>
+  sanitizeLine([title, line].find((text) => text && !hasPlaceholder(text)) ?? 'Ad without words');
 
 interface AdCardProps {
   ad: CardAd;
   formats?: Formats;
   class?: string;
-  /** In place of the picture and of the heading. */
+  /** Replaces the picture. */
   frame?: Content;
+  /** Replaces the heading. */
   name?: Content;
-  /** Beside the advertiser, in a column of its own. */
+  /** Content to the right of the advertiser's name. */
   corner?: Content;
-  /** Between the picture and the words, and below all else. */
+  /** Content between the picture and the texts. */
   bar?: Content;
+  /** Content at the bottom of the card. */
   children?: Content;
 }
 
-/** A card of a list; one without an id has a link that says the same. */
-export function AdCard({ ad, formats = english, class: kind, frame, name, corner, bar, children }: AdCardProps) {
+/** Renders an ad as a list item. The id is shown only if the card has neither a link nor other content at its bottom. */
+export function AdCard({
+  ad,
+  formats = englishFormats,
+  class: className,
+  frame,
+  name,
+  corner,
+  bar,
+  children,
+}: AdCardProps) {
   const { id, pageName, title, line, format, domain, labels = [], path } = ad;
-  const about = [format, domain].filter(Boolean).join(' · ');
+  const description = [format, domain].filter(Boolean).join(' · ');
   return (
-    <li class={kind ? `card ${kind}` : 'card'}>
-      {frame ?? <Frame ad={ad} formats={formats} />}
+    <li class={className ? `card ${className}` : 'card'}>
+      {frame ?? <PictureFrame ad={ad} formats={formats} />}
       {bar}
       <div class="facts">
         <div class="top">
@@ -97,7 +122,7 @@ export function AdCard({ ad, formats = english, class: kind, frame, name, corner
         </div>
         {name ?? (
           <h3 class="clamp" dir="auto">
-            {path === undefined ? titleOf(ad) : <Link to={path}>{titleOf(ad)}</Link>}
+            {path === undefined ? pickTitle(ad) : <Link to={path}>{pickTitle(ad)}</Link>}
           </h3>
         )}
         {line !== undefined && line !== title && title !== undefined && (
@@ -106,8 +131,8 @@ export function AdCard({ ad, formats = english, class: kind, frame, name, corner
           </p>
         )}
         <Labels labels={labels} />
-        <Run ad={ad} formats={formats} />
-        {about && <p class="about">{sanitizeLine(about)}</p>}
+        <RunText ad={ad} formats={formats} />
+        {description && <p class="about">{sanitizeLine(description)}</p>}
         {path === undefined && children === undefined && <p class="id">{sanitizeLine(id)}</p>}
       </div>
       {children}
@@ -115,6 +140,7 @@ export function AdCard({ ad, formats = english, class: kind, frame, name, corner
   );
 }
 
+/** Renders the labels of an ad; nothing if there are none. */
 export const Labels = ({ labels }: { labels: readonly string[] }) =>
   labels.length === 0 ? null : (
     <p class="labels">
@@ -124,72 +150,77 @@ export const Labels = ({ labels }: { labels: readonly string[] }) =>
     </p>
   );
 
-/** The whole picture, or why there is none, with the first line of the copy. */
-export function Frame({ ad, formats = english }: { ad: CardAd; formats?: Formats }) {
+/** Renders the picture of an ad. Without a picture, it shows the first line of the ad text and the reason. */
+export function PictureFrame({ ad, formats = englishFormats }: { ad: CardAd; formats?: Formats }) {
   const { id, pageName, picture, line } = ad;
   return (
-    <div class={`frame hue${hueOf(pageName ?? id)}`}>
-      {picture !== undefined && 'src' in picture && <Picture from={picture.src} />}
+    <div class={`frame hue${pickHue(pageName ?? id)}`}>
+      {picture !== undefined && 'src' in picture && <Picture src={picture.src} />}
       {picture !== undefined && 'reason' in picture && (
         <>
           <p class="poster" dir="auto">
-            {sanitizeLine(line ?? titleOf(ad))}
+            {sanitizeLine(line ?? pickTitle(ad))}
           </p>
-          <p class="reason">{reasonText(picture.reason, formats)}</p>
+          <p class="reason">{formatReason(picture.reason, formats)}</p>
         </>
       )}
     </div>
   );
 }
 
-const reasonText = (reason: string, { dayText }: Formats): string =>
+const formatReason = (reason: string, { formatDay }: Formats): string =>
   reason === 'the ad has no picture'
     ? 'No picture'
-    : `No picture: ${sanitizeLine(reason).replace(/\b\d{4}-\d\d-\d\d\b/, (day) => dayText(day) || day)}`;
+    : `No picture: ${sanitizeLine(reason).replace(/\b\d{4}-\d\d-\d\d\b/, (day) => formatDay(day) || day)}`;
 
-/** `92 days, running · since 21 Aug 2026 · 3 copies`; for an ad whose state is not known, the day it was last seen. */
-export function Run({ ad, formats = english }: { ad: CardAd; formats?: Formats }) {
-  const { daysRunning, active, startedAt, lastSeenAt, copies = 1 } = ad;
-  const { countText, dayText, shortNumber } = formats;
+/**
+ * Renders how long an ad has run, such as `92 days, running · since 21 Aug 2026 · 3 copies`. If it is unknown whether
+ * the ad still runs, the text names the day on which it was last seen.
+ */
+export function RunText({ ad, formats = englishFormats }: { ad: CardAd; formats?: Formats }) {
+  const { daysRunning, active, startedAt, lastSeenAt, duplicates = 1 } = ad;
+  const { formatCount, formatDay, formatShortNumber } = formats;
   const state = active === undefined ? '' : active ? 'running' : 'ended';
-  const run = [daysRunning ? countText(daysRunning, 'day') : '', state].filter(Boolean).join(', ');
-  const [start, seen] = [startedAt, active === undefined && lastSeenAt].map((day) =>
-    day ? onOneLine(dayText(day)) : '',
+  const durationAndState = [daysRunning ? formatCount(daysRunning, 'day') : '', state].filter(Boolean).join(', ');
+  const [startDay, lastSeenDay] = [startedAt, active === undefined && lastSeenAt].map((day) =>
+    day ? insertNonBreakingSpaces(formatDay(day)) : '',
   );
   const facts = [
-    start && `${active === false ? 'from' : 'since'} ${start}`,
-    seen && `last seen ${seen}`,
-    copies > 1 && onOneLine(`${shortNumber(copies)} copies`),
+    startDay && `${active === false ? 'from' : 'since'} ${startDay}`,
+    lastSeenDay && `last seen ${lastSeenDay}`,
+    duplicates > 1 && insertNonBreakingSpaces(`${formatShortNumber(duplicates)} copies`),
   ].filter(Boolean);
-  if (run === '' && facts.length === 0) facts.push('Dates unknown');
+  if (durationAndState === '' && facts.length === 0) facts.push('Dates unknown');
   return (
     <p class="run">
-      {run && <b class={active ? 'running' : undefined}>{run}</b>}
+      {durationAndState && <b class={active ? 'running' : undefined}>{durationAndState}</b>}
       <span>
-        {run && facts.length > 0 && ' · '}
+        {durationAndState && facts.length > 0 && ' · '}
         {facts.join(' · ')}
       </span>
     </p>
   );
 }
 
-const onOneLine = (text: string): string => text.replaceAll(' ', '\u00a0');
+/** Replaces the spaces of a text so that browsers do not break the line inside it. */
+const insertNonBreakingSpaces = (text: string): string => text.replaceAll(' ', '\u00a0');
 
-/** One of twelve colours, the same for the same advertiser. */
-function hueOf(name: string): number {
+/** Returns the index of one of twelve hues. The same name always has the same hue. */
+function pickHue(name: string): number {
   let hash = 7;
   for (const letter of name) hash = (hash * 31 + (letter.codePointAt(0) ?? 0)) % 360;
   return Math.floor(hash / 30);
 }
 
-const hues = Array.from({ length: 12 }, (_, hue) => `.hue${hue} { --hue: ${hue * 30 + 15} }`).join('\n');
+const hueStyles = Array.from({ length: 12 }, (_, hue) => `.hue${hue} { --hue: ${hue * 30 + 15} }`).join('\n');
 
+/** The styles of `AdCard` and of the components inside it. */
 export const cardStyles = `
 .cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(198px, 46%), 1fr)); gap: 14px }
 .card { position: relative; border: 1px solid var(--line); border-radius: 12px; overflow: hidden; display: flex; flex-direction: column; min-width: 0; background: var(--paper) }
 .frame { position: relative; aspect-ratio: 1; overflow: hidden;
   background: linear-gradient(160deg, light-dark(hsl(var(--hue) 34% 91%), hsl(var(--hue) 16% 24%)), light-dark(hsl(var(--hue) 30% 84%), hsl(var(--hue) 18% 17%))) }
-${hues}
+${hueStyles}
 .frame:has(.reason) { display: flex; flex-direction: column; justify-content: space-between; gap: 8px; padding: 16px 14px 10px; color: light-dark(hsl(var(--hue) 38% 24%), hsl(var(--hue) 22% 86%)) }
 .frame img { position: absolute; inset: 0; width: 100%; height: 100%; object-fit: contain }
 .poster { font-size: 15px; line-height: 1.35; overflow: hidden; overflow-wrap: anywhere; display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 5; min-height: 0 }

@@ -1,8 +1,8 @@
 import { medianOf } from '../views/numbers.ts';
 import { sanitizeLine } from '../views/safe-text.ts';
-import { Link } from './addresses.tsx';
-import { constantText, english, type Formats } from './formats.ts';
+import { englishFormats, type Formats, formatConstant } from './formats.ts';
 import type { Content } from './jsx.d.ts';
+import { Link } from './links.tsx';
 
 interface FigureProps {
   title: string;
@@ -10,6 +10,7 @@ interface FigureProps {
   children: Content;
 }
 
+/** Renders a figure with a title, and a note beside the title. */
 export const Figure = ({ title, note = '', children }: FigureProps) => (
   <figure class="chart">
     <figcaption>
@@ -20,21 +21,23 @@ export const Figure = ({ title, note = '', children }: FigureProps) => (
   </figure>
 );
 
-interface ColumnsProps {
-  /** `isPart`: a time that has not ended. */
-  columns: readonly { name: string; value: number; isPart?: boolean }[];
-  /** What stands below the columns, from their beginning to their end. */
-  ends: readonly string[];
+interface ColumnChartProps {
+  /** A column is unfinished if its month had not ended when the ads were read. */
+  columns: readonly { name: string; value: number; isUnfinished?: boolean }[];
+  /** The labels below the columns, from left to right. */
+  endLabels: readonly string[];
   kind: 'launches' | 'runs';
   formats: Formats;
 }
 
-/** Columns side by side. A screen reader gets them as one sentence. */
-function Columns({ columns, ends, kind, formats: { numberText } }: ColumnsProps) {
-  const max = columns.reduce((top, { value }) => Math.max(top, value), 1);
-  const width = 100 / columns.length;
-  const gap = Math.min(1.2, width / 5);
-  const named = columns.filter(({ value }) => value > 0).map(({ name, value }) => `${name}: ${numberText(value)}`);
+/** Renders a column chart. Screen readers read all columns that are not zero as one sentence. */
+function ColumnChart({ columns, endLabels, kind, formats: { formatNumber } }: ColumnChartProps) {
+  const maxValue = columns.reduce((top, { value }) => Math.max(top, value), 1);
+  const columnWidth = 100 / columns.length;
+  const gap = Math.min(1.2, columnWidth / 5);
+  const namedColumns = columns
+    .filter(({ value }) => value > 0)
+    .map(({ name, value }) => `${name}: ${formatNumber(value)}`);
   return (
     <>
       <svg
@@ -42,47 +45,49 @@ function Columns({ columns, ends, kind, formats: { numberText } }: ColumnsProps)
         viewBox="0 0 100 40"
         preserveAspectRatio="none"
         role="img"
-        aria-label={named.join(', ')}
+        aria-label={namedColumns.join(', ')}
       >
-        {columns.map(({ name, value, isPart }, index) => {
-          const height = value === 0 ? 0.6 : Math.max(1.5, (40 * value) / max);
+        {columns.map(({ name, value, isUnfinished }, index) => {
+          const height = value === 0 ? 0.6 : Math.max(1.5, (40 * value) / maxValue);
           return (
             <rect
-              class={value === 0 || isPart ? 'rest' : undefined}
-              x={index * width + gap / 2}
+              class={value === 0 || isUnfinished ? 'rest' : undefined}
+              x={index * columnWidth + gap / 2}
               y={40 - height}
-              width={width - gap}
+              width={columnWidth - gap}
               height={height}
             >
-              <title>{`${name}: ${numberText(value)}`}</title>
+              <title>{`${name}: ${formatNumber(value)}`}</title>
             </rect>
           );
         })}
       </svg>
       <p class="ends">
-        {ends.map((end) => (
-          <span>{end}</span>
+        {endLabels.map((label) => (
+          <span>{label}</span>
         ))}
       </p>
     </>
   );
 }
 
+/** A value and the number of ads that have it. */
 export interface Share {
   name: string;
   value: number;
+  /** The path to which the name links. */
   path?: string | undefined;
   onClick?: (() => void) | undefined;
 }
 
-interface SharesProps {
+interface ShareBarsProps {
   shares: readonly Share[];
-  of: number;
+  total: number;
   formats?: Formats;
 }
 
-/** A row for each value: its name, its part of all as a bar, and its number. */
-export const Shares = ({ shares, of, formats: { numberText } = english }: SharesProps) => (
+/** Renders a row for each value: its name, its share of the total as a bar, and its number of ads. */
+export const ShareBars = ({ shares, total, formats: { formatNumber } = englishFormats }: ShareBarsProps) => (
   <ul class="shares">
     {shares.map(({ name, value, path, onClick }) => {
       const row = (
@@ -92,9 +97,9 @@ export const Shares = ({ shares, of, formats: { numberText } = english }: Shares
           </span>
           <svg viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
             <rect width={100} height={6} />
-            <rect class="bar" width={(100 * value) / of} height={6} />
+            <rect class="bar" width={(100 * value) / total} height={6} />
           </svg>
-          <b>{numberText(value)}</b>
+          <b>{formatNumber(value)}</b>
         </>
       );
       return (
@@ -112,127 +117,142 @@ export const Shares = ({ shares, of, formats: { numberText } = english }: Shares
   </ul>
 );
 
-interface LaunchesProps {
+interface LaunchesChartProps {
   ads: readonly { startedAt?: string | undefined }[];
-  /** When the ads were read, in ISO text: later months are unknown, and the month of the reading had not ended. */
+  /** When the ads were read, in ISO text. Months after it are unknown, and its own month is unfinished. */
   readAt: string | undefined;
   formats?: Formats;
 }
 
-/** Ads by the month they started, in at most two years. The first column holds those of earlier months. */
-export function Launches({ ads, readAt, formats = english }: LaunchesProps) {
-  const { numberText, monthText } = formats;
-  const months = ads.map(({ startedAt }) => monthNumber(startedAt)).filter((month) => !Number.isNaN(month));
+/** Renders the number of ads that started in each month of at most two years. The first column also counts older ads. */
+export function LaunchesChart({ ads, readAt, formats = englishFormats }: LaunchesChartProps) {
+  const { formatNumber, formatMonth } = formats;
+  const months = ads.map(({ startedAt }) => parseMonthNumber(startedAt)).filter((month) => !Number.isNaN(month));
   if (months.length === 0) return null;
-  const earliest = months.reduce((least, month) => Math.min(least, month));
-  const latest = months.reduce((most, month) => Math.max(most, month));
-  const lastKnown = monthNumber(readAt);
-  const to = Math.min(latest, Number.isNaN(lastKnown) ? latest : lastKnown);
-  // At least a year, so that a few months do not look like many.
-  const length = Math.min(24, Math.max(12, 4 * Math.ceil((to - earliest + 1) / 4)));
-  const names = Array.from({ length }, (_, index) => monthText(isoMonth(to - length + 1 + index)));
-  const isPart = (index: number) => to - length + 1 + index === lastKnown;
-  // A column at an end may hold the months beyond it.
-  const suffix = (index: number) => {
-    if (index === 0 && earliest <= to - length) return ' or earlier';
-    if (index === length - 1 && latest > to) return ' or later';
-    return isPart(index) ? ', so far' : '';
+  const earliestMonth = months.reduce((least, month) => Math.min(least, month));
+  const latestMonth = months.reduce((most, month) => Math.max(most, month));
+  const lastKnownMonth = parseMonthNumber(readAt);
+  const lastColumnMonth = Math.min(latestMonth, Number.isNaN(lastKnownMonth) ? latestMonth : lastKnownMonth);
+  // The chart covers at least a year, so that readers do not mistake a few months for a long time.
+  const columnCount = Math.min(24, Math.max(12, 4 * Math.ceil((lastColumnMonth - earliestMonth + 1) / 4)));
+  const names = Array.from({ length: columnCount }, (_, index) =>
+    formatMonth(formatIsoMonth(lastColumnMonth - columnCount + 1 + index)),
+  );
+  const isUnfinishedColumn = (index: number) => lastColumnMonth - columnCount + 1 + index === lastKnownMonth;
+  // The first and the last column also count the ads of months that lie outside the chart.
+  const nameSuffix = (index: number) => {
+    if (index === 0 && earliestMonth <= lastColumnMonth - columnCount) return ' or earlier';
+    if (index === columnCount - 1 && latestMonth > lastColumnMonth) return ' or later';
+    return isUnfinishedColumn(index) ? ', so far' : '';
   };
-  const columns = names.map((name, index) => ({ name: name + suffix(index), value: 0, isPart: isPart(index) }));
+  const columns = names.map((name, index) => ({
+    name: name + nameSuffix(index),
+    value: 0,
+    isUnfinished: isUnfinishedColumn(index),
+  }));
   for (const month of months) {
-    const column = columns[Math.min(length - 1, Math.max(0, month - to + length - 1))];
+    const column = columns[Math.min(columnCount - 1, Math.max(0, month - lastColumnMonth + columnCount - 1))];
     if (column) column.value++;
   }
   const peak = columns.reduce((top, { value }) => Math.max(top, value), 0);
-  const ends = [suffix(0) === '' ? (names[0] ?? '') : 'earlier', names[length - 1] ?? ''];
+  const endLabels = [nameSuffix(0) === '' ? (names[0] ?? '') : 'earlier', names[columnCount - 1] ?? ''];
   return (
     <Figure
       title="Launches by month"
-      note={unknownText(ads.length - months.length, formats) || `peak ${numberText(peak)}`}
+      note={formatUnknown(ads.length - months.length, formats) || `peak ${formatNumber(peak)}`}
     >
-      <Columns columns={columns} ends={ends} kind="launches" formats={formats} />
+      <ColumnChart columns={columns} endLabels={endLabels} kind="launches" formats={formats} />
     </Figure>
   );
 }
 
-/** Returns the months since the year 0; NaN where there is no date. */
-const monthNumber = (iso: string | undefined): number =>
+/** Returns the number of months since the year 0; NaN without a date. */
+const parseMonthNumber = (iso: string | undefined): number =>
   iso === undefined || !/^\d{4}-\d{2}/.test(iso)
     ? Number.NaN
     : Number(iso.slice(0, 4)) * 12 + Number(iso.slice(5, 7)) - 1;
 
-const isoMonth = (months: number): string =>
+/** Returns a number of months since the year 0 as text such as `2026-08`. */
+const formatIsoMonth = (months: number): string =>
   `${String(Math.floor(months / 12)).padStart(4, '0')}-${String((months % 12) + 1).padStart(2, '0')}`;
 
-const unknownText = (ads: number, { numberText }: Formats): string => (ads > 0 ? `${numberText(ads)} unknown` : '');
+const formatUnknown = (ads: number, { formatNumber }: Formats): string =>
+  ads > 0 ? `${formatNumber(ads)} unknown` : '';
 
-interface RunsProps {
+interface DaysRunningChartProps {
   ads: readonly { daysRunning?: number | undefined }[];
   formats?: Formats;
 }
 
-export function Runs({ ads, formats = english }: RunsProps) {
-  const { countText, numberText } = formats;
+/** Renders how many ads ran for how many days, in at most twelve columns of equal width. */
+export function DaysRunningChart({ ads, formats = englishFormats }: DaysRunningChartProps) {
+  const { formatCount, formatNumber } = formats;
   const days = ads.flatMap(({ daysRunning }) => daysRunning ?? []);
   if (days.length === 0) return null;
-  const max = days.reduce((most, day) => Math.max(most, day));
-  const width = Math.max(1, Math.ceil((max + 1) / 12));
-  const columns = Array.from({ length: Math.ceil((max + 1) / width) }, (_, index) => ({
-    name: width === 1 ? countText(index, 'day') : `${index * width} to ${(index + 1) * width - 1} days`,
+  const longestRun = days.reduce((most, day) => Math.max(most, day));
+  const daysPerColumn = Math.max(1, Math.ceil((longestRun + 1) / 12));
+  const columns = Array.from({ length: Math.ceil((longestRun + 1) / daysPerColumn) }, (_, index) => ({
+    name:
+      daysPerColumn === 1
+        ? formatCount(index, 'day')
+        : `${index * daysPerColumn} to ${(index + 1) * daysPerColumn - 1} days`,
     value: 0,
   }));
   for (const day of days) {
-    const column = columns[Math.floor(day / width)];
+    const column = columns[Math.floor(day / daysPerColumn)];
     if (column) column.value++;
   }
-  const ends = [numberText(0), unknownText(ads.length - days.length, formats), numberText(max)];
+  const endLabels = [formatNumber(0), formatUnknown(ads.length - days.length, formats), formatNumber(longestRun)];
   return (
-    <Figure title="Days running" note={`median ${numberText(medianOf(days))}`}>
-      <Columns columns={columns} ends={ends.filter(Boolean)} kind="runs" formats={formats} />
+    <Figure title="Days running" note={`median ${formatNumber(medianOf(days))}`}>
+      <ColumnChart columns={columns} endLabels={endLabels.filter(Boolean)} kind="runs" formats={formats} />
     </Figure>
   );
 }
 
+/** The most rows of values, the row *Others* included. */
 const maxShares = 4;
 
-interface CountedProps {
+interface CommonValuesChartProps {
   title: string;
   values: readonly (string | undefined)[];
   onChoose?: (value: string) => void;
   formats?: Formats;
 }
 
-/** The commonest values by name, the rest together. */
-export function Counted({ title, values, onChoose, formats = english }: CountedProps) {
-  const counts = [...countsOf(values)].sort(([, a], [, b]) => b - a);
+/** Renders the most common values, and all other values together as *Others*. */
+export function CommonValuesChart({ title, values, onChoose, formats = englishFormats }: CommonValuesChartProps) {
+  const counts = [...countValues(values)].sort(([, a], [, b]) => b - a);
   if (counts.length === 0) return null;
-  const named = counts.length <= maxShares ? maxShares : maxShares - 1;
-  const sum = (some: readonly [string, number][]) => some.reduce((all, [, ads]) => all + ads, 0);
-  const shares = counts.slice(0, named).map(
+  const namedShareCount = counts.length <= maxShares ? maxShares : maxShares - 1;
+  const sumAds = (entries: readonly [string, number][]) => entries.reduce((all, [, ads]) => all + ads, 0);
+  const shares = counts.slice(0, namedShareCount).map(
     ([value, ads]): Share => ({
-      name: constantText(value),
+      name: formatConstant(value),
       value: ads,
       onClick: onChoose && (() => onChoose(value)),
     }),
   );
-  const rest = [
-    { name: 'Others', value: sum(counts.slice(named)) },
-    { name: 'Not stated', value: values.length - sum(counts) },
+  const otherShares = [
+    { name: 'Others', value: sumAds(counts.slice(namedShareCount)) },
+    { name: 'Not stated', value: values.length - sumAds(counts) },
   ].filter(({ value }) => value > 0);
   return (
     <Figure title={title}>
-      <Shares shares={[...shares, ...rest]} of={values.length} formats={formats} />
+      <ShareBars shares={[...shares, ...otherShares]} total={values.length} formats={formats} />
     </Figure>
   );
 }
 
-export function countsOf(values: readonly (string | undefined)[]): Map<string, number> {
+/** Returns how often each value occurs. Undefined values are not counted. */
+export function countValues(values: readonly (string | undefined)[]): Map<string, number> {
   const counts = new Map<string, number>();
   for (const value of values) if (value !== undefined) counts.set(value, (counts.get(value) ?? 0) + 1);
   return counts;
 }
 
-export const Facts = ({ facts }: { facts: readonly (readonly [name: string, value: string | undefined])[] }) => (
+/** Renders facts as a list of names and values. Facts without a value are left out. */
+export const FactList = ({ facts }: { facts: readonly (readonly [name: string, value: string | undefined])[] }) => (
   <dl class="fact-list">
     {facts.map(
       ([name, value]) =>
@@ -246,6 +266,7 @@ export const Facts = ({ facts }: { facts: readonly (readonly [name: string, valu
   </dl>
 );
 
+/** The styles of the charts and lists in this file. */
 export const barStyles = `
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(230px, 100%), 1fr)); gap: 10px }
 .chart { background: var(--panel); border-radius: 12px; padding: 11px 14px 10px; min-width: 0; display: flex; flex-direction: column; gap: 8px }

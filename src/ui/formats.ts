@@ -1,7 +1,10 @@
 import { sanitizeLine } from '../views/safe-text.ts';
 
-/** Returns a function that creates a value at its first call. Creating a format of `Intl` takes milliseconds. */
-function once<Value>(create: () => Value): () => Value {
+/**
+ * Returns a function that creates a value at its first call and returns the same value at later calls. Creating an
+ * `Intl` format takes milliseconds, so no format is created before it is used.
+ */
+function createOnFirstCall<Value>(create: () => Value): () => Value {
   let created: { value: Value } | undefined;
   return () => {
     created ??= { value: create() };
@@ -9,70 +12,87 @@ function once<Value>(create: () => Value): () => Value {
   };
 }
 
-export type Formats = ReturnType<typeof formatsOf>;
+/** The functions that write numbers and dates for one locale. */
+export type Formats = ReturnType<typeof createFormats>;
 
-/** Returns functions that write numbers and dates as a reader of the locale does, in sentences that are English. */
-export function formatsOf(locale: string) {
-  const tag = once(() => {
+/**
+ * Returns functions that write numbers and dates in the conventions of a locale. The sentences around them stay English.
+ * @param locale a BCP 47 language tag; English is used if the runtime does not support the locale
+ */
+export function createFormats(locale: string) {
+  const supportedLocale = createOnFirstCall(() => {
     const [supported = 'en'] = Intl.DateTimeFormat.supportedLocalesOf(locale);
     return supported === 'en-US' ? 'en' : supported;
   });
-  const numbers = once(() => new Intl.NumberFormat(tag()));
-  const short = once(() => new Intl.NumberFormat(tag(), { notation: 'compact', maximumSignificantDigits: 3 }));
-  const months = once(() => new Intl.DateTimeFormat(tag(), { month: 'short', year: 'numeric', timeZone: 'UTC' }));
-  const days = once(
-    () => new Intl.DateTimeFormat(tag() === 'en' ? 'en-GB' : tag(), { dateStyle: 'medium', timeZone: 'UTC' }),
+  const numberFormat = createOnFirstCall(() => new Intl.NumberFormat(supportedLocale()));
+  const shortNumberFormat = createOnFirstCall(
+    () => new Intl.NumberFormat(supportedLocale(), { notation: 'compact', maximumSignificantDigits: 3 }),
   );
-  const isRightToLeft = once(() => rightToLeft.test(months().format(0) + numbers().format(1)));
-  /** Isolates a right-to-left text. Between English words, it would otherwise change the order of its neighbours. */
-  const isolated = (text: string): string => (isRightToLeft() ? `\u2068${text}\u2069` : text);
-  const dateText = (format: Intl.DateTimeFormat, time: number): string =>
-    Math.abs(time) <= 8.64e15 ? isolated(format.format(time)) : '';
-  const numberText = (number: number): string => isolated(numbers().format(number));
+  const monthFormat = createOnFirstCall(
+    () => new Intl.DateTimeFormat(supportedLocale(), { month: 'short', year: 'numeric', timeZone: 'UTC' }),
+  );
+  const dayFormat = createOnFirstCall(
+    () =>
+      new Intl.DateTimeFormat(supportedLocale() === 'en' ? 'en-GB' : supportedLocale(), {
+        dateStyle: 'medium',
+        timeZone: 'UTC',
+      }),
+  );
+  const isRightToLeft = createOnFirstCall(() =>
+    rightToLeftPattern.test(monthFormat().format(0) + numberFormat().format(1)),
+  );
+  /** Isolates right-to-left text, which would otherwise change the order of the English words around it. */
+  const isolateDirection = (text: string): string => (isRightToLeft() ? `\u2068${text}\u2069` : text);
+  const formatDate = (format: Intl.DateTimeFormat, time: number): string =>
+    Math.abs(time) <= 8.64e15 ? isolateDirection(format.format(time)) : '';
+  const formatNumber = (number: number): string => isolateDirection(numberFormat().format(number));
   return {
-    numberText,
-    /** `2.5M`: no number is too long for a card. */
-    shortNumber: (number: number): string => (Math.abs(number) < 1e15 ? isolated(short().format(number)) : 'very many'),
-    /** `1 ad`, `1,234 ads`. */
-    countText: (number: number, noun: string, nouns = `${noun}s`): string =>
-      `${numberText(number)} ${number === 1 ? noun : nouns}`,
-    /** `10 Aug 2026`; an empty text for anything that is no date. */
-    dayText: (time: number | string): string => dateText(days(), new Date(time).getTime()),
-    /** `2026-08` as `Aug 2026`. */
-    monthText: (yearAndMonth: string): string =>
-      dateText(months(), Date.parse(`${yearAndMonth}-01T00:00:00Z`)) || yearAndMonth,
+    formatNumber,
+    /** Shortens a number to three significant digits, such as `2.5M`, so that every number fits on a card. */
+    formatShortNumber: (number: number): string =>
+      Math.abs(number) < 1e15 ? isolateDirection(shortNumberFormat().format(number)) : 'very many',
+    /** Writes a number with its noun, such as `1 ad` or `1,234 ads`. */
+    formatCount: (number: number, noun: string, nouns = `${noun}s`): string =>
+      `${formatNumber(number)} ${number === 1 ? noun : nouns}`,
+    /** Writes a day, such as `10 Aug 2026`. Returns an empty string for an invalid date. */
+    formatDay: (time: number | string): string => formatDate(dayFormat(), new Date(time).getTime()),
+    /** Writes `2026-08` as `Aug 2026`. */
+    formatMonth: (yearAndMonth: string): string =>
+      formatDate(monthFormat(), Date.parse(`${yearAndMonth}-01T00:00:00Z`)) || yearAndMonth,
   };
 }
 
-const rightToLeft = /[\u0590-\u08ff\u0660-\u0669\u06f0-\u06f9]/;
+/** Matches Hebrew and Arabic letters and Arabic digits. */
+const rightToLeftPattern = /[\u0590-\u08ff\u0660-\u0669\u06f0-\u06f9]/;
 
-/** The formats of pages that are written on the server. The board has those of its reader. */
-export const english = formatsOf('en');
-export const { numberText, shortNumber, countText, dayText, monthText } = english;
+/** The formats of pages and reports that the server writes. The board uses the formats of its reader's locale. */
+export const englishFormats = createFormats('en');
+export const { formatNumber, formatShortNumber, formatCount, formatDay, formatMonth } = englishFormats;
 
-/** `1, 2 and 4` */
-export const joinedText = (parts: readonly string[]): string => new Intl.ListFormat('en-GB').format(parts);
+/** Joins texts as an English list, such as `1, 2 and 4`. */
+export const joinWithAnd = (parts: readonly string[]): string => new Intl.ListFormat('en-GB').format(parts);
 
-const formatNames = new Map([
+/** Names of ad formats that the API abbreviates. */
+const displayFormatNames = new Map([
   ['DCO', 'Dynamic creative'],
   ['DPA', 'Dynamic product'],
 ]);
 
-/** `SHOP_NOW` as `Shop now`. */
-export function constantText(constant: string): string {
-  const name = formatNames.get(constant);
+/** Writes a constant of the API as words, such as `SHOP_NOW` as `Shop now`. Other texts are only sanitized. */
+export function formatConstant(constant: string): string {
+  const name = displayFormatNames.get(constant);
   if (name !== undefined || !/^[A-Z][A-Z_]*$/.test(constant)) return name ?? sanitizeLine(constant);
   return constant.charAt(0) + constant.slice(1).toLowerCase().replaceAll('_', ' ');
 }
 
-const regions = once(() => new Intl.DisplayNames('en', { type: 'region' }));
+const regionNames = createOnFirstCall(() => new Intl.DisplayNames('en', { type: 'region' }));
 
-/** `DE` as `Germany`. */
-export const countryText = (code: string): string =>
-  (/^[A-Z]{2}$/.test(code) && regions().of(code)) || sanitizeLine(code);
+/** Writes a country code as its English name, such as `DE` as `Germany`. Other texts are only sanitized. */
+export const formatCountry = (code: string): string =>
+  (/^[A-Z]{2}$/.test(code) && regionNames().of(code)) || sanitizeLine(code);
 
-const languages = once(() => new Intl.DisplayNames('en', { type: 'language' }));
+const languageNames = createOnFirstCall(() => new Intl.DisplayNames('en', { type: 'language' }));
 
-/** `de` as `German`. */
-export const languageText = (code: string): string =>
-  (/^[a-z]{2}$/i.test(code) && languages().of(code)) || sanitizeLine(code);
+/** Writes a language code as its English name, such as `de` as `German`. Other texts are only sanitized. */
+export const formatLanguage = (code: string): string =>
+  (/^[a-z]{2}$/i.test(code) && languageNames().of(code)) || sanitizeLine(code);

@@ -1,17 +1,22 @@
 /**
- * The elements of pages as Preact writes them, in place of its own types, which bring the names of a browser into the
- * whole server. What is not named here cannot be written: no markup as text, no style or script in an attribute, and
- * no address but a checked one.
+ * The types of JSX in pages of the server. Preact renders these pages, but Preact's own types would add the global types
+ * of a browser to the whole server.
+ *
+ * Pages can contain only the elements and attributes in this file. They cannot contain raw HTML, styles or scripts in
+ * attributes, or a URL that was not checked.
  */
+
+/** A rendered element. */
 export interface VNode {
   readonly type: unknown;
   readonly props: object;
 }
 
+/** Everything that can be a child of an element. */
 export type Content = VNode | string | number | boolean | null | undefined | readonly Content[];
 
-/** Only `addresses.tsx` makes one. */
-export type Address = string & { readonly isChecked: true };
+/** A URL that matches one of the patterns in `links.tsx`, which is the only module that creates values of this type. */
+export type CheckedUrl = string & { readonly isChecked: true };
 
 interface Attributes {
   [name: `aria-${string}`]: string | boolean | undefined;
@@ -24,11 +29,11 @@ interface Attributes {
   id?: string;
   role?: string | undefined;
   tabIndex?: 0;
-  /** Only a page with a script of its own has one; what is written as text leaves it out. */
+  /** A click handler. Only the board has scripts; pages that the server renders as text omit the handler. */
   onClick?: (() => void) | undefined;
-  href?: Address;
-  src?: Address;
-  action?: Address;
+  href?: CheckedUrl;
+  src?: CheckedUrl;
+  action?: CheckedUrl;
 }
 
 interface InputAttributes extends Attributes {
@@ -59,7 +64,8 @@ interface ShapeAttributes extends Attributes {
   'text-anchor'?: string;
 }
 
-type Plain = Record<
+/** Elements without special attributes. */
+type PlainElements = Record<
   | ('head' | 'title' | 'style' | 'body' | 'main' | 'header' | 'footer' | 'nav' | 'section' | 'div' | 'span' | 'p')
   | ('h1' | 'h2' | 'h3' | 'ul' | 'li' | 'dl' | 'dt' | 'dd' | 'b' | 'bdi' | 'pre' | 'code' | 'details' | 'summary')
   | ('figure' | 'figcaption' | 'table' | 'thead' | 'tbody' | 'tr' | 'td'),
@@ -72,7 +78,7 @@ export namespace JSX {
   export interface ElementChildrenAttribute {
     children: object;
   }
-  export interface IntrinsicElements extends Plain {
+  export interface IntrinsicElements extends PlainElements {
     html: Attributes & { lang: string };
     meta: { charset?: string; name?: string; content?: string; 'http-equiv'?: 'Content-Security-Policy' };
     a: Attributes & { rel?: 'noreferrer' };
@@ -104,5 +110,5 @@ export declare const Fragment: (props: { children?: Content }) => VNode;
 export declare const jsx: unknown;
 export declare const jsxs: unknown;
 
-/** Of `preact-render-to-string`. */
+/** Returns the HTML text of an element (`preact-render-to-string`). */
 export declare function renderToString(element: VNode): string;

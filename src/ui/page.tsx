@@ -1,26 +1,27 @@
 import { renderToString } from '#preact/render-to-string';
 import { sanitizeLine } from '../views/safe-text.ts';
 import type { Content, VNode } from './jsx.d.ts';
-import { paletteStyles } from './palette.ts';
+import { createPaletteStyles } from './palette.ts';
 
 interface PageProps {
   title: string;
   styles?: string;
-  /** A content security policy, where no header carries one. */
-  policy?: string;
+  /** The content security policy. Needed only for a page that is saved as a file, because a file has no headers. */
+  contentSecurityPolicy?: string;
   children?: Content;
 }
 
-export const Page = ({ title, styles = '', policy, children }: PageProps) => (
+/** Renders a whole HTML document with the styles that all pages share. */
+export const Page = ({ title, styles = '', contentSecurityPolicy, children }: PageProps) => (
   <html lang="en">
     <head>
       <meta charset="utf-8" />
       <meta name="viewport" content="width=device-width, initial-scale=1" />
-      {policy && <meta http-equiv="Content-Security-Policy" content={policy} />}
+      {contentSecurityPolicy && <meta http-equiv="Content-Security-Policy" content={contentSecurityPolicy} />}
       <meta name="color-scheme" content="light dark" />
-      <meta name="referrer" content={policy ? 'no-referrer' : 'same-origin'} />
+      <meta name="referrer" content={contentSecurityPolicy ? 'no-referrer' : 'same-origin'} />
       <title>{sanitizeLine(title)}</title>
-      <style>{stylesOf(styles)}</style>
+      <style>{buildPageStyles(styles)}</style>
     </head>
     <body>
       <main>{children}</main>
@@ -28,19 +29,25 @@ export const Page = ({ title, styles = '', policy, children }: PageProps) => (
   </html>
 );
 
+/** Returns the HTML text of a page. */
 export const renderPage = (page: VNode): string => `<!doctype html>\n${renderToString(page)}\n`;
 
-/** All styles of a page. They are text of ours; browsers read no escapes in them, so that what would be escaped is refused. */
-export function stylesOf(styles: string): string {
-  const all = pageStyles + styles + printStyles;
-  if (/["&<]/.test(all)) throw new TypeError('Styles hold a character that would be escaped');
-  return all;
+/**
+ * Returns all styles of a page: the shared styles, the styles of this page, and the print styles. Browsers do not decode
+ * character references inside a `style` element, so styles must not contain a character that the renderer escapes.
+ * @throws TypeError if the styles contain such a character
+ */
+export function buildPageStyles(styles: string): string {
+  const allStyles = basePageStyles + styles + printStyles;
+  if (/["&<]/.test(allStyles)) throw new TypeError('The styles of a page contain a character that would be escaped.');
+  return allStyles;
 }
 
+/** The notice at the top of each page that shows demo data. */
 export const demoNotice = <p class="notice">Demo data: every advertiser and ad is generated and fictional.</p>;
 
-/** The type and surfaces of all pages, on screens of 360 pixels and more. */
-const pageStyles = `${paletteStyles()}
+/** The fonts, colours and spacing of all pages. Pages are readable on screens that are at least 360 pixels wide. */
+const basePageStyles = `${createPaletteStyles()}
 :root { font: 15px / 1.55 ui-sans-serif, system-ui, -apple-system, 'Segoe UI', 'Noto Sans', sans-serif }
 * { box-sizing: border-box }
 html { background: var(--paper); color: var(--ink); -webkit-text-size-adjust: 100% }

@@ -1,4 +1,4 @@
-/** The colours of all that people look at, on light and on dark ground. */
+/** The colours of pages, reports, charts and the board. The first value is for light mode, the second for dark mode. */
 const colours = {
   paper: ['#ffffff', '#1a1917'],
   panel: ['#f7f5f1', '#24221f'],
@@ -14,7 +14,8 @@ const colours = {
   wrong: ['#b3261e', '#ff9c8f'],
 } as const;
 
-const series = [
+/** The colours of chart series, for light and dark mode. */
+const seriesColours = [
   ['#c8532a', '#ee8a5c'],
   ['#2f7f7a', '#62bdb5'],
   ['#b58a1f', '#dfb84d'],
@@ -25,24 +26,30 @@ const series = [
   ['#3d7fb5', '#7bb8e8'],
 ] as const;
 
+/** The name of a colour of the palette. */
 export type ColourName = keyof typeof colours;
 
 /**
- * The palette as CSS variables: `--ink`, and `--c0` to `--c7` for series.
- * @param hostNames variables of a host whose colours go before ours
+ * Returns CSS that defines the palette as variables: one for each name, such as `--ink`, and `--c0` to `--c7` for chart
+ * series.
+ * @param hostVariables CSS variables of an MCP host; where the host defines the variable, its colour replaces ours
  */
-export function paletteStyles(hostNames: Partial<Record<ColourName, string>> = {}): string {
-  const named = Object.entries(colours).map(([name, [light, dark]]) => {
+export function createPaletteStyles(hostVariables: Partial<Record<ColourName, string>> = {}): string {
+  const namedVariables = Object.entries(colours).map(([name, [light, dark]]) => {
     const colour = `light-dark(${light}, ${dark})`;
-    const hostName = hostNames[name as ColourName];
-    return `--${name}: ${hostName === undefined ? colour : `var(${hostName}, ${colour})`}`;
+    const hostVariable = hostVariables[name as ColourName];
+    return `--${name}: ${hostVariable === undefined ? colour : `var(${hostVariable}, ${colour})`}`;
   });
-  const numbered = series.map(([light, dark], number) => `--c${number}: light-dark(${light}, ${dark})`);
-  return `:root { color-scheme: light dark; ${[...named, ...numbered].join('; ')} }\n`;
+  const seriesVariables = seriesColours.map(([light, dark], number) => `--c${number}: light-dark(${light}, ${dark})`);
+  return `:root { color-scheme: light dark; ${[...namedVariables, ...seriesVariables].join('; ')} }\n`;
 }
 
-/** A colour as pictures draw it, on light ground; a number is a series. */
-export function lightColour(colour: ColourName | number): [red: number, green: number, blue: number] {
-  const [light] = typeof colour === 'number' ? (series[colour % series.length] ?? series[0]) : colours[colour];
-  return [1, 3, 5].map((at) => Number.parseInt(light.slice(at, at + 2), 16)) as [number, number, number];
+/**
+ * Returns the light-mode colour as red, green and blue, each from 0 to 255. Pictures are always drawn in light mode.
+ * @param colour the name of a colour, or the index of a chart series
+ */
+export function getLightColour(colour: ColourName | number): [red: number, green: number, blue: number] {
+  const [light] =
+    typeof colour === 'number' ? (seriesColours[colour % seriesColours.length] ?? seriesColours[0]) : colours[colour];
+  return [1, 3, 5].map((start) => Number.parseInt(light.slice(start, start + 2), 16)) as [number, number, number];
 }

@@ -1,26 +1,32 @@
 import { sanitize } from '../views/safe-text.ts';
 
+/** A paragraph or a list. */
 interface Block {
-  is: 'p' | 'ul' | 'ol';
+  tag: 'p' | 'ul' | 'ol';
+  /** The lines of a paragraph, or the items of a list. */
   lines: string[];
-  start?: number;
+  /** The number of the first item of a numbered list. */
+  firstNumber?: number;
 }
 
-/** Paragraphs, bold, and bulleted and numbered lists of Markdown. Anything else is text; nothing can be clicked. */
+/**
+ * Renders a small part of Markdown: paragraphs, bold text, bulleted lists and numbered lists. Other Markdown, links
+ * included, appears as plain text, so nothing in it can be clicked.
+ */
 export const Prose = ({ text }: { text: string }) => (
   <>
-    {blocksOf(text).map(({ is, lines, start }) => {
-      if (is === 'p')
+    {parseBlocks(text).map(({ tag, lines, firstNumber }) => {
+      if (tag === 'p')
         return (
           <p class="words" dir="auto">
-            {bold(lines.join('\n'))}
+            {renderBold(lines.join('\n'))}
           </p>
         );
-      const items = lines.map((line) => <li dir="auto">{bold(line)}</li>);
-      return is === 'ul' ? (
+      const items = lines.map((line) => <li dir="auto">{renderBold(line)}</li>);
+      return tag === 'ul' ? (
         <ul class="words">{items}</ul>
       ) : (
-        <ol class="words" start={start}>
+        <ol class="words" start={firstNumber}>
           {items}
         </ol>
       );
@@ -28,36 +34,38 @@ export const Prose = ({ text }: { text: string }) => (
   </>
 );
 
-const bullet = /^ {0,3}[-*+•] +(?=\S)/;
-const numbered = /^ {0,3}(\d{1,6})[.)] +(?=\S)/;
+const bulletPattern = /^ {0,3}[-*+•] +(?=\S)/;
+const numberedPattern = /^ {0,3}(\d{1,6})[.)] +(?=\S)/;
 
-function blocksOf(text: string): Block[] {
+/** Splits a text into paragraphs and lists. A line without a marker continues the block of the line before it. */
+function parseBlocks(text: string): Block[] {
   const blocks: Block[] = [];
-  let isOpen = false;
+  let canContinue = false;
   for (const line of sanitize(text).split('\n')) {
-    const last = blocks.at(-1);
-    const [mark, number] = bullet.exec(line) ?? numbered.exec(line) ?? [];
-    const is = mark === undefined ? 'p' : number === undefined ? 'ul' : 'ol';
-    if (line.trim() === '') isOpen = false;
-    else if (mark !== undefined) {
-      const item = line.slice(mark.length).trim();
-      if (last?.is === is) last.lines.push(item);
-      else blocks.push({ is, lines: [item], ...(number !== undefined && { start: Number(number) }) });
-      isOpen = true;
-    } else if (isOpen && last?.is === 'p') last.lines.push(line.trim());
-    else if (isOpen && last !== undefined) last.lines.push(`${last.lines.pop()} ${line.trim()}`);
+    const lastBlock = blocks.at(-1);
+    const [marker, number] = bulletPattern.exec(line) ?? numberedPattern.exec(line) ?? [];
+    const tag = marker === undefined ? 'p' : number === undefined ? 'ul' : 'ol';
+    if (line.trim() === '') canContinue = false;
+    else if (marker !== undefined) {
+      const item = line.slice(marker.length).trim();
+      if (lastBlock?.tag === tag) lastBlock.lines.push(item);
+      else blocks.push({ tag, lines: [item], ...(number !== undefined && { firstNumber: Number(number) }) });
+      canContinue = true;
+    } else if (canContinue && lastBlock?.tag === 'p') lastBlock.lines.push(line.trim());
+    else if (canContinue && lastBlock !== undefined) lastBlock.lines.push(`${lastBlock.lines.pop()} ${line.trim()}`);
     else {
-      blocks.push({ is, lines: [line.trim()] });
-      isOpen = true;
+      blocks.push({ tag, lines: [line.trim()] });
+      canContinue = true;
     }
   }
   return blocks;
 }
 
-/** Every second part of the split stands between its stars. */
-const bold = (text: string) =>
+/** Renders `**bold**` as bold. The captured group makes every second part of the split a bold text. */
+const renderBold = (text: string) =>
   text.split(/\*\*([^*\n]+)\*\*/).map((part, index) => (index % 2 === 1 ? <b>{part}</b> : part));
 
+/** The styles of `Prose`. */
 export const proseStyles = `
 .words { max-width: 46em; white-space: pre-line; overflow-wrap: anywhere }
 ul.words, ol.words { padding-inline-start: 1.5em; white-space: normal; display: grid; gap: 4px }

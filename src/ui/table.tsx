@@ -2,40 +2,45 @@ import { sanitizeLine } from '../views/safe-text.ts';
 import type { Content } from './jsx.d.ts';
 
 interface TableProps {
-  /** What a screen reader calls it. */
+  /** The name of the table for screen readers. */
   label: string;
   columns: readonly string[];
-  /** For each column, how it writes its numbers; undefined for one that holds other values, too. */
+  /** The number format of each column; undefined for a column that also holds other values. */
   formats: readonly ColumnFormat[];
   children?: Content;
 }
 
-export const Table = ({ label, columns, formats, children }: TableProps) => (
-  // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard
-  <section class={columns.length > maxOnPaper ? 'table many' : 'table'} aria-label={sanitizeLine(label)} tabIndex={0}>
-    <table>
-      <thead>
-        <tr>
-          {columns.map((name, index) => (
-            <th scope="col" class={formats[index] && 'number'}>
-              {sanitizeLine(name)}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>{children}</tbody>
-    </table>
-  </section>
-);
+/** Renders a table with its header. The children are the rows of its body. */
+export function Table({ label, columns, formats, children }: TableProps) {
+  const className = columns.length > maxPrintColumns ? 'table many' : 'table';
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users must be able to scroll the table
+    <section class={className} aria-label={sanitizeLine(label)} tabIndex={0}>
+      <table>
+        <thead>
+          <tr>
+            {columns.map((name, index) => (
+              <th scope="col" class={formats[index] && 'number'}>
+                {sanitizeLine(name)}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>{children}</tbody>
+      </table>
+    </section>
+  );
+}
 
-/** Columns that paper holds in letters of the usual size. */
-const maxOnPaper = 8;
+/** The most columns that fit on paper in the normal font size. Wider tables are printed in a smaller font. */
+const maxPrintColumns = 8;
 
 interface RowsProps {
   rows: readonly (readonly unknown[])[];
   formats: readonly ColumnFormat[];
 }
 
+/** Renders rows of a table body. */
 export const TableRows = ({ rows, formats }: RowsProps) => (
   <>
     {rows.map((cells) => (
@@ -56,56 +61,65 @@ function Cell({ cell, format }: { cell: unknown; format: ColumnFormat }) {
       </td>
     );
   if (format !== undefined && typeof cell === 'number') return <td class="number">{format(cell)}</td>;
-  const words = cellText(cell);
-  if (startsWithDate.test(words)) return <td class="date">{words}</td>;
+  const text = formatCell(cell);
+  if (datePattern.test(text)) return <td class="date">{text}</td>;
   return (
     <td>
-      <bdi>{words}</bdi>
+      <bdi>{text}</bdi>
     </td>
   );
 }
 
-/** A value as people write it: times as the dataset writes them are days, or to the minute. */
-export const cellText = (cell: unknown): string =>
-  sanitizeLine(String(cell).replace(isoMidnight, '').replace(isoSeconds, ' $1'));
+/**
+ * Returns the text of a cell. Times in the dataset's ISO form are shortened: midnight to the day, and other times to the
+ * minute.
+ */
+export const formatCell = (cell: unknown): string =>
+  sanitizeLine(String(cell).replace(isoMidnightPattern, '').replace(isoSecondsPattern, ' $1'));
 
-const startsWithDate = /^\d{4}-\d{2}-\d{2}(?: \d{2}:\d{2})?$/;
-const isoMidnight = /(?<=^\d{4}-\d{2}-\d{2})T00:00:00\.000Z$/;
-const isoSeconds = /(?<=^\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}):\d{2}\.\d{3}Z$/;
+const datePattern = /^\d{4}-\d{2}-\d{2}(?: \d{2}:\d{2})?$/;
+const isoMidnightPattern = /(?<=^\d{4}-\d{2}-\d{2})T00:00:00\.000Z$/;
+const isoSecondsPattern = /(?<=^\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}):\d{2}\.\d{3}Z$/;
 
+/** Writes the numbers of a column; undefined for a column that does not hold only numbers. */
 export type ColumnFormat = ((number: number) => string) | undefined;
 
 /**
- * How a column writes its numbers, so that they can be compared: with as many decimals, two at most, and with three
- * significant digits where that says too little of a number below one.
+ * Returns the number format of a column; undefined if the column holds anything but numbers and nulls. All numbers of a
+ * column have the same number of decimals, at most two, so that readers can compare them. A number below one that loses
+ * digits in this way has three significant digits instead.
  */
-export function columnFormat(name: string, cells: readonly unknown[]): ColumnFormat {
+export function createColumnFormat(name: string, cells: readonly unknown[]): ColumnFormat {
   const numbers = cells.filter((cell) => cell !== null);
   if (numbers.length === 0 || !numbers.every((cell) => typeof cell === 'number')) return undefined;
-  const digits = Math.max(...numbers.map(decimals));
+  const digits = Math.max(...numbers.map(countDecimals));
   const format = new Intl.NumberFormat('en', {
     minimumFractionDigits: digits,
     maximumFractionDigits: digits,
-    useGrouping: !(yearName.test(name) && numbers.every(isYear)),
+    useGrouping: !(yearNamePattern.test(name) && numbers.every(isYear)),
   });
   return (number) => {
     if (!Number.isFinite(number)) return String(number);
     const isSmall = Math.abs(number) < 1 && Number(number.toFixed(digits)) !== Number(number.toPrecision(3));
-    const text = isSmall ? (Math.abs(number) < 1e-6 ? tiny : small).format(number) : format.format(number);
+    const text = isSmall
+      ? (Math.abs(number) < 1e-6 ? tinyNumberFormat : smallNumberFormat).format(number)
+      : format.format(number);
     return text.replaceAll('-', '−');
   };
 }
 
-const small = new Intl.NumberFormat('en', { maximumSignificantDigits: 3 });
-const tiny = new Intl.NumberFormat('en', { notation: 'scientific', maximumSignificantDigits: 3 });
+const smallNumberFormat = new Intl.NumberFormat('en', { maximumSignificantDigits: 3 });
+const tinyNumberFormat = new Intl.NumberFormat('en', { notation: 'scientific', maximumSignificantDigits: 3 });
 
-/** Years have no comma. */
-const yearName = /year|\byr?\b|jahr|año|ann[ée]e/i;
+/** Matches column names that mean years, in several languages. Years are written without a thousands separator. */
+const yearNamePattern = /year|\byr?\b|jahr|año|ann[ée]e/i;
 const isYear = (number: number) => Number.isInteger(number) && number >= 1900 && number <= 2100;
 
-const decimals = (number: number) =>
+/** Returns how many decimals a number needs: 0, 1, or 2 for all others. */
+const countDecimals = (number: number) =>
   (Number.isFinite(number) ? [0, 1].find((digits) => Number(number.toFixed(digits)) === number) : 0) ?? 2;
 
+/** The styles of `Table`. */
 export const tableStyles = `
 .table { display: block; overflow-x: auto; border: 1px solid var(--line); border-radius: 12px }
 table { border-collapse: collapse; width: 100%; font-size: 13.5px; line-height: 1.45 }

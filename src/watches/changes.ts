@@ -2,7 +2,7 @@ import { answerOrders } from '../dataset/gatherings.ts';
 import { cardOf } from '../reports/card.ts';
 import { adsByKey, type DatasetContents, idKey } from '../storage/dataset.ts';
 import { objectOf, type StoredItem, versionAt } from '../storage/item-versions.ts';
-import { titleOf } from '../ui/ad-card.tsx';
+import { pickTitle } from '../ui/ad-card.tsx';
 import { type Change, changesBetween } from '../views/ad-changes.ts';
 import { creativeOf } from '../views/ad-media.ts';
 import { columnWords } from '../views/column-title.ts';
@@ -105,5 +105,5 @@ function adLine({ card, format, changes, page }: NewsAd): string {
   const { id, pageName, startedAt } = card;
   const about = [format, startedAt && `started ${dayOf(startedAt)}`].filter(Boolean);
   const facts = [...(changes.length > 0 ? changes : about), word(untrustedId(id)), page && quote(page)];
-  return `- ${quote(pageName ?? 'Advertiser unknown')}: ${quote(titleOf(card))}; ${facts.filter(Boolean).join('; ')}`;
+  return `- ${quote(pageName ?? 'Advertiser unknown')}: ${quote(pickTitle(card))}; ${facts.filter(Boolean).join('; ')}`;
 }

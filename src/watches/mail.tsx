@@ -1,5 +1,5 @@
-import { type CardAd, cardStyles, Frame, titleOf } from '../ui/ad-card.tsx';
-import { countText, dayText } from '../ui/formats.ts';
+import { type CardAd, cardStyles, PictureFrame, pickTitle } from '../ui/ad-card.tsx';
+import { formatCount, formatDay } from '../ui/formats.ts';
 import { demoNotice, Page, renderPage } from '../ui/page.tsx';
 import { sanitizeLine } from '../views/safe-text.ts';
 
@@ -28,13 +28,13 @@ interface MailAd {
 export const mailPage = ({ at, isDemo, version, watches }: Mail): string =>
   renderPage(
     <Page
-      title={`Ads on ${dayText(at)}`}
-      policy="default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+      title={`Ads on ${formatDay(at)}`}
+      contentSecurityPolicy="default-src 'none'; img-src data:; style-src 'unsafe-inline'"
       styles={styles}
     >
       <header>
         {isDemo && demoNotice}
-        <h1>Ads on {dayText(at)}</h1>
+        <h1>Ads on {formatDay(at)}</h1>
       </header>
       {watches.map(({ name, lines, groups }) => (
         <section>
@@ -50,7 +50,7 @@ export const mailPage = ({ at, isDemo, version, watches }: Mail): string =>
                   <NewsItem ad={ad} />
                 ))}
               </ul>
-              {total > ads.length && <p class="soft">and {countText(total - ads.length, 'more ad')}</p>}
+              {total > ads.length && <p class="soft">and {formatCount(total - ads.length, 'more ad')}</p>}
             </>
           ))}
         </section>
@@ -60,16 +60,16 @@ export const mailPage = ({ at, isDemo, version, watches }: Mail): string =>
   );
 
 function NewsItem({ ad: { card, changes, page } }: { ad: MailAd }) {
-  const about = [card.format, card.startedAt && `started ${dayText(card.startedAt)}`].filter(Boolean).join(' · ');
+  const about = [card.format, card.startedAt && `started ${formatDay(card.startedAt)}`].filter(Boolean).join(' · ');
   return (
     <li>
-      {card.picture && 'src' in card.picture && <Frame ad={card} />}
+      {card.picture && 'src' in card.picture && <PictureFrame ad={card} />}
       <div class="news-facts">
         <p class="soft" dir="auto">
           {sanitizeLine(card.pageName ?? 'Advertiser unknown')}
         </p>
         <p dir="auto">
-          <b>{titleOf(card)}</b>
+          <b>{pickTitle(card)}</b>
         </p>
         {changes.map((change) => (
           <p dir="auto">{sanitizeLine(change)}</p>

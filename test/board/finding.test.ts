@@ -2,11 +2,11 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { BriefAd } from '../../src/board/payload.ts';
 import { type Finding, findingOf, messageOf, minAds } from '../../src/board/view/finding.ts';
-import { wordsThatDiffer } from '../../src/board/view/words-that-differ.ts';
-import { formatsOf } from '../../src/ui/formats.ts';
+import { wordsThatDiffer } from '../../src/board/view/text-differences.ts';
+import { createFormats } from '../../src/ui/formats.ts';
 
 const readAt = '2026-11-20T09:00:00Z';
-const formats = formatsOf('en');
+const formats = createFormats('en');
 const whole = { readAt, hasAllLaunches: true, formats };
 const ads = (count: number, adAt: (index: number) => Partial<BriefAd> = () => ({}), name = 'Serra'): BriefAd[] =>
   Array.from({ length: count }, (_, index) => ({ id: `${name} ${index}`, pageName: name, ...adAt(index) }));

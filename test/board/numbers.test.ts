@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { Locator } from 'playwright-core';
 import { afterAll, expect, test } from 'vitest';
-import { constantText, countryText, monthText, numberText } from '../../src/ui/formats.ts';
+import { formatConstant, formatCountry, formatMonth, formatNumber } from '../../src/ui/formats.ts';
 import type { ShownBoard } from '../support/board/board-host.ts';
 import { now, someAds } from '../support/board/board-service.ts';
 import { boardTest, button, chip, closeBrowser, reads, status, textOf } from '../support/board/board-test.ts';
@@ -252,11 +252,11 @@ inChromium('the numbers of the board', () => {
 
     const facets = {
       State: await counts('state'),
-      Format: await counts('displayFormat', constantText),
-      'Call to action': await counts('ctaType', constantText),
-      Country: await counts('country', countryText, 'own JOIN ad_countries USING (id)'),
+      Format: await counts('displayFormat', formatConstant),
+      'Call to action': await counts('ctaType', formatConstant),
+      Country: await counts('country', formatCountry, 'own JOIN ad_countries USING (id)'),
       'Landing page': await counts('landing'),
-      Started: await counts('startedMonth', monthText),
+      Started: await counts('startedMonth', formatMonth),
     };
     for (const [facet, values] of Object.entries(facets)) expect(await chipsOf(shown, facet), facet).toEqual(values);
 
@@ -264,7 +264,7 @@ inChromium('the numbers of the board', () => {
     await expectColumns(figure('Launches by month'), await counts('startedMonth'), isOfMonth);
     await expectColumns(figure('Days running'), await counts('daysRunning'), isOfDays);
     await figure('Days running')
-      .getByText(`median ${numberText(Number(median))}`)
+      .getByText(`median ${formatNumber(Number(median))}`)
       .waitFor();
     for (const title of ['Format', 'Call to action'] as const) {
       const rows = await countsIn(figure(title).locator('.shares :is(.name, b)'));
@@ -277,7 +277,7 @@ inChromium('the numbers of the board', () => {
 
     await chip(shown, 'Running').click();
     await board.locator('#count', { hasText: `, ${facets.State.Running} of 70 ads` }).waitFor();
-    const running = await counts('displayFormat', constantText, '(SELECT * FROM own WHERE active)');
+    const running = await counts('displayFormat', formatConstant, '(SELECT * FROM own WHERE active)');
     expect(await chipsOf(shown, 'Format')).toEqual(running);
     await chip(shown, 'Running').click();
 

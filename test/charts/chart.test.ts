@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { renderToString } from '#preact/render-to-string';
 import { type Chart, chartOf } from '../../src/charts/chart.ts';
 import type { ChartRows } from '../../src/charts/chart-data.ts';
-import { type ChartKind, chartKinds } from '../../src/charts/kinds.ts';
+import { type ChartKind, chartKinds } from '../../src/charts/chart-kinds.ts';
 import { decodeJpeg } from '../../src/drawing/codecs.ts';
 import { ChartSvg } from '../../src/reports/report.tsx';
 import { freshServiceTest } from '../support/fixtures.ts';

@@ -187,9 +187,9 @@ describe('what a report writes', () => {
   const card = { id: 'x', pageName: 'Serra', line: 'Walk', format: 'video', picture };
   const ran: Partial<CardAd>[] = [
     { daysRunning: 1, active: true, startedAt: '2026-08-21' },
-    { daysRunning: 92, active: false, copies: 3 },
-    { daysRunning: 0, lastSeenAt: '2026-08-21', copies: 2_500_000 },
-    ...[{ copies: 1e300 }, { copies: 1 }],
+    { daysRunning: 92, active: false, duplicates: 3 },
+    { daysRunning: 0, lastSeenAt: '2026-08-21', duplicates: 2_500_000 },
+    ...[{ duplicates: 1e300 }, { duplicates: 1 }],
   ];
 
   /** Sections by what is to be seen in them. */

@@ -1,5 +1,5 @@
 import { useMemo, useState } from 'preact/hooks';
-import { Counted, Launches, Runs } from '../../ui/bars.tsx';
+import { CommonValuesChart, DaysRunningChart, LaunchesChart } from '../../ui/bars.tsx';
 import type { BoardContext } from '../payload.ts';
 import { Compare, maxCompared } from './compare.tsx';
 import { Drawer } from './drawer.tsx';
@@ -104,7 +104,7 @@ function Controls({ view, panel }: { view: View; panel: boolean | undefined }) {
       </label>
       {panel !== undefined && (
         <button type="button" id="filters" aria-expanded={panel} onClick={() => view.update({ panel: !panel })}>
-          Filters{filters > 0 && ` · ${formats.numberText(filters)}`}
+          Filters{filters > 0 && ` · ${formats.formatNumber(filters)}`}
         </button>
       )}
       {display.canExpand && <ExpandButton view={view} />}
@@ -120,15 +120,15 @@ function Charts({ view }: { view: View }) {
     () =>
       shown.length < minAds ? null : (
         <section id="charts" class="charts" aria-label="Overview">
-          <Launches ads={shown} readAt={readAt} formats={formats} />
-          <Runs ads={shown} formats={formats} />
-          <Counted
+          <LaunchesChart ads={shown} readAt={readAt} formats={formats} />
+          <DaysRunningChart ads={shown} formats={formats} />
+          <CommonValuesChart
             title={facets.format.title}
             values={shown.map(({ displayFormat }) => displayFormat)}
             onChoose={choose('format')}
             formats={formats}
           />
-          <Counted
+          <CommonValuesChart
             title={facets.cta.title}
             values={shown.map(({ ctaType }) => ctaType)}
             onChoose={choose('cta')}
@@ -185,7 +185,7 @@ function BackButton({ view }: { view: View }) {
   };
   return (
     <button type="button" id="back" class="primary" onClick={close}>
-      ‹ All {view.state.formats.numberText(messagesIn(view.state.ads))} messages
+      ‹ All {view.state.formats.formatNumber(messagesIn(view.state.ads))} messages
     </button>
   );
 }
@@ -224,9 +224,9 @@ function Found({ view, finding: { sentence, opens } }: { view: View; finding: Fi
 
 function Footer({ view }: { view: View }) {
   const { selected, shown, status, problem, formats } = view.state;
-  const { numberText } = formats;
+  const { formatNumber } = formats;
   const away = selected.size - shown.filter(({ id }) => selected.has(id)).length;
-  const text = `${numberText(selected.size)} selected${away > 0 ? `, ${numberText(away)} filtered out` : ''}`;
+  const text = `${formatNumber(selected.size)} selected${away > 0 ? `, ${formatNumber(away)} filtered out` : ''}`;
   const canCompare = selected.size >= 2 && selected.size <= maxCompared;
   return (
     <>
@@ -241,7 +241,7 @@ function Footer({ view }: { view: View }) {
               onClick={() => view.update({ selected: new Set() })}
             >
               <span class="count">
-                <b>{numberText(selected.size)}</b>
+                <b>{formatNumber(selected.size)}</b>
                 <span class="name">{text.replace(/^\S+/, '')}</span>
               </span>{' '}
               ×

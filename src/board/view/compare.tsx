@@ -1,11 +1,11 @@
 import { useMemo } from 'preact/hooks';
-import { cardOf, titleOf } from '../../ui/ad-card.tsx';
+import { buildCardAd, pickTitle } from '../../ui/ad-card.tsx';
+import { factsOf } from './ad-facts.ts';
 import { CloseButton, Modal, WholeAds } from './modal.tsx';
 import { LaterFrame } from './pictures.tsx';
 import { Actions } from './selection.tsx';
 import type { View } from './state.ts';
-import { factsOf } from './words.ts';
-import { type Part, wordsThatDiffer } from './words-that-differ.ts';
+import { type Part, wordsThatDiffer } from './text-differences.ts';
 
 export const maxCompared = 4;
 
@@ -17,7 +17,7 @@ export function Compare({ view, ids }: { view: View; ids: readonly string[] }) {
   const texts = useMemo(
     () =>
       [
-        ['Headline', ads.map((ad, at) => titleOf(cardOf(fullAds[at] ?? ad)))],
+        ['Headline', ads.map((ad, at) => pickTitle(buildCardAd(fullAds[at] ?? ad)))],
         ['Copy', ads.map(({ firstLine = '' }, at) => fullAds[at]?.body ?? firstLine)],
         ['Description', fullAds.map((ad) => ad?.linkDescription ?? '')],
       ] as const,

@@ -1,19 +1,19 @@
-import { cardOf, Labels, titleOf } from '../../ui/ad-card.tsx';
-import { Facts } from '../../ui/bars.tsx';
+import { buildCardAd, Labels, pickTitle } from '../../ui/ad-card.tsx';
+import { FactList } from '../../ui/bars.tsx';
 import type { Formats } from '../../ui/formats.ts';
 import { columnTitle } from '../../views/column-title.ts';
 import type { BriefAd, FullAd } from '../payload.ts';
+import { factsOf } from './ad-facts.ts';
 import { messageOf } from './finding.ts';
 import { RunBar } from './list.tsx';
 import { CloseButton, Modal, WholeAds } from './modal.tsx';
 import { LaterFrame } from './pictures.tsx';
 import { Actions } from './selection.tsx';
 import { problemOf, sorted, type View } from './state.ts';
-import { factsOf } from './words.ts';
 
 export function Drawer({ view, ad }: { view: View; ad: BriefAd }) {
   const { cards, axis, ads, sort, formats } = view.state;
-  const { numberText } = formats;
+  const { formatNumber } = formats;
   // An ad that is a variant of a card's has the position of the card.
   const position = cards.findIndex((group) => group.some(({ id }) => id === ad.id));
   const neighbour = (step: number) => (position === -1 ? undefined : cards[position + step]?.[0]);
@@ -26,7 +26,7 @@ export function Drawer({ view, ad }: { view: View; ad: BriefAd }) {
   // The neighbours too, so that a step to them shows them at once.
   const near = [ad, after, before].flatMap((one) => one?.id ?? []);
   const full = view.wholeAds.get(ad.id);
-  const card = cardOf(full ?? ad);
+  const card = buildCardAd(full ?? ad);
   const variants = sorted(
     ads.filter((other) => messageOf(other) === messageOf(ad)),
     sort,
@@ -46,7 +46,7 @@ export function Drawer({ view, ad }: { view: View; ad: BriefAd }) {
         </button>
         <span class="number">
           Ad {view.numberOf(ad)}
-          {position !== -1 && ` · ${numberText(position + 1)} of ${numberText(cards.length)}`}
+          {position !== -1 && ` · ${formatNumber(position + 1)} of ${formatNumber(cards.length)}`}
         </span>
         <CloseButton />
       </nav>
@@ -56,7 +56,7 @@ export function Drawer({ view, ad }: { view: View; ad: BriefAd }) {
         {ad.pageName ?? 'Advertiser unknown'}
       </p>
       <h2 id="drawer-title" dir="auto">
-        {titleOf(card)}
+        {pickTitle(card)}
       </h2>
       <Actions key={`actions ${ad.id}`} view={view} ids={[ad.id]} />
       {full && <LandingLink view={view} ad={full} />}
@@ -66,7 +66,7 @@ export function Drawer({ view, ad }: { view: View; ad: BriefAd }) {
       <RunBar ad={ad} axis={axis} />
       <Labels labels={card.labels ?? []} />
       {full && <Changes ad={full} formats={formats} />}
-      <Facts facts={factsOf(ad, full, formats)} />
+      <FactList facts={factsOf(ad, full, formats)} />
     </Modal>
   );
 }
@@ -80,13 +80,13 @@ interface VariantsProps {
 
 const Variants = ({ view, variants, current, onOpen }: VariantsProps) =>
   variants.length < 2 ? null : (
-    <ul class="strip" aria-label={`${view.state.formats.numberText(variants.length)} variants`}>
+    <ul class="strip" aria-label={`${view.state.formats.formatNumber(variants.length)} variants`}>
       {variants.slice(0, 60).map((ad) => (
         <li key={ad.id}>
           <button
             type="button"
             aria-current={ad.id === current.id ? 'true' : undefined}
-            title={titleOf(cardOf(ad))}
+            title={pickTitle(buildCardAd(ad))}
             onClick={() => onOpen(ad)}
           >
             <LaterFrame ad={ad} view={view} />
@@ -98,7 +98,7 @@ const Variants = ({ view, variants, current, onOpen }: VariantsProps) =>
   );
 
 function Copy({ view, ad }: { view: View; ad: FullAd }) {
-  const title = titleOf(cardOf(ad));
+  const title = pickTitle(buildCardAd(ad));
   const parts = [ad.body, ad.headline === title ? undefined : ad.headline, ad.linkDescription];
   const texts = parts.filter((text) => text !== undefined);
   if (texts.length === 0) return null;
@@ -167,7 +167,7 @@ function LandingLink({ view, ad: { landingUrl } }: { view: View; ad: FullAd }) {
   );
 }
 
-const Changes = ({ ad: { changes }, formats: { dayText } }: { ad: FullAd; formats: Formats }) =>
+const Changes = ({ ad: { changes }, formats: { formatDay } }: { ad: FullAd; formats: Formats }) =>
   changes.length === 0 ? null : (
     <section>
       <h3>What changed</h3>
@@ -175,7 +175,7 @@ const Changes = ({ ad: { changes }, formats: { dayText } }: { ad: FullAd; format
         {changes.map(({ at, field, from, to }) => (
           <li>
             <span class="number">
-              {dayText(at)} · {columnTitle(field)}
+              {formatDay(at)} · {columnTitle(field)}
             </span>
             <del dir="auto">{from}</del> <ins dir="auto">{to}</ins>
           </li>

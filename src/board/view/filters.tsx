@@ -43,7 +43,7 @@ interface GroupProps {
   onChoose(value: string): void;
 }
 
-function Group({ values, formats: { numberText }, isOpen, onToggle, onChoose }: GroupProps) {
+function Group({ values, formats: { formatNumber }, isOpen, onToggle, onChoose }: GroupProps) {
   const { title } = facetOf(values[0]?.facet ?? 'state');
   // By the rank among all ads: a choice moves none of the others.
   const first = values.filter(({ isChosen, rank }) => isChosen || rank < inGroup);
@@ -57,18 +57,18 @@ function Group({ values, formats: { numberText }, isOpen, onToggle, onChoose }: 
       {shown.map(({ value, text, ads, isChosen }) => (
         <button type="button" key={value} class="chip" aria-pressed={isChosen} onClick={() => onChoose(value)}>
           <span dir="auto">{text}</span>
-          <small>{numberText(ads)}</small>
+          <small>{formatNumber(ads)}</small>
         </button>
       ))}
       {(hidden > 0 || (isOpen && values.length > inGroup + 1)) && (
         <button
           type="button"
           class="chip quiet"
-          aria-label={`${title}: ${hidden > 0 ? `${numberText(hidden)} more` : 'fewer'}`}
+          aria-label={`${title}: ${hidden > 0 ? `${formatNumber(hidden)} more` : 'fewer'}`}
           aria-expanded={hidden === 0}
           onClick={onToggle}
         >
-          {hidden > 0 ? `+${numberText(hidden)}` : 'Fewer'}
+          {hidden > 0 ? `+${formatNumber(hidden)}` : 'Fewer'}
         </button>
       )}
     </fieldset>

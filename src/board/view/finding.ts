@@ -1,4 +1,4 @@
-import { countsOf } from '../../ui/bars.tsx';
+import { countValues } from '../../ui/bars.tsx';
 import type { Formats } from '../../ui/formats.ts';
 import { dayMs } from '../../views/durations.ts';
 import { medianOf } from '../../views/numbers.ts';
@@ -47,11 +47,12 @@ export function findingOf(ads: readonly BriefAd[], basis: Basis): Finding | unde
 
 const rules: readonly Rule[] = [repeatedMessage, longestRun, changeOfLaunches, sharedLandingPage];
 
-const adsHere = (ads: readonly BriefAd[], { countText }: Formats): string => `its ${countText(ads.length, 'ad')} here`;
+const adsHere = (ads: readonly BriefAd[], { formatCount }: Formats): string =>
+  `its ${formatCount(ads.length, 'ad')} here`;
 
 /** One message in at least four ads, and in at least a tenth of the ads of its advertiser. */
 function repeatedMessage(advertisers: readonly Advertiser[], { formats }: Basis): Finding | undefined {
-  const { countText, numberText } = formats;
+  const { formatCount, formatNumber } = formats;
   const largest = advertisers.flatMap(({ name, ads }) => {
     const [message, group] = largestOf(groupsBy(ads, messageOf)) ?? [];
     if (message === undefined || group === undefined || group.length < 4 || group.length < ads.length / 10) return [];
@@ -61,8 +62,8 @@ function repeatedMessage(advertisers: readonly Advertiser[], { formats }: Basis)
   if (most === undefined) return undefined;
   const { name, ads, message, group } = most;
   const longest = group.reduce((days, { daysRunning = 0 }) => Math.max(days, daysRunning), 0);
-  const run = longest > 1 ? `; the longest ran ${countText(longest, 'day')}` : '';
-  const text = ` repeats one message in ${numberText(group.length)} of ${adsHere(ads, formats)}${run}.`;
+  const run = longest > 1 ? `; the longest ran ${formatCount(longest, 'day')}` : '';
+  const text = ` repeats one message in ${formatNumber(group.length)} of ${adsHere(ads, formats)}${run}.`;
   return { sentence: [{ name }, text], opens: { message } };
 }
 
@@ -71,7 +72,7 @@ function repeatedMessage(advertisers: readonly Advertiser[], { formats }: Basis)
  * runs of its advertiser.
  */
 function longestRun(advertisers: readonly Advertiser[], { formats }: Basis): Finding | undefined {
-  const { countText } = formats;
+  const { formatCount } = formats;
   const runs = advertisers.flatMap(({ name, ads }) => {
     const dated = ads.filter(({ daysRunning }) => daysRunning !== undefined);
     if (dated.length < minAds) return [];
@@ -87,9 +88,9 @@ function longestRun(advertisers: readonly Advertiser[], { formats }: Basis): Fin
   if (longest === undefined) return undefined;
   const { name, dated, median, ad, days } = longest;
   const state = ad.active === true ? ' and still runs it' : ' or more';
-  const rest = `half of ${adsHere(dated, formats)} ran ${countText(median, 'day')} or less`;
+  const rest = `half of ${adsHere(dated, formats)} ran ${formatCount(median, 'day')} or less`;
   return {
-    sentence: [{ name }, ` has run one ad for ${countText(days, 'day')}${state}; ${rest}.`],
+    sentence: [{ name }, ` has run one ad for ${formatCount(days, 'day')}${state}; ${rest}.`],
     opens: { ad: ad.id },
   };
 }
@@ -100,7 +101,7 @@ function longestRun(advertisers: readonly Advertiser[], { formats }: Basis): Fin
  */
 function changeOfLaunches(
   advertisers: readonly Advertiser[],
-  { readAt, hasAllLaunches, formats: { monthText, numberText } }: Basis,
+  { readAt, hasAllLaunches, formats: { formatMonth, formatNumber } }: Basis,
 ): Finding | undefined {
   if (!hasAllLaunches || readAt === undefined) return undefined;
   const changes = advertisers.flatMap(({ name, ads }) => {
@@ -110,16 +111,16 @@ function changeOfLaunches(
   const largest = maxBy(changes, ({ from, to }) => Math.abs(to - from));
   if (largest === undefined) return undefined;
   const { name, month, before, from, to } = largest;
-  const change = `${to > from ? 'rose' : 'fell'} from ${numberText(from)} in ${monthText(before)}`;
+  const change = `${to > from ? 'rose' : 'fell'} from ${formatNumber(from)} in ${formatMonth(before)}`;
   return {
-    sentence: ['Launches of ', { name }, ` ${change} to ${numberText(to)} in ${monthText(month)}.`],
+    sentence: ['Launches of ', { name }, ` ${change} to ${formatNumber(to)} in ${formatMonth(month)}.`],
     opens: { values: { advertiser: name, month: to > from ? month : before } },
   };
 }
 
 /** The pairs of full months before a day, within a year, whose launches doubled or halved. */
 function launchChanges(ads: readonly BriefAd[], knownTo: string) {
-  const counts = countsOf(ads.map(({ startedAt }) => startedAt?.slice(0, 7)));
+  const counts = countValues(ads.map(({ startedAt }) => startedAt?.slice(0, 7)));
   // The first month may have begun before the first known ad, and the month of the last known day may not have ended.
   const [earliest = ''] = [...counts.keys()].sort();
   const months = Array.from({ length: 12 }, (_, ago) => monthBefore(knownTo, ago + 1)).filter(
@@ -141,7 +142,7 @@ const maxShareOnOneDay = 0.8;
  * reading: launches of earlier months are then those of the ads that lasted.
  */
 function lastKnownDay(ads: readonly BriefAd[], readAt: string): string | undefined {
-  const days = countsOf(ads.map(({ lastSeenAt }) => lastSeenAt?.slice(0, 10)));
+  const days = countValues(ads.map(({ lastSeenAt }) => lastSeenAt?.slice(0, 10)));
   const [lastDay] = [...days.keys()].sort().slice(-1);
   const read = readAt.slice(0, 10);
   if (lastDay === undefined || lastDay >= read) return read;
@@ -152,7 +153,7 @@ function lastKnownDay(ads: readonly BriefAd[], readAt: string): string | undefin
 
 /** One landing page behind at least five messages of an advertiser. */
 function sharedLandingPage(advertisers: readonly Advertiser[], { formats }: Basis): Finding | undefined {
-  const { numberText } = formats;
+  const { formatNumber } = formats;
   const pages = advertisers.flatMap(({ name, ads }) =>
     [...groupsBy(ads, ({ landing }) => landing)].flatMap(([page, leading]) => {
       const messages = new Set(leading.map(messageOf)).size;
@@ -162,7 +163,7 @@ function sharedLandingPage(advertisers: readonly Advertiser[], { formats }: Basi
   const most = maxBy(pages, ({ messages }) => messages);
   if (most === undefined) return undefined;
   const { name, ads, page, leading, messages } = most;
-  const before = ` leads ${numberText(messages)} different messages, in ${numberText(leading.length)} of ${adsHere(ads, formats)}, to `;
+  const before = ` leads ${formatNumber(messages)} different messages, in ${formatNumber(leading.length)} of ${adsHere(ads, formats)}, to `;
   return {
     sentence: [{ name }, before, { name: page }, '.'],
     opens: { values: { advertiser: name, landing: page } },

@@ -1,4 +1,4 @@
-import { constantText, countryText, type Formats, joinedText, languageText } from '../../ui/formats.ts';
+import { type Formats, formatConstant, formatCountry, formatLanguage, joinWithAnd } from '../../ui/formats.ts';
 import { sanitizeLine } from '../../views/safe-text.ts';
 import type { BoardContext, PriceBounds } from '../payload.ts';
 import { minAds } from './finding.ts';
@@ -7,9 +7,9 @@ import { messagesIn, type State, wholeOf } from './state.ts';
 /** `12 of 58 messages, 300 of 1,821 ads`: what is shown, or of how many ads those here are a part. */
 export function partsText(state: State): string {
   const { ads, shown, formats } = state;
-  const { countText, numberText } = formats;
+  const { formatCount, formatNumber } = formats;
   const part = (some: number, all: number, noun: string) =>
-    `${some < all ? `${numberText(some)} of ` : ''}${countText(all, noun)}`;
+    `${some < all ? `${formatNumber(some)} of ` : ''}${formatCount(all, noun)}`;
   const allAds = wholeOf(state) ?? ads.length;
   const isAll = shown.length === ads.length && allAds !== Number.POSITIVE_INFINITY;
   const inAds = part(shown.length, isAll ? allAds : ads.length, 'ad');
@@ -20,48 +20,48 @@ export function partsText(state: State): string {
 /** `146 ads in 2 pages, 15 credits`; undefined where the call did more than estimate. */
 export function estimateText({ context, formats }: State): string | undefined {
   const { isDemo, estimate, gathering } = context;
-  const { countText, numberText } = formats;
+  const { formatCount, formatNumber } = formats;
   if (!estimate || gathering) return undefined;
   const { ads, read = 0, pages, credits, atLeast = 0, atMost } = estimate;
   if (ads === null) return 'The service does not say how many ads there are.';
-  const all = `${read > 0 && read < ads ? `${numberText(ads - read)} of ` : ''}${countText(ads, isDemo ? 'demo ad' : 'ad')}`;
-  const size = read >= ads && read > 0 ? 'read already' : `in ${countText(pages ?? 0, 'page')}`;
+  const all = `${read > 0 && read < ads ? `${formatNumber(ads - read)} of ` : ''}${formatCount(ads, isDemo ? 'demo ad' : 'ad')}`;
+  const size = read >= ads && read > 0 ? 'read already' : `in ${formatCount(pages ?? 0, 'page')}`;
   const price = credits === null ? atMost && { atLeast, atMost } : { atLeast: credits, atMost: credits };
   return `${all}${pages === null ? '' : ` ${size}`}, ${creditsText(price, formats)}`;
 }
 
 /** `free`, `15 credits`, `at most 3 credits`, `between 3 and 146 credits` */
-export function creditsText(price: PriceBounds | 0 | undefined, { countText, numberText }: Formats): string {
+export function creditsText(price: PriceBounds | 0 | undefined, { formatCount, formatNumber }: Formats): string {
   if (!price) return 'at an unknown price';
   const { atLeast, atMost } = price;
   if (atMost === 0) return 'free';
-  const least = atLeast === 0 ? 'at most ' : `between ${numberText(atLeast)} and `;
-  return `${atLeast === atMost ? '' : least}${countText(atMost, 'credit')}`;
+  const least = atLeast === 0 ? 'at most ' : `between ${formatNumber(atLeast)} and `;
+  return `${atLeast === atMost ? '' : least}${formatCount(atMost, 'credit')}`;
 }
 
 /** The remaining conditions, the ads that are missing, and the date. */
 export function aboutText(state: State, conditions: readonly string[]): string {
   const { gathering, coming, missing, readAt, formats } = state;
-  const { dayText, numberText } = formats;
+  const { formatDay, formatNumber } = formats;
   const parts = [
     ...conditions,
     gathering && !gathering.complete && 'not complete',
-    coming.length > 0 && `${numberText(coming.length)} more to come`,
-    missing.length > 0 && `${numberText(missing.length)} no longer stored`,
-    readAt !== undefined && `as of ${dayText(readAt)}`,
+    coming.length > 0 && `${formatNumber(coming.length)} more to come`,
+    missing.length > 0 && `${formatNumber(missing.length)} no longer stored`,
+    readAt !== undefined && `as of ${formatDay(readAt)}`,
   ];
   return parts.filter(Boolean).join(' · ');
 }
 
 /** Whose charts these are, where they are a part. */
 export function partText(state: State): string {
-  const { countText, numberText } = state.formats;
+  const { formatCount, formatNumber } = state.formats;
   const matching = state.ads.length < minAds ? undefined : wholeOf(state);
   if (matching === undefined) return '';
-  const shown = `Charts of the ${countText(state.shown.length, 'ad')} shown`;
+  const shown = `Charts of the ${formatCount(state.shown.length, 'ad')} shown`;
   return matching === Number.POSITIVE_INFINITY
     ? `${shown}. There are more, which may look different.`
-    : `${shown}, out of ${numberText(matching)}. The others may look different.`;
+    : `${shown}, out of ${formatNumber(matching)}. The others may look different.`;
 }
 
 /** `Nothing was found: “free shipping” in Germany, running.` */
@@ -71,10 +71,11 @@ export function emptyText(state: State): string {
   return conditions === '' ? 'There are no ads to show.' : `Nothing was found: ${conditions}.`;
 }
 
-export function paidText(receipt: BoardContext['receipt'], { countText, numberText }: Formats): string {
+export function paidText(receipt: BoardContext['receipt'], { formatCount, formatNumber }: Formats): string {
   const { charged = null, remaining = null } = receipt ?? {};
-  const paid = charged === null ? 'The service did not say what it charged' : `${countText(charged, 'credit')} charged`;
-  return `${paid}${remaining === null ? '' : `, ${numberText(remaining)} left`}.`;
+  const paid =
+    charged === null ? 'The service did not say what it charged' : `${formatCount(charged, 'credit')} charged`;
+  return `${paid}${remaining === null ? '' : `, ${formatNumber(remaining)} left`}.`;
 }
 
 const maxWords = 80;
@@ -87,7 +88,7 @@ const subjects: Record<string, string> = {
 
 /** What was searched for, which a model may have copied from an ad: `“free shipping” in the United States`. */
 export function headingOf({ args, ads, context, collection, formats }: State): { title: string; rest: string[] } {
-  const { numberText } = formats;
+  const { formatNumber } = formats;
   const filters = filtersIn(args);
   const { query = [], countries = [], active = [], advertiser = [], advertiserExact = [], ...others } = filters;
   const { pageId, sort: _, order: __, ...conditions } = others;
@@ -96,12 +97,12 @@ export function headingOf({ args, ads, context, collection, formats }: State): {
   const ofIds = pageId ? ads.flatMap(({ pageName }) => pageName ?? []) : [];
   const advertisers = [...new Set([...advertiser, ...advertiserExact, ...ofIds].map(String))];
   const words = query.map((text) => `“${String(text).replaceAll('"', '')}”`);
-  const who = advertisers.length > 3 ? `${numberText(advertisers.length)} advertisers` : joinedText(advertisers);
+  const who = advertisers.length > 3 ? `${formatNumber(advertisers.length)} advertisers` : joinWithAnd(advertisers);
   const state = active.length === 0 ? 'Ads' : active.every((value) => value === true) ? 'Running ads' : 'Ended ads';
   if (active.length === 1 && (words.length > 0 || who)) rest.unshift(active[0] === true ? 'running' : 'ended');
   const subject = [...words, who].filter(Boolean).join(' by ');
-  const places = countries.map((code) => countryText(String(code))).map(withArticle);
-  const where = places.length > 3 ? `${numberText(places.length)} countries` : joinedText(places);
+  const places = countries.map((code) => formatCountry(String(code))).map(withArticle);
+  const where = places.length > 3 ? `${formatNumber(places.length)} countries` : joinWithAnd(places);
   const isAll = Object.keys(filters).length === 0;
   const title = line(subject || collection || subjects[context.tool ?? ''] || (isAll ? 'All ads' : state));
   return {
@@ -131,21 +132,21 @@ const isId = (value: unknown): boolean => typeof value === 'string' && /^[\da-f-
 function phrase(key: string, values: readonly unknown[], formats: Formats): string {
   const textOf = (value: unknown) => (/currency/i.test(key) ? String(value).toUpperCase() : valueText(value, formats));
   if (key === 'displayFormat' || key === 'ctaType') return values.map(textOf).join(' or ');
-  if (key === 'language') return `in ${values.map((code) => languageText(String(code))).join(' or ')}`;
+  if (key === 'language') return `in ${values.map((code) => formatLanguage(String(code))).join(' or ')}`;
   const words = key.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).replaceAll('_', ' ');
   const shownValues = values.filter((value) => !isId(value) && value !== true).map(textOf);
   return [words, shownValues.join(' or ')].filter(Boolean).join(' ');
 }
 
 function valueText(value: unknown, formats: Formats): string {
-  if (typeof value === 'number') return formats.numberText(value);
+  if (typeof value === 'number') return formats.formatNumber(value);
   if (typeof value === 'string')
     return (
-      (/^\d{4}-\d\d-\d\d/.test(value) && formats.dayText(value)) ||
-      (countryText(value) === value ? constantText(value) : countryText(value))
+      (/^\d{4}-\d\d-\d\d/.test(value) && formats.formatDay(value)) ||
+      (formatCountry(value) === value ? formatConstant(value) : formatCountry(value))
     );
   if (typeof value !== 'object' || value === null) return String(value);
-  return joinedText(Object.entries(value).map(([key, inner]) => phrase(key, [inner].flat(), formats)));
+  return joinWithAnd(Object.entries(value).map(([key, inner]) => phrase(key, [inner].flat(), formats)));
 }
 
 const withArticle = (name: string): string =>

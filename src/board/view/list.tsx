@@ -1,6 +1,6 @@
 import { Component } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { AdCard, cardOf, Run, titleOf } from '../../ui/ad-card.tsx';
+import { AdCard, buildCardAd, pickTitle, RunText } from '../../ui/ad-card.tsx';
 import type { Formats } from '../../ui/formats.ts';
 import type { BriefAd } from '../payload.ts';
 import { messageOf } from './finding.ts';
@@ -85,7 +85,7 @@ class CardItem extends Item {
   override render({ view, ad, axis, variants, isSelected }: ItemProps) {
     return (
       <AdCard
-        ad={cardOf(ad)}
+        ad={buildCardAd(ad)}
         formats={view.state.formats}
         class={[isSelected && 'selected', variants > 1 && 'many'].filter(Boolean).join(' ')}
         frame={<LaterFrame ad={ad} view={view} />}
@@ -114,7 +114,7 @@ class RowItem extends Item {
         </div>
         <VariantsButton {...this.props} />
         <RunBar ad={ad} axis={axis} />
-        <Run ad={cardOf(ad)} formats={view.state.formats} />
+        <RunText ad={buildCardAd(ad)} formats={view.state.formats} />
       </li>
     );
   }
@@ -122,7 +122,7 @@ class RowItem extends Item {
 
 const OpenButton = ({ ad, view }: ItemProps) => (
   <button type="button" class="open" dir="auto" onClick={() => view.update({ opened: ad.id })}>
-    {titleOf(cardOf(ad))}
+    {pickTitle(buildCardAd(ad))}
   </button>
 );
 
@@ -134,7 +134,7 @@ function VariantsButton({ ad, variants, view }: ItemProps) {
   };
   return (
     <button type="button" class="variants" onClick={open}>
-      <b>×{view.state.formats.numberText(variants)}</b> variants
+      <b>×{view.state.formats.formatNumber(variants)}</b> variants
     </button>
   );
 }
@@ -157,7 +157,7 @@ function SelectBox({ ad, view, number, isSelected }: ItemProps) {
       </span>
       <input
         type="checkbox"
-        aria-label={`Select ${number}: ${titleOf(cardOf(ad))}`}
+        aria-label={`Select ${number}: ${pickTitle(buildCardAd(ad))}`}
         checked={isSelected}
         onChange={toggle}
       />
@@ -193,7 +193,7 @@ function Axis({ axis, formats }: { axis: TimeAxis; formats: Formats }) {
         {months.map(({ at, name }) => (
           // The first begins where the axis does, and the last ends there.
           <span key={name} style={{ insetInlineStart: `${100 * at}%`, translate: `${-100 * at}%` }}>
-            {formats.monthText(name)}
+            {formats.formatMonth(name)}
           </span>
         ))}
       </div>

@@ -1,5 +1,5 @@
 import { render } from 'preact';
-import { formatsOf } from '../../ui/formats.ts';
+import { createFormats } from '../../ui/formats.ts';
 import type { BoardAds, BriefAd } from '../payload.ts';
 import { Board } from './board.tsx';
 import { findingOf, messageOf } from './finding.ts';
@@ -171,7 +171,7 @@ const { hostContext, hostCapabilities } = await host.request('ui/initialize', {
   appCapabilities: { availableDisplayModes: ['inline', 'fullscreen'] },
 });
 const context = (hostContext as Message | undefined) ?? {};
-if (typeof context.locale === 'string') state = { ...state, formats: formatsOf(context.locale) };
+if (typeof context.locale === 'string') state = { ...state, formats: createFormats(context.locale) };
 capabilities = (hostCapabilities as Message | undefined) ?? {};
 host.notify('ui/notifications/initialized', {});
 const followMode = followSize(host, (display) => {

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { cardOf, Frame } from '../../ui/ad-card.tsx';
+import { buildCardAd, PictureFrame } from '../../ui/ad-card.tsx';
 import type { Formats } from '../../ui/formats.ts';
 import type { BoardPicture, BriefAd } from '../payload.ts';
 import type { Server } from './host.ts';
@@ -88,7 +88,7 @@ export function LaterFrame({ ad, view: { pictures, state }, card }: LaterFramePr
   const shown = picture && (src ? { src } : { reason: picture.reason ?? 'it did not come' });
   return (
     <div class="picture" ref={box}>
-      <Frame ad={{ ...cardOf(ad), picture: shown }} formats={state.formats} />
+      <PictureFrame ad={{ ...buildCardAd(ad), picture: shown }} formats={state.formats} />
     </div>
   );
 }

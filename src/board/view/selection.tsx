@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { joinedText } from '../../ui/formats.ts';
+import { joinWithAnd } from '../../ui/formats.ts';
 import { isWord } from '../../views/safe-text.ts';
 import { messageOf } from './finding.ts';
 import { Modal } from './modal.tsx';
@@ -79,7 +79,7 @@ const adOf = (view: View, id: string) => view.state.ads.find((ad) => ad.id === i
 
 const adsText = (view: View, ids: readonly string[]): string => {
   const named = ids.map((id) => view.numberOf(adOf(view, id))).sort(numbers.compare);
-  return `${ids.length === 1 ? 'ad' : 'ads'} ${joinedText(named)}`;
+  return `${ids.length === 1 ? 'ad' : 'ads'} ${joinWithAnd(named)}`;
 };
 
 /** Which ad a number stands for: an id that holds no sentence, and nothing that an advertiser wrote. */
@@ -97,7 +97,7 @@ async function askAbout(
   all: readonly string[],
   { words, opening }: { words: string; opening: string },
 ): Promise<boolean> {
-  const { countText, numberText } = view.state.formats;
+  const { formatCount, formatNumber } = view.state.formats;
   const ids = all.filter(isWord);
   if (ids.length === 0) {
     view.update({ status: 'The conversation does not take the ids of these ads.' });
@@ -109,8 +109,8 @@ async function askAbout(
   const question = words === '' ? `${opening} ${about}` : `${words}\n\nThis is about ${about}`;
   const text = isKnown ? question : `${question} Ids: ${ids.map((id) => idText(view, id)).join('; ')}.`;
   const without =
-    ids.length === all.length ? '' : `, without ${numberText(all.length - ids.length)} whose ids it does not take`;
-  return write(view, text, `${countText(ids.length, 'ad')} handed to the conversation${without}.`);
+    ids.length === all.length ? '' : `, without ${formatNumber(all.length - ids.length)} whose ids it does not take`;
+  return write(view, text, `${formatCount(ids.length, 'ad')} handed to the conversation${without}.`);
 }
 
 /** The call is repeated in the conversation, where the model reads the answer and the person agrees to the price. */
@@ -144,8 +144,8 @@ type Collection = Awaited<ReturnType<View['server']['collections']>>[number];
 
 /** Asks for a collection, and saves ads to it. Closing the dialog stops what was not sent yet. */
 export function Save({ view, ids }: { view: View; ids: readonly string[] }) {
-  const { countText, numberText } = view.state.formats;
-  const all = countText(ids.length, 'ad');
+  const { formatCount, formatNumber } = view.state.formats;
+  const all = formatCount(ids.length, 'ad');
   const [collections, setCollections] = useState<Collection[]>([]);
   const [message, setMessage] = useState('Reading your collections …');
   const [closing, setClosing] = useState<'Cancel' | 'Undo' | 'Stop' | 'Close'>('Cancel');
@@ -188,7 +188,7 @@ export function Save({ view, ids }: { view: View; ids: readonly string[] }) {
     try {
       for (const adId of ids) {
         if (isClosed.current) break;
-        setMessage(`Saving ${numberText(done + 1)} of ${numberText(ids.length)} …`);
+        setMessage(`Saving ${formatNumber(done + 1)} of ${formatNumber(ids.length)} …`);
         if (await view.server.save(id, adId)) added++;
         done++;
       }
@@ -196,8 +196,8 @@ export function Save({ view, ids }: { view: View; ids: readonly string[] }) {
       problem = problemOf(error);
     }
     const present = done - added;
-    const already = present === 0 ? '' : `, ${present === done ? 'all' : numberText(present)} of them there already`;
-    const part = done < ids.length ? `${numberText(done)} of ` : '';
+    const already = present === 0 ? '' : `, ${present === done ? 'all' : formatNumber(present)} of them there already`;
+    const part = done < ids.length ? `${formatNumber(done)} of ` : '';
     const saved = done === 0 ? 'Nothing was saved.' : `${part}${all} saved to ${name}${already}.`;
     const outcome = `${saved} ${problem}`.trim();
     view.update({ status: outcome });
@@ -214,7 +214,7 @@ export function Save({ view, ids }: { view: View; ids: readonly string[] }) {
           {collections.map((collection) => (
             <button type="button" key={collection.id} dir="auto" onClick={() => void save(collection)}>
               {collection.name ?? collection.id}
-              <small>{collection.ads === undefined ? '' : countText(collection.ads, 'ad')}</small>
+              <small>{collection.ads === undefined ? '' : formatCount(collection.ads, 'ad')}</small>
             </button>
           ))}
         </div>

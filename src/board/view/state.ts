@@ -1,5 +1,5 @@
-import { countsOf } from '../../ui/bars.tsx';
-import { constantText, countryText, english, type Formats } from '../../ui/formats.ts';
+import { countValues } from '../../ui/bars.tsx';
+import { englishFormats, type Formats, formatConstant, formatCountry } from '../../ui/formats.ts';
 import { dayMs } from '../../views/durations.ts';
 import type { BoardContext, BoardGathering, BriefAd, FullAd } from '../payload.ts';
 import { type Finding, groupsBy, messageOf } from './finding.ts';
@@ -76,7 +76,7 @@ export interface View {
 }
 
 export const emptyState: State = {
-  formats: english,
+  formats: englishFormats,
   ads: [],
   shown: [],
   cards: [],
@@ -158,15 +158,15 @@ export const facets = {
     read: (state) => (state === 'Unknown' ? 'State unknown' : state),
     inOrder: true,
   },
-  format: { title: 'Format', values: ({ displayFormat }) => one(displayFormat), read: constantText },
-  cta: { title: 'Call to action', values: ({ ctaType }) => one(ctaType), read: constantText },
+  format: { title: 'Format', values: ({ displayFormat }) => one(displayFormat), read: formatConstant },
+  cta: { title: 'Call to action', values: ({ ctaType }) => one(ctaType), read: formatConstant },
   advertiser: { title: 'Advertiser', values: ({ pageName }) => one(pageName), read: same },
-  country: { title: 'Country', values: ({ countries = [] }) => countries, read: countryText },
+  country: { title: 'Country', values: ({ countries = [] }) => countries, read: formatCountry },
   landing: { title: 'Landing page', values: ({ landing }) => one(landing), read: same },
   month: {
     title: 'Started',
     values: ({ startedAt }) => one(startedAt?.slice(0, 7)),
-    read: (month, { monthText }) => monthText(month),
+    read: (month, { formatMonth }) => formatMonth(month),
     inOrder: true,
   },
 } satisfies Record<string, Facet>;
@@ -282,7 +282,7 @@ export const sortTitle = (name: SortName): string => orders[name][0];
 
 export function sorted(ads: readonly BriefAd[], name: SortName): BriefAd[] {
   if (name !== 'variants') return [...ads].sort(orders[name][1]);
-  const counts = countsOf(ads.map(messageOf));
+  const counts = countValues(ads.map(messageOf));
   return [...ads].sort(descending((ad) => counts.get(messageOf(ad))));
 }
 

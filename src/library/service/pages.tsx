@@ -1,11 +1,18 @@
 import type { ItemType } from '../../api/schemas.ts';
 import { VariantIndex } from '../../dataset/variants.ts';
 import { cardOf } from '../../reports/card.ts';
-import { AdCard, type CardAd, cardStyles, Run } from '../../ui/ad-card.tsx';
-import { Form, Link } from '../../ui/addresses.tsx';
+import { AdCard, type CardAd, cardStyles, RunText } from '../../ui/ad-card.tsx';
 import { barStyles } from '../../ui/bars.tsx';
-import { constantText, countryText, countText, dayText, languageText, shortNumber } from '../../ui/formats.ts';
+import {
+  formatConstant,
+  formatCount,
+  formatCountry,
+  formatDay,
+  formatLanguage,
+  formatShortNumber,
+} from '../../ui/formats.ts';
 import type { Content } from '../../ui/jsx.d.ts';
+import { Form, Link } from '../../ui/links.tsx';
 import { demoNotice, Page, renderPage } from '../../ui/page.tsx';
 import { proseStyles } from '../../ui/prose.tsx';
 import { groupBy } from '../../views/lists.ts';
@@ -42,12 +49,12 @@ const orders = {
 const filterNames: Record<string, readonly [title: string, read: (value: string) => string]> = {
   query: ['Words', sanitizeLine],
   active: ['State', (value) => (value === 'true' ? 'Running' : 'Ended')],
-  displayFormat: ['Format', constantText],
-  countries: ['Country', countryText],
-  language: ['Language', languageText],
+  displayFormat: ['Format', formatConstant],
+  countries: ['Country', formatCountry],
+  language: ['Language', formatLanguage],
   advertiser: ['Advertiser', sanitizeLine],
-  startedAtFrom: ['Started from', (day) => dayText(day) || sanitizeLine(day)],
-  startedAtTo: ['Started until', (day) => dayText(day) || sanitizeLine(day)],
+  startedAtFrom: ['Started from', (day) => formatDay(day) || sanitizeLine(day)],
+  startedAtTo: ['Started until', (day) => formatDay(day) || sanitizeLine(day)],
 };
 
 /** `/`: ads or advertisers. Its query is `type` (`ads` or `pages`), `sort`, `cursor`, and filters of the API. */
@@ -187,7 +194,7 @@ export function Found({ kind, filters, cursor, kept, context }: FoundProps) {
     const items = context.read(kind, found.numbers);
     return (
       <section>
-        <h2>{countText(found.totalHits, kind === 'ads' ? 'ad' : 'advertiser')}</h2>
+        <h2>{formatCount(found.totalHits, kind === 'ads' ? 'ad' : 'advertiser')}</h2>
         {found.totalHits === 0 && <p class="soft">Nothing matches.</p>}
         {kind === 'ads' ? <Messages ads={items.map((ad) => shownAd(ad, context))} /> : null}
         {kind === 'pages' && <ul class="cards">{items.map((page) => advertiserCard(page, context))}</ul>}
@@ -246,12 +253,12 @@ const Messages = ({ ads }: { ads: readonly ShownAd[] }) => (
       return (
         <AdCard ad={first.card} corner={<b class="times">×{others.length + 1}</b>}>
           <details>
-            <summary>{countText(others.length, 'more ad')} with this message</summary>
+            <summary>{formatCount(others.length, 'more ad')} with this message</summary>
             <ul>
               {others.map(({ card }) => (
                 <li>
                   <Link to={card.path ?? ''}>
-                    <Run ad={card} />
+                    <RunText ad={card} />
                   </Link>
                 </li>
               ))}
@@ -277,8 +284,8 @@ const advertiserCard = (page: Fields, context: PageContext) => (
 /** The number of ads is the record's own; the library may hold fewer. */
 export const advertiserFacts = ({ adsAmount, pageLikes }: Fields): string =>
   [
-    isNumber(adsAmount) && `${countText(adsAmount, 'ad')} on record`,
-    isNumber(pageLikes) && `${shortNumber(pageLikes)} ${pageLikes === 1 ? 'like' : 'likes'}`,
+    isNumber(adsAmount) && `${formatCount(adsAmount, 'ad')} on record`,
+    isNumber(pageLikes) && `${formatShortNumber(pageLikes)} ${pageLikes === 1 ? 'like' : 'likes'}`,
   ]
     .filter(Boolean)
     .join(' · ');
@@ -291,7 +298,7 @@ export const Home = ({ pagesPath }: PageContext) => (
 
 export const document = (title: string, children: Content): string =>
   renderPage(
-    <Page title={title} policy={policy} styles={styles}>
+    <Page title={title} contentSecurityPolicy={policy} styles={styles}>
       {children}
     </Page>,
   );

@@ -1,8 +1,15 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { Frame, Run, titleOf } from '../../ui/ad-card.tsx';
-import { Link } from '../../ui/addresses.tsx';
-import { Counted, Facts, Figure, Launches, Shares } from '../../ui/bars.tsx';
-import { constantText, countryText, countText, dayText, languageText, numberText } from '../../ui/formats.ts';
+import { PictureFrame, pickTitle, RunText } from '../../ui/ad-card.tsx';
+import { CommonValuesChart, FactList, Figure, LaunchesChart, ShareBars } from '../../ui/bars.tsx';
+import {
+  formatConstant,
+  formatCount,
+  formatCountry,
+  formatDay,
+  formatLanguage,
+  formatNumber,
+} from '../../ui/formats.ts';
+import { Link } from '../../ui/links.tsx';
 import { viewCards } from '../../views/ad-media.ts';
 import { cleanAddress } from '../../views/addresses.ts';
 import { columnTitle } from '../../views/column-title.ts';
@@ -22,7 +29,7 @@ const addressTokens = 500;
 export function adPage(ad: Fields, context: PageContext): string {
   const { card } = shownAd(ad, context);
   const { views: cards, more } = viewCards(ad);
-  const name = titleOf(card);
+  const name = pickTitle(card);
   const advertiser = sanitizeLine(card.pageName ?? 'Advertiser unknown');
   const copy = [ad.body, ad.linkDescription].flatMap((words) => textOf(words, textTokens) ?? []);
   const landing = cleanAddress(ad.offerLink, addressTokens);
@@ -33,10 +40,10 @@ export function adPage(ad: Fields, context: PageContext): string {
         <Home {...context} />
         <p dir="auto">{ad.pageId ? <Link to={pathOf('pages', ad.pageId, context)}>{advertiser}</Link> : advertiser}</p>
         <h1 dir="auto">{name}</h1>
-        <Run ad={card} />
+        <RunText ad={card} />
       </header>
       <section class="ad">
-        <Frame ad={card} />
+        <PictureFrame ad={card} />
         <div>
           {copy.map((text) => (
             <Words text={text} />
@@ -62,7 +69,7 @@ export function adPage(ad: Fields, context: PageContext): string {
               </li>
             ))}
           </ol>
-          {more > 0 && <p class="soft">{countText(more, 'card')} more in the record below.</p>}
+          {more > 0 && <p class="soft">{formatCount(more, 'card')} more in the record below.</p>}
         </section>
       )}
       <RecordFacts record={ad} fields={importedFields} id={ad.id} />
@@ -116,27 +123,30 @@ function Summary({ ads, hasMore, now }: { ads: ReturnType<typeof shownAd>[]; has
   runs.sort((left, right) => (right.daysRunning ?? 0) - (left.daysRunning ?? 0));
   const repeated = messages.filter(({ length }) => length > 1);
   const facts = [
-    hasMore ? `The newest ${numberText(ads.length)} ads` : countText(ads.length, 'ad'),
-    running > 0 && `${numberText(running)} running`,
-    countText(messages.length, 'message'),
+    hasMore ? `The newest ${formatNumber(ads.length)} ads` : formatCount(ads.length, 'ad'),
+    running > 0 && `${formatNumber(running)} running`,
+    formatCount(messages.length, 'message'),
   ];
-  const linked = (value: number, card = cards[0]) => ({ name: card ? titleOf(card) : '', path: card?.path, value });
+  const linked = (value: number, card = cards[0]) => ({ name: card ? pickTitle(card) : '', path: card?.path, value });
   return (
     <section>
       <h2>At a glance</h2>
       <p class="soft">{facts.filter(Boolean).join(' · ')}</p>
       <div class="charts">
-        <Launches ads={cards} readAt={new Date(now).toISOString()} />
-        <Counted title="Formats" values={ads.map(({ format }) => format)} />
+        <LaunchesChart ads={cards} readAt={new Date(now).toISOString()} />
+        <CommonValuesChart title="Formats" values={ads.map(({ format }) => format)} />
         {repeated.length > 0 && (
           <Figure title="Messages in most ads">
-            <Shares of={ads.length} shares={repeated.slice(0, maxShares).map((of) => linked(of.length, of[0]?.card))} />
+            <ShareBars
+              total={ads.length}
+              shares={repeated.slice(0, maxShares).map((of) => linked(of.length, of[0]?.card))}
+            />
           </Figure>
         )}
         {runs.length > 0 && (
           <Figure title="Longest runs" note="days">
-            <Shares
-              of={runs[0]?.daysRunning ?? 1}
+            <ShareBars
+              total={runs[0]?.daysRunning ?? 1}
               shares={runs.slice(0, maxShares).map((card) => linked(card.daysRunning ?? 0, card))}
             />
           </Figure>
@@ -170,11 +180,11 @@ const names: Record<string, string> = {
   technologySlugs: 'Shop built with',
 };
 const readers: Record<string, (value: string) => string> = {
-  countries: countryText,
-  languages: languageText,
-  publisherPlatform: constantText,
-  ctaType: constantText,
-  displayFormat: constantText,
+  countries: formatCountry,
+  languages: formatLanguage,
+  publisherPlatform: formatConstant,
+  ctaType: formatConstant,
+  displayFormat: formatConstant,
 };
 
 function factOf(name: string, { is, say }: SentField, record: Fields): [string, string] | undefined {
@@ -183,12 +193,12 @@ function factOf(name: string, { is, say }: SentField, record: Fields): [string, 
   if (name.endsWith('Max')) return undefined;
   if (name.endsWith('Min')) {
     const ends = [value, record[name.replace(/Min$/, 'Max')]].filter(isNumber);
-    return ends.length > 0 ? [title, [...new Set(ends)].map(numberText).join(' to ')] : undefined;
+    return ends.length > 0 ? [title, [...new Set(ends)].map(formatNumber).join(' to ')] : undefined;
   }
-  if (isNumber(value)) return [title, numberText(value)];
+  if (isNumber(value)) return [title, formatNumber(value)];
   if (is === 'flag') return typeof value === 'boolean' ? [title, value ? 'Yes' : 'No'] : undefined;
   const words = [value].flat().filter((one) => typeof one === 'string' && one.trim() !== '') as string[];
-  const read = is === 'date' ? (day: string) => dayText(day) : (readers[name] ?? sanitizeLine);
+  const read = is === 'date' ? (day: string) => formatDay(day) : (readers[name] ?? sanitizeLine);
   const text = textOf(words.map(read).join(', '), 300);
   return text ? [title, text] : undefined;
 }
@@ -201,14 +211,14 @@ function RecordFacts({ record, fields, id }: { record: Fields; fields: Record<st
   return (
     <section>
       <h2>Facts</h2>
-      <Facts facts={facts} />
+      <FactList facts={facts} />
       <p class="id">{sanitizeLine(String(id))}</p>
       <details>
         <summary>The record as it came</summary>
         <pre>
           <code>{json.slice(0, maxRecord)}</code>
         </pre>
-        {json.length > maxRecord && <p class="soft">{numberText(json.length - maxRecord)} more characters.</p>}
+        {json.length > maxRecord && <p class="soft">{formatNumber(json.length - maxRecord)} more characters.</p>}
       </details>
     </section>
   );

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { stylesOf } from '../../ui/page.tsx';
+import { buildPageStyles } from '../../ui/page.tsx';
 
 /**
  * The headers of a page of this server, and of every answer that could be shown as one. The policy allows only the
@@ -7,7 +7,7 @@ import { stylesOf } from '../../ui/page.tsx';
  * their own address to their app.
  */
 export function pageHeaders(styles: string): Record<string, string> {
-  const style = createHash('sha256').update(stylesOf(styles)).digest('base64');
+  const style = createHash('sha256').update(buildPageStyles(styles)).digest('base64');
   return {
     'content-type': 'text/html; charset=utf-8',
     'content-security-policy': `default-src 'none'; style-src 'sha256-${style}'; base-uri 'none'; frame-ancestors 'none'`,

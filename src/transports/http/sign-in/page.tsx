@@ -1,5 +1,5 @@
-import { Form, WayBack } from '../../../ui/addresses.tsx';
 import type { Content } from '../../../ui/jsx.d.ts';
+import { Form, ReturnLink } from '../../../ui/links.tsx';
 import { Page, renderPage } from '../../../ui/page.tsx';
 import { sanitizeLine } from '../../../views/safe-text.ts';
 import { pageHeaders } from '../page-headers.ts';
@@ -174,7 +174,7 @@ export const problemPage = (problem: string, back?: { href: string; host: string
       <p>{problem}</p>
       {back && (
         <div class="buttons">
-          <WayBack to={back.href}>Back to {back.host}</WayBack>
+          <ReturnLink to={back.href}>Back to {back.host}</ReturnLink>
         </div>
       )}
     </div>,

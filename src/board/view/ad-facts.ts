@@ -1,0 +1,35 @@
+import { type Formats, formatConstant, formatCountry } from '../../ui/formats.ts';
+import type { BriefAd, FullAd } from '../payload.ts';
+
+/** Returns the facts of an ad, each under its name; undefined where a fact is unknown or has not been read yet. */
+export function factsOf(
+  ad: BriefAd,
+  full: FullAd | undefined,
+  formats: Formats,
+): [name: string, value: string | undefined][] {
+  const { daysRunning, active, startedAt, lastSeenAt, endDate, countries, audienceReach } = full ?? ad;
+  const { displayFormat, creative, ctaType, landing, duplicates } = full ?? ad;
+  const { formatCount, formatDay, formatNumber, formatShortNumber } = formats;
+  const state = active === undefined ? 'unknown whether it still runs' : active ? 'running' : 'ended';
+  const ran = daysRunning === 0 ? 'less than a day' : daysRunning && formatCount(daysRunning, 'day');
+  return [
+    ['Ran', [ran, state].filter(Boolean).join(', ')],
+    ['Started', startedAt && formatDay(startedAt)],
+    ['Last seen', lastSeenAt && formatDay(lastSeenAt)],
+    [active === false ? 'Ended' : 'Ends', endDate && formatDay(endDate)],
+    ['Format', [displayFormat && formatConstant(displayFormat), creative].filter(Boolean).join(' · ')],
+    ['Call to action', ctaType && formatConstant(ctaType)],
+    ['Leads to', landing],
+    ['Countries', countries?.map(formatCountry).join(', ')],
+    ['Platforms', full?.publisherPlatform?.map(formatConstant).join(', ')],
+    ['Reach', audienceReach === undefined ? undefined : formatShortNumber(audienceReach)],
+    ['Spend, estimated', full && spendOf(full, formats)],
+    ['Copies', duplicates === undefined ? undefined : formatNumber(duplicates)],
+    ['Id', ad.id],
+  ];
+}
+
+function spendOf({ adSpendMin, adSpendMax, currency = '' }: FullAd, { formatNumber }: Formats): string | undefined {
+  const range = [...new Set([adSpendMin, adSpendMax])].filter((value) => value !== undefined);
+  return range.length === 0 ? undefined : `${range.map(formatNumber).join('–')} ${currency}`.trim();
+}
