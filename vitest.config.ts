@@ -4,8 +4,8 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 const startBundledWorker = fileURLToPath(new URL('test/support/start-bundled-worker.ts', import.meta.url));
 
-/** What takes longest, mostly waiting: begun first, it ends beside the others and not after them. */
-const longest = [
+/** The slowest test files, which mostly wait. They start first, so that other files run while they wait. */
+const slowestFiles = [
   'replicas/lost',
   'store/state',
   'replicas/any',
@@ -16,16 +16,19 @@ const longest = [
   'code-blocks',
 ];
 
-/** What weighs the memory of its own process. */
-const weighing = ['storage/memory-of', 'api/faults', 'dataset/sql/attacks'].map((name) => `test/${name}.test.ts`);
+/** Test files that measure the memory of their own process. Each of them runs in a process of its own. */
+const memoryMeasuringFiles = ['storage/memory-of', 'api/faults', 'dataset/sql/attacks'].map(
+  (name) => `test/${name}.test.ts`,
+);
 
-class LongestFirst extends BaseSequencer {
+/** Sorts the slowest files to the front and keeps Vitest's order for all other files. */
+class SlowestFilesFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const placeOf = ({ moduleId }: TestSpecification) => {
-      const place = longest.findIndex((name) => moduleId.includes(name));
-      return place === -1 ? longest.length : place;
+    const rankOf = ({ moduleId }: TestSpecification) => {
+      const rank = slowestFiles.findIndex((name) => moduleId.includes(name));
+      return rank === -1 ? slowestFiles.length : rank;
     };
-    return (await super.sort(files)).sort((left, right) => placeOf(left) - placeOf(right));
+    return (await super.sort(files)).sort((left, right) => rankOf(left) - rankOf(right));
   }
 }
 
@@ -34,28 +37,30 @@ export default defineConfig({
   test: {
     globalSetup: ['test/support/bundle-workers.ts'],
     projects: [
-      // Files share what their process has loaded: to load it for each would take as long as many of them run.
-      { extends: true, test: { name: 'sharing', include: ['test/**/*.test.ts'], exclude: weighing, isolate: false } },
-      { extends: true, test: { name: 'weighing', include: weighing } },
+      // Files of this project share their process and its loaded modules: loading the modules takes longer than most files run.
+      {
+        extends: true,
+        test: { name: 'shared process', include: ['test/**/*.test.ts'], exclude: memoryMeasuringFiles, isolate: false },
+      },
+      { extends: true, test: { name: 'own process', include: memoryMeasuringFiles } },
     ],
     setupFiles: ['test/support/seed.ts'],
-    // What was made of a source stays in node_modules until the source changes: a run of one file takes a third less.
+    // Compiled sources stay in node_modules until they change, which makes the run of one test file a third faster.
     experimental: { fsModuleCache: true },
-    // One more than two cores: a file often waits for the processes that it starts. With two more, calls miss their deadlines.
+    // One worker more than a machine with two cores has, because test files often wait for the processes that they start.
+    // With four workers, calls miss their deadlines.
     maxWorkers: 3,
-    sequence: { sequencer: LongestFirst },
-    // A test waits for what it waits for: these are for what hangs, on a machine that is busy with two other files.
+    sequence: { sequencer: SlowestFilesFirst },
+    // These limits only end a test that hangs. A wait for an event has a shorter limit (test/support/deadline.ts), so that
+    // a failure names the event.
     testTimeout: 90_000,
     hookTimeout: 90_000,
-    // In CI a machine may stand still for longer than a deadline lasts. What is wrong fails twice.
-    retry: process.env.CI ? 1 : 0,
-    // A poll that fails waits to its end: here for a person, in CI beside other machines' work.
-    expect: { poll: { timeout: process.env.CI ? 60_000 : 5000 } },
+    // There is no `retry`: a retry would hide a race between the code and its test.
+    expect: { poll: { timeout: 15_000 } },
     coverage: {
       provider: 'v8',
       include: ['src/**/*.ts'],
-      // What runs where this process does not see it, though tests run all of it: in the command as people start it, in
-      // threads, and in a browser.
+      // Tests run these files too, but in other processes, in threads and in a browser, where coverage is not measured.
       exclude: [
         ...['main', 'cli/run', 'cli/replica-state', 'dataset/sql/engine', 'dataset/sql/worker', 'pictures/worker'].map(
           (name) => `src/${name}.ts`,

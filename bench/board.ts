@@ -6,10 +6,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Frame, Page } from 'playwright-core';
-import { openStage } from '../test/support/board/board-host.ts';
-import { someAds, startBoardService } from '../test/support/board/board-service.ts';
+import { openHostPage } from '../test/support/board/board-host.ts';
+import { createAds, startBoardService } from '../test/support/board/board-service.ts';
 import { hasChromium, launchChromium } from '../test/support/board/launch-chromium.ts';
-import { uuidOf } from '../test/support/uuid-of.ts';
+import { deriveUuid } from '../test/support/uuid-of.ts';
 import { addBoundedRow, median, skipBenchmark } from './row.ts';
 
 const wanted = 10_000;
@@ -27,7 +27,7 @@ function realAds(folder: string): object[] {
   const ads = readFileSync(join(folder, 'ads.jsonl'), 'utf8').trim().split('\n');
   return Array.from({ length: wanted }, (_, index) => ({
     ...JSON.parse(ads[index % ads.length] ?? '{}'),
-    id: uuidOf(`${index}`),
+    id: deriveUuid(`${index}`),
   }));
 }
 
@@ -37,7 +37,7 @@ function report(name: string, times: readonly number[]): void {
 }
 
 if (!hasChromium) skipBenchmark('there is no Chromium');
-const service = await startBoardService(data ? () => realAds(data) : someAds(wanted));
+const service = await startBoardService(data ? () => realAds(data) : createAds(wanted));
 const [{ client }, browser] = await Promise.all([service.start(), launchChromium()]);
 process.stdout.write(`${wanted} ${data ? 'real' : 'generated'} ads\n`);
 
@@ -84,7 +84,7 @@ async function maxTaskWhileScrolling(page: Page, frame: Frame): Promise<number> 
 const call = { tool: 'gather_ads', args: { maxAds: wanted, maxCredits: 5000 }, script: watch };
 const times: Record<string, number[]> = {};
 for (let round = 0; round <= rounds; round++) {
-  const stage = await openStage(browser);
+  const stage = await openHostPage(browser);
   const shown = await stage.show(client, call);
   await shown.board.locator('#count', { hasText: /(^|messages, )10,000 ads/ }).waitFor();
   const frame = shown.page.frames()[1];

@@ -8,7 +8,7 @@
 import { spawn } from 'node:child_process';
 import type { AddressInfo } from 'node:net';
 import { Agent, request } from 'undici';
-import { command, serveHttp } from '../test/support/process.ts';
+import { commandLine, startHttpCommand } from '../test/support/process.ts';
 import { bundledSdkServer, startChild } from './child.ts';
 import type { PageOfAds } from './page-of-ads.ts';
 import { addRow, median } from './row.ts';
@@ -120,8 +120,8 @@ async function compare(name: string, server: Way, sdk: Way): Promise<void> {
 const { ads, bytes, source } = page.ready;
 say(`node ${process.version}, ${ads} ads, ${bytes.toLocaleString('en')} bytes, ${source}; medians`);
 const sdkServer = await bundledSdkServer();
-await compare('stdio', await overStdio(command().args), await overStdio([sdkServer, 'stdio', baseUrl]));
-const served = await serveHttp(['--base-url', baseUrl]);
+await compare('stdio', await overStdio(commandLine().args), await overStdio([sdkServer, 'stdio', baseUrl]));
+const served = await startHttpCommand(['--base-url', baseUrl]);
 const sdk = await startChild<AddressInfo>(sdkServer, '2025-11-25', baseUrl);
 await compare(
   'HTTP',

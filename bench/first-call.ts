@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import { command, imported } from '../test/support/process.ts';
+import { commandLine, importFlag } from '../test/support/process.ts';
 import { median } from './row.ts';
 
 /** Tells the processor time that the process and its threads have used, in milliseconds, whenever it is asked. */
-const tellsTime = imported(
+const tellsTime = importFlag(
   'process.on("message", () => { const { user, system } = process.cpuUsage(); process.send((user + system) / 1000); });' +
     'process.channel.unref();',
 );
@@ -13,7 +13,7 @@ type Message = { id?: number; result?: { isError?: boolean } };
 
 /** Starts the demo over stdio, lists its tools, and returns the processor time of each of its first calls. */
 async function timeCalls(calls: number, env: Record<string, string>): Promise<number[]> {
-  const args = [tellsTime, ...command().args];
+  const args = [tellsTime, ...commandLine().args];
   const child = spawn(process.execPath, args, { env, stdio: ['pipe', 'pipe', 'inherit', 'ipc'] });
   const { stdin, stdout } = child;
   if (stdin === null || stdout === null) throw new Error('The process has no standard streams.');

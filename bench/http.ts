@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { parseArgs } from 'node:util';
 import { Client } from 'undici';
-import { type Served, serveHttp } from '../test/support/process.ts';
+import { type HttpCommand, startHttpCommand } from '../test/support/process.ts';
 import { bundledSdkServer, startChild } from './child.ts';
 import { residentMegabytes } from './memory.ts';
 import { addRow, quantile } from './row.ts';
@@ -50,7 +50,7 @@ const say = (line: string) => process.stdout.write(`${line}\n`);
 
 const upstream = await listening('upstream.ts', values.items);
 const proxy = await listening('proxy.ts', upstream.origin);
-const server = await serveHttp(['--base-url', upstream.origin, '--cache-seconds', '0']);
+const server = await startHttpCommand(['--base-url', upstream.origin, '--cache-seconds', '0']);
 const sdkServer = await bundledSdkServer();
 const sdks = await Promise.all(revisions.map((revision) => listening(sdkServer, revision, upstream.origin)));
 const bare = target('proxy', '', proxy);
@@ -188,7 +188,7 @@ async function listening(file: string, ...given: string[]): Promise<{ origin: st
   return { origin: `http://127.0.0.1:${ready.port}`, process };
 }
 
-async function finish(running: Served): Promise<void> {
+async function finish(running: HttpCommand): Promise<void> {
   for (const { process: child } of [upstream, proxy, ...sdks]) child.kill();
   const { code, stderr } = await running.close();
   const clean = targets.every(({ failed, wrong }) => failed + wrong === 0) && code === 0;

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { uuidOf } from '../test/support/uuid-of.ts';
+import { deriveUuid } from '../test/support/uuid-of.ts';
 import { demoSamples, realSamples } from './samples.ts';
 
 /**
@@ -37,11 +37,11 @@ const server = createServer(async (request, response) => {
   const [start, end] = [Number(cursor), Math.min(Number(cursor) + limit, count)];
   const items = Array.from({ length: end - start }, (_, index) => ({
     ...ads[(start + index) % ads.length],
-    id: uuidOf(`${authorization} ${start + index}`),
+    id: deriveUuid(`${authorization} ${start + index}`),
   }));
   const found = { items, cursor: end < count ? String(end) : null, hasMore: end < count, totalHits: count };
   const headers = { 'content-type': 'application/json', 'x-service-credits-charged': '1' };
-  const answer = request.url === '/v1/whoami' ? identityOf(uuidOf(`${authorization}`)) : found;
+  const answer = request.url === '/v1/whoami' ? identityOf(deriveUuid(`${authorization}`)) : found;
   response.writeHead(200, headers).end(JSON.stringify(answer));
 });
 server.listen(0, '127.0.0.1', () => {

@@ -8,8 +8,8 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { Agent, request } from 'undici';
-import { callOf, goodHeaders } from '../test/support/http.ts';
-import { serveHttp } from '../test/support/process.ts';
+import { toolCall, validHeaders } from '../test/support/http.ts';
+import { startHttpCommand } from '../test/support/process.ts';
 import { startChild } from './child.ts';
 import { addRow, quantile } from './row.ts';
 import type { ServedDemo } from './served-demo.ts';
@@ -38,7 +38,7 @@ let lastId = 0;
 /** What the server answers, as text. */
 async function ask(origin: string, key: string, message: object): Promise<string> {
   const body = JSON.stringify({ ...message, id: ++lastId });
-  const answer = await request(`${origin}/mcp`, { method: 'POST', headers: goodHeaders(key), body, dispatcher });
+  const answer = await request(`${origin}/mcp`, { method: 'POST', headers: validHeaders(key), body, dispatcher });
   return answer.body.text();
 }
 
@@ -46,32 +46,32 @@ const numbers = (most: number | string) =>
   `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${most}) SELECT`;
 const wideCells = Array.from({ length: 33 }, (_, at) => `replace(hex(zeroblob(150)), '0', '&') AS c${at}`);
 const lineBreaks = "replace(hex(zeroblob(950000)), '0', char(10))";
-const gather = (filters: object) => callOf('gather_ads', { filters, maxAds: 2000, maxCredits: 1000 });
+const gather = (filters: object) => toolCall('gather_ads', { filters, maxAds: 2000, maxCredits: 1000 });
 
 /** The worst of each free tool. */
 function worst(adIds: readonly string[]): object[] {
   const report = (title: string, content: object) => {
     const sections = Array.from({ length: 20 }, (_, nr) => ({ heading: `${nr}`, ...content }));
-    return callOf('write_report', { title, sections });
+    return toolCall('write_report', { title, sections });
   };
   const everyAd = 'SELECT * FROM ads';
   return [
-    callOf('label_ads', { labels: adIds.map((adId) => ({ adId, label: 'hook', value: 'x'.repeat(200) })) }),
+    toolCall('label_ads', { labels: adIds.map((adId) => ({ adId, label: 'hook', value: 'x'.repeat(200) })) }),
     report('wide tables', { sql: `${numbers(200)} ${wideCells} FROM n` }),
     report('cards', { adIds: adIds.slice(0, 12) }),
-    callOf('query_ads', { sql: `${numbers('1e15')} count(*) FROM n` }),
-    callOf('query_ads', { sql: 'SELECT count(*) FROM ads a, ads b, ads c WHERE a.text < b.text || c.text' }),
-    callOf('export_ads', { format: 'csv', sql: `SELECT ${lineBreaks} FROM ads LIMIT 7` }),
-    ...['jsonl', 'xlsx', 'parquet'].map((format) => callOf('export_ads', { format, sql: everyAd })),
-    callOf('view_ads', { adIds: adIds.slice(12, 24) }),
+    toolCall('query_ads', { sql: `${numbers('1e15')} count(*) FROM n` }),
+    toolCall('query_ads', { sql: 'SELECT count(*) FROM ads a, ads b, ads c WHERE a.text < b.text || c.text' }),
+    toolCall('export_ads', { format: 'csv', sql: `SELECT ${lineBreaks} FROM ads LIMIT 7` }),
+    ...['jsonl', 'xlsx', 'parquet'].map((format) => toolCall('export_ads', { format, sql: everyAd })),
+    toolCall('view_ads', { adIds: adIds.slice(12, 24) }),
     { jsonrpc: '2.0', method: 'resources/list' },
-    callOf('search_ads', { filters: { query: 'x'.repeat(900_000) } }),
+    toolCall('search_ads', { filters: { query: 'x'.repeat(900_000) } }),
   ];
 }
 
 async function beHostile(origin: string, key: string): Promise<void> {
   await ask(origin, key, gather({}));
-  const list = await ask(origin, key, callOf('query_ads', { sql: 'SELECT id FROM ads LIMIT 200', limit: 200 }));
+  const list = await ask(origin, key, toolCall('query_ads', { sql: 'SELECT id FROM ads LIMIT 200', limit: 200 }));
   const { rows } = JSON.parse(list).result.structuredContent as { rows: [string][] };
   const calls = worst(rows.map(([id]) => id));
   process.send?.('ready');
@@ -92,7 +92,7 @@ async function measure(neighbours: number): Promise<Measured> {
   const library = await startChild<ServedDemo>('served-demo.ts', String(neighbours + 1));
   const { baseUrl, callers } = library.ready;
   const settings = ['--base-url', baseUrl, '--media-hosts', new URL(baseUrl).host];
-  const { origin, close } = await serveHttp(settings);
+  const { origin, close } = await startHttpCommand(settings);
   const [{ key }, ...others] = callers as [ServedDemo['callers'][0], ...ServedDemo['callers']];
   const filters = { countries: ['DE'] };
   await ask(origin, key, gather(filters));
@@ -100,9 +100,9 @@ async function measure(neighbours: number): Promise<Measured> {
     others.map((other) => startChild('neighbour.ts', '--origin', origin, '--key', other.key)),
   );
   const calls = {
-    whoami: callOf('whoami'),
-    search: callOf('search_ads', { filters, limit: 10, fresh: true }),
-    statement: callOf('query_ads', { sql: 'SELECT ctaType, count(*) FROM ads GROUP BY 1' }),
+    whoami: toolCall('whoami'),
+    search: toolCall('search_ads', { filters, limit: 10, fresh: true }),
+    statement: toolCall('query_ads', { sql: 'SELECT ctaType, count(*) FROM ads GROUP BY 1' }),
   };
   for (const call of Object.values(calls)) await ask(origin, key, call);
   for (const { process: child } of processes) child.send('begin');

@@ -13,9 +13,9 @@ import type { RemoteStore } from '../src/storage/storage.ts';
 import { openStoreState } from '../src/storage/store/open-store.ts';
 import { AdService } from '../test/support/ad-service.ts';
 import { startUpstream } from '../test/support/faulty-upstream.ts';
-import { callOf, goodHeaders } from '../test/support/http.ts';
-import { type Served, serveHttp } from '../test/support/process.ts';
-import { remoteMemory, type StateServer, stateServers } from '../test/support/stores.ts';
+import { toolCall, validHeaders } from '../test/support/http.ts';
+import { type HttpCommand, startHttpCommand } from '../test/support/process.ts';
+import { openMemoryStore, type StateServer, stateServers } from '../test/support/stores.ts';
 import { startChild } from './child.ts';
 import type { ManyAds } from './many-ads.ts';
 import { megabytes } from './memory.ts';
@@ -51,10 +51,10 @@ for (const { name, start } of installed) {
   }
 }
 
-async function startReplica({ baseUrl, stateUrl }: { baseUrl: string; stateUrl?: string }): Promise<Served> {
+async function startReplica({ baseUrl, stateUrl }: { baseUrl: string; stateUrl?: string }): Promise<HttpCommand> {
   const secret = 'a secret of the benchmarks, long enough';
   const environment = stateUrl ? { AD_LIBRARY_STATE_URL: stateUrl, AD_LIBRARY_STATE_SECRET: secret } : {};
-  const served = await serveHttp(['--base-url', baseUrl, '--cache-seconds', '3600'], environment);
+  const served = await startHttpCommand(['--base-url', baseUrl, '--cache-seconds', '3600'], environment);
   // Also that of a benchmark that failed.
   process.once('exit', () => served.process.child.kill());
   return served;
@@ -63,10 +63,10 @@ async function startReplica({ baseUrl, stateUrl }: { baseUrl: string; stateUrl?:
 /** What a paid search under a budget asks of the store, whatever the store is. */
 async function countStoreCalls(): Promise<void> {
   const service = new AdService(50);
-  const { baseUrl, close } = await startUpstream(service.behaviour);
+  const { baseUrl, close } = await startUpstream(service.respond);
   const log = createLog('silent', say);
   let calls: { name: string; key: string }[] = [];
-  const store = new Proxy<RemoteStore>(remoteMemory(), {
+  const store = new Proxy<RemoteStore>(openMemoryStore(), {
     get: (target, name: keyof RemoteStore) => {
       const method = target[name] as (...args: unknown[]) => unknown;
       return (...args: unknown[]) => {
@@ -102,12 +102,12 @@ async function countStoreCalls(): Promise<void> {
 }
 
 /** A caller with a key and a connection of its own. */
-function callerOf({ origin }: Served, key: string) {
+function callerOf({ origin }: HttpCommand, key: string) {
   const client = new Client(origin);
   return {
     call: async (tool: string, args: object): Promise<string> => {
-      const body = JSON.stringify(callOf(tool, args));
-      const answer = await client.request({ path: '/mcp', method: 'POST', headers: goodHeaders(key), body });
+      const body = JSON.stringify(toolCall(tool, args));
+      const answer = await client.request({ path: '/mcp', method: 'POST', headers: validHeaders(key), body });
       const text = await answer.body.text();
       if (answer.statusCode !== 200 || text.includes('"isError"')) throw new Error(text.slice(0, 500));
       return text;
@@ -117,7 +117,7 @@ function callerOf({ origin }: Served, key: string) {
 }
 
 /** Milliseconds of each call of a caller that asks for one cached answer again and again. */
-async function askCached(replica: Served, duration: number): Promise<number[]> {
+async function askCached(replica: HttpCommand, duration: number): Promise<number[]> {
   const times: number[] = [];
   const caller = callerOf(replica, 'svc_live_caller');
   await caller.call('search_ads', { limit: 10 });
@@ -157,7 +157,7 @@ async function measureAdded(store: string, server: StateServer): Promise<void> {
 }
 
 /** Gathers all ads with several keys. Returns the milliseconds of the first: a process that is warm is faster. */
-async function gatherAll(replica: Served, keys: number): Promise<number> {
+async function gatherAll(replica: HttpCommand, keys: number): Promise<number> {
   let first = 0;
   for (let key = 0; key < keys; key++) {
     const began = performance.now();

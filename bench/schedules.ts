@@ -15,7 +15,7 @@ import type { Store } from '../src/storage/storage.ts';
 import { type AccountSchedule, accountSchedules, assertOneLedger } from '../test/support/account-schedule.ts';
 import { keepsItsPromise, refusesNothingThatFits, schedules } from '../test/support/credit-schedule.ts';
 import { assertGatherings, GatheringServers, gatheringSchedules } from '../test/support/gathering-schedule.ts';
-import { realStores } from '../test/support/stores.ts';
+import { sharedStores } from '../test/support/stores.ts';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -73,7 +73,7 @@ async function inMemory(): Promise<void> {
 }
 
 async function inRealStores(): Promise<void> {
-  for (const { name, start } of realStores.filter(({ isInstalled }) => isInstalled)) {
+  for (const { name, start } of sharedStores.filter(({ isInstalled }) => isInstalled)) {
     const server = await start();
     const store = server.open();
     await store.connect();

@@ -6,8 +6,8 @@
 import { parseArgs } from 'node:util';
 import { Client, WebSocket } from 'undici';
 import { seededRandom } from '../src/library/demo/market/market.ts';
-import { callOf, goodHeaders } from '../test/support/http.ts';
-import { serveHttp } from '../test/support/process.ts';
+import { toolCall, validHeaders } from '../test/support/http.ts';
+import { startHttpCommand } from '../test/support/process.ts';
 import { stateServers } from '../test/support/stores.ts';
 import { startChild } from './child.ts';
 import { megabytes, residentMegabytes } from './memory.ts';
@@ -61,7 +61,7 @@ interface Watched {
 
 const servers = await Promise.all(
   Array.from({ length: Number(values.replicas) }, () =>
-    serveHttp(['--base-url', baseUrl, ...settings], { ...inspected, ...state }),
+    startHttpCommand(['--base-url', baseUrl, ...settings], { ...inspected, ...state }),
   ),
 );
 const watched: Watched[] = [];
@@ -145,13 +145,13 @@ function httpCaller({ name, key }: ServedDemo['callers'][number], number: number
   let id = 0;
   const send = async (body: string, headers: object = {}, signal: AbortSignal | null = null) => {
     const client = clients[++id % clients.length] as Client;
-    const sent = { ...goodHeaders(key), ...headers };
+    const sent = { ...validHeaders(key), ...headers };
     const answer = await client.request({ path: '/mcp', method: 'POST', headers: sent, body, signal });
     return { status: answer.statusCode, text: await answer.body.text() };
   };
   const ask = async () => {
     const question = traffic.next();
-    const { status, text } = await send(JSON.stringify(callOf(question.tool, question.args, id)));
+    const { status, text } = await send(JSON.stringify(toolCall(question.tool, question.args, id)));
     for (const [, item] of text.matchAll(/"(?:id|pageId)":"([^"]+)"/g)) seen.add(`${number} ${item}`);
     const result: ToolResult | undefined = status === 200 ? JSON.parse(text).result : undefined;
     if (!result || !question.right(result))
@@ -161,7 +161,7 @@ function httpCaller({ name, key }: ServedDemo['callers'][number], number: number
   const hangUp = async (headers: object = {}) => {
     const { tool, args } = traffic.next();
     const signal = AbortSignal.timeout(random.between(0, 12));
-    const { status } = await send(JSON.stringify(callOf(tool, args)), headers, signal).catch(() => ({ status: 200 }));
+    const { status } = await send(JSON.stringify(toolCall(tool, args)), headers, signal).catch(() => ({ status: 200 }));
     if (status !== 200) complaints.push(`hangs up: ${status}`);
   };
   const unknownKey = () => ({ authorization: `Bearer svc_live_stranger${unknownKeys++}` });
@@ -169,7 +169,7 @@ function httpCaller({ name, key }: ServedDemo['callers'][number], number: number
     const posted = await send(body, headers);
     if (posted.status !== status || !posted.text.includes(holds)) complaints.push(`${holds}: ${posted.text}`);
   };
-  const whoami = JSON.stringify(callOf('whoami'));
+  const whoami = JSON.stringify(toolCall('whoami'));
   const oddities = [
     () => hangUp(),
     () => hangUp(unknownKey()),

@@ -8,7 +8,7 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { command } from '../test/support/process.ts';
+import { commandLine } from '../test/support/process.ts';
 import { bundled, startChild } from './child.ts';
 import { measureFirstCall } from './first-call.ts';
 import { addRow, median } from './row.ts';
@@ -105,11 +105,11 @@ const cases: StartCase[] = [
 ];
 process.stdout.write(`node ${process.version}, medians of ${rounds}\n`);
 for (const { where, env, revision, limit, holds } of cases) {
-  writeFileSync(listFile, JSON.stringify((await start(command().args, env, revision)).list));
+  writeFileSync(listFile, JSON.stringify((await start(commandLine().args, env, revision)).list));
   const [alone, served]: [number[], number[]] = [[], []];
   for (let round = 0; round < rounds; round++) {
     alone.push((await start([...sdk, revision], {}, revision)).ms);
-    served.push((await start(command().args, env, revision)).ms);
+    served.push((await start(commandLine().args, env, revision)).ms);
   }
   const [ms, beside] = [median(served), median(alone)];
   addRow({

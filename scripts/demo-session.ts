@@ -9,7 +9,7 @@ import { styleText } from 'node:util';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
-import { command } from '../test/support/process.ts';
+import { commandLine } from '../test/support/process.ts';
 
 interface Ad {
   id: string;
@@ -64,7 +64,7 @@ async function main() {
     'This is demo data: the ads are invented, and no real credits are spent. Each question (Q) is followed by its answer (A), the tool calls behind it (→) and what they returned (│).',
   );
   await client.connect(
-    new StdioClientTransport({ ...command(['--demo', '--files', join(folder, 'files')]), stderr: 'inherit' }),
+    new StdioClientTransport({ ...commandLine(['--demo', '--files', join(folder, 'files')]), stderr: 'inherit' }),
   );
 
   const filters = { query: '"free shipping"', countries: ['US'], active: true, sort: 'daysRunning' };

@@ -9,7 +9,7 @@ import { openDemoLibrary } from '../src/library/demo/demo.ts';
 import { createLog } from '../src/logging/log.ts';
 import { createPaletteStyles } from '../src/ui/palette.ts';
 import { type ServedAd, serveAds } from '../test/support/ad-service.ts';
-import { type HostOptions, openStage } from '../test/support/board/board-host.ts';
+import { type HostOptions, openHostPage } from '../test/support/board/board-host.ts';
 import { launchChromium } from '../test/support/board/launch-chromium.ts';
 import { startUpstream } from '../test/support/faulty-upstream.ts';
 import { startServer } from '../test/support/server.ts';
@@ -25,7 +25,7 @@ const [server, browser] = await Promise.all([
   startServer({ config: { demo: true }, now: () => day }),
   launchChromium(),
 ]);
-const stage = await openStage(browser);
+const stage = await openHostPage(browser);
 
 async function screenshot(name: string, options: Omit<HostOptions, 'tool'>, mode: 'cards' | 'timeline') {
   const { page, board } = await stage.show(server.client, { ...gathered, ...options });
@@ -106,7 +106,7 @@ async function weeklyMail() {
   const before = ads.filter(({ startedAt }) => Date.parse(String(startedAt)) <= week);
   const [ended, changed] = before;
   const service = serveAds(upstream, 0);
-  service.before = (path) =>
+  service.interceptRequest = (path) =>
     path.startsWith('/media/')
       ? async (_, response) => void response.end(Buffer.from(await (await ask(path)).arrayBuffer()))
       : undefined;

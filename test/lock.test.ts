@@ -6,9 +6,9 @@ import { Worker } from 'node:worker_threads';
 import { buildSync } from 'esbuild';
 import { expect, test } from 'vitest';
 import { hasEnded, holdLock, thisProcess } from '../src/lock.ts';
-import { temporaryFolder } from './support/temporary-folder.ts';
+import { createTemporaryFolder } from './support/temporary-folder.ts';
 
-const root = temporaryFolder();
+const root = createTemporaryFolder();
 const isLinux = process.platform === 'linux';
 const { pid: endedPid } = spawnSync(process.execPath, ['--version']);
 /** The name of this process, changed: `pid start namespace boot machine`. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
-import { documented } from '../support/faulty-upstream.ts';
+import { documentedResponse } from '../support/faulty-upstream.ts';
 import { freshServiceTest } from '../support/fixtures.ts';
 import type { TestServer } from '../support/server.ts';
 
@@ -29,7 +29,7 @@ describe('the same question', () => {
     const asked = new Set<string>();
     await fc.assert(
       fc.asyncProperty(fc.dictionary(keys, fc.jsonValue({ maxDepth: 3 })), async (filters) => {
-        upstream.does(documented);
+        upstream.respondWith(documentedResponse);
         for (const any of [filters, reversed(filters), JSON.stringify(filters)])
           expect((await server.call('search_ads', { filters: any })).isError).toBe(false);
         const question = [JSON.stringify(reversed(filters)), JSON.stringify(filters)].toSorted()[0] ?? '';
@@ -38,7 +38,7 @@ describe('the same question', () => {
       }),
       { numRuns: 50 },
     );
-    upstream.does(documented);
+    upstream.respondWith(documentedResponse);
     for (const filters of [{ countries: ['DE', 'AT'] }, { countries: ['AT', 'DE'] }])
       await server.call('search_ads', { filters });
     expect(upstream.requests).toHaveLength(2);
@@ -56,7 +56,7 @@ describe('the same question', () => {
       await server.call('search_ads', args);
     await server.call('search_pages', { limit: 2 });
     expect(service.paid()).toBe(4);
-    const other = await server.as(service.createKey());
+    const other = await server.connectAs(service.createKey());
     const { data } = await other.call('search_ads', { limit: 2 });
     expect(data.receipt).toMatchObject({ charged: 1, cached: false });
     expect((await other.call('get_credits')).data.thisServer).toMatchObject({ charged: 1, paidCalls: 1 });
@@ -105,7 +105,7 @@ describe('a cached answer', () => {
     const items = ({ call }: Pick<TestServer, 'call'>, collectionId: string | undefined) =>
       call('list_collection_items', { collectionId, itemType: 'ads' });
     const [first, second] = (await server.call('list_collections')).data.items;
-    const other = await server.as(service.createKey());
+    const other = await server.connectAs(service.createKey());
     const theirs = (await other.call('list_collections')).data.items[0]?.id;
     const ad = (await server.call('search_ads', { limit: 1 })).data.items[0]?.id;
     const cached = async () => {
@@ -164,7 +164,7 @@ describe('an ad that a list showed', () => {
 
   test('is requested where no list showed it, or another key saw it', async ({ service, server }) => {
     const adId = await listed(server);
-    const other = await server.as(service.createKey());
+    const other = await server.connectAs(service.createKey());
     expect((await other.call('get_ad', { adId, seen: true })).data.receipt.charged).toBe(1);
     const unseen = (await other.call('search_ads', { limit: 2 })).data.items[1]?.id;
     expect((await server.call('get_ad', { adId: unseen, seen: true })).data.receipt.charged).toBe(1);

@@ -1,20 +1,20 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect } from 'vitest';
-import { everyTool } from '../support/every-tool.ts';
+import { singleCallTools } from '../support/every-tool.ts';
 import {
   type Behaviour,
   delays,
-  documented,
+  documentedResponse,
+  errorResponse,
   faults,
   json,
-  refusal,
   type Upstream,
 } from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
-import { gateOf } from '../support/gate.ts';
+import { createGate } from '../support/gate.ts';
 import type { Result, TestServer } from '../support/server.ts';
-import { uuidOf } from '../support/uuid-of.ts';
+import { deriveUuid } from '../support/uuid-of.ts';
 
 /** Looked for in everything that comes out. */
 const canary = 'svc_live_CANARY0123456789abcdef';
@@ -22,11 +22,11 @@ const canary = 'svc_live_CANARY0123456789abcdef';
 /** Nothing is cached: every call goes out. */
 const test = upstreamTest({ config: { apiKey: canary, cacheSeconds: 0 } });
 test.beforeEach(async ({ upstream, server }) => {
-  upstream.does(documented);
+  upstream.respondWith(documentedResponse);
   upstream.credits = undefined;
   // A key that was refused in another test is accepted again.
   await server.call('whoami');
-  upstream.does(documented);
+  upstream.respondWith(documentedResponse);
 });
 
 /** A result of the right kind that a person could act on, and nothing of ours in it that should not be. */
@@ -47,9 +47,9 @@ const repeated = (tool: string) => (tool === 'add_collection_item' ? 2 : 3);
 
 /** Results that end with what they cost, in the text and in the data, and are not marked as demo data. */
 async function expectAllWell({ call }: TestServer): Promise<void> {
-  for (const { tool, args, gated } of everyTool) {
+  for (const { tool, args, isGatedTool } of singleCallTools) {
     const { isError, data, text } = await call(tool, args);
-    const receipt = { charged: gated ? 1 : 0, remaining: 100, cached: false, requestId: 'req-1' };
+    const receipt = { charged: isGatedTool ? 1 : 0, remaining: 100, cached: false, requestId: 'req-1' };
     expect([tool, isError, data.receipt]).toEqual([tool, false, receipt]);
     expect(text).toContain(`\nCredits: ${receipt.charged} charged, 100 left. Request req-1`);
     expect([text.includes('DEMO'), 'notice' in data]).toEqual([false, false]);
@@ -65,7 +65,7 @@ describe('every tool, asked of a service that', () => {
     server,
   }) => {
     await expectAllWell(server);
-    expect(upstream.requests).toHaveLength(everyTool.length);
+    expect(upstream.requests).toHaveLength(singleCallTools.length);
     for (const { headers, path, body, method } of upstream.requests) {
       expect(headers.authorization).toBe(`Bearer ${canary}`);
       expect(headers['user-agent']).toMatch(/^ad-library-mcp\/\d+\.\d+\.\d+/);
@@ -78,27 +78,27 @@ describe('every tool, asked of a service that', () => {
 
   test.for(Object.keys(faults) as (keyof typeof faults)[])('%s', async (fault, { upstream, server }) => {
     const isCut = ['resets', 'closes without a word', 'breaks off in the body'].includes(fault);
-    for (const { tool, args, gated } of everyTool) {
-      upstream.does(faults[fault]);
+    for (const { tool, args, isGatedTool } of singleCallTools) {
+      upstream.respondWith(faults[fault]);
       const result = await server.call(tool, args);
       expectError(server, result, isCut ? 'network' : 'unexpected_response');
-      expect(upstream.requests).toHaveLength(isCut && !gated ? repeated(tool) : 1);
-      if (gated) expect(result.text).toMatch(/unknown whether the service charged.*may be charged again/s);
+      expect(upstream.requests).toHaveLength(isCut && !isGatedTool ? repeated(tool) : 1);
+      if (isGatedTool) expect(result.text).toMatch(/unknown whether the service charged.*may be charged again/s);
       if (fault === 'sends 40 MB')
         expect(result.text).toMatch(/The answer is larger than 8 MB\..*Ask for fewer items in one call/s);
     }
-    upstream.does(documented);
+    upstream.respondWith(documentedResponse);
     await expectAllWell(server);
   });
 
   test.for(Object.keys(delays) as (keyof typeof delays)[])('%s', async (delay, { upstream, start }) => {
     const server = await start({ timeoutMs: 1000 });
-    upstream.does(delays[delay]);
-    const results = await Promise.all(everyTool.map(({ tool, args }) => server.call(tool, args)));
+    upstream.respondWith(delays[delay]);
+    const results = await Promise.all(singleCallTools.map(({ tool, args }) => server.call(tool, args)));
     for (const result of results) expectError(server, result, 'timeout');
-    expect(upstream.requests).toHaveLength(everyTool.length);
-    await Promise.all(upstream.requests.map(({ left }) => left));
-    upstream.does(documented);
+    expect(upstream.requests).toHaveLength(singleCallTools.length);
+    await Promise.all(upstream.requests.map((request) => request.waitForAbort()));
+    upstream.respondWith(documentedResponse);
     await expectAllWell(server);
   });
 
@@ -119,17 +119,17 @@ describe('every tool, asked of a service that', () => {
     'answers HTTP %i: a result of its kind, repeated only where that is safe',
     async (status, { upstream, server }) => {
       const hasBody = status !== 204 && status !== 304;
-      for (const { tool, args, gated } of everyTool) {
+      for (const { tool, args, isGatedTool } of singleCallTools) {
         // A key that was refused is accepted again.
-        upstream.does(documented);
+        upstream.respondWith(documentedResponse);
         await server.call('whoami');
-        upstream.does((request, response) => {
+        upstream.respondWith((request, response) => {
           // Where a redirect is followed, the key goes there, too.
           response.setHeader('location', '/elsewhere');
-          if (hasBody) refusal(status)(request, response);
+          if (hasBody) errorResponse(status)(request, response);
           else response.writeHead(status).end();
         });
-        upstream.credits = tool === 'get_credits' ? undefined : refusal(500);
+        upstream.credits = tool === 'get_credits' ? undefined : errorResponse(500);
         const result = await server.call(tool, args);
         const { error, text } = result;
         expectError(server, result, kinds.get(status) ?? 'unexpected_response');
@@ -140,7 +140,7 @@ describe('every tool, asked of a service that', () => {
         ])
           expect(text).toContain(part);
         if (hasBody) expect(text).toContain('Request id: req-e');
-        const isRepeated = (gated ? [503] : [502, 503, 504]).includes(status);
+        const isRepeated = (isGatedTool ? [503] : [502, 503, 504]).includes(status);
         expect(requestsOf(upstream, tool === 'get_credits')).toBe(isRepeated ? repeated(tool) : 1);
       }
     },
@@ -154,12 +154,14 @@ test.for<[string, unknown]>([
   ['fields of other types', { error: { code: 7, message: ['x'], requestId: {}, details: 1 } }],
   ['nothing', null],
 ])('an error body with %s is still an error of its status', async ([_, body], { upstream, server }) => {
-  upstream.does(json(body, { status: 422 }));
+  upstream.respondWith(json(body, { status: 422 }));
   expect((await server.call('search_ads')).error).toMatchObject({ kind: 'invalid_request', status: 422 });
 });
 
 test('an error without the documented body may come from something else, and says so', async ({ upstream, server }) => {
-  upstream.does((_, response) => response.writeHead(404, { 'content-type': 'text/html' }).end('<h1>Not here</h1>'));
+  upstream.respondWith((_, response) =>
+    response.writeHead(404, { 'content-type': 'text/html' }).end('<h1>Not here</h1>'),
+  );
   const { text, error } = await server.call('whoami');
   expect(error).toMatchObject({ kind: 'not_found', status: 404 });
   expect(text).toContain('it may not come from the API');
@@ -172,8 +174,8 @@ test.for<[string, object, string]>([
   ...['-3', 'three', '9'.repeat(400), '', '0x10', '1, 2'].map((value): [string, object, string] => [value, none, '']),
 ])('credit headers of "%s" are read as %j', async ([value, read, words], { upstream, server }) => {
   const headers = { 'x-service-credits-charged': value, 'x-service-credits-remaining': value };
-  upstream.does(json({ id: 'x' }, { headers }));
-  const { data, text } = await server.call('get_ad', { adId: uuidOf('x') });
+  upstream.respondWith(json({ id: 'x' }, { headers }));
+  const { data, text } = await server.call('get_ad', { adId: deriveUuid('x') });
   expect(data.receipt).toEqual({ ...read, cached: false, requestId: 'req-1' });
   expect(text).toContain(words);
 });
@@ -182,10 +184,10 @@ test('an answer without credit headers says that none was stated, whatever its c
   upstream,
   server,
 }) => {
-  upstream.does((_, response) => {
+  upstream.respondWith((_, response) => {
     response.writeHead(200, { 'content-type': 'text/plain' }).end('{"id":"x","headline":"Read"}');
   });
-  const { data, text } = await server.call('get_ad', { adId: uuidOf('x') });
+  const { data, text } = await server.call('get_ad', { adId: deriveUuid('x') });
   expect(data.receipt).toEqual({ ...none, cached: false, requestId: null });
   expect(text).toContain('Credits: not reported for this call');
   expect(text).toContain('Read');
@@ -193,12 +195,12 @@ test('an answer without credit headers says that none was stated, whatever its c
 
 test('answers in another order than the calls reach the right callers', async ({ upstream, server }) => {
   const held: (() => void)[] = [];
-  upstream.does((request, response) => {
+  upstream.respondWith((request, response) => {
     const id = (request.url ?? '').split('/').at(-1);
     held.push(() => response.writeHead(200, {}).end(JSON.stringify({ id, headline: `Ad ${id}` })));
     if (held.length === 5) for (const answer of held.reverse()) answer();
   });
-  const ids = ['a', 'b', 'c', 'd', 'e'].map(uuidOf);
+  const ids = ['a', 'b', 'c', 'd', 'e'].map(deriveUuid);
   const results = await Promise.all(ids.map((adId) => server.call('get_ad', { adId })));
   expect(results.map(({ data }) => data.ad.id)).toEqual(ids);
 });
@@ -209,7 +211,7 @@ test('an answer in chunks of one byte takes memory by its bytes and not by its c
 }) => {
   setFlagsFromString('--expose-gc');
   const collectGarbage = runInNewContext('gc') as () => void;
-  const [sent, end] = [gateOf(), gateOf()];
+  const [sent, end] = [createGate(), createGate()];
   const piece = Buffer.from('1\r\n \r\n'.repeat(10_000));
   const threeMillionChunks: Behaviour = (_, { socket }) => {
     socket?.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n');
@@ -221,7 +223,7 @@ test('an answer in chunks of one byte takes memory by its bytes and not by its c
     };
     more();
   };
-  upstream.does(threeMillionChunks);
+  upstream.respondWith(threeMillionChunks);
   collectGarbage();
   const before = process.memoryUsage().heapUsed;
   const answer = server.call('get_account');

@@ -1,10 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
-import { ad, type Behaviour, documented, json, paid, type Upstream } from '../support/faulty-upstream.ts';
+import {
+  ad,
+  type Behaviour,
+  creditHeaders,
+  documentedResponse,
+  json,
+  type Upstream,
+} from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
-import { gateOf } from '../support/gate.ts';
+import { createGate } from '../support/gate.ts';
 import type { TestServer } from '../support/server.ts';
-import { uuidOf } from '../support/uuid-of.ts';
+import { deriveUuid } from '../support/uuid-of.ts';
 
 const test = freshUpstreamTest();
 test.beforeEach(({ upstream }) => {
@@ -12,13 +19,16 @@ test.beforeEach(({ upstream }) => {
 });
 
 const opening = { adId: ad.id };
-const listing = { collectionId: uuidOf('c'), itemType: 'ads' };
-const saving = { ...listing, itemId: uuidOf('saved') };
+const listing = { collectionId: deriveUuid('c'), itemType: 'ads' };
+const saving = { ...listing, itemId: deriveUuid('saved') };
 
 /** Answers the next request as documented once it is let, and all later ones at once. */
-function held(upstream: Upstream, answer: Behaviour = documented) {
-  const gate = gateOf();
-  upstream.does((request, response) => void gate.opened.then(() => answer(request, response)), documented);
+function held(upstream: Upstream, answer: Behaviour = documentedResponse) {
+  const gate = createGate();
+  upstream.respondWith(
+    (request, response) => void gate.opened.then(() => answer(request, response)),
+    documentedResponse,
+  );
   return gate.open;
 }
 
@@ -26,7 +36,7 @@ function held(upstream: Upstream, answer: Behaviour = documented) {
 async function leave({ call }: TestServer, upstream: Upstream, name: string, args: Record<string, unknown>) {
   const caller = new AbortController();
   const left = call(name, args, { signal: caller.signal }).catch(() => 'left');
-  await upstream.reached(1);
+  await upstream.waitForRequests(1);
   caller.abort();
   expect(await left).toBe('left');
 }
@@ -45,11 +55,11 @@ describe('equal calls at once', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.boolean(), { minLength: 2, maxLength: 8 }), async (leaves) => {
         limit++;
-        const answer = held(upstream, json({ items: [], cursor: null, hasMore: false }, { headers: paid(4) }));
+        const answer = held(upstream, json({ items: [], cursor: null, hasMore: false }, { headers: creditHeaders(4) }));
         const callers = leaves.map(() => new AbortController());
         const calls = callers.map(({ signal }) => server.call('search_ads', { limit }, { signal }));
         const settled = Promise.allSettled(calls);
-        await upstream.reached(1);
+        await upstream.waitForRequests(1);
         for (const [index, leaving] of leaves.entries()) if (leaving) callers[index]?.abort();
         await arrived(server);
         answer();
@@ -73,7 +83,7 @@ describe('equal calls at once', () => {
   });
 
   test('share an error', async ({ upstream, server }) => {
-    upstream.does((_, response) => response.socket?.resetAndDestroy());
+    upstream.respondWith((_, response) => response.socket?.resetAndDestroy());
     const results = await Promise.all([1, 2, 3].map(() => server.call('search_ads', { limit: 9 })));
     expect(results.map(({ error }) => error?.kind)).toEqual(['network', 'network', 'network']);
     expect(upstream.requests).toHaveLength(1);
@@ -81,7 +91,7 @@ describe('equal calls at once', () => {
 
   test('do not fail by what another of them may spend', async ({ upstream, start }) => {
     const { call } = await start({ cacheSeconds: 0 });
-    upstream.does(documented);
+    upstream.respondWith(documentedResponse);
     await call('count_ads', { filters: { query: 'price' } });
     const count = (maxCredits: number) => call('count_ads', { filters: { query: 'tea' }, maxCredits });
     const [little, ...enough] = await Promise.all([0.5, 50, 50].map(count));
@@ -94,7 +104,7 @@ describe('equal calls at once', () => {
     const answer = held(upstream);
     const read = () => server.call('search_ads', { limit: 6 });
     const reads = [read()];
-    await upstream.reached(1);
+    await upstream.waitForRequests(1);
     await Promise.all([1, 2].map(() => server.call('add_collection_item', saving)));
     reads.push(read());
     await arrived(server);
@@ -115,12 +125,12 @@ test.for([true, false])(
         cursor: null,
         hasMore: false,
       });
-    const gate = gateOf();
+    const gate = createGate();
     const empty: Behaviour = (...exchange) => void gate.opened.then(() => items([])(...exchange));
-    upstream.does(empty, documented, items(['saved']));
+    upstream.respondWith(empty, documentedResponse, items(['saved']));
     const list = async () => (await server.call('list_collection_items', listing)).data.items.map(({ id }) => id);
     const before = list();
-    await upstream.reached(1);
+    await upstream.waitForRequests(1);
     await server.call('add_collection_item', saving);
     if (inBetween) expect(await list()).toEqual(['saved']);
     gate.open();
@@ -134,7 +144,7 @@ test('a hundred calls at once cause no leak warning', async ({ upstream, server 
   const warnings: Error[] = [];
   const hear = (warning: Error) => warnings.push(warning);
   process.on('warning', hear);
-  upstream.does(documented);
+  upstream.respondWith(documentedResponse);
   await Promise.all(Array.from({ length: 100 }, (_, limit) => server.call('search_ads', { limit: limit + 1 })));
   process.off('warning', hear);
   expect(warnings).toEqual([]);
@@ -160,7 +170,7 @@ describe('when its caller leaves, a call', () => {
   test('that costs nothing is dropped at the service', async ({ upstream, server }) => {
     held(upstream);
     await leave(server, upstream, 'whoami', {});
-    await upstream.requests[0]?.left;
+    expect(await upstream.requests[0]?.waitForAbort()).toBe(true);
   });
 
   test('that writes is carried to its end', async ({ upstream, server }) => {
@@ -175,10 +185,10 @@ describe('when its caller leaves, a call', () => {
 
   test('that was not sent yet ends with its caller and is not paid for', async ({ upstream, start }) => {
     const { call } = await start({ creditBudget: 50 });
-    upstream.credits = documented;
+    upstream.credits = documentedResponse;
     const answer = held(upstream);
     const first = call('get_ad', opening);
-    await upstream.reached(1);
+    await upstream.waitForRequests(1);
     const caller = new AbortController();
     const waiting = call('search_ads', {}, { signal: caller.signal }).catch(() => 'left');
     await call('get_credits');
@@ -194,12 +204,12 @@ describe('when its caller leaves, a call', () => {
     upstream,
     server: { call },
   }) => {
-    upstream.does(() => {});
+    upstream.respondWith(() => {});
     const callers = Array.from({ length: 300 }, () => new AbortController());
     const results = callers.map(({ signal }, limit) =>
       call('search_ads', { limit: limit + 1 }, { signal }).catch(() => 'left'),
     );
-    await upstream.reached(256);
+    await upstream.waitForRequests(256);
     for (const caller of callers) caller.abort();
     await Promise.all(results);
     const { error } = await call('search_ads', { limit: 1000 });
@@ -212,14 +222,14 @@ test('at shutdown a paid call gets the drain, no longer; what is lost is logged 
   upstream,
   server,
 }) => {
-  upstream.does(documented, () => {});
+  upstream.respondWith(documentedResponse, () => {});
   await server.call('get_ad', opening);
   const lost = server.call('get_ad', { ...opening, fresh: true });
-  await upstream.reached(2);
-  await server.stop();
+  await upstream.waitForRequests(2);
+  await server.stopApp();
   const line = server.logged.find((logged) => logged.includes('a paid call was lost'));
   expect(line).toContain('operation="getAd"');
   expect(line).toContain('credits=1');
   expect((await lost).text).toContain('The call was cancelled.');
-  await upstream.requests[1]?.left;
+  expect(await upstream.requests[1]?.waitForAbort()).toBe(true);
 });

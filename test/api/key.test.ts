@@ -4,28 +4,29 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
 import { keyMasker } from '../../src/logging/key-masking.ts';
-import { adOf, serveAds } from '../support/ad-service.ts';
+import { createAd, serveAds } from '../support/ad-service.ts';
 import { connectHttp } from '../support/clients.ts';
-import { everyTool } from '../support/every-tool.ts';
-import { ad, bytes, json, page, paid, refusal } from '../support/faulty-upstream.ts';
+import { waitUntil } from '../support/deadline.ts';
+import { singleCallTools } from '../support/every-tool.ts';
+import { ad, bytes, creditHeaders, errorResponse, json, page } from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
-import { callOf, startHttp, until } from '../support/http.ts';
-import { hexOf, key, revealed, written } from '../support/key-encodings.ts';
-import { start as startCommand } from '../support/process.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { startHttp, toolCall } from '../support/http.ts';
+import { canaryKey, decodeAllForms, encodedKeys, toHex } from '../support/key-encodings.ts';
+import { startCommand } from '../support/process.ts';
+import { createTemporaryFolder } from '../support/temporary-folder.ts';
 
 const usualKey = 'svc_live_CANARY0123456789_abcdefKx';
-const forms = Object.entries(written);
-const test = upstreamTest({ config: { apiKey: key, cacheSeconds: 0 } });
-const folder = temporaryFolder();
+const forms = Object.entries(encodedKeys);
+const test = upstreamTest({ config: { apiKey: canaryKey, cacheSeconds: 0 } });
+const folder = createTemporaryFolder();
 
 /** JSON as a service may write it that escapes what need not be. */
-const escaped = (json: string, signs: RegExp) => json.replace(signs, (sign) => `\\u${hexOf(sign).padStart(4, '0')}`);
+const escaped = (json: string, signs: RegExp) => json.replace(signs, (sign) => `\\u${toHex(sign).padStart(4, '0')}`);
 const beyondAscii = /[^ -~]/g;
 
 const inHeader = (text: string) => (/^[\x20-\xff]{1,4000}$/.test(text) ? { 'x-service-request-id': text } : {});
 
-const calls = everyTool.flatMap(({ tool, args }) =>
+const calls = singleCallTools.flatMap(({ tool, args }) =>
   /^(?:search|get_ad|get_page|list_collection_items)/.test(tool)
     ? [
         { tool, args },
@@ -54,7 +55,7 @@ function bodiesWith(text: string): [[number, object], ...[status: number, body: 
 describe.each(forms)('the key %s', (_, text) => {
   test('is not shown or logged, wherever the service sends it back', async ({ upstream, server }) => {
     // What looks for it here would find it.
-    expect(revealed(text)).toContain('canary');
+    expect(decodeAllForms(text)).toContain('canary');
     const shown: unknown[] = [];
     const bodies = bodiesWith(text);
     const [[, whole]] = bodies;
@@ -63,41 +64,45 @@ describe.each(forms)('the key %s', (_, text) => {
       // The shape of an answer is a matter of its tool, an error is the same for all.
       for (const [index, { tool, args }] of calls.slice(0, body === whole ? undefined : 3).entries()) {
         const sent = index % 2 === 0 ? plain : escaped(plain, /[+/=_]/g);
-        upstream.does((_, response) => response.writeHead(status, inHeader(text)).end(sent));
+        upstream.respondWith((_, response) => response.writeHead(status, inHeader(text)).end(sent));
         shown.push((await server.call(tool, args)).raw);
       }
     }
     for (const status of [200, 401]) {
       const headers = { 'www-authenticate': 'Bearer', ...inHeader(text) };
-      upstream.does((_, response: ServerResponse) => response.writeHead(status, headers).end(`<h1>${text}</h1>`));
+      upstream.respondWith((_, response: ServerResponse) =>
+        response.writeHead(status, headers).end(`<h1>${text}</h1>`),
+      );
       shown.push((await server.call('search_ads')).raw);
     }
-    expect(revealed([shown, server.logged.splice(0)])).not.toContain('canary');
+    expect(decodeAllForms([shown, server.logged.splice(0)])).not.toContain('canary');
   });
 });
 
 test('over HTTP the key of each call is masked, in results and in the server log', async ({ upstream }) => {
   const http = await startHttp({ baseUrl: upstream.baseUrl });
-  const client = await connectHttp('v2 auto', http.url, key);
+  const client = await connectHttp('v2 auto', http.url, canaryKey);
   for (const [name, text] of forms) {
     const body = JSON.stringify({ ...ad, headline: text, [text]: text });
-    upstream.does((_, response) => response.writeHead(200, inHeader(text)).end(body));
-    expect(revealed((await client.call('get_ad', { adId: ad.id, fresh: true })).raw), name).not.toContain('canary');
+    upstream.respondWith((_, response) => response.writeHead(200, inHeader(text)).end(body));
+    expect(decodeAllForms((await client.call('get_ad', { adId: ad.id, fresh: true })).raw), name).not.toContain(
+      'canary',
+    );
   }
   await client.close();
   expect(http.logged.length).toBeGreaterThanOrEqual(forms.length);
-  expect(revealed(http.logged)).not.toContain('canary');
+  expect(decodeAllForms(http.logged)).not.toContain('canary');
   await http.close();
 });
 
 test('text around a masked key stays as the service sent it', async ({ upstream, start }) => {
-  const headline = `Bad key ${key}, they say — größer als "je" zuvor`;
-  const body = `see https://x.example/?k=${encodeURIComponent(key)} now`;
-  upstream.does(json({ ...ad, headline, body, note: 'svc_live_other & 100 %' }));
+  const headline = `Bad key ${canaryKey}, they say — größer als "je" zuvor`;
+  const body = `see https://x.example/?k=${encodeURIComponent(canaryKey)} now`;
+  upstream.respondWith(json({ ...ad, headline, body, note: 'svc_live_other & 100 %' }));
   const { text, data } = await (await start()).call('get_ad', { adId: ad.id, detail: 'full' });
   expect(text).toContain('Bad key ***, they say — größer als');
   expect(data.ad).toMatchObject({
-    headline: headline.replace(key, '***'),
+    headline: headline.replace(canaryKey, '***'),
     body: 'see https://x.example/?k=*** now',
     note: 'svc_live_other & 100 %',
   });
@@ -108,13 +113,15 @@ test('however deep an answer is nested that holds the key, it is shown without i
   start,
 }) => {
   const depth = 20_000;
-  const deep = `${'['.repeat(depth)}"${key}"${']'.repeat(depth)}`;
-  upstream.does(bytes(`{"items":[{"id":"1","body":"it is ${key}","x":${deep}}],"hasMore":false}`, paid(3)));
+  const deep = `${'['.repeat(depth)}"${canaryKey}"${']'.repeat(depth)}`;
+  upstream.respondWith(
+    bytes(`{"items":[{"id":"1","body":"it is ${canaryKey}","x":${deep}}],"hasMore":false}`, creditHeaders(3)),
+  );
   const { raw, data, isError } = await (await start()).call('search_ads', { detail: 'full' });
   expect(isError).toBe(false);
   expect(data.receipt).toMatchObject({ charged: 3 });
   expect(JSON.stringify(raw)).toContain('it is ***');
-  expect(JSON.stringify(raw)).not.toContain(key);
+  expect(JSON.stringify(raw)).not.toContain(canaryKey);
 });
 
 test('an argument that holds the key is refused: nothing is sent or stored', async ({ upstream, start }) => {
@@ -129,32 +136,32 @@ test('an argument that holds the key is refused: nothing is sent or stored', asy
     ] as const) {
       const { error, raw } = await server.call(tool, args);
       expect(error, name).toMatchObject({ kind: 'invalid_request' });
-      expect(revealed([raw])).not.toContain('canary');
+      expect(decodeAllForms([raw])).not.toContain('canary');
     }
   expect(upstream.requests.length).toBe(before);
 });
 
 test('a short key that is an ordinary word is not masked in ads', async ({ upstream, start }) => {
   const server = await start({ apiKey: 'shoes' });
-  upstream.does(json({ ...ad, headline: 'New shoes' }));
+  upstream.respondWith(json({ ...ad, headline: 'New shoes' }));
   expect((await server.call('get_ad', { adId: ad.id })).text).toContain('New shoes');
 });
 
 test('the process never writes the key, not even at log level debug', async ({ upstream }) => {
   const settings = { AD_LIBRARY_API_KEY: usualKey, AD_LIBRARY_BASE_URL: upstream.baseUrl };
   const echo = { message: `Bad key ${usualKey}`, code: usualKey, requestId: usualKey, details: { [usualKey]: 1 } };
-  upstream.does(refusal(422, echo));
+  upstream.respondWith(errorResponse(422, echo));
   const running = startCommand(['--log-level', 'debug'], settings);
   const clientInfo = { name: 't', version: '1' };
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo };
   const messages = [
     { jsonrpc: '2.0', id: 0, method: 'initialize', params },
-    callOf(`search_${usualKey}`, {}, 1),
-    callOf('whoami', { [usualKey]: usualKey }, 2),
-    ...everyTool.map(({ tool, args }, index) => callOf(tool, args, index + 3)),
+    toolCall(`search_${usualKey}`, {}, 1),
+    toolCall('whoami', { [usualKey]: usualKey }, 2),
+    ...singleCallTools.map(({ tool, args }, index) => toolCall(tool, args, index + 3)),
   ];
   running.child.stdin?.write(messages.map((message) => `${JSON.stringify(message)}\n`).join(''));
-  await until(() => running.stdout().split('\n').length > messages.length);
+  await waitUntil(() => running.stdout().split('\n').length > messages.length);
   running.child.stdin?.end();
   const { stdout, stderr } = await running.ended;
   expect(stderr).toMatch(/info: call .*tool="whoami"[^\n]*422/);
@@ -168,7 +175,7 @@ test('a key that the service sends back is in no file, no export and no statemen
     const server = await start({ files, apiKey, cacheSeconds: 900, resultTokens: 1_000_000 });
     const service = serveAds(upstream, 0);
     service.ads = texts.map((text, index) =>
-      adOf(index, {
+      createAd(index, {
         headline: `Key ${text} ends`,
         [text]: { deep: [text] },
         offerLink: `https://shop.example/?k=${text}`,
@@ -178,22 +185,22 @@ test('a key that the service sends back is in no file, no export and no statemen
       index < plain.length ? JSON.stringify(one) : escaped(JSON.stringify(one), beyondAscii),
     );
     const answer = `{"items":[${items}],"cursor":null,"hasMore":false,"totalHits":${texts.length}}`;
-    service.instead = () => (_, response) => void response.writeHead(200, paid(1)).end(answer);
+    service.overrideResponse = () => (_, response) => void response.writeHead(200, creditHeaders(1)).end(answer);
     await server.call('gather_ads', { maxCredits: 10 });
     const { data } = await server.call('export_ads', { sql: 'SELECT * FROM ads', format: 'jsonl' });
     const { contents } = await server.client.readResource({ uri: data.uri as string });
     const hex = await server.call('query_ads', { sql: 'SELECT hex(headline), hex(json) FROM ads', cell: 20_000 });
     const read = (hex.data.rows as string[][]).flat().map((cell) => Buffer.from(cell, 'hex').toString());
-    await server.stop();
+    await server.stopApp();
     expect(read).toHaveLength(2 * texts.length);
-    expect(revealed([contents, read])).not.toContain('canary');
+    expect(decodeAllForms([contents, read])).not.toContain('canary');
     for (const file of readdirSync(files, { recursive: true, withFileTypes: true }))
       if (file.isFile())
-        expect(revealed(readFileSync(join(file.parentPath, file.name), 'utf8'))).not.toContain('canary');
+        expect(decodeAllForms(readFileSync(join(file.parentPath, file.name), 'utf8'))).not.toContain('canary');
   };
   const texts = forms.map(([_, text]) => text);
   await check(
-    key,
+    canaryKey,
     texts,
     texts.filter((text) => text.search(beyondAscii) >= 0),
   );
@@ -209,14 +216,19 @@ test('every form of a key is masked in a body, and a body without the key is ret
     'svc_live_ …',
   ];
   fc.assert(
-    fc.property(fc.constantFrom(...Object.values(written)), fc.boolean(), fc.string(), (form, isEscaped, around) => {
-      const value = { text: `${around} ${form} ${around}`, otherTexts };
-      const body = JSON.stringify(value);
-      const masked = keyMasker(key)(value, isEscaped ? escaped(body, /[^\d]/g) : body);
-      expect(revealed(masked.text)).not.toContain('canary');
-      expect(masked.otherTexts).toEqual(otherTexts);
-      expect(keyMasker(key)(otherTexts, JSON.stringify(otherTexts))).toBe(otherTexts);
-    }),
+    fc.property(
+      fc.constantFrom(...Object.values(encodedKeys)),
+      fc.boolean(),
+      fc.string(),
+      (form, isEscaped, around) => {
+        const value = { text: `${around} ${form} ${around}`, otherTexts };
+        const body = JSON.stringify(value);
+        const masked = keyMasker(canaryKey)(value, isEscaped ? escaped(body, /[^\d]/g) : body);
+        expect(decodeAllForms(masked.text)).not.toContain('canary');
+        expect(masked.otherTexts).toEqual(otherTexts);
+        expect(keyMasker(canaryKey)(otherTexts, JSON.stringify(otherTexts))).toBe(otherTexts);
+      },
+    ),
     { numRuns: 300 },
   );
 });

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { type AdService, serveAds } from '../support/ad-service.ts';
-import { type Behaviour, bytes, json, refusal } from '../support/faulty-upstream.ts';
+import { type Behaviour, bytes, errorResponse, json } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
 import type { TestServer } from '../support/server.ts';
-import { newFolders } from '../support/temporary-folder.ts';
+import { createFolderSequence } from '../support/temporary-folder.ts';
 
 const test = freshUpstreamTest();
-const newFolder = newFolders();
+const newFolder = createFolderSequence();
 
 /** A gateway in front of the service, which wants a login of its own. */
 const gateway: Behaviour = (_, response) => {
@@ -60,13 +60,13 @@ test('what is kept for a key that is rejected is served to nobody until it is ac
       await server.call('search_ads', { limit: 5 });
       await server.call('export_ads');
       const [exported = ''] = await resources(server);
-      const { charged } = service;
+      const { chargedCredits } = service;
 
-      service.before = () => gateway;
+      service.interceptRequest = () => gateway;
       expect((await server.call('whoami')).error).toMatchObject({ kind: 'unauthorized' });
       expect((await server.call('search_ads', { limit: 5 })).data.receipt).toMatchObject({ cached: true });
 
-      service.before = () => refusal(401);
+      service.interceptRequest = () => errorResponse(401);
       const arguments_ = noticedBy === 'search_ads' ? { filters: { query: 'other' } } : {};
       expect((await server.call(noticedBy, arguments_)).error).toMatchObject({ kind: 'unauthorized' });
       for (const [name, args] of Object.values(reads(service))) {
@@ -78,17 +78,17 @@ test('what is kept for a key that is rejected is served to nobody until it is ac
       await expect(server.client.readResource({ uri: exported })).rejects.toThrow('no resource');
 
       // Somebody answers, but does not say that it is the service.
-      service.before = () => bytes('{"authenticated":true}');
+      service.interceptRequest = () => bytes('{"authenticated":true}');
       expect((await server.call('query_ads', { sql: 'select 1' })).error).toMatchObject({ kind: 'unauthorized' });
       expect(await resources(server)).toEqual([]);
 
-      service.before = () => undefined;
+      service.interceptRequest = () => undefined;
       for (const [name, args] of Object.values(reads(service)))
         expect([name, (await server.call(name, args)).isError]).toEqual([name, false]);
       const { data } = await server.call('query_ads', { sql: 'select count(*) from ads' });
       expect(data.rows).toEqual([[ads]]);
       expect(await resources(server)).toContain(exported);
-      expect(service.charged).toBe(charged);
+      expect(service.chargedCredits).toBe(chargedCredits);
       await server.close();
     }),
     { numRuns: 4, endOnFailure: true },
@@ -100,9 +100,9 @@ test('a key that was never accepted leaves nothing behind, and one that is accep
   server,
 }) => {
   const service = serveAds(upstream, 3);
-  service.before = () => gateway;
+  service.interceptRequest = () => gateway;
   expect((await server.call('search_ads')).isError).toBe(true);
-  service.before = (path) => (path.endsWith('/v1/whoami') ? json({}, { status: 500 }) : undefined);
+  service.interceptRequest = (path) => (path.endsWith('/v1/whoami') ? json({}, { status: 500 }) : undefined);
   expect((await server.call('search_ads')).isError).toBe(false);
   expect((await server.call('query_ads', { sql: 'select 1' })).isError).toBe(false);
 });

@@ -1,18 +1,18 @@
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
-import { argsOf, everyTool } from '../support/every-tool.ts';
+import { argsOf, singleCallTools } from '../support/every-tool.ts';
 import {
   type Behaviour,
+  creditHeaders,
   delays,
-  documented,
+  documentedResponse,
+  errorResponse,
   faults,
   json,
-  paid,
-  refusal,
   startUpstream,
 } from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
-import { uuidOf } from '../support/uuid-of.ts';
+import { deriveUuid } from '../support/uuid-of.ts';
 
 const test = upstreamTest({ config: { cacheSeconds: 0 } });
 test.beforeEach(({ upstream }) => {
@@ -21,21 +21,24 @@ test.beforeEach(({ upstream }) => {
 
 /** What a service may do, and whether the call's fate is known then. */
 const outcomes = {
-  answers: documented,
-  'turns down (502)': refusal(502),
-  'turns down (503)': refusal(503),
-  'turns down (503, charge 0)': json({}, { status: 503, headers: paid(0) }),
-  'turns down (504)': refusal(504),
+  answers: documentedResponse,
+  'turns down (502)': errorResponse(502),
+  'turns down (503)': errorResponse(503),
+  'turns down (503, charge 0)': json({}, { status: 503, headers: creditHeaders(0) }),
+  'turns down (504)': errorResponse(504),
   resets: faults.resets,
-  refuses: refusal(422),
-  fails: refusal(500),
-  'is over its limit': refusal(429),
-  'wants money': refusal(402),
+  refuses: errorResponse(422),
+  fails: errorResponse(500),
+  'is over its limit': errorResponse(429),
+  'wants money': errorResponse(402),
 } satisfies Record<string, Behaviour>;
 type Outcome = keyof typeof outcomes;
 
 /** The rules in other words than the planner's: how many requests a run of outcomes leads to. */
-function requestsFor(outcome: readonly Outcome[], { gated, tool }: { gated: boolean; tool: string }): number {
+function requestsFor(
+  outcome: readonly Outcome[],
+  { isGatedTool, tool }: { isGatedTool: boolean; tool: string },
+): number {
   const writes = tool === 'add_collection_item';
   let sent = 0;
   let blind = 0;
@@ -44,7 +47,7 @@ function requestsFor(outcome: readonly Outcome[], { gated, tool }: { gated: bool
     const turnedDown = next.startsWith('turns down');
     if (!turnedDown && next !== 'resets') return sent;
     if (sent === 3) return sent;
-    if (gated && !next.startsWith('turns down (503')) return sent;
+    if (isGatedTool && !next.startsWith('turns down (503')) return sent;
     if (next === 'resets' || writes) blind++;
     if (writes && blind > 1) return sent;
   }
@@ -55,9 +58,9 @@ test('a call is retried exactly where the rules allow it, whatever the service d
   const kinds = fc.constantFrom(...(Object.keys(outcomes) as Outcome[]));
   const runs = fc.array(kinds, { minLength: 3, maxLength: 4 });
   await fc.assert(
-    fc.asyncProperty(fc.constantFrom(...everyTool), runs, async (each, run) => {
-      upstream.does(...run.map((kind) => outcomes[kind]));
-      upstream.credits = each.tool === 'get_credits' ? undefined : documented;
+    fc.asyncProperty(fc.constantFrom(...singleCallTools), runs, async (each, run) => {
+      upstream.respondWith(...run.map((kind) => outcomes[kind]));
+      upstream.credits = each.tool === 'get_credits' ? undefined : documentedResponse;
       const { isError } = await server.call(each.tool, each.args);
       const sent = upstream.requests.filter(({ path }) => each.tool === 'get_credits' || !path.endsWith('/credits'));
       const expected = requestsFor(run, each);
@@ -73,8 +76,11 @@ test('a paid call whose 503 states a charge of 0 is repeated, and the charge of 
   start,
 }) => {
   const server = await start({ creditBudget: 10 });
-  upstream.credits = documented;
-  upstream.does(json({}, { status: 503, headers: paid(0) }), json({ id: 'x' }, { headers: paid(3) }));
+  upstream.credits = documentedResponse;
+  upstream.respondWith(
+    json({}, { status: 503, headers: creditHeaders(0) }),
+    json({ id: 'x' }, { headers: creditHeaders(3) }),
+  );
   const { isError, data } = await server.call('get_ad', argsOf('get_ad'));
   expect([isError, data.receipt.charged]).toEqual([false, 3]);
   const { thisServer } = (await server.call('get_credits')).data;
@@ -86,8 +92,11 @@ test.for(['nonsense', '-1', ''])(
   'a 503 whose charge reads "%s" is not sent again, and counts as charged',
   async (charge, { upstream, start }) => {
     const own = await start({ creditBudget: 10 });
-    upstream.credits = documented;
-    upstream.does(json({ id: 'x' }, { headers: paid(3) }), json({}, { status: 503, headers: paid(charge) }));
+    upstream.credits = documentedResponse;
+    upstream.respondWith(
+      json({ id: 'x' }, { headers: creditHeaders(3) }),
+      json({}, { status: 503, headers: creditHeaders(charge) }),
+    );
     await own.call('get_ad', argsOf('get_ad'));
     const { text } = await own.call('get_ad', argsOf('get_ad'));
     expect(upstream.requests.filter(({ path }) => !path.endsWith('/credits'))).toHaveLength(2);
@@ -97,12 +106,15 @@ test.for(['nonsense', '-1', ''])(
 );
 
 describe('saving an item', () => {
-  const saving = { collectionId: uuidOf('c'), itemType: 'ads', itemId: uuidOf('x') };
+  const saving = { collectionId: deriveUuid('c'), itemType: 'ads', itemId: deriveUuid('x') };
   const answer = (added: boolean, headers = {}) =>
-    json({ collection: { id: 'c', name: 'Saved' }, itemType: 'ads', itemId: uuidOf('x'), added }, { headers });
+    json({ collection: { id: 'c', name: 'Saved' }, itemType: 'ads', itemId: deriveUuid('x'), added }, { headers });
 
   test('that is a page is called a page', async ({ upstream, server }) => {
-    upstream.does(faults.resets, json({ collection: { id: 'c' }, itemType: 'pages', itemId: '4711', added: false }));
+    upstream.respondWith(
+      faults.resets,
+      json({ collection: { id: 'c' }, itemType: 'pages', itemId: '4711', added: false }),
+    );
     const { text } = await server.call('add_collection_item', { ...saving, itemType: 'pages', itemId: '4711' });
     expect(text).toMatch(/^Page 4711: The item is in the collection\./);
   });
@@ -110,22 +122,22 @@ describe('saving an item', () => {
   test.for(['resets', 'turns down (504)'] as const)(
     'after a service that %s is sent again once, and claims only what it can know',
     async (failure, { upstream, server }) => {
-      upstream.does(outcomes[failure], answer(false));
+      upstream.respondWith(outcomes[failure], answer(false));
       const { text, data } = await server.call('add_collection_item', saving);
       expect(upstream.requests).toHaveLength(2);
       expect(data).toMatchObject({ added: false, note: expect.stringContaining('unknown') });
       expect(text).toContain('unknown whether this call added it or it was there before');
       expect(text).not.toContain('already');
 
-      upstream.does(outcomes[failure], answer(true));
+      upstream.respondWith(outcomes[failure], answer(true));
       const added = await server.call('add_collection_item', saving);
       expect(added.data.note).toBeUndefined();
-      expect(added.text).toContain(`Ad ${uuidOf('x')} added to`);
+      expect(added.text).toContain(`Ad ${deriveUuid('x')} added to`);
     },
   );
 
   test('that failed both times is safe to repeat where saves are free', async ({ upstream, server }) => {
-    upstream.does(answer(true, paid(0)), faults.resets);
+    upstream.respondWith(answer(true, creditHeaders(0)), faults.resets);
     await server.call('add_collection_item', saving);
     const { text, error } = await server.call('add_collection_item', saving);
     expect(upstream.requests).toHaveLength(3);
@@ -146,7 +158,7 @@ describe('saving an item', () => {
 
   test('whose time ends between two attempts is not called unsent', async ({ upstream, start }) => {
     const own = await start({ timeoutMs: 250 }, { random: () => 1 });
-    upstream.does(faults.resets);
+    upstream.respondWith(faults.resets);
     const { text, error } = await own.call('add_collection_item', saving);
     expect(error?.kind).toBe('timeout');
     expect(text).not.toContain('Nothing was sent');
@@ -156,7 +168,7 @@ describe('saving an item', () => {
     const own = await start({ cacheSeconds: 900 });
     const list = json({ collection: { id: 'c' }, items: [], cursor: null, hasMore: false });
     const readList = () => own.call('list_collection_items', { collectionId: saving.collectionId, itemType: 'ads' });
-    upstream.does(list, refusal(504), refusal(404), list);
+    upstream.respondWith(list, errorResponse(504), errorResponse(404), list);
     await readList();
     await readList();
     await own.call('add_collection_item', saving);
@@ -169,12 +181,12 @@ describe('saving an item', () => {
     ['resets', faults.resets],
     ['breaks off in the body', faults['breaks off in the body']],
     ['hangs', delays.hangs],
-    ['is answered by a gateway', refusal(502)],
+    ['is answered by a gateway', errorResponse(502)],
   ])(
     'that %s, where saves were charged, is not repeated: it may be charged again',
     async ([_, fault], { upstream, start }) => {
       const own = await start(fault === delays.hangs ? { timeoutMs: 2500 } : {});
-      upstream.does(answer(true, paid(3)), fault);
+      upstream.respondWith(answer(true, creditHeaders(3)), fault);
       await own.call('add_collection_item', saving);
       const { text, error } = await own.call('add_collection_item', saving);
       expect(error?.retryable).toBe(false);
@@ -194,13 +206,13 @@ test('waits between attempts are drawn from zero up to a bound that doubles, and
     draws++;
     return 0.05;
   };
-  upstream.does(refusal(503));
+  upstream.respondWith(errorResponse(503));
   const started = performance.now();
   await (await start({ timeoutMs: 5000 }, { random })).call('whoami');
   expect(draws).toBe(2);
   expect(performance.now() - started).toBeGreaterThanOrEqual(0.05 * 300 + 0.05 * 600 - 5);
 
-  upstream.does(refusal(503));
+  upstream.respondWith(errorResponse(503));
   const impatient = await start({ timeoutMs: 890 }, { random: () => 1 });
   const { error } = await impatient.call('whoami');
   expect(error).toMatchObject({ kind: 'unavailable', status: 503 });

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
-import { adOf } from '../support/ad-service.ts';
-import { ad, json, page, paid } from '../support/faulty-upstream.ts';
+import { createAd } from '../support/ad-service.ts';
+import { ad, creditHeaders, json, page } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
-import { uuidOf } from '../support/uuid-of.ts';
+import { deriveUuid } from '../support/uuid-of.ts';
 
 const test = freshUpstreamTest();
 
@@ -14,14 +14,14 @@ const unusableItem = fc.oneof(
 );
 
 const listing = (items: readonly unknown[], charged: number) =>
-  json({ items, cursor: null, hasMore: false, totalHits: items.length }, { headers: paid(charged) });
+  json({ items, cursor: null, hasMore: false, totalHits: items.length }, { headers: creditHeaders(charged) });
 
 const lists = {
-  search_ads: { args: {}, usable: (index: number) => adOf(index), idOf: 'id' },
+  search_ads: { args: {}, usable: (index: number) => createAd(index), idOf: 'id' },
   search_pages: { args: {}, usable: (index: number) => ({ ...page, pageId: `${index}` }), idOf: 'pageId' },
   list_collection_items: {
-    args: { collectionId: uuidOf('c'), itemType: 'ads' },
-    usable: (index: number) => adOf(index),
+    args: { collectionId: deriveUuid('c'), itemType: 'ads' },
+    usable: (index: number) => createAd(index),
     idOf: 'id',
   },
 };
@@ -37,7 +37,7 @@ test('a page shows its usable items in order and says how many it left out, also
       const items = [usable(0), ...mixed.map((one, index) => (one === undefined ? usable(index + 1) : one))];
       const ids = [usable(0), ...mixed.flatMap((one, index) => (one === undefined ? usable(index + 1) : []))];
       const unusable = mixed.filter((one) => one !== undefined).length;
-      upstream.does(listing(items, 1));
+      upstream.respondWith(listing(items, 1));
       const server = await start();
       for (const charged of [1, 0]) {
         const { data, text, isError } = await server.call(tool, args);
@@ -60,7 +60,7 @@ test('a page shows its usable items in order and says how many it left out, also
 
 describe('a search that returns only items without an id', () => {
   test('still shows the total, and what was paid', async ({ upstream, server }) => {
-    upstream.does(listing([{ headline: 'no id' }], 1));
+    upstream.respondWith(listing([{ headline: 'no id' }], 1));
     const counted = await server.call('count_ads');
     expect(counted.data).toMatchObject({ total: 1, receipt: { charged: 1, unusable: 1 } });
     const searched = await server.call('search_ads', { limit: 5 });
@@ -69,7 +69,7 @@ describe('a search that returns only items without an id', () => {
 });
 
 test('a collection whose items are all of the other type is still refused as such', async ({ upstream, server }) => {
-  upstream.does(listing([page, page], 1));
+  upstream.respondWith(listing([page, page], 1));
   const { text, error } = await server.call('list_collection_items', lists.list_collection_items.args);
   expect(error?.kind).toBe('unexpected_response');
   expect(text).toContain('The items are not of the requested item type.');
@@ -77,7 +77,7 @@ test('a collection whose items are all of the other type is still refused as suc
 });
 
 test('a gathering keeps the usable ads of a page, and later questions find them', async ({ upstream, server }) => {
-  upstream.does(listing([ad, { headline: 'no id' }, null], 1));
+  upstream.respondWith(listing([ad, { headline: 'no id' }, null], 1));
   const { data, text } = await server.call('gather_ads', { maxCredits: 10 });
   expect(data).toMatchObject({ read: 1, stopped: 'end', receipt: { charged: 1, unusable: 2 } });
   expect(text).toContain('2 items that the service sent have no id and are left out.');

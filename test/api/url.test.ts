@@ -4,12 +4,12 @@ import type { AdLibraryError } from '../../src/api/errors.ts';
 import { operations } from '../../src/api/operations.ts';
 import { urlOf } from '../../src/api/url.ts';
 import { readConfig } from '../../src/config/read-config.ts';
-import { ad, documented } from '../support/faulty-upstream.ts';
+import { ad, documentedResponse } from '../support/faulty-upstream.ts';
 import { test } from '../support/fixtures.ts';
 import { freePort } from '../support/loopback.ts';
 import { startServer } from '../support/server.ts';
 
-test.beforeEach(({ upstream }) => upstream.does(documented));
+test.beforeEach(({ upstream }) => upstream.respondWith(documentedResponse));
 
 const started = (settings: Record<string, string>) =>
   startServer({ config: readConfig({ AD_LIBRARY_API_KEY: 'svc_live_address', ...settings }) });

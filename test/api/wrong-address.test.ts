@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import { everyTool } from '../support/every-tool.ts';
-import { documented, json, refusal } from '../support/faulty-upstream.ts';
+import { singleCallTools } from '../support/every-tool.ts';
+import { documentedResponse, errorResponse, json } from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
 
 const test = upstreamTest({ config: { cacheSeconds: 0 } });
@@ -9,10 +9,12 @@ const test = upstreamTest({ config: { cacheSeconds: 0 } });
 test.for([301, 302, 303, 307, 308])(
   'every tool names the target of a redirect with status %i and does not follow it',
   async (status, { upstream, server }) => {
-    for (const { tool, args } of everyTool) {
-      upstream.does(documented);
+    for (const { tool, args } of singleCallTools) {
+      upstream.respondWith(documentedResponse);
       await server.call('whoami');
-      upstream.does((_, response) => response.writeHead(status, { location: 'https://new.example/api/v1/x' }).end());
+      upstream.respondWith((_, response) =>
+        response.writeHead(status, { location: 'https://new.example/api/v1/x' }).end(),
+      );
       const { text, error } = await server.call(tool, args);
       expect(error).toMatchObject({ kind: 'unexpected_response', status, retryable: false });
       expect(text).toContain('The address of the service (AD_LIBRARY_BASE_URL) is wrong.');
@@ -25,7 +27,7 @@ test.for([301, 302, 303, 307, 308])(
 );
 
 test('a relative Location is shown as an absolute address of the same service', async ({ upstream, server }) => {
-  upstream.does((_, response) => response.writeHead(308, { location: '/elsewhere' }).end());
+  upstream.respondWith((_, response) => response.writeHead(308, { location: '/elsewhere' }).end());
   expect((await server.call('whoami')).text).toContain(`It redirects to "${upstream.baseUrl}/elsewhere";`);
 });
 
@@ -34,7 +36,7 @@ test('the target of a redirect shows no secrets, no sentences and no addresses o
   server,
 }) => {
   const shown = async (location: string) => {
-    upstream.does((_, response) => response.writeHead(302, { location }).end());
+    upstream.respondWith((_, response) => response.writeHead(302, { location }).end());
     return (await server.call('whoami')).text;
   };
   const withSecrets = await shown('https://user:secret1@new.example/a?key=secret2#secret3');
@@ -56,8 +58,8 @@ test.for(['/v1', '/v1/', '/api/v1'])(
   'a base address that ends in "%s" is named as the cause where the service does not know the path',
   async (ending, { upstream, start }) => {
     const server = await start({ baseUrl: `${upstream.baseUrl}${ending}` });
-    for (const answer of [refusal(404), refusal(405), json('<h1>Not here</h1>', { status: 404 })]) {
-      upstream.does(answer);
+    for (const answer of [errorResponse(404), errorResponse(405), json('<h1>Not here</h1>', { status: 404 })]) {
+      upstream.respondWith(answer);
       const { text, error } = await server.call('whoami');
       expect(error).toMatchObject({ kind: 'unexpected_response', retryable: false });
       expect(text).toContain('It ends in /v1, which this server adds itself.');
@@ -68,9 +70,9 @@ test.for(['/v1', '/v1/', '/api/v1'])(
 
 test('a service whose paths really begin with /v1/v1 works', async ({ upstream, start }) => {
   const server = await start({ baseUrl: `${upstream.baseUrl}/v1` });
-  upstream.does((request, response) => {
+  upstream.respondWith((request, response) => {
     request.url = (request.url ?? '').replace('/v1/v1/', '/v1/');
-    documented(request, response);
+    documentedResponse(request, response);
   });
   expect((await server.call('whoami')).isError).toBe(false);
 });

@@ -1,7 +1,14 @@
 import { afterAll, expect, test } from 'vitest';
 import type { ShownBoard } from '../support/board/board-host.ts';
-import { idOf, someAds } from '../support/board/board-service.ts';
-import { boardTest, button, closeBrowser, pick, reads, status } from '../support/board/board-test.ts';
+import { createAdId, createAds } from '../support/board/board-service.ts';
+import {
+  boardTest,
+  closeBrowser,
+  getButton,
+  getCheckbox,
+  waitForAdCount,
+  waitForStatus,
+} from '../support/board/board-test.ts';
 import { inChromium } from '../support/board/in-chromium.ts';
 
 afterAll(closeBrowser);
@@ -15,15 +22,15 @@ const withoutMetaOfItems = (result: Record<string, unknown>) =>
 const paid = ({ calls }: ShownBoard) => calls.filter(({ name }) => name === 'search_ads');
 
 inChromium('on the board', () => {
-  const boards = boardTest(someAds(30));
+  const boards = boardTest(createAds(30));
 
   test('a question about selected ads goes to the conversation by their numbers, and their ids beside it', async () => {
     const shown = await boards.show(six);
-    await reads(shown, '6 of 30 ads');
-    await pick(shown, 'Offer 1').check();
-    await pick(shown, 'Offer 4').check();
-    await button(shown, 'Ask').click();
-    await status(shown, '2 ads handed to the conversation.');
+    await waitForAdCount(shown, '6 of 30 ads');
+    await getCheckbox(shown, 'Offer 1').check();
+    await getCheckbox(shown, 'Offer 4').check();
+    await getButton(shown, 'Ask').click();
+    await waitForStatus(shown, '2 ads handed to the conversation.');
     await shown.board.getByLabel('Your question').fill('Which is older?');
     await shown.page.keyboard.press('Enter');
     await expect
@@ -34,10 +41,10 @@ inChromium('on the board', () => {
         ),
       );
     const contexts = () => shown.messages('ui/update-model-context');
-    const known = `On the board, ad 2 is ${idOf(1)}; ad 5 is ${idOf(4)}.`;
+    const known = `On the board, ad 2 is ${createAdId(1)}; ad 5 is ${createAdId(4)}.`;
     const said = (text: string) => ({ content: [{ type: 'text', text: `${known} ${text}` }] });
     expect((await contexts()).at(-1)?.params).toEqual(said('Selected: ads 2 and 5.'));
-    await button(shown, /^Clear the selection/).click();
+    await getButton(shown, /^Clear the selection/).click();
     await expect.poll(async () => (await contexts()).at(-1)?.params).toEqual(said('No ad is selected on the board.'));
     expect(await shown.board.locator('.selected').count()).toBe(0);
   });
@@ -47,16 +54,16 @@ inChromium('on the board', () => {
     ['never answers to it', { script: waiting('ms / 10') }],
   ])('where a host %s, the ids go into the message, once', async (_, host) => {
     const shown = await boards.show({ ...six, ...host });
-    await reads(shown, '6 of 30 ads');
+    await waitForAdCount(shown, '6 of 30 ads');
     await shown.ignore('ui/update-model-context');
-    await pick(shown, 'Offer 1').check();
-    await button(shown, 'Ask').evaluate((ask) => {
+    await getCheckbox(shown, 'Offer 1').check();
+    await getButton(shown, 'Ask').evaluate((ask) => {
       const { KeyboardEvent } = ask.ownerDocument.defaultView;
       ask.click();
       ask.previousElementSibling.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter' }));
     });
-    await status(shown, '1 ad handed to the conversation.');
-    const text = `Tell me about ad 2 of the board. Ids: ad 2 is ${idOf(1)}.`;
+    await waitForStatus(shown, '1 ad handed to the conversation.');
+    const text = `Tell me about ad 2 of the board. Ids: ad 2 is ${createAdId(1)}.`;
     const messages = await shown.messages('ui/message');
     expect(messages.map(({ params }) => params.content)).toEqual([[{ type: 'text', text }]]);
     const contexts = await shown.messages('ui/update-model-context');
@@ -65,21 +72,21 @@ inChromium('on the board', () => {
 
   test('nothing asks, opens or grows where the host takes no messages, links or modes', async () => {
     const shown = await boards.show({ ...six, capabilities: {} });
-    await reads(shown, '6 of 30 ads');
-    await pick(shown, 'Offer 1').check();
-    await button(shown, 'Save …').waitFor();
-    await button(shown, 'Offer 1').click();
+    await waitForAdCount(shown, '6 of 30 ads');
+    await getCheckbox(shown, 'Offer 1').check();
+    await getButton(shown, 'Save …').waitFor();
+    await getButton(shown, 'Offer 1').click();
     await shown.board.getByRole('dialog').getByText('Its second line.').waitFor();
     expect(await shown.board.getByLabel('Your question').locator('visible=true').count()).toBe(0);
-    expect(await button(shown, /^Ask|^Open |^Expand/).count()).toBe(0);
+    expect(await getButton(shown, /^Ask|^Open |^Expand/).count()).toBe(0);
   });
 
   test('selected ads are saved to a collection of the member, unless that is undone first', async () => {
     // A busy machine must not take longer than the time to undo.
     const shown = await boards.show({ ...six, script: waiting('ms * 20') });
-    await reads(shown, '6 of 30 ads');
-    await pick(shown, 'Offer 1').check();
-    await pick(shown, 'Offer 2').check();
+    await waitForAdCount(shown, '6 of 30 ads');
+    await getCheckbox(shown, 'Offer 1').check();
+    await getCheckbox(shown, 'Offer 2').check();
     const { data } = await (await boards.server()).call('list_collections');
     const { name = '', id } = data.items[0] ?? {};
     const dialog = shown.board.getByRole('dialog');
@@ -89,71 +96,74 @@ inChromium('on the board', () => {
       ['Save now', '2 ads saved to Saved ads.'],
       ['Save now', '2 ads saved to Saved ads, all of them there already.'],
     ] as const) {
-      await button(shown, 'Save …').click();
+      await getButton(shown, 'Save …').click();
       await dialog.getByRole('button', { name }).waitFor();
       expect(await dialog.getByRole('button', { name: 'Saved pages' }).count()).toBe(0);
       await dialog.getByRole('button', { name }).click();
       await dialog.getByText('The board cannot take them out again').waitFor();
       await dialog.getByRole('button', { name: answer }).click();
-      await status(shown, outcome);
+      await waitForStatus(shown, outcome);
       if (answer === 'Undo') expect(saved()).toEqual([]);
     }
-    const ads = [idOf(1), idOf(2)].map((itemId) => ({ collectionId: id, itemType: 'ads', itemId }));
+    const ads = [createAdId(1), createAdId(2)].map((itemId) => ({ collectionId: id, itemType: 'ads', itemId }));
     expect(saved()).toEqual([...ads, ...ads]);
   });
 
   test('a landing page opens through the host; what it refuses is said; a server that only reads saves nothing', async () => {
     const shown = await boards.show(six, { readOnly: true });
-    await reads(shown, '6 of 30 ads');
+    await waitForAdCount(shown, '6 of 30 ads');
     await shown.refuse('ui/message', 'Not now.');
-    await pick(shown, 'Offer 1').check();
-    await button(shown, 'Ask').click();
-    await status(shown, 'The conversation did not take the message: Not now.');
-    expect(await button(shown, 'Save …').count()).toBe(0);
-    await button(shown, 'Offer 3').click();
-    await button(shown, 'Open shop.example ↗').click();
+    await getCheckbox(shown, 'Offer 1').check();
+    await getButton(shown, 'Ask').click();
+    await waitForStatus(shown, 'The conversation did not take the message: Not now.');
+    expect(await getButton(shown, 'Save …').count()).toBe(0);
+    await getButton(shown, 'Offer 3').click();
+    await getButton(shown, 'Open shop.example ↗').click();
     await expect.poll(() => shown.messages('ui/open-link')).toHaveLength(1);
     expect((await shown.messages('ui/open-link'))[0]?.params).toEqual({ url: 'https://shop.example/offer/3' });
     await shown.refuse('ui/open-link', 'Not allowed.');
-    await button(shown, 'Open shop.example ↗').click();
+    await getButton(shown, 'Open shop.example ↗').click();
     await expect
       .poll(() => shown.board.locator('#status').textContent())
       .toBe('shop.example was not opened: Not allowed.');
   });
 
   test('ads that the server keeps no longer are shown as the result lists them', async () => {
-    const lost = idOf(3).replace('0', 'f');
+    const lost = createAdId(3).replace('0', 'f');
     const shown = await boards.show({
       ...six,
-      passOn: (result) => JSON.parse(JSON.stringify(result).replaceAll(idOf(3), lost)),
+      passOn: (result) => JSON.parse(JSON.stringify(result).replaceAll(createAdId(3), lost)),
     });
-    await reads(shown, '6 of 30 ads');
+    await waitForAdCount(shown, '6 of 30 ads');
     expect(shown.calls[0]?.arguments.ids).toContain(lost);
-    await pick(shown, 'Offer 3').check();
+    await getCheckbox(shown, 'Offer 3').check();
     const card = shown.board.locator('.card', { hasText: 'Offer 3' });
     expect(await card.textContent()).toContain('First line of offer 3.');
   });
 
-  const onCall = () => {
+  const beforeCall = () => {
     throw new Error('Not now.');
   };
   const notPassedOn = 'The ads could not be read. The host did not pass on the ads';
   test.each([
     ['replaces what a result says to the board, and no answer', { passOn: withoutMetaOfItems }, ''],
     ['drops it from every result', { passOn: withoutMeta }, notPassedOn],
-    ['makes no calls', { passOn: withoutMeta, onCall }, 'Not now.'],
-    ['makes no calls, and drops nothing', { onCall }, 'Not now.'],
+    ['makes no calls', { passOn: withoutMeta, beforeCall }, 'Not now.'],
+    ['makes no calls, and drops nothing', { beforeCall }, 'Not now.'],
   ])('where a host %s, the board shows what the result lists, or says why not', async (_, host, problem) => {
     const listed = await boards.show({ ...six, ...host });
-    await reads(listed, '6 of 30 ads');
-    expect(listed.calls[0]).toMatchObject({ name: 'board_ads', arguments: { ids: [0, 1, 2, 3, 4, 5].map(idOf) } });
+    await waitForAdCount(listed, '6 of 30 ads');
+    expect(listed.calls[0]).toMatchObject({
+      name: 'board_ads',
+      arguments: { ids: [0, 1, 2, 3, 4, 5].map(createAdId) },
+    });
     if (problem === '') return;
     await expect.poll(() => listed.board.getByRole('status').textContent()).toBe('');
     await listed.board.locator('.card', { hasText: 'First line of offer 3.' }).locator('.track i').waitFor();
-    expect(await button(listed, /^More ads/).count()).toBe(0);
+    expect(await getButton(listed, /^More ads/).count()).toBe(0);
     const bare = await boards.show({ tool: 'gather_ads', args: { maxAds: 6, maxCredits: 20 }, ...host });
     await bare.board.getByRole('alert').getByText(problem).waitFor();
-    await button(bare, 'Try again').waitFor();
+    await getButton(bare, 'Try again').waitFor();
   });
 
   test.each<[string, (ids: string[]) => object]>([
@@ -167,7 +177,7 @@ inChromium('on the board', () => {
     ['brings nothing', (ids) => ({ pictures: [], left: ids })],
   ])('the pictures of a call that %s are asked for again when they next come into sight', async (_, unable) => {
     const asked: string[][] = [];
-    const onCall = ({ name, arguments: { ids } }: ShownBoard['calls'][number]) => {
+    const beforeCall = ({ name, arguments: { ids } }: ShownBoard['calls'][number]) => {
       if (name === 'board_pictures') asked.push(ids as string[]);
     };
     let isFirst = true;
@@ -177,11 +187,11 @@ inChromium('on the board', () => {
       isFirst = false;
       return { _meta: { 'ad-library/board': unable(asked[0] ?? []) } };
     };
-    const shown = await boards.show({ ...six, passOn, onCall });
+    const shown = await boards.show({ ...six, passOn, beforeCall });
     await expect.poll(() => isFirst).toBe(false);
-    await reads(shown, '6 of 30 ads');
-    await button(shown, 'Timeline').click();
-    await button(shown, 'Cards').click();
+    await waitForAdCount(shown, '6 of 30 ads');
+    await getButton(shown, 'Timeline').click();
+    await getButton(shown, 'Cards').click();
     await shown.board.locator('.card img').nth(5).waitFor();
     const again = asked.slice(1).flat();
     expect(again.filter((id) => asked[0]?.includes(id)).toSorted()).toEqual(asked[0]?.toSorted());
@@ -189,27 +199,27 @@ inChromium('on the board', () => {
 
   test('more ads take a second click, on a button that names the price; no key held down pays, nor a double click', async () => {
     const shown = await boards.show({ tool: 'search_ads', args: { limit: 12, fresh: true } });
-    await reads(shown, '12 of 30 ads');
-    const more = button(shown, 'More ads for 2 credits …');
+    await waitForAdCount(shown, '12 of 30 ads');
+    const more = getButton(shown, 'More ads for 2 credits …');
     await more.focus();
     for (let press = 0; press < 5; press++) await shown.page.keyboard.down('Enter');
     await shown.page.keyboard.up('Enter');
-    await button(shown, 'Search for 2 credits').waitFor();
+    await getButton(shown, 'Search for 2 credits').waitFor();
     expect(await shown.board.locator(':focus').textContent()).toBe('Cancel');
     await shown.page.keyboard.press('Enter');
     expect(await shown.board.locator(':focus').textContent()).toMatch(/^More ads/);
     await more.dblclick();
-    await button(shown, 'Cancel').waitFor();
+    await getButton(shown, 'Cancel').waitFor();
     expect(paid(shown)).toEqual([]);
-    await button(shown, 'Search for 2 credits').click();
-    await reads(shown, '24 of 30 ads');
-    await status(shown, /^2 credits charged, [\d,]+ left\.$/);
+    await getButton(shown, 'Search for 2 credits').click();
+    await waitForAdCount(shown, '24 of 30 ads');
+    await waitForStatus(shown, /^2 credits charged, [\d,]+ left\.$/);
     // Without `fresh`, so that what is cached is not paid again.
     expect(paid(shown)).toEqual([{ name: 'search_ads', arguments: { limit: 12, cursor: expect.any(String) } }]);
-    await button(shown, /^More ads/).click();
-    await button(shown, /^Search for/).click();
-    await reads(shown, '30 ads');
-    expect(await button(shown, /^More ads/).count()).toBe(0);
+    await getButton(shown, /^More ads/).click();
+    await getButton(shown, /^Search for/).click();
+    await waitForAdCount(shown, '30 ads');
+    expect(await getButton(shown, /^More ads/).count()).toBe(0);
   });
 
   test.each([
@@ -218,42 +228,42 @@ inChromium('on the board', () => {
   ])('the price of more ads %s is named, and then what they cost', async (_, limit, cache, price, charged) => {
     const args = { limit, detail: 'full' };
     const shown = await boards.show({ tool: 'search_ads', args }, { resultTokens: 2000, ...cache });
-    await button(shown, `More ads for ${price} …`).click();
-    await button(shown, `Search for ${price}`).click();
-    await status(shown, charged);
+    await getButton(shown, `More ads for ${price} …`).click();
+    await getButton(shown, `Search for ${price}`).click();
+    await waitForStatus(shown, charged);
     expect(paid(shown)).toHaveLength(1);
   });
 
   test('more ads are free for an account that is not charged, and are asked for anew with each result', async () => {
     const { key } = boards.service.library.keys.create({ unmetered: true });
     const shown = await boards.show(six, { apiKey: key });
-    await button(shown, 'More ads, free …').click();
-    await button(shown, 'Search, free').click();
-    await reads(shown, '12 of 30 ads');
+    await getButton(shown, 'More ads, free …').click();
+    await getButton(shown, 'Search, free').click();
+    await waitForAdCount(shown, '12 of 30 ads');
     const { raw } = await (await boards.server({ apiKey: key })).call('search_ads', { limit: 14 });
     for (const _ of [1, 2]) {
-      await button(shown, /^More ads/).click();
-      await button(shown, 'Cancel').waitFor();
+      await getButton(shown, /^More ads/).click();
+      await getButton(shown, 'Cancel').waitFor();
       await shown.notify('ui/notifications/tool-result', raw);
-      await reads(shown, '14 of 30 ads');
-      await button(shown, /^More ads/).waitFor();
+      await waitForAdCount(shown, '14 of 30 ads');
+      await getButton(shown, /^More ads/).waitFor();
     }
   });
 
   test('a search for more that fails says why, and is tried again where that can help', async () => {
     const shown = await boards.show({ tool: 'search_ads', args: { limit: 5 } }, { creditBudget: 1, cacheSeconds: 0 });
-    await reads(shown, '5 of 30 ads');
-    await button(shown, /^More ads/).click();
-    await button(shown, /^Search for/).click();
+    await waitForAdCount(shown, '5 of 30 ads');
+    await getButton(shown, /^More ads/).click();
+    await getButton(shown, /^Search for/).click();
     const problem = shown.board.getByRole('alert');
     await problem
       .getByText(/budget/i)
       .first()
       .waitFor();
     // No second try fits the budget, either.
-    expect(await button(shown, 'Try again').count()).toBe(0);
-    await button(shown, /^More ads/).click();
-    await button(shown, /^Search for/).waitFor();
+    expect(await getButton(shown, 'Try again').count()).toBe(0);
+    await getButton(shown, /^More ads/).click();
+    await getButton(shown, /^Search for/).waitFor();
     expect(paid(shown)).toHaveLength(1);
   });
 });

@@ -1,6 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { BoardAds, BoardContext, BoardPictures } from '../../src/board/payload.ts';
-import { type BoardService, idOf, now, someAds, startBoardService, wordIn } from '../support/board/board-service.ts';
+import {
+  type BoardService,
+  createAdId,
+  createAds,
+  now,
+  readPageToken,
+  startBoardService,
+} from '../support/board/board-service.ts';
 import { startPictureHost } from '../support/picture-host.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
@@ -11,10 +18,10 @@ let server: TestServer;
 let page: string;
 const wordOf = async ({ client }: Pick<TestServer, 'client'>) => {
   const { contents } = await client.readResource({ uri: 'ui://ad-library/board' });
-  return wordIn((contents[0] as { text: string }).text);
+  return readPageToken((contents[0] as { text: string }).text);
 };
 beforeAll(async () => {
-  service = await startBoardService(someAds(30));
+  service = await startBoardService(createAds(30));
   for (const output of outputs) servers[output] = await service.start({ output });
   server = servers.both;
   page = await wordOf(server);
@@ -99,7 +106,7 @@ describe.each(outputs)('with output %s', (output) => {
 });
 
 test('board_ads marks what the last check of a watch saw and the one before did not', async () => {
-  const service = await startBoardService(someAds(30));
+  const service = await startBoardService(createAds(30));
   const own = await service.start({ cacheSeconds: 0 });
   await own.call('watch_ads', { name: 'w', filters: {}, maxCredits: 30 });
   const first = await own.call('check_watches', { maxCredits: 30 });
@@ -110,27 +117,29 @@ test('board_ads marks what the last check of a watch saw and the one before did 
     return ads.filter(({ isNew }) => isNew).map(({ id }) => id);
   };
   expect(await marked()).toEqual([]);
-  await service.add(someAds(32)(`${service.baseUrl}/pictures`).slice(30));
+  await service.add(createAds(32)(`${service.baseUrl}/pictures`).slice(30));
   const second = await own.call('check_watches', { maxCredits: 30 });
-  expect(meta<BoardContext>(second).ids?.sort()).toEqual([idOf(30), idOf(31)]);
-  expect((await marked()).sort()).toEqual([idOf(30), idOf(31)]);
+  expect(meta<BoardContext>(second).ids?.sort()).toEqual([createAdId(30), createAdId(31)]);
+  expect((await marked()).sort()).toEqual([createAdId(30), createAdId(31)]);
   await service.close();
 });
 
 test('board_ads costs nothing, gives ads with their labels, and names what the dataset does not have', async () => {
   await server.call('gather_ads', { maxAds: 30, maxCredits: 30 });
   const before = service.requests.length;
-  const { ads, missing, left, offered } = await board<BoardAds>('board_ads', { ids: [idOf(3), 'nowhere', idOf(2)] });
-  expect(ads.map(({ id }) => id)).toEqual([idOf(3), idOf(2)]);
+  const { ads, missing, left, offered } = await board<BoardAds>('board_ads', {
+    ids: [createAdId(3), 'nowhere', createAdId(2)],
+  });
+  expect(ads.map(({ id }) => id)).toEqual([createAdId(3), createAdId(2)]);
   expect([missing, left]).toEqual([['nowhere'], []]);
   expect(offered).toEqual(['search_ads', 'list_collections', 'add_collection_item']);
   await server.call('label_ads', {
     labels: [
-      { adId: idOf(2), label: 'hook', value: 'question' },
-      { adId: idOf(2), label: 'new' },
+      { adId: createAdId(2), label: 'hook', value: 'question' },
+      { adId: createAdId(2), label: 'new' },
     ],
   });
-  const labelled = await board<BoardAds>('board_ads', { ids: [idOf(3), idOf(2)], detail: 'full' });
+  const labelled = await board<BoardAds>('board_ads', { ids: [createAdId(3), createAdId(2)], detail: 'full' });
   const labels = [{ label: 'hook', value: 'question' }, { label: 'new' }];
   expect(labelled.ads.map((ad) => ad.labels)).toEqual([undefined, labels]);
   expect(service.requests.length).toBe(before);
@@ -143,7 +152,7 @@ test('board_ads costs nothing, gives ads with their labels, and names what the d
   };
   expect(ads[1]).toMatchObject({ ...facts, cards: [{ title: 'Card 1 of 2' }] });
   expect(Object.keys(ads[1] ?? {})).not.toContain('body');
-  const whole = await board<BoardAds>('board_ads', { ids: [idOf(2)], detail: 'full' });
+  const whole = await board<BoardAds>('board_ads', { ids: [createAdId(2)], detail: 'full' });
   expect(whole.ads[0]).toMatchObject({
     ...facts,
     body: 'First line of offer 2.\nIts second line.',
@@ -168,7 +177,7 @@ test('board_ads states when the ads were read, also when the board is opened wee
   const own = await startServer({ config: { baseUrl, apiKey }, now: () => time });
   const { gathering } = meta<BoardContext>(await own.call('gather_ads', { maxAds: 30, maxCredits: 30 }));
   time += 70 * 86_400_000;
-  for (const wanted of [{ gathering }, { ids: [idOf(3), idOf(2)] }]) {
+  for (const wanted of [{ gathering }, { ids: [createAdId(3), createAdId(2)] }]) {
     const { asOf, readAt } = await board<BoardAds>('board_ads', wanted, own);
     expect([readAt?.slice(0, 10), asOf.slice(0, 10)]).toEqual(['2026-11-20', '2027-01-29']);
   }
@@ -177,7 +186,7 @@ test('board_ads states when the ads were read, also when the board is opened wee
 });
 
 test('board_ads gives every ad of a large gathering once, in calls of bounded size', async () => {
-  const own = await startBoardService(someAds(2100));
+  const own = await startBoardService(createAds(2100));
   const large = await own.start();
   const gathered = await large.call('gather_ads', { maxAds: 10_000, maxCredits: 5000 });
   const { gathering } = meta<BoardContext>(gathered);
@@ -193,13 +202,13 @@ test('board_ads gives every ad of a large gathering once, in calls of bounded si
     asked = { ids: left.slice(0, 2000) };
   }
   expect(read).toHaveLength(2100);
-  expect(read.toSorted()).toEqual(Array.from({ length: 2100 }, (_, index) => idOf(index)).toSorted());
+  expect(read.toSorted()).toEqual(Array.from({ length: 2100 }, (_, index) => createAdId(index)).toSorted());
   await own.close();
 });
 
 test('board_pictures shows the cards of an ad in their order, and says why one is not shown', async () => {
   await server.call('gather_ads', { maxAds: 30, maxCredits: 30 });
-  const asked = [`${idOf(2)}#3`, `${idOf(2)}#1`, `${idOf(2)}#9`, idOf(99)];
+  const asked = [`${createAdId(2)}#3`, `${createAdId(2)}#1`, `${createAdId(2)}#9`, createAdId(99)];
   service.pictures.length = 0;
   const { pictures, left } = await board<BoardPictures>('board_pictures', { ids: asked });
   expect(pictures.map(({ id }) => id)).toEqual(asked);
@@ -212,7 +221,7 @@ test('board_pictures shows the cards of an ad in their order, and says why one i
 
 test('a picture that does not come takes no other with it', async () => {
   const host = await startPictureHost();
-  const [quick, slow] = someAds(2)('');
+  const [quick, slow] = createAds(2)('');
   const media = (url: string) => ({ media: [{ type: 'THUMB', nr: 0, url }] });
   const own = await startBoardService((mediaUrl) => [
     { ...quick, ...media(`${mediaUrl}/quick.jpg`) },
@@ -222,12 +231,12 @@ test('a picture that does not come takes no other with it', async () => {
   const hasty = await own.start({ timeoutMs: 4000, mediaHosts: { public: false, listed: [host.host, ownHost] } });
   await hasty.call('search_ads', {});
   // At hand from then on, however busy the machine is.
-  const quickOne = () => board<BoardPictures>('board_pictures', { ids: [idOf(0)] }, hasty);
+  const quickOne = () => board<BoardPictures>('board_pictures', { ids: [createAdId(0)] }, hasty);
   await expect.poll(async () => (await quickOne()).pictures[0]?.src).toBeDefined();
-  const { pictures } = await board<BoardPictures>('board_pictures', { ids: [idOf(0), idOf(1)] }, hasty);
+  const { pictures } = await board<BoardPictures>('board_pictures', { ids: [createAdId(0), createAdId(1)] }, hasty);
   expect(pictures).toEqual([
-    { id: idOf(0), src: expect.stringContaining('data:image/jpeg') },
-    { id: idOf(1), reason: 'there was no time left for it', isLate: true },
+    { id: createAdId(0), src: expect.stringContaining('data:image/jpeg') },
+    { id: createAdId(1), reason: 'there was no time left for it', isLate: true },
   ]);
   await own.close();
   await host.close();
@@ -254,7 +263,11 @@ test('ids that nobody has are bounded in number and length', async () => {
   const { missing } = await board<BoardAds>('board_ads', { ids: ['__proto__', '__proto__', '', '\u0000'] });
   expect(missing).toEqual(['__proto__', '', '\u0000']);
   const { pictures } = await board<BoardPictures>('board_pictures', {
-    ids: ['#', '#1', ...['#', '#-1', '#x', '#0', '#01', '#1x', '#1.0', '#1#2', '#10000'].map((card) => idOf(2) + card)],
+    ids: [
+      '#',
+      '#1',
+      ...['#', '#-1', '#x', '#0', '#01', '#1x', '#1.0', '#1#2', '#10000'].map((card) => createAdId(2) + card),
+    ],
   });
   expect(pictures.filter(({ src }) => src !== undefined)).toEqual([]);
   expect(pictures.at(-1)?.reason).toContain('number of a card');

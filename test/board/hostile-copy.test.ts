@@ -1,9 +1,17 @@
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { listen } from '../../src/transports/http/server.ts';
-import { idOf, someAds } from '../support/board/board-service.ts';
-import { boardTest, button, closeBrowser, pick, reads, status, textOf } from '../support/board/board-test.ts';
+import { createAdId, createAds } from '../support/board/board-service.ts';
+import {
+  boardTest,
+  closeBrowser,
+  getButton,
+  getCheckbox,
+  readText,
+  waitForAdCount,
+  waitForStatus,
+} from '../support/board/board-test.ts';
 import { inChromium } from '../support/board/in-chromium.ts';
-import { uuidOf } from '../support/uuid-of.ts';
+import { deriveUuid } from '../support/uuid-of.ts';
 
 afterAll(closeBrowser);
 
@@ -41,7 +49,7 @@ const ids = [
 
 const hostile = () => [
   ...copies.map((text, index) => ({
-    id: uuidOf(`copy ${index}`),
+    id: deriveUuid(`copy ${index}`),
     pageId: `${index}`,
     page: { pageName: text },
     headline: text,
@@ -59,7 +67,7 @@ const hostile = () => [
     cards: Array.from({ length: 22 }, () => ({ title: text, body: text.slice(0, 1500) })),
     offerLink: links[index % links.length],
   })),
-  { id: uuidOf('bare') },
+  { id: deriveUuid('bare') },
 ];
 
 inChromium('copy that means harm', () => {
@@ -71,7 +79,7 @@ inChromium('copy that means harm', () => {
     await server.call('gather_ads', shownAds.args);
     const labels = [...scripts, ...writing].flatMap((text, index) =>
       [0, 1].map((more) => ({
-        adId: uuidOf(`copy ${index + more}`),
+        adId: deriveUuid(`copy ${index + more}`),
         label: text.slice(0, 40),
         value: text.slice(0, 200),
       })),
@@ -79,7 +87,7 @@ inChromium('copy that means harm', () => {
     expect((await server.call('label_ads', { labels })).data.labelled).toBe(labels.length);
     const shown = await boards.show(shownAds);
     const { board, page } = shown;
-    await reads(shown, `${copies.length + 1} ads`);
+    await waitForAdCount(shown, `${copies.length + 1} ads`);
     const drawer = board.getByRole('dialog');
     /** What an advertiser's copy must not make of the board: elements, room beyond its edge, a link to follow. */
     const harm = () =>
@@ -96,7 +104,7 @@ inChromium('copy that means harm', () => {
     for (const width of [1180, 360]) {
       await page.setViewportSize({ width, height: 820 });
       for (const mode of ['Timeline', 'Cards']) {
-        await button(shown, mode).click();
+        await getButton(shown, mode).click();
         await expect.poll(harm).toEqual({ added: 0, beyond: 0, links: 0 });
       }
     }
@@ -112,7 +120,7 @@ inChromium('copy that means harm', () => {
 
   test('is read from the side it is written from, says how much is missing, and never reaches the conversation', async () => {
     const shown = await boards.show(shownAds);
-    await reads(shown, `${copies.length + 1} ads`);
+    await waitForAdCount(shown, `${copies.length + 1} ads`);
     const directions = (text: string) =>
       shown.board
         .locator('.card .page, .card .open, .card .line', { hasText: text })
@@ -120,7 +128,7 @@ inChromium('copy that means harm', () => {
     expect(await directions('مرحبا')).toEqual(['rtl', 'rtl', 'rtl']);
     expect(await directions('青瓷')).toEqual(['ltr', 'ltr', 'ltr']);
     await shown.board.locator('.card input').first().check();
-    await button(shown, 'Ask').click();
+    await getButton(shown, 'Ask').click();
     await expect.poll(() => shown.messages('ui/message')).toHaveLength(1);
     const sent = await shown.messages();
     for (const { params } of sent.filter(({ method }) => method !== 'tools/call'))
@@ -134,20 +142,20 @@ inChromium('copy that means harm', () => {
     const filters = { query: '\u202eevil\u2066 <b>"x"', countries: ['US', 'DE'], more: { toString: 1 } };
     const shown = await boards.show({ tool: 'search_ads', args: { filters } });
     await shown.board.getByRole('alert').locator('p').first().waitFor();
-    expect(await textOf(shown, '#title')).toBe('“evil <b>x” in the United States and Germany');
-    expect(await textOf(shown, '#about')).toBe('more to string 1');
+    expect(await readText(shown, '#title')).toBe('“evil <b>x” in the United States and Germany');
+    expect(await readText(shown, '#about')).toBe('more to string 1');
   });
 });
 
 inChromium('ids that mean harm', () => {
-  const boards = boardTest(someAds(ids.length + 2));
+  const boards = boardTest(createAds(ids.length + 2));
   const withoutMeta = (result: object) => ({ ...result, _meta: undefined });
   const listenWithIds = () =>
     listen(
       async (request) => {
         const answer = await boards.service.library.fetch(request);
         const text = ids.reduce(
-          (body, id, index) => body.replaceAll(JSON.stringify(idOf(index + 2)), () => JSON.stringify(id)),
+          (body, id, index) => body.replaceAll(JSON.stringify(createAdId(index + 2)), () => JSON.stringify(id)),
           await answer.text(),
         );
         const headers = new Headers(answer.headers);
@@ -161,14 +169,14 @@ inChromium('ids that mean harm', () => {
     const service = await listenWithIds();
     onTestFinished(() => service.close(0));
     const shown = await boards.show({ tool: 'search_ads', ...host }, { baseUrl: service.address });
-    await reads(shown, `${ids.length + 2} ads`);
-    for (const offer of ids.keys()) await pick(shown, `Offer ${offer + 2}`).check();
-    await button(shown, 'Ask').click();
-    await status(shown, 'The conversation does not take the ids of these ads.');
+    await waitForAdCount(shown, `${ids.length + 2} ads`);
+    for (const offer of ids.keys()) await getCheckbox(shown, `Offer ${offer + 2}`).check();
+    await getButton(shown, 'Ask').click();
+    await waitForStatus(shown, 'The conversation does not take the ids of these ads.');
     expect(await shown.messages('ui/message')).toEqual([]);
-    for (const offer of [0, 1]) await pick(shown, `Offer ${offer}`).check();
-    await button(shown, 'Ask').click();
-    await status(shown, '2 ads handed to the conversation, without 4');
+    for (const offer of [0, 1]) await getCheckbox(shown, `Offer ${offer}`).check();
+    await getButton(shown, 'Ask').click();
+    await waitForStatus(shown, '2 ads handed to the conversation, without 4');
     const messages = await shown.messages('ui/message');
     expect(messages).toHaveLength(1);
     expect(JSON.stringify(messages[0]?.params)).toMatch(/about ads \d and \d of the board\."/);

@@ -1,9 +1,16 @@
 import type { Locator } from 'playwright-core';
 import { afterAll, expect, test } from 'vitest';
-import { violationsOn } from '../support/board/axe.ts';
+import { findViolations } from '../support/board/axe.ts';
 import type { ShownBoard } from '../support/board/board-host.ts';
-import { idOf, now, someAds } from '../support/board/board-service.ts';
-import { boardTest, button, closeBrowser, pick, reads, status } from '../support/board/board-test.ts';
+import { createAdId, createAds, now } from '../support/board/board-service.ts';
+import {
+  boardTest,
+  closeBrowser,
+  getButton,
+  getCheckbox,
+  waitForAdCount,
+  waitForStatus,
+} from '../support/board/board-test.ts';
 import { inChromium } from '../support/board/in-chromium.ts';
 
 afterAll(closeBrowser);
@@ -17,7 +24,7 @@ const headlines = [
 ];
 /** Two old ads among many new ones, two messages of several ads, names of both directions, and pictures that are missing. */
 const mixed = (mediaUrl: string) =>
-  someAds(44)(mediaUrl).map((ad, index) => ({
+  createAds(44)(mediaUrl).map((ad, index) => ({
     ...ad,
     pageId: index < 12 ? `page-${index % 2}` : ad.pageId,
     page: { pageName: names[index < 12 ? index % 2 : index % 3] },
@@ -110,7 +117,7 @@ inChromium('the layout of the board', () => {
       const html = board.locator('html');
       const isSound = async (view: string) => {
         await expect.poll(() => faultsOf(html), { message: view }).toEqual([]);
-        if (locale !== 'de-DE') expect(await violationsOn(html), view).toEqual([]);
+        if (locale !== 'de-DE') expect(await findViolations(html), view).toEqual([]);
         if (width === 360) expect(await small(shown), view).toEqual([]);
       };
       await isSound('cards');
@@ -135,7 +142,7 @@ inChromium('the layout of the board', () => {
       await isSound('timeline');
       await board.locator('#list input').first().check();
       await board.locator('#list input').nth(1).check();
-      await button(shown, 'Compare').click();
+      await getButton(shown, 'Compare').click();
       await board.locator('#compare mark').first().waitFor();
       await isSound('compare');
       await page.keyboard.press('Escape');
@@ -147,19 +154,19 @@ inChromium('the layout of the board', () => {
 
   test('two ads need no charts and no filters; none says what was searched for, and an error what was wrong', async () => {
     const two = await boards.show({ tool: 'search_ads', args: { limit: 2 }, width: 760, height: 500 });
-    await reads(two, '2 of 44 ads');
+    await waitForAdCount(two, '2 of 44 ads');
     expect(await two.board.locator('#charts, #chips, #filters, #finding').count()).toBe(0);
     const isSound = async ({ board }: ShownBoard) => {
       const html = board.locator('html');
-      expect([await faultsOf(html), await violationsOn(html)]).toEqual([[], []]);
+      expect([await faultsOf(html), await findViolations(html)]).toEqual([[], []]);
     };
     await isSound(two);
     const filters = { query: 'zzz', countries: ['DE'], daysRunningFrom: 30 };
     const none = await boards.show({ tool: 'search_ads', args: { filters } });
-    await status(none, 'Nothing was found: “zzz” in Germany, days running from 30.');
+    await waitForStatus(none, 'Nothing was found: “zzz” in Germany, days running from 30.');
     await isSound(none);
     const inEuros = await boards.show({ tool: 'search_ads', args: { filters: { query: 'zzz', currency: 'EUR' } } });
-    await status(inEuros, 'Nothing was found: “zzz”, currency EUR.');
+    await waitForStatus(inEuros, 'Nothing was found: “zzz”, currency EUR.');
     const wrong = await boards.show({ tool: 'search_ads', args: { filters: { colour: 'red' } } });
     await wrong.board.getByRole('alert').locator('summary').click();
     await isSound(wrong);
@@ -168,8 +175,11 @@ inChromium('the layout of the board', () => {
   test('the finding leads to the message that it names, whose ads have numbers of their own', async () => {
     const shown = await boards.show(gathered);
     const { board, page } = shown;
-    await button(shown, /^.+ repeats one message in 6 of its 1\d ads here; the longest ran (296|116) days\.$/).click();
-    await reads(shown, String.raw`1 of \d+ messages, 6 of 44 ads`);
+    await getButton(
+      shown,
+      /^.+ repeats one message in 6 of its 1\d ads here; the longest ran (296|116) days\.$/,
+    ).click();
+    await waitForAdCount(shown, String.raw`1 of \d+ messages, 6 of 44 ads`);
     expect(await board.locator('.card .number').allTextContents()).toEqual(
       expect.arrayContaining([
         expect.stringMatching(/^\d+$/),
@@ -183,16 +193,16 @@ inChromium('the layout of the board', () => {
     expect(await strip.count()).toBe(6);
     await strip.first().click();
     await board.getByText(/^Ad [\d.]+ · 1 of 6$/).waitFor();
-    await button(shown, 'Copy text').click();
+    await getButton(shown, 'Copy text').click();
     await page.keyboard.press('Escape');
-    await status(shown, 'The text was copied.');
+    await waitForStatus(shown, 'The text was copied.');
   });
 
   test('ads are compared by keyboard, word by word, and asked about together', async () => {
     const shown = await boards.show(gathered);
     const { board, page } = shown;
-    for (const offer of [20, 23, 26]) await pick(shown, `Walk ${offer}`).check();
-    await button(shown, 'Compare').focus();
+    for (const offer of [20, 23, 26]) await getCheckbox(shown, `Walk ${offer}`).check();
+    await getButton(shown, 'Compare').focus();
     await page.keyboard.press('Enter');
     const row = board.locator('#compare tr', { hasText: 'Copy' });
     await row.getByText('Its second line.').first().waitFor();
@@ -205,9 +215,9 @@ inChromium('the layout of the board', () => {
       .toMatch(/Compare ads \d+, \d+ and \d+ of the board\./);
     await page.keyboard.press('Escape');
     expect(await board.locator(':focus').textContent()).toBe('Compare');
-    await pick(shown, 'Walk 20').uncheck();
-    await pick(shown, 'Walk 23').uncheck();
-    expect(await button(shown, 'Compare').count()).toBe(0);
+    await getCheckbox(shown, 'Walk 20').uncheck();
+    await getCheckbox(shown, 'Walk 23').uncheck();
+    expect(await getButton(shown, 'Compare').count()).toBe(0);
   });
 
   test('the drawer shows what changed between versions of an ad', async () => {
@@ -218,13 +228,13 @@ inChromium('the layout of the board', () => {
     await boards.service.add([{ ...ad, media: [], headline: '<b>Run', ctaType: 'SIGN_UP' }]);
     await gather();
     const shown = await boards.show({ tool: 'search_ads', args: { filters: { query: 'offer 30' }, fresh: true } });
-    await button(shown, '<b>Run').click();
+    await getButton(shown, '<b>Run').click();
     const changes = shown.board.locator('.changes li');
     await changes.first().waitFor();
     expect((await changes.allTextContents()).map((text) => text.replace(/^.*? · /, ''))).toEqual([
       `Headline${headlines[0]} 30 <b>Run`,
       'CTA typeSHOP_NOW SIGN_UP',
     ]);
-    expect(idOf(30)).toBe(ad?.id);
+    expect(createAdId(30)).toBe(ad?.id);
   });
 });

@@ -3,10 +3,18 @@ import type { Locator } from 'playwright-core';
 import { afterAll, expect, test } from 'vitest';
 import { formatConstant, formatCountry, formatMonth, formatNumber } from '../../src/ui/formats.ts';
 import type { ShownBoard } from '../support/board/board-host.ts';
-import { now, someAds } from '../support/board/board-service.ts';
-import { boardTest, button, chip, closeBrowser, reads, status, textOf } from '../support/board/board-test.ts';
+import { createAds, now } from '../support/board/board-service.ts';
+import {
+  boardTest,
+  closeBrowser,
+  getButton,
+  getChip,
+  readText,
+  waitForAdCount,
+  waitForStatus,
+} from '../support/board/board-test.ts';
 import { inChromium } from '../support/board/in-chromium.ts';
-import { uuidOf } from '../support/uuid-of.ts';
+import { deriveUuid } from '../support/uuid-of.ts';
 
 afterAll(closeBrowser);
 
@@ -14,9 +22,9 @@ const heightOf = async (shown: ShownBoard) =>
   Number((await shown.messages('ui/notifications/size-changed')).at(-1)?.params.height);
 
 inChromium('the times on the board', () => {
-  const withDates = boardTest(someAds(30));
+  const withDates = boardTest(createAds(30));
   const withoutDates = boardTest((mediaUrl) =>
-    someAds(10)(mediaUrl).map(({ startedAt: _, lastSeenAt: __, endDate: ___, ...ad }) => ad),
+    createAds(10)(mediaUrl).map(({ startedAt: _, lastSeenAt: __, endDate: ___, ...ad }) => ad),
   );
 
   test('ads without dates have no axis of months on the timeline', async () => {
@@ -32,7 +40,7 @@ inChromium('the times on the board', () => {
     const launches = ({ board }: ShownBoard) => board.locator('svg.launches').getAttribute('aria-label');
     const shown = await withDates.show({
       ...call,
-      onCall: ({ name }) => {
+      beforeCall: ({ name }) => {
         if (name === 'board_ads') throw new Error('The server is gone.');
       },
     });
@@ -42,7 +50,7 @@ inChromium('the times on the board', () => {
 });
 
 inChromium('what the board states of a part', () => {
-  const boards = boardTest(someAds(90));
+  const boards = boardTest(createAds(90));
 
   test.each([
     ['a search that found more', { tool: 'search_ads', args: { limit: 20 } }, 20, 90, 'as of'],
@@ -53,10 +61,10 @@ inChromium('what the board states of a part', () => {
     ],
   ] as const)('%s says so in its heading and over its charts', async (_, call, ads, all, words) => {
     const shown = await boards.show(call);
-    await reads(shown, `${ads} of ${all} ads`);
+    await waitForAdCount(shown, `${ads} of ${all} ads`);
     const part = `Charts of the ${ads} ads shown, out of ${all}. The others may look different.`;
-    expect(await textOf(shown, '#part')).toBe(part);
-    expect(await textOf(shown, '#subtitle')).toContain(words);
+    expect(await readText(shown, '#part')).toBe(part);
+    expect(await readText(shown, '#subtitle')).toContain(words);
   });
 
   test('where nobody says how many there are, the board says that there are more', async () => {
@@ -65,8 +73,10 @@ inChromium('what the board states of a part', () => {
       args: { limit: 20 },
       passOn: (result) => JSON.parse(JSON.stringify(result).replaceAll('"totalHits":90', '"other":0')),
     });
-    await reads(shown, '20 ads');
-    expect(await textOf(shown, '#part')).toBe('Charts of the 20 ads shown. There are more, which may look different.');
+    await waitForAdCount(shown, '20 ads');
+    expect(await readText(shown, '#part')).toBe(
+      'Charts of the 20 ads shown. There are more, which may look different.',
+    );
   });
 
   test.each([
@@ -100,7 +110,7 @@ inChromium('what the board states of a part', () => {
     await rest.board.locator('#title', { hasText: line }).waitFor();
     await call('gather_ads', { filters, maxAds: 90, maxCredits: 50 });
     const held = await boards.show(estimated);
-    await reads(held, '45 ads');
+    await waitForAdCount(held, '45 ads');
     await held.board.locator('.card').first().waitFor();
   });
 
@@ -120,10 +130,10 @@ inChromium('what the board states of a part', () => {
       );
       expect(await shown.board.locator('body').innerText()).not.toMatch(/DEMO DATA|0 ads|Known keys/);
       await expect.poll(() => heightOf(shown)).toBeLessThan(500);
-      expect(await button(shown, 'Try again').count()).toBe(offers);
+      expect(await getButton(shown, 'Try again').count()).toBe(offers);
       if (!retryable) return;
-      await button(shown, 'Try again').click();
-      await status(shown, 'The conversation was asked to try again.');
+      await getButton(shown, 'Try again').click();
+      await waitForStatus(shown, 'The conversation was asked to try again.');
       const [message] = await shown.messages('ui/message');
       expect(JSON.stringify(message?.params)).not.toMatch(/colour|red"/);
     },
@@ -131,33 +141,33 @@ inChromium('what the board states of a part', () => {
 });
 
 inChromium('a gathering of thousands', () => {
-  const boards = boardTest(someAds(2600));
+  const boards = boardTest(createAds(2600));
 
   test('shows what came when a call fails, reads on from there, and is sorted, filtered and drawn as a whole', async () => {
     const args = { maxAds: 10_000, maxCredits: 5000 };
     let calls = 0;
-    const onCall = ({ name }: { name: string }) => {
+    const beforeCall = ({ name }: { name: string }) => {
       if (name === 'board_ads' && ++calls === 3) throw new Error('Not now.');
     };
-    const shown = await boards.show({ tool: 'gather_ads', args, onCall });
+    const shown = await boards.show({ tool: 'gather_ads', args, beforeCall });
     const { board } = shown;
     await board.getByRole('alert').getByText('Not now.').waitFor();
-    const [, here = ''] = /^([\d,]+) of 2,600 ads$/.exec((await textOf(shown, '#count')) ?? '') ?? [];
-    expect(await textOf(shown, '#part')).toBe(
+    const [, here = ''] = /^([\d,]+) of 2,600 ads$/.exec((await readText(shown, '#count')) ?? '') ?? [];
+    expect(await readText(shown, '#part')).toBe(
       `Charts of the ${here} ads shown, out of 2,600. The others may look different.`,
     );
     const read = Number(here.replace(',', ''));
-    expect(await textOf(shown, '#subtitle')).toContain(`${(2600 - read).toLocaleString('en')} more to come`);
+    expect(await readText(shown, '#subtitle')).toContain(`${(2600 - read).toLocaleString('en')} more to come`);
     const before = shown.calls.length;
-    await button(shown, 'Try again').click();
-    await reads(shown, '2,600 ads');
+    await getButton(shown, 'Try again').click();
+    await waitForAdCount(shown, '2,600 ads');
     const later = shown.calls.slice(before).filter(({ name }) => name === 'board_ads');
     expect(new Set(later.flatMap(({ arguments: { ids } }) => ids)).size).toBe(2600 - read);
 
-    const first = () => textOf(shown, '#list .open');
-    expect([await first(), await textOf(shown, '#list .number')]).toEqual(['Offer 2598', '1']);
-    expect(await textOf(shown, '#charts figure:nth-child(2) .ends')).toBe('02,603');
-    expect(await chip(shown, 'Running').textContent()).toBe('Running1,300');
+    const first = () => readText(shown, '#list .open');
+    expect([await first(), await readText(shown, '#list .number')]).toEqual(['Offer 2598', '1']);
+    expect(await readText(shown, '#charts figure:nth-child(2) .ends')).toBe('02,603');
+    expect(await getChip(shown, 'Running').textContent()).toBe('Running1,300');
     await board.getByLabel('Sort').selectOption('Copies of the ad');
     expect(await first()).toBe('Offer 2599');
     await board.locator('#list .open').first().click();
@@ -227,7 +237,7 @@ inChromium('the numbers of the board', () => {
     const page = `page ${seed}`;
     const [given = []] = fc.sample(fc.array(someAd, { minLength: 70, maxLength: 70 }), { seed, numRuns: 1 });
     const own = (_: object, index: number) => ({
-      id: uuidOf(`${page} ${index}`),
+      id: deriveUuid(`${page} ${index}`),
       pageId: page,
       headline: `Ad ${index}`,
     });
@@ -248,7 +258,7 @@ inChromium('the numbers of the board', () => {
     const [[messages, median] = []] = await rows(
       'SELECT count(DISTINCT coalesce(variant, id)), median(daysRunning) FROM own',
     );
-    await reads(shown, `${messages} messages, 70 ads`);
+    await waitForAdCount(shown, `${messages} messages, 70 ads`);
 
     const facets = {
       State: await counts('state'),
@@ -275,15 +285,15 @@ inChromium('the numbers of the board', () => {
       expect(others).toBe(sum(facets[title]) - sum(named));
     }
 
-    await chip(shown, 'Running').click();
+    await getChip(shown, 'Running').click();
     await board.locator('#count', { hasText: `, ${facets.State.Running} of 70 ads` }).waitFor();
     const running = await counts('displayFormat', formatConstant, '(SELECT * FROM own WHERE active)');
     expect(await chipsOf(shown, 'Format')).toEqual(running);
-    await chip(shown, 'Running').click();
+    await getChip(shown, 'Running').click();
 
-    await button(shown, 'Ads').click();
+    await getButton(shown, 'Ads').click();
     await board.getByLabel('Sort').selectOption('Days running');
-    await button(shown, 'Timeline').click();
+    await getButton(shown, 'Timeline').click();
     const sharesOf = await board.locator('.row').evaluateAll((all) =>
       all.map((row) => {
         const [bar, track] = ['.track i', '.track'].map((part) => row.querySelector(part)?.getBoundingClientRect());

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { wordIn } from '../support/board/board-service.ts';
+import { readPageToken } from '../support/board/board-service.ts';
 import { clientKinds, connectHttp, connectStdio, type TestClient } from '../support/clients.ts';
-import { serveHttp } from '../support/process.ts';
+import { startHttpCommand } from '../support/process.ts';
 
 const uri = 'ui://ad-library/board';
 const showing = ['search_ads', 'gather_ads', 'view_ads', 'check_watches', 'list_collection_items'];
@@ -13,7 +13,7 @@ async function findsBoard(client: TestClient): Promise<void> {
   for (const name of ['board_ads', 'board_pictures']) expect(meta.get(name)).toEqual({ ui: { visibility: ['app'] } });
   expect([...meta.values()].filter((value) => value !== undefined)).toHaveLength(showing.length + 2);
 
-  expect(await client.resources()).toContainEqual(
+  expect(await client.listResources()).toContainEqual(
     expect.objectContaining({
       uri,
       mimeType: 'text/html;profile=mcp-app',
@@ -29,12 +29,14 @@ async function findsBoard(client: TestClient): Promise<void> {
 
   const { data } = await client.call('search_ads', { limit: 2 });
   const ids = data.items.map(({ id }) => id);
-  const given = (await client.call('board_ads', { ids, page: wordIn(page.text) })).raw._meta?.['ad-library/board'];
+  const given = (await client.call('board_ads', { ids, page: readPageToken(page.text) })).raw._meta?.[
+    'ad-library/board'
+  ];
   expect(given).toMatchObject({ ads: ids.map((id) => ({ id })), left: [], missing: [] });
 }
 
 test('clients of old and new revisions find the board, over HTTP and over stdio', async () => {
-  const served = await serveHttp(['--demo']);
+  const served = await startHttpCommand(['--demo']);
   onTestFinished(async () => void (await served.close()));
   for (const kind of clientKinds) {
     const client = await connectHttp(kind, served.url);

@@ -1,8 +1,17 @@
 import type { Locator } from 'playwright-core';
 import { afterAll, expect, test } from 'vitest';
 import type { HostOptions, ShownBoard } from '../support/board/board-host.ts';
-import { idOf, someAds } from '../support/board/board-service.ts';
-import { boardTest, button, chip, closeBrowser, pick, reads, status, textOf } from '../support/board/board-test.ts';
+import { createAdId, createAds } from '../support/board/board-service.ts';
+import {
+  boardTest,
+  closeBrowser,
+  getButton,
+  getCheckbox,
+  getChip,
+  readText,
+  waitForAdCount,
+  waitForStatus,
+} from '../support/board/board-test.ts';
 import { inChromium } from '../support/board/in-chromium.ts';
 
 afterAll(closeBrowser);
@@ -13,11 +22,11 @@ const styleOf = ({ board }: ShownBoard, property: string) =>
   board.locator('html').evaluate((html, name) => html.ownerDocument.defaultView.getComputedStyle(html)[name], property);
 
 inChromium('the board in a host', () => {
-  const boards = boardTest(someAds(90));
+  const boards = boardTest(createAds(90));
 
   test('shakes hands, shows all ads with their pictures, grows to its room, and answers its host', async () => {
     const shown = await boards.show(gathered);
-    await reads(shown, '90 ads');
+    await waitForAdCount(shown, '90 ads');
     const [first, second] = await shown.messages();
     expect(first).toMatchObject({
       method: 'ui/initialize',
@@ -29,24 +38,24 @@ inChromium('the board in a host', () => {
     await expect
       .poll(() => shown.messages('ui/notifications/size-changed'))
       .toContainEqual(expect.objectContaining({ params: { width: 1180, height: 820 } }));
-    expect(await textOf(shown, '#subtitle')).toBe('90 ads as of 20 Nov 2026');
-    expect(await textOf(shown, '#part')).toBe('');
-    expect(await textOf(shown, '.card')).toContain('days');
+    expect(await readText(shown, '#subtitle')).toBe('90 ads as of 20 Nov 2026');
+    expect(await readText(shown, '#part')).toBe('');
+    expect(await readText(shown, '.card')).toContain('days');
 
     expect(await shown.ask('ping')).toEqual({});
     expect(await shown.ask('ui/resource-teardown')).toEqual({});
     expect(await shown.ask('toString')).toMatchObject({ code: -32601 });
     await shown.notify('ui/notifications/tool-cancelled', { reason: 'x' });
-    await status(shown, 'The call was cancelled.');
+    await waitForStatus(shown, 'The call was cancelled.');
   });
 
   test('shows the ads of a collection under its name, and says that it shows no pages', async () => {
     const server = await boards.server();
     await server.call('search_ads', { limit: 9 });
     const [{ id: collectionId, name = '' } = { id: '' }] = (await server.call('list_collections')).data.items;
-    await server.call('add_collection_item', { collectionId, itemType: 'ads', itemId: idOf(8) });
+    await server.call('add_collection_item', { collectionId, itemType: 'ads', itemId: createAdId(8) });
     const listed = await boards.show({ tool: 'list_collection_items', args: { collectionId, itemType: 'ads' } });
-    await reads(listed, '1 ad');
+    await waitForAdCount(listed, '1 ad');
     await listed.board.locator('#title', { hasText: name }).waitFor();
     const pages = await boards.show({ tool: 'list_collection_items', args: { collectionId, itemType: 'pages' } });
     await pages.board.getByText('This list holds pages').waitFor();
@@ -54,28 +63,28 @@ inChromium('the board in a host', () => {
 
   test('filters at once by chips and by bars, offers none that leaves nothing, and calls nobody for it', async () => {
     const shown = await boards.show({ ...gathered, context: { locale: 'de-DE' } });
-    await reads(shown, '90 ads');
-    expect(await textOf(shown, '#subtitle')).toContain('20.11.2026');
+    await waitForAdCount(shown, '90 ads');
+    expect(await readText(shown, '#subtitle')).toContain('20.11.2026');
     const called = () => shown.calls.filter(({ name }) => name !== 'board_pictures').length;
     const calls = called();
     const steps: [click: Locator, ads: string][] = [
-      [chip(shown, 'Running'), '45 of 90 ads'],
-      [chip(shown, 'Image'), '15 of 90 ads'],
-      [chip(shown, 'Video'), '30 of 90 ads'],
-      [button(shown, 'Clear'), '90 ads'],
-      [chip(shown, 'United States'), '45 of 90 ads'],
+      [getChip(shown, 'Running'), '45 of 90 ads'],
+      [getChip(shown, 'Image'), '15 of 90 ads'],
+      [getChip(shown, 'Video'), '30 of 90 ads'],
+      [getButton(shown, 'Clear'), '90 ads'],
+      [getChip(shown, 'United States'), '45 of 90 ads'],
       // Taking a choice away may leave nothing, and there is a way back.
-      [chip(shown, 'Germany'), '90 ads'],
-      [chip(shown, 'Running'), '45 of 90 ads'],
-      [chip(shown, 'Germany'), '0 of 90 ads'],
-      [button(shown, 'Clear filters'), '90 ads'],
+      [getChip(shown, 'Germany'), '90 ads'],
+      [getChip(shown, 'Running'), '45 of 90 ads'],
+      [getChip(shown, 'Germany'), '0 of 90 ads'],
+      [getButton(shown, 'Clear filters'), '90 ads'],
       [shown.board.locator('.shares').getByRole('button', { name: 'Video' }), '30 of 90 ads'],
       [shown.board.locator('.shares').getByRole('button', { name: 'Video' }), '90 ads'],
     ];
     for (const [click, ads] of steps) {
       await click.click();
-      await reads(shown, ads);
-      if (click === steps[4]?.[0]) expect(await chip(shown, 'Running').count()).toBe(0);
+      await waitForAdCount(shown, ads);
+      if (click === steps[4]?.[0]) expect(await getChip(shown, 'Running').count()).toBe(0);
     }
     expect(called()).toBe(calls);
   });
@@ -84,18 +93,22 @@ inChromium('the board in a host', () => {
     const server = await boards.server();
     await server.call('gather_ads', gathered.args);
     const values = ['question', 'price', '"><script>window.top.broken = true</script>'];
-    const hooks = Array.from({ length: 30 }, (_, at) => ({ adId: idOf(at), label: 'hook', value: values[at % 3] }));
-    const labels = [...hooks, { adId: idOf(0), label: 'angle' }];
+    const hooks = Array.from({ length: 30 }, (_, at) => ({
+      adId: createAdId(at),
+      label: 'hook',
+      value: values[at % 3],
+    }));
+    const labels = [...hooks, { adId: createAdId(0), label: 'angle' }];
     await server.call('label_ads', { labels });
     const shown = await boards.show(gathered);
-    await reads(shown, '90 ads');
+    await waitForAdCount(shown, '90 ads');
     const group = shown.board.getByRole('group', { name: 'hook', exact: true });
     expect(await group.locator('.chip').count()).toBe(3);
-    await chip(shown, 'question').click();
-    await reads(shown, '10 of 90 ads');
-    expect(await textOf(shown, '.card .labels')).toBe('hook: question');
-    await chip(shown, 'angle').click();
-    await reads(shown, '1 of 90 ads');
+    await getChip(shown, 'question').click();
+    await waitForAdCount(shown, '10 of 90 ads');
+    expect(await readText(shown, '.card .labels')).toBe('hook: question');
+    await getChip(shown, 'angle').click();
+    await waitForAdCount(shown, '1 of 90 ads');
     await shown.board.locator('#list .open').first().click();
     expect(await shown.board.locator('dialog .labels span').allTextContents()).toEqual(['hook: question', 'angle']);
     await server.call('label_ads', { labels, remove: true });
@@ -104,7 +117,7 @@ inChromium('the board in a host', () => {
   test('sorts, and draws more cards until all are there', async () => {
     const shown = await boards.show(gathered);
     const { board, page } = shown;
-    await reads(shown, '90 ads');
+    await waitForAdCount(shown, '90 ads');
     expect((await titles(shown))[0]).toBe('Offer 88');
     await board.getByLabel('Sort').selectOption('Copies of the ad');
     expect((await titles(shown))[0]).toBe('Offer 89');
@@ -121,9 +134,9 @@ inChromium('the board in a host', () => {
 
   test('opens the whole ad in a drawer, by keyboard alone, and gives the focus back', async () => {
     const shown = await boards.show({ tool: 'search_ads', args: { limit: 6 } });
-    await reads(shown, '6 of 90 ads');
+    await waitForAdCount(shown, '6 of 90 ads');
     const { board, page } = shown;
-    await button(shown, 'Offer 2').focus();
+    await getButton(shown, 'Offer 2').focus();
     await page.keyboard.press('Enter');
     const drawer = board.getByRole('dialog', { name: 'Offer 2' });
     await drawer.waitFor();
@@ -136,21 +149,21 @@ inChromium('the board in a host', () => {
     await board.getByRole('dialog', { name: 'Offer 3' }).waitFor();
     await page.keyboard.press('Escape');
     await expect.poll(() => board.getByRole('dialog').count()).toBe(0);
-    expect(await textOf(shown, ':focus')).toBe('Offer 2');
+    expect(await readText(shown, ':focus')).toBe('Offer 2');
   });
 
   test('follows the theme and the colours of the host, and takes the whole window where the host gives it', async () => {
     const variables = { '--color-background-primary': 'light-dark(rgb(250, 240, 230), rgb(1, 2, 3))' };
     const modes = { displayMode: 'inline', availableDisplayModes: ['inline', 'fullscreen'] };
     const shown = await boards.show({ ...gathered, context: { theme: 'dark', styles: { variables }, ...modes } });
-    await reads(shown, '90 ads');
+    await waitForAdCount(shown, '90 ads');
     // Where it stands between messages, it leaves room for them.
     expect(await styleOf(shown, 'backgroundColor')).toBe('rgba(0, 0, 0, 0)');
     const heights = async () =>
       (await shown.messages('ui/notifications/size-changed')).map(({ params }) => params.height);
     await expect.poll(async () => (await heights()).at(-1)).toBe(500);
-    await button(shown, 'Expand').click();
-    await button(shown, 'Close').waitFor();
+    await getButton(shown, 'Expand').click();
+    await getButton(shown, 'Close').waitFor();
     const asked = await shown.messages('ui/request-display-mode');
     expect(asked.map(({ params }) => params)).toEqual([{ mode: 'fullscreen' }]);
     expect(await styleOf(shown, 'backgroundColor')).toBe('rgb(1, 2, 3)');
@@ -167,19 +180,19 @@ inChromium('the board in a host', () => {
         return later(run, isPatience ? 100 : ms);
       };`;
     let calls = 0;
-    const onCall = () => (++calls === 1 ? new Promise(() => {}) : undefined);
-    const shown = await boards.show({ ...gathered, script, onCall });
+    const beforeCall = () => (++calls === 1 ? new Promise(() => {}) : undefined);
+    const shown = await boards.show({ ...gathered, script, beforeCall });
     await shown.board.getByRole('alert').getByText('The host has not answered for two minutes.').waitFor();
-    await button(shown, 'Try again').click();
-    await reads(shown, '90 ads');
-    expect(await textOf(shown, '#problem')).toBe('');
+    await getButton(shown, 'Try again').click();
+    await waitForAdCount(shown, '90 ads');
+    expect(await readText(shown, '#problem')).toBe('');
   });
 });
 
 inChromium('messages of many ads', () => {
   const expired = 'https://pictures.example/1.jpg?oe=65000000';
   const boards = boardTest((mediaUrl) =>
-    someAds(60)(mediaUrl).map((ad, index) => ({
+    createAds(60)(mediaUrl).map((ad, index) => ({
       ...ad,
       pageId: `page-${index % 4}`,
       ...(index % 4 === 1 && { cards: undefined, media: [{ type: 'THUMB', nr: 0, url: expired }] }),
@@ -189,28 +202,28 @@ inChromium('messages of many ads', () => {
 
   test('have one card, opened to its ads, and what is asked and counted is about messages too', async () => {
     const shown = await boards.show({ ...gathered, args: { ...gathered.args, filters } });
-    await reads(shown, '4 messages, 60 ads');
+    await waitForAdCount(shown, '4 messages, 60 ads');
     const { board, page } = shown;
-    expect(await textOf(shown, '#title')).toBe(
+    expect(await readText(shown, '#title')).toBe(
       'Quiet Heron Sleep, Stridemoor and Copperquill in the United States and Germany',
     );
-    expect(await textOf(shown, '#about')).toBe('days running from 0 · as of 20 Nov 2026');
+    expect(await readText(shown, '#about')).toBe('days running from 0 · as of 20 Nov 2026');
     const cards = board.locator('.card');
     expect(await cards.locator('.variants').allTextContents()).toEqual(Array(4).fill('×15 variants'));
-    await chip(shown, 'Running').click();
-    await reads(shown, '2 of 4 messages, 30 of 60 ads');
-    await pick(shown, 'Offer 56').check();
+    await getChip(shown, 'Running').click();
+    await waitForAdCount(shown, '2 of 4 messages, 30 of 60 ads');
+    await getCheckbox(shown, 'Offer 56').check();
     const context = async () => JSON.stringify((await shown.messages('ui/update-model-context')).at(-1)?.params);
     await expect.poll(context).toMatch(/ad \d is [\w-]{36}, one of 15 ads of variant [\w-]{36}\. Selected: ad \d\./);
     await cards.first().locator('.variants').focus();
     await page.keyboard.press('Enter');
-    await reads(shown, '1 of 4 messages, 15 of 60 ads');
+    await waitForAdCount(shown, '1 of 4 messages, 15 of 60 ads');
     expect(await cards.count()).toBe(15);
-    expect(await textOf(shown, ':focus')).toBe('‹ All 4 messages');
+    expect(await readText(shown, ':focus')).toBe('‹ All 4 messages');
     await page.keyboard.press('Enter');
-    await reads(shown, '2 of 4 messages, 30 of 60 ads');
+    await waitForAdCount(shown, '2 of 4 messages, 30 of 60 ads');
     expect(await board.locator(':focus').getAttribute('class')).toBe('open');
-    await chip(shown, 'Running').click();
+    await getChip(shown, 'Running').click();
     expect(await board.locator('.card.selected').count()).toBe(1);
     await board.locator('.card.selected input').uncheck();
     expect(await board.locator('#selection').isHidden()).toBe(true);
@@ -219,7 +232,7 @@ inChromium('messages of many ads', () => {
     await board.locator('.card', { hasText: reason }).locator('.open').click();
     await board.getByRole('dialog').getByText(reason).first().waitFor();
     await page.keyboard.press('Escape');
-    await button(shown, 'Ads').click();
+    await getButton(shown, 'Ads').click();
     await expect.poll(() => cards.count()).toBeGreaterThan(4);
     expect(await board.locator('.variants:visible').count()).toBe(0);
   });

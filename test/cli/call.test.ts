@@ -7,13 +7,13 @@ import { type CallJob, callOnce } from '../../src/cli/call.ts';
 import { readCommand } from '../../src/cli/parse.ts';
 import { readConfig, SettingsError } from '../../src/config/read-config.ts';
 import { createLog } from '../../src/logging/log.ts';
-import { adOf, serveAds } from '../support/ad-service.ts';
-import { refusal, startUpstream } from '../support/faulty-upstream.ts';
-import { gateOf } from '../support/gate.ts';
-import { run, start } from '../support/process.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { createAd, serveAds } from '../support/ad-service.ts';
+import { errorResponse, startUpstream } from '../support/faulty-upstream.ts';
+import { createGate } from '../support/gate.ts';
+import { runCommand, startCommand } from '../support/process.ts';
+import { createTemporaryFolder } from '../support/temporary-folder.ts';
 
-const folder = temporaryFolder();
+const folder = createTemporaryFolder();
 let names = 0;
 const newPath = (ending = '') => join(folder, `${++names}${ending}`);
 
@@ -59,7 +59,7 @@ async function serviceOf(count: number) {
     env,
     service: serveAds(upstream, count),
     call: (words: string[], more: Environment = {}) => call(words, { ...env, ...more }),
-    start: (words: string[]) => start(['call', ...words], env),
+    start: (words: string[]) => startCommand(['call', ...words], env),
     dataOf: async (words: string[]) => JSON.parse((await call([...words, '--json'], env)).stdout),
   };
 }
@@ -67,10 +67,10 @@ async function serviceOf(count: number) {
 test('a process prints what a model reads, or the data, and ends with 0, 1 or 2', async () => {
   const env = { AD_LIBRARY_API_KEY: 'svc_live_one', AD_LIBRARY_BASE_URL: 'http://127.0.0.1:1' };
   const [text, data, failed, wrong] = await Promise.all([
-    run(['call', 'search_ads', '{"limit": 2}', '--demo']),
-    run(['call', 'search_ads', '-', '--json', '--demo'], { input: '{"limit": 1}' }),
-    run(['call', 'whoami'], { env }),
-    run(['call', '\u001b[2J'], { env }),
+    runCommand(['call', 'search_ads', '{"limit": 2}', '--demo']),
+    runCommand(['call', 'search_ads', '-', '--json', '--demo'], { input: '{"limit": 1}' }),
+    runCommand(['call', 'whoami'], { env }),
+    runCommand(['call', '\u001b[2J'], { env }),
   ]);
   expect(text).toMatchObject({
     code: 0,
@@ -98,7 +98,7 @@ describe('a call from a shell', () => {
 
   test('is 1 where the result is an error, which is printed in its place', async () => {
     const { upstream, call, env } = await serviceOf(1);
-    upstream.does(refusal(403));
+    upstream.respondWith(errorResponse(403));
     const text = await call(['get_page', '{"pageId": "p"}']);
     expect(text).toMatchObject({ code: 1, stderr: '', stdout: expect.stringContaining('The service says no.') });
     const data = await call(['get_page', '{"pageId": "p"}', '--json']);
@@ -174,7 +174,7 @@ describe('a call from a shell', () => {
     expect(charges).toEqual([1, 0, 1]);
     const { thisServer } = await dataOf(['get_credits', ...files]);
     expect(thisServer.prices).toMatchObject({ search_ads: expect.anything() });
-    expect(thisServer).toMatchObject({ charged: service.charged, day: new Date().toISOString().slice(0, 10) });
+    expect(thisServer).toMatchObject({ charged: service.chargedCredits, day: new Date().toISOString().slice(0, 10) });
   });
 
   test('has a budget for all calls of a day, for each key, where a folder keeps what they spend', async () => {
@@ -186,7 +186,7 @@ describe('a call from a shell', () => {
     for (const n of [0, 1, 2, 3]) codes.push((await search(n)).code);
     expect(codes).toEqual([0, 0, 0, 1]);
     expect((await search(4)).stdout).toMatch(/Budget of 3 credits for \d{4}-\d\d-\d\d \(UTC\): 3 spent/);
-    expect(service.charged).toBe(3);
+    expect(service.chargedCredits).toBe(3);
     expect((await search(0, { AD_LIBRARY_API_KEY: 'svc_live_OTHER_0123456789' })).code).toBe(0);
     // Without a folder, every call is a server of its own.
     expect((await call(['search_ads', '{"limit": 10}', '--credit-budget', '1'])).code).toBe(0);
@@ -195,7 +195,7 @@ describe('a call from a shell', () => {
 
 describe('a process that calls', () => {
   test('ends when it is asked to while it waits for its arguments', async () => {
-    const waiting = start(['call', 'whoami', '-']);
+    const waiting = startCommand(['call', 'whoami', '-']);
     const again = setInterval(() => waiting.child.kill('SIGTERM'), 300);
     const { code, stdout } = await waiting.ended;
     clearInterval(again);
@@ -205,11 +205,11 @@ describe('a process that calls', () => {
 
   test('returns what it has when it is asked to end', async () => {
     const { service, start, upstream } = await serviceOf(10_000);
-    service.price = () => 1;
+    service.priceSearch = () => 1;
     // Whenever the signal is heard, there is more to read.
-    upstream.does((...exchange) => void setTimeout(() => service.behaviour(...exchange), 100));
+    upstream.respondWith((...exchange) => void setTimeout(() => service.respond(...exchange), 100));
     const running = start(['gather_ads', '{"maxCredits": 200, "maxAds": 10000}', '--json']);
-    await upstream.reached(3);
+    await upstream.waitForRequests(3);
     running.child.kill('SIGTERM');
     const { code, stdout } = await running.ended;
     expect(code).toBe(0);
@@ -222,7 +222,7 @@ describe('a process that calls', () => {
   // Making folders there in one step never returns.
   test.runIf(existsSync('/proc/self'))('ends where the folder cannot be made', async () => {
     const env = { AD_LIBRARY_API_KEY: 'svc_live_folder', AD_LIBRARY_BASE_URL: 'http://127.0.0.1:9' };
-    expect((await run(['call', 'watch_ads', '--files', '/proc/nope'], { env })).code).toBe(1);
+    expect((await runCommand(['call', 'watch_ads', '--files', '/proc/nope'], { env })).code).toBe(1);
   });
 
   test('writes what is new as a mail, and says by its exit code that there is something', async () => {
@@ -233,10 +233,12 @@ describe('a process that calls', () => {
     const check = ['check_watches', '{"maxCredits": 20}', ...files];
     expect((await call([...check, '--exit-code'])).code).toBe(0);
     const [changed, ...others] = service.ads;
-    service.ads = [adOf(500, { headline: 'Brand <new>', appUrl: 'https://app.example/ads/500' }), ...others].concat({
-      ...changed,
-      body: 'Said anew',
-    } as (typeof others)[number]);
+    service.ads = [createAd(500, { headline: 'Brand <new>', appUrl: 'https://app.example/ads/500' }), ...others].concat(
+      {
+        ...changed,
+        body: 'Said anew',
+      } as (typeof others)[number],
+    );
     const { code, stdout } = await call([...check, '--html', '--out', mail, '--exit-code']);
     expect(code).toBe(3);
     expect(stdout).toContain('- "Advertiser unknown": "Brand ‹new>"');
@@ -256,19 +258,19 @@ describe('a process that calls', () => {
     const search = (n: number) => ['search_ads', JSON.stringify({ limit: 10, filters: { n } }), ...limits];
     // Then the price is known.
     await call(search(0));
-    const hanging = gateOf();
-    service.instead = () => hanging.open;
+    const hanging = createGate();
+    service.overrideResponse = () => hanging.open;
     const killed = start(search(1));
     await hanging.opened;
     killed.child.kill('SIGKILL');
     await killed.ended;
-    service.instead = () => undefined;
+    service.overrideResponse = () => undefined;
     expect((await call(search(2))).code).toBe(0);
     const refused = await call(search(3));
     expect(refused).toMatchObject({
       code: 1,
       stdout: expect.stringContaining('1 counted for calls whose charge is unknown'),
     });
-    expect(service.charged).toBe(2);
+    expect(service.chargedCredits).toBe(2);
   });
 });

@@ -16,10 +16,10 @@ import { expect } from 'vitest';
 import { serveAds } from '../support/ad-service.ts';
 import { connectCommand } from '../support/clients.ts';
 import { test } from '../support/fixtures.ts';
-import { command, start } from '../support/process.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { commandLine, startCommand } from '../support/process.ts';
+import { createTemporaryFolder } from '../support/temporary-folder.ts';
 
-const root = temporaryFolder();
+const root = createTemporaryFolder();
 const own = `ad-library-${process.getuid?.()}`;
 
 function newMachine() {
@@ -38,7 +38,7 @@ async function exportIn(
   { home, temporary }: { home: string; temporary: string },
   { bytes = 10, maxFileBytes }: { bytes?: number; maxFileBytes?: number } = {},
 ) {
-  const { command: node, args: all } = command(['--demo']);
+  const { command: node, args: all } = commandLine(['--demo']);
   const [program = '', ...args] = [...withFilesOf(maxFileBytes), node, ...all];
   const client = await connectCommand('v1', { command: program, args, env: { HOME: home, TMPDIR: temporary } });
   const { text, data } = await client.call('export_ads', {
@@ -113,12 +113,13 @@ test('an export that cannot be written leaves nothing behind and says why, and a
     const settings = { AD_LIBRARY_BASE_URL: upstream.baseUrl, AD_LIBRARY_FILES: files };
     const within = [...asNobody, ...withFilesOf(maxFileBytes)];
     const words = ['call', name, JSON.stringify(args), '--json'];
-    const { stdout, stderr } = await start(words, { AD_LIBRARY_API_KEY: 'svc_live_test', ...settings }, within).ended;
+    const { stdout, stderr } = await startCommand(words, { AD_LIBRARY_API_KEY: 'svc_live_test', ...settings }, within)
+      .ended;
     return { data: JSON.parse(stdout), text: stderr };
   };
   const service = serveAds(upstream, 3);
   expect((await call('search_ads', {})).data.items).toHaveLength(3);
-  const { charged } = service;
+  const { chargedCredits } = service;
   const refused = async (why: string, args: object, maxFileBytes?: number) => {
     const { data, text } = await call('export_ads', args, maxFileBytes);
     expect(text).toContain(`No file can be written in ${exports}: this server may not write ${why}.`);
@@ -140,5 +141,5 @@ test('an export that cannot be written leaves nothing behind and says why, and a
   expect((await call('export_ads', { name: 'again', format: 'jsonl' })).data.rows).toBe(3);
   const lines = readFileSync(join(exports, 'again.jsonl'), 'utf8').trim().split('\n');
   expect(lines.map((line) => JSON.parse(line).id)).toEqual(service.ads.map(({ id }) => id));
-  expect(service.charged).toBe(charged);
+  expect(service.chargedCredits).toBe(chargedCredits);
 });

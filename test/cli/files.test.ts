@@ -7,9 +7,9 @@ import { readConfig } from '../../src/config/read-config.ts';
 import { exportsFolder, folderExports } from '../../src/storage/exports.ts';
 import { folderState } from '../../src/storage/folder.ts';
 import { add } from '../storage/add-items.ts';
-import { newFolders } from '../support/temporary-folder.ts';
+import { createFolderSequence } from '../support/temporary-folder.ts';
 
-const newFolder = newFolders();
+const newFolder = createFolderSequence();
 
 const stateIn = (folder: string) =>
   folderState({

@@ -5,8 +5,8 @@ import { describe, expect } from 'vitest';
 import { readConfig } from '../../src/config/read-config.ts';
 import { runLibraryCommand as run, serveDatabase } from '../library/support/command.ts';
 import { databaseTest as test } from '../library/support/fixtures.ts';
-import { bareSocket, writtenRequest } from '../support/http.ts';
-import { run as runCommand, start } from '../support/process.ts';
+import { formatHttpRequest, openRawSocket } from '../support/http.ts';
+import { runCommand, startCommand } from '../support/process.ts';
 import { startServer } from '../support/server.ts';
 
 const at = (database: string) => ['--database', database];
@@ -118,8 +118,8 @@ test('a served library is asked by its own names only, and ends though somebody 
   expect(await statusFor('evil.example')).toBe(403);
   expect(await statusFor('ads.example.com')).toBe(401);
   expect(await statusFor(url.host)).toBe(401);
-  const { socket } = bareSocket(Number(url.port));
-  const begun = writtenRequest({}).slice(0, -1).replace('/mcp', '/v1/ads/search');
+  const { socket } = openRawSocket(Number(url.port));
+  const begun = formatHttpRequest({}).slice(0, -1).replace('/mcp', '/v1/ads/search');
   await new Promise<void>((resolve) => socket.write(begun, () => resolve()));
   expect(await close()).toBe(0);
 });
@@ -155,7 +155,7 @@ test('the filters that are printed are a file that describes the demo to a model
 
 function runOnFullDisk(database: string, kilobytes: number, words: readonly string[]) {
   const within = ['bash', '--norc', '-c', `trap '' XFSZ; ulimit -f ${kilobytes}; exec "$@"`, 'bash'];
-  return start(['library', ...words, ...at(database)], {}, within).ended;
+  return startCommand(['library', ...words, ...at(database)], {}, within).ended;
 }
 
 describe.skipIf(process.platform === 'win32')('a disk that is full', () => {

@@ -2,23 +2,23 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { describedTools } from '../../src/mcp/described-tools.ts';
 import { listTools } from '../../src/mcp/list-tools.ts';
-import { heldBy, startUpstream } from '../support/faulty-upstream.ts';
-import { gateOf } from '../support/gate.ts';
-import { callOf, keepAlive } from '../support/http.ts';
-import { run, serveHttp, start } from '../support/process.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { answerWhenOpen, startUpstream } from '../support/faulty-upstream.ts';
+import { createGate } from '../support/gate.ts';
+import { openConnection, toolCall } from '../support/http.ts';
+import { runCommand, startCommand, startHttpCommand } from '../support/process.ts';
+import { createTemporaryFolder } from '../support/temporary-folder.ts';
 import { initialize, request } from '../transports/stdio/session.ts';
 
 const address = 'https://api.example.com';
-const folder = temporaryFolder();
+const folder = createTemporaryFolder();
 
-const session = [initialize('2025-11-25'), request(2, 'tools/list'), callOf('whoami')]
+const session = [initialize('2025-11-25'), request(2, 'tools/list'), toolCall('whoami')]
   .map((message) => JSON.stringify(message))
   .join('\n');
 
 /** The tools and the result of one call over stdio, and what the process said. Its last line has no line break. */
 async function callOnce(args: string[], env: Record<string, string>) {
-  const { code, stdout, stderr } = await run(args, { env, input: session });
+  const { code, stdout, stderr } = await runCommand(args, { env, input: session });
   const answers = stdout
     .trim()
     .split('\n')
@@ -40,10 +40,10 @@ describe('over stdio', () => {
     }
     expect(text).toContain('AD_LIBRARY_DEMO');
     expect(stderr).toMatch(/^ad-library-mcp: [^\n]+\n$/);
-    const keyed = await run([], { env: { AD_LIBRARY_API_KEY: 'svc_live_one' } });
+    const keyed = await runCommand([], { env: { AD_LIBRARY_API_KEY: 'svc_live_one' } });
     expect(keyed.stderr).not.toContain('AD_LIBRARY_API_KEY');
     // A process that is started by hand says so only to a terminal.
-    expect(await run(['--demo'])).toEqual({ code: 0, stdout: '', stderr: '' });
+    expect(await runCommand(['--demo'])).toEqual({ code: 0, stdout: '', stderr: '' });
   });
 
   test('wrong variables are all named at the start and in results, and no escape reaches the terminal', async () => {
@@ -67,27 +67,27 @@ describe('over stdio', () => {
     [['--credit-budget', '2.5'], '--credit-budget must be a whole number from 0 to 1000000000'],
     [['--outptu', 'text'], "unknown option '--outptu' (Did you mean --output?)"],
   ])('%j is wrong use: nothing is served', async (args, problem) => {
-    const { code, stdout, stderr } = await run(args, { input: session });
+    const { code, stdout, stderr } = await runCommand(args, { input: session });
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toContain(`ad-library-mcp: ${problem}`);
   });
 });
 
 test('http without an address, or with a folder, refuses to start and names the settings', async () => {
-  const { code, stderr } = await run(['http'], { env: { AD_LIBRARY_FILES: 'kept' } });
+  const { code, stderr } = await runCommand(['http'], { env: { AD_LIBRARY_FILES: 'kept' } });
   expect(code).toBe(2);
   expect(stderr).toMatch(/AD_LIBRARY_BASE_URL \(or --base-url\) must be set[^\n]*--demo\n/);
   expect(stderr).toContain('AD_LIBRARY_FILES must be left out');
 });
 
 test('a port that is in use stops a server with one sentence', async () => {
-  const { port, close } = await serveHttp(['--base-url', address]);
+  const { port, close } = await startHttpCommand(['--base-url', address]);
   const database = join(folder, 'unused.db');
   for (const words of [
     ['http', '--base-url', address],
     ['library', 'serve', '--database', database],
   ]) {
-    const { code, stdout, stderr } = await run([...words, '--port', String(port)]);
+    const { code, stdout, stderr } = await runCommand([...words, '--port', String(port)]);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     const problem = `ad-library-mcp: port ${port} of 127.0.0.1 is in use: choose another one with --port\n`;
     expect(stderr.endsWith(problem)).toBe(true);
@@ -98,7 +98,7 @@ test('a port that is in use stops a server with one sentence', async () => {
 test('a server says on which host it listens, a library also which file that is and what it holds', async () => {
   const database = join(folder, 'ads.db');
   const served = async (words: string[], host: string) => {
-    const serving = start([...words, '--allowed-hosts', 'a.example', '--host', host, '--port', '0']);
+    const serving = startCommand([...words, '--allowed-hosts', 'a.example', '--host', host, '--port', '0']);
     await serving.says(/ on http:\/\/\S+\n/);
     serving.child.kill();
     const said = (await serving.ended).stderr.replace(/ad-library-mcp: pages at http:\S+:\d+\/p\/[\w-]{16}\/\n$/, '');
@@ -109,7 +109,7 @@ test('a server says on which host it listens, a library also which file that is 
   expect(await served(library, '0.0.0.0')).toBe(`${isEmpty}ad-library-mcp: library on http://0.0.0.0:PORT`);
   const input =
     '{"id":"11111111-1111-4111-8111-111111111111"}\n{"pageId":"p","pageName":"P"}\n{"pageId":"q","pageName":"Q"}\n';
-  await run(['library', 'import', '-', '--database', database], { input });
+  await runCommand(['library', 'import', '-', '--database', database], { input });
   const holds = `ad-library-mcp: ${database} holds 1 ad and 2 pages\n`;
   expect(await served(library, '::1')).toBe(`${holds}ad-library-mcp: library on http://[::1]:PORT`);
   const http = ['http', '--base-url', address];
@@ -124,7 +124,7 @@ test('variables that look like settings are named with the one that may have bee
     // Neither those of other programs, nor settings that are empty.
     ...{ AD_LIBRARIES: '1', MY_AD_LIBRARY_KEY: '1', AD_LIBRARY_TOOLS: '' },
   };
-  const { stderr } = await run(['library', 'filters'], { env });
+  const { stderr } = await runCommand(['library', 'filters'], { env });
   expect(stderr.split('\n')).toEqual([
     'ad-library-mcp: AD_LIBRARY_CREDITS_BUDGET is not a setting and has no effect; did you mean AD_LIBRARY_CREDIT_BUDGET?',
     'ad-library-mcp: AD_LIBRARY_KEY is not a setting and has no effect; did you mean AD_LIBRARY_API_KEY?',
@@ -136,15 +136,15 @@ test('variables that look like settings are named with the one that may have bee
 // Signals are not sent on Windows: processes just end there.
 describe.skipIf(process.platform === 'win32')('a server that finishes a call after the first signal', () => {
   async function draining(signal: NodeJS.Signals) {
-    const gate = gateOf();
-    const upstream = await startUpstream(heldBy(gate));
+    const gate = createGate();
+    const upstream = await startUpstream(answerWhenOpen(gate));
     onTestFinished(upstream.close);
-    const { origin, process: running } = await serveHttp(['--base-url', upstream.baseUrl]);
-    const client = keepAlive(origin);
+    const { origin, process: running } = await startHttpCommand(['--base-url', upstream.baseUrl]);
+    const client = openConnection(origin);
     onTestFinished(() => void client.close());
     const answer = client.call('whoami').catch(() => undefined);
-    await upstream.reached(1);
-    const probe = keepAlive(origin);
+    await upstream.waitForRequests(1);
+    const probe = openConnection(origin);
     onTestFinished(() => void probe.close());
     // A connection that is open already is still answered.
     const isReady = async () => (await probe.send({ method: 'GET', path: '/readyz' })).status === 200;

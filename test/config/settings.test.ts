@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { readConfig, SettingsError, unknownVariables } from '../../src/config/read-config.ts';
 import { type Flags, type SettingName, settings } from '../../src/config/settings.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { createTemporaryFolder } from '../support/temporary-folder.ts';
 
 function problemsOf(environment: NodeJS.ProcessEnv, flags: Flags = {}, command = 'library serve'): readonly string[] {
   try {
@@ -34,7 +34,7 @@ test('a flag overrides its variable, and secrets have none', () => {
 });
 
 test('a secret may be in a file that its variable with _FILE names', () => {
-  const folder = temporaryFolder();
+  const folder = createTemporaryFolder();
   const file = join(folder, 'secret');
   for (const name of ['apiKey', 'signInSecret', 'stateSecret'] as const) {
     const variable = `${settings[name].variable}_FILE`;

@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest';
-import { documented, json, paid } from '../support/faulty-upstream.ts';
+import { creditHeaders, documentedResponse, json } from '../support/faulty-upstream.ts';
 import { freshServiceTest, freshUpstreamTest } from '../support/fixtures.ts';
-import { uuidOf } from '../support/uuid-of.ts';
+import { deriveUuid } from '../support/uuid-of.ts';
 
 describe('a budget', () => {
   const test = freshServiceTest({ config: { cacheSeconds: 0 } });
@@ -31,26 +31,26 @@ describe('with a budget', () => {
 
   test('no smaller limit is advised where there is none', async ({ upstream, start }) => {
     const { call } = await start({ creditBudget: 3 });
-    upstream.does(json({ id: 'x' }, { headers: paid(2) }));
-    await call('get_ad', { adId: uuidOf('x') });
-    const { text } = await call('get_ad', { adId: uuidOf('y') });
+    upstream.respondWith(json({ id: 'x' }, { headers: creditHeaders(2) }));
+    await call('get_ad', { adId: deriveUuid('x') });
+    const { text } = await call('get_ad', { adId: deriveUuid('y') });
     expect(text).toContain('this call is expected to cost 2.');
     expect(text).not.toContain('smaller limit');
   });
 
   test('what is free, or was seen to be, waits for no call that hangs', async ({ upstream, start }) => {
     const { call } = await start({ creditBudget: 5 });
-    upstream.does(documented);
+    upstream.respondWith(documentedResponse);
     await call('list_collections');
     let hangs = new Set(['/v1/ads/search', '/v1/collections']);
-    upstream.does((request, response) => {
-      if (!hangs.delete(request.url ?? '')) documented(request, response);
+    upstream.respondWith((request, response) => {
+      if (!hangs.delete(request.url ?? '')) documentedResponse(request, response);
     });
     const leave = new AbortController();
     const hanging = ['search_ads', 'list_collections'].map((tool) =>
       call(tool, {}, { signal: leave.signal }).catch(() => 'left'),
     );
-    await upstream.reached(2);
+    await upstream.waitForRequests(2);
     hangs = new Set();
     for (const tool of ['whoami', 'list_collections']) expect((await call(tool)).isError).toBe(false);
     leave.abort();
@@ -62,11 +62,11 @@ describe('with a budget', () => {
     start,
   }) => {
     const saved = (added: boolean) =>
-      json({ itemType: 'ads', itemId: uuidOf('x'), added }, { headers: paid(added ? 3 : 0) });
-    upstream.does(saved(false), saved(true));
+      json({ itemType: 'ads', itemId: deriveUuid('x'), added }, { headers: creditHeaders(added ? 3 : 0) });
+    upstream.respondWith(saved(false), saved(true));
     const { call } = await start({ creditBudget: 10 });
     const save = (item: string) =>
-      call('add_collection_item', { collectionId: uuidOf('c'), itemType: 'ads', itemId: uuidOf(item) });
+      call('add_collection_item', { collectionId: deriveUuid('c'), itemType: 'ads', itemId: deriveUuid(item) });
     await save('there');
     const results = await Promise.all(Array.from({ length: 10 }, (_, index) => save(`${index}`)));
     expect(results.filter(({ isError }) => !isError)).toHaveLength(3);
@@ -74,7 +74,7 @@ describe('with a budget', () => {
 
   test('a call waits for one that goes alone only until its own deadline', async ({ upstream, start }) => {
     const { call } = await start({ creditBudget: 5, timeoutMs: 200 });
-    upstream.does(() => {});
+    upstream.respondWith(() => {});
     const results = await Promise.all(
       Array.from({ length: 10 }, (_, limit) => call('search_ads', { limit: limit + 1 })),
     );

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
 import { serveAds } from '../support/ad-service.ts';
-import { ad, type Behaviour, creditStatus, json, paid, refusal } from '../support/faulty-upstream.ts';
+import { ad, type Behaviour, creditHeaders, creditStatus, errorResponse, json } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
-import { uuidOf } from '../support/uuid-of.ts';
+import { deriveUuid } from '../support/uuid-of.ts';
 
 const test = freshUpstreamTest({ config: { cacheSeconds: 0 } });
 test.beforeEach(({ upstream }) => {
@@ -13,7 +13,7 @@ test.beforeEach(({ upstream }) => {
 /** A page of so many ads at such a price. */
 const listing = (count: number, charged: number, hasMore = false) => {
   const items = Array.from({ length: count }, (_, index) => ({ ...ad, id: `ad-${index}` }));
-  return json({ items, cursor: hasMore ? 'next' : null, hasMore }, { headers: paid(charged) });
+  return json({ items, cursor: hasMore ? 'next' : null, hasMore }, { headers: creditHeaders(charged) });
 };
 
 describe('what this server spent', () => {
@@ -24,7 +24,7 @@ describe('what this server spent', () => {
       [50, 7],
       [20, 4],
     ] as const) {
-      upstream.does(listing(items, price));
+      upstream.respondWith(listing(items, price));
       for (const _ of [1, 2]) await call('search_ads', { limit: items });
     }
     const { data, text } = await call('get_credits');
@@ -49,18 +49,20 @@ describe('what this server spent', () => {
   });
 
   test.for<[string, Behaviour, Record<string, unknown>]>([
-    ['is of another shape', json({ items: 'none' }, { headers: paid(2) }), { kind: 'unexpected_response' }],
-    ['is a 503, which is not sent again', json({}, { status: 503, headers: paid(2) }), { retryable: false }],
+    ['is of another shape', json({ items: 'none' }, { headers: creditHeaders(2) }), { kind: 'unexpected_response' }],
+    ['is a 503, which is not sent again', json({}, { status: 503, headers: creditHeaders(2) }), { retryable: false }],
     [
       'breaks off',
       (_, response) => {
-        response.writeHead(200, { ...paid(2), 'x-service-request-id': 'req-1', 'content-length': '99' }).write('{');
+        response
+          .writeHead(200, { ...creditHeaders(2), 'x-service-request-id': 'req-1', 'content-length': '99' })
+          .write('{');
         setImmediate(() => response.socket?.destroy());
       },
       { kind: 'network', status: 200 },
     ],
   ])('includes what the service charged for an answer that %s', async ([_, fails, expected], { upstream, server }) => {
-    upstream.does(fails, listing(1, 1));
+    upstream.respondWith(fails, listing(1, 1));
     const { text, error } = await server.call('search_ads');
     expect(upstream.requests).toHaveLength(1);
     expect(error).toMatchObject({ ...expected, requestId: 'req-1' });
@@ -72,7 +74,7 @@ describe('what this server spent', () => {
   test('leaves out what was refused, and an empty answer teaches no price', async ({ upstream, start }) => {
     const { call } = await start({ creditBudget: 3 });
     const spent = async () => (await call('get_credits')).data.thisServer;
-    upstream.does(listing(0, 0), refusal(422), listing(0, 3));
+    upstream.respondWith(listing(0, 0), errorResponse(422), listing(0, 3));
     await call('search_ads', { limit: 10 });
     expect((await call('search_ads', { limit: 10 })).error?.kind).toBe('invalid_request');
     expect(await spent()).toMatchObject({ charged: 0 });
@@ -85,7 +87,7 @@ describe('prices', () => {
   test('are remembered of the size with the highest price, however many there are', async ({ upstream, start }) => {
     const { call } = await start({ creditBudget: 138 });
     for (let items = 40; items >= 1; items--) {
-      upstream.does(listing(items, items === 40 ? 50 : 1));
+      upstream.respondWith(listing(items, items === 40 ? 50 : 1));
       expect((await call('search_ads', { limit: items })).isError).toBe(false);
     }
     expect((await call('search_ads', { limit: 40, filters: {} })).text).toContain(
@@ -139,10 +141,10 @@ describe('prices', () => {
     for (const creditBudget of [tooSmall, tooSmall + 1]) {
       const { call } = await start({ creditBudget });
       for (const [limit, answer] of seen) {
-        upstream.does(answer);
+        upstream.respondWith(answer);
         await call('search_ads', limit === undefined ? {} : { limit });
       }
-      upstream.does(listing(1, 0));
+      upstream.respondWith(listing(1, 0));
       const { text } = await call('search_ads', { filters: { other: 1 }, ...asked });
       const named = /expected to cost (\d+(?: or more)?)/.exec(text)?.[1];
       expect(named).toBe(creditBudget === tooSmall ? price : undefined);
@@ -152,8 +154,8 @@ describe('prices', () => {
   test('the items of a collection have the page size of the document', async ({ upstream, start }) => {
     const server = await start({ creditBudget: 9 });
     const itemsOf = (collection: string) =>
-      server.call('list_collection_items', { collectionId: uuidOf(collection), itemType: 'ads' });
-    upstream.does(listing(50, 5));
+      server.call('list_collection_items', { collectionId: deriveUuid(collection), itemType: 'ads' });
+    upstream.respondWith(listing(50, 5));
     await itemsOf('a');
     expect((await itemsOf('b')).text).toContain('this call is expected to cost 5.');
   });
@@ -165,7 +167,7 @@ describe('prices', () => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 41, max: 100 }), async (usual, larger) => {
         const service = serveAds(upstream, 500, (came) => came);
-        service.usualLimit = usual;
+        service.defaultLimit = usual;
         const server = await start({ creditBudget: larger + 3 * usual });
         await server.call('search_ads', { filters: { other: true }, limit: larger });
         const { data } = await server.call('search_ads');

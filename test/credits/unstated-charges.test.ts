@@ -2,13 +2,13 @@ import { expect } from 'vitest';
 import {
   ad,
   type Behaviour,
+  creditHeaders,
   creditStatus,
   delays,
-  documented,
+  documentedResponse,
+  errorResponse,
   faults,
   json,
-  paid,
-  refusal,
 } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
 import type { TestServer } from '../support/server.ts';
@@ -20,7 +20,7 @@ test.beforeEach(({ upstream }) => {
 });
 
 const found = (charged?: number | string) =>
-  json({ id: ad.id }, charged === undefined ? {} : { headers: paid(charged) });
+  json({ id: ad.id }, charged === undefined ? {} : { headers: creditHeaders(charged) });
 
 /** How so many calls of `get_ad` end: `ok`, or the kind of the error. */
 const outcomesOf = async ({ call }: TestServer, times: number) => {
@@ -76,7 +76,7 @@ test.for<[string, Case]>([
   ],
 ])('%s', async ([_, { creditBudget, does, ends, spent }], { upstream, start }) => {
   const server = await start({ creditBudget });
-  upstream.does(...does);
+  upstream.respondWith(...does);
   expect((await outcomesOf(server, ends.split(' ').length)).join(' ')).toBe(ends);
   const { charged, uncertain } = await spentOf(server);
   expect({ charged, uncertain }).toEqual(spent);
@@ -89,7 +89,7 @@ test('a larger page without a charge counts as the highest cost that smaller pag
   const items = Array.from({ length: 10 }, (_, index) => ({ ...ad, id: `ad-${index}` }));
   const page = { items, cursor: null, hasMore: false };
   const server = await start({ creditBudget: 50 });
-  upstream.does(json(page, { headers: paid(3) }), json(page));
+  upstream.respondWith(json(page, { headers: creditHeaders(3) }), json(page));
   await server.call('search_ads', { limit: 10 });
   await server.call('search_ads', { limit: 100 });
   expect(await spentOf(server)).toMatchObject({ charged: 3, uncertain: 30 });
@@ -97,7 +97,7 @@ test('a larger page without a charge counts as the highest cost that smaller pag
 
 test('a refusal says what is counted for calls whose charge is unknown', async ({ upstream, start }) => {
   const server = await start({ creditBudget: 12 });
-  upstream.does(found());
+  upstream.respondWith(found());
   await outcomesOf(server, 1);
   const { text } = await server.call('get_ad', { adId: ad.id });
   expect(text).toContain('Budget of 12 credits: 0 spent, 12 counted for calls whose charge is unknown');
@@ -109,7 +109,7 @@ test('paid calls never ask for the balance, with a budget or without, whether ch
 }) => {
   for (const config of [{ creditBudget: 100 }, {}])
     for (const behaviour of [found(1), found(), faults.resets]) {
-      upstream.does(behaviour);
+      upstream.respondWith(behaviour);
       await outcomesOf(await start(config), 3);
       expect(upstream.requests.filter(({ path }) => path.endsWith('/credits'))).toEqual([]);
     }
@@ -120,7 +120,7 @@ test('without a budget, a call of unknown charge and unknown price adds nothing 
   start,
 }) => {
   const server = await start();
-  upstream.does(faults.resets);
+  upstream.respondWith(faults.resets);
   const { text } = await server.call('get_ad', { adId: ad.id });
   expect(text).toContain('unknown whether the service charged for this call');
   expect(await spentOf(server)).toMatchObject({ charged: 0 });
@@ -130,9 +130,9 @@ test('a service that does not answer for the balance is asked once a minute for 
   upstream,
   start,
 }) => {
-  upstream.does(refusal(402));
+  upstream.respondWith(errorResponse(402));
   upstream.credits = delays.hangs;
-  const { call, as } = await start({ timeoutMs: 3000 });
+  const { call, connectAs } = await start({ timeoutMs: 3000 });
   const timesAsked = () => upstream.requests.filter(({ path }) => path === '/v1/credits').length;
   for (const advance of [0, 59_999]) {
     clock += advance;
@@ -140,8 +140,8 @@ test('a service that does not answer for the balance is asked once a minute for 
   }
   expect(timesAsked()).toBe(1);
 
-  upstream.credits = documented;
-  await (await as('svc_live_other')).call('get_ad', { adId: ad.id });
+  upstream.credits = documentedResponse;
+  await (await connectAs('svc_live_other')).call('get_ad', { adId: ad.id });
   expect(timesAsked()).toBe(2);
   clock += 2;
   await call('get_ad', { adId: ad.id });

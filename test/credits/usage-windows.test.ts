@@ -2,16 +2,24 @@ import { describe, expect } from 'vitest';
 import { isGated } from '../../src/api/operations.ts';
 import { tools } from '../../src/tools/catalog.ts';
 import { listNames } from '../../src/views/safe-text.ts';
-import { creditStatus, documented, json, paid, refusal, type Upstream, usage } from '../support/faulty-upstream.ts';
+import {
+  createUsageLimit,
+  creditHeaders,
+  creditStatus,
+  documentedResponse,
+  errorResponse,
+  json,
+  type Upstream,
+} from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
-import { gateOf } from '../support/gate.ts';
-import { uuidOf } from '../support/uuid-of.ts';
+import { createGate } from '../support/gate.ts';
+import { deriveUuid } from '../support/uuid-of.ts';
 
 let clock = 1_790_000_000_000;
 const test = freshUpstreamTest({ config: { cacheSeconds: 0 }, now: () => clock });
 test.beforeEach(({ upstream }) => {
-  upstream.does(refusal(429));
-  upstream.credits = json(creditStatus(usage(400)));
+  upstream.respondWith(errorResponse(429));
+  upstream.credits = json(creditStatus(createUsageLimit(400)));
 });
 
 const paths = (upstream: Upstream) => upstream.requests.map(({ method, path }) => `${method} ${path}`);
@@ -22,7 +30,12 @@ describe('a usage limit', () => {
     server,
   }) => {
     const { text, error } = await server.call('search_ads');
-    expect(error).toMatchObject({ kind: 'usage_limit', retryable: true, status: 429, usageLimit: usage(400) });
+    expect(error).toMatchObject({
+      kind: 'usage_limit',
+      retryable: true,
+      status: 429,
+      usageLimit: createUsageLimit(400),
+    });
     expect(text).toContain('hourly window 400 of 400 credits used, daily window 400 of 5,000 credits used');
     expect(text).toContain('The hourly window is full. It should end within an hour; this is an estimate');
     const free = listNames(tools.flatMap((tool) => (isGated(tool) ? [] : tool.name)));
@@ -32,16 +45,16 @@ describe('a usage limit', () => {
   });
 
   test('that neither window shows means that a cheaper call may still fit', async ({ upstream, server }) => {
-    upstream.credits = json(creditStatus(usage(399)));
+    upstream.credits = json(creditStatus(createUsageLimit(399)));
     const { text } = await server.call('search_ads');
     expect(text).toContain('hourly window 399 of 400');
     expect(text).toContain('Ask for less now');
-    upstream.does(documented);
+    upstream.respondWith(documentedResponse);
     expect((await server.call('search_ads', { limit: 1 })).isError).toBe(false);
   });
 
   test('is reported as one even where get_credits fails', async ({ upstream, server }) => {
-    upstream.credits = refusal(403);
+    upstream.credits = errorResponse(403);
     const { text, error } = await server.call('search_ads');
     expect(error).toMatchObject({ kind: 'usage_limit', status: 429 });
     expect(error).not.toHaveProperty('usageLimit');
@@ -50,12 +63,15 @@ describe('a usage limit', () => {
 });
 
 test('calls that meet the limit at once request the credits only once', async ({ upstream, server }) => {
-  const gate = gateOf();
-  upstream.does(refusal(429), (request, response) => void gate.opened.then(() => refusal(429)(request, response)));
+  const gate = createGate();
+  upstream.respondWith(
+    errorResponse(429),
+    (request, response) => void gate.opened.then(() => errorResponse(429)(request, response)),
+  );
   const first = server.call('search_ads', { limit: 1 });
-  await upstream.reached(1);
+  await upstream.waitForRequests(1);
   const second = server.call('search_ads', { limit: 2 });
-  await upstream.reached(3);
+  await upstream.waitForRequests(3);
   await first;
   gate.open();
   expect((await second).error).toMatchObject({ kind: 'usage_limit', usageLimit: { hourlyCredits: 400 } });
@@ -65,7 +81,7 @@ test('calls that meet the limit at once request the credits only once', async ({
 describe('while a window is known to be full', () => {
   test.beforeEach(async ({ upstream, server }) => {
     await server.call('search_ads');
-    upstream.does(documented);
+    upstream.respondWith(documentedResponse);
   });
 
   test('gated calls of this key are answered at once without a request, and all others are sent', async ({
@@ -78,16 +94,16 @@ describe('while a window is known to be full', () => {
       expect(text).toContain('Nothing was sent, nothing was charged.');
     }
     expect(paths(upstream)).toEqual([]);
-    const saving = { collectionId: uuidOf('c'), itemType: 'ads', itemId: uuidOf('x') };
+    const saving = { collectionId: deriveUuid('c'), itemType: 'ads', itemId: deriveUuid('x') };
     for (const tool of ['whoami', 'get_account', 'list_collections', 'add_collection_item'])
       expect((await server.call(tool, tool.startsWith('add') ? saving : {})).isError).toBe(false);
     expect(upstream.requests).toHaveLength(4);
-    const other = await server.as('svc_live_other');
+    const other = await server.connectAs('svc_live_other');
     expect((await other.call('search_ads')).isError).toBe(false);
   });
 
   test('get_credits that shows it open ends this at once', async ({ upstream, server }) => {
-    upstream.credits = json(creditStatus(usage(0)));
+    upstream.credits = json(creditStatus(createUsageLimit(0)));
     await server.call('get_credits');
     expect((await server.call('search_ads')).isError).toBe(false);
   });
@@ -100,19 +116,19 @@ describe('while a window is known to be full', () => {
     await Promise.all([1, 2, 3, 4].map((limit) => server.call('search_ads', { limit })));
     expect(paths(upstream)).toEqual(['GET /v1/credits']);
     clock += 60_000;
-    upstream.credits = json(creditStatus(usage(3)));
+    upstream.credits = json(creditStatus(createUsageLimit(3)));
     expect((await server.call('search_ads')).isError).toBe(false);
   });
 
   test('and the credits can no longer be requested, the call is sent', async ({ upstream, server }) => {
-    upstream.credits = refusal(500);
+    upstream.credits = errorResponse(500);
     clock += 60_000;
     for (const limit of [1, 2]) expect((await server.call('search_ads', { limit })).isError).toBe(false);
   });
 });
 
 test('get_credits that shows a full window stops the next paid call', async ({ upstream, server }) => {
-  upstream.does(documented);
+  upstream.respondWith(documentedResponse);
   await server.call('get_credits');
   expect((await server.call('search_ads')).error?.kind).toBe('usage_limit');
   expect(paths(upstream)).toEqual(['GET /v1/credits']);
@@ -122,8 +138,11 @@ test('a window that has less left than a call costs is explained, and holds such
   upstream,
   server,
 }) => {
-  upstream.does(json({ items: [{ id: 'a' }], cursor: null, hasMore: false }, { headers: paid(5) }), refusal(429));
-  upstream.credits = json(creditStatus({ ...usage(398), isLimitReached: false }));
+  upstream.respondWith(
+    json({ items: [{ id: 'a' }], cursor: null, hasMore: false }, { headers: creditHeaders(5) }),
+    errorResponse(429),
+  );
+  upstream.credits = json(creditStatus({ ...createUsageLimit(398), isLimitReached: false }));
   await server.call('search_ads', { limit: 1 });
   const { text, error } = await server.call('search_ads', { limit: 2 });
   expect(text).toContain('The call costs more credits than its usage window has left');
@@ -133,8 +152,8 @@ test('a window that has less left than a call costs is explained, and holds such
   const asked = upstream.requests.length;
   expect((await server.call('search_ads', { limit: 3 })).text).toContain('Nothing was sent');
   expect(upstream.requests).toHaveLength(asked);
-  upstream.credits = json(creditStatus({ ...usage(10), isLimitReached: false }));
+  upstream.credits = json(creditStatus({ ...createUsageLimit(10), isLimitReached: false }));
   await server.call('get_credits');
-  upstream.does(documented);
+  upstream.respondWith(documentedResponse);
   expect((await server.call('search_ads', { limit: 3 })).isError).toBe(false);
 });

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
 import { monthRows } from '../../src/dataset/tables.ts';
-import { adOf, serveAds } from '../support/ad-service.ts';
+import { createAd, serveAds } from '../support/ad-service.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
 
 const test = freshUpstreamTest({ config: { cacheSeconds: 0 } });
 
 const startedIn = (month: string, index: number, more: object = {}) =>
-  adOf(index, { startedAt: `${month}-05T00:00:00Z`, lastSeenAt: `${month}-09T00:00:00Z`, ...more });
+  createAd(index, { startedAt: `${month}-05T00:00:00Z`, lastSeenAt: `${month}-09T00:00:00Z`, ...more });
 
 describe('the table months', () => {
   const launches = `SELECT month, unfinished, count(id) FROM months LEFT JOIN ads ON startedMonth = month
@@ -24,18 +24,18 @@ describe('the table months', () => {
       ['2026-08', 0, 10],
       ['2026-09', 1, 4],
     ];
-    expect(await server.rows(launches)).toEqual(expected);
+    expect(await server.queryRows(launches)).toEqual(expected);
     clock = Date.parse('2026-11-20T10:00:00Z');
-    expect(await server.rows(launches)).toEqual(expected);
+    expect(await server.queryRows(launches)).toEqual(expected);
     const chart = { sql: 'SELECT startedMonth, count(*) FROM ads GROUP BY 1', chart: 'bar' };
     await server.call('write_report', { title: 'Launches', sections: [{ heading: 'By month', ...chart }] });
     const { data } = await server.call('write_report', {
       title: 'Launches',
       sections: [{ heading: 'By month', ...chart }],
     });
-    expect((await server.read(data.uri)).text).toContain('2026-09 so far');
+    expect((await server.readResource(data.uri)).text).toContain('2026-09 so far');
     await server.call('gather_ads', { maxCredits: 50, fresh: true });
-    expect(await server.rows(launches)).toEqual([
+    expect(await server.queryRows(launches)).toEqual([
       ['2026-08', 0, 10],
       ['2026-09', 0, 4],
       ['2026-10', 0, 0],
@@ -47,15 +47,15 @@ describe('the table months', () => {
     let clock = Date.parse('2026-09-10T10:00:00Z');
     const server = await start({}, { now: () => clock });
     const service = serveAds(upstream, 0);
-    service.matching = ({ query }) => [startedIn('2026-08', query === 'a' ? 0 : 1)];
+    service.selectAds = ({ query }) => [startedIn('2026-08', query === 'a' ? 0 : 1)];
     const gather = (query: string) => server.call('gather_ads', { filters: { query }, maxCredits: 50, fresh: true });
     await gather('a');
     clock = Date.parse('2026-11-20T10:00:00Z');
     await gather('b');
     const unfinished = 'SELECT month FROM months WHERE unfinished ORDER BY 1';
-    expect(await server.rows(unfinished)).toEqual([['2026-09'], ['2026-10'], ['2026-11']]);
+    expect(await server.queryRows(unfinished)).toEqual([['2026-09'], ['2026-10'], ['2026-11']]);
     await gather('a');
-    expect(await server.rows(unfinished)).toEqual([['2026-11']]);
+    expect(await server.queryRows(unfinished)).toEqual([['2026-11']]);
   });
 
   test('ends with the last answer if nothing was gathered', async ({ upstream, start }) => {
@@ -64,7 +64,7 @@ describe('the table months', () => {
     serveAds(upstream, 0).ads = [startedIn('2026-08', 0)];
     await server.call('search_ads');
     clock = Date.parse('2026-11-20T10:00:00Z');
-    expect(await server.rows('SELECT month, unfinished FROM months')).toEqual([
+    expect(await server.queryRows('SELECT month, unfinished FROM months')).toEqual([
       ['2026-08', 0],
       ['2026-09', 1],
     ]);
@@ -105,7 +105,7 @@ describe('a report of a question that was read each week', () => {
     const paid = costs.reduce((sum, cost) => sum + cost, 0);
     expect(paid).toBe(24);
     const { data } = await server.call('write_report', { title: 'T', sections: [{ heading: 'H', text: 'x' }] });
-    const html = (await server.read(data.uri)).text;
+    const html = (await server.readResource(data.uri)).text;
     expect(html).toContain('60 ads, read in 4 gatherings from 2 Nov 2026 to 23 Nov 2026');
     expect(html).toContain(`Reading them and 3 earlier gatherings that are not listed cost ${paid} credits.`);
   });
@@ -116,17 +116,17 @@ describe('a gathering whose parts overlap', () => {
 
   test('states how many ads its total counts again', async ({ upstream, server }) => {
     const service = serveAds(upstream, 31);
-    service.matching = ({ part }) => (part === 'a' ? service.ads.slice(0, 20) : service.ads.slice(12));
+    service.selectAds = ({ part }) => (part === 'a' ? service.ads.slice(0, 20) : service.ads.slice(12));
     const { data, text } = await server.call('gather_ads', split);
     expect(data).toMatchObject({ found: 39, read: 31, repeats: 8, complete: true });
     expect(text).toContain('31 ads read, of 39 found (which counts 8 ads of several parts again); complete');
     const { data: report } = await server.call('write_report', { title: 'T', sections: [{ heading: 'H', text: 'x' }] });
-    expect((await server.read(report.uri)).text).toContain('counts an ad of several parts several times');
+    expect((await server.readResource(report.uri)).text).toContain('counts an ad of several parts several times');
   });
 
   test('states it in the coverage, too, while it is not complete', async ({ upstream, server }) => {
     const service = serveAds(upstream, 300);
-    service.matching = ({ part }) => (part === 'a' ? service.ads.slice(0, 20) : service.ads.slice(12));
+    service.selectAds = ({ part }) => (part === 'a' ? service.ads.slice(0, 20) : service.ads.slice(12));
     await server.call('gather_ads', { ...split, maxAds: 100 });
     const { text } = await server.call('query_ads', { sql: 'SELECT count(*) FROM ads' });
     expect(text).toMatch(/gathered \d+ of 308, which counts 8 ads of several parts again/);
@@ -138,17 +138,19 @@ describe('figures of SQL and of the summary', () => {
     const server = await start({}, { now: () => Date.parse('2026-11-20T10:00:00Z') });
     const days = [3, 1, 4, 1, 5, 9, 2, 6, 5, 35, 89];
     serveAds(upstream, 0).ads = days.map((ran, at) =>
-      adOf(at, { startedAt: '2026-01-01', endDate: new Date(Date.UTC(2026, 0, 1 + ran)).toISOString() }),
+      createAd(at, { startedAt: '2026-01-01', endDate: new Date(Date.UTC(2026, 0, 1 + ran)).toISOString() }),
     );
     const { summary } = (await server.call('gather_ads', { maxCredits: 50 })).data;
-    const [[median, high] = []] = await server.rows('SELECT median(daysRunning), percentile(daysRunning, 90) FROM ads');
+    const [[median, high] = []] = await server.queryRows(
+      'SELECT median(daysRunning), percentile(daysRunning, 90) FROM ads',
+    );
     expect(summary).toContain(`Days running: min 1, median ${median}, 90th percentile ${high}, max 89`);
   });
 
   test('count formats, calls to action, countries and advertisers in any case', async ({ upstream, server }) => {
     const service = serveAds(upstream, 0);
     service.ads = ['VIDEO', 'video', 'Video'].map((displayFormat, at) =>
-      adOf(at, {
+      createAd(at, {
         ...{ displayFormat, ctaType: ['SHOP_NOW', 'shop_now', 'SHOP_NOW'][at], countries: ['DE', 'de', 'Fr'] },
         ...{
           pageId: 'p',
@@ -173,7 +175,7 @@ describe('figures of SQL and of the summary', () => {
       ],
       ["SELECT count(*) FROM ad_platforms WHERE platform = 'Facebook'", [[3]]],
     ] as const)
-      expect(await server.rows(sql)).toEqual(rows);
+      expect(await server.queryRows(sql)).toEqual(rows);
   });
 });
 
@@ -184,22 +186,22 @@ describe('the method note of an export', () => {
     'SELECT 1 AS id',
     'SELECT country AS id FROM ad_countries',
   ])('lists every gathering if %s gives no ids of ads', async (sql, { upstream, server }) => {
-    serveAds(upstream, 3).ads = [1, 2, 3].map((at) => adOf(at, { countries: ['DE'] }));
+    serveAds(upstream, 3).ads = [1, 2, 3].map((at) => createAd(at, { countries: ['DE'] }));
     const { gathering } = (await server.call('gather_ads', { maxCredits: 50 })).data;
     const { data } = await server.call('export_ads', { sql });
-    const note = (await server.read(data.methods)).text;
+    const note = (await server.readResource(data.methods)).text;
     expect(note).toContain(String(gathering));
     expect(note).not.toContain('read none of these ads');
   });
 
   test('lists the gatherings of the exported ads if only some ids are ids of ads', async ({ upstream, server }) => {
     const service = serveAds(upstream, 2);
-    service.matching = ({ query }) => service.ads.slice(query === 'a' ? 0 : 1).slice(0, 1);
+    service.selectAds = ({ query }) => service.ads.slice(query === 'a' ? 0 : 1).slice(0, 1);
     const gather = async (query: string) =>
       String((await server.call('gather_ads', { filters: { query }, maxCredits: 50 })).data.gathering);
     const [first, second] = [await gather('a'), await gather('b')];
     const sql = `SELECT adId AS id FROM gathered WHERE gatheringId = '${first}' UNION ALL SELECT 'other'`;
-    const note = (await server.read((await server.call('export_ads', { sql })).data.methods)).text;
+    const note = (await server.readResource((await server.call('export_ads', { sql })).data.methods)).text;
     expect(note).toContain(first);
     expect(note).not.toContain(second);
     expect(note).toContain('1 other gathering of the dataset read none of these ads.');
@@ -207,7 +209,7 @@ describe('the method note of an export', () => {
 });
 
 test('coverage counts uncovered advertisers if the ids of a result are no ids of ads', async ({ upstream, server }) => {
-  serveAds(upstream, 4).ads = [0, 1, 2, 3].map((at) => adOf(at, { pageId: `p${at % 2}` }));
+  serveAds(upstream, 4).ads = [0, 1, 2, 3].map((at) => createAd(at, { pageId: `p${at % 2}` }));
   await server.call('gather_ads', { maxAds: 1, maxCredits: 50 });
   await server.call('search_ads');
   const { text } = await server.call('query_ads', { sql: 'SELECT * FROM gatherings' });

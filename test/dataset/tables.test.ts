@@ -116,7 +116,7 @@ freshUpstreamTest({ config: { cacheSeconds: 0 } })(
     const newest = `SELECT language, firstGatheredAt, gatheredAt, json->>'body' FROM ads WHERE id = '${ad.id}'`;
     const times = ['2026-11-20T12:00:00.000Z', '2026-11-20T12:00:01.000Z'];
     expect((await rowsOf(newest)).rows).toEqual([['de', ...times, german]]);
-    upstream.does(json({ items: [page], cursor: null, hasMore: false }));
+    upstream.respondWith(json({ items: [page], cursor: null, hasMore: false }));
     await call('search_pages', {});
     const pages = await rowsOf('SELECT * FROM pages');
     expect(pages.columns).toEqual(columnsOf('pages'));

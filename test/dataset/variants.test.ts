@@ -5,10 +5,10 @@ import { describe, expect, test } from 'vitest';
 import { variantCopy } from '../../src/dataset/ad-rows.ts';
 import { VariantIndex } from '../../src/dataset/variants.ts';
 import { sanitize } from '../../src/views/safe-text.ts';
-import { adOf, serveAds } from '../support/ad-service.ts';
-import { documented } from '../support/faulty-upstream.ts';
+import { createAd, serveAds } from '../support/ad-service.ts';
+import { documentedResponse } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { createTemporaryFolder } from '../support/temporary-folder.ts';
 
 const boots = 'Meet the boots that outlast every trail. Hand-made in small batches, shipped free within two days.';
 const tents = 'A tent for two, light as a feather, put up in a minute, dry in any storm of any summer.';
@@ -83,7 +83,7 @@ describe('VariantIndex', () => {
 });
 
 const serverTest = freshUpstreamTest();
-const folder = temporaryFolder({ inMemory: true });
+const folder = createTemporaryFolder({ inMemory: true });
 const copies = [boots, `${boots} Now.`, boots.replace('every', 'any'), tents, `${tents} 19.99`, `${boots} ${tents}`];
 const step = fc.oneof(
   fc.record({ change: fc.nat(11), to: fc.constantFrom(...copies) }),
@@ -99,9 +99,9 @@ serverTest('a process that saw every change and a new process find the same vari
       const options = { now: () => (clock += 10) };
       const server = await start({ files, cacheSeconds: 0 }, options);
       const service = serveAds(upstream, 0);
-      service.before = (path) => (path.endsWith('/whoami') ? documented : undefined);
+      service.interceptRequest = (path) => (path.endsWith('/whoami') ? documentedResponse : undefined);
       const all = copies.flatMap((body, at) =>
-        [0, 1].map((page) => adOf(2 * at + page, { body, headline: null, pageId: `p${page}` })),
+        [0, 1].map((page) => createAd(2 * at + page, { body, headline: null, pageId: `p${page}` })),
       );
       const gather = async (some: number[]) => {
         service.ads = some.flatMap((at) => all[at] ?? []);
@@ -117,14 +117,14 @@ serverTest('a process that saw every change and a new process find the same vari
       }
       const { gathering, summary } = await gather([0, 1, 2, 6, 7]);
       const gathered = `FROM ads JOIN gathered ON adId = id WHERE gatheringId = '${gathering}'`;
-      const [[count] = []] = await server.rows(`SELECT count(DISTINCT variant) ${gathered}`);
+      const [[count] = []] = await server.queryRows(`SELECT count(DISTINCT variant) ${gathered}`);
       expect(summary).toContain(`Groups of near-identical copy: ${count};`);
       const groups = 'SELECT id, variant FROM ads ORDER BY id';
-      const found = await server.rows(groups);
-      await server.stop();
+      const found = await server.queryRows(groups);
+      await server.stopApp();
       const fresh = await start({ files }, options);
-      expect(await fresh.rows(groups)).toEqual(found);
-      await fresh.stop();
+      expect(await fresh.queryRows(groups)).toEqual(found);
+      await fresh.stopApp();
     }),
     { numRuns: 3, endOnFailure: true },
   );

@@ -8,13 +8,13 @@ import { cursorLink, vsCodeLink } from '../../scripts/docs/reference.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import { connectCommand, connectHttp, type TestClient } from '../support/clients.ts';
 import { startHttp } from '../support/http.ts';
-import { compiledOnce, type Ran, start } from '../support/process.ts';
+import { baselineCompilerFlags, type CommandResult, startCommand } from '../support/process.ts';
 import { startServer } from '../support/server.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { createTemporaryFolder } from '../support/temporary-folder.ts';
 import { type CodeBlock, codeBlocks, pages, root } from './pages.ts';
 
 /** What the blocks take for granted: a service with a key, a server over HTTP, a dataset, a folder with files to import. */
-const folder = temporaryFolder();
+const folder = createTemporaryFolder();
 const ad = '{"id":"11111111-1111-4111-8111-111111111111"}\n';
 for (const [name, content] of Object.entries({
   'ads.jsonl': ad,
@@ -28,7 +28,7 @@ for (const name of ['own-ads.csv', 'own-ads.jsonl'])
   copyFileSync(join(root, 'docs/examples', name), join(folder, name));
 for (const name of ['dist', 'node_modules']) symlinkSync(join(root, name), join(folder, name));
 
-const library = start(['library', 'serve', '--demo', '--port', '0']);
+const library = startCommand(['library', 'serve', '--demo', '--port', '0']);
 const [, key = ''] = await library.says(/demo key (\S+)$/m);
 const [, baseUrl = ''] = await library.says(/library on (\S+)$/m);
 const http = await startHttp({ baseUrl });
@@ -108,10 +108,10 @@ async function expectRuns(line: string): Promise<void> {
 const claude = `claude() { node -p 'JSON.stringify(process.argv.slice(1))' -- "$@"; }`;
 
 /** Runs a line of a shell in the folder. */
-function runLine(line: string): Promise<Ran> {
+function runLine(line: string): Promise<CommandResult> {
   const child = spawn('sh', ['-c', `${claude}\n${line}`], {
     cwd: folder,
-    env: { PATH: process.env.PATH, HOME: folder, AD_LIBRARY_API_KEY: key, NODE_OPTIONS: compiledOnce.join() },
+    env: { PATH: process.env.PATH, HOME: folder, AD_LIBRARY_API_KEY: key, NODE_OPTIONS: baselineCompilerFlags.join() },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   });

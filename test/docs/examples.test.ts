@@ -5,8 +5,8 @@ import { buildSync } from 'esbuild';
 import { expect, test } from 'vitest';
 import { tools } from '../../src/tools/catalog.ts';
 import { freePort } from '../support/loopback.ts';
-import { serveHttp } from '../support/process.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { startHttpCommand } from '../support/process.ts';
+import { createTemporaryFolder } from '../support/temporary-folder.ts';
 import { root } from './pages.ts';
 
 const run = (...[program = '', ...args]: string[]) => spawnSync(program, args, { cwd: root, encoding: 'utf8' });
@@ -17,7 +17,7 @@ const unless = hasClient ? '' : ' (not run: `pip install mcp` first)';
 const pythonExample = 'docs/examples/python/count_and_gather.py';
 
 test.skipIf(!hasPython)('the Python example is Python', () => {
-  const compiled = join(temporaryFolder(), 'example.pyc');
+  const compiled = join(createTemporaryFolder(), 'example.pyc');
   const { status, stderr } = python(
     '-c',
     `import py_compile; py_compile.compile('${pythonExample}', '${compiled}', doraise=True)`,
@@ -28,7 +28,7 @@ test.skipIf(!hasPython)('the Python example is Python', () => {
 // The second run of a question that is gathered costs nothing, and its results have other parts.
 test('the TypeScript example counts, gathers and queries, twice', async () => {
   const example = join(root, 'docs/examples/typescript/count-and-gather.ts');
-  const outfile = join(temporaryFolder(), 'count-and-gather.mjs');
+  const outfile = join(createTemporaryFolder(), 'count-and-gather.mjs');
   buildSync({ entryPoints: [example], outfile, bundle: true, platform: 'node', format: 'esm' });
   await expectTwice((url) => run(process.execPath, outfile, url), 'complete: true.');
 });
@@ -45,7 +45,7 @@ test.skipIf(!hasClient)(`the Python example counts, gathers and queries, twice${
 type Run = (url: string) => ReturnType<typeof run>;
 
 async function expectTwice(runExample: Run, complete: string): Promise<void> {
-  const server = await serveHttp(['--demo']);
+  const server = await startHttpCommand(['--demo']);
   for (const _ of ['first', 'again']) {
     const { status, stdout, stderr } = runExample(server.url);
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });

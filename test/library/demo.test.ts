@@ -9,8 +9,9 @@ import { makeDemoData } from '../../src/library/demo/make-demo-data.ts';
 import { advertisers } from '../../src/library/demo/market/market.ts';
 import { type DemoData, packDemoData, readDemoData } from '../../src/library/demo/packed-demo-data.ts';
 import { readHeader } from '../../src/pictures/fetch-picture.ts';
-import { startHttp, until } from '../support/http.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { waitUntil } from '../support/deadline.ts';
+import { startHttp } from '../support/http.ts';
+import { createTemporaryFolder } from '../support/temporary-folder.ts';
 import { startOfTests } from './support/served-library.ts';
 
 const base = 'https://library.demo.example';
@@ -36,7 +37,7 @@ async function all<Item>(of: Demo, kind: 'ads' | 'pages'): Promise<Item[]> {
   return items;
 }
 
-const folder = pathToFileURL(`${temporaryFolder()}/`);
+const folder = pathToFileURL(`${createTemporaryFolder()}/`);
 const demo = await openDemoLibrary({ now: () => startOfTests });
 afterAll(() => demo.library.close());
 const ads = await all<Ad>(demo, 'ads');
@@ -108,7 +109,7 @@ describe('the demo library', () => {
     const opened = await openDemoLibrary({ now: () => startOfTests });
     expect(await ask(opened, '/v1/credits')).toMatchObject({ credits: 10_000 });
     // Tests that run at the same time may just be opening another demo.
-    if (process.platform !== 'win32') await until(() => left().every((name) => before.includes(name)));
+    if (process.platform !== 'win32') await waitUntil(() => left().every((name) => before.includes(name)));
     opened.library.close();
   });
 

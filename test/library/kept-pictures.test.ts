@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { request } from 'undici';
 import { afterAll, expect, onTestFinished } from 'vitest';
 import { jpegOf, pngOf } from '../pictures/sample-pictures.ts';
-import { until } from '../support/http.ts';
+import { waitUntil } from '../support/deadline.ts';
 import { startPictureHost } from '../support/picture-host.ts';
-import { start } from '../support/process.ts';
+import { startCommand } from '../support/process.ts';
 import { startServer } from '../support/server.ts';
-import { uuidOf } from '../support/uuid-of.ts';
+import { deriveUuid } from '../support/uuid-of.ts';
 import { runLibraryCommand, serveDatabase } from './support/command.ts';
 import { databaseTest } from './support/fixtures.ts';
 
@@ -22,7 +22,7 @@ const linesOf = (pictures: readonly string[]) =>
       const media = [{ type: 'IMAGE', url }];
       // Another address of the same answer.
       const cards = [{ title: 'Card', image_url: url.replace(/(\d+)$/, '0$1') }];
-      return JSON.stringify({ id: uuidOf(`ad ${number}`), headline: `Ad ${number}`, media, cards });
+      return JSON.stringify({ id: deriveUuid(`ad ${number}`), headline: `Ad ${number}`, media, cards });
     })
     .join('\n');
 
@@ -42,7 +42,7 @@ const test = databaseTest
     const key = (await run(['key', 'create', '--unmetered'])).out.trim();
     const ad = async (number: number) => {
       const headers = { authorization: `Bearer ${key}` };
-      const { body } = await request(`${origin}/v1/ads/${uuidOf(`ad ${number}`)}`, { headers });
+      const { body } = await request(`${origin}/v1/ads/${deriveUuid(`ad ${number}`)}`, { headers });
       return body.json() as Promise<{ media: { url: string }[]; cards: { image_url: string }[] }>;
     };
     return { origin, key, ad, pages };
@@ -66,7 +66,7 @@ test('an import fetches pictures, and the library serves them', async ({ picture
   const policy = { 'x-content-type-options': 'nosniff', 'content-security-policy': "default-src 'none'; sandbox" };
   expect(headers).toMatchObject({ 'content-type': 'image/jpeg', ...policy });
   expect(Buffer.from(await body.arrayBuffer())).toEqual(Buffer.from(bytes));
-  const page = await request(`${pages}ads/${uuidOf('ad 0')}`);
+  const page = await request(`${pages}ads/${deriveUuid('ad 0')}`);
   expect(await page.body.text()).toContain('<img src="/media/kept/');
   for (const name of ['..%2fad-library.db', `${'0'.repeat(64)}.${'0'.repeat(16)}.jpeg`, `${'0'.repeat(64)}.svg`])
     expect((await request(`${origin}/media/kept/${name}`)).statusCode).toBe(404);
@@ -77,7 +77,7 @@ test('an import fetches pictures, and the library serves them', async ({ picture
   const known = { sql: 'SELECT headline, picture FROM ads ORDER BY 1' };
   const before = (await server.call('query_ads', known)).data.rows as [string, string][];
   expect(before.map(([, picture]) => names.some((name) => name.includes(`.${picture}`)))).toEqual([true, true, true]);
-  await server.call('view_ads', { adIds: [0, 1, 2].map((number) => uuidOf(`ad ${number}`)) });
+  await server.call('view_ads', { adIds: [0, 1, 2].map((number) => deriveUuid(`ad ${number}`)) });
   expect((await server.call('query_ads', known)).data.rows).toEqual(before);
 });
 
@@ -102,7 +102,7 @@ test('a long text full of beginnings of addresses does not slow down a library t
   serve,
 }) => {
   const [first = ''] = linesOf([host.serve(pngOf())]).split('\n');
-  const long = JSON.stringify({ ...JSON.parse(first), id: uuidOf('ad 1'), body: '"http:'.repeat(120_000) });
+  const long = JSON.stringify({ ...JSON.parse(first), id: deriveUuid('ad 1'), body: '"http:'.repeat(120_000) });
   await run(['import', '-', '--pictures', '--folder', pictures, ...mediaHosts], `${first}\n${long}`);
   const { ad } = await serve();
   await ad(0);
@@ -116,7 +116,7 @@ test('addresses that have expired are counted, and are no pictures to fetch', as
   // Signed addresses hold the second at which they expire, in hexadecimal digits.
   const expired = Array.from({ length: 1200 }, (_, at) => `https://scontent.example/${at}.jpg?oe=60000000`);
   const media = (url: string) => [{ type: 'IMAGE', url }];
-  const ads = expired.map((url, at) => ({ id: uuidOf(`ad ${at}`), media: media(url) }));
+  const ads = expired.map((url, at) => ({ id: deriveUuid(`ad ${at}`), media: media(url) }));
   await run(['import', '-'], ads.map((ad) => JSON.stringify(ad)).join('\n'));
   expect((await run(['pictures', ...mediaHosts])).err).toMatch(
     /^pictures: 1,200 addresses have expired and cannot be fetched any more; no other is missing\n/,
@@ -134,8 +134,8 @@ test('a killed command loses nothing, and the next goes on', async ({ database, 
       if (!isHeld || answered < enough) response.writeHead(200, { 'content-type': 'image/jpeg' }).end(bytes);
     });
   await run(['import', '-'], linesOf(Array.from({ length: 40 }, slow)));
-  const killed = start(['library', 'pictures', '--database', database, ...mediaHosts]);
-  await until(() => answered >= enough);
+  const killed = startCommand(['library', 'pictures', '--database', database, ...mediaHosts]);
+  await waitUntil(() => answered >= enough);
   killed.child.kill('SIGKILL');
   await killed.ended;
   isHeld = false;

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { expect, onTestFinished } from 'vitest';
 import { createKey, importFiles, listKeys, revokeKey, serveLibrary } from '../../src/library/commands/commands.ts';
-import { until } from '../support/http.ts';
-import { start } from '../support/process.ts';
+import { waitUntil } from '../support/deadline.ts';
+import { startCommand } from '../support/process.ts';
 import { databaseTest as test } from './support/fixtures.ts';
 import { onLoopback, startOfTests, uuid } from './support/served-library.ts';
 
@@ -16,7 +16,7 @@ const asOwner = (token: string) => ({ headers: { Authorization: `Bearer ${token}
 
 /** The built command, serving. */
 async function startServer(database: string) {
-  const server = start(['library', 'serve', '--port', '0', '--database', database]);
+  const server = startCommand(['library', 'serve', '--port', '0', '--database', database]);
   const kill = async () => {
     server.child.kill('SIGKILL');
     await server.ended;
@@ -44,7 +44,7 @@ test('a killed server keeps every key that was reported, and the revoked stay so
   const creating = Array.from({ length: 4 }, async () => {
     while (!isKilled) reported.push((await createKey(target(database), {})).key);
   }).map((loop) => loop.catch(() => {}));
-  await until(() => reported.length >= 25);
+  await waitUntil(() => reported.length >= 25);
   isKilled = true;
   await server.kill();
   await Promise.all(creating);
@@ -57,10 +57,10 @@ test('a killed server keeps every key that was reported, and the revoked stay so
 
 test('a process that does not serve is named; killed, it takes nothing saved', async ({ folder, database }) => {
   await createKey(target(database), { name: 'Saved' });
-  const importing = start(['library', 'import', '-', '--database', database]);
+  const importing = startCommand(['library', 'import', '-', '--database', database]);
   onTestFinished(() => void importing.child.kill('SIGKILL'));
   importing.child.stdin?.on('error', () => {}).write(`{"id":"${uuid(1)}"}\n`.repeat(20_000));
-  await until(() => existsSync(`${database}.lock`));
+  await waitUntil(() => existsSync(`${database}.lock`));
   importing.child.kill('SIGSTOP');
   await expect(listKeys(target(database))).rejects.toMatchObject({
     failure: { kind: 'busy', problem: expect.stringContaining(`held by process ${importing.child.pid} of`) },

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { expect } from 'vitest';
 import { freshServiceTest } from '../support/fixtures.ts';
-import { uuidOf } from '../support/uuid-of.ts';
+import { deriveUuid } from '../support/uuid-of.ts';
 
 /** Ids that differ in nothing but case, and in what an index might take for a mark of it. */
 const ids = ['pAbC', 'p1!_.~-', 'pÉé%', 'p%41', 'p%%a', 'p_%Zz'].flatMap((id) => [
@@ -12,7 +12,7 @@ freshServiceTest()(
   'pages whose ids differ in case are pages of their own in filters, single items, lists and SQL',
   async ({ service, server }) => {
     const pages = ids.map((pageId, at) => ({ pageId, pageName: `Name ${at}`, pageLikes: at }));
-    const ads = ids.map((pageId, at) => ({ id: uuidOf(`${at}`), pageId, headline: `Of ${at}` }));
+    const ads = ids.map((pageId, at) => ({ id: deriveUuid(`${at}`), pageId, headline: `Of ${at}` }));
     await service.library.import(Readable.from([...pages, ...ads].map((record) => `${JSON.stringify(record)}\n`)));
     for (const [at, pageId] of ids.entries()) {
       const found = (await server.call('search_ads', { filters: { pageId: [pageId] } })).data;

@@ -5,18 +5,18 @@ import type { Browser } from 'playwright-core';
 import { request } from 'undici';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openLibrary } from '../../src/library/open.ts';
-import { violationsOn } from '../support/board/axe.ts';
+import { findViolations } from '../support/board/axe.ts';
 import { inChromium } from '../support/board/in-chromium.ts';
 import { launchChromium } from '../support/board/launch-chromium.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
-import { uuidOf } from '../support/uuid-of.ts';
+import { createTemporaryFolder } from '../support/temporary-folder.ts';
+import { deriveUuid } from '../support/uuid-of.ts';
 import { runLibraryCommand, serveDatabase } from './support/command.ts';
 import { onLoopback, startOfTests } from './support/served-library.ts';
 
 const hostile = '"><script>window.broken = true</script><img src=x onerror="window.broken = true">';
 const formats = ['IMAGE', 'VIDEO', 'DCO'];
 const ads = Array.from({ length: 70 }, (_, number) => ({
-  id: uuidOf(`page ${number}`),
+  id: deriveUuid(`page ${number}`),
   pageId: 'shop/1 %?#',
   page: { pageName: number === 5 ? 'متجر الجوارب' : `Shop ${hostile}` },
   headline: number === 0 ? hostile : `Socks ${number} \u202e\u{e0041}`,
@@ -33,7 +33,7 @@ const ads = Array.from({ length: 70 }, (_, number) => ({
 }));
 const advertiser = '/pages/shop%2F1%20%25%3F%23';
 
-const folder = temporaryFolder();
+const folder = createTemporaryFolder();
 
 async function serve(name: string, words: string[] = []) {
   const { origin, close, said } = await serveDatabase(join(folder, name), words);
@@ -169,7 +169,7 @@ test('an ad whose picture has an address that the library cannot serve is shown 
   ];
   const odd = urls.map((url, at) => ({
     ...ads[0],
-    id: uuidOf(`odd ${at}`),
+    id: deriveUuid(`odd ${at}`),
     body: url,
     media: [{ type: 'THUMB', url }],
   }));
@@ -236,7 +236,7 @@ test('every page answers, whatever ads the import has accepted', async () => {
   let nextId = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(ad, { minLength: 1, maxLength: 5 }), async (some) => {
-      const input = some.map((one) => ({ ...one, id: uuidOf(`any ${nextId++}`) }));
+      const input = some.map((one) => ({ ...one, id: deriveUuid(`any ${nextId++}`) }));
       await any.import(Readable.from(input.map((one) => `${JSON.stringify(one)}\n`)));
       const paths = input.flatMap(({ id, pageId }) => [
         `/ads/${id}`,
@@ -275,7 +275,7 @@ inChromium('in a browser', () => {
         await page.goto(library.origin + library.home + path);
         expect(await page.evaluate("'broken' in window"), path).toBe(false);
         expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth'), path).toBe(0);
-        expect(await violationsOn(page.locator('html')), path).toEqual([]);
+        expect(await findViolations(page.locator('html')), path).toEqual([]);
         expect(await page.content()).not.toMatch(/[\u202e\u{e0041}]/u);
       }
       expect(elsewhere).toEqual([]);

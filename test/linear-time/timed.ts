@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 // biome-ignore lint/suspicious/noDeprecatedImports: its replacement is a package of its own.
 import { parseAst } from 'vitest/node';
-import { json, refusal, startUpstream } from '../support/faulty-upstream.ts';
+import { errorResponse, json, startUpstream } from '../support/faulty-upstream.ts';
 import { everyFact, somePage } from '../views/sample-ads.ts';
 
 /** Times the patterns of `src`, its functions, or the tools, with hostile texts; prints a line for each that is too slow. */
@@ -200,12 +200,12 @@ async function timeTools(): Promise<void> {
     const run = async (text: string) => {
       const media = [{ type: 'THUMB', nr: 0, url: `https://${text}` }];
       const record = { ...filled(model, text), [text]: text, media, ...required };
-      upstream.does(json({ ...record, collection: record, items: [record] }));
+      upstream.respondWith(json({ ...record, collection: record, items: [record] }));
       await server.call('search_ads');
       await server.call('label_ads', { labels: [{ adId: id, label: text.slice(0, 40), value: text.slice(0, 200) }] });
       await server.call(name, args);
       await server.call(name, { ...args, ...filled(args, text), [text]: text });
-      upstream.does(refusal(422, filled({ code: '', message: '', details: { deep: [''] } }, text)));
+      upstream.respondWith(errorResponse(422, filled({ code: '', message: '', details: { deep: [''] } }, text)));
       await server.call(name, args);
     };
     await time(name, run, textsOf([], 0), 150);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createLog, createStructuredLog } from '../../src/logging/log.ts';
-import { key } from '../support/key-encodings.ts';
+import { canaryKey } from '../support/key-encodings.ts';
 
 const logs = {
   'of lines': createLog,
@@ -15,8 +15,12 @@ describe.each(Object.entries(logs))('the log %s', (name, create) => {
   };
 
   test('masks every word that begins like a key of the service, and every word after Bearer', () => {
-    const fields = { requestId: key, error: `Error: "${key}"\n    at Bearer ${key.slice(9)}`, [key]: { deep: [key] } };
-    const line = logged(`the service said: ${key}`, { ...fields, status: 422 });
+    const fields = {
+      requestId: canaryKey,
+      error: `Error: "${canaryKey}"\n    at Bearer ${canaryKey.slice(9)}`,
+      [canaryKey]: { deep: [canaryKey] },
+    };
+    const line = logged(`the service said: ${canaryKey}`, { ...fields, status: 422 });
     expect(line).not.toMatch(/canary/i);
     expect(line).toMatch(/status"?[=:]422/);
     if (name === 'of JSON') expect(JSON.parse(line)).toMatchObject({ status: 422 });

@@ -3,10 +3,10 @@ import { describe, expect } from 'vitest';
 import * as z from 'zod';
 import type { SearchFilter } from '../../src/api/search-filters.ts';
 import { readArguments } from '../../src/mcp/arguments.ts';
-import { everyTool } from '../support/every-tool.ts';
-import { ad, documented } from '../support/faulty-upstream.ts';
+import { singleCallTools } from '../support/every-tool.ts';
+import { ad, documentedResponse } from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
-import { uuidOf } from '../support/uuid-of.ts';
+import { deriveUuid } from '../support/uuid-of.ts';
 
 const test = upstreamTest({ config: { cacheSeconds: 0 } })
   /** Refused before anything went out, in words that name the argument. */
@@ -21,10 +21,10 @@ const test = upstreamTest({ config: { cacheSeconds: 0 } })
         expect(upstream.requests).toEqual([]);
       },
   );
-test.beforeEach(({ upstream }) => upstream.does(documented));
+test.beforeEach(({ upstream }) => upstream.respondWith(documentedResponse));
 
-const lists = `/v1/collections/${uuidOf('c')}/items?itemType=ads`;
-const listing = { collectionId: uuidOf('c'), itemType: 'ads' };
+const lists = `/v1/collections/${deriveUuid('c')}/items?itemType=ads`;
+const listing = { collectionId: deriveUuid('c'), itemType: 'ads' };
 const filters = { countries: ['DE'], nested: { deep: [1, null, 'x'] }, 'odd key': '', zero: 0 };
 const upper = 'ABCDEF01-2345-0789-FFFF-ABCDEF012345';
 const lower = upper.toLowerCase();
@@ -47,7 +47,12 @@ test.for<[what: string, tool: string, args: Record<string, unknown>, sent: unkno
   ['a text that looks like a truth value', 'get_page', { pageId: 'true' }, '/v1/pages/true'],
   ['a text that looks like an object', 'get_page', { pageId: '{"a":1}' }, '/v1/pages/%7B%22a%22%3A1%7D'],
   ['a UUID, in lower case', 'get_ad', { adId: upper }, `/v1/ads/${lower}`],
-  ['of a collection', 'list_collection_items', { ...listing, collectionId: upper }, lists.replace(uuidOf('c'), lower)],
+  [
+    'of a collection',
+    'list_collection_items',
+    { ...listing, collectionId: upper },
+    lists.replace(deriveUuid('c'), lower),
+  ],
   ['the UUID of an item', 'add_collection_item', { ...listing, itemId: upper }, { itemType: 'ads', itemId: lower }],
   ['the id of a page as it is', 'add_collection_item', { ...listing, ...ofPage }, ofPage],
   ['filters as they are', 'search_pages', { filters, ...paged }, { ...filters, ...paged }],
@@ -91,7 +96,11 @@ describe('is refused before anything is sent, in words that name it:', () => {
       'Unknown argument: labels.0.vlue. The tool takes',
     ],
     ['get_page', { pageId: '..' }, 'pageId is not an id'],
-    ['list_collection_items', { collectionId: uuidOf('c') }, 'itemType: Invalid option: expected one of "ads"|"pages"'],
+    [
+      'list_collection_items',
+      { collectionId: deriveUuid('c') },
+      'itemType: Invalid option: expected one of "ads"|"pages"',
+    ],
     ['list_collection_items', { ...listing, itemType: 'adverts' }, /itemType.*ads.*pages/],
     ['list_collection_items', { ...listing, limit: 101 }, 'limit'],
     ['add_collection_item', { ...listing, itemId: '' }, 'itemId'],
@@ -133,7 +142,7 @@ const describedTest = upstreamTest({
 });
 
 describe('texts inside filters', () => {
-  describedTest.beforeEach(({ upstream }) => upstream.does(documented));
+  describedTest.beforeEach(({ upstream }) => upstream.respondWith(documentedResponse));
 
   describedTest.for<[what: string, given: object, sent: object]>([
     ['a truth value', { active: 'true' }, { active: true }],
@@ -221,7 +230,7 @@ test('any JSON as arguments of any tool is answered in the right form', async ({
   );
   const args = fc.oneof(fc.dictionary(names, values), fc.dictionary(fc.string(), fc.jsonValue()));
   await fc.assert(
-    fc.asyncProperty(fc.constantFrom(...everyTool), args, async ({ tool }, given) => {
+    fc.asyncProperty(fc.constantFrom(...singleCallTools), args, async ({ tool }, given) => {
       const result = await server.call(tool, given);
       expect(result.text).not.toBe('');
       if (!result.isError) return;

@@ -4,7 +4,7 @@ import { AdLibraryError, errorKinds, type Failure } from '../../src/api/errors.t
 import { explainError } from '../../src/mcp/explain-error.ts';
 import { tools } from '../../src/tools/catalog.ts';
 import { estimateTokens } from '../../src/views/tokens.ts';
-import { usage } from '../support/faulty-upstream.ts';
+import { createUsageLimit } from '../support/faulty-upstream.ts';
 
 const explain = (failure: Failure) => explainError(new AdLibraryError(failure), tools);
 
@@ -80,7 +80,7 @@ describe('what the service says in an error', () => {
         fc.string({ size: 'max', maxLength: 20_000 }),
         fc.array(fc.integer(), { maxLength: 5000 }),
       ),
-      usageLimit: fc.dictionary(fc.string(), fc.jsonValue()).map((extra) => ({ ...extra, ...usage(5) })),
+      usageLimit: fc.dictionary(fc.string(), fc.jsonValue()).map((extra) => ({ ...extra, ...createUsageLimit(5) })),
     });
     fc.assert(
       fc.property(anything, (failure) => {

@@ -1,8 +1,8 @@
 import { describe, expect } from 'vitest';
 import { formFor, hosts, identifyClient } from '../../src/mcp/hosts.ts';
-import { drawsApps } from '../support/capabilities.ts';
+import { mcpAppsCapabilities } from '../support/capabilities.ts';
 import { serviceTest } from '../support/fixtures.ts';
-import { callOf, goodHeaders, keepAlive, startHttp } from '../support/http.ts';
+import { openConnection, startHttp, toolCall, validHeaders } from '../support/http.ts';
 import { initialize, openSession, request } from '../transports/stdio/session.ts';
 
 const test = serviceTest();
@@ -56,7 +56,7 @@ const handshakes: HostCase[] = [
   { name: 'kilo', revision: '2025-11-25', hasData: false, drawsBoard: false },
   {
     ...{ name: 'qwen-cli-mcp-client-ad-library', revision: '2025-11-25' },
-    ...{ capabilities: drawsApps, hasData: false, drawsBoard: true },
+    ...{ capabilities: mcpAppsCapabilities, hasData: false, drawsBoard: true },
   },
   { name: 'qwen-cli-mcp-client-my ads', revision: '2026-07-28', hasData: false, drawsBoard: false },
   { name: '@cline/core', revision: '2024-11-05', hasData: false, drawsBoard: false },
@@ -67,7 +67,13 @@ const handshakes: HostCase[] = [
   { name: 'cursor-vscode', revision: '2025-06-18', hasData: true, drawsBoard: true },
   { name: 'ai-sdk-mcp-client', revision: '2025-11-25', hasData: true, drawsBoard: false },
   { name: 'Ad Library', revision: '2026-07-28', hasData: true, drawsBoard: false },
-  { name: 'a host of tomorrow', revision: '2026-07-28', capabilities: drawsApps, hasData: true, drawsBoard: true },
+  {
+    name: 'a host of tomorrow',
+    revision: '2026-07-28',
+    capabilities: mcpAppsCapabilities,
+    hasData: true,
+    drawsBoard: true,
+  },
 ];
 
 const envelopeOf = ({ name, capabilities = {} }: Pick<HostCase, 'name' | 'capabilities'>) => ({
@@ -91,14 +97,14 @@ describe('the form of results over stdio', () => {
 
 const httpServer = test.extend('http', { scope: 'file' }, async ({ service }, { onCleanup }) => {
   const server = await startHttp({ baseUrl: service.baseUrl });
-  const connection = keepAlive(server.origin);
+  const connection = openConnection(server.origin);
   onCleanup(async () => {
     await connection.close();
     await server.close();
   });
   const send = async (method: string, params: object, headers: Record<string, string>) => {
     const body = JSON.stringify(request(1, method, params));
-    return (await connection.send({ headers: { ...goodHeaders(service.createKey()), ...headers }, body })).json.result;
+    return (await connection.send({ headers: { ...validHeaders(service.createKey()), ...headers }, body })).json.result;
   };
   return {
     formsOf: async (headers: Record<string, string>, meta: object = {}, latest = false) => {
@@ -179,7 +185,7 @@ describe('hosts.json', () => {
 });
 
 test('a list for a host that shows few tokens is cut to fit, and ends with a cursor', async ({ server, service }) => {
-  const { call } = await server.as(service.createKey(), '@cline/core', {});
+  const { call } = await server.connectAs(service.createKey(), '@cline/core', {});
   const { text, raw } = await call('search_ads', { limit: 100 });
   // Cline cuts the JSON of the whole result at 8,000 characters.
   expect(JSON.stringify(raw).length).toBeLessThan(8000);
@@ -192,7 +198,7 @@ test('a picture is left out for a host that passes pictures on as text, and the 
 }) => {
   const chart = { sql: "SELECT 'a' AS name, 2 AS number UNION SELECT 'b', 3", chart: 'bar' };
   const typesFor = async (name: string) => {
-    const { call } = await server.as(service.createKey(), name, {});
+    const { call } = await server.connectAs(service.createKey(), name, {});
     const { raw, text } = await call('query_ads', chart);
     return [raw.content.map(({ type }) => type), text.includes('The picture is left out')];
   };
@@ -204,7 +210,7 @@ test('a picture is left out for a host that passes pictures on as text, and the 
 serviceTest({ config: { output: 'both' } })(
   'a form that the operator set is the form for every client',
   async ({ server, service }) => {
-    const { call } = await server.as(service.createKey(), 'claude-code');
+    const { call } = await server.connectAs(service.createKey(), 'claude-code');
     const { raw } = await call('search_ads', { limit: 1 });
     expect(raw.structuredContent).toBeDefined();
   },
@@ -227,7 +233,7 @@ test('links to exports go to clients that are known to take them, and addresses 
   service,
 }) => {
   const exportsOf = async (name: string) => {
-    const { call } = await server.as(service.createKey(), name);
+    const { call } = await server.connectAs(service.createKey(), name);
     const { raw, text } = await call('export_ads', { sql: 'SELECT 1 AS one' });
     expect(text.match(/ad-library:\/\//g)).toHaveLength(2);
     return raw.content.flatMap((block) => (block.type === 'resource_link' ? [block.uri] : []));
@@ -238,13 +244,13 @@ test('links to exports go to clients that are known to take them, and addresses 
 
 test('over HTTP, links to exports go to clients that name themselves in the request', async () => {
   const server = await startHttp({ demo: true });
-  const { send, close } = keepAlive(server.origin);
+  const { send, close } = openConnection(server.origin);
   const linksFor = async (client?: string) => {
-    const call = callOf('export_ads', { sql: 'SELECT 1 AS one' });
+    const call = toolCall('export_ads', { sql: 'SELECT 1 AS one' });
     const meta = client !== undefined && { _meta: envelopeOf({ name: client }) };
     const latest = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'export_ads' };
     const body = JSON.stringify({ ...call, params: { ...call.params, ...meta } });
-    const { json } = await send({ headers: { ...goodHeaders(), ...(meta && latest) }, body });
+    const { json } = await send({ headers: { ...validHeaders(), ...(meta && latest) }, body });
     return json.result.content.filter(({ type }: Block) => type === 'resource_link').length;
   };
   expect(await linksFor('claude-code')).toBe(2);

@@ -8,9 +8,9 @@ import { readConfig } from '../../src/config/read-config.ts';
 import { startBoardService } from '../support/board/board-service.ts';
 import { listenOnLoopback } from '../support/loopback.ts';
 import { startServer } from '../support/server.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { createTemporaryFolder } from '../support/temporary-folder.ts';
 
-const folder = temporaryFolder();
+const folder = createTemporaryFolder();
 const fileWith = (content: unknown) => {
   const file = join(folder, 'filters.json');
   writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content));

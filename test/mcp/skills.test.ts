@@ -3,7 +3,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { SkillsClient } from '@modelcontextprotocol/client/ext/skills';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { command, type Served, serveHttp } from '../support/process.ts';
+import { commandLine, type HttpCommand, startHttpCommand } from '../support/process.ts';
 
 const textOf = (name: string) => readFileSync(new URL(`../../docs/skill/ad-research/${name}`, import.meta.url), 'utf8');
 
@@ -13,13 +13,13 @@ const skillsOf = async (mode: 'auto' | 'legacy', transport: Parameters<Client['c
   return { client, skills: new SkillsClient(client) };
 };
 
-let served: Served;
+let served: HttpCommand;
 beforeAll(async () => {
-  served = await serveHttp(['--demo']);
+  served = await startHttpCommand(['--demo']);
 });
 afterAll(async () => void (await served.close()));
 
-const stdio = (...args: string[]) => new StdioClientTransport(command(['--demo', ...args]));
+const stdio = (...args: string[]) => new StdioClientTransport(commandLine(['--demo', ...args]));
 
 test.each(['auto', 'legacy'] as const)(
   'the skill of this package is served to clients that ask for skills (%s)',

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { decodeJpeg } from '../../src/drawing/codecs.ts';
 import { readHeader } from '../../src/pictures/fetch-picture.ts';
-import { until } from '../support/http.ts';
+import { waitUntil } from '../support/deadline.ts';
 import { startPictureHost } from '../support/picture-host.ts';
 import { jpegClaiming, jpegOf, openTestPictures, pngChunk, pngOf, scanBomb, webpOf } from './sample-pictures.ts';
 
@@ -127,7 +127,7 @@ test('decoding that takes too long is ended, other tenants wait for nothing, and
   expect(await show(await anotherPicture(), attacker)).toHaveProperty('jpeg');
   // The same bomb is not decoded again: it does not wait for another one.
   const another = show(scanBomb(20_001), other).then(() => 'decoded');
-  await until(() => host.open() === 0);
+  await waitUntil(() => host.open() === 0);
   expect(await Promise.race([another, attacker.thumbnail(address, { side: 100, signal })])).toEqual(tooLong);
   await hasty.close();
 });

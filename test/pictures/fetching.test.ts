@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { isInside, type MediaHosts } from '../../src/pictures/fetch-picture.ts';
 import type { PictureOptions } from '../../src/pictures/pictures.ts';
-import { until } from '../support/http.ts';
-import { endless, type PictureAnswer, startPictureHost } from '../support/picture-host.ts';
+import { waitUntil } from '../support/deadline.ts';
+import { type PictureAnswer, startPictureHost, streamBytes } from '../support/picture-host.ts';
 import { jpegOf, openTestPictures, scanBomb } from './sample-pictures.ts';
 
 const host = await startPictureHost();
@@ -151,8 +151,8 @@ test('redirects are followed three times, and carry nothing', async () => {
 test('a body of 200 MB is left at its bound, whether its size is announced or not', async () => {
   for (const headers of [{ 'content-length': 200_000_000 }, undefined]) {
     const sentBefore = host.sent();
-    expect(await show(host.serve(endless(200_000_000, headers)))).toEqual({ reason: 'it is larger than 10 MB' });
-    await until(() => host.open() === 0);
+    expect(await show(host.serve(streamBytes(200_000_000, headers)))).toEqual({ reason: 'it is larger than 10 MB' });
+    await waitUntil(() => host.open() === 0);
     expect(host.sent() - sentBefore).toBeLessThan(40_000_000);
   }
   expect(await show(host.serve(good))).toHaveProperty('jpeg');
@@ -201,12 +201,12 @@ describe('fetches are shared', () => {
       return { shown, leave };
     };
     const [first, second] = [ask(), ask()];
-    await until(() => answers.length === 1);
+    await waitUntil(() => answers.length === 1);
     await first.leave();
     await second.leave();
-    await until(() => host.open() === 0);
+    await waitUntil(() => host.open() === 0);
     const [third, fourth] = [ask(), ask()];
-    await until(() => answers.length === 2);
+    await waitUntil(() => answers.length === 2);
     await third.leave();
     answers[1]?.();
     expect(await fourth.shown).toHaveProperty('jpeg');
@@ -217,7 +217,7 @@ describe('fetches are shared', () => {
     const shown = (bytes: Uint8Array) =>
       narrow.forTenant('tenant').thumbnail(host.serve(bytes), { side: 100, signal: new AbortController().signal });
     const bomb = shown(scanBomb(20_000));
-    await until(() => host.requests.length === 1);
+    await waitUntil(() => host.requests.length === 1);
     // One that overtakes the first on its way to the decoder makes room for another.
     let done = 0;
     const others = Array.from({ length: 8 }, async (_, at) => {

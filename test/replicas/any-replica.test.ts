@@ -1,12 +1,19 @@
 import { afterAll, expect, test } from 'vitest';
 import { jpegOf } from '../pictures/sample-pictures.ts';
 import { AdService } from '../support/ad-service.ts';
-import { creditStatus, documented, json, paid, refusal, usage } from '../support/faulty-upstream.ts';
-import { gateOf } from '../support/gate.ts';
+import {
+  createUsageLimit,
+  creditHeaders,
+  creditStatus,
+  documentedResponse,
+  errorResponse,
+  json,
+} from '../support/faulty-upstream.ts';
+import { createGate } from '../support/gate.ts';
 import { startPictureHost } from '../support/picture-host.ts';
-import { replicasForAll } from '../support/replicas.ts';
+import { startReplicasBeforeAll } from '../support/replicas.ts';
 import { describeEveryServer } from '../support/stores.ts';
-import { uuidOf } from '../support/uuid-of.ts';
+import { deriveUuid } from '../support/uuid-of.ts';
 
 const gather = { filters: { query: 'tea' }, maxCredits: 100 };
 const countAds = { sql: 'SELECT count(*) AS ads FROM ads' };
@@ -16,18 +23,18 @@ afterAll(() => host.close());
 describeEveryServer('any replica', (server) => {
   // All of this holds although the clocks of two are an hour wrong.
   const args = ['--media-hosts', `${host.host.host}:${host.host.port}`];
-  const fleet = replicasForAll({ count: 3, server, args, minutesFast: [60, -60, 0] });
+  const fleet = startReplicasBeforeAll({ count: 3, server, args, clockAdvanceMinutes: [60, -60, 0] });
 
   function between(ads: number) {
     const service = new AdService(ads);
-    return { service, ...fleet.tenant(service.behaviour) };
+    return { service, ...fleet.createTenant(service.respond) };
   }
 
   test('queries, counts and exports what one of them gathered, and reads what another exported', async () => {
     const { service, replicas } = between(250);
     const [one, other, third] = replicas;
     expect((await one.call('gather_ads', gather)).data).toMatchObject({ read: 250, complete: true });
-    const charged = service.charged;
+    const charged = service.chargedCredits;
     for (const replica of replicas) {
       expect((await replica.call('query_ads', countAds)).data.rows).toEqual([[250]]);
       const again = await replica.call('gather_ads', { ...gather, maxCredits: 0 });
@@ -41,7 +48,7 @@ describeEveryServer('any replica', (server) => {
     for (const replica of replicas)
       for (const text of [await replica.read(String(data.uri)), (await replica.get(path)).text])
         expect(service.ads.filter(({ id }) => !text.includes(id))).toEqual([]);
-    expect(service.charged).toBe(charged);
+    expect(service.chargedCredits).toBe(charged);
   });
 
   test('goes on with what another one began, and knows what is newest and when it came', async () => {
@@ -49,7 +56,7 @@ describeEveryServer('any replica', (server) => {
     const [fast, slow, right] = replicas;
     expect((await fast.call('gather_ads', { ...gather, maxCredits: 12 })).data).toMatchObject({ complete: false });
     expect((await slow.call('gather_ads', gather)).data).toMatchObject({ read: 250, complete: true });
-    expect(service.charged).toBe(25);
+    expect(service.chargedCredits).toBe(25);
     for (const [time, asking] of [slow, fast, right, slow].entries()) {
       service.ads = service.ads.map((ad) => ({ ...ad, headline: `Changed ${time}` }));
       await asking.call('search_ads', { limit: 1, fresh: true });
@@ -79,7 +86,7 @@ describeEveryServer('any replica', (server) => {
       { heading: 'All', adIds: service.ads.map(({ id }) => id) },
     ];
     await replicas[1].call('write_report', { title: 'Tea', name: 'tea', sections });
-    await fleet.replace(1);
+    await fleet.restartReplica(1);
     expect(host.requests.length - before).toBe(1);
     for (const _ of replicas) {
       expect((await call('query_ads', { sql: 'SELECT count(picture) FROM ads' })).data.rows).toEqual([[3]]);
@@ -94,7 +101,7 @@ describeEveryServer('any replica', (server) => {
     const results = await Promise.all(replicas.map((replica) => replica.call('gather_ads', gather)));
     for (const { data, text } of results) expect(data, text).toMatchObject({ read: 300, complete: true });
     expect(results.reduce((sum, { data }) => sum + data.receipt.charged, 0)).toBe(30);
-    expect(service.charged).toBe(30);
+    expect(service.chargedCredits).toBe(30);
   });
 
   test('serves nothing to a key that any of them saw rejected, until any of them sees it accepted', async () => {
@@ -103,8 +110,8 @@ describeEveryServer('any replica', (server) => {
     await one.call('gather_ads', gather);
     await one.call('search_ads', { limit: 3 });
     const { uri } = (await one.call('export_ads')).data;
-    const { charged } = service;
-    service.before = () => refusal(401);
+    const { chargedCredits } = service;
+    service.interceptRequest = () => errorResponse(401);
     expect((await other.call('whoami')).error).toMatchObject({ kind: 'unauthorized' });
     for (const replica of replicas) {
       for (const [name, args] of [
@@ -115,23 +122,23 @@ describeEveryServer('any replica', (server) => {
         expect((await replica.call(name, args)).error, name).toMatchObject({ kind: 'unauthorized' });
       await expect(replica.read(String(uri))).rejects.toThrow();
     }
-    service.before = () => undefined;
+    service.interceptRequest = () => undefined;
     await third.call('whoami');
     for (const replica of replicas) {
       expect((await replica.read(String(uri))).length).toBeGreaterThan(100);
       expect((await replica.call('query_ads', countAds)).data.rows).toEqual([[30]]);
       expect((await replica.call('search_ads', { limit: 3 })).data.receipt).toMatchObject({ cached: true });
     }
-    expect(service.charged).toBe(charged);
+    expect(service.chargedCredits).toBe(chargedCredits);
   });
 
   test('knows of a full usage window that another one has met', async () => {
-    const { upstream, replicas } = fleet.tenant(refusal(429));
-    upstream.credits = json(creditStatus({ ...usage(400), isLimitReached: true, limitType: 'hourly' }));
+    const { upstream, replicas } = fleet.createTenant(errorResponse(429));
+    upstream.credits = json(creditStatus({ ...createUsageLimit(400), isLimitReached: true, limitType: 'hourly' }));
     const [one, other] = replicas;
-    expect((await one.call('get_ad', { adId: uuidOf('a') })).error).toMatchObject({ kind: 'usage_limit' });
+    expect((await one.call('get_ad', { adId: deriveUuid('a') })).error).toMatchObject({ kind: 'usage_limit' });
     const sent = upstream.requests.length;
-    const { error, text } = await other.call('get_ad', { adId: uuidOf('b') });
+    const { error, text } = await other.call('get_ad', { adId: deriveUuid('b') });
     expect(error).toMatchObject({ kind: 'usage_limit' });
     expect(text).toContain('Nothing was sent');
     expect(upstream.requests).toHaveLength(sent);
@@ -148,19 +155,19 @@ describeEveryServer('any replica', (server) => {
         cursor = data.cursor;
       }
       expect(cursor).toBeNull();
-      if (walk === 0) await fleet.replace(2);
+      if (walk === 0) await fleet.restartReplica(2);
     }
-    expect(service.charged).toBe(10);
+    expect(service.chargedCredits).toBe(10);
   });
 
   test('sends one of many equal calls at once, and the others get its answer at no charge', async () => {
-    const gate = gateOf();
-    const { upstream, call } = fleet.tenant(async (request, response) => {
+    const gate = createGate();
+    const { upstream, call } = fleet.createTenant(async (request, response) => {
       await gate.opened;
-      documented(request, response);
+      documentedResponse(request, response);
     });
-    const calls = Array.from({ length: 30 }, () => call('get_ad', { adId: uuidOf('ad') }));
-    await upstream.reached(1);
+    const calls = Array.from({ length: 30 }, () => call('get_ad', { adId: deriveUuid('ad') }));
+    await upstream.waitForRequests(1);
     gate.open();
     const results = await Promise.all(calls);
     expect(results.map(({ isError }) => isError)).not.toContain(true);
@@ -169,23 +176,23 @@ describeEveryServer('any replica', (server) => {
   });
 
   test('reads items after a write anew, although a read of before it is in progress', async () => {
-    const gate = gateOf();
+    const gate = createGate();
     let reads = 0;
-    const { upstream, replicas } = fleet.tenant(async (request, response) => {
-      if (request.method !== 'GET' || !request.url?.includes('/items')) return documented(request, response);
+    const { upstream, replicas } = fleet.createTenant(async (request, response) => {
+      if (request.method !== 'GET' || !request.url?.includes('/items')) return documentedResponse(request, response);
       const read = ++reads;
       if (read === 1) await gate.opened;
-      const list = { itemType: 'ads', items: [{ id: uuidOf('ad'), headline: `read ${read}` }], cursor: null };
-      json({ collection: { id: uuidOf('collection') }, ...list, hasMore: false }, { headers: paid(1) })(
+      const list = { itemType: 'ads', items: [{ id: deriveUuid('ad'), headline: `read ${read}` }], cursor: null };
+      json({ collection: { id: deriveUuid('collection') }, ...list, hasMore: false }, { headers: creditHeaders(1) })(
         request,
         response,
       );
     });
     const [one, other] = replicas;
-    const collection = { collectionId: uuidOf('collection'), itemType: 'ads' };
+    const collection = { collectionId: deriveUuid('collection'), itemType: 'ads' };
     const before = one.call('list_collection_items', collection);
-    await upstream.reached(1);
-    await other.call('add_collection_item', { ...collection, itemId: uuidOf('ad') });
+    await upstream.waitForRequests(1);
+    await other.call('add_collection_item', { ...collection, itemId: deriveUuid('ad') });
     const after = await other.call('list_collection_items', collection);
     expect(after.data, after.text).toMatchObject({ items: [{ headline: 'read 2' }], receipt: { charged: 1 } });
     gate.open();
@@ -196,29 +203,29 @@ describeEveryServer('any replica', (server) => {
 
   test('keeps nothing of a key or a collection that somebody made up for longer than a minute', async () => {
     const before = new Set(server.everything().map(({ name }) => name));
-    const { call } = fleet.tenant(refusal(401));
-    const collectionId = uuidOf('made up');
+    const { call } = fleet.createTenant(errorResponse(401));
+    const collectionId = deriveUuid('made up');
     const ofCollection = { collectionId, itemType: 'ads' };
     for (const [name, args] of [
-      ['get_ad', { adId: uuidOf('a') }],
+      ['get_ad', { adId: deriveUuid('a') }],
       ['list_collection_items', ofCollection],
-      ['add_collection_item', { ...ofCollection, itemId: uuidOf('a') }],
+      ['add_collection_item', { ...ofCollection, itemId: deriveUuid('a') }],
       ['gather_ads', gather],
     ] as const)
       expect((await call(name, args)).error, name).toMatchObject({ kind: 'unauthorized' });
     const left = server.everything().filter(({ name }) => !before.has(name));
-    expect(left.filter(({ left }) => left > 61_000).map(({ name }) => name)).toEqual([]);
+    expect(left.filter(({ remainingMs }) => remainingMs > 61_000).map(({ name }) => name)).toEqual([]);
   });
 
   test('has kept nothing in clear, and nothing without an end', () => {
     const everything = server.everything();
     expect(everything.length).toBeGreaterThan(50);
-    for (const { name, value, left } of everything) {
+    for (const { name, value, remainingMs } of everything) {
       expect(name).toMatch(
         /^ad-library:(2:)?(probe$|\{[\w-]{22}\}(:[\w-]{22}|:[\w-]{36}|:[a-z-]+)+( [\w-]+(:\d+)?)?$)/,
       );
       expect(`${name} ${value}`).not.toMatch(/svc_live|6a1f7e0c|headline|Offer|Try it/);
-      expect(left, name).toBeGreaterThan(0);
+      expect(remainingMs, name).toBeGreaterThan(0);
     }
   });
 });

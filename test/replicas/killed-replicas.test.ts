@@ -1,14 +1,14 @@
 import { beforeAll, expect, test } from 'vitest';
 import { AdService } from '../support/ad-service.ts';
-import { type Behaviour, delays, documented } from '../support/faulty-upstream.ts';
-import { until } from '../support/http.ts';
-import { type Replica, replicasForAll, type Tenant } from '../support/replicas.ts';
+import { waitUntil } from '../support/deadline.ts';
+import { type Behaviour, delays, documentedResponse } from '../support/faulty-upstream.ts';
+import { type Replica, startReplicasBeforeAll, type Tenant } from '../support/replicas.ts';
 import type { Result } from '../support/server.ts';
 import { describeEveryServer } from '../support/stores.ts';
-import { uuidOf } from '../support/uuid-of.ts';
+import { deriveUuid } from '../support/uuid-of.ts';
 
 const budget = 100;
-const adId = uuidOf('ad');
+const adId = deriveUuid('ad');
 const getAd = (replica: Replica, id = adId) => replica.call('get_ad', { adId: id });
 const spendingOf = async (replica: Replica) => (await replica.call('get_credits')).data.thisServer;
 const mayBeCharged = { kind: 'network', retryable: false };
@@ -30,10 +30,10 @@ type Story = (tenant: Tenant, replicas: Tenant['replicas']) => Promise<() => Pro
 const waitingFor =
   (behaviour: Behaviour): Story =>
   async ({ upstream }, [one, other]) => {
-    await getAd(one, uuidOf('price'));
-    upstream.does(behaviour);
+    await getAd(one, deriveUuid('price'));
+    upstream.respondWith(behaviour);
     void getAd(one).catch(() => {});
-    await upstream.reached(1);
+    await upstream.waitForRequests(1);
     const waiting = getAd(other);
     return async () => {
       expect((await waiting).error).toMatchObject({ kind: 'timeout' });
@@ -41,7 +41,7 @@ const waitingFor =
       expect(error).toMatchObject(mayBeCharged);
       expect(text).toContain('It is unknown whether the service charged for this call, so it was not sent again.');
       expect(upstream.requests).toHaveLength(1);
-      upstream.does(documented);
+      upstream.respondWith(documentedResponse);
       // The credits were reserved after the claim, so their lease ends a little later.
       await expect.poll(() => spendingOf(other), afterDeadline).toMatchObject({ charged: 1, uncertain: 1 });
       // A person who decides to ask again can.
@@ -57,14 +57,14 @@ const stories: Record<string, Story> = {
     { upstream },
     [one, other],
   ) => {
-    upstream.does(delays.hangs);
+    upstream.respondWith(delays.hangs);
     void getAd(one).catch(() => {});
-    await upstream.reached(1);
+    await upstream.waitForRequests(1);
     return async () => {
-      upstream.does(documented);
+      upstream.respondWith(documentedResponse);
       await expect.poll(() => spendingOf(other), afterDeadline).toMatchObject({ charged: 0, uncertain: budget });
-      upstream.does(documented);
-      expect((await getAd(other, uuidOf('another'))).error).toMatchObject({ kind: 'credit_budget' });
+      upstream.respondWith(documentedResponse);
+      expect((await getAd(other, deriveUuid('another'))).error).toMatchObject({ kind: 'credit_budget' });
       expect(upstream.requests.filter(({ path }) => path.includes('/ads/'))).toEqual([]);
     };
   },
@@ -85,26 +85,26 @@ const stories: Record<string, Story> = {
     [one, other, third],
   ) => {
     const service = new AdService(450);
-    upstream.does(service.behaviour);
+    upstream.respondWith(service.respond);
     const countAds = { sql: 'SELECT count(*) AS ads FROM ads' };
-    service.instead = ({ number }) => (number > 2 ? delays.hangs : undefined);
+    service.overrideResponse = ({ sequenceNumber }) => (sequenceNumber > 2 ? delays.hangs : undefined);
     void one.call('gather_ads', question).catch(() => {});
-    await until(() => service.searches.length === 3);
+    await waitUntil(() => service.searches.length === 3);
     expect((await other.call('query_ads', countAds)).data.rows).toEqual([[200]]);
     return async () => {
-      service.instead = () => undefined;
+      service.overrideResponse = () => undefined;
       const { error, data } = await afterLease(() => other.call('gather_ads', question));
       // The page that was in progress may have been charged: nobody asks for it again unless told to.
       const rest = error || !data.complete ? (await other.call('gather_ads', question)).data : data;
       expect(rest).toMatchObject({ read: 450, complete: true });
       expect((await third.call('query_ads', countAds)).data.rows).toEqual([[450]]);
-      expect(service.charged).toBe(45);
+      expect(service.chargedCredits).toBe(45);
     };
   },
 };
 
 describeEveryServer('killed replicas', (server) => {
-  const fleet = replicasForAll({
+  const fleet = startReplicasBeforeAll({
     count: 3,
     server,
     args: ['--credit-budget', String(budget), '--timeout-ms', String(timeoutMs)],
@@ -112,7 +112,7 @@ describeEveryServer('killed replicas', (server) => {
   const endings = new Map<string, () => Promise<void>>();
   beforeAll(async () => {
     const all = Object.entries(stories).map(async ([name, story]) => {
-      const tenant = fleet.tenant();
+      const tenant = fleet.createTenant();
       endings.set(name, await story(tenant, tenant.replicas));
     });
     await Promise.all(all);

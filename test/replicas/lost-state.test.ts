@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { AdService } from '../support/ad-service.ts';
-import { documented, json, paid } from '../support/faulty-upstream.ts';
-import { gateOf } from '../support/gate.ts';
-import { type Replica, replicasForAll } from '../support/replicas.ts';
+import { creditHeaders, documentedResponse, json } from '../support/faulty-upstream.ts';
+import { createGate } from '../support/gate.ts';
+import { type Replica, startReplicasBeforeAll } from '../support/replicas.ts';
 import { describeEveryServer } from '../support/stores.ts';
-import { uuidOf } from '../support/uuid-of.ts';
+import { deriveUuid } from '../support/uuid-of.ts';
 
-const ad = (name: string) => ({ adId: uuidOf(name) });
+const ad = (name: string) => ({ adId: deriveUuid(name) });
 const budget = 30;
 
 const idsOf = async (replica: Replica) =>
@@ -14,14 +14,14 @@ const idsOf = async (replica: Replica) =>
 const spendingOf = async (replica: Replica) => (await replica.call('get_credits')).data.thisServer;
 
 describeEveryServer('a store that loses data', (server) => {
-  const fleet = replicasForAll({ count: 2, server, args: ['--credit-budget', String(budget)] });
+  const fleet = startReplicasBeforeAll({ count: 2, server, args: ['--credit-budget', String(budget)] });
 
   test.each(['everything', 'what came since a copy'])(
     'after the store has lost %s, the replicas continue and forget the credits spent since',
     async (lost) => {
-      const { replicas, call } = fleet.tenant((request, response) => {
+      const { replicas, call } = fleet.createTenant((request, response) => {
         const isAd = request.url?.includes('/ads/');
-        (isAd ? json({ id: 'ad' }, { headers: paid(10) }) : documented)(request, response);
+        (isAd ? json({ id: 'ad' }, { headers: creditHeaders(10) }) : documentedResponse)(request, response);
       });
       const [one, other] = replicas;
       await one.call('get_ad', ad('before'));
@@ -33,7 +33,7 @@ describeEveryServer('a store that loses data', (server) => {
       const remembered = lost === 'everything' ? 0 : 10;
       for (const replica of replicas.slice(0, 2)) {
         expect(await spendingOf(replica)).toMatchObject({ charged: remembered });
-        expect(await replica.readiness()).toBe('ready');
+        expect(await replica.readReadiness()).toBe('ready');
       }
       for (let spent = remembered; spent < budget; spent += 10)
         expect((await call('get_ad', ad(`after ${spent}`))).data.receipt).toMatchObject({ charged: 10 });
@@ -42,13 +42,13 @@ describeEveryServer('a store that loses data', (server) => {
   );
 
   test('calls in progress while the store loses everything get their answers, and the replicas serve further calls', async () => {
-    const gate = gateOf();
-    const { upstream, call } = fleet.tenant(async (request, response) => {
+    const gate = createGate();
+    const { upstream, call } = fleet.createTenant(async (request, response) => {
       if (request.url?.includes('/ads/')) await gate.opened;
-      documented(request, response);
+      documentedResponse(request, response);
     });
     const calls = Array.from({ length: 4 }, (_, index) => call('get_ad', ad(`ad ${index}`)));
-    await upstream.reached(1);
+    await upstream.waitForRequests(1);
     server.clear();
     gate.open();
     for (const { isError } of await Promise.all(calls)) expect(isError).toBe(false);
@@ -57,7 +57,7 @@ describeEveryServer('a store that loses data', (server) => {
 
   test('after the store was restored from a copy, each replica shows the ads that come later', async () => {
     const service = new AdService(4);
-    const { replicas } = fleet.tenant(service.behaviour);
+    const { replicas } = fleet.createTenant(service.respond);
     const both = replicas.slice(0, 2);
     const [before, lost, after] = service.ads.map(({ id }) => id);
     const read = (adId: string | undefined) => replicas[0].call('get_ad', { adId });
@@ -72,7 +72,7 @@ describeEveryServer('a store that loses data', (server) => {
 
   test('a dataset that lost its last items shows later items to every replica', async () => {
     const service = new AdService(4);
-    const { replicas } = fleet.tenant(service.behaviour);
+    const { replicas } = fleet.createTenant(service.respond);
     const [one, other] = replicas;
     const [before, lost, after] = service.ads.map(({ id }) => id);
     const read = (replica: Replica, adId: string | undefined) => replica.call('get_ad', { adId });

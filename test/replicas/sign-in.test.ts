@@ -1,38 +1,38 @@
 import { afterEach, expect, test } from 'vitest';
 import { AdService } from '../support/ad-service.ts';
-import { replicasForAll } from '../support/replicas.ts';
-import { goodKey, signInAt, signInSecret } from '../support/sign-in.ts';
+import { startReplicasBeforeAll } from '../support/replicas.ts';
+import { createSignInClient, goodKey, signInSecret } from '../support/sign-in.ts';
 import { describeEveryServer } from '../support/stores.ts';
 
 const publicUrl = 'http://127.0.0.1:9';
 
 describeEveryServer('replicas behind one sign-in', (server) => {
   const environment = { AD_LIBRARY_PUBLIC_URL: publicUrl, AD_LIBRARY_SIGN_IN_SECRET: signInSecret };
-  const fleet = replicasForAll({ count: 2, server, environment, args: ['--cache-seconds', '0'] });
+  const fleet = startReplicasBeforeAll({ count: 2, server, environment, args: ['--cache-seconds', '0'] });
   afterEach(async () => {
     await server.restart();
-    await fleet.ready();
+    await fleet.waitUntilReady();
   });
   const signIn = () => {
-    const [one, other] = fleet.tenant().replicas;
-    return { one: signInAt(one, publicUrl), other: signInAt(other, publicUrl) };
+    const [one, other] = fleet.createTenant().replicas;
+    return { one: createSignInClient(one, publicUrl), other: createSignInClient(other, publicUrl) };
   };
 
   test('share connections and their budgets; what was used at one ends the connection when it comes to the other', async () => {
     const { one, other } = signIn();
     const service = new AdService(50);
-    service.price = () => 2;
-    fleet.upstream.does(service.behaviour);
-    const { clientId, access, refresh } = await one.connect('9');
+    service.priceSearch = () => 2;
+    fleet.upstream.respondWith(service.respond);
+    const { clientId, access, refresh } = await one.signIn('9');
     const search = (at: typeof one, token: string, words: string) =>
       at.call(token, 'search_ads', { filters: { query: words }, limit: 5 });
     expect((await search(other, access, 'first')).result.isError).toBe(false);
     const burst = Array.from({ length: 12 }, (_, number) => search(number % 2 ? one : other, access, `${number}`));
     const passed = (await Promise.all(burst)).filter(({ result }) => !result.isError);
-    expect([passed.length, service.charged]).toEqual([3, 8]);
+    expect([passed.length, service.chargedCredits]).toEqual([3, 8]);
     const credits = (await other.call(access, 'get_credits')).result.data.thisServer;
     expect(credits).toMatchObject({ connection: { charged: 8, budget: 9 } });
-    const renew = (at: typeof one) => at.renew(refresh, clientId);
+    const renew = (at: typeof one) => at.refreshTokens(refresh, clientId);
     const renewed = await renew(other);
     expect(renewed.status).toBe(200);
     expect((await search(one, renewed.body.access_token ?? '', 'more')).result.error?.kind).toBe('credit_budget');
@@ -42,7 +42,7 @@ describeEveryServer('replicas behind one sign-in', (server) => {
 
   test('end a connection everywhere once a revocation is confirmed, however often the state was away before', async () => {
     const { one, other } = signIn();
-    const { access, refresh, clientId } = await one.connect();
+    const { access, refresh, clientId } = await one.signIn();
     const revoke = async () => {
       const body = new URLSearchParams({ token: refresh, client_id: clientId });
       return (await one.send('/revoke', { method: 'POST', body })).status;
@@ -57,8 +57,8 @@ describeEveryServer('replicas behind one sign-in', (server) => {
 
   test('renew a connection after all when a renewal was carried out too late to be answered', async () => {
     const { one, other } = signIn();
-    const { refresh, clientId } = await one.connect();
-    const renew = () => one.renew(refresh, clientId);
+    const { refresh, clientId } = await one.signIn();
+    const renew = () => one.refreshTokens(refresh, clientId);
     server.pause();
     expect((await renew()).status).toBe(503);
     server.resume();
@@ -74,11 +74,11 @@ describeEveryServer('replicas behind one sign-in', (server) => {
 
   test('take no token while their state is away, and keys as before', async () => {
     const { one, other } = signIn();
-    const { access, refresh, clientId } = await one.connect();
+    const { access, refresh, clientId } = await one.signIn();
     await server.kill();
     for (const at of [one, other]) {
       expect((await at.call(access, 'whoami')).status).toBe(503);
-      const renewed = await at.renew(refresh, clientId);
+      const renewed = await at.refreshTokens(refresh, clientId);
       expect([renewed.status, renewed.body.error]).toEqual([503, 'temporarily_unavailable']);
       expect((await at.call(goodKey, 'whoami')).status).toBe(200);
     }

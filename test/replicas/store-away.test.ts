@@ -1,28 +1,28 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { type Replica, replicasForAll } from '../support/replicas.ts';
+import { type Replica, startReplicasBeforeAll } from '../support/replicas.ts';
 import { describeEveryServer } from '../support/stores.ts';
-import { uuidOf } from '../support/uuid-of.ts';
+import { deriveUuid } from '../support/uuid-of.ts';
 
-const getAd = (replica: Replica, name: string) => replica.call('get_ad', { adId: uuidOf(name) });
+const getAd = (replica: Replica, name: string) => replica.call('get_ad', { adId: deriveUuid(name) });
 const spendingOf = async (replica: Replica) => (await replica.call('get_credits')).data.thisServer;
 
 describeEveryServer('replicas whose store goes away', (server) => {
   describe('with a budget', () => {
     beforeAll(() => server.kill());
-    const fleet = replicasForAll({ count: 2, server, args: ['--credit-budget', '10', '--metrics'] });
+    const fleet = startReplicasBeforeAll({ count: 2, server, args: ['--credit-budget', '10', '--metrics'] });
 
     test('start without the store, and share everything once it comes', async () => {
-      const [one, other] = fleet.tenant().replicas;
-      expect(await one.readiness()).toBe('state unavailable');
+      const [one, other] = fleet.createTenant().replicas;
+      expect(await one.readReadiness()).toBe('state unavailable');
       expect((await getAd(one, 'a')).error).toMatchObject({ kind: 'unavailable' });
       await server.restart();
-      await fleet.ready();
+      await fleet.waitUntilReady();
       await getAd(one, 'a');
       expect((await getAd(other, 'a')).data.receipt).toMatchObject({ charged: 0, cached: true });
     });
 
     test('refuse paid calls while the store is away, say so, and heal by themselves', async () => {
-      const { upstream, replicas } = fleet.tenant();
+      const { upstream, replicas } = fleet.createTenant();
       const [one, other] = replicas;
       for (const name of ['a', 'b', 'c']) await getAd(one, name);
       await server.kill();
@@ -34,13 +34,13 @@ describeEveryServer('replicas whose store goes away', (server) => {
       expect(refused.text).not.toMatch(/redis|postgres|127\.0\.0\.1|:\d{4}/i);
       expect((await other.call('get_credits')).error).toMatchObject({ kind: 'unavailable' });
       expect((await other.call('whoami')).isError).toBe(false);
-      await expect.poll(one.readiness).toBe('state unavailable');
+      await expect.poll(one.readReadiness).toBe('state unavailable');
       expect((await one.get('/readyz')).status).toBe(503);
       expect((await one.get('/healthz')).status).toBe(200);
       expect((await one.get('/metrics')).text).toContain('ad_library_state_up 0');
 
       await server.restart();
-      await fleet.ready();
+      await fleet.waitUntilReady();
       expect((await one.get('/metrics')).text).toContain('ad_library_state_up 1');
       expect(await spendingOf(other)).toMatchObject({ charged: 3, budget: 10 });
       expect((await getAd(other, 'd')).data.receipt.charged).toBe(1);

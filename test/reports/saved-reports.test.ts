@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import { adOf, serveAds } from '../support/ad-service.ts';
+import { createAd, serveAds } from '../support/ad-service.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
 import type { TestServer } from '../support/server.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { createTemporaryFolder } from '../support/temporary-folder.ts';
 
 const test = freshUpstreamTest();
-const files = temporaryFolder();
+const files = createTemporaryFolder();
 const day = 86_400_000;
 const weekly = {
   title: 'Offers of the week',
@@ -53,7 +53,7 @@ test('a report is written again after a restart, beside what it said before', as
   expect(text).toContain('Report "weekly": "Offers of the week", 3 sections, written 2026-11-16 09:00 UTC.');
 
   clock += 7 * day;
-  service.ads = [adOf(500), ...service.ads];
+  service.ads = [createAd(500), ...service.ads];
   server = await open();
   await server.call('gather_ads', { filters: {}, maxCredits: 100, fresh: true });
   const again = await write(server, { again: 'weekly' });
@@ -88,13 +88,13 @@ test('an earlier figure is shown only if all texts of its row are the same', asy
       const show = async (which: 0 | 1) => {
         service.ads = pairs.map((pair, index) => {
           const { pageName, ...fields } = pair[which];
-          return adOf(index, { ...fields, page: { pageName: pageName ?? null } });
+          return createAd(index, { ...fields, page: { pageName: pageName ?? null } });
         });
         await server.call('gather_ads', { filters: {}, maxCredits: 100, fresh: true });
       };
       const sections = pairs.map((_, index) => ({
         heading: `${index}`,
-        sql: `SELECT pageName, displayFormat, duplicates AS figure FROM ads WHERE id = '${adOf(index).id}'`,
+        sql: `SELECT pageName, displayFormat, duplicates AS figure FROM ads WHERE id = '${createAd(index).id}'`,
       }));
       await show(0);
       const day = new Date(clock).toISOString().slice(0, 10);

@@ -7,12 +7,12 @@ import { type ReportHead, type ReportSection, writeReportPage } from '../../src/
 import type { Gathering } from '../../src/storage/dataset.ts';
 import type { CardAd } from '../../src/ui/ad-card.tsx';
 import { jpegOf } from '../pictures/sample-pictures.ts';
-import { violationsOn } from '../support/board/axe.ts';
+import { findViolations } from '../support/board/axe.ts';
 import { inChromium } from '../support/board/in-chromium.ts';
 import { launchChromium } from '../support/board/launch-chromium.ts';
 import type { Upstream } from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
-import { searchFor, startPictureHost } from '../support/picture-host.ts';
+import { loadAds, startPictureHost } from '../support/picture-host.ts';
 import type { TestServer } from '../support/server.ts';
 
 const host = await startPictureHost();
@@ -41,7 +41,7 @@ async function report(server: TestServer, args: object) {
 /** What hostile advertisers, and a model that they fooled, could bring into a report. */
 async function hostileReport({ server, upstream }: { server: TestServer; upstream: Upstream }): Promise<string> {
   const image = host.serve(await jpegOf({ width: 500, height: 300, colour: [200, 60, 30] }));
-  const ids = await searchFor(
+  const ids = await loadAds(
     { server, upstream },
     ...hostile.map((text, index) => ({
       page: { pageName: text },
@@ -79,7 +79,7 @@ describe('a report', () => {
   test('has all in the order asked, and how it came about', async ({ server, upstream }) => {
     const image = host.serve(await jpegOf({ width: 500, height: 300, colour: [200, 60, 30] }));
     const gone = host.serve((response) => response.writeHead(410).end());
-    const [shown = '', missing = ''] = await searchFor(
+    const [shown = '', missing = ''] = await loadAds(
       { server, upstream },
       { pageId: 'a', page: { pageName: 'Brew & Leaf' }, duplicates: 3, media: [{ type: 'THUMB', url: image, nr: 0 }] },
       { pageId: 'b', page: { pageName: 'Other' }, media: [{ type: 'THUMB', url: gone, nr: 0 }] },
@@ -114,7 +114,7 @@ describe('a report', () => {
   });
 
   test('says in its place what could not be done, and the other sections stand', async ({ server, upstream }) => {
-    await searchFor({ server, upstream }, {});
+    await loadAds({ server, upstream }, {});
     const { html, data } = await report(server, {
       sections: [
         { heading: 'Wrong', sql: 'SELECT nothing FROM ads' },
@@ -140,7 +140,7 @@ describe('a report', () => {
     const noise = await encodeJpeg({ width: 400, height: 400, data: pixels }, 95);
     // Few to fetch, and many to write: a slow machine has them in time, too.
     const media = [{ type: 'THUMB', url: host.serve(noise), nr: 0 }];
-    const adIds = await searchFor({ server, upstream }, ...Array.from({ length: 12 }, () => ({ media })));
+    const adIds = await loadAds({ server, upstream }, ...Array.from({ length: 12 }, () => ({ media })));
     const sections = Array.from({ length: 20 }, (_, index) => ({ heading: `Section ${index}`, adIds }));
     const { html, data } = await report(server, { sections });
     expect(data.bytes).toBeLessThan(5_000_000);
@@ -312,7 +312,7 @@ inChromium('a report in a browser', () => {
       expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBe(0);
       expect(await page.evaluate("'broken' in window")).toBe(false);
       expect(await page.evaluate('[...document.images].map(({ naturalWidth }) => naturalWidth)')).toEqual([400]);
-      expect(await violationsOn(page.locator('html'))).toEqual([]);
+      expect(await findViolations(page.locator('html'))).toEqual([]);
       expect((await page.pdf({ format: 'A4' })).length).toBeGreaterThan(10_000);
       await page.close();
     }

@@ -9,12 +9,12 @@ import { packBundle } from '../../scripts/bundle.ts';
 import { allTools } from '../../src/board/board.ts';
 import { connectCommand } from '../support/clients.ts';
 import { makeDemoCalls } from '../support/demo-calls.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { createTemporaryFolder } from '../support/temporary-folder.ts';
 
 const { name, bytes } = packBundle();
 const files = unzipSync(bytes);
 const form: Record<string, { title: string }> = JSON.parse(strFromU8(files['manifest.json'] as Uint8Array)).user_config;
-const folder = join(temporaryFolder(), 'with a space');
+const folder = join(createTemporaryFolder(), 'with a space');
 for (const [path, content] of Object.entries(files)) {
   mkdirSync(dirname(join(folder, path)), { recursive: true });
   writeFileSync(join(folder, path), content);

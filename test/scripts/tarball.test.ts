@@ -7,10 +7,10 @@ import { expect, test } from 'vitest';
 import { lastBuild } from '../../scripts/bundle.ts';
 import { allTools } from '../../src/board/board.ts';
 import { connectCommand } from '../support/clients.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { createTemporaryFolder } from '../support/temporary-folder.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
-const folder = temporaryFolder();
+const folder = createTemporaryFolder();
 const shell = process.platform === 'win32';
 const npm = async (cwd: string, ...args: string[]) =>
   (await promisify(execFile)('npm', [...args, '--loglevel=error'], { cwd, shell })).stdout;

@@ -4,10 +4,10 @@ import { expect } from 'vitest';
 import { holdLock } from '../../src/lock.ts';
 import { serveAds } from '../support/ad-service.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
-import { newFolders } from '../support/temporary-folder.ts';
+import { createFolderSequence } from '../support/temporary-folder.ts';
 
 const test = freshUpstreamTest();
-const newFolder = newFolders();
+const newFolder = createFolderSequence();
 const question = { filters: { query: 'tea' }, maxCredits: 100 };
 const countAds = { sql: 'SELECT count(*) FROM ads' };
 
@@ -33,15 +33,15 @@ test.for([1, 2, 3])(
     const files = newFolder();
     const server = await start({ files });
     await server.call('search_ads', { limit: 1 });
-    const before = service.charged;
+    const before = service.chargedCredits;
     let restore = () => {};
     let pages = 0;
-    service.instead = () => {
+    service.overrideResponse = () => {
       if (++pages === failingPage) restore = breakFile(accountFile(files));
       return undefined;
     };
     const { error, text } = await server.call('gather_ads', question);
-    const charged = service.charged - before;
+    const charged = service.chargedCredits - before;
     expect(charged).toBeGreaterThan(0);
     expect(error).toMatchObject({ kind: 'unavailable', retryable: true });
     expect(text).toMatch(/^This server could not use its stored data\./);
@@ -49,9 +49,9 @@ test.for([1, 2, 3])(
     expect(text).toContain(`Credits: ${charged} charged for ${failingPage} call`);
 
     restore();
-    service.instead = () => undefined;
+    service.overrideResponse = () => undefined;
     expect((await server.call('gather_ads', question)).data).toMatchObject({ read: 250, complete: true });
-    expect(service.charged - before).toBe(25);
+    expect(service.chargedCredits - before).toBe(25);
   },
 );
 
@@ -60,14 +60,14 @@ test('a call that sends nothing because the folder fails says that nothing was s
   const files = newFolder();
   const server = await start({ files });
   await server.call('search_ads', { limit: 1 });
-  const { charged } = service;
+  const { chargedCredits } = service;
   const restore = breakFile(accountFile(files));
   for (const [tool, args] of [['query_ads', countAds] as const, ['gather_ads', question] as const]) {
     const { error, text } = await server.call(tool, args);
     expect(error, tool).toMatchObject({ kind: 'unavailable' });
     expect(text).toContain('Nothing was sent, nothing was charged.');
   }
-  expect(service.charged).toBe(charged);
+  expect(service.chargedCredits).toBe(chargedCredits);
   restore();
 });
 

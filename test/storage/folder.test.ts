@@ -18,7 +18,7 @@ import { holdLock } from '../../src/lock.ts';
 import type { Dataset, Datasets } from '../../src/storage/dataset.ts';
 import { type FolderOptions, folderState } from '../../src/storage/folder.ts';
 import type { Slots } from '../../src/storage/slots.ts';
-import { newFolders } from '../support/temporary-folder.ts';
+import { createFolderSequence } from '../support/temporary-folder.ts';
 import { add, lastStep } from './add-items.ts';
 import { callOf, claimOf } from './answers-suite.ts';
 import { asking, charged, leaseOf } from './charges.ts';
@@ -26,7 +26,7 @@ import { cursorsSuite } from './cursors-suite.ts';
 import { datasetSuite } from './dataset-suite.ts';
 import { userRecordsSuite } from './user-records-suite.ts';
 
-const newFolder = newFolders();
+const newFolder = createFolderSequence();
 
 const cachedAnswer = {
   value: { id: '1' },

@@ -8,14 +8,14 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { buildSync } from 'esbuild';
 import { expect, test } from 'vitest';
 import { folderState } from '../../src/storage/folder.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { createTemporaryFolder } from '../support/temporary-folder.ts';
 import { add } from './add-items.ts';
 
-const folder = temporaryFolder();
+const folder = createTemporaryFolder();
 const baseUrl = 'https://api.example.com';
 
 /** What runs in processes of its own: from TypeScript, each would begin with a second of a processor. */
-const adding = join(temporaryFolder(), 'adding-child.mjs');
+const adding = join(createTemporaryFolder(), 'adding-child.mjs');
 const { pathname } = new URL('adding-child.ts', import.meta.url);
 buildSync({ entryPoints: [pathname], outfile: adding, bundle: true, platform: 'node', format: 'esm' });
 

@@ -36,7 +36,7 @@ test.for(shapes)('%s are counted at no less than they take', ([_, json]) => {
 });
 
 test('answers of many tiny objects fill the cache by the memory they take', async ({ upstream, server }) => {
-  upstream.does(bytes(`{"pageId":"x","free":${listOf(400_000, () => '{}')}}`));
+  upstream.respondWith(bytes(`{"pageId":"x","free":${listOf(400_000, () => '{}')}}`));
   const before = heapUsed();
   // Each takes 25 MB, so that the cache has room for five; by their length it would keep them all.
   for (let index = 0; index < 12; index++) await server.call('get_page', { pageId: `${index}` });

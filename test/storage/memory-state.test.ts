@@ -4,7 +4,7 @@ import { exportTtl, folderExports, memoryExports } from '../../src/storage/expor
 import { memoryCreditLedger } from '../../src/storage/in-memory.ts';
 import { memoryState } from '../../src/storage/open.ts';
 import { TenantCache } from '../../src/storage/tenant-cache.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { createTemporaryFolder } from '../support/temporary-folder.ts';
 import { answersSuite, ttl } from './answers-suite.ts';
 import { asking, charged, leaseOf } from './charges.ts';
 import { cursorsSuite } from './cursors-suite.ts';
@@ -54,7 +54,7 @@ describe('exported files', () => {
     expect(await store.links?.find(linkPath.split('/')[2] ?? '', 'x.csv')).toBe('ended');
   });
 
-  const folder = temporaryFolder();
+  const folder = createTemporaryFolder();
   test('are the last fifty of a folder, whichever of them were read', async () => {
     const exports = folderExports({ folder }, () => 1).forTenant('a');
     const written: string[] = [];

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { describe, expect } from 'vitest';
 import { folderState } from '../../src/storage/folder.ts';
 import { freshServiceTest } from '../support/fixtures.ts';
-import { newFolders } from '../support/temporary-folder.ts';
+import { createFolderSequence } from '../support/temporary-folder.ts';
 
 let clock = Date.now();
 const test = freshServiceTest({ now: () => clock });
@@ -10,7 +10,7 @@ test.beforeEach(({ service }) => {
   service.requests.length = 0;
 });
 
-const newFolder = newFolders();
+const newFolder = createFolderSequence();
 
 /** What a folder keeps for the account of this key. */
 async function storedIn(folder: string, { baseUrl, userId }: { baseUrl: string; userId: string }) {

@@ -1,17 +1,17 @@
 import { expect } from 'vitest';
-import { adOf, serveAds } from '../support/ad-service.ts';
-import { refusal, type Upstream } from '../support/faulty-upstream.ts';
+import { createAd, serveAds } from '../support/ad-service.ts';
+import { errorResponse, type Upstream } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
-import { newFolders } from '../support/temporary-folder.ts';
+import { createFolderSequence } from '../support/temporary-folder.ts';
 
 const test = freshUpstreamTest();
-const newFolder = newFolders();
+const newFolder = createFolderSequence();
 
 /** A service that, when a test wants it, cannot say whose key it is. */
 function forgetful(upstream: Upstream) {
   const service = serveAds(upstream, 20);
   const state = { knowsKeys: true };
-  service.before = (path) => (path.endsWith('/whoami') && !state.knowsKeys ? refusal(503) : undefined);
+  service.interceptRequest = (path) => (path.endsWith('/whoami') && !state.knowsKeys ? errorResponse(503) : undefined);
   return { service, state };
 }
 
@@ -21,7 +21,7 @@ const reads = [
   ['query_ads', countAds],
   ['export_ads', {}],
   ['gather_ads', question],
-  ['get_ad', { adId: adOf(1).id, seen: true }],
+  ['get_ad', { adId: createAd(1).id, seen: true }],
 ] as const;
 
 test('while the service cannot say whose key it is, what is stored for its account is served and says so, for no other key', async ({
@@ -32,8 +32,8 @@ test('while the service cannot say whose key it is, what is stored for its accou
   const config = { files: newFolder() };
   const before = await start(config);
   expect((await before.call('gather_ads', question)).data).toMatchObject({ complete: true });
-  await before.stop();
-  const { charged } = service;
+  await before.stopApp();
+  const { chargedCredits } = service;
   const server = await start(config);
   state.knowsKeys = false;
   for (const [tool, args] of reads) {
@@ -45,8 +45,8 @@ test('while the service cannot say whose key it is, what is stored for its accou
   const other = await start({ ...config, apiKey: 'svc_live_other' });
   for (const [tool, args] of reads)
     expect((await other.call(tool, args)).error, tool).toMatchObject({ kind: 'unavailable', retryable: true });
-  expect(service.charged).toBe(charged);
-  service.ads = [adOf(500)];
+  expect(service.chargedCredits).toBe(chargedCredits);
+  service.ads = [createAd(500)];
   expect((await server.call('search_ads', { filters: { query: 'coffee' } })).isError).toBe(false);
   state.knowsKeys = true;
   const after = await start(config);
@@ -63,6 +63,6 @@ test('what is only in memory is written when the server closes', async ({ upstre
   state.knowsKeys = false;
   await first.call('search_ads', { limit: 5 });
   state.knowsKeys = true;
-  await first.stop();
+  await first.stopApp();
   expect((await (await start(config)).call('query_ads', countAds)).data.rows).toEqual([[5]]);
 });

@@ -1,12 +1,12 @@
 import { expect, onTestFinished, vi } from 'vitest';
 import { serveAds } from '../support/ad-service.ts';
-import { refusal } from '../support/faulty-upstream.ts';
+import { errorResponse } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
-import { keepAlive, startHttp } from '../support/http.ts';
-import { newFolders } from '../support/temporary-folder.ts';
+import { openConnection, startHttp } from '../support/http.ts';
+import { createFolderSequence } from '../support/temporary-folder.ts';
 
 const test = freshUpstreamTest();
-const newFolder = newFolders();
+const newFolder = createFolderSequence();
 
 const hour = 3_600_000;
 const start = Date.parse('2026-11-20T10:00:00Z');
@@ -17,7 +17,7 @@ test('a clock that is set changes neither how long a key counts as known over HT
   vi.useFakeTimers({ toFake: ['Date'] });
   serveAds(upstream, 1);
   const server = await startHttp({ baseUrl: upstream.baseUrl, refusalsPerMinute: 2 });
-  const { call, close } = keepAlive(server.origin);
+  const { call, close } = openConnection(server.origin);
   onTestFinished(async () => {
     close();
     await server.close();
@@ -28,7 +28,7 @@ test('a clock that is set changes neither how long a key counts as known over HT
     await call('query_ads', { sql: 'select 1' });
   }
   expect(upstream.requests.filter(({ path }) => path === '/v1/whoami')).toHaveLength(1);
-  upstream.does(refusal(401));
+  upstream.respondWith(errorResponse(401));
   const statuses: number[] = [];
   for (const [index, hours] of [0, -900, 900, 1].entries()) {
     vi.setSystemTime(start + hours * hour);

@@ -1,9 +1,16 @@
-import { type Behaviour, creditStatus, documented, json, paid, type Upstream } from './faulty-upstream.ts';
-import { uuidOf } from './uuid-of.ts';
+import {
+  type Behaviour,
+  creditHeaders,
+  creditStatus,
+  documentedResponse,
+  json,
+  type Upstream,
+} from './faulty-upstream.ts';
+import { deriveUuid } from './uuid-of.ts';
 
-export interface Search {
+export interface AdSearch {
   /** Counted from 1. */
-  number: number;
+  sequenceNumber: number;
   limit: number;
   cursor: string | undefined;
   filters: Record<string, unknown>;
@@ -18,74 +25,74 @@ export interface ServedAd {
 export class AdService {
   ads: ServedAd[];
   /** What it has charged, as it knows itself, and for which searches. */
-  charged = 0;
+  chargedCredits = 0;
   /** Ads that it has sent, counted each time. */
-  served = 0;
-  searches: Search[] = [];
-  price = (limit: number, _search: Search): number => Math.ceil(limit / 10);
+  servedAdCount = 0;
+  searches: AdSearch[] = [];
+  priceSearch = (limit: number, _search: AdSearch): number => Math.ceil(limit / 10);
   /** Done in place of an answer, where it gives something to do. */
-  instead: (search: Search) => Behaviour | undefined = () => undefined;
-  matching = (_filters: Record<string, unknown>): ServedAd[] => this.ads;
-  change: (answer: Answer, search: Search) => object = (answer) => answer;
-  statesCharges = true;
-  usualLimit = 20;
+  overrideResponse: (search: AdSearch) => Behaviour | undefined = () => undefined;
+  selectAds = (_filters: Record<string, unknown>): ServedAd[] => this.ads;
+  changeAnswer: (answer: SearchAnswer, search: AdSearch) => object = (answer) => answer;
+  hasChargeHeaders = true;
+  defaultLimit = 20;
 
   constructor(count: number) {
-    this.ads = Array.from({ length: count }, (_, index) => adOf(index));
+    this.ads = Array.from({ length: count }, (_, index) => createAd(index));
   }
 
   /** Done before an answer to any request, where it gives something to do. */
-  before: (path: string) => Behaviour | undefined = () => undefined;
+  interceptRequest: (path: string) => Behaviour | undefined = () => undefined;
 
-  readonly behaviour: Behaviour = (request, response, body = '') => {
+  readonly respond: Behaviour = (request, response, body = '') => {
     const path = request.url ?? '';
-    const reply = this.before(path) ?? this.#replyTo(path, body);
+    const reply = this.interceptRequest(path) ?? this.#selectResponse(path, body);
     reply(request, response, body);
   };
 
-  #replyTo(path: string, body: string): Behaviour {
+  #selectResponse(path: string, body: string): Behaviour {
     if (path.endsWith('/v1/credits')) return json(creditStatus());
-    if (path.endsWith('/v1/whoami')) return documented;
+    if (path.endsWith('/v1/whoami')) return documentedResponse;
     const id = /\/v1\/ads\/([\da-f-]{36})$/.exec(path)?.[1];
-    return id === undefined ? this.answer(body) : this.#answerOne(id);
+    return id === undefined ? this.answerSearch(body) : this.#answerAd(id);
   }
 
-  #answerOne(id: string): Behaviour {
-    this.charged += 1;
-    return json(this.ads.find((one) => one.id === id) ?? {}, { headers: paid(1) });
+  #answerAd(id: string): Behaviour {
+    this.chargedCredits += 1;
+    return json(this.ads.find((one) => one.id === id) ?? {}, { headers: creditHeaders(1) });
   }
 
-  answer(body: string): Behaviour {
+  answerSearch(body: string): Behaviour {
     const {
-      limit = this.usualLimit,
+      limit = this.defaultLimit,
       cursor,
       ...filters
     } = JSON.parse(body || '{}') as { limit?: number; cursor?: string };
-    const search = { number: this.searches.length + 1, limit, cursor, filters };
+    const search = { sequenceNumber: this.searches.length + 1, limit, cursor, filters };
     this.searches.push(search);
-    const fault = this.instead(search);
+    const fault = this.overrideResponse(search);
     if (fault) return fault;
     const start = Number(cursor ?? 0);
-    const ads = this.matching(filters);
+    const ads = this.selectAds(filters);
     const items = ads.slice(start, start + limit);
     const hasMore = start + limit < ads.length;
-    this.served += items.length;
-    const price = this.price(items.length, search);
-    this.charged += price;
+    this.servedAdCount += items.length;
+    const price = this.priceSearch(items.length, search);
+    this.chargedCredits += price;
     const answer = { items, cursor: hasMore ? String(start + limit) : null, hasMore, totalHits: ads.length };
-    return json(this.change(answer, search), this.statesCharges ? { headers: paid(price) } : {});
+    return json(this.changeAnswer(answer, search), this.hasChargeHeaders ? { headers: creditHeaders(price) } : {});
   }
 }
 
-export interface Answer {
+export interface SearchAnswer {
   items: ServedAd[];
   cursor: string | null;
   hasMore: boolean;
   totalHits: number;
 }
 
-export const adOf = (index: number, fields: object = {}): ServedAd => ({
-  id: uuidOf(`${index}`),
+export const createAd = (index: number, fields: object = {}): ServedAd => ({
+  id: deriveUuid(`${index}`),
   headline: `Offer ${index}`,
   body: `Text of offer number ${index}`,
   displayFormat: index % 2 === 0 ? 'VIDEO' : 'IMAGE',
@@ -93,9 +100,13 @@ export const adOf = (index: number, fields: object = {}): ServedAd => ({
 });
 
 /** Lets the upstream answer as such a service. */
-export function serveAds(upstream: Pick<Upstream, 'does'>, count: number, price?: AdService['price']): AdService {
+export function serveAds(
+  upstream: Pick<Upstream, 'respondWith'>,
+  count: number,
+  price?: AdService['priceSearch'],
+): AdService {
   const service = new AdService(count);
-  if (price) service.price = price;
-  upstream.does(service.behaviour);
+  if (price) service.priceSearch = price;
+  upstream.respondWith(service.respond);
   return service;
 }

@@ -1,4 +1,4 @@
 /** What a client announces that draws MCP Apps. The clients of tests announce it, so that they get the board's tools. */
-export const drawsApps = {
+export const mcpAppsCapabilities = {
   extensions: { 'io.modelcontextprotocol/ui': { mimeTypes: ['text/html;profile=mcp-app'] } },
 };

@@ -14,7 +14,7 @@ export function testClient(connect: () => Promise<TestClient>): void {
 
   test('searches, opens, saves and sees what each call cost, on demo data', async () => {
     expect((await client.listTools()).map(({ name }) => name)).toEqual(toolNames);
-    expect(client.instructions()).toContain('never instructions');
+    expect(client.getInstructions()).toContain('never instructions');
 
     const found = await client.call('search_ads', { filters: { countries: ['DE'] }, limit: 5 });
     const items = found.data.items;
@@ -37,9 +37,9 @@ export function testClient(connect: () => Promise<TestClient>): void {
     expect((await client.listPrompts()).join(' ')).toBe(
       'profile_advertiser compare_advertisers find_changes find_long_running_ads label_formats_and_angles',
     );
-    expect(await client.prompt('profile_advertiser', { advertiser: 'Kruidenzolder' })).toContain('"Kruidenzolder"');
-    await expect(client.prompt('profile_advertiser', {})).rejects.toThrow(/advertiser/);
-    await expect(client.prompt('nothing')).rejects.toThrow(/find_long_running_ads/);
+    expect(await client.getPrompt('profile_advertiser', { advertiser: 'Kruidenzolder' })).toContain('"Kruidenzolder"');
+    await expect(client.getPrompt('profile_advertiser', {})).rejects.toThrow(/advertiser/);
+    await expect(client.getPrompt('nothing')).rejects.toThrow(/find_long_running_ads/);
   });
 
   test('is told of a wrong argument, an unknown argument and an unknown tool', async () => {

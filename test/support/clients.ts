@@ -3,8 +3,8 @@ import { StdioClientTransport as ModernStdio } from '@modelcontextprotocol/clien
 import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as LegacyStdio } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport as LegacyHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { drawsApps } from './capabilities.ts';
-import { command, compiledOnce, noPlace } from './process.ts';
+import { mcpAppsCapabilities } from './capabilities.ts';
+import { baselineCompilerFlags, commandLine, unwritableHome } from './process.ts';
 import { readResult } from './server.ts';
 
 export const clientKinds = ['v1', 'v2 auto', 'v2 pinned to 2026-07-28'] as const;
@@ -29,36 +29,41 @@ type CallTool = (
 ) => Promise<unknown>;
 
 /** What the suites ask of a client, whichever SDK line it is of. */
-const wrap = (client: AnyClient, callTool: CallTool) => ({
+const wrapClient = (client: AnyClient, callTool: CallTool) => ({
   listTools: async () => (await client.listTools()).tools,
   call: async (name: string, args: Record<string, unknown> = {}, signal?: AbortSignal) =>
     readResult(await callTool({ name, arguments: args }, signal && { signal })),
-  follow: async (name: string, args: Record<string, unknown>, options: CallOptions) =>
+  callWithProgress: async (name: string, args: Record<string, unknown>, options: CallOptions) =>
     readResult(await callTool({ name, arguments: args }, options)),
   listPrompts: async () => (await client.listPrompts()).prompts.map(({ name }) => name),
-  prompt: async (name: string, args: Record<string, string> = {}) => {
+  getPrompt: async (name: string, args: Record<string, string> = {}) => {
     const { messages } = await client.getPrompt({ name, arguments: args });
     return messages.map(({ content }) => ('text' in content ? String(content.text) : '')).join('\n');
   },
-  resources: async () => (await client.listResources()).resources,
+  listResources: async () => (await client.listResources()).resources,
   read: async (uri: string) => (await client.readResource({ uri })).contents,
-  instructions: () => client.getInstructions(),
+  getInstructions: () => client.getInstructions(),
   close: () => client.close(),
 });
 
-export type TestClient = ReturnType<typeof wrap>;
+export type TestClient = ReturnType<typeof wrapClient>;
 
 export const connectStdio = (kind: ClientKind, args: string[], env: Record<string, string> = {}): Promise<TestClient> =>
-  connectCommand(kind, { ...command(args), env });
+  connectCommand(kind, { ...commandLine(args), env });
 
 /** A client of any command over real pipes, which gets nothing of this process's environment but its path. */
 export function connectCommand(
   kind: ClientKind,
-  started: { command: string; args: string[]; env?: Record<string, string>; cwd?: string },
+  launchOptions: { command: string; args: string[]; env?: Record<string, string>; cwd?: string },
 ): Promise<TestClient> {
-  const env = { PATH: process.env.PATH ?? '', ...noPlace, NODE_OPTIONS: compiledOnce.join(), ...started.env };
-  const parameters = { ...started, env, stderr: 'pipe' as const };
-  return connected(
+  const env = {
+    PATH: process.env.PATH ?? '',
+    ...unwritableHome,
+    NODE_OPTIONS: baselineCompilerFlags.join(),
+    ...launchOptions.env,
+  };
+  const parameters = { ...launchOptions, env, stderr: 'pipe' as const };
+  return connectClient(
     kind,
     () => new LegacyStdio(parameters),
     () => new ModernStdio(parameters),
@@ -69,25 +74,28 @@ export function connectCommand(
 export function connectHttp(kind: ClientKind, address: string, key?: string): Promise<TestClient> {
   const url = new URL(address);
   const options = { requestInit: { headers: key === undefined ? {} : { authorization: `Bearer ${key}` } } };
-  return connected(
+  return connectClient(
     kind,
     () => new LegacyHttp(url, options),
     () => new ModernHttp(url, options),
   );
 }
 
-async function connected(
+async function connectClient(
   kind: ClientKind,
   legacy: () => LegacyStdio | LegacyHttp,
   modern: () => ModernStdio | ModernHttp,
 ): Promise<TestClient> {
   if (kind === 'v1') {
-    const client = new LegacyClient({ name: 'test', version: '1' }, { capabilities: drawsApps });
+    const client = new LegacyClient({ name: 'test', version: '1' }, { capabilities: mcpAppsCapabilities });
     await client.connect(legacy() as LegacyStdio);
-    return wrap(client, (params, options) => client.callTool(params, undefined, options));
+    return wrapClient(client, (params, options) => client.callTool(params, undefined, options));
   }
   const versionNegotiation = { mode: kind === 'v2 auto' ? 'auto' : { pin: '2026-07-28' } } as const;
-  const client = new ModernClient({ name: 'test', version: '1' }, { capabilities: drawsApps, versionNegotiation });
+  const client = new ModernClient(
+    { name: 'test', version: '1' },
+    { capabilities: mcpAppsCapabilities, versionNegotiation },
+  );
   await client.connect(modern());
-  return wrap(client, (params, options) => client.callTool(params, options));
+  return wrapClient(client, (params, options) => client.callTool(params, options));
 }

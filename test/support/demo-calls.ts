@@ -7,20 +7,20 @@ export interface DemoCall {
   result: Result;
 }
 
-type Call = (name: string, args?: Record<string, unknown>) => Promise<Result>;
+type CallTool = (name: string, args?: Record<string, unknown>) => Promise<Result>;
 
 /** Makes the example of each tool on demo data, in the order hosts list them. */
-export async function makeDemoCalls(call: Call): Promise<DemoCall[]> {
-  const called: DemoCall[] = [];
-  const found = { adIds: [''], pageId: '', collectionId: '' };
+export async function makeDemoCalls(call: CallTool): Promise<DemoCall[]> {
+  const demoCalls: DemoCall[] = [];
+  const exampleIds = { adIds: [''], pageId: '', collectionId: '' };
   for (const { name, example } of tools) {
-    const args = example(found);
+    const args = example(exampleIds);
     const result = await call(name, args);
-    called.push({ name, args, result });
+    demoCalls.push({ name, args, result });
     const { ad, items = [] } = result.data;
-    if (name === 'search_ads') found.adIds = items.map(({ id }) => id);
-    if (name === 'get_ad') found.pageId = ad.pageId;
-    if (name === 'list_collections') found.collectionId = items.find(({ adCount }) => adCount > 0)?.id ?? '';
+    if (name === 'search_ads') exampleIds.adIds = items.map(({ id }) => id);
+    if (name === 'get_ad') exampleIds.pageId = ad.pageId;
+    if (name === 'list_collections') exampleIds.collectionId = items.find(({ adCount }) => adCount > 0)?.id ?? '';
   }
-  return called;
+  return demoCalls;
 }

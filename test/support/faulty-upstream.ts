@@ -1,108 +1,119 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { waitFor } from './deadline.ts';
 import { listenOnLoopback } from './loopback.ts';
 
 export type Behaviour = (request: IncomingMessage, response: ServerResponse, body?: string) => void;
 
-interface Seen {
+interface ReceivedRequest {
   method: string;
-  /** Path and query as they came. */
+  /** The path with its query, as the service received it. */
   path: string;
   headers: IncomingMessage['headers'];
   body: string;
-  /** The caller's key, as its header carries it. */
+  /** The caller's API key, from the `Authorization` header. */
   key: string;
-  /** Whether the caller hung up before it was answered. */
+  /** True if the caller closed the connection before it received the whole answer. */
   aborted: boolean;
-  /** Resolves when it did. */
-  left: Promise<void>;
+  /** Resolves with true when the caller closes the connection before it received the whole answer; rejects if not. */
+  waitForAbort(): Promise<true>;
 }
 
-export type Upstream = ReturnType<typeof doing>['upstream'] & {
+export type Upstream = ReturnType<typeof createResponder>['upstream'] & {
   baseUrl: string;
-  /** The same for one key alone, of which this one sees nothing from then on. */
-  as(key: string, behaviour: Behaviour): Upstream;
+  /**
+   * Answers the requests of one key with a behaviour of its own. Returns an `Upstream` that records only these requests;
+   * the original `Upstream` no longer records them.
+   */
+  forKey(key: string, behaviour: Behaviour): Upstream;
   close(): Promise<void>;
 };
 
-/**
- * A service that does what a test tells it, over real HTTP.
- * @param behaviour what it does at first
- */
-export async function startUpstream(behaviour = json({})): Promise<Upstream> {
-  const keyed = new Map<string, ReturnType<typeof doing>>();
+/** Starts a service over real HTTP that answers each request as the test chooses, with faults where a test wants them. */
+export async function startUpstream(initialBehaviour = json({})): Promise<Upstream> {
+  const respondersByKey = new Map<string, ReturnType<typeof createResponder>>();
   const server = createServer(async (request, response) => {
     const { method = '', url: path = '', headers } = request;
-    // Servers ask a loopback address once whether it describes its filters.
+    // A server with a loopback address asks once for a description of its filters. Tests do not count this request.
     if (path.endsWith('/filters.json')) return void response.writeHead(404).end();
-    const left = new Promise<void>((resolve) => {
+    const abort = new Promise<true>((resolve) => {
       response.once('close', () => {
-        seen.aborted = !response.writableFinished;
-        if (!response.writableEnded) resolve();
+        received.aborted = !response.writableFinished;
+        if (!response.writableEnded) resolve(true);
       });
     });
-    const seen: Seen = { method, path, headers, body: '', key: keyOf(request), aborted: false, left };
-    for await (const chunk of request.setEncoding('utf8')) seen.body += chunk;
-    (keyed.get(seen.key) ?? all).turn(seen)(request, response, seen.body);
+    const waitForAbort = () => waitFor(abort, `the caller to close the connection of ${method} ${path}`);
+    const received: ReceivedRequest = {
+      ...{ method, path, headers, body: '', key: readKey(request), aborted: false },
+      waitForAbort,
+    };
+    for await (const chunk of request.setEncoding('utf8')) received.body += chunk;
+    const responder = respondersByKey.get(received.key) ?? defaultResponder;
+    responder.takeBehaviour(received)(request, response, received.body);
   });
   server.on('clientError', (_, socket) => socket.destroy());
   const { port, close } = await listenOnLoopback(server);
-  const common: Pick<Upstream, 'baseUrl' | 'as' | 'close'> = {
+  const sharedMembers: Pick<Upstream, 'baseUrl' | 'forKey' | 'close'> = {
     baseUrl: `http://127.0.0.1:${port}`,
-    as: (key, behaviour) => {
-      const own = doing(behaviour);
-      keyed.set(key, own);
-      return Object.assign(own.upstream, common);
+    forKey: (key, behaviour) => {
+      const responder = createResponder(behaviour);
+      respondersByKey.set(key, responder);
+      return Object.assign(responder.upstream, sharedMembers);
     },
     close,
   };
-  const all = doing(behaviour);
-  return Object.assign(all.upstream, common);
+  const defaultResponder = createResponder(initialBehaviour);
+  return Object.assign(defaultResponder.upstream, sharedMembers);
 }
 
-function doing(behaviour: Behaviour) {
-  let turns = [behaviour];
-  const waiting: { count: number; resolve: () => void }[] = [];
+function createResponder(initialBehaviour: Behaviour) {
+  let behaviours = [initialBehaviour];
+  const waiters: { count: number; resolve: () => void }[] = [];
   const upstream = {
-    requests: [] as Seen[],
-    /** What `GET /v1/credits` gets; undefined: the same as everything else. */
+    requests: [] as ReceivedRequest[],
+    /** The answer to `GET /v1/credits`. If undefined, `GET /v1/credits` is answered like any other request. */
     credits: undefined as Behaviour | undefined,
-    /** What it does from now on: with every request, or in turn, the last one from then on. */
-    does: (...behaviours: Behaviour[]): void => {
-      turns = behaviours;
+    /**
+     * Sets how the service answers from now on and forgets the requests so far. With several behaviours, each answers
+     * one request, and the last one answers all further requests.
+     */
+    respondWith: (...nextBehaviours: Behaviour[]): void => {
+      behaviours = nextBehaviours;
       upstream.requests = [];
     },
-    /** Resolves when so many requests have come in. */
-    reached: (count: number) =>
-      new Promise<void>((resolve) =>
-        upstream.requests.length >= count ? resolve() : waiting.push({ count, resolve }),
-      ),
+    /** Resolves when the service has received `count` requests since the last `respondWith`; rejects if it does not. */
+    waitForRequests: (count: number) => {
+      const arrival = new Promise<void>((resolve) =>
+        upstream.requests.length >= count ? resolve() : waiters.push({ count, resolve }),
+      );
+      return waitFor(arrival, `request number ${count} to reach the service`);
+    },
   };
-  const turn = (seen: Seen): Behaviour => {
-    upstream.requests.push(seen);
-    for (const { count, resolve } of waiting) if (upstream.requests.length >= count) resolve();
-    const asksCredits = seen.path.endsWith('/v1/credits') && upstream.credits;
-    return asksCredits || (turns.length > 1 ? turns.shift() : turns[0]) || (() => {});
+  const takeBehaviour = (received: ReceivedRequest): Behaviour => {
+    upstream.requests.push(received);
+    for (const { count, resolve } of waiters) if (upstream.requests.length >= count) resolve();
+    const creditsBehaviour = received.path.endsWith('/v1/credits') && upstream.credits;
+    return creditsBehaviour || (behaviours.length > 1 ? behaviours.shift() : behaviours[0]) || (() => {});
   };
-  return { upstream, turn };
+  return { upstream, takeBehaviour };
 }
 
-const keyOf = ({ headers }: IncomingMessage) => (headers.authorization ?? '').replace('Bearer ', '');
+const readKey = ({ headers }: IncomingMessage) => (headers.authorization ?? '').replace('Bearer ', '');
 
 /** Whose key it is, in words that are no key: what looks like one is masked wherever it comes back. */
-export const nameOf = (key: string): string => key.replace('svc_live_', 'caller ');
+export const toCallerName = (key: string): string => key.replace('svc_live_', 'caller ');
 
 /** Answers once there is an answer; the request id names the caller. */
-export const answering =
+export const answerWith =
   (answer: (caller: string, path: string) => object | Promise<object>): Behaviour =>
   async (request, response) => {
-    const caller = nameOf(keyOf(request));
+    const caller = toCallerName(readKey(request));
     const value = await answer(caller, request.url ?? '');
     json(value, { headers: { 'x-service-request-id': caller } })(request, response);
   };
 
 /** Identifies the caller once the gate is open. */
-export const heldBy = ({ opened }: { opened: Promise<void> }): Behaviour =>
-  answering(() => opened.then(() => ({ authenticated: true, authSource: 'api_key' })));
+export const answerWhenOpen = ({ opened }: { opened: Promise<void> }): Behaviour =>
+  answerWith(() => opened.then(() => ({ authenticated: true, authSource: 'api_key' })));
 
 export const json =
   (
@@ -122,22 +133,22 @@ export const bytes =
   };
 
 /** The error body of the document. */
-export const refusal = (status: number, error: object = {}): Behaviour =>
+export const errorResponse = (status: number, error: object = {}): Behaviour =>
   json({ error: { code: 'some_code', message: 'The service says no.', requestId: 'req-e', ...error } }, { status });
 
-export const paid = (charged: number | string, remaining: number | string = 100) => ({
+export const creditHeaders = (charged: number | string, remaining: number | string = 100) => ({
   'x-service-credits-charged': String(charged),
   'x-service-credits-remaining': String(remaining),
 });
 
 /** Answers in the document's shapes, one for each operation; what is not gated is charged nothing. */
-export const documented: Behaviour = (request, response) => {
+export const documentedResponse: Behaviour = (request, response) => {
   const url = new URL(request.url ?? '', 'http://upstream');
   const answer = Object.entries(answers).find(([path]) =>
     new RegExp(`^${path}$`).test(`${request.method} ${url.pathname}`),
   );
   const isGated = /POST .*search$|GET .*\/(ads|pages|collections)\//.test(`${request.method} ${url.pathname}`);
-  json(answer?.[1] ?? {}, { headers: paid(isGated ? 1 : 0) })(request, response);
+  json(answer?.[1] ?? {}, { headers: creditHeaders(isGated ? 1 : 0) })(request, response);
 };
 
 const collection = {
@@ -159,7 +170,7 @@ const account = {
   isTeamMember: false,
   subscriptionStatus: 'active',
 };
-export const usage = (used: number, limit = 400) => ({
+export const createUsageLimit = (used: number, limit = 400) => ({
   isLimitReached: used >= limit,
   limitType: used >= limit ? 'hourly' : 'none',
   hourlyCredits: used,
@@ -167,7 +178,7 @@ export const usage = (used: number, limit = 400) => ({
   dailyCredits: used,
   dailyLimit: 5000,
 });
-export const creditStatus = (usageLimit: object = usage(1)) => ({
+export const creditStatus = (usageLimit: object = createUsageLimit(1)) => ({
   planId: 'pro',
   billingUserId: account.billingUserId,
   periodStart: 1_790_000_000,

@@ -1,6 +1,6 @@
 import { test as base } from 'vitest';
 import { type Behaviour, startUpstream, type Upstream } from './faulty-upstream.ts';
-import { callOf, goodHeaders, type HttpServer, keepAlive, startHttp } from './http.ts';
+import { type HttpServer, openConnection, startHttp, toolCall, validHeaders } from './http.ts';
 import { type ServerOptions, startServer, type TestServer } from './server.ts';
 import { startService } from './service.ts';
 
@@ -28,9 +28,9 @@ interface Cleanup {
 }
 
 /** Starts a server with settings of its own in front of the same service, and closes it after the test. */
-export type Start = (config?: ServerOptions['config'], options?: ServerOptions) => Promise<TestServer>;
+export type StartServer = (config?: ServerOptions['config'], options?: ServerOptions) => Promise<TestServer>;
 
-function starter(options: ServerOptions, { onCleanup }: Cleanup): Start {
+function createServerStarter(options: ServerOptions, { onCleanup }: Cleanup): StartServer {
   const servers: TestServer[] = [];
   onCleanup(async () => {
     for (const server of servers) await server.close();
@@ -42,26 +42,29 @@ function starter(options: ServerOptions, { onCleanup }: Cleanup): Start {
   };
 }
 
-const withUpstream =
+const startWithUpstream =
   ({ config, ...options }: ServerOptions) =>
   ({ upstream }: { upstream: Upstream }, cleanup: Cleanup) =>
-    starter({ ...options, config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_test', ...config } }, cleanup);
+    createServerStarter(
+      { ...options, config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_test', ...config } },
+      cleanup,
+    );
 
 /** Tests of the server in front of a service that does what the test says: one server for all. */
 export const upstreamTest = (options: ServerOptions = {}) =>
   test
-    .extend('server', { scope: 'file' }, ({ upstream }, cleanup) => withUpstream(options)({ upstream }, cleanup)())
-    .extend('start', withUpstream(options));
+    .extend('server', { scope: 'file' }, ({ upstream }, cleanup) => startWithUpstream(options)({ upstream }, cleanup)())
+    .extend('start', startWithUpstream(options));
 
 /** The same with a new server for each test. */
 export const freshUpstreamTest = (options: ServerOptions = {}) =>
-  test.extend('start', withUpstream(options)).extend('server', ({ start }) => start());
+  test.extend('start', startWithUpstream(options)).extend('server', ({ start }) => start());
 
 /** Tests of the server in front of the local library: one server for all. */
 export const serviceTest = ({ config, ...options }: ServerOptions = {}) =>
   test.extend('server', { scope: 'file' }, ({ service }, cleanup) => {
     const own = { baseUrl: service.baseUrl, apiKey: service.apiKey };
-    return starter({ ...options, config: { ...own, ...config } }, cleanup)();
+    return createServerStarter({ ...options, config: { ...own, ...config } }, cleanup)();
   });
 
 /** The same with a new server and a new key for each test. */
@@ -69,7 +72,7 @@ export const freshServiceTest = ({ config, ...options }: ServerOptions = {}) =>
   test
     .extend('start', ({ service }, cleanup) => {
       const own = { baseUrl: service.baseUrl, apiKey: service.createKey() };
-      return starter({ ...options, config: { ...own, ...config } }, cleanup);
+      return createServerStarter({ ...options, config: { ...own, ...config } }, cleanup);
     })
     .extend('server', ({ start }) => start());
 
@@ -84,13 +87,13 @@ export const httpTest = test.extend('serve', ({ upstream }, { onCleanup }) => {
     config?: Parameters<typeof startHttp>[0],
     ways?: Parameters<typeof startHttp>[1],
   ) => {
-    upstream.does(behaviour);
+    upstream.respondWith(behaviour);
     const server = await startHttp({ baseUrl: upstream.baseUrl, ...config }, ways);
     servers.push(server);
     /** Over a connection of its own. */
-    const post = (key: string, body: object = callOf('whoami')) =>
-      keepAlive(server.origin).send({ headers: goodHeaders(key), body: JSON.stringify(body) });
-    const get = (path: string, headers = {}) => keepAlive(server.origin).send({ method: 'GET', path, headers });
+    const post = (key: string, body: object = toolCall('whoami')) =>
+      openConnection(server.origin).send({ headers: validHeaders(key), body: JSON.stringify(body) });
+    const get = (path: string, headers = {}) => openConnection(server.origin).send({ method: 'GET', path, headers });
     return { server, post, get };
   };
 });

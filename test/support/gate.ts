@@ -1,4 +1,4 @@
-export function gateOf(): { opened: Promise<void>; open: () => void } {
+export function createGate(): { opened: Promise<void>; open: () => void } {
   let open = () => {};
   const opened = new Promise<void>((resolve) => {
     open = resolve;

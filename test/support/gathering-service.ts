@@ -1,7 +1,7 @@
 import { AdLibraryError } from '../../src/api/errors.ts';
 import type { Fetch, HttpResponse } from '../../src/api/http.ts';
 import { canonical } from '../../src/api/json.ts';
-import { uuidOf } from './uuid-of.ts';
+import { deriveUuid } from './uuid-of.ts';
 
 type Filters = Record<string, unknown>;
 
@@ -41,7 +41,7 @@ export interface ServedPage {
 
 export const collectionId = '6a1f7e0c-0000-4000-8000-00000000c011';
 export const dayMs = 86_400_000;
-export const adId = (ad: number): string => uuidOf(`${ad}`);
+export const adId = (ad: number): string => deriveUuid(`${ad}`);
 
 /** In place of a network: a service whose ads come, change and go, with a record of what it sent. */
 export class GatheringService {
@@ -60,7 +60,7 @@ export class GatheringService {
 
   constructor(rule: ServiceRule, { apiKey, ads, time }: { apiKey: string; ads: number; time: number }) {
     this.#rule = rule;
-    this.userId = uuidOf(apiKey);
+    this.userId = deriveUuid(apiKey);
     this.time = time;
     for (let ad = 0; ad < ads; ad++) this.ads.set(ad, 0);
   }
@@ -138,7 +138,7 @@ export class GatheringService {
 }
 
 const usageLimit = { isLimitReached: false, limitType: 'none' };
-const credits = { billingUserId: uuidOf('user'), usageLimit, credits: 1_000_000 };
+const credits = { billingUserId: deriveUuid('user'), usageLimit, credits: 1_000_000 };
 
 function respond(status: number, body: object | string, charged?: number): HttpResponse {
   const headers: Record<string, string> = { 'x-service-request-id': 'r' };

@@ -21,22 +21,22 @@ export async function startHttp(config: Partial<Config> = {}, ways?: Parameters<
 }
 
 /** Headers of a well-formed request of the old era, with a key. */
-export const goodHeaders = (key = 'svc_live_caller'): Record<string, string> => ({
+export const validHeaders = (key = 'svc_live_caller'): Record<string, string> => ({
   authorization: `Bearer ${key}`,
   'content-type': 'application/json',
   accept: 'application/json, text/event-stream',
 });
 
-export const callOf = (name: string, args: object = {}, id: unknown = 1) =>
+export const toolCall = (name: string, args: object = {}, id: unknown = 1) =>
   ({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: args } }) as const;
 
 /** One connection that is kept alive; counts how often it had to be made anew. */
-export function keepAlive(origin: string) {
+export function openConnection(origin: string) {
   const client = new Client(origin);
   const opened: unknown[] = [];
   client.on('connect', () => opened.push(1));
   const send = async (options: Partial<Parameters<Client['request']>[0]>) => {
-    const answer = await client.request({ path: '/mcp', method: 'POST', headers: goodHeaders(), ...options });
+    const answer = await client.request({ path: '/mcp', method: 'POST', headers: validHeaders(), ...options });
     const text = await answer.body.text();
     const json = /^[{[]/.test(text) ? JSON.parse(text) : {};
     return { status: answer.statusCode, headers: answer.headers, text, json };
@@ -44,20 +44,20 @@ export function keepAlive(origin: string) {
   return {
     send,
     call: (name: string, args: object = {}, key?: string) =>
-      send({ headers: goodHeaders(key), body: JSON.stringify(callOf(name, args)) }),
+      send({ headers: validHeaders(key), body: JSON.stringify(toolCall(name, args)) }),
     connections: () => opened.length,
     close: () => client.destroy(),
   };
 }
 
-export function writtenRequest(body: object, headers = goodHeaders()): string {
+export function formatHttpRequest(body: object, headers = validHeaders()): string {
   const text = JSON.stringify(body);
   const fields = Object.entries({ host: 'localhost', ...headers, 'content-length': `${text.length}` });
   return `POST /mcp HTTP/1.1\r\n${fields.map((field) => field.join(': ')).join('\r\n')}\r\n\r\n${text}`;
 }
 
 /** A bare socket, for requests that no client would send. */
-export function bareSocket(port: number, localAddress?: string) {
+export function openRawSocket(port: number, localAddress?: string) {
   const socket: Socket = connect({ port, host: '127.0.0.1', ...(localAddress && { localAddress }) });
   socket.on('error', () => {});
   let received = '';
@@ -69,13 +69,4 @@ export function bareSocket(port: number, localAddress?: string) {
     received: () => received,
     closed: new Promise<string>((resolve) => socket.once('close', () => resolve(received))),
   };
-}
-
-/** Waits until something holds. The bound is for what never does, on a machine that has much else to do. */
-export async function until(holds: () => boolean | Promise<boolean>, everyMs = 5): Promise<void> {
-  const start = performance.now();
-  while (!(await holds())) {
-    if (performance.now() - start > 60_000) throw new Error('It did not come to hold.');
-    await new Promise((resolve) => setTimeout(resolve, everyMs));
-  }
 }

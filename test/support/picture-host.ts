@@ -2,7 +2,7 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import { ad, json, type Upstream } from './faulty-upstream.ts';
 import { listenOnLoopback } from './loopback.ts';
 import type { TestServer } from './server.ts';
-import { uuidOf } from './uuid-of.ts';
+import { deriveUuid } from './uuid-of.ts';
 
 /** What a host does with a request; bytes are sent as they are. */
 export type PictureAnswer = Uint8Array | ((response: ServerResponse) => void);
@@ -38,21 +38,27 @@ export async function startPictureHost() {
   };
 }
 
-interface Parts {
+interface ServerAndUpstream {
   server: Pick<TestServer, 'call'>;
-  upstream: Pick<Upstream, 'does'>;
+  upstream: Pick<Upstream, 'respondWith'>;
 }
-let ads = 0;
+let adCount = 0;
 /** Lets a search bring ads with these fields, and no pictures but theirs. Returns their ids. */
-export async function searchFor({ server, upstream }: Parts, ...fields: object[]): Promise<string[]> {
-  const items = fields.map((field) => ({ ...ad, id: uuidOf(`pictured ${ads++}`), media: [], cards: [], ...field }));
-  upstream.does(json({ items, cursor: null, hasMore: false }));
+export async function loadAds({ server, upstream }: ServerAndUpstream, ...fields: object[]): Promise<string[]> {
+  const items = fields.map((field) => ({
+    ...ad,
+    id: deriveUuid(`pictured ${adCount++}`),
+    media: [],
+    cards: [],
+    ...field,
+  }));
+  upstream.respondWith(json({ items, cursor: null, hasMore: false }));
   await server.call('search_ads', { fresh: true });
   return items.map(({ id }) => id);
 }
 
 /** Sends the same bytes over and over, as long as somebody reads them. */
-export const endless =
+export const streamBytes =
   (bytes: number, headers: Record<string, string | number> = {}) =>
   (response: ServerResponse): void => {
     response.writeHead(200, headers);

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 
 /** Credits for each group of items begun, for a call, or both; for what was asked or what came; none for a free account. */
-export const aPrice = fc
+export const priceRules = fc
   .record({
     credits: fc.constantFrom<number[]>(0, 1, 1, 3),
     perItems: fc.oneof(fc.constantFrom(1, 5, 10, 1000), fc.integer({ min: 2, max: 60 })),
@@ -11,11 +11,13 @@ export const aPrice = fc
     isEmptyFree: fc.boolean(),
   })
   .map((price) => (price.credits === 0 ? { ...price, fee: 0, least: 0 } : price));
-export type Price = typeof aPrice extends fc.Arbitrary<infer Value> ? Value : never;
+export type PriceRule = typeof priceRules extends fc.Arbitrary<infer Value> ? Value : never;
 
-export const chargeOf = (
-  { credits, perItems, fee, least, isByAsked, isEmptyFree }: Price,
-  came: number,
-  asked: number,
+export const computeCharge = (
+  { credits, perItems, fee, least, isByAsked, isEmptyFree }: PriceRule,
+  itemCount: number,
+  requestedLimit: number,
 ) =>
-  came === 0 && isEmptyFree ? 0 : Math.max(least, fee + Math.ceil((isByAsked ? asked : came) / perItems) * credits);
+  itemCount === 0 && isEmptyFree
+    ? 0
+    : Math.max(least, fee + Math.ceil((isByAsked ? requestedLimit : itemCount) / perItems) * credits);

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll } from 'vitest';
-import { documented, startUpstream } from './faulty-upstream.ts';
-import { callOf, goodHeaders, keepAlive, until } from './http.ts';
-import { imported, serveHttp } from './process.ts';
+import { waitUntil } from './deadline.ts';
+import { documentedResponse, startUpstream } from './faulty-upstream.ts';
+import { openConnection, toolCall, validHeaders } from './http.ts';
+import { importFlag, startHttpCommand } from './process.ts';
 import { readResult } from './server.ts';
 
 /** How often a replica is asked whether it is ready: without a pause, that takes more than all else it does then. */
-const askAgainMs = 100;
+const readinessPollMs = 100;
 
 const replicaSecret = 'a secret of at least 32 characters';
 
@@ -16,10 +17,10 @@ interface ReplicasOptions {
   args?: string[];
   environment?: Record<string, string>;
   /** Minutes by which the clock of each is fast; none by default. */
-  minutesFast?: readonly number[];
+  clockAdvanceMinutes?: readonly number[];
 }
 
-export function replicasForAll(options: ReplicasOptions) {
+export function startReplicasBeforeAll(options: ReplicasOptions) {
   const replicas = {} as Awaited<ReturnType<typeof startReplicas>>;
   beforeAll(async () => void Object.assign(replicas, await startReplicas(options)));
   afterAll(() => replicas.close?.());
@@ -30,7 +31,7 @@ let tenants = 0;
 
 /** Replicas of the built command in front of one service. */
 async function startReplicas(options: ReplicasOptions) {
-  const upstream = await startUpstream(documented);
+  const upstream = await startUpstream(documentedResponse);
   const start = (index: number) => startReplica(upstream.baseUrl, index, options);
   const all = await Promise.all(Array.from({ length: options.count }, (_, index) => start(index)));
   let next = 0;
@@ -38,7 +39,7 @@ async function startReplicas(options: ReplicasOptions) {
     all,
     upstream,
     /** A key of its own, for which the service does what a test says: no test sees what others do. */
-    tenant: (behaviour = documented) => {
+    createTenant: (behaviour = documentedResponse) => {
       const key = `svc_live_tenant_${++tenants}`;
       const replicas = all.map((replica) => ({
         ...replica,
@@ -46,7 +47,7 @@ async function startReplicas(options: ReplicasOptions) {
         read: (uri: string) => replica.read(uri, key),
       }));
       return {
-        upstream: upstream.as(key, behaviour),
+        upstream: upstream.forKey(key, behaviour),
         /** As many of them as there are. */
         replicas: replicas as unknown as [Replica, Replica, Replica],
         /** Calls the next replica, as a load balancer does. */
@@ -54,15 +55,15 @@ async function startReplicas(options: ReplicasOptions) {
       };
     },
     /** Ends one as an update does, and starts another in its place. */
-    replace: async (index: number) => {
+    restartReplica: async (index: number) => {
       await all[index]?.close();
       all[index] = await start(index);
     },
     /** Resolves when each of them can serve paid calls. */
-    ready: async () => {
+    waitUntilReady: async () => {
       for (const replica of all)
-        await until(async () => (await replica.readiness()) === 'ready', askAgainMs).catch(async () => {
-          throw new Error(`A replica says: ${await replica.readiness()}.`);
+        await waitUntil(async () => (await replica.readReadiness()) === 'ready', readinessPollMs).catch(async () => {
+          throw new Error(`A replica says: ${await replica.readReadiness()}.`);
         });
     },
     close: async () => {
@@ -72,27 +73,27 @@ async function startReplicas(options: ReplicasOptions) {
   };
 }
 
-const clock = (minutes: number) => ({
-  NODE_OPTIONS: imported(`const now=Date.now;Date.now=()=>now()+${minutes * 60_000}`),
+const setClockFast = (minutes: number) => ({
+  NODE_OPTIONS: importFlag(`const now=Date.now;Date.now=()=>now()+${minutes * 60_000}`),
 });
 
 export type Replica = Awaited<ReturnType<typeof startReplica>>;
-export type Tenant = ReturnType<Awaited<ReturnType<typeof startReplicas>>['tenant']>;
+export type Tenant = ReturnType<Awaited<ReturnType<typeof startReplicas>>['createTenant']>;
 
 /** One of several processes behind a load balancer. */
 async function startReplica(
   baseUrl: string,
   index: number,
-  { server, args = [], environment = {}, minutesFast }: ReplicasOptions,
+  { server, args = [], environment = {}, clockAdvanceMinutes }: ReplicasOptions,
 ) {
   const state = { AD_LIBRARY_STATE_URL: server.url, AD_LIBRARY_STATE_SECRET: replicaSecret };
-  const served = await serveHttp(['--base-url', baseUrl, '--log-level', 'info', ...args], {
+  const httpCommand = await startHttpCommand(['--base-url', baseUrl, '--log-level', 'info', ...args], {
     ...{ ...state, ...environment },
-    ...(minutesFast && clock(minutesFast[index] ?? 0)),
+    ...(clockAdvanceMinutes && setClockFast(clockAdvanceMinutes[index] ?? 0)),
   });
   // A connection for each request: one would answer them in turn.
-  const send = async (request: Parameters<ReturnType<typeof keepAlive>['send']>[0]) => {
-    const connection = keepAlive(served.origin);
+  const send = async (request: Parameters<ReturnType<typeof openConnection>['send']>[0]) => {
+    const connection = openConnection(httpCommand.origin);
     try {
       return await connection.send(request);
     } finally {
@@ -100,19 +101,20 @@ async function startReplica(
     }
   };
   const get = (path: string) => send({ method: 'GET', path });
-  const ask = async (body: object, key?: string) =>
-    (await send({ headers: goodHeaders(key), body: JSON.stringify(body) })).json.result;
+  const postMessage = async (body: object, key?: string) =>
+    (await send({ headers: validHeaders(key), body: JSON.stringify(body) })).json.result;
   return {
-    ...served,
+    ...httpCommand,
     get,
-    readiness: async (): Promise<string> => (await get('/readyz')).json.status,
-    call: async (name: string, args: object = {}, key?: string) => readResult(await ask(callOf(name, args), key)),
+    readReadiness: async (): Promise<string> => (await get('/readyz')).json.status,
+    call: async (name: string, args: object = {}, key?: string) =>
+      readResult(await postMessage(toolCall(name, args), key)),
     /** Reads a resource as a host does; rejects where it gets none. */
     read: async (uri: string, key?: string): Promise<string> =>
-      (await ask({ jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri } }, key)).contents[0].text,
+      (await postMessage({ jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri } }, key)).contents[0].text,
     kill: async () => {
-      served.process.child.kill('SIGKILL');
-      await served.process.ended;
+      httpCommand.process.child.kill('SIGKILL');
+      await httpCommand.process.ended;
     },
   };
 }

@@ -11,12 +11,12 @@ import type { Resolve } from '../../src/pictures/fetch-picture.ts';
 import type { Datasets } from '../../src/storage/dataset.ts';
 import { memoryState } from '../../src/storage/open.ts';
 import type { ReplicaState } from '../../src/storage/store/open-store.ts';
-import { drawsApps } from './capabilities.ts';
+import { mcpAppsCapabilities } from './capabilities.ts';
 
 export type TestServer = Awaited<ReturnType<typeof startServer>>;
 
 /** An ad, a page or a collection, as far as tests read it. */
-export interface Item {
+export interface ResultItem {
   id: string;
   pageId: string;
   name: string;
@@ -28,11 +28,11 @@ export interface Item {
 
 /** The structured result of any tool. A test that reads a field its tool does not give reads undefined, and fails. */
 export interface ResultData {
-  items: Item[];
+  items: ResultItem[];
   cursor: string | null;
   hasMore: boolean;
   shown?: { from: number; to: number; of: number };
-  ad: Item;
+  ad: ResultItem;
   thisServer: { charged: number; uncertain?: number; prices: object; rules: object };
   receipt: { charged: number; remaining: number };
   [field: string]: unknown;
@@ -52,7 +52,7 @@ export interface ServerOptions {
 }
 
 /** What is shared by a server alone. */
-const sharedBy = (datasets: Datasets): Partial<ReplicaState> => ({
+const shareDatasets = (datasets: Datasets): Partial<ReplicaState> => ({
   state: (options) => ({ ...memoryState(options), datasets }),
 });
 
@@ -65,8 +65,8 @@ export async function startServer({
   resolve,
   datasets,
 }: ServerOptions) {
-  const logged: string[] = [];
-  const log = createLog('debug', (line) => logged.push(line));
+  const logLines: string[] = [];
+  const log = createLog('debug', (line) => logLines.push(line));
   const app = await openApp({
     config: { ...readConfig({}), ...config },
     log,
@@ -74,10 +74,10 @@ export async function startServer({
     elapsed,
     random,
     ...(resolve && { resolve }),
-    ...(datasets && { shared: sharedBy(datasets) as ReplicaState }),
+    ...(datasets && { shared: shareDatasets(datasets) as ReplicaState }),
   });
   const clients: Client[] = [];
-  const join = async (payer: Credentials, name = 'test', capabilities: ClientCapabilities = drawsApps) => {
+  const connect = async (payer: Credentials, name = 'test', capabilities: ClientCapabilities = mcpAppsCapabilities) => {
     const [ours, theirs] = InMemoryTransport.createLinkedPair();
     await bindV1(app.catalog, payer).connect(ours);
     const client = new Client({ name, version: '1' }, { capabilities });
@@ -92,10 +92,10 @@ export async function startServer({
       client,
       call,
       /** The rows of a statement. */
-      rows: async (sql: string) =>
+      queryRows: async (sql: string) =>
         (await call('query_ads', { sql, limit: 1000, cell: 20_000 })).data.rows as unknown[][],
       /** What a resource holds. */
-      read: async (uri: unknown) =>
+      readResource: async (uri: unknown) =>
         (await client.readResource({ uri: String(uri) })).contents[0] as {
           text: string;
           blob?: string;
@@ -104,13 +104,13 @@ export async function startServer({
     };
   };
   return {
-    ...(await join(app.credentials)),
+    ...(await connect(app.credentials)),
     /** The same server, as another key's owner sees it over HTTP. */
-    as: (key: string, clientName?: string, capabilities?: ClientCapabilities) =>
-      join({ apiKey: key, tenantId: key }, clientName, capabilities),
-    logged,
+    connectAs: (key: string, clientName?: string, capabilities?: ClientCapabilities) =>
+      connect({ apiKey: key, tenantId: key }, clientName, capabilities),
+    logged: logLines,
     /** Closes the app while its clients are still there. */
-    stop: () => app.close(),
+    stopApp: () => app.close(),
     close: async () => {
       for (const client of clients) await client.close();
       await app.close();

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { describe } from 'vitest';
 import { freePort } from './loopback.ts';
 
-const isInstalled = (...programs: string[]) =>
-  programs.every((program) => {
+const isInstalled = (...binFolder: string[]) =>
+  binFolder.every((program) => {
     try {
       execFileSync(program, ['--version'], { stdio: 'ignore' });
       return true;
@@ -18,14 +18,14 @@ const isInstalled = (...programs: string[]) =>
 
 /** Tests with a real server. Where there is none they are skipped, unless the environment asks for them. */
 const describeWith =
-  (isThere: boolean, variable: string, packages: string) =>
+  (isAvailable: boolean, variable: string, packages: string) =>
   (name: string, tests: () => void): void => {
-    if (isThere || process.env[variable] === 'required') describe(name, tests);
+    if (isAvailable || process.env[variable] === 'required') describe(name, tests);
     else describe.skip(`${name} (skipped: install ${packages} of Debian to run these tests)`, tests);
   };
 
 /** Resolves when a program writes what it writes once it can be reached. */
-async function started(program: string, args: string[], ready: RegExp, options: SpawnOptions = {}) {
+async function startProgram(program: string, args: string[], ready: RegExp, options: SpawnOptions = {}) {
   const child = spawn(program, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
   let written = '';
   await new Promise<void>((resolve, reject) => {
@@ -49,7 +49,7 @@ interface ServerProgram {
 }
 
 /** A program that lives as long as a test, in trouble as a machine would be. */
-async function inTrouble({ folder, begin, endSignal, childrenOf = () => [] }: ServerProgram) {
+async function runFaultyServer({ folder, begin, endSignal, childrenOf = () => [] }: ServerProgram) {
   let child = await begin();
   const signalAll = (signal: NodeJS.Signals) => {
     const children = childrenOf(child.pid);
@@ -99,9 +99,9 @@ export async function startRedis(options: readonly string[] = [], tls?: Record<'
     : ['--port', String(port)];
   const inMemory = ['--save', '', '--appendonly', 'no'];
   const args = [...listens, ...inMemory, '--bind', '127.0.0.1', '--dir', folder, ...options];
-  const begin = () => started('redis-server', args, /Ready to accept connections/);
+  const begin = () => startProgram('redis-server', args, /Ready to accept connections/);
   return {
-    ...(await inTrouble({ folder, begin, endSignal: 'SIGKILL' })),
+    ...(await runFaultyServer({ folder, begin, endSignal: 'SIGKILL' })),
     url: `redis://127.0.0.1:${port}`,
     port,
     cli: (...words: string[]) =>
@@ -109,8 +109,10 @@ export async function startRedis(options: readonly string[] = [], tls?: Record<'
   };
 }
 
-const installed = '/usr/lib/postgresql';
-const folders = existsSync(installed) ? readdirSync(installed).map((version) => join(installed, version, 'bin')) : [];
+const postgresFolder = '/usr/lib/postgresql';
+const folders = existsSync(postgresFolder)
+  ? readdirSync(postgresFolder).map((version) => join(postgresFolder, version, 'bin'))
+  : [];
 /** Debian leaves what starts a server out of the path. */
 const programs = folders.toSorted().at(-1) ?? '';
 export const hasPostgres = isInstalled(join(programs, 'initdb'), 'pgbouncer');
@@ -121,12 +123,12 @@ export const describeWithPostgres = describeWith(
 );
 
 /** Both programs refuse to run as root, under which containers run tests. */
-const identity = process.getuid?.() === 0 ? { uid: idOf('-u'), gid: idOf('-g') } : {};
-function idOf(flag: string): number {
+const identity = process.getuid?.() === 0 ? { uid: readNobodyId('-u'), gid: readNobodyId('-g') } : {};
+function readNobodyId(flag: string): number {
   return Number(execFileSync('id', [flag, 'nobody']));
 }
 
-function newFolder(): string {
+function createServerFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'ad-library-postgres-'));
   if (identity.uid !== undefined) chownSync(folder, identity.uid, identity.gid);
   return folder;
@@ -144,14 +146,14 @@ export type PostgresServer = Awaited<ReturnType<typeof startPostgres>>;
 
 /** One that is durable waits for its disk, with the buffers that it has by default, as in production. */
 export async function startPostgres({ isDurable = false } = {}) {
-  const folder = newFolder();
+  const folder = createServerFolder();
   const port = await freePort();
   const data = join(folder, 'data');
   const passwordFile = join(folder, 'password');
   writeFileSync(passwordFile, login.password, { mode: 0o644 });
   const access = ['-U', login.user, '--pwfile', passwordFile, '-A', 'scram-sha-256'];
-  const make = ['-D', data, ...access, '-E', 'UTF8', '--locale=C', '--no-sync', '--no-instructions'];
-  execFileSync(join(programs, 'initdb'), make, { ...identity, stdio: 'pipe', cwd: folder });
+  const initdbArgs = ['-D', data, ...access, '-E', 'UTF8', '--locale=C', '--no-sync', '--no-instructions'];
+  execFileSync(join(programs, 'initdb'), initdbArgs, { ...identity, stdio: 'pipe', cwd: folder });
   const settings = {
     ...(isDurable ? {} : { fsync: 'off', shared_buffers: '16MB' }),
     unix_socket_directories: '',
@@ -159,7 +161,7 @@ export async function startPostgres({ isDurable = false } = {}) {
   };
   const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const args = ['-D', data, '-p', String(port), ...options];
-  const begin = () => started(join(programs, 'postgres'), args, /ready to accept connections/, identity);
+  const begin = () => startProgram(join(programs, 'postgres'), args, /ready to accept connections/, identity);
   /** Each connection has a process of its own. */
   const childrenOf = (pid: number | undefined) =>
     String(execFileSync('ps', ['-o', 'pid=', '--ppid', String(pid)]))
@@ -168,7 +170,7 @@ export async function startPostgres({ isDurable = false } = {}) {
       .map(Number);
   return {
     ...endpoint(port),
-    ...(await inTrouble({ folder, begin, endSignal: 'SIGQUIT', childrenOf })),
+    ...(await runFaultyServer({ folder, begin, endSignal: 'SIGQUIT', childrenOf })),
     sql: (statement: string) =>
       String(execFileSync('psql', ['-X', '-A', '-t', '-c', statement, endpoint(port).url], { maxBuffer: 1e9 })).trim(),
   };
@@ -176,8 +178,8 @@ export async function startPostgres({ isDurable = false } = {}) {
 
 /** A pooler in front of a server, which lends a connection for one transaction. */
 export async function startPgBouncer(port: number) {
-  const folder = newFolder();
-  const own = await freePort();
+  const folder = createServerFolder();
+  const poolerPort = await freePort();
   const [users, settings] = [join(folder, 'users'), join(folder, 'settings')];
   writeFileSync(users, `"${login.user}" "${login.password}"\n`, { mode: 0o644 });
   const text = `
@@ -185,7 +187,7 @@ export async function startPgBouncer(port: number) {
 * = host=127.0.0.1 port=${port}
 [pgbouncer]
 listen_addr = 127.0.0.1
-listen_port = ${own}
+listen_port = ${poolerPort}
 unix_socket_dir =
 auth_type = scram-sha-256
 auth_file = ${users}
@@ -193,7 +195,7 @@ pool_mode = transaction
 default_pool_size = 4
 `;
   writeFileSync(settings, text, { mode: 0o644 });
-  const begin = () => started('pgbouncer', [settings], /process up/, identity);
-  const { close } = await inTrouble({ folder, begin, endSignal: 'SIGKILL' });
-  return { ...endpoint(own), close };
+  const begin = () => startProgram('pgbouncer', [settings], /process up/, identity);
+  const { close } = await runFaultyServer({ folder, begin, endSignal: 'SIGKILL' });
+  return { ...endpoint(poolerPort), close };
 }

@@ -17,7 +17,7 @@ import {
   startRedis,
 } from './store-servers.ts';
 
-interface Started {
+interface StartedStore {
   /** The store of one more process; all of them see the same. */
   open(): RemoteStore;
   close(): Promise<void>;
@@ -26,16 +26,16 @@ interface Started {
 const ignore = () => {};
 
 /** A store of this process, opened as a server is. */
-const asServer = (store: Store): RemoteStore =>
+const asRemoteStore = (store: Store): RemoteStore =>
   Object.assign(store, {
     connect: async () => {},
     isNearlyFull: () => false,
     refuses: () => false,
     close: async () => {},
   });
-export const remoteMemory = () => asServer(new MemoryStore(Date.now));
+export const openMemoryStore = () => asRemoteStore(new MemoryStore(Date.now));
 
-async function startedPostgres(isPooled: boolean): Promise<Started> {
+async function startPostgresStore(isPooled: boolean): Promise<StartedStore> {
   const server = await startPostgres();
   const pooler = isPooled ? await startPgBouncer(server.port) : undefined;
   const { port, user, password, database } = pooler ?? server;
@@ -48,27 +48,27 @@ async function startedPostgres(isPooled: boolean): Promise<Started> {
   };
 }
 
-async function startedRedis(): Promise<Started> {
+async function startRedisStore(): Promise<StartedStore> {
   const { port, close } = await startRedis();
   const log = { error: ignore, warn: ignore, info: ignore };
   return { open: () => redisStore({ tls: false, host: '127.0.0.1', port }, ignore, log), close };
 }
 
-async function startedFolder(): Promise<Started> {
+async function startFolderStore(): Promise<StartedStore> {
   const folder = await mkdtemp(join(tmpdir(), 'ad-library-'));
   const options = { path: join(folder, 'log'), baseUrl: 'https://api.example.com', now: Date.now };
-  return { open: () => asServer(new FileStore(options)), close: () => rm(folder, { recursive: true }) };
+  return { open: () => asRemoteStore(new FileStore(options)), close: () => rm(folder, { recursive: true }) };
 }
 
 /** Every kind of store that several processes share. */
-export const realStores = [
-  { name: 'a folder', isInstalled: true, describe, start: startedFolder },
-  { name: 'Redis', isInstalled: hasRedis, describe: describeWithRedis, start: startedRedis },
+export const sharedStores = [
+  { name: 'a folder', isInstalled: true, describe, start: startFolderStore },
+  { name: 'Redis', isInstalled: hasRedis, describe: describeWithRedis, start: startRedisStore },
   ...[false, true].map((isPooled) => ({
     name: `PostgreSQL${isPooled ? ' behind a pooler' : ''}`,
     isInstalled: hasPostgres,
     describe: describeWithPostgres,
-    start: () => startedPostgres(isPooled),
+    start: () => startPostgresStore(isPooled),
   })),
 ];
 
@@ -78,21 +78,21 @@ interface StoreKind {
   driver(): StoreDriver;
 }
 
-export type StateServer = Awaited<ReturnType<typeof redisServer>>;
+export type StateServer = Awaited<ReturnType<typeof startRedisServer>>;
 
 interface StoredValue {
   name: string;
   value: string;
   /** When it ends, in milliseconds. */
-  left: number;
+  remainingMs: number;
 }
 
-async function redisServer({ isDurable = false } = {}) {
+async function startRedisServer({ isDurable = false } = {}) {
   // Where it waits for the disk each second, a busy disk makes it hold back for two what a kill then takes with it.
   const options = ['--appendonly', 'yes', '--appendfsync', isDurable ? 'everysec' : 'no'];
   const { url, kill, pause, resume, restart, cli, close } = await startRedis(options);
   /** Every name, and every value as it is stored. */
-  const everything = (): StoredValue[] =>
+  const readAllValues = (): StoredValue[] =>
     JSON.parse(
       cli(
         'EVAL',
@@ -130,14 +130,21 @@ async function redisServer({ isDurable = false } = {}) {
     for kind, bytes in pairs(sums) do answer[#answer + 1] = kind .. ' ' .. bytes end
     return answer`;
   /** What all of it takes, in bytes, and what each kind of it, the most first. */
-  const bytes = () => ({
+  const measureBytes = () => ({
     all: Number(/used_memory:(\d+)/.exec(cli('INFO', 'memory'))?.[1]),
-    kinds: mostFirst(cli('EVAL', sums, '0').split('\n').filter(Boolean)),
+    kinds: sortByBytes(cli('EVAL', sums, '0').split('\n').filter(Boolean)),
   });
-  return { ...{ url, kill, pause, resume, restart, close }, clear, copy, copyItems, everything, bytes };
+  return {
+    ...{ url, kill, pause, resume, restart, close },
+    clear,
+    copy,
+    copyItems,
+    everything: readAllValues,
+    bytes: measureBytes,
+  };
 }
 
-async function postgresServer(options?: { isDurable?: boolean }): Promise<StateServer> {
+async function startPostgresServer(options?: { isDurable?: boolean }): Promise<StateServer> {
   const server = await startPostgres(options);
   const row = `json_build_object('name', name, 'value', value, 'left', extract(epoch FROM ends - now()) * 1000)`;
   const everything = () =>
@@ -165,21 +172,21 @@ async function postgresServer(options?: { isDurable?: boolean }): Promise<StateS
   // What the tables take grows before rows that have ended make room in them.
   const bytes = () => ({
     all: Number(server.sql(`SELECT pg_database_size(current_database())`)),
-    kinds: mostFirst(server.sql(kinds).split('\n').filter(Boolean)),
+    kinds: sortByBytes(server.sql(kinds).split('\n').filter(Boolean)),
   });
   const copy = () => copyTables('documents', 'collections', 'items');
   const copyItems = () => copyTables('collections', 'items');
   return { ...server, clear, copy, copyItems, everything, bytes };
 }
 
-const mostFirst = (lines: string[]) =>
+const sortByBytes = (lines: string[]) =>
   lines
     .map((line): [string, number] => [line.split(' ')[0] ?? '', Number(line.split(' ')[1])])
     .toSorted(([, left], [, right]) => right - left);
 
 export const stateServers = [
-  { name: 'Redis', isInstalled: hasRedis, describe: describeWithRedis, start: redisServer },
-  { name: 'PostgreSQL', isInstalled: hasPostgres, describe: describeWithPostgres, start: postgresServer },
+  { name: 'Redis', isInstalled: hasRedis, describe: describeWithRedis, start: startRedisServer },
+  { name: 'PostgreSQL', isInstalled: hasPostgres, describe: describeWithPostgres, start: startPostgresServer },
 ];
 
 export function describeEveryServer(name: string, tests: (server: StateServer) => void): void {
@@ -199,15 +206,15 @@ export function describeEveryServer(name: string, tests: (server: StateServer) =
 export function describeEveryStore(
   name: string,
   tests: (open: () => Promise<Store>, kind: StoreKind) => void,
-  kinds = realStores.filter(({ name: kind }) => kind !== 'PostgreSQL'),
+  kinds = sharedStores.filter(({ name: kind }) => kind !== 'PostgreSQL'),
 ): void {
   describe(`${name}, in memory`, () => {
-    const store = remoteMemory();
+    const store = openMemoryStore();
     tests(async () => store, { isReal: false, driver: () => ({ hosts: 'memory', open: () => store }) });
   });
   for (const { name: kind, describe: describeWith, start } of kinds)
     describeWith(`${name}, in ${kind}`, () => {
-      let server: Started;
+      let server: StartedStore;
       const opened: RemoteStore[] = [];
       beforeAll(async () => {
         server = await start();

@@ -7,11 +7,11 @@ import { withLock } from '../../src/lock.ts';
 const { paths, shared, threads } = workerData as { paths: string[]; shared: SharedArrayBuffer; threads: number };
 /** A busy machine may hold a thread up before any step. */
 const { openSync, readFileSync, rmSync } = fs;
-const delayed = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20 * Math.random());
+const waitRandomly = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20 * Math.random());
 Object.assign(fs, {
-  openSync: (...args: Parameters<typeof openSync>) => delayed() && openSync(...args),
-  readFileSync: (...args: Parameters<typeof readFileSync>) => delayed() && readFileSync(...args),
-  rmSync: (...args: Parameters<typeof rmSync>) => delayed() && rmSync(...args),
+  openSync: (...args: Parameters<typeof openSync>) => waitRandomly() && openSync(...args),
+  readFileSync: (...args: Parameters<typeof readFileSync>) => waitRandomly() && readFileSync(...args),
+  rmSync: (...args: Parameters<typeof rmSync>) => waitRandomly() && rmSync(...args),
 });
 syncBuiltinESMExports();
 

@@ -1,11 +1,11 @@
 import { expect } from 'vitest';
-import { creditStatus, json, paid, refusal } from '../support/faulty-upstream.ts';
+import { creditHeaders, creditStatus, errorResponse, json } from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
-import { uuidOf } from '../support/uuid-of.ts';
+import { deriveUuid } from '../support/uuid-of.ts';
 
 const test = upstreamTest();
-const collectionId = uuidOf('collection');
-const idsOf = (count: number) => Array.from({ length: count }, (_, index) => uuidOf(`item ${index}`));
+const collectionId = deriveUuid('collection');
+const idsOf = (count: number) => Array.from({ length: count }, (_, index) => deriveUuid(`item ${index}`));
 const saving = (itemIds: string[]) => ({ collectionId, itemType: 'ads', itemIds });
 
 /** Answers each item as the test says; others are added. */
@@ -14,14 +14,16 @@ const serve =
   (request, response, body = '{}') => {
     const { itemId = '' } = JSON.parse(body || '{}') as { itemId?: string };
     const added = { collection: { id: collectionId, name: 'Saved' }, itemType: 'ads', itemId, added: true };
-    (replies[itemId] ?? json(added, { headers: paid(0) }))(request, response, body);
+    (replies[itemId] ?? json(added, { headers: creditHeaders(0) }))(request, response, body);
   };
 
 test('saves several items one after the other, each once', async ({ upstream, server }) => {
   const ids = idsOf(12);
   const [first = '', second = '', third = ''] = ids;
   const known = { collection: { id: collectionId, name: 'Saved' }, itemType: 'ads', itemId: second, added: false };
-  upstream.does(serve({ [second]: json(known), [third]: refusal(404, { message: 'There is no such ad' }) }));
+  upstream.respondWith(
+    serve({ [second]: json(known), [third]: errorResponse(404, { message: 'There is no such ad' }) }),
+  );
   const { data, text } = await server.call('add_collection_item', saving([...ids, first.toUpperCase()]));
   const sent = upstream.requests.map(({ body }) => JSON.parse(body).itemId);
   expect(sent).toEqual(ids);
@@ -34,14 +36,14 @@ test('saves several items one after the other, each once', async ({ upstream, se
 });
 
 test.for([
-  ['402', refusal(402), 'error'],
-  ['429', refusal(429), 'usage_limit'],
-  ['503', refusal(503), 'error'],
+  ['402', errorResponse(402), 'error'],
+  ['429', errorResponse(429), 'usage_limit'],
+  ['503', errorResponse(503), 'error'],
 ] as const)('a %s ends it, and names what was not tried', async ([, reply, stopped], { upstream, start }) => {
   const ids = idsOf(4);
   const server = await start();
   upstream.credits = json(creditStatus());
-  upstream.does(serve({ [ids[1] ?? '']: reply }));
+  upstream.respondWith(serve({ [ids[1] ?? '']: reply }));
   const { data, text } = await server.call('add_collection_item', saving(ids));
   expect(data).toMatchObject({
     stopped,
@@ -52,14 +54,14 @@ test.for([
 });
 
 test('where nothing was saved it is an error, and what cannot be meant is refused', async ({ upstream, server }) => {
-  upstream.does(refusal(404, { message: 'There is no such collection' }));
+  upstream.respondWith(errorResponse(404, { message: 'There is no such collection' }));
   expect((await server.call('add_collection_item', saving(idsOf(2)))).error).toMatchObject({ kind: 'not_found' });
-  upstream.does(serve());
+  upstream.respondWith(serve());
   for (const [args, problem] of [
     [saving(idsOf(51)), 'itemIds'],
     [saving([]), 'itemIds'],
     [saving(['x']), 'must be a UUID'],
-    [{ ...saving(idsOf(1)), itemId: uuidOf('x') }, 'pass either itemId or itemIds'],
+    [{ ...saving(idsOf(1)), itemId: deriveUuid('x') }, 'pass either itemId or itemIds'],
     [{ collectionId, itemType: 'ads' }, 'pass either itemId or itemIds'],
   ] as const) {
     const { text, error } = await server.call('add_collection_item', args);

@@ -1,20 +1,20 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { estimateTokens } from '../../src/views/tokens.ts';
-import { everyTool } from '../support/every-tool.ts';
-import { ad, bytes, creditStatus, json, page, refusal, usage } from '../support/faulty-upstream.ts';
+import { singleCallTools } from '../support/every-tool.ts';
+import { ad, bytes, createUsageLimit, creditStatus, errorResponse, json, page } from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
 import type { Result, TestServer } from '../support/server.ts';
-import { uuidOf } from '../support/uuid-of.ts';
+import { deriveUuid } from '../support/uuid-of.ts';
 import { everyFact, somePage } from '../views/sample-ads.ts';
 
 const test = upstreamTest({ config: { cacheSeconds: 0 } });
 
 const details = fc.constantFrom(undefined, 'brief', 'full');
-const tools = fc.constantFrom(...everyTool);
+const tools = fc.constantFrom(...singleCallTools);
 
 /** Calls a tool in a detail, where it takes one. */
-const callIn = ({ call }: TestServer, detail: string | undefined, { tool, args }: (typeof everyTool)[number]) =>
+const callIn = ({ call }: TestServer, detail: string | undefined, { tool, args }: (typeof singleCallTools)[number]) =>
   call(tool, { ...args, ...(/^(search|get_ad|get_page|list_collection_items)/.test(tool) && { detail }) });
 
 function expectSound(server: TestServer, { isError, raw, text, error }: Result): void {
@@ -49,7 +49,7 @@ test('any bytes as an answer give a sound result, and the next call works', asyn
   );
   await fc.assert(
     fc.asyncProperty(tools, details, anyBytes, async (tool, detail, body) => {
-      upstream.does(bytes(body));
+      upstream.respondWith(bytes(body));
       expectSound(server, await callIn(server, detail, tool));
     }),
     { numRuns: 150 },
@@ -86,7 +86,7 @@ test('an answer with its required fields is a result, whatever else it holds', a
       const items = more.map((fields) => ({ ...fields, ...ad, ...(isPages && page) }));
       const must = { ...ad, ...page, userId: 'u', billingUserId: 'b', authenticated: true, added: true };
       const list = { ...(/^(search|list)/.test(tool.tool) && { items }), cursor: null, hasMore: false };
-      upstream.does(json({ ...first, ...must, ...list }));
+      upstream.respondWith(json({ ...first, ...must, ...list }));
       const result = await callIn(server, detail, tool);
       expect(result.text).not.toContain('does not match its API document');
       expect(result.isError).toBe(false);
@@ -103,22 +103,22 @@ test('numbers too large to be read are left out, in every tool and in an error',
   for (const huge of ['1e309', '-1e309']) {
     const marked = (_: string, part: unknown) => (typeof part === 'number' ? '<huge>' : part);
     const inJson = (value: object) => bytes(JSON.stringify(value, marked).replaceAll('"<huge>"', huge));
-    for (const called of everyTool)
+    for (const called of singleCallTools)
       for (const detail of ['brief', 'full']) {
         const items = [called.tool === 'list_collections' ? collection : item];
         const isList = /^(?:search|list)/.test(called.tool);
-        upstream.does(inJson(isList ? { ...item, items, totalHits: 7, cursor: null, hasMore: false } : item));
+        upstream.respondWith(inJson(isList ? { ...item, items, totalHits: 7, cursor: null, hasMore: false } : item));
         const result = await callIn(server, detail, called);
         expect(result.isError).toBe(false);
         expect(result.text).not.toContain('null');
         expectSound(server, result);
       }
-    upstream.does(refusal(429, { details: { limit: 1, left: [2] } }));
+    upstream.respondWith(errorResponse(429, { details: { limit: 1, left: [2] } }));
     upstream.credits = inJson(creditStatus());
     expectFinite(await server.call('search_ads'));
     upstream.credits = undefined;
   }
-  upstream.does(json(creditStatus({ ...usage(1), hourlyCredits: -1.7e308, hourlyLimit: 1.7e308 })));
+  upstream.respondWith(json(creditStatus({ ...createUsageLimit(1), hourlyCredits: -1.7e308, hourlyLimit: 1.7e308 })));
   expectSound(server, await server.call('get_credits'));
 });
 
@@ -132,7 +132,7 @@ test('a hundred ads with huge texts in every field fit the result', async ({ ups
     cards: Array.from({ length: 20 }, () => ({ title: book.slice(0, 500), body: book.slice(0, 500) })),
   };
   const items = many.map((_, index) => ({ ...hostile, id: `ad-${index}` }));
-  upstream.does(json({ items, cursor: null, hasMore: false }));
+  upstream.respondWith(json({ items, cursor: null, hasMore: false }));
   for (const detail of ['brief', 'full']) {
     const { text, data, isError } = await server.call('search_ads', { limit: 100, detail });
     expect(isError).toBe(false);
@@ -143,9 +143,9 @@ test('a hundred ads with huge texts in every field fit the result', async ({ ups
     expect(data.items.length).toBeGreaterThan(9);
     expect(data.items[0]?.countries).toHaveLength(13);
   }
-  upstream.does(json({ ...hostile, id: 'ad' }));
+  upstream.respondWith(json({ ...hostile, id: 'ad' }));
   const small = await start({ resultTokens: 1000 });
-  expect(estimateTokens((await small.call('get_ad', { adId: uuidOf('ad') })).text)).toBeLessThan(1000);
+  expect(estimateTokens((await small.call('get_ad', { adId: deriveUuid('ad') })).text)).toBeLessThan(1000);
 });
 
 test('millions of wrong entries cost some times what parsing them takes', async ({ upstream, server }) => {
@@ -155,9 +155,9 @@ test('millions of wrong entries cost some times what parsing them takes', async 
   // Of the processor, beside what parsing takes at the same moment: a busy machine is slow at both.
   const parsed = await costOf(async () => void [JSON.parse(ad), JSON.parse(list)]);
   const read = await costOf(async () => {
-    upstream.does(bytes(ad));
-    expect((await server.call('get_ad', { adId: uuidOf('x') })).isError).toBe(false);
-    upstream.does(bytes(list));
+    upstream.respondWith(bytes(ad));
+    expect((await server.call('get_ad', { adId: deriveUuid('x') })).isError).toBe(false);
+    upstream.respondWith(bytes(list));
     expect((await server.call('search_ads')).error?.kind).toBe('unexpected_response');
   });
   expect(read).toBeLessThan(20 * parsed);

@@ -6,8 +6,8 @@ import { allTools } from '../../src/board/board.ts';
 import { toolName, tools } from '../../src/tools/catalog.ts';
 import { listNames } from '../../src/views/safe-text.ts';
 import { makeDemoCalls } from '../support/demo-calls.ts';
-import { everyTool } from '../support/every-tool.ts';
-import { json, paid, refusal } from '../support/faulty-upstream.ts';
+import { singleCallTools } from '../support/every-tool.ts';
+import { creditHeaders, errorResponse, json } from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
 import type { Result, TestServer } from '../support/server.ts';
 
@@ -37,7 +37,7 @@ test('the tools are listed in the order of the catalogue, each with a committed 
 });
 
 test('each operation of the API has a tool', () => {
-  const called = everyTool.map(({ tool }) => tool);
+  const called = singleCallTools.map(({ tool }) => tool);
   expect(called).toEqual(expect.arrayContaining(Object.keys(operations).map(toolName)));
 });
 
@@ -132,10 +132,12 @@ describe('what a model reads has the names of tools, never those of operations',
 
   test('in errors of answers, budgets and cursors', async ({ upstream, start }) => {
     const server = await start({ creditBudget: 3 });
-    upstream.does(json({ items: 1 }));
-    for (const { tool, args } of everyTool) expectToolNames(await server.call(tool, args));
-    upstream.does(json({ items: [{ id: 'a' }], cursor: 'b', hasMore: true, id: 'a' }, { headers: paid(2) }));
-    for (const { tool, args } of everyTool) expectToolNames(await server.call(tool, args));
+    upstream.respondWith(json({ items: 1 }));
+    for (const { tool, args } of singleCallTools) expectToolNames(await server.call(tool, args));
+    upstream.respondWith(
+      json({ items: [{ id: 'a' }], cursor: 'b', hasMore: true, id: 'a' }, { headers: creditHeaders(2) }),
+    );
+    for (const { tool, args } of singleCallTools) expectToolNames(await server.call(tool, args));
     const { error, ...refused } = await server.call('search_ads', { limit: 50 });
     expect(error?.kind).toBe('credit_budget');
     expectToolNames(refused);
@@ -143,7 +145,7 @@ describe('what a model reads has the names of tools, never those of operations',
   });
 
   test('and of tools that are offered, where credits are used up', async ({ upstream, start }) => {
-    upstream.does(refusal(402));
+    upstream.respondWith(errorResponse(402));
     for (const [offered, working] of [
       [undefined, `${listNames(tools.flatMap((tool) => (isGated(tool) ? [] : tool.name)))}, and cached answers.`],
       [['search_ads', 'whoami'], 'whoami, and cached answers.'],

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect } from 'vitest';
 import { AdService } from '../support/ad-service.ts';
 import { freshServiceTest, freshUpstreamTest } from '../support/fixtures.ts';
-import { aPrice, chargeOf } from '../support/price-rules.ts';
+import { computeCharge, priceRules } from '../support/price-rules.ts';
 import type { TestServer } from '../support/server.ts';
 
 const test = freshUpstreamTest({ config: { cacheSeconds: 0 } });
@@ -28,8 +28,8 @@ test('the estimate of check_watches respects the limits of each watch', async ({
   let clock = Date.parse('2026-11-16T09:00:00Z');
   const server = await start({}, { now: () => clock++ });
   const service = new AdService(1000);
-  service.price = (items) => items / 10;
-  upstream.does(service.behaviour);
+  service.priceSearch = (items) => items / 10;
+  upstream.respondWith(service.respond);
   for (const limit of [30, 100]) await server.call('search_ads', { limit });
   await server.call('watch_ads', { name: 'credits', filters: { q: 'a' }, maxCredits: 5 });
   await server.call('watch_ads', { name: 'ads', filters: { q: 'b' }, maxAds: 30, maxCredits: 100 });
@@ -57,7 +57,7 @@ test('no check costs more than check_watches estimated, whatever the prices are 
   start,
 }) => {
   const cases = fc.record({
-    price: aPrice,
+    price: priceRules,
     watches: fc.array(aWatch, { minLength: 1, maxLength: 4 }),
     seenLimits: fc.array(fc.integer({ min: 1, max: 100 }), { maxLength: 3 }),
     weeks: fc.array(fc.integer({ min: 0, max: 250 }), { minLength: 2, maxLength: 3 }),
@@ -67,8 +67,8 @@ test('no check costs more than check_watches estimated, whatever the prices are 
       let clock = Date.parse('2026-11-16T09:00:00Z');
       const server = await start({}, { now: () => clock++ });
       const service = new AdService(weeks[0] ?? 0);
-      service.price = (came, { limit }) => chargeOf(price, came, limit);
-      upstream.does(service.behaviour);
+      service.priceSearch = (came, { limit }) => computeCharge(price, came, limit);
+      upstream.respondWith(service.respond);
       for (const limit of seenLimits) await server.call('search_ads', { limit, filters: { q: 'other' } });
       for (const [index, { question, isSplit, ...limits }] of watches.entries()) {
         const filters = { q: question };
@@ -77,9 +77,9 @@ test('no check costs more than check_watches estimated, whatever the prices are 
       }
       for (const ads of weeks) {
         service.ads = new AdService(ads).ads;
-        const before = service.charged;
+        const before = service.chargedCredits;
         const { estimate } = await estimateAndCheck(server);
-        expect(service.charged - before).toBeLessThanOrEqual(estimate.atMost ?? Infinity);
+        expect(service.chargedCredits - before).toBeLessThanOrEqual(estimate.atMost ?? Infinity);
         expect(estimate.atLeast).toBeLessThanOrEqual(estimate.atMost ?? Infinity);
         if (estimate.credits !== null)
           expect(estimate).toMatchObject({ atLeast: estimate.credits, atMost: estimate.credits });

@@ -1,9 +1,9 @@
 import { expect } from 'vitest';
-import { type AdService, adOf, serveAds } from '../support/ad-service.ts';
-import { json, paid, refusal } from '../support/faulty-upstream.ts';
+import { type AdService, createAd, serveAds } from '../support/ad-service.ts';
+import { creditHeaders, errorResponse, json } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
 import type { Result, TestServer } from '../support/server.ts';
-import { uuidOf } from '../support/uuid-of.ts';
+import { deriveUuid } from '../support/uuid-of.ts';
 
 const test = freshUpstreamTest({ config: { cacheSeconds: 0 } });
 
@@ -27,7 +27,7 @@ const watch = async (server: TestServer, names: string[], maxCredits = 5) => {
 /** While no price is known, pages are small. */
 async function knownPrices(server: TestServer, service: AdService) {
   for (const limit of [10, 20, 30, 40]) await server.call('search_ads', { limit, filters: { q: 'other' } });
-  service.charged = 0;
+  service.chargedCredits = 0;
   return service;
 }
 
@@ -50,15 +50,15 @@ test('tells what came, changed and went since the last complete check', async ({
   clock += 7 * day;
   const [gone, changed, ...others] = service.ads;
   const another = { ...changed, body: 'Another text', appUrl: 'https://app.example/ads/1' };
-  service.ads = [adOf(1000, { headline: 'Brand new' }), another, ...others] as AdService['ads'];
+  service.ads = [createAd(1000, { headline: 'Brand new' }), another, ...others] as AdService['ads'];
   const second = await server.call('check_watches', calls);
   const [check] = checksOf(second);
-  expect(check).toMatchObject({ new: [adOf(1000).id], changed: [changed?.id], gone: [gone?.id], complete: true });
+  expect(check).toMatchObject({ new: [createAd(1000).id], changed: [changed?.id], gone: [gone?.id], complete: true });
   expect(check?.since?.slice(0, 16)).toBe(since);
   expect(second.data.receipt).toMatchObject({ charged: 3 });
   expect(second.text).toContain('1 new, 1 changed, 1 no longer listed since 2026-11-16 09:00 UTC');
   expect(second.text).toContain(`New:
-- "Advertiser unknown": "Brand new"; VIDEO; ${adOf(1000).id}
+- "Advertiser unknown": "Brand new"; VIDEO; ${createAd(1000).id}
 Changed:
 - "Advertiser unknown": "Offer 1"; body "Text of offer number 1" → "Another text"; ${changed?.id}; "https://app.example/ads/1"
 No longer listed (they may still be running):
@@ -75,14 +75,14 @@ test('what was read minutes ago serves as a check', async ({ upstream, start }) 
   const service = serveAds(upstream, 30);
   await server.call('gather_ads', { filters: { q: 'a' }, maxCredits: 30 });
   await watch(server, ['a'], 20);
-  const paidFor = service.charged;
+  const paidFor = service.chargedCredits;
   const first = await server.call('check_watches', calls);
   expect(checksOf(first)[0]).toMatchObject({ new: null, since: null, read: 30, complete: true });
   expect(first.text).toContain('Read at 09:00 UTC; nothing was asked.');
-  expect(service.charged).toBe(paidFor);
+  expect(service.chargedCredits).toBe(paidFor);
 
   clock += day;
-  service.ads = [adOf(1000), ...service.ads];
+  service.ads = [createAd(1000), ...service.ads];
   const { data } = await server.call('check_watches', { maxCredits: 0 });
   const estimate = { pages: 1, credits: null, atLeast: 3, atMost: 20 };
   expect(data).toMatchObject({ stopped: 'estimate', estimate, receipt: { calls: 0 } });
@@ -111,8 +111,8 @@ test('other filters under the same name begin anew; other limits do not', async 
   await server.call('check_watches', calls);
   const same = { name: 'a', filters: { q: 'a' }, maxCredits: 7, maxAds: 500 };
   await server.call('watch_ads', same);
-  service.ads = [adOf(500), ...service.ads];
-  expect(checksOf(await server.call('check_watches', calls))[0]?.new).toEqual([adOf(500).id]);
+  service.ads = [createAd(500), ...service.ads];
+  expect(checksOf(await server.call('check_watches', calls))[0]?.new).toEqual([createAd(500).id]);
   await server.call('watch_ads', { ...same, filters: { q: 'b' } });
   const [anew] = checksOf(await server.call('check_watches', calls));
   expect(anew).toMatchObject({ new: null, since: null, complete: true });
@@ -128,13 +128,13 @@ test('what does not fit is stopped, and is first next time', async ({ upstream, 
   await server.call('watch_ads', { name: 'a again', filters: { q: 'a' }, maxCredits: 4 });
   const all = await server.call('check_watches', { maxCredits: 12 });
   expect(checksOf(all).map(({ complete }) => complete)).toEqual([true, true, true, true]);
-  expect([service.charged, all.data.stopped]).toEqual([12, undefined]);
+  expect([service.chargedCredits, all.data.stopped]).toEqual([12, undefined]);
   clock += day;
   const some = await server.call('check_watches', { maxCredits: 6 });
   expect(some.data).toMatchObject({ stopped: 'maxCredits' });
   expect(checksOf(some).map(({ complete }) => complete)).toEqual([true, false, false, true]);
   expect(checksOf(some).map(({ stopped }) => stopped)).toEqual(['end', 'maxCredits', 'maxCredits', 'end']);
-  expect(service.charged).toBeLessThanOrEqual(18);
+  expect(service.chargedCredits).toBeLessThanOrEqual(18);
   clock += 1000;
   const rest = await server.call('check_watches', { maxCredits: 8 });
   const complete = checksOf(rest).flatMap((check) => (check.complete ? [check.name] : []));
@@ -148,22 +148,22 @@ test('the budget of the server bounds a check in the middle', async ({ upstream,
   const { data, text } = await server.call('check_watches', calls);
   const watches = [{ complete: true }, { complete: false, stopped: 'budget' }];
   expect(data).toMatchObject({ stopped: 'budget', watches });
-  expect(service.charged).toBeLessThanOrEqual(6);
+  expect(service.chargedCredits).toBeLessThanOrEqual(6);
   expect(text).toContain('The check after the first complete one reports changes.');
 });
 
-const ofB = (answer: ReturnType<typeof refusal>) => (search: { filters: Record<string, unknown> }) =>
+const ofB = (answer: ReturnType<typeof errorResponse>) => (search: { filters: Record<string, unknown> }) =>
   search.filters.q === 'b' ? answer : undefined;
 
 test.for([
-  ['402', refusal(402), { error: 'payment_required', stopped: 'error' }],
-  ['429', refusal(429), { stopped: 'usage_limit' }],
+  ['402', errorResponse(402), { error: 'payment_required', stopped: 'error' }],
+  ['429', errorResponse(429), { stopped: 'usage_limit' }],
 ] as const)(
   'a %s ends the whole call, and keeps what was read before',
   async ([, answer, stopped], { upstream, server }) => {
     const service = serveAds(upstream, 10);
     await watch(server, ['a', 'b', 'c']);
-    service.instead = ofB(answer);
+    service.overrideResponse = ofB(answer);
     const { data, text, isError } = await server.call('check_watches', calls);
     expect([isError, data.stopped]).toEqual([false, stopped.stopped]);
     const unread = { read: 0, ...stopped };
@@ -173,9 +173,9 @@ test.for([
     // Where nothing is read, that is an error.
     expect((await server.call('check_watches', { ...calls, names: ['b'] })).isError).toBe(true);
     // Where there is a complete check to compare with, what was not read names nothing.
-    service.instead = () => undefined;
+    service.overrideResponse = () => undefined;
     await server.call('check_watches', { ...calls, names: ['b', 'c'] });
-    service.instead = ofB(answer);
+    service.overrideResponse = ofB(answer);
     const later = checksOf(await server.call('check_watches', { ...calls, names: ['a', 'b'] }));
     expect(later).toMatchObject([{ name: 'a' }, { name: 'b', read: 0, new: [], changed: [], gone: null }]);
   },
@@ -184,7 +184,7 @@ test.for([
 test('a watch that fails leaves the others alone', async ({ upstream, server }) => {
   const service = serveAds(upstream, 10);
   await watch(server, ['a', 'b', 'c']);
-  service.instead = ofB(refusal(422, { message: 'q is no filter' }));
+  service.overrideResponse = ofB(errorResponse(422, { message: 'q is no filter' }));
   const { data, text } = await server.call('check_watches', calls);
   const failed = { name: 'b', error: 'invalid_request', new: null };
   expect(data.watches).toMatchObject([{ complete: true }, failed, { complete: true }]);
@@ -194,14 +194,14 @@ test('a watch that fails leaves the others alone', async ({ upstream, server }) 
 
 test('watches several searches together, and a collection', async ({ upstream, server }) => {
   const service = serveAds(upstream, 12);
-  service.matching = ({ part }) => service.ads.filter((_, index) => index % 2 === part || index % 3 === 0);
-  const collectionId = uuidOf('collection');
-  service.before = (path) => {
+  service.selectAds = ({ part }) => service.ads.filter((_, index) => index % 2 === part || index % 3 === 0);
+  const collectionId = deriveUuid('collection');
+  service.interceptRequest = (path) => {
     if (!path.includes('/collections/')) return;
     const items = service.ads.slice(0, 5);
     return json(
       { collection: { id: collectionId, adCount: 5 }, itemType: 'ads', items, cursor: null, hasMore: false },
-      { headers: paid(1) },
+      { headers: creditHeaders(1) },
     );
   };
   await server.call('watch_ads', { name: 'both', split: [{ part: 0 }, { part: 1 }, { part: 0 }], maxCredits: 50 });
@@ -211,10 +211,10 @@ test('watches several searches together, and a collection', async ({ upstream, s
     { read: 5, complete: true, new: null },
   ]);
   const gone = service.ads[0];
-  service.ads = [...service.ads.slice(1), adOf(700)];
+  service.ads = [...service.ads.slice(1), createAd(700)];
   const second = await server.call('check_watches', calls);
   expect(checksOf(second)).toMatchObject([
-    { new: [adOf(700).id], changed: [], gone: [gone?.id], complete: true },
+    { new: [createAd(700).id], changed: [], gone: [gone?.id], complete: true },
     { new: [service.ads[4]?.id], changed: [], gone: [gone?.id], complete: true },
   ]);
   expect((await server.call('list_watches')).text).toContain(`"all ads; split: [{'part':0},{'part':1}]"`);
@@ -250,7 +250,7 @@ test('an answer is cut to fit, whatever advertisers wrote and however many came'
   await server.call('watch_ads', { name: sentence, filters: {}, maxCredits: 500 });
   await server.call('check_watches', calls);
   service.ads = Array.from({ length: 900 }, (_, index) =>
-    adOf(1000 + index, { headline: sentence, body: 'word '.repeat(300) }),
+    createAd(1000 + index, { headline: sentence, body: 'word '.repeat(300) }),
   );
   const { text, data } = await server.call('check_watches', calls);
   const [check] = data.watches as (CheckView & { more: object })[];

@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
 import { serveAds } from '../support/ad-service.ts';
-import { creditStatus, json, refusal, usage } from '../support/faulty-upstream.ts';
+import { createUsageLimit, creditStatus, errorResponse, json } from '../support/faulty-upstream.ts';
 import { freshServiceTest, freshUpstreamTest } from '../support/fixtures.ts';
 
 /** As a person describes the keys of a service. */
@@ -51,19 +51,22 @@ describe('with a service that', () => {
 
   test('tells no totals, asks once', async ({ upstream, server }) => {
     const service = serveAds(upstream, 30);
-    service.change = ({ totalHits: _, ...answer }) => answer;
+    service.changeAnswer = ({ totalHits: _, ...answer }) => answer;
     const { data, text } = await server.call('count_ads', { split });
     expect(data).toMatchObject({ total: null, counts: [{ total: null }, { total: null }], receipt: { calls: 1 } });
     expect(service.searches).toHaveLength(1);
     expect(text).toContain('does not say how many');
     // Fewer than came with the answer is no total.
-    service.change = (answer) => ({ ...answer, totalHits: 0 });
+    service.changeAnswer = (answer) => ({ ...answer, totalHits: 0 });
     expect((await server.call('count_ads', { fresh: true })).data.total).toBeNull();
   });
 
   test('notes something about a number, is quoted once, from the cache too', async ({ upstream, server }) => {
     const service = serveAds(upstream, 30);
-    service.change = (answer, { number }) => ({ ...answer, notes: ['of all', ...(number > 1 ? ['No "BUY"'] : [])] });
+    service.changeAnswer = (answer, { sequenceNumber }) => ({
+      ...answer,
+      notes: ['of all', ...(sequenceNumber > 1 ? ['No "BUY"'] : [])],
+    });
     for (const round of ['asked', 'kept']) {
       const { data, text } = await server.call('count_ads', { split: [{ ctaType: ['BUY'] }] });
       expect(text, round).toMatch(/^The service notes: "of all"\n.*: 30.*\n {2}The service notes: "No 'BUY'"$/m);
@@ -74,7 +77,8 @@ describe('with a service that', () => {
 
   test('tells no total of a part, says why it stopped', async ({ upstream, server }) => {
     const service = serveAds(upstream, 30);
-    service.change = ({ totalHits, ...answer }, { number }) => (number === 1 ? { ...answer, totalHits } : answer);
+    service.changeAnswer = ({ totalHits, ...answer }, { sequenceNumber }) =>
+      sequenceNumber === 1 ? { ...answer, totalHits } : answer;
     const { data, text } = await server.call('count_ads', { split });
     expect(data).toMatchObject({ total: 30, counts: [{ total: null }, { total: null }], stopped: 'error' });
     const why = 'Stopped (error) before all parts were counted.\nThe service does not say how many ads match.';
@@ -83,8 +87,8 @@ describe('with a service that', () => {
 
   test('fails in the middle, keeps what was counted', async ({ upstream, server }) => {
     const service = serveAds(upstream, 30);
-    upstream.credits = json(creditStatus(usage(400)));
-    service.instead = ({ number }) => (number > 1 ? refusal(429) : undefined);
+    upstream.credits = json(creditStatus(createUsageLimit(400)));
+    service.overrideResponse = ({ sequenceNumber }) => (sequenceNumber > 1 ? errorResponse(429) : undefined);
     const { data, text } = await server.call('count_ads', { split: Array.from({ length: 6 }, (_, a) => ({ a })) });
     expect(data).toMatchObject({ total: 30, stopped: 'usage_limit', error: 'usage_limit', receipt: { charged: 1 } });
     expect(text).toContain('Usage: hourly window 400 of 400');
@@ -95,8 +99,8 @@ describe('with a service that', () => {
     const service = serveAds(upstream, 30);
     let waiting: (() => void)[] = [];
     let most = 0;
-    upstream.does((request, response, body) => {
-      waiting.push(() => service.behaviour(request, response, body));
+    upstream.respondWith((request, response, body) => {
+      waiting.push(() => service.respond(request, response, body));
       // Late enough for a fifth to come as well.
       if (waiting.length >= 4 || service.searches.length === 0) setTimeout(answerAll, 20);
     });

@@ -3,7 +3,7 @@ import { describe, expect } from 'vitest';
 import { libraryFilters } from '../../src/library/search/filters.ts';
 import { runOf } from '../../src/views/dates.ts';
 import { serveLibrary, startOfTests } from '../library/support/served-library.ts';
-import { AdService, adOf, type Search, type ServedAd } from '../support/ad-service.ts';
+import { type AdSearch, AdService, createAd, type ServedAd } from '../support/ad-service.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
 import { type Result, startServer, type TestServer } from '../support/server.ts';
 
@@ -28,7 +28,7 @@ const someAds = fc
   .map((ads) =>
     ads.map(
       (ad, index) =>
-        JSON.parse(JSON.stringify(adOf(index, { displayFormat: undefined, ...(ad as object) }))) as ServedAd,
+        JSON.parse(JSON.stringify(createAd(index, { displayFormat: undefined, ...(ad as object) }))) as ServedAd,
     ),
   );
 
@@ -128,9 +128,9 @@ test('a key with more values than are listed says how many are left out, and cou
     (_, index) => `${'ABCDEFGHIJ'[index % 10]}${'ABCD'[Math.floor(index / 10)]}`,
   );
   const ads = [
-    ...codes.map((code, index) => adOf(index, { countries: [code], page: { pageName: `Advertiser ${code}` } })),
-    ...codes.slice(0, 30).map((code, index) => adOf(100 + index, { countries: [code, 'DE'], page: undefined })),
-    adOf(200, { countries: undefined, page: { pageName: 'Advertiser AA' } }),
+    ...codes.map((code, index) => createAd(index, { countries: [code], page: { pageName: `Advertiser ${code}` } })),
+    ...codes.slice(0, 30).map((code, index) => createAd(100 + index, { countries: [code, 'DE'], page: undefined })),
+    createAd(200, { countries: undefined, page: { pageName: 'Advertiser AA' } }),
   ];
   await withLibrary(ads, async (call) => {
     const byCountry = await call('count_ads', { by: 'countries' });
@@ -148,16 +148,16 @@ test('a key with more values than are listed says how many are left out, and cou
 class FilteringService extends AdService {
   knows = new Set<string>();
 
-  override answer(body: string) {
-    const { limit, cursor, ...filters } = JSON.parse(body || '{}') as Search['filters'];
+  override answerSearch(body: string) {
+    const { limit, cursor, ...filters } = JSON.parse(body || '{}') as AdSearch['filters'];
     const all = this.ads;
     this.ads = all.filter((ad) => this.#finds(ad, filters));
-    const behaviour = super.answer(body);
+    const behaviour = super.answerSearch(body);
     this.ads = all;
     return behaviour;
   }
 
-  #finds(ad: ServedAd, filters: Search['filters']): boolean {
+  #finds(ad: ServedAd, filters: AdSearch['filters']): boolean {
     return Object.entries(filters).every(([key, value]) => {
       if (!this.knows.has(key)) return true;
       if (key === 'not')
@@ -196,8 +196,11 @@ describe('with another service', () => {
         service.ads = ads;
         service.knows = new Set(knows);
         // Of a service that counts no values, an answer may hold anything.
-        service.change = (answer) => ({ ...answer, counts: { values: [{ value: 'VIDEO', total: -7 }], none: 1e9 } });
-        upstream.does(service.behaviour);
+        service.changeAnswer = (answer) => ({
+          ...answer,
+          counts: { values: [{ value: 'VIDEO', total: -7 }], none: 1e9 },
+        });
+        upstream.respondWith(service.respond);
         const told = keys.filter((key) => !['not', 'missing'].includes(key) || tells.includes(key));
         const server = await start({ searchFilters: filtersOf(told) }, { now: () => startOfTests });
         const isKnown = (key: string) => service.knows.has(key);
@@ -244,7 +247,7 @@ describe('with another service', () => {
     start,
   }) => {
     const service = new FilteringService(7);
-    upstream.does(service.behaviour);
+    upstream.respondWith(service.respond);
     const counted = { key: 'displayFormat', ...described.displayFormat, counted: true };
     const server = await start({ searchFilters: { ads: [counted], pages: [] } as never });
     const { data, text } = await server.call('count_ads', { by: 'displayFormat' });
@@ -259,14 +262,14 @@ describe('with another service', () => {
   }) => {
     const service = new FilteringService(30);
     service.knows = new Set(['displayFormat']);
-    upstream.does(service.behaviour);
+    upstream.respondWith(service.respond);
     const clock = { now: startOfTests };
     const server = await start({ searchFilters: filtersOf(['displayFormat']) }, { now: () => clock.now });
-    service.change = (answer) => ({ ...answer, totalHits: answer.items.length === 1 ? 15 : 0 });
+    service.changeAnswer = (answer) => ({ ...answer, totalHits: answer.items.length === 1 ? 15 : 0 });
     await server.call('gather_ads', { filters: video, maxCredits: 50 });
-    service.change = (answer) => answer;
+    service.changeAnswer = (answer) => answer;
     clock.now += 20 * 3_600_000;
-    service.ads = Array.from({ length: 60 }, (_, index) => adOf(index));
+    service.ads = Array.from({ length: 60 }, (_, index) => createAd(index));
     const { data, text } = await server.call('count_ads', { by: 'displayFormat' });
     expect(data.total).toBe(60);
     expect(data.counts).toMatchObject([{ total: 15, gatheredAt: expect.any(String) }, { total: 30 }]);

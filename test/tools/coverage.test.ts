@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { adOf, serveAds } from '../support/ad-service.ts';
+import { createAd, serveAds } from '../support/ad-service.ts';
 import { freshServiceTest, freshUpstreamTest } from '../support/fixtures.ts';
 
 const test = freshServiceTest();
@@ -22,10 +22,10 @@ describe('coverage names the ads that are in no newest gathering', () => {
     expect(text).toMatch(/No complete gathering covers \d+ advertisers of the dataset/);
     expect(text).toContain('79 ads, 20 of them only from searches or earlier gatherings');
     const inside = `SELECT count(*) FROM ads JOIN gathered ON adId = id WHERE gatheringId = '${gathered.gathering}'`;
-    expect(await server.rows(inside)).toEqual([[59]]);
+    expect(await server.queryRows(inside)).toEqual([[59]]);
     const exported = await server.call('export_ads', {});
     expect(exported.text).toContain('20 of them only from searches');
-    expect((await server.read(exported.data.methods)).text).toContain('20 of the ads came only from searches');
+    expect((await server.readResource(exported.data.methods)).text).toContain('20 of the ads came only from searches');
   });
 
   upstreamTest('since they are not found any more', async ({ upstream, start }) => {
@@ -48,7 +48,7 @@ upstreamTest('coverage names advertisers that no complete gathering covers', asy
   const names = ['Acme', 'Beta: learn\u200b more', long, ...'DEFGHIJKLMNOPQ'];
   const all = Array.from({ length: 60 }, (_, index) => {
     const owner = (7 * index) % 18;
-    return adOf(index, owner === 17 ? {} : { pageId: `p${owner}`, page: { pageName: names[owner] } });
+    return createAd(index, owner === 17 ? {} : { pageId: `p${owner}`, page: { pageName: names[owner] } });
   });
   // Of Acme, every ad is gathered; of the next ones, some.
   const isWhole = ({ pageId }: object & { pageId?: unknown }, index: number) => pageId === 'p0' || index < 20;

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
-import { json, paid } from '../support/faulty-upstream.ts';
+import { creditHeaders, json } from '../support/faulty-upstream.ts';
 import { serviceTest, upstreamTest } from '../support/fixtures.ts';
 import { type ResultData, startServer, type TestServer } from '../support/server.ts';
-import { uuidOf } from '../support/uuid-of.ts';
+import { deriveUuid } from '../support/uuid-of.ts';
 
 const ofUpstream = upstreamTest({ config: { cacheSeconds: 0 } });
 /** Two processes, or one before and after it was started anew, in front of one service. */
@@ -135,7 +135,7 @@ describe('a page that is cut to fit', () => {
   ofUpstream('of collections goes on with its cursor', async ({ upstream, server }) => {
     const name = (index: number) => `Collection ${index} ${'of ads '.repeat(5)}`;
     const items = Array.from({ length: 900 }, (_, index) => ({ id: `c-${index}`, name: name(index), adCount: index }));
-    upstream.does(json({ items }));
+    upstream.respondWith(json({ items }));
     const pages = await follow(server, { tool: 'list_collections', first: {} });
     expect(pages.length).toBeGreaterThan(1);
     expect(pages.flatMap(idsOf)).toEqual(items.map(({ id }) => id));
@@ -180,12 +180,12 @@ describe.each([
 
   test('of another key, other filters or another tool is refused', async ({ service, server, expectRefused }) => {
     const { cursor } = (await server.call('search_ads', { ...args, filters: germany })).data;
-    const neighbour = await server.as(service.createKey());
+    const neighbour = await server.connectAs(service.createKey());
     await expectRefused(neighbour, 'search_ads', { cursor, filters: germany });
     await expectRefused(neighbour, 'search_ads', { cursor });
     await expectRefused(server, 'search_ads', { cursor, filters: { countries: ['US'] } });
     await expectRefused(server, 'search_pages', { cursor, filters: germany });
-    await expectRefused(server, 'list_collection_items', { cursor, collectionId: uuidOf('c'), itemType: 'ads' });
+    await expectRefused(server, 'list_collection_items', { cursor, collectionId: deriveUuid('c'), itemType: 'ads' });
     for (const foreign of [cursor, 'abc', '@5.aaaaaaaaaaa'])
       expect((await server.call('list_collections', { cursor: foreign })).error?.kind).toBe('invalid_request');
   });
@@ -209,7 +209,7 @@ describe.each([
 
 describe('a cursor of the service', () => {
   const pageWith = (cursor: unknown, more: object = {}) =>
-    json({ items: [{ id: 'a' }], cursor, hasMore: true, ...more }, { headers: paid(1) });
+    json({ items: [{ id: 'a' }], cursor, hasMore: true, ...more }, { headers: creditHeaders(1) });
   const lastBody = (upstream: { requests: { body: string }[] }) => JSON.parse(upstream.requests.at(-1)?.body ?? '');
 
   const any = fc.string({ unit: 'binary', minLength: 1, maxLength: 3000 }).filter((text) => text.isWellFormed());
@@ -225,7 +225,7 @@ describe('a cursor of the service', () => {
   ofUpstream('of any form comes back as it was, and is no text, markup or link', async ({ upstream, server }) => {
     await fc.assert(
       fc.asyncProperty(any, async (cursor) => {
-        upstream.does(pageWith(cursor));
+        upstream.respondWith(pageWith(cursor));
         const { text, data } = await server.call('search_ads');
         const shown = data.cursor ?? '';
         if (cursor.length < 4000) expect(shown).toMatch(/^@[\w.~+/=:@-]{12,1050}$/);
@@ -240,7 +240,7 @@ describe('a cursor of the service', () => {
   });
 
   ofUpstream('is passed on unchanged when given alone', async ({ upstream, server }) => {
-    upstream.does(pageWith('next'));
+    upstream.respondWith(pageWith('next'));
     await server.call('search_ads', { cursor: 'eyJwIjoxfQ', filters: { a: 1 } });
     expect(lastBody(upstream)).toEqual({ a: 1, cursor: 'eyJwIjoxfQ' });
   });
@@ -253,7 +253,7 @@ describe('a cursor of the service', () => {
       [pageWith('', { hasMore: undefined }), { cursor: null, hasMore: false }],
       [pageWith(null), { cursor: null, hasMore: true }],
     ] as const) {
-      upstream.does(page);
+      upstream.respondWith(page);
       const { data, text } = await server.call('search_ads');
       expect(data).toMatchObject(shown);
       if (shown.cursor === null) expect(text.includes('There are more')).toBe(shown.hasMore);
@@ -262,7 +262,7 @@ describe('a cursor of the service', () => {
 
   ofUpstream('too long for a text works where it is remembered', async ({ upstream, server, start }) => {
     const long = 'x'.repeat(5000);
-    upstream.does(pageWith(long));
+    upstream.respondWith(pageWith(long));
     const { cursor } = (await server.call('search_ads')).data;
     expect(cursor?.length).toBeLessThan(20);
     const { error, text } = await (await start()).call('search_ads', { cursor });

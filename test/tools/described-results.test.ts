@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { AdService, adOf } from '../support/ad-service.ts';
+import { AdService, createAd } from '../support/ad-service.ts';
 import { type ClientKind, connectHttp } from '../support/clients.ts';
 import { makeDemoCalls } from '../support/demo-calls.ts';
 import { argsOf } from '../support/every-tool.ts';
@@ -73,7 +73,7 @@ test('the list of tools, with the fields of their results, is smaller than 80 KB
 const oddAds = [
   { pageLikes: 'many', headline: 5, duplicates: 'many', countries: 'DE', cards: {}, page: 'x', daysRunning: 'long' },
   { startedAt: 17e11, endDate: [], media: 'none', website: [1], stillRunning: 'yes', cardViews: [{ card: 'a' }] },
-].map((fields, index) => ({ ...adOf(index), otherTypes: 3, ...fields }));
+].map((fields, index) => ({ ...createAd(index), otherTypes: 3, ...fields }));
 
 httpTest.for<ClientKind>(['v1', 'v2 pinned to 2026-07-28'])(
   'fields of other types than described come beside the others, and %s takes them',
@@ -81,8 +81,8 @@ httpTest.for<ClientKind>(['v1', 'v2 pinned to 2026-07-28'])(
     const service = new AdService(0);
     service.ads = oddAds;
     const page = { collection: { id: 'c' }, itemType: 'ads', items: oddAds, cursor: null, hasMore: false };
-    service.before = (path) => (path.includes('/collections') ? json(page) : undefined);
-    const { server } = await serve(service.behaviour);
+    service.interceptRequest = (path) => (path.includes('/collections') ? json(page) : undefined);
+    const { server } = await serve(service.respond);
     const client = await connectHttp(kind, server.url, 'svc_live_reader');
     // From then on the client checks every answer against the listed schema.
     await client.listTools();

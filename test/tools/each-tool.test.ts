@@ -1,8 +1,8 @@
 import { expect } from 'vitest';
-import { json, paid } from '../support/faulty-upstream.ts';
+import { creditHeaders, json } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest, serviceTest } from '../support/fixtures.ts';
-import type { Item } from '../support/server.ts';
-import { uuidOf } from '../support/uuid-of.ts';
+import type { ResultItem } from '../support/server.ts';
+import { deriveUuid } from '../support/uuid-of.ts';
 
 const test = serviceTest().extend('call', ({ server }) => async (tool: string, args: Record<string, unknown> = {}) => {
   const { data, text, isError } = await server.call(tool, args);
@@ -46,7 +46,7 @@ test('search_pages and get_page give name, number of ads and countries of a page
   const { items } = await call('search_pages', { limit: 5 });
   const facts = { pageId: expect.any(String), pageName: expect.any(String), adsAmount: expect.any(Number) };
   expect(items).toEqual(Array(5).fill(expect.objectContaining(facts)));
-  const { pageId, pageName, adsAmount, countries } = items[0] as Item;
+  const { pageId, pageName, adsAmount, countries } = items[0] as ResultItem;
   const { data } = await call('get_page', { pageId });
   expect(data.page).toMatchObject({ pageId, pageName, adsAmount, countries });
 });
@@ -78,9 +78,9 @@ test('a collection takes pages as well', async ({ call }) => {
 
 upstreamTest('items of another type than requested are an error with their charge', async ({ upstream, server }) => {
   const answer = { itemType: 'pages', items: [{ name: 'neither' }], cursor: null, hasMore: false };
-  upstream.does(json(answer, { headers: paid(3) }));
+  upstream.respondWith(json(answer, { headers: creditHeaders(3) }));
   for (const itemType of ['ads', 'pages']) {
-    const { error, text } = await server.call('list_collection_items', { collectionId: uuidOf('c'), itemType });
+    const { error, text } = await server.call('list_collection_items', { collectionId: deriveUuid('c'), itemType });
     expect(error).toMatchObject({ kind: 'unexpected_response', status: 200, requestId: 'req-1' });
     expect(text).toContain('charged 3 credits');
   }

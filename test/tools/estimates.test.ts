@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { serveLibrary } from '../library/support/served-library.ts';
-import { AdService, adOf } from '../support/ad-service.ts';
+import { AdService, createAd } from '../support/ad-service.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
@@ -74,7 +74,7 @@ async function expectBound({ call }: TestServer, { earlier, asked: { tool, ...ar
 
 /** More ads than a page holds, with and without the fields that are counted. */
 const libraryAds = Array.from({ length: 130 }, (_, index) =>
-  adOf(index, {
+  createAd(index, {
     ...(index % 5 === 0 && { displayFormat: undefined }),
     ...(index % 3 > 0 && { countries: index % 2 === 0 ? ['DE'] : ['DE', 'AT'] }),
     ...(index % 4 === 0 && { ctaType: 'SHOP_NOW' }),
@@ -127,13 +127,13 @@ test('no estimate of count_ads or gather_ads is exceeded, whatever rule a servic
   await fc.assert(
     fc.asyncProperty(cases, priceRule, fc.nat(130), async (one, rule, ads) => {
       const service = new AdService(ads);
-      service.matching = ({ displayFormat }) =>
+      service.selectAds = ({ displayFormat }) =>
         service.ads.filter(
           (ad) => displayFormat === undefined || [displayFormat].flat().includes(String(ad.displayFormat)),
         );
-      service.price = (came, { limit }) =>
+      service.priceSearch = (came, { limit }) =>
         rule.fee + Math.ceil((rule.isByAsked ? limit : came) / rule.perItems) * rule.credits;
-      upstream.does(service.behaviour);
+      upstream.respondWith(service.respond);
       const searchFilters = filterDescriptions[one.described] as never;
       const server = await start({ searchFilters, cacheSeconds: one.cacheSeconds });
       await expectBound(server, one, false);

@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import { adOf, serveAds } from '../support/ad-service.ts';
+import { createAd, serveAds } from '../support/ad-service.ts';
 import { bytes, type Upstream } from '../support/faulty-upstream.ts';
-import { freshUpstreamTest, type Start } from '../support/fixtures.ts';
+import { freshUpstreamTest, type StartServer } from '../support/fixtures.ts';
 
 /** What the service sends reaches a reader as it is: in the text as in the data, in SQL as in the views. */
 const test = freshUpstreamTest();
 
 interface Read {
-  start: Start;
+  start: StartServer;
   upstream: Upstream;
   fields: readonly object[];
   sql: string;
@@ -17,13 +17,13 @@ interface Read {
 /** The ads of a new service, searched for, and the rows of a statement about them: as text and as data. */
 async function rowsOf({ start, upstream, fields, sql }: Read) {
   const server = await start({ resultTokens: 100_000 });
-  serveAds(upstream, 0).ads = fields.map((some, index) => adOf(index, some));
+  serveAds(upstream, 0).ads = fields.map((some, index) => createAd(index, some));
   const { data: list, text: listed } = await server.call('search_ads', { limit: 100 });
   const { data, text } = await server.call('query_ads', { sql, limit: 1000, cell: 20_000 });
   const rows = data.rows as (string | number | null)[][];
   const lines = text.split('\n').slice(2, 2 + rows.length);
-  const { data: last } = await server.call('get_ad', { adId: adOf(fields.length - 1).id, seen: true });
-  await server.stop();
+  const { data: last } = await server.call('get_ad', { adId: createAd(fields.length - 1).id, seen: true });
+  await server.stopApp();
   return { items: list.items, listed, last: last.ad, rows, lines, cells: lines.map((line) => line.split(' | ')) };
 }
 
@@ -198,13 +198,15 @@ test('whole numbers beyond 2^53 keep their digits, and nothing else changes', as
   await fc.assert(
     fc.asyncProperty(fields, fc.constantFrom('', ' ', '\n\t'), async (all, space) => {
       const ads = all.map(({ id, list, text, other }, index) => {
-        const plain = JSON.stringify({ ...adOf(index), some: text, other }).slice(0, -1);
+        const plain = JSON.stringify({ ...createAd(index), some: text, other }).slice(0, -1);
         return `${plain},"pageId":${space}${id},"deep":{"list":[${list.join(`,${space}`)}]}}`;
       });
-      upstream.does(bytes(`{"items":[${ads.join(',')}],"cursor":null,"hasMore":false,"totalHits":${all.length}}`));
+      upstream.respondWith(
+        bytes(`{"items":[${ads.join(',')}],"cursor":null,"hasMore":false,"totalHits":${all.length}}`),
+      );
       const server = await start({ resultTokens: 100_000 });
       const listed = await server.call('search_ads', { limit: 100, detail: 'full' });
-      const rows = (await server.rows(`SELECT pageId, json FROM ads ${inOrder}`)) as [string, string][];
+      const rows = (await server.queryRows(`SELECT pageId, json FROM ads ${inOrder}`)) as [string, string][];
       for (const [index, { id, list, text, other }] of all.entries()) {
         const item = listed.data.items[index];
         const shown = item?.deep as { list?: unknown[] } | undefined;
@@ -215,7 +217,7 @@ test('whole numbers beyond 2^53 keep their digits, and nothing else changes', as
         expect(JSON.parse(json)).toMatchObject({ some: text, other: other === 0 ? 0 : other });
         for (const one of [id, ...list]) expect(json).toContain(one);
       }
-      await server.stop();
+      await server.stopApp();
     }),
     { numRuns: 3, endOnFailure: true },
   );
@@ -224,11 +226,11 @@ test('whole numbers beyond 2^53 keep their digits, and nothing else changes', as
 test('digits in texts stay, and 8 MB of escapes keep no number from its digits', async ({ start, upstream }) => {
   const server = await start();
   const headline = 'a "quoted\\", 12345678901234567890, -12345678901234567890 and [12345678901234567890';
-  const plain = JSON.stringify({ ...adOf(0), headline }).slice(0, -1);
+  const plain = JSON.stringify({ ...createAd(0), headline }).slice(0, -1);
   const rest = '1'.repeat(60);
   for (const escapes of ['\\n'.repeat(3.9 * 2 ** 20), '\\"\\\\'.repeat(1.9 * 2 ** 20)]) {
-    upstream.does(bytes(`${plain},"note":"${escapes}","pageId":-${rest},"n":[1e${rest.slice(58)},${rest}.5]}`));
-    const { data } = await server.call('get_ad', { adId: adOf(0).id, fresh: true });
+    upstream.respondWith(bytes(`${plain},"note":"${escapes}","pageId":-${rest},"n":[1e${rest.slice(58)},${rest}.5]}`));
+    const { data } = await server.call('get_ad', { adId: createAd(0).id, fresh: true });
     expect(data.ad).toMatchObject({ headline, pageId: `-${rest}` });
   }
 });

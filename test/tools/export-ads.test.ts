@@ -6,9 +6,9 @@ import readSheet from 'read-excel-file/node';
 import { describe, expect } from 'vitest';
 import { freshServiceTest } from '../support/fixtures.ts';
 import type { TestServer } from '../support/server.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { createTemporaryFolder } from '../support/temporary-folder.ts';
 
-const root = temporaryFolder();
+const root = createTemporaryFolder();
 let folders = 0;
 const test = freshServiceTest();
 /** A server with a folder for files, and a few ads. */
@@ -27,16 +27,16 @@ describe('without a folder', () => {
     expect(data).toMatchObject({ rows: 5 });
     expect(text).toContain('"my ads.csv": 5 rows');
     for (const address of [data.uri, data.methods]) expect(text).toContain(address);
-    const lines = (await server.read(data.uri)).text.split('\r\n');
+    const lines = (await server.readResource(data.uri)).text.split('\r\n');
     expect(lines).toHaveLength(7);
     expect(lines[0]).toMatch(/^\ufeffID,Page ID,Page name,Headline.*,Gathered at$/);
     expect(lines[0]).not.toMatch(/json/i);
-    expect((await server.read(data.methods)).text).toContain('## Gatherings');
+    expect((await server.readResource(data.methods)).text).toContain('## Gatherings');
     const namesOf = async ({ client }: Pick<TestServer, 'client'>) =>
       (await client.listResources()).resources.map(({ name }) => name);
     expect(await namesOf(server)).toEqual(['board', 'my ads-methods.md', 'my ads.csv']);
-    const other = await server.as(service.createKey());
-    await expect(other.read(data.uri)).rejects.toThrow('There is no resource');
+    const other = await server.connectAs(service.createKey());
+    await expect(other.readResource(data.uri)).rejects.toThrow('There is no resource');
     expect(await namesOf(other)).toEqual(['board']);
   });
 
@@ -44,7 +44,7 @@ describe('without a folder', () => {
     await server.call('gather_ads', { filters: {}, maxAds: 60, maxCredits: 100 });
     const sql = 'SELECT displayFormat, count(*) AS ads FROM ads GROUP BY 1 ORDER BY 2 DESC';
     const { data, text } = await server.call('export_ads', { sql });
-    const rows = await server.rows(sql);
+    const rows = await server.queryRows(sql);
     expect(data).toMatchObject({ columns: ['displayFormat', 'ads'], first: rows.slice(0, 3), rows: rows.length });
     expect(data.coverage).toMatchObject({ gatherings: 1, partial: [{ read: 60 }] });
     expect(text).toContain(`first rows of displayFormat | ads:\n${rows[0]?.join(' | ')}\n`);
@@ -59,7 +59,7 @@ describe('without a folder', () => {
       { name: 'Ünï & <2> _x0041_ 長', sql: 'SELECT displayFormat, count(*) AS ads FROM ads GROUP BY 1 ORDER BY 1' },
     ];
     const { data, text } = await server.call('export_ads', { sheets });
-    const { blob = '' } = await server.read(data.uri);
+    const { blob = '' } = await server.readResource(data.uri);
     const read = await readSheet(Buffer.from(blob, 'base64'));
     expect(read.map(({ sheet }) => sheet)).toEqual(['Ads', sheets[1]?.name, 'Method']);
     const [ads, formats, method] = read.map(({ data }) => data);
@@ -92,7 +92,7 @@ describe('without a folder', () => {
       (await server.call('gather_ads', { filters, maxAds: 100, maxCredits: 100 })).data.gathering as string;
     const [running, ended] = [await gathered({ active: true }), await gathered({ active: false })];
     const noteOf = async (sql: string) =>
-      (await server.read((await server.call('export_ads', { sql })).data.methods)).text;
+      (await server.readResource((await server.call('export_ads', { sql })).data.methods)).text;
     const narrow = await noteOf(`SELECT adId FROM gathered WHERE gatheringId = '${ended}'`);
     expect(narrow).toContain(ended);
     expect(narrow).not.toContain(running);
@@ -126,7 +126,7 @@ describe('with a folder', () => {
       expect(data).toMatchObject({ file, rows: 5, bytes: statSync(file).size });
       expect(text).toContain(file);
       expect([statSync(file).mode & 0o777, statSync(join(folder, 'exports')).mode & 0o777]).toEqual([0o600, 0o700]);
-      const read = await server.read(data.uri);
+      const read = await server.readResource(data.uri);
       expect(read.mimeType).toContain(mimeType);
       const isText = format === 'jsonl';
       expect(isText ? read.text : read.blob).toBe(readFileSync(file, isText ? 'utf8' : 'base64'));
@@ -143,7 +143,7 @@ describe('with a folder', () => {
       expect(data.file).toBe(pathOf(`${stem}.${format}`));
       expect(text).toContain(`${stem}.${format}: 1 row`);
       expect(text).toContain(`${stem}-methods.md beside it`);
-      expect((await server.read(data.methods)).text).toContain(sql);
+      expect((await server.readResource(data.methods)).text).toContain(sql);
       expect(readFileSync(pathOf(`${stem}-methods.md`), 'utf8')).toContain(sql);
       if (stem !== 'tea') continue;
       writeFileSync(target, 'mine');
@@ -167,7 +167,7 @@ describe('with a folder', () => {
       if (place === 'a folder') mkdirSync(file);
       if (place === 'a pipe') execFileSync('mkfifo', [file]);
       const problem = `${file} is no longer the file that was written. Export it again.`;
-      await expect(server.read(data.uri)).rejects.toThrow(problem);
+      await expect(server.readResource(data.uri)).rejects.toThrow(problem);
     },
   );
 

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { AdService } from '../support/ad-service.ts';
-import { json, paid } from '../support/faulty-upstream.ts';
+import { creditHeaders, json } from '../support/faulty-upstream.ts';
 import { freshServiceTest, freshUpstreamTest } from '../support/fixtures.ts';
-import { aPrice, chargeOf, type Price } from '../support/price-rules.ts';
-import { uuidOf } from '../support/uuid-of.ts';
+import { computeCharge, type PriceRule, priceRules } from '../support/price-rules.ts';
+import { deriveUuid } from '../support/uuid-of.ts';
 
 const test = freshServiceTest();
 const upstreamTest = freshUpstreamTest();
@@ -25,12 +25,12 @@ test('the rest of a page that was cut is said to cost nothing, or the page where
 });
 
 upstreamTest('a cursor says nothing of an unknown cost, a last page of a next', async ({ upstream, server }) => {
-  const items = [{ id: uuidOf('a') }];
-  upstream.does(json({ items, cursor: 'more', hasMore: true }));
+  const items = [{ id: deriveUuid('a') }];
+  upstream.respondWith(json({ items, cursor: 'more', hasMore: true }));
   const { text, data } = await server.call('search_ads', { limit: 1 });
   expect(text).toContain('\n\nMore with cursor:\n');
   expect(data).not.toHaveProperty('nextPage');
-  upstream.does(json({ items, cursor: null, hasMore: false }, { headers: paid(1) }));
+  upstream.respondWith(json({ items, cursor: null, hasMore: false }, { headers: creditHeaders(1) }));
   expect((await server.call('search_ads', { limit: 2 })).data).not.toHaveProperty('nextPage');
 });
 
@@ -62,7 +62,7 @@ const mostOf = ({ credits, atMost = Infinity }: NonNullable<Named['nextPage']> =
   credits ?? atMost;
 
 const cases = fc.record({
-  price: aPrice,
+  price: priceRules,
   ads: fc.oneof(fc.integer({ min: 0, max: 12 }), fc.integer({ min: 13, max: 330 })),
   usual: fc.integer({ min: 15, max: 60 }),
   earlier: fc.array(aCall, { maxLength: 6 }),
@@ -76,11 +76,11 @@ upstreamTest(
   async ({ upstream, start }) => {
     const check = async ({ price, ads, usual, earlier, cacheSeconds, parts }: Case) => {
       const service = new AdService(ads);
-      service.usualLimit = usual;
-      service.price = (came, { limit }) => chargeOf(price, came, limit);
-      service.matching = ({ part }) =>
+      service.defaultLimit = usual;
+      service.priceSearch = (came, { limit }) => computeCharge(price, came, limit);
+      service.selectAds = ({ part }) =>
         service.ads.filter((_, index) => part === undefined || index % (parts ?? 1) === part);
-      upstream.does(service.behaviour);
+      upstream.respondWith(service.respond);
       const server = await start({ creditBudget: 1e6, cacheSeconds });
       for (const { tool, limit } of earlier) {
         const sized = { ...(limit && { limit }) };
@@ -112,7 +112,7 @@ upstreamTest(
       if (estimate?.credits != null && cacheSeconds === 0) expect(gathered.data.receipt.charged).toBe(estimate.credits);
       await server.close();
     };
-    const isAsked: Price = { credits: 1, perItems: 1, fee: 0, least: 0, isByAsked: true, isEmptyFree: false };
+    const isAsked: PriceRule = { credits: 1, perItems: 1, fee: 0, least: 0, isByAsked: true, isEmptyFree: false };
     const plain: Omit<Case, 'price' | 'ads'> = { usual: 20, earlier: [], cacheSeconds: 900, parts: undefined };
     await fc.assert(fc.asyncProperty(cases, check), {
       numRuns: 25,

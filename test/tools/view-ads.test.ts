@@ -3,18 +3,18 @@ import { Canvas } from '../../src/drawing/canvas.ts';
 import { decodeJpeg, encodeJpeg, type Raster } from '../../src/drawing/codecs.ts';
 import { gridOf } from '../../src/pictures/pictures.ts';
 import { jpegOf } from '../pictures/sample-pictures.ts';
-import { adOf, serveAds } from '../support/ad-service.ts';
+import { createAd, serveAds } from '../support/ad-service.ts';
+import { waitUntil } from '../support/deadline.ts';
 import { ad, json } from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
-import { until } from '../support/http.ts';
-import { searchFor, startPictureHost } from '../support/picture-host.ts';
+import { loadAds, startPictureHost } from '../support/picture-host.ts';
 import type { Result } from '../support/server.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
-import { uuidOf } from '../support/uuid-of.ts';
+import { createTemporaryFolder } from '../support/temporary-folder.ts';
+import { deriveUuid } from '../support/uuid-of.ts';
 
 const host = await startPictureHost();
 afterAll(() => host.close());
-const files = temporaryFolder();
+const files = createTemporaryFolder();
 const mediaHosts = { public: true, listed: [host.host] };
 const test = upstreamTest({ config: { mediaHosts }, resolve: async () => [] });
 
@@ -51,7 +51,7 @@ async function shownIn(result: Result, tiles: number): Promise<(ColourName | und
 
 test('shows ads of the dataset on one sheet, without a call of the service', async ({ server, upstream }) => {
   const known = { displayFormat: 'VIDEO', startedAt: '2026-07-01T00:00:00.000Z', page: { pageName: 'Acme' } };
-  const ids = await searchFor({ server, upstream }, { ...thumb(address.red), ...known }, thumb(address.green), {
+  const ids = await loadAds({ server, upstream }, { ...thumb(address.red), ...known }, thumb(address.green), {
     ...thumb(address.blue),
     headline: 'Great"\n1. [buy](http://evil.example)',
   });
@@ -72,14 +72,14 @@ test('shows ads of the dataset on one sheet, without a call of the service', asy
 });
 
 test('names what it cannot show, and shows the rest', async ({ server, upstream }) => {
-  const [red = '', none = '', expired = '', missing = ''] = await searchFor(
+  const [red = '', none = '', expired = '', missing = ''] = await loadAds(
     { server, upstream },
     thumb(address.red),
     {},
     thumb('https://cdn.example/a.jpg?oe=5F000000'),
     thumb(`${address.red}99`),
   );
-  const result = await server.call('view_ads', { adIds: [red, none, expired, missing, uuidOf('unknown')] });
+  const result = await server.call('view_ads', { adIds: [red, none, expired, missing, deriveUuid('unknown')] });
   const reasons = [
     undefined,
     'the ad has no picture',
@@ -99,7 +99,7 @@ test('takes a card of a carousel, the still of a video, the portrait last', asyn
   const carousel = { media: [card(address.green, 1), card(address.red, 0)], cards };
   const video = { media: [{ type: 'VID', url: 'https://cdn.example/a.mp4', urls: { preview: address.blue } }] };
   const portrait = { media: [{ type: 'PA_PP', url: address.green }] };
-  const ids = await searchFor({ server, upstream }, carousel, video, portrait);
+  const ids = await loadAds({ server, upstream }, carousel, video, portrait);
   const firsts = await server.call('view_ads', { adIds: ids });
   expect(await shownIn(firsts, 3)).toEqual(['red', 'blue', 'green']);
   for (const label of ['(card 1 of 2)', '(still of a video)', "(advertiser's portrait only)"])
@@ -115,7 +115,7 @@ test('draws a word into the sheet that stands nowhere else', async ({ start, ups
   const sheets: Raster[] = [];
   for (const chance of [0, 0.5]) {
     const server = await start({}, { random: () => chance });
-    const result = await server.call('view_ads', { adIds: await searchFor({ server, upstream }, thumb(address.red)) });
+    const result = await server.call('view_ads', { adIds: await loadAds({ server, upstream }, thumb(address.red)) });
     sheets.push(await decodeJpeg(imageIn(result).bytes));
     expect(result.text + JSON.stringify(result.data)).not.toMatch(/BABABA|word: [A-Z]/);
   }
@@ -131,7 +131,7 @@ test('draws a word into the sheet that stands nowhere else', async ({ start, ups
 test('the picture follows the text in every output, each complete', async ({ start, upstream }) => {
   for (const output of ['text', 'structured', 'both'] as const) {
     const server = await start({ output });
-    const ids = await searchFor({ server, upstream }, { ...thumb(address.red), headline: 'Warm boots' });
+    const ids = await loadAds({ server, upstream }, { ...thumb(address.red), headline: 'Warm boots' });
     const result = await server.call('view_ads', { adIds: ids });
     expect(imageIn(result).bytes.length).toBeGreaterThan(1000);
     const complete = output === 'structured' ? JSON.stringify(result.raw.structuredContent) : result.text;
@@ -142,8 +142,8 @@ test('the picture follows the text in every output, each complete', async ({ sta
 
 test('fetches a picture once within a while, for each key by itself', async ({ server, upstream }) => {
   const url = host.serve(await jpegOf({ width: 222 }));
-  const ids = await searchFor({ server, upstream }, thumb(url), thumb(url));
-  const other = await server.as('svc_live_other');
+  const ids = await loadAds({ server, upstream }, thumb(url), thumb(url));
+  const other = await server.connectAs('svc_live_other');
   await other.call('search_ads');
   const fetched = [];
   for (const { call } of [server, server, other, other]) {
@@ -155,7 +155,7 @@ test('fetches a picture once within a while, for each key by itself', async ({ s
 
 test('comes back in time with what has come', async ({ start, upstream }) => {
   const server = await start({ timeoutMs: 6000 });
-  const [green, ...ids] = await searchFor(
+  const [green, ...ids] = await loadAds(
     { server, upstream },
     thumb(address.green),
     thumb(address.red),
@@ -168,17 +168,13 @@ test('comes back in time with what has come', async ({ start, upstream }) => {
 });
 
 test('a cancelled call ends its requests, and the next call works', async ({ server, upstream }) => {
-  const [red = '', silent = ''] = await searchFor(
-    { server, upstream },
-    thumb(address.red),
-    thumb(host.serve(() => {})),
-  );
+  const [red = '', silent = ''] = await loadAds({ server, upstream }, thumb(address.red), thumb(host.serve(() => {})));
   const cancel = new AbortController();
   const cancelled = server.call('view_ads', { adIds: [silent] }, { signal: cancel.signal });
-  await until(() => host.open() === 1);
+  await waitUntil(() => host.open() === 1);
   cancel.abort();
   await expect(cancelled).rejects.toThrow();
-  await until(() => host.open() === 0);
+  await waitUntil(() => host.open() === 0);
   expect((await server.call('view_ads', { adIds: [red] })).data.tiles).toMatchObject([{ shown: true }]);
 });
 
@@ -188,7 +184,7 @@ test('pictures of a service on this machine need no listing', async ({ start, up
   const list = json({ items, cursor: null, hasMore: false });
   for (const isPublic of [true, false]) {
     const server = await start({ mediaHosts: { public: isPublic, listed: [] } });
-    upstream.does((request, response, body) =>
+    upstream.respondWith((request, response, body) =>
       request.url?.startsWith('/media/') ? response.end(jpeg) : list(request, response, body),
     );
     await server.call('search_ads');
@@ -219,7 +215,7 @@ test('finds the different pictures of many ads, however encoded, and keeps them'
   cropped.draw(boxes(1), { x: -60, y: -10, width: 320, height: 320 });
   const ran = (days: number) => ({ startedAt: '2026-07-01', lastSeenAt: `2026-07-${10 + days}` });
   const plain = await serve(new Canvas(300, 300, [200, 60, 40]));
-  const ids = await searchFor(
+  const ids = await loadAds(
     { server, upstream },
     { ...(await serve(boxes(2))), ...ran(1) },
     { ...(await serve(boxes(1))), ...ran(2) },
@@ -243,7 +239,7 @@ test('finds the different pictures of many ads, however encoded, and keeps them'
   expect(host.requests).toHaveLength(8 - 1);
   const known = `SELECT pictureGroup, count(*), count(DISTINCT picture) > 1, min(length(picture)) FROM ads
     WHERE id IN (${sql}) GROUP BY 1 ORDER BY 2 DESC, 1`;
-  expect(await server.rows(known)).toEqual([
+  expect(await server.queryRows(known)).toEqual([
     [null, 4, 0, 16],
     [ids[1], 4, 1, 16],
     ...[ids[0], ids[5]].toSorted().map((id) => [id, 1, 0, 16]),
@@ -263,7 +259,7 @@ test('a tile of several ads has the days of the ad that it names, also where an 
   const picture = () => encodeJpeg(boxes(5), 80).then((jpeg) => host.serve(jpeg));
   const ends = Math.floor(time / 1000) + 60;
   const ran = (days: number) => ({ startedAt: '2026-07-01', lastSeenAt: `2026-07-${10 + days}` });
-  const [short = '', long = ''] = await searchFor(
+  const [short = '', long = ''] = await loadAds(
     { server, upstream },
     { ...thumb(await picture()), ...ran(1) },
     { ...thumb(`${await picture()}?oe=${ends.toString(16)}`), ...ran(9) },
@@ -277,12 +273,12 @@ test('a tile of several ads has the days of the ad that it names, also where an 
 });
 
 test('keeps what it knows of pictures in a folder', async ({ start, upstream }) => {
-  serveAds(upstream, 0).ads = [adOf(0, thumb(host.serve(await encodeJpeg(boxes(7), 80))))];
+  serveAds(upstream, 0).ads = [createAd(0, thumb(host.serve(await encodeJpeg(boxes(7), 80))))];
   const server = await start({ files });
   await server.call('search_ads');
   await server.call('view_ads', { sql: 'SELECT id FROM ads' });
   const restarted = await start({ files });
-  expect(await restarted.rows('SELECT pictureGroup = id FROM ads')).toEqual([[1]]);
+  expect(await restarted.queryRows('SELECT pictureGroup = id FROM ads')).toEqual([[1]]);
 });
 
 test('says what did not come in time, and goes on with it', async ({ start, upstream }) => {
@@ -290,7 +286,7 @@ test('says what did not come in time, and goes on with it', async ({ start, upst
   let isSilent = true;
   const jpeg = await encodeJpeg(boxes(3), 80);
   const slow = host.serve((response) => void (isSilent || response.writeHead(200).end(jpeg)));
-  await searchFor({ server, upstream }, thumb(slow), thumb(host.serve(await encodeJpeg(boxes(4), 80))));
+  await loadAds({ server, upstream }, thumb(slow), thumb(host.serve(await encodeJpeg(boxes(4), 80))));
   const first = await server.call('view_ads', { sql: 'SELECT id FROM ads' });
   expect(first.data.pictures).toEqual({ ads: 2, fetched: 1, groups: 1 });
   expect(first.text).toContain('1: there was no time left for it. The same call goes on with the rest.');
@@ -300,7 +296,7 @@ test('says what did not come in time, and goes on with it', async ({ start, upst
 });
 
 test('costs no image where no picture can be shown', async ({ server, upstream }) => {
-  const ids = await searchFor({ server, upstream }, {}, thumb('https://cdn.example/a.jpg?oe=5F000000'));
+  const ids = await loadAds({ server, upstream }, {}, thumb('https://cdn.example/a.jpg?oe=5F000000'));
   for (const args of [{ adIds: ids }, { sql: `SELECT id FROM ads WHERE id = '${ids[1]}'` }]) {
     const { raw, data, text, isError } = await server.call('view_ads', args);
     expect([isError, raw.content.length]).toEqual([false, 1]);

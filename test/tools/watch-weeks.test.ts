@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import { AdService, adOf } from '../support/ad-service.ts';
-import { refusal } from '../support/faulty-upstream.ts';
+import { AdService, createAd } from '../support/ad-service.ts';
+import { errorResponse } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
 import type { TestServer } from '../support/server.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { createTemporaryFolder } from '../support/temporary-folder.ts';
 
 const test = freshUpstreamTest({ config: { cacheSeconds: 0 } });
-const root = temporaryFolder({ inMemory: true });
+const root = createTemporaryFolder({ inMemory: true });
 let folders = 0;
 
 /** What happens between two days to the ads of these numbers: they go, or are there and say this. */
@@ -47,14 +47,14 @@ test('a week of checks tells what is true, whatever ends them early', async ({ u
       const open = () => start({ files: folder, timeoutMs: 2000 }, { now: () => clock++ });
       let server = await open();
       const service = new AdService(0);
-      upstream.does(service.behaviour);
+      upstream.respondWith(service.respond);
       const texts = new Map<number, number>(Array.from({ length: 15 }, (_, number) => [number, 1]));
       const show = () => {
-        service.ads = [...texts].map(([number, text]) => adOf(number, { body: `Text ${text}`, number }));
+        service.ads = [...texts].map(([number, text]) => createAd(number, { body: `Text ${text}`, number }));
       };
       const matching = ({ part }: Record<string, unknown>) =>
         service.ads.filter(({ number }) => Number(number) % 3 === part);
-      service.matching = matching;
+      service.selectAds = matching;
       show();
       const stateOf = (part: number): Snapshot =>
         new Map(matching({ part }).map(({ id, body }) => [id, Number(String(body).slice(5))]));
@@ -72,28 +72,30 @@ test('a week of checks tells what is true, whatever ends them early', async ({ u
         clock += 25 * hour;
         for (const { maxCredits, fault, gathersBefore } of calls) {
           if (gathersBefore) await server.call('gather_ads', { filters: { part: 0 }, maxCredits: 50, fresh: true });
-          const before = service.charged;
+          const before = service.chargedCredits;
           const kept = fault?.kind === 'cancel' ? await cachedCredits(server) : 0;
           const leaving = new AbortController();
           let searches = 0;
-          service.instead = () => {
+          service.overrideResponse = () => {
             if (++searches !== fault?.at) return undefined;
             if (fault.kind === 'cancel') leaving.abort();
-            if (fault.kind === 'server ends') void server.stop();
+            if (fault.kind === 'server ends') void server.stopApp();
             if (fault.kind === 'hangs') return () => {};
-            return /^\d/.test(fault.kind) ? refusal(Number(fault.kind)) : undefined;
+            return /^\d/.test(fault.kind) ? errorResponse(Number(fault.kind)) : undefined;
           };
           const result = await server
             .call('check_watches', { maxCredits }, { signal: leaving.signal })
             .catch(() => undefined);
-          service.instead = () => undefined;
+          service.overrideResponse = () => undefined;
           // What nobody waits for any more is kept, too: not a day later, as the clock of this test would have it.
           if (result === undefined && fault?.kind === 'cancel')
-            await expect.poll(() => cachedCredits(server), { timeout: 10_000 }).toBe(kept + service.charged - before);
+            await expect
+              .poll(() => cachedCredits(server), { timeout: 10_000 })
+              .toBe(kept + service.chargedCredits - before);
           // Nobody knows whether what a server sends while it ends arrives: that is told again.
           const isEnding = fault?.kind === 'server ends' && searches >= fault.at;
           if (isEnding) server = await open();
-          expect(service.charged - before).toBeLessThanOrEqual(maxCredits);
+          expect(service.chargedCredits - before).toBeLessThanOrEqual(maxCredits);
           // A full window is asked for again after a minute.
           if (fault?.kind === '429') clock += 61_000;
           const checks = (result?.isError ? [] : (result?.data.watches ?? [])) as CheckView[];
@@ -119,8 +121,8 @@ test('a week of checks tells what is true, whatever ends them early', async ({ u
   );
 }, 180_000);
 
-async function cachedCredits(server: Pick<TestServer, 'rows'>): Promise<number> {
-  const [row] = (await server.rows('SELECT coalesce(sum(charged), 0) FROM gatherings')) ?? [];
+async function cachedCredits(server: Pick<TestServer, 'queryRows'>): Promise<number> {
+  const [row] = (await server.queryRows('SELECT coalesce(sum(charged), 0) FROM gatherings')) ?? [];
   return row ? Number(row[0]) : cachedCredits(server);
 }
 

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { documented } from '../support/faulty-upstream.ts';
+import { waitUntil } from '../support/deadline.ts';
+import { documentedResponse } from '../support/faulty-upstream.ts';
 import { httpTest } from '../support/fixtures.ts';
-import { goodHeaders, keepAlive, until } from '../support/http.ts';
+import { openConnection, validHeaders } from '../support/http.ts';
 import { envelope, initialize, openSession, request } from './stdio/session.ts';
 
 interface Asked {
@@ -35,11 +36,11 @@ describe.each(ways)('over %s, revision 2026-07-28: %s', (transport, isModern) =>
       if (isModern) await ask(request(0, 'tools/list', { _meta: envelope }));
       return (asked) => ask(messageOf(asked, isModern));
     }
-    const { send } = keepAlive((await serve(documented)).server.origin);
+    const { send } = openConnection((await serve(documentedResponse)).server.origin);
     return async (asked) => {
       const name = isObject(asked.params) ? asked.params.name : undefined;
       const headers = {
-        ...goodHeaders(),
+        ...validHeaders(),
         ...(isModern && { 'mcp-protocol-version': '2026-07-28', 'mcp-method': asked.method }),
         ...(isModern && name !== undefined && { 'mcp-name': String(name) }),
       };
@@ -128,7 +129,7 @@ test.for([5000, 100_000])('a call nested %i levels deep over stdio is refused in
   const { stdin, lines } = await openSession();
   const call = request(1, 'tools/call', { name: 'search_ads', arguments: { filters: '?' } });
   stdin.write(`${JSON.stringify(call).replace('"?"', `{"a":${listJson(levels)}}`)}\n`);
-  await until(() => lines.length === 1);
+  await waitUntil(() => lines.length === 1);
   const text = JSON.stringify(lines);
   expect(text).toContain('"kind":"invalid_request"');
   expect(text).toContain('filters: nested too deeply, at most 32 levels of objects and lists are allowed.');
@@ -137,7 +138,7 @@ test.for([5000, 100_000])('a call nested %i levels deep over stdio is refused in
 test('reports of progress carry a token that is no integer', async () => {
   const { send, lines } = await openSession();
   send(request(1, 'tools/call', { name: 'gather_ads', arguments: { maxCredits: 5 }, _meta: { progressToken: 1.5 } }));
-  await until(() => lines.some(({ id }) => id === 1));
+  await waitUntil(() => lines.some(({ id }) => id === 1));
   const reports = lines.filter(({ method }) => method === 'notifications/progress');
   expect(reports.length).toBeGreaterThan(0);
   for (const { params } of reports) expect(params.progressToken).toBe(1.5);

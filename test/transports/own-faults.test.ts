@@ -4,7 +4,7 @@ import { readConfig } from '../../src/config/read-config.ts';
 import { createLog } from '../../src/logging/log.ts';
 import { createHttpApp } from '../../src/transports/http/app.ts';
 import { listen } from '../../src/transports/http/server.ts';
-import { keepAlive } from '../support/http.ts';
+import { openConnection } from '../support/http.ts';
 
 test('an error of the demo library or of the HTTP server is a logged 500 without details, and the server goes on', async () => {
   const logged: string[] = [];
@@ -26,7 +26,7 @@ test('an error of the demo library or of the HTTP server is a logged 500 without
   });
   const listener = await listen(http.fetch, { host: '127.0.0.1', port: 0 });
   onTestFinished(() => listener.close(0));
-  const { send, close } = keepAlive(listener.address);
+  const { send, close } = openConnection(listener.address);
   const picture = () => send({ method: 'GET', path: '/media/a.jpg' });
   expect((await picture()).status).toBe(200);
 

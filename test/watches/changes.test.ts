@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import { adOf, type ServedAd, serveAds } from '../support/ad-service.ts';
+import { createAd, type ServedAd, serveAds } from '../support/ad-service.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
 import type { Result } from '../support/server.ts';
 
@@ -24,7 +24,7 @@ const card = (title: string, fields: object = {}) => ({
   ...fields,
 });
 
-const ad: ServedAd = adOf(1, {
+const ad: ServedAd = createAd(1, {
   page: { pageName: 'Acme', adsAmount: 10 },
   linkDescription: 'Free shipping',
   offerLink: 'https://www.shop.example/boots/?utm_campaign=a&size=9',
@@ -107,7 +107,7 @@ test('an ad has changed only if its content changed, in check_watches, gather_ad
   let clock = Date.parse('2026-11-16T09:00:00Z');
   const server = await start({}, { now: () => clock++ });
   const service = serveAds(upstream, 0);
-  const names = new Map([...same, ...different].map((name, index) => [adOf(100 + index).id, name]));
+  const names = new Map([...same, ...different].map((name, index) => [createAd(100 + index).id, name]));
   const show = (fieldsOf: (name: string) => object) => {
     service.ads = [...names].map(([id, name]): ServedAd => ({ ...ad, ...fieldsOf(name), id }));
   };
@@ -122,7 +122,7 @@ test('an ad has changed only if its content changed, in check_watches, gather_ad
   expect(gathered.data).toMatchObject({ updated: different.length, sinceLast: { updated: different.length } });
   const check = checkIn(await server.call('check_watches', calls));
   expect(namesOf(check?.changed ?? []).sort()).toEqual(different.toSorted());
-  const versions = await server.rows('SELECT id FROM ad_versions');
+  const versions = await server.queryRows('SELECT id FROM ad_versions');
   expect(namesOf(versions.flat()).sort()).toEqual(different.toSorted());
 });
 
@@ -133,7 +133,7 @@ test('check_watches and gather_ads tell on a line of its own for how many ads th
   let clock = Date.parse('2026-11-16T09:00:00Z');
   const server = await start({}, { now: () => clock++ });
   const service = serveAds(upstream, 0);
-  service.ads = Array.from({ length: 10 }, (_, index): ServedAd => ({ ...ad, id: adOf(index).id }));
+  service.ads = Array.from({ length: 10 }, (_, index): ServedAd => ({ ...ad, id: createAd(index).id }));
   await server.call('watch_ads', { name: 'a', filters: {}, maxCredits: 50 });
   await server.call('check_watches', calls);
   clock += 7 * dayMs;
@@ -166,19 +166,19 @@ test('a change is told however often the counters of the ad moved since the last
       let clock = Date.parse('2026-11-16T09:00:00Z');
       const server = await start({}, { now: () => clock++ });
       const service = serveAds(upstream, 0);
-      service.ads = ads.map((_, index) => adOf(index, { body: 'Old', duplicates: 1 }));
+      service.ads = ads.map((_, index) => createAd(index, { body: 'Old', duplicates: 1 }));
       await server.call('watch_ads', { name: 'a', filters: { q: 'a' }, maxCredits: 50 });
       await server.call('check_watches', calls);
       for (let at = 0; at < 15; at++) {
-        service.ads = ads.map((readings, index) => adOf(index, readings[at]));
+        service.ads = ads.map((readings, index) => createAd(index, readings[at]));
         await server.call('search_ads', { filters: { q: 'other' }, limit: 20, fresh: true });
       }
       clock += 7 * dayMs;
       const { changed = [] } = checkIn(await server.call('check_watches', calls)) ?? {};
-      const rows = await server.rows('SELECT id, count(*) FROM ad_versions GROUP BY 1');
+      const rows = await server.queryRows('SELECT id, count(*) FROM ad_versions GROUP BY 1');
       const versions = new Map(rows as [string, number][]);
       for (const [index, readings] of ads.entries()) {
-        const { id } = adOf(index);
+        const { id } = createAd(index);
         const changes = readings.filter(({ body }, at) => body !== (readings[at - 1]?.body ?? 'Old')).length;
         expect(versions.get(id) ?? 0).toBe(Math.min(10, changes));
         // An ad that changed more often than versions are kept has changed in any case.
@@ -197,11 +197,11 @@ test('check_watches shows both texts of a changed Japanese ad where they differ'
   const service = serveAds(upstream, 1);
   const body = (day: string) =>
     `今年の夏は、軽くて涼しい新作スニーカーで街を歩こう。今なら送料無料でお届けします。期間限定セールは${day}まで。`;
-  service.ads = [adOf(1, { body: body('金曜日') })];
+  service.ads = [createAd(1, { body: body('金曜日') })];
   await server.call('watch_ads', { name: 'a', filters: {}, maxCredits: 50 });
   await server.call('check_watches', calls);
   clock += 7 * dayMs;
-  service.ads = [adOf(1, { body: body('日曜日') })];
+  service.ads = [createAd(1, { body: body('日曜日') })];
   const { text } = await server.call('check_watches', calls);
   expect(text).toMatch(/body "….*金曜日まで。" → "….*日曜日まで。"/);
 });

@@ -1,19 +1,19 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'vitest';
-import { type AdService, adOf, serveAds } from '../support/ad-service.ts';
-import { refusal } from '../support/faulty-upstream.ts';
+import { type AdService, createAd, serveAds } from '../support/ad-service.ts';
+import { errorResponse } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { createTemporaryFolder } from '../support/temporary-folder.ts';
 
 const test = freshUpstreamTest({ config: { cacheSeconds: 0 } });
 
-const files = temporaryFolder();
+const files = createTemporaryFolder();
 const dayMs = 86_400_000;
 
 /** So many ads that the service saw running on a day, from a number on. */
 const runningAds = (first: number, count: number, day: number): AdService['ads'] =>
   Array.from({ length: count }, (_, index) =>
-    adOf(first + index, { startedAt: '2026-10-01', lastSeenAt: new Date(day).toISOString() }),
+    createAd(first + index, { startedAt: '2026-10-01', lastSeenAt: new Date(day).toISOString() }),
   );
 
 /** The statement of the weekly report in the research guide. */
@@ -55,24 +55,24 @@ test('the documented weekly report prints how many ads of a declining library ru
   }
   expect(figures).toEqual([60, 50, 40, 30]);
   // What is gone stays in `ads`, as it was when it was read last.
-  expect(await server.rows('SELECT sum(active = 1) FROM ads')).toEqual([[90]]);
+  expect(await server.queryRows('SELECT sum(active = 1) FROM ads')).toEqual([[90]]);
   const byQuestion = `SELECT substr(gatherings.gatheredAt, 1, 10), read FROM gatherings WHERE newest = 1`;
-  expect(await server.rows(byQuestion)).toEqual([[days.at(-1), 30]]);
+  expect(await server.queryRows(byQuestion)).toEqual([[days.at(-1), 30]]);
 });
 
 test('current_ads holds the ads of the newest complete gathering of each question', async ({ upstream, start }) => {
   let clock = Date.parse('2026-11-02T07:00:00Z');
   const server = await start({}, { now: () => clock++ });
   const service = serveAds(upstream, 0);
-  service.matching = ({ part }) => service.ads.filter(({ number }) => part === undefined || number === part);
+  service.selectAds = ({ part }) => service.ads.filter(({ number }) => part === undefined || number === part);
   const show = (ads: Record<number, number[]>) => {
     service.ads = Object.entries(ads).flatMap(([part, numbers]) =>
-      numbers.map((index) => adOf(index, { number: Number(part) })),
+      numbers.map((index) => createAd(index, { number: Number(part) })),
     );
   };
   const gather = (question: object) => server.call('gather_ads', { ...question, maxCredits: 100, fresh: true });
   const numbersIn = async (table: string) =>
-    (await server.rows(`SELECT headline FROM ${table} ORDER BY headline`)).map(([headline]) =>
+    (await server.queryRows(`SELECT headline FROM ${table} ORDER BY headline`)).map(([headline]) =>
       Number(String(headline).slice(6)),
     );
   const parts = { split: [{ part: 1 }, { part: 2 }] };
@@ -80,13 +80,13 @@ test('current_ads holds the ads of the newest complete gathering of each questio
   const empty = await server.call('query_ads', { sql: 'SELECT count(*) FROM current_ads' });
   expect(empty.data.rows).toEqual([[0]]);
   show({ 1: [11, 12], 2: [21, 22] });
-  service.instead = ({ filters }) => (filters.part === 2 ? refusal(500) : undefined);
+  service.overrideResponse = ({ filters }) => (filters.part === 2 ? errorResponse(500) : undefined);
   await gather({ filters: { part: 2 } });
   await server.call('gather_ads', { filters: {}, maxAds: 1, maxCredits: 100 });
   const partial = await server.call('query_ads', { sql: 'SELECT count(*) FROM current_ads' });
   expect(partial.data.rows).toEqual([[0]]);
   expect(partial.text).toContain('No gathering is complete, so current_ads is empty.');
-  service.instead = () => undefined;
+  service.overrideResponse = () => undefined;
 
   await gather(parts);
   expect(await numbersIn('current_ads')).toEqual([11, 12, 21, 22]);
@@ -97,13 +97,13 @@ test('current_ads holds the ads of the newest complete gathering of each questio
   // A reading that stops in its second part counts for the first part.
   show({ 1: [13], 2: [22] });
   clock += 2 * dayMs;
-  service.instead = ({ filters }) => (filters.part === 2 ? refusal(500) : undefined);
+  service.overrideResponse = ({ filters }) => (filters.part === 2 ? errorResponse(500) : undefined);
   await gather(parts);
   expect(await numbersIn('current_ads')).toEqual([13, 21, 22]);
-  service.instead = () => undefined;
+  service.overrideResponse = () => undefined;
   await gather(parts);
   expect(await numbersIn('current_ads')).toEqual([13, 22]);
   expect(await numbersIn('ads')).toEqual([11, 12, 13, 21, 22]);
-  const [[json] = []] = await server.rows("SELECT json ->> 'headline' FROM current_ads ORDER BY 1 LIMIT 1");
+  const [[json] = []] = await server.queryRows("SELECT json ->> 'headline' FROM current_ads ORDER BY 1 LIMIT 1");
   expect(json).toBe('Offer 13');
 });

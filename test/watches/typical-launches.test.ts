@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import { AdService, adOf } from '../support/ad-service.ts';
+import { AdService, createAd } from '../support/ad-service.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
 
 const test = freshUpstreamTest({ config: { cacheSeconds: 0 } });
@@ -11,7 +11,7 @@ const calls = { maxCredits: 1000 };
 
 /** Ads of which one was launched at each of these times. */
 const launchedAt = (times: readonly number[], first = 0) =>
-  times.map((at, index) => adOf(first + index, { startedAt: new Date(at).toISOString() }));
+  times.map((at, index) => createAd(first + index, { startedAt: new Date(at).toISOString() }));
 
 /** So many launches in each week before the first check, one every other hour. */
 const launchesInWeeks = (weeks: readonly number[]) =>
@@ -28,14 +28,14 @@ test('check_watches tells how many ads started since the last check, and how man
   let clock = firstCheck + 9 * 3_600_000;
   const server = await start({}, { now: () => clock++ });
   const service = new AdService(0);
-  upstream.does(service.behaviour);
+  upstream.respondWith(service.respond);
   service.ads = launchedAt(launchesInWeeks(weeks));
   for (const filters of [{ q: 'a' }, { active: true }, { not: { startedAtFrom: '2026-01-01' } }])
     await server.call('watch_ads', { name: Object.keys(filters).join(), filters, maxCredits: 500 });
   const first = await server.call('check_watches', calls);
   expect(first.text).not.toContain('started since');
   clock += 7 * dayMs;
-  const listedLate = adOf(5000, { startedAt: new Date(firstCheck - 30 * dayMs).toISOString() });
+  const listedLate = createAd(5000, { startedAt: new Date(firstCheck - 30 * dayMs).toISOString() });
   const started = Array.from({ length: 21 }, (_, at) => firstCheck + at * 6 * 3_600_000);
   service.ads = [...launchedAt(started, 6000), listedLate, ...service.ads];
   const second = await server.call('check_watches', calls);
@@ -60,7 +60,7 @@ test('check_watches says nothing of typical launches if it knows less than four 
     let clock = firstCheck;
     const server = await start({}, { now: () => clock++ });
     const service = new AdService(0);
-    upstream.does(service.behaviour);
+    upstream.respondWith(service.respond);
     service.ads = launchedAt(launchesInWeeks(known));
     await server.call('watch_ads', { name: 'a', filters: {}, maxCredits: 500 });
     await server.call('check_watches', calls);
@@ -84,7 +84,7 @@ test('check_watches counts launches in intervals as long as the time since the l
       let clock = firstCheck;
       const server = await start({}, { now: () => clock++ });
       const service = new AdService(0);
-      upstream.does(service.behaviour);
+      upstream.respondWith(service.respond);
       service.ads = launchedAt(daysBefore.map((days) => firstCheck - days * dayMs));
       await server.call('watch_ads', { name: 'a', filters: {}, maxCredits: 500 });
       await server.call('check_watches', calls);

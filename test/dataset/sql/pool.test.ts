@@ -1,6 +1,6 @@
 import { afterAll, afterEach, expect, test } from 'vitest';
 import { type Snapshot, SqlPool, type SqlPoolOptions } from '../../../src/dataset/sql/pool.ts';
-import { gateOf } from '../../support/gate.ts';
+import { createGate } from '../../support/gate.ts';
 import { snapshotOf, someAds } from './snapshots.ts';
 
 /** One for all tests that ask for nothing unusual, each as a tenant of its own. */
@@ -164,7 +164,7 @@ test('exports that end with their worker leave room for others', async () => {
 test('more exports than there are workers shut out no statement of another tenant', async () => {
   const patient = openPool({ maxWorkers: 4 });
   const leave = new AbortController();
-  const begun = [gateOf(), gateOf()];
+  const begun = [createGate(), createGate()];
   let batches = 0;
   const exports = Array.from({ length: 5 }, (_, index) =>
     patient

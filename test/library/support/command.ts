@@ -3,13 +3,13 @@ import { type LibraryJob, runLibrary } from '../../../src/cli/library.ts';
 import { readCommand } from '../../../src/cli/parse.ts';
 import { readConfig } from '../../../src/config/read-config.ts';
 import { createLog } from '../../../src/logging/log.ts';
-import { gateOf } from '../../support/gate.ts';
-import { until } from '../../support/http.ts';
+import { waitUntil } from '../../support/deadline.ts';
+import { createGate } from '../../support/gate.ts';
 
 /** Begins what follows `library` on a command line, in this process; `end` stands for SIGTERM. */
 function beginLibrary(words: string[], { input = '' } = {}) {
   const written = { out: '', err: '' };
-  const ending = gateOf();
+  const ending = createGate();
   const job = readCommand(['library', ...words], '1.2.3') as LibraryJob;
   const writeTo = (stream: 'out' | 'err') => (text: string) => {
     written[stream] += text;
@@ -39,7 +39,7 @@ export async function runLibraryCommand(words: string[], surroundings?: { input:
 /** Serves a database on a free port. Closing it returns the exit code. */
 export async function serveDatabase(database: string, words: string[] = []) {
   const { written, ended, end } = beginLibrary(['serve', '--port', '0', '--database', database, ...words]);
-  await Promise.race([until(() => written.err.includes('library on')), ended]);
+  await Promise.race([waitUntil(() => written.err.includes('library on')), ended]);
   const [origin = ''] = /http:\S+/.exec(written.err) ?? [];
   const close = () => {
     end();

@@ -5,13 +5,14 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { redisDriver, type StateAddress } from '../../../src/storage/drivers/redis.ts';
 import { GuardedStore } from '../../../src/storage/store/guarded-store.ts';
-import { keepAlive, until } from '../../support/http.ts';
+import { waitUntil } from '../../support/deadline.ts';
+import { openConnection } from '../../support/http.ts';
 import { listenOnLoopback } from '../../support/loopback.ts';
-import { serveHttp } from '../../support/process.ts';
+import { startHttpCommand } from '../../support/process.ts';
 import { describeWithRedis, type RedisServer, startRedis } from '../../support/store-servers.ts';
-import { temporaryFolder } from '../../support/temporary-folder.ts';
+import { createTemporaryFolder } from '../../support/temporary-folder.ts';
 
-const folder = temporaryFolder();
+const folder = createTemporaryFolder();
 const unavailable = { failure: { kind: 'unavailable', storage: 'data' } };
 
 /** A replica's way to a server. */
@@ -72,10 +73,10 @@ describeWithRedis('Redis', () => {
     expect(String((await store.read('{a}:key')).found?.body)).toBe('body');
     expect(store.isUp()).toBe(true);
     expect(logged.join('\n')).toContain('OOM');
-    await until(() => store.isNearlyFull());
+    await waitUntil(() => store.isNearlyFull());
     redis.cli('CONFIG', 'SET', 'maxmemory', '0');
     expect(await write('{a}:other')).toMatchObject({ isDone: true });
-    await until(() => !store.isNearlyFull());
+    await waitUntil(() => !store.isNearlyFull());
   });
 
   test('that forgets when it is full, or keeps nothing over a restart, is named', async () => {
@@ -90,7 +91,7 @@ describeWithRedis('Redis', () => {
     const redis = await start();
     const { store, write } = await open(redis.port);
     await redis.kill();
-    await until(() => !store.isUp());
+    await waitUntil(() => !store.isUp());
     const began = performance.now();
     await expect(write()).rejects.toMatchObject(unavailable);
     // And not after the time in which a silent one might answer.
@@ -98,7 +99,7 @@ describeWithRedis('Redis', () => {
     const late = await open(redis.port, {}, 100);
     expect(late.logged.join('\n')).toContain('the shared state cannot be reached yet');
     await redis.restart();
-    await until(() => store.isUp() && late.store.isUp());
+    await waitUntil(() => store.isUp() && late.store.isUp());
     await write();
   });
 
@@ -109,7 +110,7 @@ describeWithRedis('Redis', () => {
     // The bytes of this connection vanish, while new ones work.
     for (const socket of proxy.sockets) socket.unpipe().pause();
     await expect(write()).rejects.toMatchObject(unavailable);
-    await until(() => store.isUp());
+    await waitUntil(() => store.isUp());
   });
 
   test('that follows another server is left for the one that its address leads to now', async () => {
@@ -120,10 +121,10 @@ describeWithRedis('Redis', () => {
     await expect(write()).rejects.toMatchObject(unavailable);
     expect(store.isUp()).toBe(false);
     // It is not up for as long as nothing can be written.
-    await until(() => redis.cli('INFO', 'replication').includes('master_link_status:up'));
+    await waitUntil(() => redis.cli('INFO', 'replication').includes('master_link_status:up'));
     expect(store.isUp()).toBe(false);
     proxy.target.port = promoted.port;
-    await until(() => store.isUp());
+    await waitUntil(() => store.isUp());
     await write();
     expect(promoted.cli('EXISTS', '{a}:key')).toBe('1');
     expect(logged.length).toBeLessThan(10);
@@ -134,7 +135,7 @@ describeWithRedis('Redis', () => {
     expect(store.isUp()).toBe(true);
     const { port } = await start('--requirepass', 'sesame');
     const refused = await open(port, { password: 'wrong-word' }, 1);
-    await until(() => refused.logged.join('\n').includes('WRONGPASS'));
+    await waitUntil(() => refused.logged.join('\n').includes('WRONGPASS'));
     expect(refused.store.isUp()).toBe(false);
     expect(refused.logged.join('\n')).not.toContain('wrong-word');
   });
@@ -147,16 +148,16 @@ describeWithRedis('Redis', () => {
     const redis = await startRedis([], { key, certificate });
     onTestFinished(redis.close);
     const { store, logged } = await open(redis.port, { tls: true }, 1);
-    await until(() => logged.join('\n').includes('self-signed certificate'));
+    await waitUntil(() => logged.join('\n').includes('self-signed certificate'));
     expect(store.isUp()).toBe(false);
 
-    const served = await serveHttp(['--base-url', 'http://127.0.0.1:1'], {
+    const served = await startHttpCommand(['--base-url', 'http://127.0.0.1:1'], {
       NODE_EXTRA_CA_CERTS: certificate,
       AD_LIBRARY_STATE_URL: `rediss://127.0.0.1:${redis.port}`,
       AD_LIBRARY_STATE_SECRET: 'a secret of at least 32 characters',
     });
     onTestFinished(() => served.close().then(() => {}));
-    const ready = async () => (await keepAlive(served.origin).send({ method: 'GET', path: '/readyz' })).status;
+    const ready = async () => (await openConnection(served.origin).send({ method: 'GET', path: '/readyz' })).status;
     await expect.poll(ready).toBe(200);
   });
 });

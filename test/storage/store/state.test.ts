@@ -6,7 +6,7 @@ import { inMemory } from '../../../src/storage/in-memory.ts';
 import type { ItemChange, RemoteStore, Seen, StoreDriver } from '../../../src/storage/storage.ts';
 import { StoreDatasets } from '../../../src/storage/store/datasets.ts';
 import { openStoreState } from '../../../src/storage/store/open-store.ts';
-import { until } from '../../support/http.ts';
+import { waitUntil } from '../../support/deadline.ts';
 import { describeEveryStore } from '../../support/stores.ts';
 import { add, lastStep } from '../add-items.ts';
 import { answersSuite, callOf, claimOf, put, ttl } from '../answers-suite.ts';
@@ -115,7 +115,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
       network.state = what;
       const done = await work();
       network.state = 'fine';
-      await until(() => replica.isUp());
+      await waitUntil(() => replica.isUp());
       return done;
     };
     const files = state.exports.forTenant('t');
@@ -238,7 +238,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
     await one.store(raw);
     expect(await one.find()).toBe(raw);
     one.network.state = 'fine';
-    await until(() => one.isUp());
+    await waitUntil(() => one.isUp());
     expect(await one.find()).toBe(raw);
     expect(await other.find()).toEqual({ id: '1', is: 'before' });
     one.network.isNearlyFull = false;

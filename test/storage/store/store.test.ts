@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { MemoryStore } from '../../../src/storage/drivers/memory.ts';
 import { type ItemChange, partLimits, type Store } from '../../../src/storage/storage.ts';
-import { describeEveryStore, realStores } from '../../support/stores.ts';
+import { describeEveryStore, sharedStores } from '../../support/stores.ts';
 
 const minute = 60_000;
 const MB = 1024 * 1024;
@@ -202,7 +202,7 @@ describeEveryStore(
       );
     });
   },
-  realStores,
+  sharedStores,
 );
 
 async function allSince(store: Store, name: string, after: number) {

@@ -20,7 +20,7 @@ export interface HostOptions {
   /** Changes a result before the board gets it, as some hosts do. */
   passOn?: (result: Result) => Result;
   /** Waited for before each call that the board makes; the host refuses the call where this throws. */
-  onCall?: (call: BoardCall) => unknown;
+  beforeCall?: (call: BoardCall) => unknown;
   script?: string;
 }
 
@@ -34,26 +34,26 @@ interface BoardCall {
   arguments: Record<string, unknown>;
 }
 
-export type ShownBoard = Awaited<ReturnType<Awaited<ReturnType<typeof openStage>>['show']>>;
+export type ShownBoard = Awaited<ReturnType<Awaited<ReturnType<typeof openHostPage>>['show']>>;
 
-const home = 'http://host.example/';
-const all = { openLinks: {}, message: { text: {} }, updateModelContext: { text: {} } };
+const hostUrl = 'http://host.example/';
+const fullCapabilities = { openLinks: {}, message: { text: {} }, updateModelContext: { text: {} } };
 
 /** A page of a browser, where the host shows one board after the other. */
-export async function openStage(browser: Browser) {
+export async function openHostPage(browser: Browser) {
   const browserContext = await browser.newContext({ reducedMotion: 'reduce' });
   const page = await browserContext.newPage();
   // A busy machine may need long for what a person waits a moment for.
   page.setDefaultTimeout(60_000);
   const inHost = (run: string, ...args: unknown[]): Promise<unknown> =>
     page.evaluate(`window.${run}(...${JSON.stringify(args)})`);
-  let now = {} as { html: string; client: HostClient; options: HostOptions; result: Result };
+  let current = {} as { html: string; client: HostClient; options: HostOptions; result: Result };
   /** What the board now shown has asked for and complained of. */
   let [calls, requests, problems]: [BoardCall[], string[], string[]] = [[], [], []];
-  const passOn = (result: Result) => now.options.passOn?.(result) ?? result;
+  const passOn = (result: Result) => current.options.passOn?.(result) ?? result;
   await page.route('**/*', (route) => {
     const address = route.request().url();
-    if (address === home) return route.fulfill({ contentType: 'text/html', body: hostPage(now.html) });
+    if (address === hostUrl) return route.fulfill({ contentType: 'text/html', body: hostPage(current.html) });
     requests.push(address);
     return route.abort();
   });
@@ -64,17 +64,17 @@ export async function openStage(browser: Browser) {
   await page.exposeFunction('hostInitialize', () => ({
     protocolVersion: '2026-01-26',
     hostInfo: { name: 'test-host', version: '1' },
-    hostCapabilities: { serverTools: {}, ...(now.options.capabilities ?? all) },
-    hostContext: { theme: 'light', ...now.options.context },
+    hostCapabilities: { serverTools: {}, ...(current.options.capabilities ?? fullCapabilities) },
+    hostContext: { theme: 'light', ...current.options.context },
   }));
   await page.exposeFunction('hostCallTool', async (call: BoardCall) => {
     calls.push(call);
-    await now.options.onCall?.(call);
-    return passOn((await now.client.callTool(call)) as Result);
+    await current.options.beforeCall?.(call);
+    return passOn((await current.client.callTool(call)) as Result);
   });
   await page.exposeFunction('hostResult', () => [
-    ['ui/notifications/tool-input', { arguments: now.options.args ?? {} }],
-    ['ui/notifications/tool-result', passOn(now.result)],
+    ['ui/notifications/tool-input', { arguments: current.options.args ?? {} }],
+    ['ui/notifications/tool-result', passOn(current.result)],
   ]);
   return {
     /** The board, shown by a host of a real browser in front of a real server. */
@@ -86,10 +86,10 @@ export async function openStage(browser: Browser) {
       const result = (await client.callTool({ name: tool, arguments: args })) as Result;
       const [{ text }] = contents as [{ text: string }];
       const html = script ? text.replace('<head>', () => `<head><script>${script}</script>`) : text;
-      now = { html, client, options, result };
+      current = { html, client, options, result };
       [calls, requests, problems] = [[], [], []];
       await page.setViewportSize({ width, height });
-      await page.goto(home);
+      await page.goto(hostUrl);
       return {
         page,
         board: page.frameLocator('iframe'),

@@ -4,7 +4,7 @@ import { encodeJpeg } from '../../../src/drawing/codecs.ts';
 import { openLibrary } from '../../../src/library/open.ts';
 import { listen } from '../../../src/transports/http/server.ts';
 import { startServer, type TestServer } from '../server.ts';
-import { uuidOf } from '../uuid-of.ts';
+import { deriveUuid } from '../uuid-of.ts';
 
 /** 20 November 2026, in the morning. */
 export const now = Date.UTC(2026, 10, 20, 9);
@@ -56,18 +56,19 @@ export async function startBoardService(ads: (mediaUrl: string) => readonly obje
   };
 }
 
-export const wordIn = (page: string): string => /<meta name="ad-library-page" content="([^"]+)"/.exec(page)?.[1] ?? '';
+export const readPageToken = (page: string): string =>
+  /<meta name="ad-library-page" content="([^"]+)"/.exec(page)?.[1] ?? '';
 
 const advertisers = ['Quiet Heron Sleep', 'Stridemoor', 'Copperquill'];
 const formats = ['IMAGE', 'VIDEO', 'CAROUSEL'];
 const daysAgo = (days: number) => new Date(now - days * 86_400_000).toISOString();
 
-export const idOf = (index: number): string => uuidOf(`board ${index}`);
+export const createAdId = (index: number): string => deriveUuid(`board ${index}`);
 
 /** Ads of three advertisers in turn, each a day older than the one before; every third has three cards. */
-export const someAds = (count: number) => (mediaUrl: string) =>
+export const createAds = (count: number) => (mediaUrl: string) =>
   Array.from({ length: count }, (_, index) => ({
-    id: idOf(index),
+    id: createAdId(index),
     // A page of its own, so that none is a variant of another.
     pageId: `page-${index}`,
     page: { pageName: advertisers[index % 3] },

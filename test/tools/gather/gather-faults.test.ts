@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import { type AdService, adOf, serveAds } from '../../support/ad-service.ts';
-import { creditStatus, delays, faults, json, refusal, usage } from '../../support/faulty-upstream.ts';
+import { type AdService, createAd, serveAds } from '../../support/ad-service.ts';
+import { createUsageLimit, creditStatus, delays, errorResponse, faults, json } from '../../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../../support/fixtures.ts';
 
 const test = freshUpstreamTest();
@@ -12,14 +12,20 @@ test.beforeEach(({ upstream }) => {
 const all = { maxCredits: 1000, maxAds: 1000 };
 
 const more = (cursor: unknown) => ({ cursor: cursor === null ? null : `${cursor}`, hasMore: true });
-test.for<[string, AdService['change']]>([
+test.for<[string, AdService['changeAnswer']]>([
   ['repeats its cursor for ever', (answer) => ({ ...answer, ...more(100) })],
-  ['sends empty pages and says there are more', (answer, { number }) => ({ ...answer, ...more(number), items: [] })],
-  ['sends the same ad on every page', (answer, { number }) => ({ ...answer, ...more(number), items: [adOf(0)] })],
+  [
+    'sends empty pages and says there are more',
+    (answer, { sequenceNumber }) => ({ ...answer, ...more(sequenceNumber), items: [] }),
+  ],
+  [
+    'sends the same ad on every page',
+    (answer, { sequenceNumber }) => ({ ...answer, ...more(sequenceNumber), items: [createAd(0)] }),
+  ],
   ['announces more without a cursor', (answer) => ({ ...answer, ...more(null) })],
 ])('a service that %s is not paid for long', async ([, change], { upstream, server }) => {
   const service = serveAds(upstream, 1000);
-  service.change = change;
+  service.changeAnswer = change;
   const { data, isError, error } = await server.call('gather_ads', all);
   expect(service.searches.length).toBeLessThanOrEqual(5);
   if (isError) expect(error).toMatchObject({ kind: 'unexpected_response' });
@@ -29,13 +35,14 @@ test.for<[string, AdService['change']]>([
 test('an old cursor that is no longer taken stops it, and nothing is lost', async ({ upstream, server }) => {
   const service = serveAds(upstream, 300);
   await server.call('gather_ads', { ...all, maxAds: 100 });
-  service.instead = ({ cursor }) => (cursor ? refusal(422, { message: 'The cursor has expired.' }) : undefined);
+  service.overrideResponse = ({ cursor }) =>
+    cursor ? errorResponse(422, { message: 'The cursor has expired.' }) : undefined;
   const { data, text } = await server.call('gather_ads', all);
   expect(data).toMatchObject({ read: 100, complete: false, stopped: 'error', error: 'invalid_request' });
   expect(data.receipt).toMatchObject({ charged: 0 });
   expect(text).toContain('The cursor has expired.');
   expect(text).toContain('fresh: true, which is charged again');
-  service.instead = () => undefined;
+  service.overrideResponse = () => undefined;
   expect((await server.call('gather_ads', { ...all, fresh: true })).data).toMatchObject({ read: 300, complete: true });
 });
 
@@ -47,11 +54,11 @@ test('a page asked for anew that does not come leaves the one paid for', async (
   for (let page = 2; page <= 10; page++) data = (await server.call('search_ads', { cursor: data.cursor })).data;
   const last = { cursor: data.cursor };
   expect((await server.call('search_ads', last)).data.receipt.charged).toBe(10);
-  service.instead = ({ cursor }) => (cursor === '1000' ? refusal(500) : undefined);
+  service.overrideResponse = ({ cursor }) => (cursor === '1000' ? errorResponse(500) : undefined);
   const gather = { filters: args.filters, maxCredits: 1000, maxAds: 2000, fresh: true };
   expect((await server.call('gather_ads', gather)).data).toMatchObject({ read: 1000, stopped: 'error' });
   expect((await server.call('search_ads', last)).data.receipt).toMatchObject({ charged: 0, cached: true });
-  service.instead = () => undefined;
+  service.overrideResponse = () => undefined;
   // Nor does the older one answer once it has come.
   expect((await server.call('gather_ads', gather)).data).toMatchObject({ read: 1100, complete: true });
   expect((await server.call('search_ads', last)).data.receipt).toMatchObject({ charged: 10, cached: false });
@@ -59,40 +66,40 @@ test('a page asked for anew that does not come leaves the one paid for', async (
 
 test('a full usage window stops it with what was read; later it goes on', async ({ upstream, server }) => {
   const service = serveAds(upstream, 300);
-  upstream.credits = json(creditStatus({ ...usage(395), isLimitReached: false }));
-  service.instead = ({ number }) => (number === 2 ? refusal(429) : undefined);
+  upstream.credits = json(creditStatus({ ...createUsageLimit(395), isLimitReached: false }));
+  service.overrideResponse = ({ sequenceNumber }) => (sequenceNumber === 2 ? errorResponse(429) : undefined);
   const little = await server.call('gather_ads', all);
   expect(little.data).toMatchObject({ read: 100, stopped: 'usage_limit' });
   expect(little.text).toContain('Ask for less now, or repeat the call');
-  upstream.credits = json(creditStatus(usage(1)));
+  upstream.credits = json(creditStatus(createUsageLimit(1)));
   await server.call('get_credits');
-  upstream.credits = json(creditStatus(usage(400)));
-  service.instead = ({ number }) => (number === 4 ? refusal(429) : undefined);
+  upstream.credits = json(creditStatus(createUsageLimit(400)));
+  service.overrideResponse = ({ sequenceNumber }) => (sequenceNumber === 4 ? errorResponse(429) : undefined);
   const { data, text } = await server.call('gather_ads', all);
   expect(data).toMatchObject({ read: 200, stopped: 'usage_limit', receipt: { charged: 10, calls: 2 } });
   expect(text).toContain('hourly window 400 of 400');
-  upstream.credits = json(creditStatus(usage(1)));
+  upstream.credits = json(creditStatus(createUsageLimit(1)));
   await server.call('get_credits');
   expect((await server.call('gather_ads', all)).data).toMatchObject({ read: 300, complete: true });
-  expect(service.charged).toBe(30);
+  expect(service.chargedCredits).toBe(30);
 });
 
 test.for([
-  ['payment_required', refusal(402)],
-  ['unavailable', refusal(500)],
+  ['payment_required', errorResponse(402)],
+  ['unavailable', errorResponse(500)],
   ['network', faults.resets],
   ['unexpected_response', faults['sends a web page']],
 ] as const)(
   'what was read stays after %s, and is an error only where nothing was',
   async ([kind, fault], { upstream, server }) => {
     const service = serveAds(upstream, 300);
-    service.instead = ({ number }) => (number === 2 ? fault : undefined);
+    service.overrideResponse = ({ sequenceNumber }) => (sequenceNumber === 2 ? fault : undefined);
     const { data, text } = await server.call('gather_ads', all);
     expect(data).toMatchObject({ read: 100, stopped: 'error', error: kind });
     const isUnknown = kind !== 'payment_required';
     expect(data.receipt).toMatchObject({ charged: isUnknown ? null : 10, calls: 2 });
     if (isUnknown) expect(text).toContain('at least 10 charged for 2 calls');
-    service.instead = () => fault;
+    service.overrideResponse = () => fault;
     const nothing = await server.call('gather_ads', { ...all, filters: { a: 1 } });
     expect(nothing.error).toMatchObject({ kind });
   },
@@ -101,10 +108,11 @@ test.for([
 test('is back before its deadline with what was read, or an error', async ({ upstream, start }) => {
   const server = await start({ timeoutMs: 4000 });
   const service = serveAds(upstream, 300);
-  service.instead = ({ filters, number }) => (number === 2 || filters.hangs ? delays.hangs : undefined);
+  service.overrideResponse = ({ filters, sequenceNumber }) =>
+    sequenceNumber === 2 || filters.hangs ? delays.hangs : undefined;
   const [some, none] = await Promise.all([
     server.call('gather_ads', all),
-    upstream.reached(2).then(() => server.call('gather_ads', { ...all, filters: { hangs: true } })),
+    upstream.waitForRequests(2).then(() => server.call('gather_ads', { ...all, filters: { hangs: true } })),
   ]);
   expect(some.data).toMatchObject({ read: 100, stopped: 'deadline', complete: false });
   expect(some.data.receipt).toMatchObject({ charged: null, calls: 2 });
@@ -114,7 +122,7 @@ test('is back before its deadline with what was read, or an error', async ({ ups
 test('begins no page that may not be back in time', async ({ upstream, start }) => {
   let clock = 0;
   const server = await start({ timeoutMs: 45_000 }, { now: () => clock });
-  serveAds(upstream, 1000).instead = () => {
+  serveAds(upstream, 1000).overrideResponse = () => {
     clock += 10_000;
     return undefined;
   };
@@ -125,12 +133,12 @@ test('begins no page that may not be back in time', async ({ upstream, start }) 
 
 test('a key rejected in the middle ends it, and the error names the charge', async ({ upstream, server }) => {
   const service = serveAds(upstream, 300);
-  service.before = () => (service.searches.length < 2 ? undefined : refusal(401));
+  service.interceptRequest = () => (service.searches.length < 2 ? undefined : errorResponse(401));
   const { error, text } = await server.call('gather_ads', { maxCredits: 100 });
   expect(error).toMatchObject({ kind: 'unauthorized', status: 401 });
-  expect(service.charged).toBe(20);
+  expect(service.chargedCredits).toBe(20);
   expect(text).toContain('Credits: 20 charged for 3 calls');
-  const first = await (await server.as('svc_live_other')).call('gather_ads', { maxCredits: 100 });
+  const first = await (await server.connectAs('svc_live_other')).call('gather_ads', { maxCredits: 100 });
   expect(first.error).toMatchObject({ kind: 'unauthorized', status: 401 });
   expect(first.text).not.toContain('Credits:');
 });
@@ -162,17 +170,17 @@ test('whatever a service says there is, all ads are read', async ({ upstream, st
     fc.asyncProperty(aService, async ({ ads, found, sizes: { smallest, most, largest }, cacheSeconds }) => {
       const server = await start({ cacheSeconds });
       const service = serveAds(upstream, ads);
-      service.instead = ({ limit }) => {
-        if (limit > most) return refusal(422, { message: `limit must be at most ${most}` });
-        if (limit > 1 && limit < smallest) return refusal(422, { message: `limit must be at least ${smallest}` });
+      service.overrideResponse = ({ limit }) => {
+        if (limit > most) return errorResponse(422, { message: `limit must be at most ${most}` });
+        if (limit > 1 && limit < smallest) return errorResponse(422, { message: `limit must be at least ${smallest}` });
         return undefined;
       };
-      const serve = service.answer.bind(service);
-      service.answer = (body) => {
+      const serve = service.answerSearch.bind(service);
+      service.answerSearch = (body) => {
         const { limit = 20, ...search } = JSON.parse(body || '{}') as { limit?: number };
         return serve(JSON.stringify({ ...search, limit: limit > most ? limit : Math.min(limit, largest) }));
       };
-      service.change = (answer, { cursor = '0' }) => ({
+      service.changeAnswer = (answer, { cursor = '0' }) => ({
         ...answer,
         totalHits: found(ads, Number(cursor) + answer.items.length),
       });
@@ -197,33 +205,34 @@ test('large ads, and parts that overlap, are read as far as there is room', asyn
   const server = await start({ cacheSeconds: 0, timeoutMs: 200_000 });
   // One letter beyond Latin-1 doubles the memory of the whole text.
   const unlisted = `ж${'x'.repeat(480_000)}`;
-  service.ads = Array.from({ length: 260 }, (_, index) => adOf(index, { unlisted }));
-  service.instead = ({ limit }) => (limit > 10 ? refusal(422, { message: 'limit is at most 10' }) : undefined);
+  service.ads = Array.from({ length: 260 }, (_, index) => createAd(index, { unlisted }));
+  service.overrideResponse = ({ limit }) =>
+    limit > 10 ? errorResponse(422, { message: 'limit is at most 10' }) : undefined;
   const large = await server.call('gather_ads', { maxCredits: 1000 });
   expect(large.data).toMatchObject({ stopped: 'maxAds', complete: false });
   expect(large.data).not.toHaveProperty('missing');
   expect(large.text).toMatch(/The dataset has room for 2\d\d ads of this gathering/);
-  const kept = await server.rows("SELECT count(*), count(json ->> 'unlisted') FROM ads");
+  const kept = await server.queryRows("SELECT count(*), count(json ->> 'unlisted') FROM ads");
   expect(kept).toEqual([[large.data.read, large.data.read]]);
 
   const another = await start({ cacheSeconds: 0, timeoutMs: 200_000 });
-  service.ads = Array.from({ length: 9900 }, (_, index) => ({ id: adOf(index).id }));
-  service.instead = () => undefined;
+  service.ads = Array.from({ length: 9900 }, (_, index) => ({ id: createAd(index).id }));
+  service.overrideResponse = () => undefined;
   // Pages ten times as large as asked for, so that a tenth of the calls lists as many.
-  const serve = service.answer.bind(service);
-  service.answer = (body) => {
+  const serve = service.answerSearch.bind(service);
+  service.answerSearch = (body) => {
     const { limit = 20, ...search } = JSON.parse(body) as { limit?: number };
     return serve(JSON.stringify({ ...search, limit: 10 * limit }));
   };
   const split = Array.from({ length: 14 }, (_, one) => ({ one }));
   const request = { split, maxAds: 10_000, maxCredits: 100_000 };
-  const { served: before } = service;
+  const { servedAdCount: before } = service;
   const { data, text } = await another.call('gather_ads', request);
   expect(data).toMatchObject({ read: 9900, complete: false, stopped: 'maxAds' });
   expect(text).toContain('The dataset has room for 100,000 ads of this gathering, counting each part.');
-  const served = service.served - before;
+  const served = service.servedAdCount - before;
   await another.call('gather_ads', request);
-  expect(service.served - before).toBe(served);
-  const whole = await another.rows('SELECT count(*) FROM gatherings WHERE read = 9900 AND complete');
+  expect(service.servedAdCount - before).toBe(served);
+  const whole = await another.queryRows('SELECT count(*) FROM gatherings WHERE read = 9900 AND complete');
   expect(whole).toEqual([[Math.floor(served / 9900)]]);
 }, 240_000);

@@ -23,9 +23,9 @@ test('spends no more than maxCredits, but for one first page of unknown price', 
       const priceOf = (items: number) => credits * Math.ceil(items / group);
       const service = serveAds(upstream, ads, priceOf);
       for (const [index, call] of calls.entries()) {
-        const before = service.charged;
+        const before = service.chargedCredits;
         const { data, isError } = await server.call('gather_ads', call);
-        const spent = service.charged - before;
+        const spent = service.chargedCredits - before;
         const [first] = index === 0 ? service.searches : [];
         const unknown = first ? Math.max(0, priceOf(Math.min(first.limit, ads)) - 1) : 0;
         expect(spent).toBeLessThanOrEqual(call.maxCredits + unknown);
@@ -38,10 +38,10 @@ test('spends no more than maxCredits, but for one first page of unknown price', 
 });
 
 test('a rising price exceeds maxCredits by the rise of one page at most', async ({ upstream, server }) => {
-  const service = serveAds(upstream, 2000, (items, { number }) => Math.ceil(items / 10) + number);
+  const service = serveAds(upstream, 2000, (items, { sequenceNumber }) => Math.ceil(items / 10) + sequenceNumber);
   const { data } = await server.call('gather_ads', { maxCredits: 60, maxAds: 2000 });
   expect(data).toMatchObject({ stopped: 'maxCredits', complete: false });
-  expect(service.charged).toBeLessThanOrEqual(61);
+  expect(service.chargedCredits).toBeLessThanOrEqual(61);
 });
 
 test("the server's budget applies as well, and is named as what stopped it", async ({ upstream, start }) => {
@@ -49,7 +49,7 @@ test("the server's budget applies as well, and is named as what stopped it", asy
   const service = serveAds(upstream, 2000);
   const { data, text } = await server.call('gather_ads', { maxCredits: 1000, maxAds: 2000 });
   expect(data).toMatchObject({ read: 240, stopped: 'budget' });
-  expect(service.charged).toBe(24);
+  expect(service.chargedCredits).toBe(24);
   expect(text).toContain('AD_LIBRARY_CREDIT_BUDGET');
   const nothing = await server.call('gather_ads', { filters: { a: 1 }, maxCredits: 1000 });
   expect(nothing.error).toMatchObject({ kind: 'credit_budget' });
@@ -60,9 +60,9 @@ test('a gathering from a service that states no charges stops after the page tha
   server,
 }) => {
   const service = serveAds(upstream, 500);
-  service.statesCharges = false;
+  service.hasChargeHeaders = false;
   const { data, text } = await server.call('gather_ads', { maxCredits: 30 });
-  expect(service.charged).toBeLessThanOrEqual(30);
+  expect(service.chargedCredits).toBeLessThanOrEqual(30);
   expect(data).toMatchObject({ stopped: 'maxCredits', complete: false, receipt: { charged: null } });
   expect(text).toContain('at least 0 charged for');
 });

@@ -1,11 +1,19 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import type { Config } from '../../../src/config/settings.ts';
 import { clientKinds, connectHttp } from '../../support/clients.ts';
-import { answering, documented, nameOf, startUpstream } from '../../support/faulty-upstream.ts';
+import { waitUntil } from '../../support/deadline.ts';
+import { answerWith, documentedResponse, startUpstream, toCallerName } from '../../support/faulty-upstream.ts';
 import { httpTest as base } from '../../support/fixtures.ts';
-import { gateOf } from '../../support/gate.ts';
-import { bareSocket, callOf, goodHeaders, keepAlive, startHttp, until, writtenRequest } from '../../support/http.ts';
-import { uuidOf } from '../../support/uuid-of.ts';
+import { createGate } from '../../support/gate.ts';
+import {
+  formatHttpRequest,
+  openConnection,
+  openRawSocket,
+  startHttp,
+  toolCall,
+  validHeaders,
+} from '../../support/http.ts';
+import { deriveUuid } from '../../support/uuid-of.ts';
 
 const identity = (name: string) => ({ authenticated: true, authSource: 'api_key', apiKey: { name } });
 
@@ -21,7 +29,7 @@ describe('callers', async () => {
       if (held.length === together) for (const release of held.splice(0).reverse()) release();
     });
   const upstream = await startUpstream(
-    answering(async (name, path) => {
+    answerWith(async (name, path) => {
       await hold();
       return path === '/v1/whoami'
         ? identity(name)
@@ -43,7 +51,7 @@ describe('callers', async () => {
         clients.flatMap((client, index) =>
           Array.from({ length: times }, async () => {
             const { data, raw } = await client.call(tool);
-            return { name: nameOf(keys[index] ?? ''), data, text: JSON.stringify(raw) };
+            return { name: toCallerName(keys[index] ?? ''), data, text: JSON.stringify(raw) };
           }),
         ),
       );
@@ -68,9 +76,9 @@ describe('callers', async () => {
   });
 
   test('are never served with the key of the operator', async () => {
-    const { status } = await keepAlive(server.origin).send({
+    const { status } = await openConnection(server.origin).send({
       headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
-      body: JSON.stringify(callOf('whoami')),
+      body: JSON.stringify(toolCall('whoami')),
     });
     expect(status).toBe(401);
     expect(upstream.requests.map(({ key }) => key)).not.toContain('svc_live_of_the_operator');
@@ -83,36 +91,40 @@ describe('callers', async () => {
 });
 
 describe('a call in flight', () => {
-  const added = { collection: {}, itemType: 'ads', itemId: uuidOf('i'), added: true };
-  const saving = (collection: string) => ({ collectionId: uuidOf(collection), itemType: 'ads', itemId: uuidOf('i') });
+  const added = { collection: {}, itemType: 'ads', itemId: deriveUuid('i'), added: true };
+  const saving = (collection: string) => ({
+    collectionId: deriveUuid(collection),
+    itemType: 'ads',
+    itemId: deriveUuid('i'),
+  });
 
   /** Servers in front of a service that identifies callers, and answers all else when a test says so. */
   const test = base.extend('serveHolding', ({ serve, upstream }) => async (config: Partial<Config> = {}) => {
-    const gates = new Map<string, ReturnType<typeof gateOf>>();
-    const gateFor = (path: string) => gates.get(path) ?? gates.set(path, gateOf()).get(path) ?? gateOf();
-    const saves = answering((_, path) => gateFor(path).opened.then(() => added));
+    const gates = new Map<string, ReturnType<typeof createGate>>();
+    const gateFor = (path: string) => gates.get(path) ?? gates.set(path, createGate()).get(path) ?? createGate();
+    const saves = answerWith((_, path) => gateFor(path).opened.then(() => added));
     const { server } = await serve(
-      (request, response) => (request.url === '/v1/whoami' ? documented : saves)(request, response),
+      (request, response) => (request.url === '/v1/whoami' ? documentedResponse : saves)(request, response),
       config,
     );
-    const { call } = keepAlive(server.origin);
+    const { call } = openConnection(server.origin);
     /** What was sent to the server before has arrived at the service, if it was going to. */
     const arrived = async () => {
       for (const _ of [1, 2]) await call('whoami', {}, 'svc_live_somebody');
     };
     const asked = () => upstream.requests.filter(({ path }) => path !== '/v1/whoami');
-    const release = (collection: string) => gateFor(`/v1/collections/${uuidOf(collection)}/items`).open();
+    const release = (collection: string) => gateFor(`/v1/collections/${deriveUuid(collection)}/items`).open();
     return { server, asked, arrived, release };
   });
 
   test('is aborted when its caller disconnects and it is free', async ({ serveHolding }) => {
     const { server, asked } = await serveHolding();
-    const { socket } = bareSocket(server.port);
-    socket.write(writtenRequest(callOf('get_account')));
-    await until(() => asked().length === 1);
+    const { socket } = openRawSocket(server.port);
+    socket.write(formatHttpRequest(toolCall('get_account')));
+    await waitUntil(() => asked().length === 1);
     expect(asked()[0]?.aborted).toBe(false);
     socket.destroy();
-    await asked()[0]?.left;
+    expect(await asked()[0]?.waitForAbort()).toBe(true);
   });
 
   test.for(clientKinds)(
@@ -123,10 +135,10 @@ describe('a call in flight', () => {
       const cancel = new AbortController();
       const called = client.call('get_account', {}, cancel.signal);
       called.catch(() => {});
-      await until(() => asked().length === 1);
+      await waitUntil(() => asked().length === 1);
       cancel.abort();
       await expect(called).rejects.toThrow();
-      await asked()[0]?.left;
+      expect(await asked()[0]?.waitForAbort()).toBe(true);
       // Nobody is there any more for whom it would be sent again.
       await arrived();
       expect(asked()).toHaveLength(1);
@@ -136,20 +148,24 @@ describe('a call in flight', () => {
 
   test('is not cancelled by another key, nor by an ambiguous notice', async ({ serveHolding }) => {
     const { server, asked, arrived } = await serveHolding();
-    const connections = ['a', 'a', 'b'].map(() => keepAlive(server.origin));
-    const send = (key: string, body: object, { send: post } = keepAlive(server.origin)) =>
-      post({ headers: goodHeaders(`svc_live_${key}`), body: JSON.stringify(body) });
+    const connections = ['a', 'a', 'b'].map(() => openConnection(server.origin));
+    const send = (key: string, body: object, { send: post } = openConnection(server.origin)) =>
+      post({ headers: validHeaders(`svc_live_${key}`), body: JSON.stringify(body) });
     const calls = ['a', 'a', 'b'].map((key, index) =>
-      send(key, callOf('get_account', {}, 7), connections[index]).catch(() => undefined),
+      send(key, toolCall('get_account', {}, 7), connections[index]).catch(() => undefined),
     );
-    await until(() => asked().length === 3);
+    await waitUntil(() => asked().length === 3);
     const notice = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 7 } };
     for (const key of ['a', 'c']) expect((await send(key, notice)).status).toBe(202);
     await arrived();
     expect(asked().map(({ aborted }) => aborted)).toEqual([false, false, false]);
     expect((await send('b', notice)).status).toBe(202);
-    await asked().find(({ key }) => key === 'svc_live_b')?.left;
-    await until(() => server.logged.some((line) => line.includes('"kind":"cancelled"')));
+    expect(
+      await asked()
+        .find(({ key }) => key === 'svc_live_b')
+        ?.waitForAbort(),
+    ).toBe(true);
+    await waitUntil(() => server.logged.some((line) => line.includes('"kind":"cancelled"')));
     await Promise.all(connections.map((connection) => connection.close()));
     await Promise.all(calls);
   });
@@ -160,14 +176,14 @@ describe('a call in flight', () => {
     const { server, asked, arrived, release } = await serveHolding({ callsPerKey: 1 });
     const client = await connectHttp('v2 auto', server.url, 'svc_live_writer');
     const first = client.call('add_collection_item', saving('first'));
-    await until(() => asked().length === 1);
+    await waitUntil(() => asked().length === 1);
     const cancel = new AbortController();
     const second = client.call('add_collection_item', saving('second'), cancel.signal);
     second.catch(() => {});
     await arrived();
     release('first');
     await first;
-    await until(() => asked().length === 2);
+    await waitUntil(() => asked().length === 2);
     cancel.abort();
     await expect(second).rejects.toThrow();
     await arrived();

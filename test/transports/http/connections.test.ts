@@ -2,8 +2,9 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type ListenOptions, listen } from '../../../src/transports/http/server.ts';
-import { gateOf } from '../../support/gate.ts';
-import { bareSocket, until } from '../../support/http.ts';
+import { waitUntil } from '../../support/deadline.ts';
+import { createGate } from '../../support/gate.ts';
+import { openRawSocket } from '../../support/http.ts';
 
 type Handler = Parameters<typeof listen>[0];
 
@@ -12,7 +13,7 @@ async function serve(handler: Handler, options: Partial<ListenOptions> = {}) {
   onTestFinished(() => listener.close(0));
   const port = Number(new URL(listener.address).port);
   const open = (from?: string) => {
-    const connection = bareSocket(port, from);
+    const connection = openRawSocket(port, from);
     onTestFinished(() => void connection.socket.destroy());
     return { ...connection, connected: once(connection.socket, 'connect') };
   };
@@ -23,17 +24,17 @@ const get = (path = '/') => `GET ${path} HTTP/1.1\r\nhost: localhost\r\n\r\n`;
 /** More than the system's buffers on the way hold. */
 const large = 'x'.repeat(16 * 1024 * 1024);
 
-const answered = async ({ socket, received }: ReturnType<typeof bareSocket>, path?: string) => {
+const answered = async ({ socket, received }: ReturnType<typeof openRawSocket>, path?: string) => {
   const before = received().length;
   socket.write(get(path));
-  await until(() => received().length > before);
+  await waitUntil(() => received().length > before);
 };
 
 const isClosed = ({ socket }: { socket: Socket }) => socket.destroyed || socket.closed;
 
 /** Answers `/later` when the gate opens, and anything else at once. */
 function gated() {
-  const gate = gateOf();
+  const gate = createGate();
   const begun: string[] = [];
   const handler: Handler = async ({ url }) => {
     const { pathname } = new URL(url);
@@ -54,7 +55,7 @@ test('a request that is sent ahead waits for the answer before it, and more than
   await beyond.closed;
   expect(begun).not.toContain('/next');
   gate.open();
-  await until(() => within.received().endsWith('answer of /next.'));
+  await waitUntil(() => within.received().endsWith('answer of /next.'));
   expect(within.received().match(/answer of \/\w+/g)).toEqual(['answer of /later', 'answer of /next']);
   expect(begun).not.toContain('/a');
 });
@@ -66,7 +67,7 @@ test('an answer that nobody reads ends its connection, and nothing is begun behi
   const { socket, closed } = open();
   socket.pause();
   socket.write(get('/large').repeat(2));
-  await until(() => begun === 1);
+  await waitUntil(() => begun === 1);
   // There is room for another as soon as that one is closed.
   let answer = '';
   while (!answer.endsWith('small')) {
@@ -91,7 +92,7 @@ describe('past the bound of connections', () => {
     for (let count = 1; count <= 3; count++) {
       const last = waiting.at(-1);
       last?.socket.write(get('/later'));
-      await until(() => begun.filter((path) => path === '/later').length === count);
+      await waitUntil(() => begun.filter((path) => path === '/later').length === count);
       if (count < 3) waiting.push(open());
     }
     await silent.closed;
@@ -100,7 +101,7 @@ describe('past the bound of connections', () => {
     late.socket.write(get());
     expect(await late.closed).toBe('');
     gate.open();
-    for (const { received } of waiting) await until(() => received().endsWith('answer of /later.'));
+    for (const { received } of waiting) await waitUntil(() => received().endsWith('answer of /later.'));
     await answered(open());
   });
 
@@ -112,7 +113,7 @@ describe('past the bound of connections', () => {
     await answered(other);
     const greedy = [open(), open()];
     for (const { socket } of greedy) socket.write(get('/later'));
-    await until(() => begun.filter((path) => path === '/later').length === 2);
+    await waitUntil(() => begun.filter((path) => path === '/later').length === 2);
     expect(await open().closed).toBe('');
     const proxied = Array.from({ length: 4 }, () => open('127.0.0.9'));
     for (const one of proxied) await answered(one);
@@ -128,7 +129,7 @@ test('a server that ends closes connections that rest, used or not, and waits fo
   await silent.connected;
   await answered(used);
   waiting.socket.write(get('/later'));
-  await until(() => begun.includes('/later'));
+  await waitUntil(() => begun.includes('/later'));
   const closed = close(600_000);
   expect(await silent.closed).toBe('');
   await used.closed;

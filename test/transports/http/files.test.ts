@@ -2,20 +2,21 @@ import { Hono } from 'hono';
 import { describe, expect, onTestFinished } from 'vitest';
 import { type ServedFiles, serveFiles } from '../../../src/transports/http/files.ts';
 import { listen } from '../../../src/transports/http/server.ts';
-import { documented, refusal } from '../../support/faulty-upstream.ts';
+import { waitUntil } from '../../support/deadline.ts';
+import { documentedResponse, errorResponse } from '../../support/faulty-upstream.ts';
 import { httpTest } from '../../support/fixtures.ts';
-import { bareSocket, callOf, goodHeaders, keepAlive, until } from '../../support/http.ts';
+import { openConnection, openRawSocket, toolCall, validHeaders } from '../../support/http.ts';
 import { modern } from '../stdio/session.ts';
 
 const key = 'svc_live_caller';
 const publicUrl = 'https://ads.example.com';
 
 const test = httpTest.extend('open', ({ serve }) => async (config: Parameters<typeof serve>[1] = {}) => {
-  const { server } = await serve(documented, config);
-  const { send } = keepAlive(server.origin);
+  const { server } = await serve(documentedResponse, config);
+  const { send } = openConnection(server.origin);
   const write = async (name: string, args: object, headers: object = {}) => {
-    const body = JSON.stringify(callOf(name, args));
-    const { json } = await send({ headers: { ...goodHeaders(key), ...headers }, body });
+    const body = JSON.stringify(toolCall(name, args));
+    const { json } = await send({ headers: { ...validHeaders(key), ...headers }, body });
     return { data: json.result.structuredContent, text: json.result.content[0].text as string };
   };
   const get = (path: string, more: object = {}) =>
@@ -77,12 +78,12 @@ test('the links of a key end when the service rejects it, and those of others do
   const { data } = await tea();
   const other = 'svc_live_other';
   const others = await write('export_ads', { sql: 'SELECT 1 AS n' }, { authorization: `Bearer ${other}` });
-  upstream.as(key, refusal(401));
+  upstream.forKey(key, errorResponse(401));
   await write('search_ads', {});
   const { status, text } = await get(data.link);
   expect([status, text]).toEqual([410, 'This link has ended. Ask for the file again: that is free.\n']);
   expect((await get(others.data.link)).status).toBe(200);
-  upstream.as(key, documented);
+  upstream.forKey(key, documentedResponse);
 });
 
 test.for([
@@ -128,21 +129,21 @@ describe('readers of links who read nothing', () => {
     onTestFinished(() => listener.close(0));
     const port = Number(new URL(listener.address).port);
     const readSlowly = (link: string, name = 'large') => {
-      const { socket, ...reader } = bareSocket(port);
+      const { socket, ...reader } = openRawSocket(port);
       onTestFinished(() => void socket.destroy());
       socket.pause();
       socket.write(`GET /files/${link}/${name} HTTP/1.1\r\nhost: localhost\r\n\r\n`);
       return { socket, ...reader };
     };
     const get = (link: string, name = 'large') =>
-      keepAlive(listener.address).send({ method: 'GET', path: `/files/${link}/${name}`, headers: {} });
+      openConnection(listener.address).send({ method: 'GET', path: `/files/${link}/${name}`, headers: {} });
     return { readSlowly, get, reads };
   }
 
   test('keep nobody away, however many of them read one link', async () => {
     const { readSlowly, get, reads } = await serveLinks({ largeFiles: 2, slowMs: 60_000, waitMs: 60_000 });
     for (let reader = 0; reader < 20; reader++) readSlowly('a-1');
-    await until(() => reads.length === 1);
+    await waitUntil(() => reads.length === 1);
     for (const link of ['a-1', 'a-2', 'b-1']) expect((await get(link)).text).toHaveLength(content.length);
     // The file was read once for all readers of its link.
     expect(reads.filter((link) => link === 'a-1')).toHaveLength(1);
@@ -151,7 +152,7 @@ describe('readers of links who read nothing', () => {
   test('are disconnected where other files wait, and the others are served', async () => {
     const { readSlowly, get, reads } = await serveLinks({ largeFiles: 2, slowMs: 100, waitMs: 60_000 });
     const slow = [readSlowly('a-1'), readSlowly('b-1')];
-    await until(() => reads.length === 2);
+    await waitUntil(() => reads.length === 2);
     expect((await get('c-1')).text).toHaveLength(content.length);
     for (const { socket } of slow) socket.resume();
     const lengths = await Promise.all(slow.map(({ closed }) => closed.then(({ length }) => length)));
@@ -161,7 +162,7 @@ describe('readers of links who read nothing', () => {
   test('do not keep small files away, and a large file is refused when it has waited too long', async () => {
     const { readSlowly, get, reads } = await serveLinks({ largeFiles: 1, slowMs: 60_000, waitMs: 100 });
     readSlowly('a-1');
-    await until(() => reads.length === 1);
+    await waitUntil(() => reads.length === 1);
     expect((await get('a-2', 'small')).text).toHaveLength(small.length);
     const { status, headers } = await get('b-1');
     expect([status, headers['retry-after'], headers['content-disposition']]).toEqual([503, '5', undefined]);
@@ -170,10 +171,10 @@ describe('readers of links who read nothing', () => {
   test('are limited for each link, and other links are served', async () => {
     const { readSlowly, get, reads } = await serveLinks({ answersPerLink: 3 });
     const readers = Array.from({ length: 3 }, () => readSlowly('a-1'));
-    await until(() => reads.length === 1);
-    await until(async () => (await get('a-1')).status === 503);
+    await waitUntil(() => reads.length === 1);
+    await waitUntil(async () => (await get('a-1')).status === 503);
     expect((await get('a-2')).status).toBe(200);
     for (const { socket } of readers) socket.destroy();
-    await until(async () => (await get('a-1')).status === 200);
+    await waitUntil(async () => (await get('a-1')).status === 200);
   });
 });

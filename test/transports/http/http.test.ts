@@ -1,15 +1,15 @@
 import { describe, expect } from 'vitest';
 import { testClient } from '../../support/client-suite.ts';
 import { connectHttp } from '../../support/clients.ts';
-import { documented } from '../../support/faulty-upstream.ts';
+import { documentedResponse } from '../../support/faulty-upstream.ts';
 import { httpTest } from '../../support/fixtures.ts';
-import { callOf, goodHeaders, keepAlive } from '../../support/http.ts';
-import { serveHttp } from '../../support/process.ts';
+import { openConnection, toolCall, validHeaders } from '../../support/http.ts';
+import { startHttpCommand } from '../../support/process.ts';
 import { initialize, modern } from '../stdio/session.ts';
 
 describe('a client over HTTP', () => {
   testClient(async () => {
-    const served = await serveHttp(['--demo']);
+    const served = await startHttpCommand(['--demo']);
     const client = await connectHttp('v2 auto', served.url, 'svc_live_not_known');
     return {
       ...client,
@@ -22,8 +22,8 @@ describe('a client over HTTP', () => {
 });
 
 const test = httpTest.extend('connection', async ({ serve }) => {
-  const { server } = await serve(documented);
-  return { ...keepAlive(server.origin), logged: server.logged };
+  const { server } = await serve(documentedResponse);
+  return { ...openConnection(server.origin), logged: server.logged };
 });
 
 test('every revision with a handshake is served, with plain JSON and no session', async ({ connection: { send } }) => {
@@ -31,8 +31,8 @@ test('every revision with a handshake is served, with plain JSON and no session'
     const opened = await send({ body: JSON.stringify(initialize(revision)) });
     expect(opened.json).toMatchObject({ result: { protocolVersion: revision } });
     expect(opened.headers).not.toHaveProperty('mcp-session-id');
-    const headers = { ...goodHeaders(), 'mcp-protocol-version': revision };
-    const called = await send({ headers, body: JSON.stringify(callOf('whoami')) });
+    const headers = { ...validHeaders(), 'mcp-protocol-version': revision };
+    const called = await send({ headers, body: JSON.stringify(toolCall('whoami')) });
     expect(called.headers['content-type']).toBe('application/json');
     expect(called.json).toMatchObject({ result: { structuredContent: { authenticated: true } } });
   }

@@ -2,26 +2,27 @@ import { Hono } from 'hono';
 import { expect, onTestFinished, test as plainTest } from 'vitest';
 import { createLargeBodies } from '../../../src/transports/http/body-limit.ts';
 import { listen } from '../../../src/transports/http/server.ts';
-import { documented, heldBy } from '../../support/faulty-upstream.ts';
+import { waitUntil } from '../../support/deadline.ts';
+import { answerWhenOpen, documentedResponse } from '../../support/faulty-upstream.ts';
 import { httpTest as test } from '../../support/fixtures.ts';
-import { gateOf } from '../../support/gate.ts';
-import { bareSocket, callOf, goodHeaders, keepAlive, until, writtenRequest } from '../../support/http.ts';
+import { createGate } from '../../support/gate.ts';
+import { formatHttpRequest, openConnection, openRawSocket, toolCall, validHeaders } from '../../support/http.ts';
 
 /** Returns a call whose body has more than 64 KB. Equal calls of one key would be sent once. */
 const largeCallOf = (number: number) =>
-  callOf('search_ads', { filters: { number, any: 'x'.repeat(100_000) }, fresh: true });
+  toolCall('search_ads', { filters: { number, any: 'x'.repeat(100_000) }, fresh: true });
 const largeCall = largeCallOf(0);
 const keys = ['svc_live_a', 'svc_live_b', 'svc_live_c', 'svc_live_d'];
 const other = 'svc_live_other';
 
 test('four keys that send large bodies slowly keep no other key away', async ({ serve }) => {
-  const { server, post } = await serve(documented);
+  const { server, post } = await serve(documentedResponse);
   for (const key of [...keys, other]) await post(key);
   for (const key of keys)
     for (let connection = 0; connection < 4; connection++) {
-      const { socket } = bareSocket(server.port);
+      const { socket } = openRawSocket(server.port);
       onTestFinished(() => void socket.destroy());
-      socket.write(writtenRequest(largeCall, goodHeaders(key)).slice(0, 70_000));
+      socket.write(formatHttpRequest(largeCall, validHeaders(key)).slice(0, 70_000));
     }
   const answers = await Promise.all(Array.from({ length: 8 }, () => post(other, largeCall)));
   for (const { json } of answers) expect(json).toMatchObject({ result: { structuredContent: { receipt: {} } } });
@@ -30,12 +31,12 @@ test('four keys that send large bodies slowly keep no other key away', async ({ 
 test('a large request that finds no slot is refused as busy, and its body has arrived in time', {
   timeout: 60_000,
 }, async ({ serve, upstream }) => {
-  const gate = gateOf();
-  const { post } = await serve(documented);
+  const gate = createGate();
+  const { post } = await serve(documentedResponse);
   for (const key of [...keys, other]) await post(key);
-  upstream.does(heldBy(gate));
+  upstream.respondWith(answerWhenOpen(gate));
   const running = keys.flatMap((key) => [post(key, largeCallOf(1)), post(key, largeCallOf(2))]);
-  await until(() => upstream.requests.filter(({ path }) => path !== '/v1/whoami').length === 8);
+  await waitUntil(() => upstream.requests.filter(({ path }) => path !== '/v1/whoami').length === 8);
   const { status, headers, json } = await post(other, largeCall);
   expect([status, Number(headers['retry-after']) > 0]).toEqual([503, true]);
   expect(json).toMatchObject({
@@ -55,7 +56,7 @@ test('a large request that finds no slot is refused as busy, and its body has ar
 /** Serves large bodies within a bound of 400 KB for all bodies that are arriving. */
 async function serveBodies() {
   const bodies = createLargeBodies({ maxBytes: 400_000, waitMs: 200 });
-  const gate = gateOf();
+  const gate = createGate();
   const limit = { type: 'application/json', maxBytes: 1024 * 1024 };
   const app = new Hono();
   app.post('/mcp', async (context) => {
@@ -69,14 +70,14 @@ async function serveBodies() {
   onTestFinished(gate.open);
   const port = Number(new URL(listener.address).port);
   const trickle = (key: string, bytes: number) => {
-    const socket = bareSocket(port);
+    const socket = openRawSocket(port);
     onTestFinished(() => void socket.socket.destroy());
-    const text = writtenRequest({ text: 'x'.repeat(500_000) }, goodHeaders(key));
+    const text = formatHttpRequest({ text: 'x'.repeat(500_000) }, validHeaders(key));
     socket.socket.write(text.slice(0, bytes));
     return socket;
   };
   const send = (key: string, bytes: number) =>
-    keepAlive(listener.address).send({ headers: goodHeaders(key), body: JSON.stringify('x'.repeat(bytes)) });
+    openConnection(listener.address).send({ headers: validHeaders(key), body: JSON.stringify('x'.repeat(bytes)) });
   return { trickle, send };
 }
 

@@ -2,27 +2,28 @@ import { readFileSync } from 'node:fs';
 import { Hono } from 'hono';
 import { describe, expect, onTestFinished } from 'vitest';
 import { createMetrics } from '../../../src/transports/http/metrics.ts';
-import { answering, delays, documented, heldBy } from '../../support/faulty-upstream.ts';
+import { waitUntil } from '../../support/deadline.ts';
+import { answerWhenOpen, answerWith, delays, documentedResponse } from '../../support/faulty-upstream.ts';
 import { httpTest as test } from '../../support/fixtures.ts';
-import { gateOf } from '../../support/gate.ts';
-import { bareSocket, callOf, goodHeaders, keepAlive, startHttp, until } from '../../support/http.ts';
+import { createGate } from '../../support/gate.ts';
+import { openConnection, openRawSocket, startHttp, toolCall, validHeaders } from '../../support/http.ts';
 import { freePort } from '../../support/loopback.ts';
 import { request } from '../stdio/session.ts';
 
 describe('calls at once', () => {
   test('wait for their turn, and past the limit get an error with the time to retry', async ({ serve, upstream }) => {
-    const gate = gateOf();
+    const gate = createGate();
     const limits = { callsAtOnce: 3, callsPerKey: 2, callsWaiting: 2 };
-    const { post } = await serve(heldBy(gate), limits);
+    const { post } = await serve(answerWhenOpen(gate), limits);
     const calls = Array.from({ length: 6 }, () => post('svc_live_eager'));
-    await upstream.reached(2);
+    await upstream.waitForRequests(2);
     const busy = { kind: 'busy', retryable: true, details: { retryAfterSeconds: expect.any(Number) } };
     expect((await Promise.race(calls)).json).toMatchObject({
       result: { isError: true, _meta: { 'ad-library/error': busy } },
     });
     // Another key is not held up by this one.
     const other = post('svc_live_other');
-    await until(() => upstream.requests.some(({ key }) => key === 'svc_live_other'));
+    await waitUntil(() => upstream.requests.some(({ key }) => key === 'svc_live_other'));
     gate.open();
     expect((await other).json).toMatchObject({ result: { structuredContent: { authenticated: true } } });
     expect((await Promise.all(calls)).filter(({ json }) => json.result.isError)).toHaveLength(2);
@@ -32,8 +33,8 @@ describe('calls at once', () => {
     const limits = { callsAtOnce: 1, callsPerKey: 1, callsWaiting: 0 };
     const { server, post } = await serve(delays.hangs, limits);
     const hanging = post('svc_live_a').catch(() => {});
-    await upstream.reached(1);
-    const { text } = await post('svc_live_b', callOf('made_up_by_a_caller'));
+    await upstream.waitForRequests(1);
+    const { text } = await post('svc_live_b', toolCall('made_up_by_a_caller'));
     expect(text).toContain('"busy"');
     expect(server.logged.join('')).toContain('"unknown"');
     expect(server.logged.join('')).not.toContain('made_up');
@@ -42,23 +43,23 @@ describe('calls at once', () => {
   });
 
   test('leave room for a key that asks for little, however many statements others send', async ({ serve }) => {
-    const { post, get } = await serve(documented, { metrics: true });
-    const ask = (key: string, sql: string) => post(key, callOf('query_ads', { sql }));
+    const { post, get } = await serve(documentedResponse, { metrics: true });
+    const ask = (key: string, sql: string) => post(key, toolCall('query_ads', { sql }));
     const endless = 'WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n';
     const others = ['svc_live_one', 'svc_live_two', 'svc_live_three', 'svc_live_four'].flatMap((key) =>
       Array.from({ length: 16 }, () => ask(key, endless).catch(() => {})),
     );
-    await until(async () => /calls_running 6[0-4]/.test((await get('/metrics')).text));
+    await waitUntil(async () => /calls_running 6[0-4]/.test((await get('/metrics')).text));
     const { result } = (await ask('svc_live_little', 'SELECT 1')).json;
     expect(result.structuredContent?.rows, JSON.stringify(result)).toEqual([[1]]);
     expect(others.length).toBe(64);
   });
 
   test('are those that read resources, too', async ({ serve, upstream }) => {
-    const gate = gateOf();
-    const { post } = await serve(heldBy(gate), { callsAtOnce: 1, callsPerKey: 1, callsWaiting: 0 });
+    const gate = createGate();
+    const { post } = await serve(answerWhenOpen(gate), { callsAtOnce: 1, callsPerKey: 1, callsWaiting: 0 });
     const called = post('svc_live_a');
-    await upstream.reached(1);
+    await upstream.waitForRequests(1);
     const read = () => post('svc_live_b', request(1, 'resources/read', { uri: 'ui://ad-library/board' }));
     expect((await read()).json.error).toEqual({
       code: -32_000,
@@ -66,14 +67,14 @@ describe('calls at once', () => {
     });
     gate.open();
     await called;
-    await until(async () => (await read()).json.result?.contents.length === 1);
+    await waitUntil(async () => (await read()).json.result?.contents.length === 1);
   });
 });
 
 describe('operation', () => {
   test('metrics count tools, outcomes, times, credits and answers', async ({ serve }) => {
-    const { get, post } = await serve(documented, { metrics: true });
-    for (const body of [callOf('whoami'), callOf('search_ads'), callOf('made_up_by_a_caller')])
+    const { get, post } = await serve(documentedResponse, { metrics: true });
+    for (const body of [toolCall('whoami'), toolCall('search_ads'), toolCall('made_up_by_a_caller')])
       await post('svc_live_a', body);
     await post('wrong');
     const { text, headers } = await get('/metrics');
@@ -88,9 +89,9 @@ describe('operation', () => {
       expect(text).toContain(line);
     expect(text).not.toContain('made_up');
     expect((await get('/metrics', { host: 'evil.example' })).status).toBe(403);
-    const outside = await serve(documented, { metrics: true, publicUrl: 'https://ads.example.com' });
+    const outside = await serve(documentedResponse, { metrics: true, publicUrl: 'https://ads.example.com' });
     expect((await outside.get('/metrics', { host: 'ads.example.com' })).status).toBe(404);
-    expect((await (await serve(documented)).get('/metrics')).status).toBe(404);
+    expect((await (await serve(documentedResponse)).get('/metrics')).status).toBe(404);
   });
 
   test('docs/operations.md lists every metric of this server, and no other', async () => {
@@ -107,11 +108,11 @@ describe('operation', () => {
 
   test('every call is a line of JSON, without its arguments or its key', async ({ serve }) => {
     const { server, post } = await serve(
-      answering(() => ({ authenticated: true, authSource: 'api_key' })),
+      answerWith(() => ({ authenticated: true, authSource: 'api_key' })),
       { logLevel: 'info' },
     );
-    await post('svc_live_one', callOf('whoami'));
-    await post('svc_live_one', callOf('search_ads', { filters: { query: 'secret plans' } }));
+    await post('svc_live_one', toolCall('whoami'));
+    await post('svc_live_one', toolCall('search_ads', { filters: { query: 'secret plans' } }));
     expect(server.logged.map((line) => JSON.parse(line))).toMatchObject([
       { level: 'info', msg: 'call', tool: 'whoami', ms: expect.any(Number), requestId: 'caller one' },
       { level: 'info', msg: 'call', tool: 'search_ads', kind: 'unexpected_response' },
@@ -125,13 +126,13 @@ describe('a server that is closed', () => {
     serve,
     upstream,
   }) => {
-    const gate = gateOf();
-    const { server, post } = await serve(heldBy(gate));
-    const other = keepAlive(server.origin);
+    const gate = createGate();
+    const { server, post } = await serve(answerWhenOpen(gate));
+    const other = openConnection(server.origin);
     const ready = () => other.send({ method: 'GET', path: '/readyz' });
     expect((await ready()).json).toEqual({ status: 'ready' });
     const inFlight = post('svc_live_a');
-    await upstream.reached(1);
+    await upstream.waitForRequests(1);
     const closed = server.close(5000);
     expect(await ready()).toMatchObject({ status: 503, json: { status: 'draining' } });
     const late = await other.call('whoami');
@@ -147,10 +148,10 @@ describe('a server that is closed', () => {
   test('waits for a service that hangs until the deadline, and no longer', async ({ serve, upstream }) => {
     const { server, post } = await serve(delays.hangs);
     const hanging = post('svc_live_a').catch((error) => error);
-    await upstream.reached(1);
+    await upstream.waitForRequests(1);
     await server.close(300);
     expect(await hanging).toBeInstanceOf(Error);
-    await upstream.requests[0]?.left;
+    expect(await upstream.requests[0]?.waitForAbort()).toBe(true);
   });
 });
 
@@ -163,9 +164,9 @@ describe('an address', () => {
     const port = await freePort();
     const server = await startHttp({ demo: true, host, port, allowedHosts });
     onTestFinished(() => server.close(0));
-    const headers = { ...goodHeaders(), host: `${name}:${port}` };
+    const headers = { ...validHeaders(), host: `${name}:${port}` };
     const send = async (tool: string, args: object) =>
-      (await keepAlive(server.origin).send({ headers, body: JSON.stringify(callOf(tool, args)) })).text;
+      (await openConnection(server.origin).send({ headers, body: JSON.stringify(toolCall(tool, args)) })).text;
     const [adId] = /(?<="id":")[\da-f-]{36}/.exec(await send('search_ads', { limit: 1 })) ?? [];
     expect(await send('get_ad', { adId })).toContain(`http://${name}:${port}/media/demo/`);
   });
@@ -174,15 +175,15 @@ describe('an address', () => {
   test.skipIf(process.platform === 'darwin')(
     'of this machine other than the usual one is served',
     async ({ serve }) => {
-      expect((await (await serve(documented, { host: '127.0.0.2' })).post('svc_live_a')).status).toBe(200);
+      expect((await (await serve(documentedResponse, { host: '127.0.0.2' })).post('svc_live_a')).status).toBe(200);
     },
   );
 });
 
 test('a request that states no length holds no message', async ({ serve }) => {
-  const { server } = await serve(documented);
-  const { socket, closed } = bareSocket(server.port);
-  const fields = { host: 'localhost', connection: 'close', ...goodHeaders() };
+  const { server } = await serve(documentedResponse);
+  const { socket, closed } = openRawSocket(server.port);
+  const fields = { host: 'localhost', connection: 'close', ...validHeaders() };
   const head = Object.entries(fields).map((pair) => pair.join(': '));
   socket.write(`POST /mcp HTTP/1.1\r\n${head.join('\r\n')}\r\n\r\n`);
   const answer = await closed;

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { test as base } from '../../support/fixtures.ts';
-import { bareSocket, goodHeaders, keepAlive, writtenRequest } from '../../support/http.ts';
-import { type Served, serveHttp } from '../../support/process.ts';
+import { formatHttpRequest, openConnection, openRawSocket, validHeaders } from '../../support/http.ts';
+import { type HttpCommand, startHttpCommand } from '../../support/process.ts';
 import { envelope, request } from '../stdio/session.ts';
 
 /** The command with less memory than the answers that are asked of it take, which has to end by itself. */
@@ -10,9 +10,9 @@ const serving =
   async (
     { service }: { service: { baseUrl: string } },
     { onCleanup }: { onCleanup(end: () => Promise<void>): void },
-  ): Promise<Served> => {
+  ): Promise<HttpCommand> => {
     const environment = { NODE_OPTIONS: `--max-old-space-size=${megabytes}` };
-    const server = await serveHttp(['--base-url', service.baseUrl, ...args], environment);
+    const server = await startHttpCommand(['--base-url', service.baseUrl, ...args], environment);
     onCleanup(async () => expect((await server.close()).code).toBe(0));
     return server;
   };
@@ -23,8 +23,8 @@ const test = base
   .extend('smallest', { scope: 'file' }, serving(64));
 
 /** An export of so many bytes, of one character again and again, which SQL writes. */
-async function exported({ origin }: Served, key: string, bytes: number, character = "'a'") {
-  const { call, close } = keepAlive(origin);
+async function exported({ origin }: HttpCommand, key: string, bytes: number, character = "'a'") {
+  const { call, close } = openConnection(origin);
   const sql = `WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < ${Math.ceil(bytes / 1000)})
     SELECT replace(printf('%.*c', 998, 'a'), 'a', ${character}) AS t FROM n`;
   const { json } = await call('export_ads', { sql }, key);
@@ -34,16 +34,16 @@ async function exported({ origin }: Served, key: string, bytes: number, characte
 
 const readOf = (uri: string) => request(1, 'resources/read', { uri });
 
-async function read({ origin }: Served, key: string, uri: string) {
-  const { send, close } = keepAlive(origin);
-  const { json } = await send({ headers: goodHeaders(key), body: JSON.stringify(readOf(uri)) });
+async function read({ origin }: HttpCommand, key: string, uri: string) {
+  const { send, close } = openConnection(origin);
+  const { json } = await send({ headers: validHeaders(key), body: JSON.stringify(readOf(uri)) });
   await close();
   return json as { error: { message: string }; result: { contents: [{ text: string }] } };
 }
 
-function leaveUnread({ port }: Served, connections: number, requestOf: (index: number) => string, times: number) {
+function leaveUnread({ port }: HttpCommand, connections: number, requestOf: (index: number) => string, times: number) {
   const sockets = Array.from({ length: connections }, (_, index) => {
-    const { socket } = bareSocket(port);
+    const { socket } = openRawSocket(port);
     socket.pause();
     socket.write(requestOf(index).repeat(times));
     return socket;
@@ -61,9 +61,9 @@ test.for(['2025-11-25', '2026-07-28'])(
     const asked = await Promise.all(
       [service.createKey(), service.createKey()].map(async (key) => {
         const { uri } = await exported(server, key, 4_000_000);
-        if (revision === '2025-11-25') return writtenRequest(readOf(uri), goodHeaders(key));
-        const headers = { ...goodHeaders(key), ...modern, 'mcp-name': uri };
-        return writtenRequest(request(1, 'resources/read', { uri, _meta: envelope }), headers);
+        if (revision === '2025-11-25') return formatHttpRequest(readOf(uri), validHeaders(key));
+        const headers = { ...validHeaders(key), ...modern, 'mcp-name': uri };
+        return formatHttpRequest(request(1, 'resources/read', { uri, _meta: envelope }), headers);
       }),
     );
     const other = service.createKey();
@@ -98,15 +98,15 @@ test('a file that would grow in JSON to many times its size is refused', async (
 
 test('unread lists of made-up keys leave a server with little memory alive', async ({ smallest }) => {
   // Each is more than 50 KB.
-  const leave = leaveUnread(smallest, 1000, () => writtenRequest(request(1, 'tools/list')), 2);
-  const { call, close } = keepAlive(smallest.origin);
+  const leave = leaveUnread(smallest, 1000, () => formatHttpRequest(request(1, 'tools/list')), 2);
+  const { call, close } = openConnection(smallest.origin);
   for (let time = 0; time < 5; time++) expect((await call('whoami')).json).toMatchObject({ result: { isError: true } });
   leave();
   await close();
 });
 
 test('a table of line breaks is exported by a server with little memory', async ({ service, smallest }) => {
-  const { call, close } = keepAlive(smallest.origin);
+  const { call, close } = openConnection(smallest.origin);
   const sql = "SELECT replace(printf('%.*c', 1990000, 'a'), 'a', char(10)) AS t FROM (VALUES (1), (2), (3), (4), (5))";
   const { json } = await call('export_ads', { sql }, service.createKey());
   expect(json.result.structuredContent).toMatchObject({ rows: 5, bytes: 5 * 1_990_005 + 6 });

@@ -1,12 +1,19 @@
 import { Readable } from 'node:stream';
 import { describe, expect } from 'vitest';
-import { documented } from '../../support/faulty-upstream.ts';
+import { documentedResponse } from '../../support/faulty-upstream.ts';
 import { test as base } from '../../support/fixtures.ts';
-import { bareSocket, callOf, goodHeaders, type HttpServer, keepAlive, startHttp } from '../../support/http.ts';
+import {
+  type HttpServer,
+  openConnection,
+  openRawSocket,
+  startHttp,
+  toolCall,
+  validHeaders,
+} from '../../support/http.ts';
 import { envelope, request } from '../stdio/session.ts';
 
 const test = base.extend('server', { scope: 'file' }, async ({ upstream }, { onCleanup }) => {
-  upstream.does(documented);
+  upstream.respondWith(documentedResponse);
   const server = await startHttp({ baseUrl: upstream.baseUrl, refusalsPerMinute: 0 });
   onCleanup(() => server.close(0));
   return server;
@@ -14,8 +21,8 @@ const test = base.extend('server', { scope: 'file' }, async ({ upstream }, { onC
 const good = 'svc_live_good';
 
 const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
-const without = (name: string) => Object.fromEntries(Object.entries(goodHeaders()).filter(([key]) => key !== name));
-const whoami = JSON.stringify(callOf('whoami'));
+const without = (name: string) => Object.fromEntries(Object.entries(validHeaders()).filter(([key]) => key !== name));
+const whoami = JSON.stringify(toolCall('whoami'));
 const modern = (meta: object) =>
   JSON.stringify(request(1, 'tools/call', { name: 'whoami', arguments: {}, _meta: meta }));
 
@@ -29,10 +36,10 @@ interface Bad {
   body?: string;
 }
 
-const having = (more: Record<string, string>) => ({ headers: { ...goodHeaders(), ...more } });
-const keyed = (key: string) => ({ headers: goodHeaders(key) });
+const having = (more: Record<string, string>) => ({ headers: { ...validHeaders(), ...more } });
+const keyed = (key: string) => ({ headers: validHeaders(key) });
 const twice = (key: string) => ({
-  headers: [...Object.entries(goodHeaders('svc_live_a')).flat(), 'authorization', `Bearer ${key}`],
+  headers: [...Object.entries(validHeaders('svc_live_a')).flat(), 'authorization', `Bearer ${key}`],
 });
 const version = 'io.modelcontextprotocol/protocolVersion';
 
@@ -81,7 +88,7 @@ describe('a request', () => {
   test.for(Object.entries(bad))(
     '%s is refused, and the next one on the connection is answered',
     async ([_, { status, names = '', ...options }], { server }) => {
-      const connection = keepAlive(server.origin);
+      const connection = openConnection(server.origin);
       const hasBody = options.method === undefined;
       const refused = await connection.send({ ...(hasBody && { body: whoami }), ...options });
       expect(refused.status, refused.text).toBe(status);
@@ -99,28 +106,28 @@ describe('a request', () => {
 
   test('larger than a megabyte ends its connection, with and without a stated length', async ({ server }) => {
     const large = Buffer.alloc(1024 * 1024 + 1, ' ');
-    const stated = await keepAlive(server.origin).send({ body: large });
-    const streamed = await keepAlive(server.origin).send({
+    const stated = await openConnection(server.origin).send({ body: large });
+    const streamed = await openConnection(server.origin).send({
       body: Readable.from(Array.from({ length: 5 }, () => large.subarray(0, large.length / 4))),
     });
     for (const { status, headers } of [stated, streamed]) {
       expect(status).toBe(413);
       expect(headers.connection).toBe('close');
     }
-    expect((await keepAlive(server.origin).call('whoami', {}, good)).status).toBe(200);
+    expect((await openConnection(server.origin).call('whoami', {}, good)).status).toBe(200);
   });
 
   test('larger than 64 KB is read for a key that is known, and for no other', async ({ server }) => {
     const body = whoami.replace('{}', `{"a":"${'x'.repeat(70_000)}"}`);
-    const ask = (key: string) => keepAlive(server.origin).send({ headers: goodHeaders(key), body });
+    const ask = (key: string) => openConnection(server.origin).send({ headers: validHeaders(key), body });
     const made = 'svc_live_made_up_for_this';
     expect((await ask(made)).status).toBe(413);
-    await keepAlive(server.origin).call('whoami', {}, made);
+    await openConnection(server.origin).call('whoami', {}, made);
     expect((await ask(made)).json).toMatchObject({ result: { isError: true } });
   });
 
   test('that is long, and refused before it was read, ends its connection', async ({ server }) => {
-    const { status, headers } = await keepAlive(server.origin).send({
+    const { status, headers } = await openConnection(server.origin).send({
       path: '/other',
       body: Buffer.alloc(500_000, ' '),
     });
@@ -129,8 +136,8 @@ describe('a request', () => {
   });
 
   test('without a length is read', async ({ server }) => {
-    const { json } = await keepAlive(server.origin).send({
-      headers: goodHeaders(good),
+    const { json } = await openConnection(server.origin).send({
+      headers: validHeaders(good),
       body: Readable.from([Buffer.from(whoami.slice(0, 10)), Buffer.from(whoami.slice(10))]),
     });
     expect(json).toMatchObject({ result: { structuredContent: { authenticated: true } } });
@@ -140,7 +147,7 @@ describe('a request', () => {
     ['that is not HTTP', '400', '\0\x01 nonsense\r\n\r\n'],
     ['whose head is too large', '431', `POST /mcp HTTP/1.1\r\nHost: a\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`],
   ] as const)('%s ends its connection', async ([_, status, text], { server }) => {
-    const { socket, closed } = bareSocket(server.port);
+    const { socket, closed } = openRawSocket(server.port);
     socket.write(text);
     expect((await closed).split(' ').slice(0, 2)).toEqual(['HTTP/1.1', status]);
   });
@@ -161,13 +168,13 @@ describe('the Accept header', () => {
     'application/json;q=0.5, text/event-stream',
     'text/event-stream, application/json',
   ])('%j is answered in JSON in every revision', async (accept, { server }) => {
-    const { accept: _, ...others } = goodHeaders(good);
+    const { accept: _, ...others } = validHeaders(good);
     const headers = { ...others, ...(accept !== undefined && { accept }) };
     for (const [more, body] of [
       [{}, whoami],
       [latest, modern(envelope)],
     ] as const) {
-      const answer = await keepAlive(server.origin).send({ headers: { ...headers, ...more }, body });
+      const answer = await openConnection(server.origin).send({ headers: { ...headers, ...more }, body });
       expect(answer).toMatchObject({ status: 200, json: { result: { structuredContent: { authenticated: true } } } });
     }
   });
@@ -176,9 +183,9 @@ describe('the Accept header', () => {
     const gather = (meta: object) =>
       JSON.stringify(request(1, 'tools/call', { name: 'gather_ads', arguments: { maxCredits: 0 }, _meta: meta }));
     const typeOf = async (accept: string, more: object, meta: object) => {
-      const headers = { ...goodHeaders(good), ...more, accept };
+      const headers = { ...validHeaders(good), ...more, accept };
       const body = gather({ ...meta, progressToken: 'p' });
-      return (await keepAlive(server.origin).send({ headers, body })).headers['content-type'];
+      return (await openConnection(server.origin).send({ headers, body })).headers['content-type'];
     };
     expect(await typeOf('application/json', {}, {})).toBe('application/json');
     const named = { ...latest, 'mcp-name': 'gather_ads' };
@@ -188,8 +195,8 @@ describe('the Accept header', () => {
 });
 
 test('the endpoint is served with a slash at its end, and other paths are not', async ({ server }) => {
-  const { send } = keepAlive(server.origin);
-  const headers = goodHeaders(good);
+  const { send } = openConnection(server.origin);
+  const headers = validHeaders(good);
   for (const path of ['/mcp/', '/mcp/?output=text']) {
     const { status, json } = await send({ path, headers, body: whoami });
     expect([status, json.result.isError]).toEqual([200, undefined]);
@@ -201,11 +208,11 @@ test('the endpoint is served with a slash at its end, and other paths are not', 
 
 test('an unknown method is refused as its revision prescribes, and the next request is served', async ({ server }) => {
   const revision = '2026-07-28';
-  const connection = keepAlive(server.origin);
+  const connection = openConnection(server.origin);
   const method = 'tools/forget';
   const ask = (headers: Record<string, string>, params: object) =>
     connection.send({
-      headers: { ...goodHeaders(good), ...headers },
+      headers: { ...validHeaders(good), ...headers },
       body: JSON.stringify(request(5, method, params)),
     });
   for (let round = 0; round < 2; round++) {
@@ -213,7 +220,7 @@ test('an unknown method is refused as its revision prescribes, and the next requ
     expect(legacy).toMatchObject({ status: 200, json: { id: 5, error: { code: -32_601 } } });
     const modern = await ask({ 'mcp-protocol-version': revision, 'mcp-method': method }, { _meta: envelope });
     expect(modern).toMatchObject({ status: 404, json: { id: 5, error: { code: -32_601 } } });
-    const { json } = await connection.send({ headers: goodHeaders(good), body: whoami });
+    const { json } = await connection.send({ headers: validHeaders(good), body: whoami });
     expect(json).toMatchObject({ result: { structuredContent: { authenticated: true } } });
   }
   await connection.close();
@@ -221,7 +228,7 @@ test('an unknown method is refused as its revision prescribes, and the next requ
 
 test('pages of allowed origins may call, after a preflight', async ({ upstream: { baseUrl } }) => {
   const open = await startHttp({ baseUrl, allowedOrigins: ['app.example'] });
-  const connection = keepAlive(open.origin);
+  const connection = openConnection(open.origin);
   const origin = 'https://app.example';
   const asked = await connection.send({
     method: 'OPTIONS',
@@ -229,7 +236,7 @@ test('pages of allowed origins may call, after a preflight', async ({ upstream: 
   });
   expect(asked.status).toBe(204);
   expect(asked.headers).toMatchObject({ 'access-control-allow-origin': origin });
-  const called = await connection.send({ headers: { ...goodHeaders(good), origin }, body: whoami });
+  const called = await connection.send({ headers: { ...validHeaders(good), origin }, body: whoami });
   expect(called.headers).toMatchObject({ 'access-control-allow-origin': origin });
   const foreign = await connection.send({ method: 'OPTIONS', headers: { origin: 'https://evil.example' } });
   expect(foreign.status).toBe(403);
@@ -238,7 +245,7 @@ test('pages of allowed origins may call, after a preflight', async ({ upstream: 
 });
 
 const get = (server: HttpServer, path: string, host: string) =>
-  keepAlive(server.origin).send({ method: 'GET', path, headers: { host } });
+  openConnection(server.origin).send({ method: 'GET', path, headers: { host } });
 
 test.for(['/healthz', '/readyz'])(
   '%s answers probes that use an address, and no foreign name',
@@ -260,8 +267,8 @@ test('a page of the origin that a request was sent to may call, where only this 
   const open = await startHttp({ baseUrl, host: '0.0.0.0', allowedHosts: ['127.0.0.1', 'ads.example'] });
   onTestFinished(() => open.close(0));
   const statusOf = async ({ origin, port }: HttpServer, from: string, host = `127.0.0.1:${port}`) => {
-    const headers = { ...goodHeaders(), host, origin: from };
-    return (await keepAlive(origin).send({ headers, body: JSON.stringify(callOf('whoami')) })).status;
+    const headers = { ...validHeaders(), host, origin: from };
+    return (await openConnection(origin).send({ headers, body: JSON.stringify(toolCall('whoami')) })).status;
   };
   for (const name of ['127.0.0.1', 'localhost', '[::1]']) {
     const own = `${name}:${server.port}`;

@@ -1,18 +1,18 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { expect } from 'vitest';
-import { adOf, serveAds } from '../../support/ad-service.ts';
+import { createAd, serveAds } from '../../support/ad-service.ts';
 import { httpTest as test } from '../../support/fixtures.ts';
-import { callOf } from '../../support/http.ts';
-import { uuidOf } from '../../support/uuid-of.ts';
+import { toolCall } from '../../support/http.ts';
+import { deriveUuid } from '../../support/uuid-of.ts';
 
 const [busy, other] = ['svc_live_busy', 'svc_live_other'];
-const adIds = Array.from({ length: 200 }, (_, index) => uuidOf(`${index}`));
+const adIds = Array.from({ length: 200 }, (_, index) => deriveUuid(`${index}`));
 const sections = (content: object) => Array.from({ length: 20 }, (_, nr) => ({ heading: `Part ${nr}`, ...content }));
 const wideCells = Array.from({ length: 33 }, (_, at) => `replace(hex(zeroblob(150)), '0', '&') AS c${at}`);
 const wideTable = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200) SELECT ${wideCells} FROM n`;
 
 const lineBreaks = "replace(hex(zeroblob(950000)), '0', char(10))";
-const reportOf = (content: object) => callOf('write_report', { title: 'Heavy', sections: sections(content) });
+const reportOf = (content: object) => toolCall('write_report', { title: 'Heavy', sections: sections(content) });
 
 /** What one key may ask for as often as it is let: so many calls at once. */
 const heavy = {
@@ -20,7 +20,7 @@ const heavy = {
   'sixteen reports of 240 cards': { calls: 16, call: reportOf({ adIds: adIds.slice(0, 12) }) },
   'a CSV of fourteen million line breaks': {
     calls: 1,
-    call: callOf('export_ads', { format: 'csv', sql: `SELECT ${lineBreaks} FROM ads LIMIT 7` }),
+    call: toolCall('export_ads', { format: 'csv', sql: `SELECT ${lineBreaks} FROM ads LIMIT 7` }),
   },
 };
 
@@ -31,9 +31,9 @@ test.for(Object.entries(heavy))(
   'beside %s of one key, another key is answered, and nothing holds up the event loop',
   async ([_, { calls, call }], { serve, upstream }) => {
     const service = serveAds(upstream, 0);
-    service.ads = adIds.map((_, index) => adOf(index, { body: 'Walk more. '.repeat(100) }));
-    const { post } = await serve(service.behaviour);
-    await post(busy, callOf('gather_ads', { filters: {}, maxAds: 200, maxCredits: 100 }));
+    service.ads = adIds.map((_, index) => createAd(index, { body: 'Walk more. '.repeat(100) }));
+    const { post } = await serve(service.respond);
+    await post(busy, toolCall('gather_ads', { filters: {}, maxAds: 200, maxCredits: 100 }));
     await post(other);
     const delay = monitorEventLoopDelay({ resolution: 5 });
     delay.enable();

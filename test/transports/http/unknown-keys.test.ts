@@ -2,10 +2,11 @@ import type { ServerResponse } from 'node:http';
 import { expect } from 'vitest';
 import { memoryKeys } from '../../../src/storage/keys.ts';
 import { createKeyAttempts } from '../../../src/transports/http/key-attempts.ts';
-import { type Behaviour, documented, json, refusal } from '../../support/faulty-upstream.ts';
+import { waitUntil } from '../../support/deadline.ts';
+import { type Behaviour, documentedResponse, errorResponse, json } from '../../support/faulty-upstream.ts';
 import { httpTest as test } from '../../support/fixtures.ts';
-import { bareSocket, callOf, goodHeaders, keepAlive, until, writtenRequest } from '../../support/http.ts';
-import { uuidOf } from '../../support/uuid-of.ts';
+import { formatHttpRequest, openConnection, openRawSocket, toolCall, validHeaders } from '../../support/http.ts';
+import { deriveUuid } from '../../support/uuid-of.ts';
 
 /** For the server, no time passes: each count is that of one moment. */
 const still = { elapsed: () => 1_000_000 };
@@ -18,7 +19,7 @@ function holding() {
 
 const acceptingGood: Behaviour = (request, response, body) => {
   const isGood = request.headers.authorization?.includes('good');
-  (isGood ? documented : refusal(401))(request, response, body);
+  (isGood ? documentedResponse : errorResponse(401))(request, response, body);
 };
 
 test('guessed keys are counted when they arrive, not when they are refused', async ({ serve }) => {
@@ -27,7 +28,7 @@ test('guessed keys are counted when they arrive, not when they are refused', asy
   const guesses = Array.from({ length: 20 }, (_, index) => post(`svc_live_guess.${index}`).catch(() => undefined));
   const refused = await Promise.all(Array.from({ length: 17 }, () => Promise.race(guesses)));
   expect(refused[0]).toMatchObject({ status: 429 });
-  await until(() => held.length === 3);
+  await waitUntil(() => held.length === 3);
   for (const response of held) response.writeHead(401).end();
   const statuses = (await Promise.all(guesses)).map((answer) => answer?.status);
   expect(statuses.filter((status) => status === 429)).toHaveLength(17);
@@ -49,22 +50,22 @@ test('keys that the service refused are counted, and accepted keys always pass',
 test('a try is counted before its body comes, whatever it asks for, and a request without a key is none', async ({
   serve,
 }) => {
-  const { server, post } = await serve(documented, { refusalsPerMinute: 2 }, still);
-  const { send, close } = keepAlive(server.origin);
-  const body = JSON.stringify(callOf('whoami'));
+  const { server, post } = await serve(documentedResponse, { refusalsPerMinute: 2 }, still);
+  const { send, close } = openConnection(server.origin);
+  const body = JSON.stringify(toolCall('whoami'));
   for (let time = 0; time < 10; time++) {
     expect((await send({ headers: { 'content-type': 'application/json' }, body })).status).toBe(401);
     expect((await post('wrong')).status).toBe(401);
     expect((await post('svc_live_lists', { jsonrpc: '2.0', id: 1, method: 'tools/list' })).status).toBe(200);
   }
   const half = (key: string) => {
-    const { socket, received } = bareSocket(server.port);
-    socket.write(writtenRequest(callOf('whoami'), goodHeaders(key)).slice(0, -9));
+    const { socket, received } = openRawSocket(server.port);
+    socket.write(formatHttpRequest(toolCall('whoami'), validHeaders(key)).slice(0, -9));
     return { socket, received };
   };
   const first = half('svc_live_half.1');
   const halves = [1, 2, 3].map((number) => half(`svc_live_half.${number}`));
-  await until(() => halves.filter(({ received }) => received().startsWith('HTTP/1.1 429')).length === 2);
+  await waitUntil(() => halves.filter(({ received }) => received().startsWith('HTTP/1.1 429')).length === 2);
   for (const { socket } of [first, ...halves]) socket.destroy();
   await close();
 });
@@ -72,27 +73,31 @@ test('a try is counted before its body comes, whatever it asks for, and a reques
 test('a guess whose caller disconnects is counted', async ({ serve }) => {
   const { held, behaviour } = holding();
   const { server, post } = await serve(behaviour, { refusalsPerMinute: 1 }, still);
-  const connection = keepAlive(server.origin);
-  const body = callOf('add_collection_item', { collectionId: uuidOf('c'), itemType: 'ads', itemId: uuidOf('a') });
-  const sent = connection.send({ headers: goodHeaders('svc_live_guess.1'), body: JSON.stringify(body) });
+  const connection = openConnection(server.origin);
+  const body = toolCall('add_collection_item', {
+    collectionId: deriveUuid('c'),
+    itemType: 'ads',
+    itemId: deriveUuid('a'),
+  });
+  const sent = connection.send({ headers: validHeaders('svc_live_guess.1'), body: JSON.stringify(body) });
   sent.catch(() => {});
-  await until(() => held.length === 1);
+  await waitUntil(() => held.length === 1);
   await connection.close();
   held[0]?.writeHead(401).end();
-  await until(() => server.logged.some((line) => /"call"/.test(line)));
+  await waitUntil(() => server.logged.some((line) => /"call"/.test(line)));
   expect((await post('svc_live_guess.2')).status).toBe(429);
 });
 
 test.for([
-  ['a wrong argument', callOf('whoami', { wrong: true })],
-  ['a tool that does not exist', callOf('no_such_tool')],
+  ['a wrong argument', toolCall('whoami', { wrong: true })],
+  ['a tool that does not exist', toolCall('no_such_tool')],
 ] as const)(
   'a guess is counted though another call with its key ends before it, for %s',
   async ([_, other], { serve }) => {
     const { held, behaviour } = holding();
     const { post } = await serve(behaviour, { refusalsPerMinute: 1 }, still);
     const guess = post('svc_live_guess.1');
-    await until(() => held.length === 1);
+    await waitUntil(() => held.length === 1);
     expect((await post('svc_live_guess.1', other)).json).toMatchObject({ result: { isError: true } });
     held[0]?.writeHead(401).end();
     await guess;
@@ -103,13 +108,13 @@ test.for([
 test.for([402, 403, 404, 422, 429])(
   'an error %i makes a key known if it is the service that answers',
   async (status, { serve, upstream }) => {
-    const { post } = await serve(refusal(status), { refusalsPerMinute: 1 }, still);
+    const { post } = await serve(errorResponse(status), { refusalsPerMinute: 1 }, still);
     expect((await post('svc_live_service')).json).toMatchObject({ result: { isError: true } });
-    upstream.does((_, response) => void response.writeHead(status).end('<h1>Gateway</h1>'));
+    upstream.respondWith((_, response) => void response.writeHead(status).end('<h1>Gateway</h1>'));
     expect((await post('svc_live_gateway')).json).toMatchObject({ result: { isError: true } });
-    upstream.does(refusal(401));
+    upstream.respondWith(errorResponse(401));
     await post('svc_live_guess.1');
-    upstream.does(json({ authenticated: true, authSource: 'api_key' }));
+    upstream.respondWith(json({ authenticated: true, authSource: 'api_key' }));
     expect((await post('svc_live_gateway')).status).toBe(429);
     expect((await post('svc_live_service')).status).toBe(200);
   },
@@ -120,8 +125,8 @@ test('tools that need no call serve only keys that the service accepted, and ask
   upstream,
 }) => {
   const { post } = await serve(acceptingGood, { refusalsPerMinute: 60 }, still);
-  const query = callOf('query_ads', { sql: 'SELECT count(*) AS ads FROM ads' });
-  for (const body of [query, callOf('view_ads', { adIds: ['x'] })])
+  const query = toolCall('query_ads', { sql: 'SELECT count(*) AS ads FROM ads' });
+  for (const body of [query, toolCall('view_ads', { adIds: ['x'] })])
     expect((await post('svc_live_made_up', body)).json).toMatchObject({
       result: { isError: true, _meta: { 'ad-library/error': { kind: 'unauthorized' } } },
     });

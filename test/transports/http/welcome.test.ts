@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
-import { documented } from '../../support/faulty-upstream.ts';
+import { documentedResponse } from '../../support/faulty-upstream.ts';
 import { httpTest as test } from '../../support/fixtures.ts';
-import { callOf, goodHeaders, keepAlive } from '../../support/http.ts';
+import { openConnection, toolCall, validHeaders } from '../../support/http.ts';
 
 const browser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
 const secret = 'a secret of sign-in, at least 32 characters';
@@ -10,7 +10,7 @@ const publicUrl = 'https://ads.example.com';
 test('a browser gets a page at / and /mcp with the address to add, and what is no browser is answered as before', async ({
   serve,
 }) => {
-  const { server, get } = await serve(documented);
+  const { server, get } = await serve(documentedResponse);
   for (const path of ['/', '/mcp']) {
     const page = await get(path, browser);
     expect([page.status, page.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
@@ -25,11 +25,11 @@ test('a browser gets a page at / and /mcp with the address to add, and what is n
 });
 
 test('the page names sign-in where there is one, the address from outside, and demo data', async ({ serve }) => {
-  const open = await serve(documented, { publicUrl, signInSecret: secret, trustedProxy: { ...loopback } });
+  const open = await serve(documentedResponse, { publicUrl, signInSecret: secret, trustedProxy: { ...loopback } });
   const signIn = (await open.get('/', { ...browser, host: 'ads.example.com' })).text;
   expect(signIn).toContain(`<pre class="address">${publicUrl}/mcp</pre>`);
   expect(signIn).toMatch(/claude\.ai.*ChatGPT.*Claude Code/s);
-  const demo = (await (await serve(documented, { demo: true, baseUrl: undefined })).get('/', browser)).text;
+  const demo = (await (await serve(documentedResponse, { demo: true, baseUrl: undefined })).get('/', browser)).text;
   expect(demo).toContain('No key is needed');
   expect(demo).not.toContain('Bearer');
 });
@@ -39,9 +39,9 @@ const loopback = { address: '127.0.0.1', prefix: 32, family: 'ipv4' } as const;
 test('a form of results in the address wins over the setting and the host, and another word is refused', async ({
   serve,
 }) => {
-  const { server } = await serve(documented, { output: 'text' });
-  const ask = (query: string, body: object = callOf('whoami')) =>
-    keepAlive(server.origin).send({ path: `/mcp${query}`, headers: goodHeaders(), body: JSON.stringify(body) });
+  const { server } = await serve(documentedResponse, { output: 'text' });
+  const ask = (query: string, body: object = toolCall('whoami')) =>
+    openConnection(server.origin).send({ path: `/mcp${query}`, headers: validHeaders(), body: JSON.stringify(body) });
   const formOf = async (query: string) => {
     const { structuredContent, content } = (await ask(query)).json.result;
     return [structuredContent !== undefined, content[0].text.includes('Credits:')];

@@ -5,9 +5,9 @@ import { PROTOCOL_VERSION_META_KEY } from '@modelcontextprotocol/server';
 import { describe, expect, test } from 'vitest';
 import { allTools } from '../../../src/board/board.ts';
 import { versionKey } from '../../../src/mcp/protocol.ts';
-import { delays, heldBy } from '../../support/faulty-upstream.ts';
-import { gateOf } from '../../support/gate.ts';
-import { until } from '../../support/http.ts';
+import { waitFor, waitUntil } from '../../support/deadline.ts';
+import { answerWhenOpen, delays } from '../../support/faulty-upstream.ts';
+import { createGate } from '../../support/gate.ts';
 import { envelope, initialize, openSession, request } from './session.ts';
 
 const whoami = (id: number) => request(id, 'tools/call', { name: 'whoami', arguments: {} });
@@ -19,7 +19,7 @@ describe('messages', () => {
     for (const byte of Buffer.from(`${JSON.stringify(ping('Grüße 👋🏽'))}\r\n`)) stdin.write(Buffer.from([byte]));
     stdin.write(`\n${JSON.stringify(ping(1))}\n${JSON.stringify(ping(2))}\n`);
     stdin.end(JSON.stringify(ping(3)));
-    await ended;
+    await waitFor(ended, 'the session to end');
     expect(lines).toMatchObject(['Grüße 👋🏽', 1, 2, 3].map((id) => ({ id, result: {} })));
   });
 
@@ -34,7 +34,7 @@ describe('messages', () => {
   ])('that are none, such as %s, are answered and logged, and the session goes on', async (line, code, id) => {
     const { stdin, lines, logged, ended } = await openSession();
     stdin.end(`${line}\n${JSON.stringify(ping())}\n${line}`);
-    await ended;
+    await waitFor(ended, 'the session to end');
     const refused = { jsonrpc: '2.0', id, error: { code } };
     expect(lines).toMatchObject([refused, { id: 1, result: {} }, refused]);
     expect(logged.filter((text) => text.includes('stdio'))).toHaveLength(2);
@@ -45,7 +45,7 @@ describe('messages', () => {
     const piece = Buffer.alloc(1024 * 1024, 'x');
     for (let megabyte = 0; megabyte < 11; megabyte++) stdin.write(piece);
     stdin.write(`\n${JSON.stringify(ping())}\n`);
-    await until(() => lines.length === 2);
+    await waitUntil(() => lines.length === 2);
     const refused = { code: -32_700, message: expect.stringContaining('10 MB') };
     expect(lines).toMatchObject([{ error: refused }, { id: 1, result: {} }]);
   });
@@ -76,29 +76,29 @@ describe('a client', () => {
 
 describe('calls at once', () => {
   test('are limited to 32 with 256 waiting, and more are busy', async () => {
-    const gate = gateOf();
-    const { upstream, send, lines } = await openSession({ behaviour: heldBy(gate) });
+    const gate = createGate();
+    const { upstream, send, lines } = await openSession({ behaviour: answerWhenOpen(gate) });
     send(...Array.from({ length: 300 }, (_, id) => whoami(id + 1)));
-    await until(() => lines.length === 300 - 32 - 256);
+    await waitUntil(() => lines.length === 300 - 32 - 256);
     for (const line of lines)
       expect(line).toMatchObject({ result: { _meta: { 'ad-library/error': { kind: 'busy' } } } });
-    await upstream.reached(32);
+    await upstream.waitForRequests(32);
     gate.open();
-    await until(() => lines.length === 300);
+    await waitUntil(() => lines.length === 300);
     expect(lines.filter(({ result }) => result?.isError !== true)).toHaveLength(288);
   });
 
   test('have waited as a part of the time they have', async () => {
-    const gate = gateOf();
+    const gate = createGate();
     let late = 0;
     const now = () => Date.now() + late;
-    const { upstream, send, lines } = await openSession({ behaviour: heldBy(gate), now });
+    const { upstream, send, lines } = await openSession({ behaviour: answerWhenOpen(gate), now });
     send(...Array.from({ length: 33 }, (_, id) => whoami(id + 1)));
-    await upstream.reached(32);
-    upstream.does(delays.hangs);
+    await upstream.waitForRequests(32);
+    upstream.respondWith(delays.hangs);
     late = 45_000;
     gate.open();
-    await until(() => lines.length === 33);
+    await waitUntil(() => lines.length === 33);
     expect(lines.at(-1)).toMatchObject({ id: 33, result: { _meta: { 'ad-library/error': { kind: 'timeout' } } } });
   });
 
@@ -115,7 +115,7 @@ describe('calls at once', () => {
     const held = stdout.readableLength + stdout.writableLength;
     stdout.resume();
     stdin.end();
-    await until(() => lines.length === lists.length);
+    await waitUntil(() => lines.length === lists.length);
     expect(held).toBeLessThan(JSON.stringify(lines).length / 10);
   });
 });
@@ -126,9 +126,9 @@ test('cancelled calls leave nothing behind in a session', async () => {
     for (let id = from; id < from + count; id++) {
       const before = upstream.requests.length;
       send(request(id, 'tools/call', { name: 'get_account', arguments: {} }));
-      await until(() => upstream.requests.length > before);
+      await waitUntil(() => upstream.requests.length > before);
       send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id } });
-      await upstream.requests.at(-1)?.left;
+      expect(await upstream.requests.at(-1)?.waitForAbort()).toBe(true);
     }
     upstream.requests.length = 0;
     await ask(ping(from));
@@ -148,11 +148,11 @@ test('reads of large files are made no faster than they are read, and each is an
   lines.length = 0;
   stdout.pause();
   send(...Array.from({ length: 12 }, (_, id) => request(id + 10, 'resources/read', { uri })));
-  await until(() => stdout.readableLength > 0);
+  await waitUntil(() => stdout.readableLength > 0);
   await sleep(200);
   const held = stdout.readableLength + stdout.writableLength;
   stdout.resume();
-  await until(() => lines.length === 12);
+  await waitUntil(() => lines.length === 12);
   expect(held).toBeLessThan(6 * bytes);
   for (const { result } of lines) expect(result?.contents?.[0]?.text).toHaveLength(bytes - 2);
 });
@@ -173,19 +173,19 @@ describe('at the end of input', () => {
     stdin.end(
       asked.map(([method, params], at) => JSON.stringify(request(at, method, { ...params, ...meta }))).join('\n'),
     );
-    await ended;
+    await waitFor(ended, 'the session to end');
     expect(new Set(lines.map(({ id }) => id))).toEqual(new Set(asked.keys()));
   });
 
   test('a paid call that takes longer than a stop would allow is waited for and answered', async () => {
-    const gate = gateOf();
-    const { upstream, send, stdin, lines, ended } = await openSession({ behaviour: heldBy(gate), drainMs: 50 });
+    const gate = createGate();
+    const { upstream, send, stdin, lines, ended } = await openSession({ behaviour: answerWhenOpen(gate), drainMs: 50 });
     send(request(1, 'tools/call', { name: 'search_ads', arguments: {} }));
-    await upstream.reached(1);
+    await upstream.waitForRequests(1);
     stdin.end();
     await sleep(300);
     gate.open();
-    await ended;
+    await waitFor(ended, 'the session to end');
     expect(lines).toMatchObject([{ id: 1, result: { content: [{ type: 'text' }] } }]);
   });
 
@@ -194,7 +194,7 @@ describe('at the end of input', () => {
     const { send, stdin, lines, ended } = await openSession({ behaviour: delays.hangs, drainMs: 60_000, settings });
     send(request(1, 'tools/call', { name: 'search_ads', arguments: {} }));
     stdin.end();
-    await ended;
+    await waitFor(ended, 'the session to end');
     expect(lines).toMatchObject([{ id: 1, result: { _meta: { 'ad-library/error': { kind: 'timeout' } } } }]);
   });
 
@@ -202,19 +202,19 @@ describe('at the end of input', () => {
     const { upstream, send, stdin, stop, lines, ended } = await openSession({ behaviour: delays.hangs, drainMs: 200 });
     send(whoami(1));
     stdin.end();
-    await upstream.reached(1);
+    await upstream.waitForRequests(1);
     stop();
-    await ended;
-    await upstream.requests[0]?.left;
+    await waitFor(ended, 'the session to end');
+    expect(await upstream.requests[0]?.waitForAbort()).toBe(true);
     expect(lines).toEqual([]);
   });
 
   test('the session ends at once when the output is closed', async () => {
     const { upstream, send, stdout, ended } = await openSession({ behaviour: delays.hangs, drainMs: 600_000 });
     send(whoami(1));
-    await upstream.reached(1);
+    await upstream.waitForRequests(1);
     stdout.destroy(Object.assign(new Error('EPIPE'), { code: 'EPIPE' }));
-    await ended;
-    await upstream.requests[0]?.left;
+    await waitFor(ended, 'the session to end');
+    expect(await upstream.requests[0]?.waitForAbort()).toBe(true);
   });
 });

@@ -5,16 +5,17 @@ import { readConfig } from '../../../src/config/read-config.ts';
 import type { Config } from '../../../src/config/settings.ts';
 import { createLog, logCalls } from '../../../src/logging/log.ts';
 import { serveStdio } from '../../../src/transports/stdio.ts';
-import { drawsApps } from '../../support/capabilities.ts';
-import { documented, startUpstream } from '../../support/faulty-upstream.ts';
-import { gateOf } from '../../support/gate.ts';
-import { goodHeaders, until } from '../../support/http.ts';
+import { mcpAppsCapabilities } from '../../support/capabilities.ts';
+import { waitUntil } from '../../support/deadline.ts';
+import { documentedResponse, startUpstream } from '../../support/faulty-upstream.ts';
+import { createGate } from '../../support/gate.ts';
+import { validHeaders } from '../../support/http.ts';
 
 /** What a request of revision 2026-07-28 states about its client, in `_meta`. */
 export const envelope = {
   'io.modelcontextprotocol/protocolVersion': '2026-07-28',
   'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
-  'io.modelcontextprotocol/clientCapabilities': drawsApps,
+  'io.modelcontextprotocol/clientCapabilities': mcpAppsCapabilities,
 };
 
 export const request = (id: number | string, method: string, params?: unknown) => ({
@@ -24,13 +25,13 @@ export const request = (id: number | string, method: string, params?: unknown) =
   params,
 });
 
-export const initialize = (protocolVersion: string, name = 'test', capabilities: object = drawsApps) =>
+export const initialize = (protocolVersion: string, name = 'test', capabilities: object = mcpAppsCapabilities) =>
   request(0, 'initialize', { protocolVersion, capabilities, clientInfo: { name, version: '1' } });
 
 /** A request of revision 2026-07-28, as HTTP carries it. */
 export const modern = (method: string, params: Record<string, unknown> = {}) => ({
   headers: {
-    ...{ ...goodHeaders(), 'mcp-protocol-version': '2026-07-28', 'mcp-method': method },
+    ...{ ...validHeaders(), 'mcp-protocol-version': '2026-07-28', 'mcp-method': method },
     ...(typeof params.name === 'string' && { 'mcp-name': params.name }),
   },
   body: JSON.stringify(request(1, method, { ...params, _meta: envelope })),
@@ -41,7 +42,7 @@ export const modern = (method: string, params: Record<string, unknown> = {}) => 
  * revision, the session sends no handshake.
  */
 export async function openSession({
-  behaviour = documented,
+  behaviour = documentedResponse,
   revision = '2025-11-25',
   drainMs = 2000,
   now = Date.now,
@@ -58,7 +59,7 @@ export async function openSession({
   const stdin = new PassThrough();
   const stdout = new PassThrough();
   const { catalog, credentials } = app;
-  const { opened: stopRequested, open: stop } = gateOf();
+  const { opened: stopRequested, open: stop } = createGate();
   const streams = { stdin, stdout, stopRequested, drainMs };
   const ended = serveStdio({ catalog, credentials, log, now, onCall: logCalls(log), ...streams });
   onTestFinished(() => void stdin.end());
@@ -74,7 +75,7 @@ export async function openSession({
     const { length } = lines;
     send(message);
     const find = () => lines.find(({ id }, at) => at >= length && id === message.id);
-    await until(() => find() !== undefined);
+    await waitUntil(() => find() !== undefined);
     return find();
   };
   if (revision) await ask(initialize(revision));

@@ -1,11 +1,12 @@
 import { afterAll, describe, expect } from 'vitest';
 import { testClient } from '../../support/client-suite.ts';
 import { clientKinds, connectStdio, type TestClient } from '../../support/clients.ts';
-import { documented, json, paid, type Upstream } from '../../support/faulty-upstream.ts';
+import { waitUntil } from '../../support/deadline.ts';
+import { creditHeaders, documentedResponse, json, type Upstream } from '../../support/faulty-upstream.ts';
 import { test } from '../../support/fixtures.ts';
-import { gateOf } from '../../support/gate.ts';
-import { callOf, goodHeaders, until } from '../../support/http.ts';
-import { run, serveHttp, start } from '../../support/process.ts';
+import { createGate } from '../../support/gate.ts';
+import { toolCall, validHeaders } from '../../support/http.ts';
+import { runCommand, startCommand, startHttpCommand } from '../../support/process.ts';
 import { startService } from '../../support/service.ts';
 import { follows } from '../follows.ts';
 import { initialize, request } from './session.ts';
@@ -25,20 +26,20 @@ describe.each(clientKinds)('a %s client over stdio', (kind) => {
 });
 
 const linesOf = (...messages: object[]) => messages.map((message) => `${JSON.stringify(message)}\n`).join('');
-const session = (tool: string) => linesOf(initialize('2025-11-25'), callOf(tool, {}, 2));
+const session = (tool: string) => linesOf(initialize('2025-11-25'), toolCall(tool, {}, 2));
 
 const startIn = ({ baseUrl }: Upstream) =>
-  start(['--base-url', baseUrl, '--log-level', 'debug'], { AD_LIBRARY_API_KEY: 'svc_live_piped' });
+  startCommand(['--base-url', baseUrl, '--log-level', 'debug'], { AD_LIBRARY_API_KEY: 'svc_live_piped' });
 
 test.for(['the end of input', 'SIGTERM'])(
   'a paid call is waited for at %s, so that what is paid for is delivered',
   async (end, { upstream }) => {
-    const gate = gateOf();
-    const answer = json({ items: [], cursor: null, hasMore: false }, { headers: paid(5) });
-    upstream.does((...exchange) => void gate.opened.then(() => answer(...exchange)));
+    const gate = createGate();
+    const answer = json({ items: [], cursor: null, hasMore: false }, { headers: creditHeaders(5) });
+    upstream.respondWith((...exchange) => void gate.opened.then(() => answer(...exchange)));
     const { child, ended } = startIn(upstream);
     child.stdin?.write(session('search_ads'));
-    await upstream.reached(1);
+    await upstream.waitForRequests(1);
     if (end === 'SIGTERM') child.kill(end);
     else child.stdin?.end();
     gate.open();
@@ -50,18 +51,18 @@ test.for(['the end of input', 'SIGTERM'])(
 );
 
 describe('the pipes', () => {
-  test.beforeEach(({ upstream }) => upstream.does(documented));
+  test.beforeEach(({ upstream }) => upstream.respondWith(documentedResponse));
 
   test('carry nothing but the protocol, and an answer to all that came before the end of input', async () => {
     const input = `${linesOf(initialize('2025-11-25'))}not json\n${linesOf(request(3, 'tools/list'))}`;
-    const { stdout, stderr, code } = await run(['--demo'], { input });
+    const { stdout, stderr, code } = await runCommand(['--demo'], { input });
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     const lines = stdout.trimEnd().split('\n');
     expect(lines.map((line) => JSON.parse(line))).toMatchObject([0, null, 3].map((id) => ({ jsonrpc: '2.0', id })));
   });
 
   test('may close on the reading side without a crash', async () => {
-    const running = start(['--demo']);
+    const running = startCommand(['--demo']);
     running.child.stdout?.destroy();
     running.child.stdin?.on('error', () => {}).write(session('whoami'));
     const { code, stderr } = await running.ended;
@@ -71,11 +72,16 @@ describe('the pipes', () => {
 
   test('of the log may close on the reading side, and the server goes on', async ({ upstream }) => {
     const piped = startIn(upstream);
-    const { url, process: listening } = await serveHttp(['--base-url', upstream.baseUrl, '--log-level', 'debug']);
+    const { url, process: listening } = await startHttpCommand([
+      '--base-url',
+      upstream.baseUrl,
+      '--log-level',
+      'debug',
+    ]);
     for (const { child } of [piped, listening]) child.stderr?.destroy();
     for (let call = 0; call < 5; call++) {
-      const body = JSON.stringify(callOf('whoami'));
-      expect((await fetch(url, { method: 'POST', headers: goodHeaders(), body })).status).toBe(200);
+      const body = JSON.stringify(toolCall('whoami'));
+      expect((await fetch(url, { method: 'POST', headers: validHeaders(), body })).status).toBe(200);
       piped.child.stdin?.write(`not json\n${session('whoami')}`);
       await new Promise((resolve) => piped.child.stdout?.once('data', resolve));
     }
@@ -95,11 +101,11 @@ describe('the pipes', () => {
     });
     const problems = 30_000;
     stdin?.write('no message\n'.repeat(problems));
-    await until(() => answers === problems);
+    await waitUntil(() => answers === problems);
     stderr?.resume();
     stdin?.write(linesOf(initialize('2025-11-25')));
     while (!running.stderr().includes('info: call')) {
-      stdin?.write(linesOf(callOf('whoami')));
+      stdin?.write(linesOf(toolCall('whoami')));
       await new Promise((resolve) => stdout?.once('data', resolve));
     }
     expect(running.stderr().length).toBeLessThan(2 * 1024 * 1024);

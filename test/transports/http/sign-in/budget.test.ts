@@ -1,14 +1,14 @@
 import { expect } from 'vitest';
 import { serveAds } from '../../../support/ad-service.ts';
-import { json, paid } from '../../../support/faulty-upstream.ts';
-import { gateOf } from '../../../support/gate.ts';
-import { until } from '../../../support/http.ts';
-import { goodKey, startSignIn, signInTest as withUpstream } from '../../../support/sign-in.ts';
+import { waitUntil } from '../../../support/deadline.ts';
+import { creditHeaders, json } from '../../../support/faulty-upstream.ts';
+import { createGate } from '../../../support/gate.ts';
+import { goodKey, startSignInServer, signInTest as withUpstream } from '../../../support/sign-in.ts';
 
 /** A server that keeps no answers, in front of a service of which each search costs two credits. */
 const test = withUpstream.extend('serve', ({ upstream }) => async (config = {}) => {
   const service = serveAds(upstream, 200, () => 2);
-  const server = await startSignIn({ baseUrl: upstream.baseUrl, cacheSeconds: 0, ...config });
+  const server = await startSignInServer({ baseUrl: upstream.baseUrl, cacheSeconds: 0, ...config });
   const search = async (token: string, words = 'x') =>
     (await server.call(token, 'search_ads', { filters: { query: words }, limit: 5 })).result;
   return { service, server, search };
@@ -18,13 +18,13 @@ test('a connection spends its own budget and no more, whoever else has the key, 
   serve,
 }) => {
   const { service, server, search } = await serve();
-  const [bounded, free] = [await server.connect('5'), await server.connect()];
+  const [bounded, free] = [await server.signIn('5'), await server.signIn()];
   for (const words of ['a', 'b']) expect((await search(bounded.access, words)).isError).toBe(false);
   const refused = await search(bounded.access, 'c');
   expect(refused.error).toMatchObject({ kind: 'credit_budget', retryable: false });
   expect(refused.text).toMatch(/that the user gave this connection(.|\n)*Budget of 5 credits: 4 spent/);
   for (const token of [free.access, goodKey]) expect((await search(token, 'd')).isError).toBe(false);
-  expect(service.charged).toBe(8);
+  expect(service.chargedCredits).toBe(8);
   const credits = (await server.call(bounded.access, 'get_credits')).result;
   expect(credits.data.thisServer).toMatchObject({ charged: 8, connection: { charged: 4, budget: 5 } });
   expect(credits.text).toContain('this connection: 4 charged; budget 5, 1 left');
@@ -33,21 +33,21 @@ test('a connection spends its own budget and no more, whoever else has the key, 
 
 test('a budget lives as long as its connection, and a budget of 0 lets only what is free pass', async ({ serve }) => {
   const { service, server, search } = await serve();
-  const { access, refresh, clientId } = await server.connect('3');
+  const { access, refresh, clientId } = await server.signIn('3');
   await search(access);
-  const renewed = await server.renew(refresh, clientId);
+  const renewed = await server.refreshTokens(refresh, clientId);
   expect((await search(renewed.body.access_token ?? '', 'y')).error).toMatchObject({ kind: 'credit_budget' });
-  const nothing = await server.connect('0');
+  const nothing = await server.signIn('0');
   expect((await search(nothing.access, 'z')).error).toMatchObject({ kind: 'credit_budget' });
   expect((await server.call(nothing.access, 'whoami')).result.isError).toBe(false);
-  expect(service.charged).toBe(2);
+  expect(service.chargedCredits).toBe(2);
 });
 
 test('many calls at once stay within the budgets of the connection and of the server, and reserve in both or in neither', async ({
   serve,
 }) => {
   const { service, server, search } = await serve({ creditBudget: 21 });
-  const connections = [await server.connect('7'), await server.connect('9'), await server.connect('50')];
+  const connections = [await server.signIn('7'), await server.signIn('9'), await server.signIn('50')];
   // The price is known.
   await search(goodKey, 'first');
   const burst = connections.flatMap(({ access }, index) =>
@@ -59,7 +59,7 @@ test('many calls at once stay within the budgets of the connection and of the se
   );
   expect(passed[0]).toBeLessThanOrEqual(3);
   expect(passed[1]).toBeLessThanOrEqual(4);
-  expect(service.charged).toBe(20);
+  expect(service.chargedCredits).toBe(20);
   expect(2 * (1 + passed.reduce((sum, count) => sum + count, 0))).toBe(20);
   // What the server refused is not reserved in the connection any more.
   for (const [index, { access }] of connections.entries()) {
@@ -72,14 +72,14 @@ test('a call that the budget of one connection refuses is sent for the others wh
   serve,
 }) => {
   const { service, server, search } = await serve();
-  const [poor, rich] = [await server.connect('3'), await server.connect('100')];
-  const gate = gateOf();
-  const answer = json({ items: [], cursor: null, hasMore: false }, { headers: paid(2) });
-  service.instead = ({ number }) =>
-    number === 1 ? (...request) => void gate.opened.then(() => answer(...request)) : undefined;
+  const [poor, rich] = [await server.signIn('3'), await server.signIn('100')];
+  const gate = createGate();
+  const answer = json({ items: [], cursor: null, hasMore: false }, { headers: creditHeaders(2) });
+  service.overrideResponse = ({ sequenceNumber }) =>
+    sequenceNumber === 1 ? (...request) => void gate.opened.then(() => answer(...request)) : undefined;
   // It waits until the price is known, and is refused then.
   const first = search(poor.access, 'first');
-  await until(() => service.searches.length === 1);
+  await waitUntil(() => service.searches.length === 1);
   const same = [search(poor.access, 'same'), search(rich.access, 'same'), search(goodKey, 'same')];
   gate.open();
   await first;
@@ -92,33 +92,33 @@ test('a call that does not fit beside those in progress names the budget of its 
   serve,
 }) => {
   const { service, server, search } = await serve();
-  const { access } = await server.connect('3');
+  const { access } = await server.signIn('3');
   await search(goodKey, 'the price');
-  const gate = gateOf();
-  const answer = json({ items: [], cursor: null, hasMore: false }, { headers: paid(1) });
-  service.instead =
+  const gate = createGate();
+  const answer = json({ items: [], cursor: null, hasMore: false }, { headers: creditHeaders(1) });
+  service.overrideResponse =
     () =>
     (...request) =>
       void gate.opened.then(() => answer(...request));
   const first = search(access, 'first');
-  await until(() => service.searches.length === 2);
+  await waitUntil(() => service.searches.length === 2);
   const refused = await search(access, 'second');
   gate.open();
   expect((await first).isError).toBe(false);
   expect(refused.error).toMatchObject({ kind: 'credit_budget', retryable: true });
   expect(refused.text).toMatch(/that the user gave this connection(.|\n)*once those end, this call may fit/);
-  service.instead = () => undefined;
+  service.overrideResponse = () => undefined;
   expect((await search(access, 'second')).isError).toBe(false);
 });
 
 test('a gathering stops at the budget of its connection, as it does at that of the server', async ({ serve }) => {
   const { service, server } = await serve();
-  service.price = (limit) => Math.ceil(limit / 10);
-  const { access } = await server.connect('6');
+  service.priceSearch = (limit) => Math.ceil(limit / 10);
+  const { access } = await server.signIn('6');
   await server.call(goodKey, 'search_ads', { filters: { query: 'a' }, limit: 10 });
-  const before = service.charged;
+  const before = service.chargedCredits;
   const { result } = await server.call(access, 'gather_ads', { filters: { query: 'x' }, maxAds: 200, maxCredits: 50 });
   expect(result.data).toMatchObject({ stopped: 'budget', complete: false });
-  expect(service.charged - before).toBeLessThanOrEqual(6);
+  expect(service.chargedCredits - before).toBeLessThanOrEqual(6);
   expect(result.data.read).toBeGreaterThan(0);
 });

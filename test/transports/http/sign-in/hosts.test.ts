@@ -6,15 +6,15 @@ import type { OAuthClientProvider } from '@modelcontextprotocol/sdk/client/auth.
 import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as LegacyHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { expect, onTestFinished } from 'vitest';
-import { until } from '../../../support/http.ts';
+import { waitUntil } from '../../../support/deadline.ts';
 import { freePort } from '../../../support/loopback.ts';
 import {
   goodKey,
-  locationOf,
+  readLocation,
   redirectUri,
   type SignInServer,
-  startSignIn,
-  startWeb,
+  startFakeWeb,
+  startSignInServer,
   signInTest as test,
 } from '../../../support/sign-in.ts';
 
@@ -52,7 +52,7 @@ async function agree(server: SignInServer, page: URL | undefined, budget = '100'
   const shown = await (await fetch(page ?? '')).text();
   const hidden = [...shown.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"\/>/g)];
   const request = Object.fromEntries(hidden.map(([, name = '', value = '']) => [name, value]));
-  return locationOf(await server.submit(request, { api_key: goodKey, budget }));
+  return readLocation(await server.submit(request, { api_key: goodKey, budget }));
 }
 
 /** The official clients, in the revisions that they speak. */
@@ -117,11 +117,11 @@ test.for(kinds)(
       jwks_uri: 'https://chat.example.com/jwks.json',
     };
     const requests: string[] = [];
-    const web = await startWeb((request, response) => {
+    const web = await startFakeWeb((request, response) => {
       requests.push(`${request.headers.host}${request.url}`);
       response.end(JSON.stringify(document));
     });
-    const server = await startSignIn({ baseUrl, mediaHosts: { public: false, listed: [] } }, web);
+    const server = await startSignInServer({ baseUrl, mediaHosts: { public: false, listed: [] } }, web);
     const host = createHost(id);
     const first = clients[kind](server, host);
     await expect(first.open()).rejects.toThrow();
@@ -152,7 +152,7 @@ test('the authorization scenarios of the official suite pass', async ({ server }
   run.stdout?.on('data', (text: string) => {
     output += text;
     const page = /^http\S+\/authorize\?\S+$/m.exec(text)?.[0];
-    if (page) void agree(server, new URL(page)).then((back) => until(() => fetch(back).then(isTrue, isFalse)));
+    if (page) void agree(server, new URL(page)).then((back) => waitUntil(() => fetch(back).then(isTrue, isFalse)));
   });
   run.stderr?.on('data', (text: string) => {
     output += text;

@@ -1,15 +1,15 @@
 import { createServer } from 'node:http';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
-import { violationsOn } from '../../../support/board/axe.ts';
+import { findViolations } from '../../../support/board/axe.ts';
 import { inChromium } from '../../../support/board/in-chromium.ts';
 import { launchChromium } from '../../../support/board/launch-chromium.ts';
 import { listenOnLoopback } from '../../../support/loopback.ts';
 import {
-  codeGrant,
+  createAuthorizationRequest,
+  createCodeGrant,
   goodKey,
   redirectUri,
-  requestOf,
   type SignInServer,
   signInTest as test,
 } from '../../../support/sign-in.ts';
@@ -48,7 +48,7 @@ inChromium('the page', () => {
   }
 
   const problemsOn = async (page: Page) => ({
-    axe: await violationsOn(page.locator('html')),
+    axe: await findViolations(page.locator('html')),
     isTooWide: await page.evaluate('document.documentElement.scrollWidth > innerWidth'),
     small: await page
       .locator('input:not([type=hidden]), button, a')
@@ -59,7 +59,7 @@ inChromium('the page', () => {
   test('is filled in by keyboard on a phone, says in place what is wrong, and leads on', async ({ server }) => {
     const { received, uri } = await startCallback();
     const clientId = await server.register(uri, { client_name: `Long ${'W'.repeat(70)}` });
-    const { request, verifier } = requestOf(clientId, { redirect_uri: uri });
+    const { request, verifier } = createAuthorizationRequest(clientId, { redirect_uri: uri });
     const { page, complaints } = await open();
     await page.goto(addressOf(server, request));
     expect(await problemsOn(page)).toEqual(noProblems);
@@ -95,14 +95,14 @@ inChromium('the page', () => {
     const answer = Object.fromEntries(received[0]?.searchParams ?? []);
     expect(answer).toMatchObject({ state: 'a state', iss: server.origin });
     expect(received[0]?.href).not.toContain('good');
-    expect((await server.token(codeGrant(clientId, answer.code ?? '', verifier, uri))).status).toBe(200);
+    expect((await server.token(createCodeGrant(clientId, answer.code ?? '', verifier, uri))).status).toBe(200);
     // Chromium says so of every answer with such a status.
     expect(complaints.filter((text) => !text.includes('status of 400'))).toEqual([]);
   });
 
   test('is as good in the dark, and leads back without a key', async ({ server }) => {
     const { received, uri } = await startCallback();
-    const { request } = requestOf(await server.register(uri), { redirect_uri: uri });
+    const { request } = createAuthorizationRequest(await server.register(uri), { redirect_uri: uri });
     const { page } = await open({ colorScheme: 'dark' });
     await page.goto(addressOf(server, { ...request, response_type: 'token' }));
     expect(await problemsOn(page)).toEqual(noProblems);
@@ -116,7 +116,7 @@ inChromium('the page', () => {
 
   test('shows itself in no frame, runs nothing, and takes no form of another page', async ({ server }) => {
     const name = '<script>document.title="run"</script><style>*{display:none}</style>';
-    const { request } = requestOf(await server.register(redirectUri, { client_name: name }));
+    const { request } = createAuthorizationRequest(await server.register(redirectUri, { client_name: name }));
     const { page } = await open();
     await page.goto(addressOf(server, request));
     expect(await page.getByRole('heading', { level: 1 }).innerText()).toContain('<script>');

@@ -1,16 +1,17 @@
 import type { ServerResponse } from 'node:http';
 import { expect, onTestFinished } from 'vitest';
-import { refusal } from '../../../support/faulty-upstream.ts';
-import { keepAlive, until } from '../../../support/http.ts';
+import { waitUntil } from '../../../support/deadline.ts';
+import { errorResponse } from '../../../support/faulty-upstream.ts';
+import { openConnection } from '../../../support/http.ts';
 import {
-  codeIn,
+  createAuthorizationRequest,
   goodKey,
-  locationOf,
+  readCode,
+  readLocation,
   redirectUri,
-  requestOf,
   type SignInServer,
-  startSignIn,
-  startWeb,
+  startFakeWeb,
+  startSignInServer,
   signInTest as test,
 } from '../../../support/sign-in.ts';
 
@@ -21,7 +22,7 @@ const key = { api_key: goodKey, budget: '' };
 const otherApp = 'https://other.example.com/callback';
 
 test('every answer of the front is one that nothing can be done with but what it is for', async ({ server }) => {
-  const { request } = requestOf(await server.register());
+  const { request } = createAuthorizationRequest(await server.register());
   const shown = await page(server, request);
   expect(Object.fromEntries(shown.headers)).toMatchObject({
     'x-frame-options': 'DENY',
@@ -46,7 +47,7 @@ test('every answer of the front is one that nothing can be done with but what it
 });
 
 test('without its two settings there is no sign-in', async ({ upstream: { baseUrl } }) => {
-  const server = await startSignIn({ baseUrl, publicUrl: undefined, signInSecret: undefined });
+  const server = await startSignInServer({ baseUrl, publicUrl: undefined, signInSecret: undefined });
   for (const path of ['/authorize', '/.well-known/oauth-protected-resource', '/.well-known/oauth-authorization-server'])
     expect((await server.send(path)).status).toBe(404);
   const challenged = await server.send('/mcp', { method: 'POST' });
@@ -54,7 +55,7 @@ test('without its two settings there is no sign-in', async ({ upstream: { baseUr
 });
 
 test('nobody is sent to an address that the app has not named before, whatever is wrong', async ({ server }) => {
-  const { request } = requestOf(await server.register());
+  const { request } = createAuthorizationRequest(await server.register());
   const pagesOf = async (wrong: Record<string, string>) => {
     const answers = [await page(server, { ...request, ...wrong }), await server.submit({ ...request, ...wrong }, key)];
     for (const { status, headers } of answers) expect([status, headers.get('location')]).toEqual([400, null]);
@@ -78,7 +79,7 @@ test('nobody is sent to an address that the app has not named before, whatever i
   expect((await page(server, { ...request, resource: '' })).status).toBe(200);
   const twice = await server.send(`/authorize?${new URLSearchParams(request)}&redirect_uri=https://evil.example.com`);
   expect(twice.status).toBe(400);
-  const { searchParams } = locationOf(await server.submit(request, { cancel: 'yes' }));
+  const { searchParams } = readLocation(await server.submit(request, { cancel: 'yes' }));
   expect(Object.fromEntries(searchParams)).toEqual({ error: 'access_denied', state: 'a state', iss: server.origin });
 });
 
@@ -96,8 +97,8 @@ test.for([
   expect(await registered(server, [uri])).toMatchObject([400, { error: 'invalid_redirect_uri' }]);
   const [status, { client_id: clientId, redirect_uris: uris }] = await registered(server, [uri, redirectUri]);
   expect([status, uris]).toEqual([201, [redirectUri]]);
-  expect((await page(server, requestOf(clientId, { redirect_uri: uri }).request)).status).toBe(400);
-  expect((await page(server, requestOf(clientId).request)).status).toBe(200);
+  expect((await page(server, createAuthorizationRequest(clientId, { redirect_uri: uri }).request)).status).toBe(400);
+  expect((await page(server, createAuthorizationRequest(clientId).request)).status).toBe(200);
 });
 
 async function registered(server: SignInServer, uris: unknown) {
@@ -126,7 +127,8 @@ test('a registration has at most ten addresses and 2,000 characters of addresses
 
 test('an app on the own machine may have any port there, and no other address', async ({ server }) => {
   const clientId = await server.register('http://127.0.0.1/callback');
-  const at = async (uri: string) => (await page(server, requestOf(clientId, { redirect_uri: uri }).request)).status;
+  const at = async (uri: string) =>
+    (await page(server, createAuthorizationRequest(clientId, { redirect_uri: uri }).request)).status;
   expect(await at('http://127.0.0.1:45678/callback')).toBe(200);
   for (const uri of ['http://127.0.0.1:45678/other', 'http://localhost:45678/callback', 'http://127.0.0.2/callback'])
     expect(await at(uri)).toBe(400);
@@ -155,14 +157,14 @@ test('a code is for one client, one address and one verifier, and for once', asy
   // Whoever has it a second time has stolen it, or was stolen from.
   expect(await errorOf(good)).toBe('invalid_grant');
   expect((await server.call(access, 'whoami')).status).toBe(401);
-  expect((await server.renew(refresh, good.client_id)).status).toBe(400);
+  expect((await server.refreshTokens(refresh, good.client_id)).status).toBe(400);
 });
 
 test('a refresh token is for one client and for once; one used twice ends the connection, and no other', async ({
   server,
 }) => {
-  const [one, other] = [await server.connect(), await server.connect()];
-  const renew = (refresh: string, clientId = one.clientId) => server.renew(refresh, clientId);
+  const [one, other] = [await server.signIn(), await server.signIn()];
+  const renew = (refresh: string, clientId = one.clientId) => server.refreshTokens(refresh, clientId);
   expect((await renew(one.refresh, await server.register(otherApp))).status).toBe(400);
   const { access_token: access = '', refresh_token: refresh = '' } = (await renew(one.refresh)).body;
   expect((await server.call(access, 'whoami')).status).toBe(200);
@@ -174,16 +176,18 @@ test('a refresh token is for one client and for once; one used twice ends the co
 
 test('a token of one kind is none of another', async ({ server }) => {
   const good = await server.withCode();
-  const { clientId, access, refresh } = await server.connect();
+  const { clientId, access, refresh } = await server.signIn();
   for (const token of [refresh, good.code, clientId, 'x'.repeat(500), ''])
     expect((await server.call(token, 'whoami')).status).toBe(401);
-  for (const token of [access, good.code, clientId]) expect((await server.renew(token, clientId)).status).toBe(400);
+  for (const token of [access, good.code, clientId])
+    expect((await server.refreshTokens(token, clientId)).status).toBe(400);
   for (const code of [access, refresh, clientId]) expect((await server.token({ ...good, code })).status).toBe(400);
-  for (const id of [access, refresh, good.code]) expect((await page(server, requestOf(id).request)).status).toBe(400);
+  for (const id of [access, refresh, good.code])
+    expect((await page(server, createAuthorizationRequest(id).request)).status).toBe(400);
 });
 
 test('a connection ends when its app revokes it, and not when another does', async ({ server }) => {
-  const { clientId, access, refresh } = await server.connect();
+  const { clientId, access, refresh } = await server.signIn();
   const statusOf = async (token: string, id: string) =>
     (await server.send('/revoke', { method: 'POST', body: new URLSearchParams({ token, client_id: id }) })).status;
   expect(await statusOf(refresh, 'another')).toBe(401);
@@ -193,17 +197,17 @@ test('a connection ends when its app revokes it, and not when another does', asy
   expect((await server.call(access, 'whoami')).status).toBe(200);
   expect(await statusOf(refresh, clientId)).toBe(200);
   expect((await server.call(access, 'whoami')).status).toBe(401);
-  expect((await server.renew(refresh, clientId)).status).toBe(400);
+  expect((await server.refreshTokens(refresh, clientId)).status).toBe(400);
 });
 
 test('a key that the service rejects ends its connection; what a gateway says does not', async ({
   server,
   upstream,
 }) => {
-  const { access } = await server.connect();
-  upstream.does((_, response) => void response.writeHead(401).end('<h1>Gateway</h1>'));
+  const { access } = await server.signIn();
+  upstream.respondWith((_, response) => void response.writeHead(401).end('<h1>Gateway</h1>'));
   expect((await server.call(access, 'whoami')).result.error).toMatchObject({ kind: 'unauthorized' });
-  upstream.does(refusal(401));
+  upstream.respondWith(errorResponse(401));
   expect(await server.call(access, 'whoami')).toMatchObject({
     status: 200,
     result: { error: { kind: 'unauthorized' } },
@@ -212,7 +216,7 @@ test('a key that the service rejects ends its connection; what a gateway says do
 });
 
 test('only the page itself, or what is no browser, sends the form', async ({ server }) => {
-  const { request } = requestOf(await server.register());
+  const { request } = createAuthorizationRequest(await server.register());
   const post = async (
     headers: Record<string, string>,
     body: string | URLSearchParams = new URLSearchParams({ ...request, ...key }),
@@ -238,7 +242,7 @@ test('only the page itself, or what is no browser, sends the form', async ({ ser
 });
 
 test('a budget is a whole number, and the page says so beside any other', async ({ server }) => {
-  const { request } = requestOf(await server.register());
+  const { request } = createAuthorizationRequest(await server.register());
   const wrong = '-1|1.5|1e3|0x10|ten|١٢|1 000|99999999999|1000000001|"><script>|NaN|1\u0000'.split('|');
   for (const budget of wrong) {
     const answer = await server.submit(request, { api_key: goodKey, budget });
@@ -252,9 +256,9 @@ test('a budget is a whole number, and the page says so beside any other', async 
 test('the key is in no page, address, log, error or token as it is, in whatever form it is sent', async ({
   upstream,
 }) => {
-  const server = await startSignIn({ baseUrl: upstream.baseUrl });
+  const server = await startSignInServer({ baseUrl: upstream.baseUrl });
   const clientId = await server.register();
-  const { request } = requestOf(clientId);
+  const { request } = createAuthorizationRequest(clientId);
   const seen: string[] = [];
   const look = async (answer: Response) => void seen.push(await answer.text(), JSON.stringify([...answer.headers]));
   const wrongKey = 'svc_live_wrong.key';
@@ -270,13 +274,13 @@ test('the key is in no page, address, log, error or token as it is, in whatever 
   await look(await page(server, { ...request, api_key: goodKey }));
   const agreed = await server.submit(request, key);
   await look(agreed);
-  const { access, refresh } = await server.connect();
-  upstream.does((_, response) => void response.destroy());
+  const { access, refresh } = await server.signIn();
+  upstream.respondWith((_, response) => void response.destroy());
   await look(await server.submit(request, key));
-  upstream.does(refusal(401));
+  upstream.respondWith(errorResponse(401));
   seen.push(JSON.stringify((await server.call(access, 'whoami')).result.raw));
-  seen.push(JSON.stringify(await server.renew(refresh, clientId)));
-  const tokens = [codeIn(agreed), access, refresh, clientId];
+  seen.push(JSON.stringify(await server.refreshTokens(refresh, clientId)));
+  const tokens = [readCode(agreed), access, refresh, clientId];
   expect(tokens).not.toContain('');
   expect(server.logged.join()).toContain('sign_in');
   const sealed = tokens.map((token) => Buffer.from(token, 'base64url').toString('latin1'));
@@ -289,11 +293,11 @@ test('the key is in no page, address, log, error or token as it is, in whatever 
 test('a key in the address is refused wherever it is sent, and metrics are not for the public', async ({
   upstream: { baseUrl },
 }) => {
-  const server = await startSignIn({ baseUrl, metrics: true });
+  const server = await startSignInServer({ baseUrl, metrics: true });
   for (const path of ['/authorize', '/token', '/register', '/revoke', '/mcp'])
     for (const query of [`a=${goodKey}`, 'api_key=x'])
       expect([path, (await server.send(`${path}?${query}`, { method: 'POST' })).status]).toEqual([path, 400]);
-  const { send, close } = keepAlive(server.origin);
+  const { send, close } = openConnection(server.origin);
   const statusAt = async (host: string) => (await send({ method: 'GET', path: '/metrics', headers: { host } })).status;
   expect([await statusAt(new URL(server.origin).host), await statusAt('localhost')]).toEqual([404, 200]);
   close();
@@ -301,7 +305,7 @@ test('a key in the address is refused wherever it is sent, and metrics are not f
 
 test('what an app calls itself is text, on one line, and no longer than that', async ({ server }) => {
   const name = `<img src=x onerror=alert(1)> ”Claude“ \u202e\u200b\n${'verified '.repeat(40)}`;
-  const { request } = requestOf(await server.register(redirectUri, { client_name: name }));
+  const { request } = createAuthorizationRequest(await server.register(redirectUri, { client_name: name }));
   const html = await (await page(server, request)).text();
   expect(html).toContain('&lt;img src=x onerror=alert(1)> ');
   expect(html).not.toMatch(/<img|\u202e|\u200b/);
@@ -329,14 +333,14 @@ test('a metadata document that is not as it must be is none, and not waited for 
     '/that-never-ends': (response) => response.write('{'),
   };
   const requests: string[] = [];
-  const web = await startWeb(({ url: path = '' }, response) => {
+  const web = await startFakeWeb(({ url: path = '' }, response) => {
     requests.push(path);
     const answer = answers[path] ?? (() => response.end(describedAt(path)));
     answer(response, path);
   });
-  const server = await startSignIn({ baseUrl }, web);
+  const server = await startSignInServer({ baseUrl }, web);
   const paths = Object.keys(answers);
-  const ask = (path: string) => page(server, requestOf(`${chat}${path}`).request);
+  const ask = (path: string) => page(server, createAuthorizationRequest(`${chat}${path}`).request);
   for (const shown of await Promise.all(paths.map(ask))) {
     expect(shown.status, shown.url).toBe(400);
     expect(await shown.text()).toContain('chat.example.com');
@@ -349,10 +353,13 @@ test('a metadata document inside is not fetched, and nobody learns what is there
   upstream: { baseUrl },
 }) => {
   const hosts = ['127.0.0.1', '[::1]', '169.254.169.254', 'no-such-host.invalid'];
-  const server = await startSignIn({ baseUrl, mediaHosts: { public: true, listed: hosts.map((host) => ({ host })) } });
+  const server = await startSignInServer({
+    baseUrl,
+    mediaHosts: { public: true, listed: hosts.map((host) => ({ host })) },
+  });
   const ask = async (host: string) => {
     const started = performance.now();
-    const shown = await page(server, requestOf(`https://${host}/client.json`).request);
+    const shown = await page(server, createAuthorizationRequest(`https://${host}/client.json`).request);
     return [shown.status, /could not be read/.test(await shown.text()), performance.now() - started > 1900];
   };
   expect(await Promise.all(hosts.map(ask))).toEqual(hosts.map(() => [400, true, true]));
@@ -360,15 +367,15 @@ test('a metadata document inside is not fetched, and nobody learns what is there
 
 test('what is no plain https address is no address of a metadata document', async ({ upstream: { baseUrl } }) => {
   const requests: unknown[] = [];
-  const web = await startWeb(({ url }, response) => {
+  const web = await startFakeWeb(({ url }, response) => {
     requests.push(url);
     response.end(describedAt('/c'));
   });
-  const server = await startSignIn({ baseUrl }, web);
+  const server = await startSignInServer({ baseUrl }, web);
   const paths = [':8443/c', '/', '/a/../c', '/c#d'].map((path) => chat + path);
   const hosts = ['http://chat.example.com/c', 'https://a@chat.example.com/c', 'https://CHAT.example.com/c'];
   for (const id of [...paths, ...hosts])
-    expect([id, (await page(server, requestOf(id).request)).status]).toEqual([id, 400]);
+    expect([id, (await page(server, createAuthorizationRequest(id).request)).status]).toEqual([id, 400]);
   expect(requests).toEqual([]);
 });
 
@@ -377,15 +384,15 @@ test('metadata documents are fetched two at once and twenty a minute for one add
 }) => {
   const open: { url: string; end(): void }[] = [];
   const begun: string[] = [];
-  const web = await startWeb(({ url = '' }, response) => {
+  const web = await startFakeWeb(({ url = '' }, response) => {
     begun.push(url);
     open.push({ url, end: () => response.end(describedAt(url)) });
   });
   const clock = { now: 1_000_000 };
   const trustedProxy = { address: '127.0.0.0', prefix: 8, family: 'ipv4' } as const;
-  const server = await startSignIn({ baseUrl, trustedProxy }, { ...web, elapsed: () => clock.now });
+  const server = await startSignInServer({ baseUrl, trustedProxy }, { ...web, elapsed: () => clock.now });
   const ask = (name: string, address = 'a') => {
-    const search = new URLSearchParams(requestOf(`${chat}/${name}`).request);
+    const search = new URLSearchParams(createAuthorizationRequest(`${chat}/${name}`).request);
     const forwarded = { a: '203.0.113.1', b: '203.0.113.2', c: '203.0.113.3' }[address] ?? '';
     return server.send(`/authorize?${search}`, { headers: { 'x-forwarded-for': forwarded } });
   };
@@ -396,7 +403,7 @@ test('metadata documents are fetched two at once and twenty a minute for one add
   const slow = ['a', 'b'].flatMap((address) =>
     Array.from({ length: 40 }, (_, index) => ask(`${address}-${index}`, address)),
   );
-  await until(() => open.length === 4);
+  await waitUntil(() => open.length === 4);
   expect(new Set(begun.map((url) => url.slice(0, 2)))).toEqual(new Set(['/a', '/b']));
   const other = ask('other', 'c');
   const answering = setInterval(answerAll, 20);
@@ -426,5 +433,6 @@ test('metadata documents are fetched two at once and twenty a minute for one add
 test('registrations take nothing, and each goes on being good', async ({ server }) => {
   const ids = await Promise.all(Array.from({ length: 100 }, () => server.register()));
   expect(new Set(ids).size).toBe(100);
-  for (const id of [ids[0], ids[99]]) expect((await page(server, requestOf(id ?? '').request)).status).toBe(200);
+  for (const id of [ids[0], ids[99]])
+    expect((await page(server, createAuthorizationRequest(id ?? '').request)).status).toBe(200);
 });

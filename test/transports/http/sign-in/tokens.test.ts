@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { type SignInServer, startSignIn, signInTest as withUpstream } from '../../../support/sign-in.ts';
+import { type SignInServer, startSignInServer, signInTest as withUpstream } from '../../../support/sign-in.ts';
 
 const minute = 60_000;
 const day = 24 * 60 * minute;
@@ -7,7 +7,7 @@ const day = 24 * 60 * minute;
 /** A server whose time is what a test says. */
 const test = withUpstream.extend('timed', async ({ upstream }) => {
   const clock = { now: 1_000_000 };
-  return { clock, server: await startSignIn({ baseUrl: upstream.baseUrl }, { elapsed: () => clock.now }) };
+  return { clock, server: await startSignInServer({ baseUrl: upstream.baseUrl }, { elapsed: () => clock.now }) };
 });
 
 const statusOf = async (server: SignInServer, access = '') => (await server.call(access, 'whoami')).status;
@@ -18,17 +18,17 @@ test('a code lives for a minute, an access token for an hour, a refresh token fo
   const late = await server.withCode();
   clock.now += minute;
   expect((await server.token(late)).status).toBe(400);
-  let { access, refresh, clientId } = await server.connect('7');
+  let { access, refresh, clientId } = await server.signIn('7');
   expect(await statusOf(server, access)).toBe(200);
   clock.now += 60 * minute;
   expect(await statusOf(server, access)).toBe(401);
   for (let time = 0; time < 4; time++) {
     clock.now += 30 * day - 61 * minute;
-    ({ access_token: access = '', refresh_token: refresh = '' } = (await server.renew(refresh, clientId)).body);
+    ({ access_token: access = '', refresh_token: refresh = '' } = (await server.refreshTokens(refresh, clientId)).body);
     expect((await server.call(access, 'get_credits')).result.text).toContain('this connection: 0 charged; budget 7');
   }
   clock.now += 30 * day;
-  expect((await server.renew(refresh, clientId)).status).toBe(400);
+  expect((await server.refreshTokens(refresh, clientId)).status).toBe(400);
 });
 
 test('a code or a refresh token that was used ends its connection even if it comes when its time is over', async ({
@@ -36,31 +36,31 @@ test('a code or a refresh token that was used ends its connection even if it com
 }) => {
   const good = await server.withCode();
   const first = await server.token(good);
-  const second = await server.renew(first.body.refresh_token ?? '', good.client_id);
+  const second = await server.refreshTokens(first.body.refresh_token ?? '', good.client_id);
   clock.now += 2 * minute;
   expect(await statusOf(server, second.body.access_token)).toBe(200);
   expect((await server.token(good)).status).toBe(400);
   expect(await statusOf(server, second.body.access_token)).toBe(401);
-  const { refresh, clientId } = await server.connect();
-  const next = await server.renew(refresh, clientId);
+  const { refresh, clientId } = await server.signIn();
+  const next = await server.refreshTokens(refresh, clientId);
   clock.now += 20 * day;
-  const last = await server.renew(next.body.refresh_token ?? '', clientId);
+  const last = await server.refreshTokens(next.body.refresh_token ?? '', clientId);
   clock.now += 20 * day;
-  expect((await server.renew(refresh, clientId)).status).toBe(400);
-  expect((await server.renew(last.body.refresh_token ?? '', clientId)).status).toBe(400);
+  expect((await server.refreshTokens(refresh, clientId)).status).toBe(400);
+  expect((await server.refreshTokens(last.body.refresh_token ?? '', clientId)).status).toBe(400);
 });
 
 test('another secret, another address and a state that was lost let nobody in', async ({ upstream, timed }) => {
   const { server } = timed;
   const { port, origin: publicUrl } = server;
-  const { access, refresh, clientId } = await server.connect();
+  const { access, refresh, clientId } = await server.signIn();
   const { baseUrl } = upstream;
   const signInSecret = 'another secret, at least 32 characters';
-  const others = [await startSignIn({ baseUrl }), await startSignIn({ baseUrl, publicUrl, signInSecret })];
+  const others = [await startSignInServer({ baseUrl }), await startSignInServer({ baseUrl, publicUrl, signInSecret })];
   await server.close(0);
-  for (const other of [...others, await startSignIn({ baseUrl, publicUrl, port })]) {
+  for (const other of [...others, await startSignInServer({ baseUrl, publicUrl, port })]) {
     expect(await statusOf(other, access)).toBe(401);
-    expect((await other.renew(refresh, clientId)).body.error).toMatch(/^invalid_(grant|client)$/);
+    expect((await other.refreshTokens(refresh, clientId)).body.error).toMatch(/^invalid_(grant|client)$/);
   }
 });
 
@@ -70,15 +70,15 @@ test('no key has more than 64 connections: the one renewed longest ago ends, and
   const all = [];
   for (let number = 0; number < 66; number++) {
     clock.now += 1000;
-    all.push(await server.connect());
+    all.push(await server.signIn());
   }
   expect(await statusOf(server, all[1]?.access)).toBe(401);
   expect(await statusOf(server, all[2]?.access)).toBe(200);
   clock.now += 1000;
-  const { access } = await server.connect();
+  const { access } = await server.signIn();
   clock.now += 1000;
   for (let number = 0; number < 63; number++) await server.withCode();
   clock.now += 2 * minute;
-  await server.connect();
+  await server.signIn();
   expect(await statusOf(server, access)).toBe(200);
 });

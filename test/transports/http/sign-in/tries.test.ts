@@ -1,18 +1,19 @@
 import { expect } from 'vitest';
 import { createKeyAttempts } from '../../../../src/transports/http/key-attempts.ts';
-import { callOf, goodHeaders, keepAlive, until } from '../../../support/http.ts';
+import { waitUntil } from '../../../support/deadline.ts';
+import { openConnection, toolCall, validHeaders } from '../../../support/http.ts';
 import {
+  createAuthorizationRequest,
   goodKey,
-  requestOf,
   type SignInServer,
-  startSignIn,
+  startSignInServer,
   signInTest as withUpstream,
 } from '../../../support/sign-in.ts';
 
 /** For its servers, no time passes: each count is that of one moment. */
 const test = withUpstream.extend('serve', ({ upstream }) => async (config: object) => {
-  const server = await startSignIn({ baseUrl: upstream.baseUrl, ...config }, { elapsed: () => 1_000_000 });
-  return { upstream, server, request: requestOf(await server.register()).request };
+  const server = await startSignInServer({ baseUrl: upstream.baseUrl, ...config }, { elapsed: () => 1_000_000 });
+  return { upstream, server, request: createAuthorizationRequest(await server.register()).request };
 });
 
 const enter = (server: SignInServer, request: Record<string, string>, key: string, forwarded?: string) =>
@@ -32,8 +33,8 @@ test('tries on the page have a count of their own, and ask the service no more t
   expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(60);
   expect(await refused.text()).toMatch(/Too many keys were tried from your address\. Try again in \d+ s/);
   // Calls with keys are counted elsewhere, and one that the service has accepted is let in everywhere.
-  const client = keepAlive(server.origin);
-  const call = (key: string) => client.send({ headers: goodHeaders(key), body: JSON.stringify(callOf('whoami')) });
+  const client = openConnection(server.origin);
+  const call = (key: string) => client.send({ headers: validHeaders(key), body: JSON.stringify(toolCall('whoami')) });
   expect((await call(goodKey)).status).toBe(200);
   expect((await enter(server, request, goodKey)).status).toBe(303);
   for (let number = 0; number < 5; number++) expect((await call(`svc_live_other.${number}`)).status).toBe(200);
@@ -72,21 +73,21 @@ test('keys of one address do not take all the places in which the service is ask
   const trustedProxy = { address: '127.0.0.0', prefix: 8, family: 'ipv4' } as const;
   const { upstream, server, request } = await serve({ trustedProxy });
   const held: (() => void)[] = [];
-  upstream.does((_, response) => void held.push(() => response.writeHead(401).end()));
+  upstream.respondWith((_, response) => void held.push(() => response.writeHead(401).end()));
   const guesses = Array.from({ length: 20 }, (_, number) =>
     enter(server, request, `svc_live_guess.${number}`, '203.0.113.1'),
   );
-  await until(() => upstream.requests.length === 4);
+  await waitUntil(() => upstream.requests.length === 4);
   const other = enter(server, request, 'svc_live_other', '203.0.113.2');
-  await until(() => upstream.requests.length === 5);
-  upstream.does((_, response) => void response.writeHead(401).end());
+  await waitUntil(() => upstream.requests.length === 5);
+  upstream.respondWith((_, response) => void response.writeHead(401).end());
   for (const answer of held) answer();
   for (const { status } of await Promise.all([...guesses, other])) expect(status).toBe(400);
 });
 
 test('a service that does not answer keeps nobody out and lets nobody in', async ({ serve }) => {
   const { upstream, server, request } = await serve({ refusalsPerMinute: 2 });
-  upstream.does((_, response) => void response.writeHead(500).end());
+  upstream.respondWith((_, response) => void response.writeHead(500).end());
   for (let time = 0; time < 4; time++) {
     const answer = await enter(server, request, goodKey);
     expect([answer.status, answer.headers.get('location')]).toEqual([503, null]);

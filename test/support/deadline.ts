@@ -1,0 +1,36 @@
+/**
+ * How long a test waits for an event before it fails, in milliseconds. A test takes far less, even on a machine that
+ * runs other tests at the same time. The limit is shorter than the time limit of a test, so that the failure names the
+ * event that did not happen.
+ */
+const eventLimitMs = 30_000;
+
+/**
+ * Returns the result of the promise, or rejects if the promise does not settle in time.
+ * @param event what the test waits for, as the subject of the error message: "the second request"
+ */
+export async function waitFor<Value>(promise: Promise<Value>, event: string, limitMs = eventLimitMs): Promise<Value> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`Waited ${limitMs} ms for ${event}, which did not happen.`)), limitMs);
+  });
+  try {
+    return await Promise.race([promise, timeout]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/**
+ * Checks a condition until it is true.
+ * @param intervalMs the pause between two checks
+ * @throws Error with the source code of the condition if the condition does not become true in time
+ */
+export async function waitUntil(condition: () => boolean | Promise<boolean>, intervalMs = 5): Promise<void> {
+  const start = performance.now();
+  while (!(await condition())) {
+    if (performance.now() - start > eventLimitMs)
+      throw new Error(`This condition did not become true within ${eventLimitMs} ms: ${condition}`);
+    await new Promise((resolve) => setTimeout(resolve, intervalMs));
+  }
+}
