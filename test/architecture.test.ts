@@ -201,7 +201,7 @@ test('pages hold no markup but their own, and no address that was not checked', 
     yield* code.match(/<[a-z][^<>]*\{\.\.\./g) ?? [];
     if (file === 'src/ui/links.tsx') return;
     yield* code.match(/\s(?:href|src|srcset|action|formaction|xlink:href|poster|ping|data)=/gi) ?? [];
-    yield* code.match(/\bas Address\b|\bas never\b|\bas any\b/g) ?? [];
+    yield* code.match(/\bas CheckedUrl\b|\bas never\b|\bas any\b/g) ?? [];
   });
   expect(found).toEqual([]);
 });

@@ -155,7 +155,7 @@ export function PictureFrame({ ad, formats = englishFormats }: { ad: CardAd; for
   const { id, pageName, picture, line } = ad;
   return (
     <div class={`frame hue${pickHue(pageName ?? id)}`}>
-      {picture !== undefined && 'src' in picture && <Picture src={picture.src} />}
+      {picture !== undefined && 'src' in picture && <Picture url={picture.src} />}
       {picture !== undefined && 'reason' in picture && (
         <>
           <p class="poster" dir="auto">

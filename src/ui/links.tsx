@@ -37,9 +37,9 @@ export const Link = ({ to, children, isCurrent = false, class: className }: Link
 
 /**
  * Renders a picture. Its alternative text is empty, because the text beside the picture already describes the ad.
- * @param src a data URL, or a path of this server
+ * @param url a data URL, or a path of this server
  */
-export const Picture = ({ src }: { src: string }) => <img src={checkUrl(src, ownPicturePattern)} alt="" />;
+export const Picture = ({ url }: { url: string }) => <img src={checkUrl(url, ownPicturePattern)} alt="" />;
 
 /** Renders a form that is sent to a path of this server. A form that is not a POST form is a search. */
 export const Form = ({ to, children, isPost = false }: { to: string; children: Content; isPost?: boolean }) => (

@@ -266,7 +266,7 @@ describe('what a report writes', () => {
     })),
   ])('has no address such as %j', async (address) => {
     const ads = [{ ...card, ...address }];
-    await expect(written({ sections: [{ heading: 'H', ads }] })).rejects.toThrow('An address in a page');
+    await expect(written({ sections: [{ heading: 'H', ads }] })).rejects.toThrow('A page contains a URL');
   });
 
   test('is stopped by the first part that does not fit, and others get their turn after each part', async () => {
