@@ -7,7 +7,7 @@ import { type AdRows, adRows, copyOf, languageText, variantCopy } from '../src/d
 import { everyAdSql, type RunStatement, writeExport } from '../src/dataset/export.ts';
 import { type Snapshot, SqlPool, type TableRows } from '../src/dataset/sql/pool.ts';
 import { VariantIndex } from '../src/dataset/variants.ts';
-import { makeMarket, seededRandom } from '../src/library/demo/market/market.ts';
+import { makeMarket, createSeededRandom } from '../src/library/demo/market/market.ts';
 import { loadLanguageDetector } from '../src/views/language.ts';
 import { residentMegabytes } from './memory.ts';
 import { addBoundedRow, median } from './row.ts';
@@ -64,7 +64,7 @@ async function medianOf(work: () => unknown): Promise<number> {
 }
 
 function* generated() {
-  for (let seed = 1; ; seed++) for (const { ads } of makeMarket(seededRandom(seed), gatheredAt)) yield* ads;
+  for (let seed = 1; ; seed++) for (const { ads } of makeMarket(createSeededRandom(seed), gatheredAt)) yield* ads;
 }
 
 /** Real ads, each as often as it takes, under ids of their own. */

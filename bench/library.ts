@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { openDemoLibrary } from '../src/library/demo/demo.ts';
-import { makeMarket, seededRandom } from '../src/library/demo/market/market.ts';
+import { makeMarket, createSeededRandom } from '../src/library/demo/market/market.ts';
 import { openLibrary } from '../src/library/open.ts';
 import { addBoundedRow, median } from './row.ts';
 
@@ -40,7 +40,7 @@ const file = join(folder, 'ads.jsonl');
 async function* lines() {
   let made = 0;
   for (let seed = 1; made < wanted; seed++) {
-    for (const { page, ads } of makeMarket(seededRandom(seed), today)) {
+    for (const { page, ads } of makeMarket(createSeededRandom(seed), today)) {
       const kept = ads.slice(0, wanted - made);
       made += kept.length;
       if (kept.length > 0) yield [page, ...kept].map((record) => `${JSON.stringify(record)}\n`).join('');

@@ -5,7 +5,7 @@
  */
 import { parseArgs } from 'node:util';
 import { Client, WebSocket } from 'undici';
-import { seededRandom } from '../src/library/demo/market/market.ts';
+import { createSeededRandom } from '../src/library/demo/market/market.ts';
 import { toolCall, validHeaders } from '../test/support/http.ts';
 import { startHttpCommand } from '../test/support/process.ts';
 import { stateServers } from '../test/support/stores.ts';
@@ -140,7 +140,7 @@ async function watch(pid: number | undefined, address = ''): Promise<Watched> {
 /** One caller with a connection to each replica, who asks, and now and then does what no client should. */
 function httpCaller({ name, key }: ServedDemo['callers'][number], number: number): () => Promise<void> {
   const clients = servers.map(({ origin }) => new Client(origin));
-  const random = seededRandom(number);
+  const random = createSeededRandom(number);
   const traffic = trafficOf(name, random);
   let id = 0;
   const send = async (body: string, headers: object = {}, signal: AbortSignal | null = null) => {

@@ -8,9 +8,9 @@ import type { Config } from '../config/settings.ts';
 import {
   createKey,
   type DatabaseOptions,
+  type FetchPicturesOptions,
   type ImportedFile,
   importFiles,
-  type KeepOptions,
   type KeyInfo,
   type KeyOptions,
   keepPicturesOf,
@@ -104,7 +104,7 @@ async function pictures(
   try {
     const report = await keepPicturesOf(target, {
       ...limits,
-      isAgain,
+      shouldRetryFailed: isAgain,
       fetch: opened.fetch,
       makeFolder,
       onProgress(progress) {
@@ -115,7 +115,7 @@ async function pictures(
       },
     });
     say(`${isTerminal ? '\n' : ''}${picturesText(report)}\n`);
-    return report.isFull ? 1 : 0;
+    return report.isFolderFull ? 1 : 0;
   } finally {
     await opened.close();
   }
@@ -211,23 +211,23 @@ function problemText({ line, path, problem }: ImportedFile['problems'][number]):
 const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`;
 
 function picturesPlan(
-  { of, expired }: PicturesReport,
-  { folder, maxBytes }: Pick<KeepOptions, 'folder' | 'maxBytes'>,
+  { expectedCount, expired }: PicturesReport,
+  { folder, maxBytes }: Pick<FetchPicturesOptions, 'folder' | 'maxBytes'>,
 ): string {
   const addresses = expired === 1 ? '1 address has' : `${expired.toLocaleString('en-US')} addresses have`;
   const gone = expired > 0 ? `${addresses} expired and cannot be fetched any more; ` : '';
-  if (of === 0) return `pictures: ${gone}${expired > 0 ? 'no other' : 'none'} is missing`;
-  return `pictures: ${gone}at most ${of.toLocaleString('en-US')} to fetch into ${folder}, which may hold ${megabytes(maxBytes)}`;
+  if (expectedCount === 0) return `pictures: ${gone}${expired > 0 ? 'no other' : 'none'} is missing`;
+  return `pictures: ${gone}at most ${expectedCount.toLocaleString('en-US')} to fetch into ${folder}, which may hold ${megabytes(maxBytes)}`;
 }
 
-const picturesProgress = ({ fetched, failed, bytes, of }: PicturesReport) =>
-  `pictures  ${fetched + failed} of ${of}, ${megabytes(bytes)}`;
+const picturesProgress = ({ fetched, failed, bytes, expectedCount }: PicturesReport) =>
+  `pictures  ${fetched + failed} of ${expectedCount}, ${megabytes(bytes)}`;
 
-function picturesText({ fetched, failed, bytes, reasons, isFull }: PicturesReport): string {
+function picturesText({ fetched, failed, bytes, reasons, isFolderFull }: PicturesReport): string {
   return [
     `pictures: ${count(fetched, 'picture')} kept, ${megabytes(bytes)}${failed > 0 ? `; ${failed} could not be:` : ''}`,
     ...Object.entries(reasons).map(([reason, amount]) => `    ${amount} × ${reason}`),
-    ...(isFull ? ['  the folder is full; --max-mb allows it more, and the same command goes on'] : []),
+    ...(isFolderFull ? ['  the folder is full; --max-mb allows it more, and the same command goes on'] : []),
   ].join('\n');
 }
 

@@ -127,10 +127,10 @@ test('a served library is asked by its own names only, and ends though somebody 
 test('a served demo says its key and its address, and ends when it is asked to', async () => {
   // macOS has one address of this kind only.
   const host = process.platform === 'darwin' ? '127.0.0.1' : '127.0.0.2';
-  const { origin, said, close } = await serveDatabase(':memory:', ['--demo', '--host', host]);
+  const { origin, readStderr, close } = await serveDatabase(':memory:', ['--demo', '--host', host]);
   const all =
     /^ad-library-mcp: demo key (svc_live_\w+)\nad-library-mcp: library on (http:\/\/[\d.]+:\d+)\nad-library-mcp: pages at \2\/p\/[\w-]+\/\n$/;
-  const [, key = '', url = ''] = all.exec(said()) ?? [];
+  const [, key = '', url = ''] = all.exec(readStderr()) ?? [];
   expect([origin, new URL(url).hostname]).toEqual([url, host]);
   expect((await fetch(`${url}/v1/whoami`)).status).toBe(401);
   expect((await fetch(`${url}/v1/whoami`, { headers: { authorization: `Bearer ${key}` } })).status).toBe(200);

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { afterAll, expect, test } from 'vitest';
-import { serveLibrary, startOfTests, uuid } from './support/served-library.ts';
+import { serveLibrary, testStartTime, uuid } from './support/served-library.ts';
 
 const served = await serveLibrary();
 afterAll(() => served.close());
-await served.load(...Array.from({ length: 45 }, (_, at) => ({ id: uuid(at), pageId: `page-${at}` })));
+await served.importRecords(...Array.from({ length: 45 }, (_, at) => ({ id: uuid(at), pageId: `page-${at}` })));
 
 const credits = async (key: string) => (await served.get('/v1/credits', key)).body;
 const readAd = (key: string) => served.get(`/v1/ads/${uuid(1)}`, key);
@@ -49,8 +49,8 @@ test('calls at once in any mix agree in charges, balance and spending', async ()
 test('an hourly window opens again with the next hour of the clock, a daily one with the next day', async () => {
   const key = served.key({ hourlyLimit: 2, dailyLimit: 3 });
   const steps: [time: number, status: number, limitType?: string][] = [
-    [startOfTests, 200],
-    [startOfTests + 1, 200],
+    [testStartTime, 200],
+    [testStartTime + 1, 200],
     [Date.UTC(2026, 2, 15, 10, 59, 59, 999), 429, 'hourly'],
     [Date.UTC(2026, 2, 15, 11), 200],
     [Date.UTC(2026, 2, 15, 12), 429, 'daily'],
@@ -66,7 +66,7 @@ test('an hourly window opens again with the next hour of the clock, a daily one 
         ...{ isLimitReached: true, limitType, hourlyCredits: 2, hourlyLimit: 2, dailyCredits: 2, dailyLimit: 3 },
       });
   }
-  served.clock.now = startOfTests;
+  served.clock.now = testStartTime;
 });
 
 test('credits are renewed at the start of a month', async () => {
@@ -78,7 +78,7 @@ test('credits are renewed at the start of a month', async () => {
   expect(await credits(key)).toMatchObject({ periodStart, periodEnd });
   served.clock.now = Date.UTC(2026, 3);
   expect((await readAd(key)).headers.get('x-service-credits-remaining')).toBe('0');
-  served.clock.now = startOfTests;
+  served.clock.now = testStartTime;
 });
 
 test('without a subscription there is no period and no balance', async () => {

@@ -12,7 +12,7 @@ async function page(...ads: object[]) {
   const pageId = `page-${number}`;
   const add = async (...more: object[]) => {
     const made = more.map((ad) => ({ id: uuid(number++), pageId, ...ad }));
-    await served.load(...made);
+    await served.importRecords(...made);
     return made;
   };
   return { pageId, add, made: await add(...ads) };
@@ -52,7 +52,7 @@ describe('cursors of searches', () => {
             cursor = body.cursor;
             // Enough rounds that adding ends some time.
             if (at < 5) await add(...added);
-            await served.load(made[at % made.length]);
+            await served.importRecords(made[at % made.length]);
           }
           expect(new Set(seen).size).toBe(seen.length);
           expect(seen).toEqual(expect.arrayContaining(made.map(({ id }) => id)));

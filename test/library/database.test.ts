@@ -4,9 +4,9 @@ import { describe, expect } from 'vitest';
 import { listKeys } from '../../src/library/commands/commands.ts';
 import { openLibrary } from '../../src/library/open.ts';
 import { databaseTest as test } from './support/fixtures.ts';
-import { startOfTests } from './support/served-library.ts';
+import { testStartTime } from './support/served-library.ts';
 
-const now = () => startOfTests;
+const now = () => testStartTime;
 const list = (database: string) => listKeys({ database, now });
 
 /** Makes a library, and changes its tables. */

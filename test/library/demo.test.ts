@@ -12,7 +12,7 @@ import { readHeader } from '../../src/pictures/fetch-picture.ts';
 import { waitUntil } from '../support/deadline.ts';
 import { startHttp } from '../support/http.ts';
 import { createTemporaryFolder } from '../support/temporary-folder.ts';
-import { startOfTests } from './support/served-library.ts';
+import { testStartTime } from './support/served-library.ts';
 
 const base = 'https://library.demo.example';
 const advertiserOf = (ad: Ad) => advertisers.find(({ domain }) => domain === ad.displayUrl);
@@ -38,14 +38,14 @@ async function all<Item>(of: Demo, kind: 'ads' | 'pages'): Promise<Item[]> {
 }
 
 const folder = pathToFileURL(`${createTemporaryFolder()}/`);
-const demo = await openDemoLibrary({ now: () => startOfTests });
+const demo = await openDemoLibrary({ now: () => testStartTime });
 afterAll(() => demo.library.close());
 const ads = await all<Ad>(demo, 'ads');
 const pages = await all<Page>(demo, 'pages');
 
 describe('the market', () => {
   test('a demo that is opened a day later has the same ads, with dates a day later', async () => {
-    const later = await openDemoLibrary({ now: () => startOfTests + 86_400_000 });
+    const later = await openDemoLibrary({ now: () => testStartTime + 86_400_000 });
     const undated = (some: Ad[]) => JSON.stringify(some).replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '');
     const laterAds = await all<Ad>(later, 'ads');
     expect(undated(laterAds) === undated(ads)).toBe(true);
@@ -83,7 +83,7 @@ describe('the market', () => {
         expect(text).not.toMatch(/\{(brand|product|percent|days|thousands|tries)\}|undefined|NaN/);
         for (const [, host] of text.matchAll(/https?:\/\/([^/"]+)/g)) expect(host).toMatch(/\.example$/);
         const { startedAt = '', lastSeenAt = '', endDate } = ad as Record<string, string>;
-        expect(startedAt <= lastSeenAt && Date.parse(lastSeenAt) <= startOfTests).toBe(true);
+        expect(startedAt <= lastSeenAt && Date.parse(lastSeenAt) <= testStartTime).toBe(true);
         if (endDate) expect(endDate).toBe(lastSeenAt);
         const { adSpendMin = 0, adSpendMax = 0, revenueMin = 0, revenueMax = 0 } = ad as Record<string, number>;
         const amounts = [adSpendMin, adSpendMax, revenueMin, revenueMax];
@@ -106,7 +106,7 @@ describe('the demo library', () => {
   test('leaves no file behind, even while it is open', async () => {
     const left = () => readdirSync(tmpdir()).filter((name) => name.startsWith('ad-library-demo-'));
     const before = left();
-    const opened = await openDemoLibrary({ now: () => startOfTests });
+    const opened = await openDemoLibrary({ now: () => testStartTime });
     expect(await ask(opened, '/v1/credits')).toMatchObject({ credits: 10_000 });
     // Tests that run at the same time may just be opening another demo.
     if (process.platform !== 'win32') await waitUntil(() => left().every((name) => before.includes(name)));
@@ -114,12 +114,12 @@ describe('the demo library', () => {
   });
 
   test('answers with its key from the first request on, is generous, and has the same key each time', async () => {
-    const again = await openDemoLibrary({ now: () => startOfTests });
+    const again = await openDemoLibrary({ now: () => testStartTime });
     expect(await ask(again, '/v1/credits')).toMatchObject({ credits: 10_000, creditsMax: 10_000 });
     again.library.close();
     expect(again.apiKey).toBe(demo.apiKey);
     // Before it was asked for anything.
-    (await openDemoLibrary({ now: () => startOfTests })).library.close();
+    (await openDemoLibrary({ now: () => testStartTime })).library.close();
   });
 
   test('has collections of its own and of a colleague, with items', async () => {

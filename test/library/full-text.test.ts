@@ -6,7 +6,7 @@ const served = await serveLibrary();
 afterAll(() => served.close());
 
 const findIds = async (filters: Record<string, unknown>): Promise<string[]> =>
-  (await served.found(filters)).items.map(({ id }) => id);
+  (await served.searchAll(filters)).items.map(({ id }) => id);
 
 const copies = {
   korean: '매일 촉촉한 수분 세럼을 만나보세요',
@@ -23,7 +23,7 @@ const copies = {
 };
 const names = Object.keys(copies);
 const pageId = 'copies';
-await served.load(...Object.values(copies).map((body, at) => ({ id: uuid(at), body, pageId })));
+await served.importRecords(...Object.values(copies).map((body, at) => ({ id: uuid(at), body, pageId })));
 
 /** What finds each copy alone. */
 const finding: Record<string, string[]> = {
@@ -78,7 +78,7 @@ test('a search finds every word of any stored text', async () => {
       const first = number;
       number += bodies.length;
       const pageId = `words-${first}`;
-      await served.load(...bodies.map((body, at) => ({ id: uuid(first + at), body, pageId })));
+      await served.importRecords(...bodies.map((body, at) => ({ id: uuid(first + at), body, pageId })));
       const words = bodies[0]?.match(/[\p{L}\p{M}\p{N}\u200d]+/gu) ?? [];
       const word = words[start % Math.max(1, words.length)];
       if (!word || !/[\p{L}\p{N}]/u.test(word)) return;

@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { libraryTest as test } from './support/fixtures.ts';
 import { type ServedLibrary, uuid } from './support/served-library.ts';
 
-const adsOf = async (served: ServedLibrary, filters = {}) => (await served.found(filters)).items;
+const adsOf = async (served: ServedLibrary, filters = {}) => (await served.searchAll(filters)).items;
 
 /** A key of the archive (a dot is its snapshot), what stands there, and what the ad has of it. */
 type Row = readonly [key: string, written: unknown, becomes?: object];
@@ -99,16 +99,16 @@ test.for<[name: string, rows: Row[], filters: object, wrap?: (record: object) =>
 ])('imports ads as %s', async ([_, rows, filters, wrap], { served }) => {
   const record = wrap?.(recordOf(rows)) ?? recordOf(rows);
   const report = { ads: 1, fromPublicArchive: 1, skipped: 0 };
-  expect(await served.load(record, record)).toMatchObject({ ...report, updated: 0, repeated: 1 });
-  expect(await served.load(record)).toMatchObject({ ...report, updated: 1, repeated: 0 });
+  expect(await served.importRecords(record, record)).toMatchObject({ ...report, updated: 0, repeated: 1 });
+  expect(await served.importRecords(record)).toMatchObject({ ...report, updated: 1, repeated: 0 });
   const ad = { id: expect.any(String), ...adFrom(rows) };
   expect(await adsOf(served, filters)).toEqual([ad]);
   // The page that is made from it.
-  expect((await served.found({}, 'pages')).items).toMatchObject([{ pageId: ad.pageId, ...ad.page }]);
+  expect((await served.searchAll({}, 'pages')).items).toMatchObject([{ pageId: ad.pageId, ...ad.page }]);
 });
 
 test('a value that fits no field is kept under its own name and named in the report', async ({ served }) => {
-  const { notes } = await served.load({
+  const { notes } = await served.importRecords({
     ad_archive_id: '2002',
     is_active: false,
     spend: 'little',
@@ -142,7 +142,10 @@ test('a value that fits no field is kept under its own name and named in the rep
 });
 
 test.for(['tel:+3510000', 'shop now'])('a link that is no website (%s) has no domain', async (link, { served }) => {
-  await served.load({ ad_archive_id: '1', snapshot: { page_name: 'P', link_url: link, caption: 'paypal.com' } });
+  await served.importRecords({
+    ad_archive_id: '1',
+    snapshot: { page_name: 'P', link_url: link, caption: 'paypal.com' },
+  });
   const items = await adsOf(served);
   expect(items).toMatchObject([{ offerLink: link }]);
   expect(items[0]).not.toHaveProperty('website.siteDomain');
@@ -155,7 +158,7 @@ test.for([
   ['whose id was rounded', '{"ad_archive_id":12345678901234567890}', /is rounded, so the id is lost/],
   ['whose page id was rounded', '{"ad_archive_id":"1","page_id":1e30}', /is rounded, so the id is lost/],
 ] as const)('an ad %s is refused', async ([_, record, problem], { served }) => {
-  const report = await served.load(record);
+  const report = await served.importRecords(record);
   expect(report).toMatchObject({ ads: 0, problems: [{ line: 1, problem: expect.stringMatching(problem) }] });
 });
 
@@ -164,7 +167,7 @@ test('malformed ads never make the import fail', async ({ served }) => {
   const record = fc.dictionary(fc.constantFrom(...names, 'images'), fc.jsonValue({ maxDepth: 4 }));
   await fc.assert(
     fc.asyncProperty(record, record, async (outer, snapshot) => {
-      const report = await served.load({ ...outer, snapshot, ad_archive_id: '1' });
+      const report = await served.importRecords({ ...outer, snapshot, ad_archive_id: '1' });
       expect(report.ads + report.skipped).toBe(1);
     }),
     { numRuns: 50 },
@@ -202,7 +205,7 @@ test.for([
   ['semicolons and LF', ';', '\n'],
 ] as const)('ads are imported from CSV with %s', async ([_, delimiter, lineEnd], { served }) => {
   const lines = [cells.map(([column]) => column), cells.map(([, text]) => text)].map((one) => one.join(delimiter));
-  const report = await served.load(`\uFEFF${lines.join(lineEnd)}${lineEnd}${lineEnd}`);
+  const report = await served.importRecords(`\uFEFF${lines.join(lineEnd)}${lineEnd}${lineEnd}`);
   expect(report).toMatchObject({ ads: 1, fromPublicArchive: 1, skipped: 0, problems: [] });
   const found = await adsOf(served, { query: '"and another" two friends' });
   expect(found).toEqual([{ ...adFrom(cells), id: expect.any(String) }]);
@@ -210,7 +213,7 @@ test.for([
 
 test('rows that cannot be used are named by their line', async ({ served }) => {
   const ads = ['ad_archive_id,page_id,page_name', '1,2', '1.23457E+15,2,P', '3,2,"two\nlines"', '4,..,P'];
-  const report = await served.load(ads.join('\n'));
+  const report = await served.importRecords(ads.join('\n'));
   expect(report).toMatchObject({ ads: 1, skipped: 3 });
   expect(report.problems.map(({ line, problem }) => `${line} ${problem}`)).toEqual([
     '2 2 cells where the first line has 3; is a quotation mark missing?',
@@ -222,7 +225,7 @@ test('rows that cannot be used are named by their line', async ({ served }) => {
 test('a quotation mark that is not closed costs its line, however much follows', async ({ served }) => {
   for (const rows of ['7,Q\n'.repeat(100), '\n'.repeat(2_000_000)]) {
     const amount = rows.split('\n').length - 1;
-    const report = await served.load(`ad_archive_id,page_name\n5,P\n6,"open\n${rows}8,"again\n9,R`);
+    const report = await served.importRecords(`ad_archive_id,page_name\n5,P\n6,"open\n${rows}8,"again\n9,R`);
     const problem = 'a row without an end; is a quotation mark not closed?';
     expect(report).toMatchObject({ ads: rows.includes('Q') ? 3 : 2, skipped: 2 });
     expect(report.problems).toEqual([3, amount + 4].map((line) => ({ line, path: '', problem })));
@@ -230,7 +233,7 @@ test('a quotation mark that is not closed costs its line, however much follows',
 });
 
 test('a table of something else is refused, and the message names the columns that tell', async ({ served }) => {
-  const { skipped, problems } = await served.load('Name,Age\nA,1\n');
+  const { skipped, problems } = await served.importRecords('Name,Age\nA,1\n');
   const problem = expect.stringMatching(
     /^neither JSON nor a table of ads: no line of column names has .* "body" .*"ad_archive_id"/,
   );
@@ -239,7 +242,7 @@ test('a table of something else is refused, and the message names the columns th
 
 test('no ad of the archive was seen after the import', async ({ served }) => {
   const record = { ad_creative_bodies: ['Text'], ad_delivery_start_time: '2026-02-18' };
-  await served.load({ id: '1', ...record, ad_delivery_stop_time: '2026-05-01' });
+  await served.importRecords({ id: '1', ...record, ad_delivery_stop_time: '2026-05-01' });
   expect(await adsOf(served)).toMatchObject([
     { endDate: '2026-05-01T00:00:00.000Z', lastSeenAt: '2026-03-15T10:30:00.000Z' },
   ]);
@@ -248,7 +251,7 @@ test('no ad of the archive was seen after the import', async ({ served }) => {
 
 test('the domain of a wrapped link is that of the page behind the wrapper', async ({ served }) => {
   const link = `https://l.facebook.com/l.php?u=${encodeURIComponent('https://www.shop.example/a?x=1')}&h=AT0`;
-  await served.load({ ad_archive_id: '1', snapshot: { title: 'T', link_url: link } });
+  await served.importRecords({ ad_archive_id: '1', snapshot: { title: 'T', link_url: link } });
   expect(await adsOf(served, { domain: ['shop.example'] })).toMatchObject([
     { website: { siteDomain: 'shop.example' } },
   ]);
@@ -265,13 +268,13 @@ test.for<[given: string, kept: string]>([
   'the access token of the address %s is not stored, whatever the key and the format',
   async ([given, kept], { served }) => {
     const address = (query: string) => `https://www.facebook.com/ads/archive/render_ad/${query}`;
-    await served.load({
+    await served.importRecords({
       ad_archive_id: '1',
       link: address(given),
       snapshot: { title: 'T', cards: [{ link_url: address(given) }] },
     });
-    await served.load({ id: uuid(1), headline: 'T', note: address(given), access_token: 'SECRET' });
-    await served.load(`headline,link,My note\nT,${address(given)},${address(given)}`);
+    await served.importRecords({ id: uuid(1), headline: 'T', note: address(given), access_token: 'SECRET' });
+    await served.importRecords(`headline,link,My note\nT,${address(given)},${address(given)}`);
     const ads = await adsOf(served, {});
     expect(ads).toHaveLength(3);
     expect(JSON.stringify(ads)).not.toContain('SECRET');

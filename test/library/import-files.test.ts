@@ -174,7 +174,7 @@ test.for(Object.entries(files))('imports %s as it is meant', async ([name, expec
   const report = await served.library.import(createReadStream(new URL(name, folder)));
   const [, ...lines] = importText({ name, ...report }).split('\n  ');
   expect(lines.filter((line) => !line.startsWith('columns: '))).toEqual(expected.report ?? []);
-  const { items } = await served.found({ sort: 'duplicates', order: 'asc', limit: 100 });
+  const { items } = await served.searchAll({ sort: 'duplicates', order: 'asc', limit: 100 });
   expect(items.map(({ id }) => id)).toHaveLength(expected.ads.length);
   for (const ad of expected.ads) expect(items).toContainEqual(expect.objectContaining(ad));
   for (const filters of expected.findable ?? [])
@@ -183,7 +183,7 @@ test.for(Object.entries(files))('imports %s as it is meant', async ([name, expec
 
 test('an export as CSV does not store what the dataset derived', async ({ served }) => {
   await served.library.import(createReadStream(new URL('own-export.csv', folder)));
-  const { items } = await served.found({});
+  const { items } = await served.searchAll({});
   for (const derived of ['Active', 'active', 'Days running', 'First line', 'Text', 'Gathered at', 'gatheredAt'])
     expect(items[0]).not.toHaveProperty([derived]);
 });

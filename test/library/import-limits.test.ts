@@ -14,7 +14,7 @@ test.for<[name: string, fields: object, query?: string]>([
   ['a letter with countless marks', { body: `caf\u0065${'\u0301\u0316'.repeat(400_000)} cr\u00e8me` }, 'cafe creme'],
 ])('%s: a field is kept as it is, and found', async ([_, fields, query], { served }) => {
   const ad = { id: uuid(1), ...fields };
-  expect(await served.load(ad)).toMatchObject({ ads: 1, skipped: 0 });
+  expect(await served.importRecords(ad)).toMatchObject({ ads: 1, skipped: 0 });
   expect((await served.get(`/v1/ads/${uuid(1)}`)).body).toEqual(ad);
   if (query) expect((await served.search({ query })).body.totalHits).toBe(1);
 });
@@ -92,12 +92,12 @@ test('a table of thousands of columns for one field is refused at once, or read 
   served,
 }) => {
   const tableOf = (columns: number) => `headline${',date'.repeat(columns)}\n${'5\n'.repeat(20_000)}`;
-  expect(await served.load(tableOf(40_000))).toMatchObject({
+  expect(await served.importRecords(tableOf(40_000))).toMatchObject({
     skipped: 1,
     problems: [{ problem: 'a table of 40001 columns; an import reads 5000 at most' }],
   });
   const start = process.cpuUsage();
-  expect(await served.load(tableOf(4_000))).toMatchObject({ ads: 0, skipped: 20_000 });
+  expect(await served.importRecords(tableOf(4_000))).toMatchObject({ ads: 0, skipped: 20_000 });
   expect(process.cpuUsage(start).user / 1000).toBeLessThan(10_000);
 });
 
@@ -109,7 +109,7 @@ test.for<[name: string, records: () => unknown[]]>([
   ['long texts', () => Array.from({ length: 25 }, (_, at) => ({ id: uuid(at), body: words(at * 50_000) }))],
 ])('other requests are answered during an import of %s', async ([_, records], { served }) => {
   const order: string[] = [];
-  const importing = served.load(...records()).then(() => order.push('imported'));
+  const importing = served.importRecords(...records()).then(() => order.push('imported'));
   expect((await served.get('/v1/whoami')).status).toBe(200);
   order.push('answered');
   await importing;

@@ -12,10 +12,15 @@ let run = 0;
 async function importColumn(served: ServedLibrary, column: string, values: readonly string[], field: string) {
   const advertiser = `Run ${run++}`;
   const rows = values.map((value, index) => `${uuid(1000 * run + index)},${advertiser},Ad,${cell(value)}`);
-  const report = await served.load(
+  const report = await served.importRecords(
     ['id,advertiser,headline', ...rows].join('\n').replace('headline', `headline,${column}`),
   );
-  const { items } = await served.found({ advertiserExact: [advertiser], sort: 'duplicates', order: 'asc', limit: 100 });
+  const { items } = await served.searchAll({
+    advertiserExact: [advertiser],
+    sort: 'duplicates',
+    order: 'asc',
+    limit: 100,
+  });
   const byId = new Map(items.map((ad) => [ad.id, ad[field]]));
   return { report, read: values.map((_, index) => byId.get(uuid(1000 * run + index))) };
 }
@@ -194,16 +199,16 @@ test.for([
 
 test('dates and numbers of archives in JSON are decided by their keys, too', async ({ served }) => {
   const record = (id: number, start: string) => ({ ad_archive_id: String(id), ad_delivery_start_time: start });
-  const unclear = await served.load(record(1, '05/04/2026'));
+  const unclear = await served.importRecords(record(1, '05/04/2026'));
   expect(unclear).toMatchObject({
     ads: 0,
     problems: [{ problem: expect.stringMatching(/5 April 2026 or 4 May 2026/) }],
   });
-  expect(await served.load(record(1, '05/04/2026'), record(2, '31/03/2026'))).toMatchObject({
+  expect(await served.importRecords(record(1, '05/04/2026'), record(2, '31/03/2026'))).toMatchObject({
     ads: 2,
     notes: [expect.any(String)],
   });
-  const { items } = await served.found({});
+  const { items } = await served.searchAll({});
   expect(items.map(({ startedAt }) => startedAt.slice(0, 10))).toEqual(['2026-04-05', '2026-03-31']);
 });
 
@@ -226,12 +231,14 @@ test('objects in the notation of Python are read as in JSON, in lines and in cel
   await fc.assert(
     fc.asyncProperty(value, fc.string({ unit: 'grapheme' }), async (extra, body) => {
       const record = { ad_archive_id: String(++run), snapshot: { title: 'T', body: { text: `x${body}` }, extra } };
-      await served.load(record);
-      const id = (await served.found({ query: 'T' })).items.find(({ adArchiveId }) => adArchiveId === String(run))?.id;
+      await served.importRecords(record);
+      const id = (await served.searchAll({ query: 'T' })).items.find(
+        ({ adArchiveId }) => adArchiveId === String(run),
+      )?.id;
       const { body: asJson } = await served.get(`/v1/ads/${id}`);
-      await served.load(pythonOf(record));
+      await served.importRecords(pythonOf(record));
       expect((await served.get(`/v1/ads/${id}`)).body).toEqual(asJson);
-      await served.load(`ad_archive_id,snapshot\n${run},${cell(pythonOf(record.snapshot))}`);
+      await served.importRecords(`ad_archive_id,snapshot\n${run},${cell(pythonOf(record.snapshot))}`);
       expect((await served.get(`/v1/ads/${id}`)).body).toEqual(asJson);
     }),
     { numRuns: 25 },

@@ -56,7 +56,7 @@ test('records are read back as they were from any layout of JSON, wherever its b
         const report = await served.library.import(chunksOf(chunks));
         expect(report).toMatchObject({ ads: ads.length, skipped: 0, problems: [] });
         for (const one of ads) expect((await served.get(`/v1/ads/${one.id.toUpperCase()}`)).body).toEqual(one);
-        const { items } = await served.found({ pageId, sort: 'duplicates', order: 'asc' });
+        const { items } = await served.searchAll({ pageId, sort: 'duplicates', order: 'asc' });
         expect(items).toEqual(ads);
       },
     ),
@@ -68,10 +68,10 @@ test('a page made from an ad is replaced by the page itself, and never replaces 
   const given = { id: uuid(1), pageId: 'p', page: { pageName: 'From the ad', adsAmount: 3 }, countries: ['FR'] };
   const made = { pageId: 'p', pageName: 'From the ad', adsAmount: 3, countries: ['FR'], detailsEstimated: true };
   const own = { pageId: 'p', pageName: 'Itself' };
-  await served.load(given);
+  await served.importRecords(given);
   expect((await served.get('/v1/pages/p')).body).toEqual(made);
-  await served.load(own);
-  await served.load(given, { ...given, id: uuid(2) });
+  await served.importRecords(own);
+  await served.importRecords(given, { ...given, id: uuid(2) });
   expect((await served.get('/v1/pages/p')).body).toEqual(own);
 });
 
@@ -91,7 +91,7 @@ test.for([
 ] as const)('recognises %s by content', async ([_, bytes], { served }) => {
   for (const chunks of [[bytes], Array.from(bytes, (byte) => Buffer.of(byte))]) {
     expect(await served.library.import(chunksOf(chunks))).toMatchObject({ ads: 2, skipped: 0 });
-    expect((await served.found({ sort: 'duplicates', order: 'asc' })).items).toEqual(encoded);
+    expect((await served.searchAll({ sort: 'duplicates', order: 'asc' })).items).toEqual(encoded);
   }
 });
 
@@ -183,7 +183,7 @@ test.for<[name: string, source: string | Uint8Array, ads: number, ...problems: (
 test('page ids that no call could ask for are refused', async ({ served }) => {
   const wrong = ['.', '..', '', 'a/../b', 'a\0b', 'a\nb', '\ud800', 'x'.repeat(301)];
   const right = ['x'.repeat(300), 'ü z'];
-  const report = await served.load(...[...wrong, ...right].map((pageId) => ({ pageId, pageName: 'P' })));
+  const report = await served.importRecords(...[...wrong, ...right].map((pageId) => ({ pageId, pageName: 'P' })));
   expect(report).toMatchObject({ pages: right.length, skipped: wrong.length });
   for (const { problem } of report.problems)
     expect(problem).toMatch(/^pageId: cannot be asked for; a page id has 1 to 300/);
@@ -192,7 +192,7 @@ test('page ids that no call could ask for are refused', async ({ served }) => {
 
 test('what replaced an earlier record and why others were skipped is counted', async ({ served }) => {
   const wrong = Array.from({ length: 100 }, (_, at) => (at % 2 ? { id: `no uuid ${at}` } : 7));
-  const report = await served.load(ad(1), ad(1), ad(2), ...wrong);
+  const report = await served.importRecords(ad(1), ad(1), ad(2), ...wrong);
   const lines = importText({ name: 'file', ...report }).split('\n');
   expect(lines[0]).toBe('file: 2 ads and 0 pages, 1 record with the id of another one in the file, 100 skipped:');
   expect(lines).toHaveLength(1 + 50 + 3);
@@ -201,20 +201,20 @@ test('what replaced an earlier record and why others were skipped is counted', a
 });
 
 test('the report on a record is short, however much is wrong with it', async ({ served }) => {
-  const { problems } = await served.load({ id: uuid(1), countries: Array(50_000).fill(1) });
+  const { problems } = await served.importRecords({ id: uuid(1), countries: Array(50_000).fill(1) });
   expect(problems[0]?.problem).toMatch(/^countries\.0: /);
   expect(problems[0]?.problem.length).toBeLessThanOrEqual(500);
 });
 
 test('a page that an ad of the same import made is not counted as updated', async ({ served }) => {
   const page = { pageId: 'p', pageName: 'P' };
-  expect(await served.load({ ...ad(1), pageId: 'p' }, page)).toMatchObject({
+  expect(await served.importRecords({ ...ad(1), pageId: 'p' }, page)).toMatchObject({
     ads: 1,
     pages: 1,
     updated: 0,
     repeated: 0,
   });
-  expect(await served.load(page, page)).toMatchObject({ pages: 1, updated: 1, repeated: 1 });
+  expect(await served.importRecords(page, page)).toMatchObject({ pages: 1, updated: 1, repeated: 1 });
 });
 
 test.for([
@@ -227,7 +227,7 @@ test.for([
   { adSpendMin: -0.5 },
 ])('an ad in the shape of the API with %j is refused, and the key is named', async (fields, { served }) => {
   const [key] = Object.keys(fields);
-  const { ads, problems } = await served.load({ ...ad(1), ...fields }, ad(2));
+  const { ads, problems } = await served.importRecords({ ...ad(1), ...fields }, ad(2));
   expect({ ads, problems }).toEqual({
     ads: 1,
     problems: [{ line: 1, path: '', problem: expect.stringMatching(`^${key}: `) }],

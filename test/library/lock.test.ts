@@ -7,10 +7,10 @@ import { createKey, importFiles, listKeys, revokeKey, serveLibrary } from '../..
 import { waitUntil } from '../support/deadline.ts';
 import { startCommand } from '../support/process.ts';
 import { databaseTest as test } from './support/fixtures.ts';
-import { onLoopback, startOfTests, uuid } from './support/served-library.ts';
+import { serveOnLoopback, testStartTime, uuid } from './support/served-library.ts';
 
-const target = (database: string) => ({ database, now: () => startOfTests });
-const serve = (database: string) => serveLibrary({ ...target(database), listen: onLoopback });
+const target = (database: string) => ({ database, now: () => testStartTime });
+const serve = (database: string) => serveLibrary({ ...target(database), listen: serveOnLoopback });
 const namesIn = async (database: string) => (await listKeys(target(database))).map(({ name }) => name);
 const asOwner = (token: string) => ({ headers: { Authorization: `Bearer ${token}` } });
 

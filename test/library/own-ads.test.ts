@@ -12,7 +12,7 @@ const adsOf = async (served: ServedLibrary, filters: object = {}) => (await serv
 
 test('the example of the guide is imported, found and dated', async ({ served }) => {
   expect(example).toBe(readFileSync(new URL('../../docs/examples/own-ads.csv', import.meta.url), 'utf8'));
-  expect(await served.load(example)).toMatchObject({ ads: 3, skipped: 0 });
+  expect(await served.importRecords(example)).toMatchObject({ ads: 3, skipped: 0 });
   const [socks] = await adsOf(served, { query: 'wales' });
   expect(socks).toMatchObject({
     page: { pageName: 'Sock Shop' },
@@ -33,18 +33,18 @@ test('the example of the guide is imported, found and dated', async ({ served })
 
 test('the same rows are the same ads, a changed text is another, and an id of any form is kept', async ({ served }) => {
   const row = (body: string) => `Advertiser;Title;Primary text;Started\nShop;Hats;${body};2026-01-05\n`;
-  expect(await served.load(row('Warm'))).toMatchObject({ ads: 1, updated: 0 });
-  expect(await served.load(row('Warm'))).toMatchObject({ ads: 1, updated: 1 });
-  expect(await served.load(row('Cold'))).toMatchObject({ ads: 1, updated: 0 });
+  expect(await served.importRecords(row('Warm'))).toMatchObject({ ads: 1, updated: 0 });
+  expect(await served.importRecords(row('Warm'))).toMatchObject({ ads: 1, updated: 1 });
+  expect(await served.importRecords(row('Cold'))).toMatchObject({ ads: 1, updated: 0 });
   const [first] = await adsOf(served);
   expect(first.id).toMatch(/^[\da-f]{8}-[\da-f]{4}-5[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/);
-  await served.load('ID,Body,My note\nnumber 7,First,x\n');
-  expect(await served.load('ID,Body,My note\nnumber 7,Second,y\n')).toMatchObject({ updated: 1 });
+  await served.importRecords('ID,Body,My note\nnumber 7,First,x\n');
+  expect(await served.importRecords('ID,Body,My note\nnumber 7,Second,y\n')).toMatchObject({ updated: 1 });
   expect(await adsOf(served, { query: 'second' })).toMatchObject([{ 'My note': 'y' }]);
 });
 
 test('a row that cannot be read is named with its line, and the others are stored', async ({ served }) => {
-  const report = await served.load(
+  const report = await served.importRecords(
     'headline,start,copies\nGood,2026-01-05,2\nDay,31. Dezember,1\nMany,2026-01-05,lots\n,2026-01-05,1\nAlso good,,\nFebruary,2026-02-30,1\n',
   );
   expect(report).toMatchObject({
@@ -81,7 +81,7 @@ test.for<[written: string[], days: string[] | RegExp]>([
     /^the column "First seen" has days such as 31\/03\/2026 and 03\/31\/2026, which are not written in the same order/,
   ],
 ])('days %j are read where their column is clear, or nothing is imported', async ([written, days], { served }) => {
-  const report = await served.load(
+  const report = await served.importRecords(
     ['Ad headline,First seen', ...written.map((day, at) => `Ad ${at},${day}`)].join('\n'),
   );
   if (days instanceof RegExp) {
@@ -89,12 +89,12 @@ test.for<[written: string[], days: string[] | RegExp]>([
     return;
   }
   expect(report).toMatchObject({ ads: days.length, skipped: 0 });
-  const found = (await served.found({ sort: 'duplicates', order: 'asc' })).items;
+  const found = (await served.searchAll({ sort: 'duplicates', order: 'asc' })).items;
   expect(found.map(({ startedAt }) => startedAt.slice(0, 10))).toEqual(days);
 });
 
 test('it is said how columns are understood; countries may be named', async ({ served }) => {
-  const report = await served.load(
+  const report = await served.importRecords(
     'Ad headline,Headline,Brand name,Country,My note\nTea,x,Leaf,"Germany, UK; United Kingdom; Deutschland; USA; at",n\nTea,x,Leaf,Atlantis,\n',
   );
   expect(importText({ name: 'file', ...report }).split('\n')).toEqual([
@@ -111,7 +111,7 @@ test('whatever cells hold, each row is stored or named', async ({ served }) => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.tuple(...columns.map(() => cell)), { minLength: 1, maxLength: 5 }), async (rows) => {
       const text = [columns.filter((name) => name !== 'page id'), ...rows.map((row) => row.slice(0, -1))].join('\n');
-      const { ads, repeated, skipped } = await served.load(text);
+      const { ads, repeated, skipped } = await served.importRecords(text);
       expect(ads + repeated + skipped).toBe(rows.length);
     }),
     { numRuns: 50 },
@@ -120,8 +120,8 @@ test('whatever cells hold, each row is stored or named', async ({ served }) => {
 
 test('ids of rows are those of their advertiser, so that two tables may count from 1', async ({ served }) => {
   const table = (advertiser: string) => `id,advertiser,headline\n1,${advertiser},One\n2,${advertiser},Two\n`;
-  expect(await served.load(table('Shop'))).toMatchObject({ ads: 2, updated: 0 });
-  expect(await served.load(table('Bakery'))).toMatchObject({ ads: 2, updated: 0 });
-  expect(await served.load(table('Shop'))).toMatchObject({ ads: 2, updated: 2 });
+  expect(await served.importRecords(table('Shop'))).toMatchObject({ ads: 2, updated: 0 });
+  expect(await served.importRecords(table('Bakery'))).toMatchObject({ ads: 2, updated: 0 });
+  expect(await served.importRecords(table('Shop'))).toMatchObject({ ads: 2, updated: 2 });
   expect(await adsOf(served)).toHaveLength(4);
 });

@@ -11,7 +11,7 @@ import { launchChromium } from '../support/board/launch-chromium.ts';
 import { createTemporaryFolder } from '../support/temporary-folder.ts';
 import { deriveUuid } from '../support/uuid-of.ts';
 import { runLibraryCommand, serveDatabase } from './support/command.ts';
-import { onLoopback, startOfTests } from './support/served-library.ts';
+import { serveOnLoopback, testStartTime } from './support/served-library.ts';
 
 const hostile = '"><script>window.broken = true</script><img src=x onerror="window.broken = true">';
 const formats = ['IMAGE', 'VIDEO', 'DCO'];
@@ -36,9 +36,9 @@ const advertiser = '/pages/shop%2F1%20%25%3F%23';
 const folder = createTemporaryFolder();
 
 async function serve(name: string, words: string[] = []) {
-  const { origin, close, said } = await serveDatabase(join(folder, name), words);
+  const { origin, close, readStderr } = await serveDatabase(join(folder, name), words);
   /** Where the pages are: `/p/` and a word. */
-  const home = new URL(/(?<=pages at )\S+(?=\/\n)/.exec(said())?.[0] ?? origin).pathname.replace(/\/$/, '');
+  const home = new URL(/(?<=pages at )\S+(?=\/\n)/.exec(readStderr())?.[0] ?? origin).pathname.replace(/\/$/, '');
   const get = async (path: string, { headers = {}, below = home } = {}) => {
     const { statusCode, body } = await request(origin + below + path, { headers });
     return { status: statusCode, text: await body.text() };
@@ -229,10 +229,10 @@ test('every page answers, whatever ads the import has accepted', async () => {
   );
   const errors: unknown[] = [];
   const any = await openLibrary({
-    ...{ database: ':memory:', now: () => startOfTests, pagesPath: '/p/word' },
+    ...{ database: ':memory:', now: () => testStartTime, pagesPath: '/p/word' },
     onError: (error) => errors.push(error),
   });
-  const { address, close } = await onLoopback(any.fetch);
+  const { address, close } = await serveOnLoopback(any.fetch);
   let nextId = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(ad, { minLength: 1, maxLength: 5 }), async (some) => {

@@ -13,7 +13,7 @@ const shops = [
 ];
 
 const test = libraryTest.extend('notesOf', async ({ served }) => {
-  await served.load(...shops);
+  await served.importRecords(...shops);
   return async (body: object): Promise<string[] | undefined> => {
     const answer = await served.search(body);
     expect(answer.status).toBe(200);
@@ -60,7 +60,7 @@ test.for<[body: object, ...notes: string[]]>([
 });
 
 test('a note about a range counts only the ads that have neither end of it', async ({ served, notesOf }) => {
-  await served.load(shop(4, { impressionsMin: 1_000_001 }), shop(5, { impressionsMax: 99 }));
+  await served.importRecords(shop(4, { impressionsMin: 1_000_001 }), shop(5, { impressionsMax: 99 }));
   expect(await notesOf({ impressionsFrom: 500 })).toEqual([leftOut('impressions', 3)]);
 });
 

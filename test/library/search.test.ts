@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, describe, expect, test, vi } from 'vitest';
 import { runOf, timeOf } from '../../src/views/dates.ts';
-import { serveLibrary, startOfTests, uuid } from './support/served-library.ts';
+import { serveLibrary, testStartTime, uuid } from './support/served-library.ts';
 
 const served = await serveLibrary();
 afterAll(async () => {
@@ -24,7 +24,7 @@ type Model = {
 };
 
 const orMissing = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: undefined });
-const isoDay = (offset: number) => new Date(startOfTests + offset * 86_400_000).toISOString();
+const isoDay = (offset: number) => new Date(testStartTime + offset * 86_400_000).toISOString();
 const days = fc.integer({ min: -5, max: 5 }).map(isoDay);
 /** In halves of a day, with the zone and without: that is UTC, too. */
 const times = fc
@@ -52,8 +52,8 @@ const someAds: fc.Arbitrary<Model[]> = fc.array(
   { maxLength: 20 },
 );
 
-const stillRunning = (ad: Model) => runOf(ad, startOfTests).stillRunning;
-const daysRunning = (ad: Model) => runOf(ad, startOfTests).daysRunning;
+const stillRunning = (ad: Model) => runOf(ad, testStartTime).stillRunning;
+const daysRunning = (ad: Model) => runOf(ad, testStartTime).daysRunning;
 const lacks: Record<string, (ad: Model) => boolean> = {
   active: (ad) => stillRunning(ad) === undefined,
   headline: (ad) => !ad.headline,
@@ -174,13 +174,13 @@ test('a search and its counts agree with a plain reading of the filters, page by
         const withId = (ads: Model[]) => ads.map((ad, at) => ({ ...ad, id: uuid(100 * run + at), pageId }));
         const filters = { ...some, ...(not && { not }) };
         vi.stubEnv('TZ', 'Asia/Tokyo');
-        await served.load(...withId(earlier));
-        await served.load(...withId(later));
+        await served.importRecords(...withId(earlier));
+        await served.importRecords(...withId(later));
         vi.stubEnv('TZ', 'America/Los_Angeles');
         // A record that replaces another keeps its place.
         const stored = [...new Map([...withId(earlier), ...withId(later)].map((ad) => [ad.id, ad])).values()];
         const expected = sorted(stored, sort).filter((ad) => isFound(ad, filters));
-        const { items, totalHits } = await served.found({ ...filters, ...sort, pageId, limit });
+        const { items, totalHits } = await served.searchAll({ ...filters, ...sort, pageId, limit });
         expect(items.map(({ id }) => id)).toEqual(expected.map(({ id }) => id));
         expect(totalHits).toBe(expected.length);
 
@@ -248,7 +248,7 @@ test('for every key that can be counted, the number of a value is what its filte
     fc.asyncProperty(fc.array(ad, { maxLength: 12 }), fc.array(page, { maxLength: 6 }), async (ads, pages) => {
       run++;
       const pageIds = pages.map((_, at) => `counted ${run} ${at}`);
-      await served.load(
+      await served.importRecords(
         ...ads.map((one, at) => ({ ...one, id: uuid(2_000_000 + 100 * run + at), pageId: `counted ${run}` })),
         ...pages.map((one, at) => ({ ...one, pageId: pageIds[at], pageName: 'Counted' })),
       );
@@ -297,7 +297,7 @@ describe('what filters find', () => {
     },
   ];
   const first = 1_000_001;
-  const loaded = served.load(...examples.map((ad, at) => ({ ...ad, id: uuid(first + at), pageId })));
+  const loaded = served.importRecords(...examples.map((ad, at) => ({ ...ad, id: uuid(first + at), pageId })));
 
   test.each([
     [{ language: ['en'] }, [1]],
@@ -337,23 +337,23 @@ describe('what filters find', () => {
     [{ startedAtTo: '2026-01-05T00:30+01:00' }, []],
   ] as const)('%j finds %j', async (filters, numbers) => {
     await loaded;
-    const { items } = await served.found({ ...filters, pageId });
+    const { items } = await served.searchAll({ ...filters, pageId });
     expect(items.map(({ id }) => Number(id.slice(-1))).sort()).toEqual(numbers);
   });
 
   test('an ad in the highest bracket comes first and an ad without any value last, page by page', async () => {
     await loaded;
-    const { items } = await served.found({ pageId, sort: 'impressions', limit: 1 });
+    const { items } = await served.searchAll({ pageId, sort: 'impressions', limit: 1 });
     expect(items.map(({ id }) => Number(id.slice(-1)))).toEqual([3, 1, 2]);
   });
 
   test('pages are found by their languages, technologies and names', async () => {
-    await served.load(
+    await served.importRecords(
       { pageId: 'de-1', pageName: 'Müller Möbel', languages: ['de'], technologySlugs: ['live-chat'], pageLikes: 5 },
       { pageId: 'de-2', pageName: 'Schmidt Möbel', languages: ['de', 'en'], pageLikes: 50 },
     );
     const found = async (filters: object) =>
-      (await served.found({ ...filters }, 'pages')).items.map(({ pageId }) => pageId);
+      (await served.searchAll({ ...filters }, 'pages')).items.map(({ pageId }) => pageId);
     expect(await found({ query: 'mobel', sort: 'pageLikes' })).toEqual(['de-2', 'de-1']);
     expect(await found({ languages: ['EN'], query: 'möbel' })).toEqual(['de-2']);
     expect(await found({ technologySlugs: 'live-chat' })).toEqual(['de-1']);

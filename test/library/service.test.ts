@@ -8,7 +8,7 @@ import { serveLibrary, uuid } from './support/served-library.ts';
 
 const served = await serveLibrary();
 afterAll(() => served.close());
-await served.load(
+await served.importRecords(
   { id: uuid(1), pageId: 'page-1', headline: 'Warm socks', page: { pageName: 'Sock Shop' } },
   { id: uuid(2), pageId: 'page-1', headline: 'Cold drinks', page: { pageName: 'Sock Shop' } },
   { pageId: 'page-2', pageName: 'Drink Shop' },
@@ -272,7 +272,7 @@ test('a page id may hold any character', async () => {
   const pageId = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 }).filter((id) => !/^\.\.?$/.test(id));
   await fc.assert(
     fc.asyncProperty(pageId, async (pageId) => {
-      await served.load({ pageId, pageName: 'Any' });
+      await served.importRecords({ pageId, pageName: 'Any' });
       expect((await served.get(`/v1/pages/${encodeURIComponent(pageId)}`)).body.pageId).toBe(pageId);
     }),
   );

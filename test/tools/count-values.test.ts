@@ -2,14 +2,14 @@ import fc from 'fast-check';
 import { describe, expect } from 'vitest';
 import { libraryFilters } from '../../src/library/search/filters.ts';
 import { runOf } from '../../src/views/dates.ts';
-import { serveLibrary, startOfTests } from '../library/support/served-library.ts';
+import { serveLibrary, testStartTime } from '../library/support/served-library.ts';
 import { type AdSearch, AdService, createAd, type ServedAd } from '../support/ad-service.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
 import { type Result, startServer, type TestServer } from '../support/server.ts';
 
 const test = freshUpstreamTest();
 const day = 86_400_000;
-const dayOf = (offset: number) => new Date(startOfTests + offset * day).toISOString();
+const dayOf = (offset: number) => new Date(testStartTime + offset * day).toISOString();
 const orMissing = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: undefined });
 
 const someAds = fc
@@ -32,7 +32,7 @@ const someAds = fc
     ),
   );
 
-const stateOf = (ad: object) => runOf(ad, startOfTests).stillRunning;
+const stateOf = (ad: object) => runOf(ad, testStartTime).stillRunning;
 const seenOf = (ads: readonly ServedAd[]) => {
   const days = ads.flatMap(({ lastSeenAt }) => String(lastSeenAt ?? '').slice(0, 10) || []).sort();
   const [first = '', last] = [days[0], days.at(-1)];
@@ -70,7 +70,7 @@ function tally(values: readonly unknown[], key: string) {
 /** A server in front of a local library that holds these ads, both of one time. */
 async function withLibrary(ads: readonly ServedAd[], use: (call: TestServer['call']) => Promise<void>) {
   const library = await serveLibrary();
-  await library.load(...ads);
+  await library.importRecords(...ads);
   // Given, because on a loaded machine the library may describe them too late.
   const searchFilters = libraryFilters;
   const config = { baseUrl: library.base, apiKey: library.key(), searchFilters };
@@ -202,7 +202,7 @@ describe('with another service', () => {
         });
         upstream.respondWith(service.respond);
         const told = keys.filter((key) => !['not', 'missing'].includes(key) || tells.includes(key));
-        const server = await start({ searchFilters: filtersOf(told) }, { now: () => startOfTests });
+        const server = await start({ searchFilters: filtersOf(told) }, { now: () => testStartTime });
         const isKnown = (key: string) => service.knows.has(key);
         for (const by of ['displayFormat', 'ctaType', 'countries'] as const) {
           const result = await server.call('count_ads', { by });
@@ -263,7 +263,7 @@ describe('with another service', () => {
     const service = new FilteringService(30);
     service.knows = new Set(['displayFormat']);
     upstream.respondWith(service.respond);
-    const clock = { now: startOfTests };
+    const clock = { now: testStartTime };
     const server = await start({ searchFilters: filtersOf(['displayFormat']) }, { now: () => clock.now });
     service.changeAnswer = (answer) => ({ ...answer, totalHits: answer.items.length === 1 ? 15 : 0 });
     await server.call('gather_ads', { filters: video, maxCredits: 50 });

@@ -100,7 +100,7 @@ test.for([
   { timeout: 120_000 },
   async ([_, keyOptions]) => {
     const library = await serveLibrary();
-    await library.load(...libraryAds);
+    await library.importRecords(...libraryAds);
     const keepsBound = async (one: Case) => {
       const { described, cacheSeconds } = one;
       const searchFilters = filterDescriptions[described] as never;

@@ -4,13 +4,13 @@ import { stat } from 'node:fs/promises';
 import { type Address, LockHeld } from '../../lock.ts';
 import { lockDatabase } from '../database/database.ts';
 import type { ImportReport } from '../import/import.ts';
-import { type KeepOptions, keepPictures, type PicturesReport } from '../import/pictures.ts';
+import { type FetchPicturesOptions, fetchMissingPictures, type PicturesReport } from '../import/stored-pictures.ts';
 import { demoLibrary, openLibrary } from '../open.ts';
 import type { KeyInfo, KeyOptions } from '../service/accounts.ts';
 import { isSame } from '../service/request.ts';
 import type { Library, LibraryOptions } from '../service/service.ts';
 
-export type { KeepOptions, PicturesReport } from '../import/pictures.ts';
+export type { FetchPicturesOptions, PicturesReport } from '../import/stored-pictures.ts';
 export { type KeyInfo, type KeyOptions, wrongOption } from '../service/accounts.ts';
 
 /** `library serve`, `library import` and `library key`. Nothing here prints; cli/library.ts does. */
@@ -79,8 +79,8 @@ export async function importFiles(target: DatabaseOptions, files: readonly strin
  * `library pictures`, and `library import --pictures`: fetches the pictures of ads into a folder, for the library of this
  * process or of another. @throws LockHeld, or Error when a file cannot be written
  */
-export const keepPicturesOf = (target: DatabaseOptions, options: KeepOptions): Promise<PicturesReport> =>
-  withLibrary(target, (library) => keepPictures(library, options));
+export const keepPicturesOf = (target: DatabaseOptions, options: FetchPicturesOptions): Promise<PicturesReport> =>
+  withLibrary(target, (library) => fetchMissingPictures(library, options));
 
 /** Opens the file only when it is read. */
 async function* bytesOf(file: string): AsyncGenerator<Uint8Array> {
@@ -100,14 +100,14 @@ export const revokeKey = (target: DatabaseOptions, keyIdOrPrefix: string): Promi
 const libraryCommands = ({
   import: importSource,
   keys: { create, list, revoke },
-  pictures: { missing, keep },
+  pictures: { findMissing, savePictures },
 }: Library) => ({
   import: async (source: AsyncIterable<Uint8Array>) => importSource(source),
   create: async (options: KeyOptions) => create(options),
   list: async () => list(),
   revoke: async (keyIdOrPrefix: string) => revoke(keyIdOrPrefix),
-  missing: async (...given: Parameters<typeof missing>) => missing(...given),
-  keep: async (...given: Parameters<typeof keep>) => keep(...given),
+  findMissing: async (...args: Parameters<typeof findMissing>) => findMissing(...args),
+  savePictures: async (...args: Parameters<typeof savePictures>) => savePictures(...args),
 });
 
 type LibraryCommands = ReturnType<typeof libraryCommands>;
@@ -203,7 +203,7 @@ function servedLibrary(owner: Address): LibraryCommands {
     create: command('create'),
     list: command('list'),
     revoke: command('revoke'),
-    missing: command('missing'),
-    keep: command('keep'),
+    findMissing: command('findMissing'),
+    savePictures: command('savePictures'),
   };
 }

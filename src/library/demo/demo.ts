@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { dayMs } from '../../views/durations.ts';
 import type { OtherRecords } from '../database/records.ts';
-import type { Picture } from '../import/pictures.ts';
+import type { Picture } from '../import/stored-pictures.ts';
 import { uuidOf } from '../service/request.ts';
 import { type Library, type LibraryOptions, openLibrary } from '../service/service.ts';
 import { readDemoData } from './demo-data.ts';
 import { demoKey } from './demo-key.ts';
-import { advertisers, type DemoPage, makeAdvertiser, seededRandom } from './market/market.ts';
+import { createDeterministicRandom } from './deterministic-random.ts';
+import { advertisers, createSeededRandom, type DemoAdvertiser, makeAdvertiser } from './market/market.ts';
 import type { DemoData } from './packed-demo-data.ts';
-import { repeatable } from './repeatable.ts';
 
 /** Dates in the data are relative to the day of `now`. */
 export type DemoOptions = Pick<LibraryOptions, 'now' | 'bases' | 'onError' | 'pagesPath'>;
@@ -33,7 +33,7 @@ export async function openDemoLibrary(options: DemoOptions): Promise<{ library: 
   const demo = { picture: demoPicture, records: demoRecords(made, today), dateOrigin: today };
   setFlagsFromString(tieringBudget);
   const file = await temporaryFile(database);
-  const random = repeatable('opened library');
+  const random = createDeterministicRandom('opened library');
   // The open database needs no name. Windows deletes only files that are closed.
   const { context, ...library } = await openLibrary({ ...options, database: file.path, demo, random }).finally(() =>
     file.remove().catch(() => {}),
@@ -53,17 +53,17 @@ export async function openDemoLibrary(options: DemoOptions): Promise<{ library: 
 
 /** The records of the demo, which the database does not hold itself. An advertiser is made when one of its ads is read. */
 function demoRecords(made: DemoData['advertisers'], today: number): OtherRecords {
-  const pages = new Map<number, DemoPage>();
-  function pageAt(index: number): DemoPage | undefined {
+  const pages = new Map<number, DemoAdvertiser>();
+  function pageAt(index: number): DemoAdvertiser | undefined {
     const [advertiser, start] = [advertisers[index], made[index]];
     if (advertiser === undefined || start === undefined) return undefined;
-    const page = pages.get(index) ?? makeAdvertiser(advertiser, seededRandom(start.seed), today);
+    const page = pages.get(index) ?? makeAdvertiser(advertiser, createSeededRandom(start.seed), today);
     pages.set(index, page);
     return page;
   }
   function numbersById(): Map<string, number> {
     const last = made.length - 1;
-    const count = (made[last]?.firstAd ?? 1) - 1 + (pageAt(last)?.ads.length ?? 0);
+    const count = (made[last]?.firstAdNumber ?? 1) - 1 + (pageAt(last)?.ads.length ?? 0);
     return new Map(Array.from({ length: count }, (_, at) => [demoAdId(at + 1), at + 1]));
   }
   let numbers: Map<string, number> | undefined;
@@ -75,8 +75,8 @@ function demoRecords(made: DemoData['advertisers'], today: number): OtherRecords
     },
     json(kind, number) {
       if (kind === 'pages') return JSON.stringify(pageAt(number - 1)?.page);
-      const index = made.findLastIndex(({ firstAd }) => firstAd <= number);
-      const ad = pageAt(index)?.ads[number - (made[index]?.firstAd ?? 0)];
+      const index = made.findLastIndex(({ firstAdNumber: firstAd }) => firstAd <= number);
+      const ad = pageAt(index)?.ads[number - (made[index]?.firstAdNumber ?? 0)];
       return ad && JSON.stringify(ad).replaceAll(ad.id, demoAdId(number));
     },
   };

@@ -6,9 +6,9 @@ import { recordTypes } from '../search/ads-and-pages.ts';
 import { findPage } from '../search/search.ts';
 import { openLibrary, type ServiceContext } from '../service/service.ts';
 import { demoKey } from './demo-key.ts';
-import { advertisers, makeAdvertiser, seededRandom } from './market/market.ts';
+import { createDeterministicRandom } from './deterministic-random.ts';
+import { advertisers, createSeededRandom, makeAdvertiser } from './market/market.ts';
 import type { DemoData } from './packed-demo-data.ts';
-import { repeatable } from './repeatable.ts';
 
 /** Makes the data of the demo from the tables of its market, which takes place on the first day of 1970. */
 export async function makeDemoData(): Promise<DemoData> {
@@ -23,14 +23,18 @@ export async function makeDemoData(): Promise<DemoData> {
 }
 
 async function writeDatabase(path: string): Promise<DemoData['advertisers']> {
-  const { context, keys, close } = await openLibrary({ database: path, now: () => 0, random: repeatable('library') });
+  const { context, keys, close } = await openLibrary({
+    database: path,
+    now: () => 0,
+    random: createDeterministicRandom('library'),
+  });
   const { database, records } = context;
-  const random = seededRandom(1);
+  const random = createSeededRandom(1);
   const made: DemoData['advertisers'] = [];
   let firstAd = 1;
   database.transaction(() => {
     for (const advertiser of advertisers) {
-      made.push({ seed: random.seed(), firstAd });
+      made.push({ seed: random.seed(), firstAdNumber: firstAd });
       const { page, ads } = makeAdvertiser(advertiser, random, 0);
       records.putPage(page);
       for (const ad of ads) records.putAd(ad);

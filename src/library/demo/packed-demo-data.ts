@@ -10,7 +10,7 @@ export interface DemoData {
    */
   database: Uint8Array;
   /** For each advertiser of the market, the seed with which it is made again, and the number of its first ad. */
-  advertisers: { seed: number; firstAd: number }[];
+  advertisers: { seed: number; firstAdNumber: number }[];
 }
 
 const files = { database: 'demo.db.br', advertisers: 'demo-advertisers.json' };

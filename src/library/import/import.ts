@@ -2,18 +2,18 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Database } from '../database/database.ts';
 import type { Records } from '../database/records.ts';
 import { isTooDeep } from '../service/request.ts';
-import { checkedEntry, tooDeep, unknownRecord } from './checks.ts';
-import { formatOfRecord } from './formats/formats.ts';
-import { metaAdLibrary } from './formats/meta-ad-library.ts';
+import { detectRecordFormat } from './formats/formats.ts';
+import { metaAdLibraryFormat } from './formats/meta-ad-library.ts';
 import { SourceRecord } from './formats/source-record.ts';
-import { rowReader } from './formats/table-rows.ts';
+import { createRowReader } from './formats/table-rows.ts';
 import { type ImportReport, ImportReporter } from './report.ts';
-import { type Piece, UnreadableSource } from './sources/piece.ts';
-import { piecesOf } from './sources/sources.ts';
+import { readSource } from './sources/read-source.ts';
+import { type SourceEntry, UnreadableSourceError } from './sources/source-entry.ts';
 import type { Table } from './sources/table.ts';
 import { Spool } from './spool.ts';
-import { ColumnValues } from './values/column-values.ts';
-import { openWriter, type Writer } from './writer.ts';
+import { tooDeepProblem, unknownFormatProblem, validateRecord } from './validate-record.ts';
+import { ColumnValueParser } from './values/column-value-parser.ts';
+import { openRecordWriter, type RecordWriter } from './writer.ts';
 
 export type { ImportReport } from './report.ts';
 
@@ -54,7 +54,7 @@ type Entry = [line: number, path: string, kind: 'value' | 'text' | 'cells' | 'pr
 
 class Import {
   readonly #target: ImportTarget;
-  readonly #values: ColumnValues;
+  readonly #values: ColumnValueParser;
   readonly #reporter = new ImportReporter();
   readonly #spool = new Spool();
   #table: Table | undefined;
@@ -65,7 +65,7 @@ class Import {
 
   constructor(target: ImportTarget) {
     this.#target = target;
-    this.#values = new ColumnValues(target.now());
+    this.#values = new ColumnValueParser(target.now());
   }
 
   close(): Promise<void> {
@@ -78,22 +78,22 @@ class Import {
     let skipped = 0;
     const onTable = (table: Table) => {
       this.#table = table;
-      this.#readRow = rowReader(table.columns, table);
+      this.#readRow = createRowReader(table.columns, table);
       this.#reporter.report.columns = columnsText(table);
     };
     const onNaN = (line: number) =>
-      this.#reporter.countValue({ line, path: '' }, 'NaN or Infinity: no JSON, so it was read as null');
+      this.#reporter.countValueProblem({ line, path: '' }, 'NaN or Infinity: no JSON, so it was read as null');
     try {
-      for await (const pieces of piecesOf(source, { onTable, onNaN })) {
+      for await (const pieces of readSource(source, { onTable, onNaN })) {
         let end = performance.now() + sliceMs;
         for (const found of pieces) {
           const piece = this.#observe(found);
           line = piece.line || line;
           if ('problem' in piece && ++skipped >= maxSkipped)
-            throw new UnreadableSource(
+            throw new UnreadableSourceError(
               `${maxSkipped.toLocaleString('en-US')} records cannot be used; nothing after this place was read`,
             );
-          await this.#spool.write(spoolLine(piece));
+          await this.#spool.writeLine(spoolLine(piece));
           if (performance.now() < end) continue;
           await nextTurn();
           end = performance.now() + sliceMs;
@@ -101,7 +101,7 @@ class Import {
         await nextTurn();
       }
     } catch (error) {
-      if (!(error instanceof UnreadableSource)) throw error;
+      if (!(error instanceof UnreadableSourceError)) throw error;
       this.#end = { line, error };
     }
   }
@@ -110,16 +110,17 @@ class Import {
    * Shows a record to the readers of its columns. Returns the record, or what is wrong with it where no format knows it.
    * Everything else that may be wrong is found when the record is stored.
    */
-  #observe(piece: Piece): Piece {
+  #observe(piece: SourceEntry): SourceEntry {
     if ('problem' in piece) return piece;
-    if ('value' in piece && isTooDeep(piece.value)) return { line: piece.line, path: piece.path, problem: tooDeep };
-    const record = 'cells' in piece ? this.#readRow?.(piece.cells) : SourceRecord.of(piece.value);
-    const format = this.#table?.format ?? (record && formatOfRecord(record));
-    if (!record || !format) return { line: piece.line, path: piece.path, problem: unknownRecord };
+    if ('value' in piece && isTooDeep(piece.value))
+      return { line: piece.line, path: piece.path, problem: tooDeepProblem };
+    const record = 'cells' in piece ? this.#readRow?.(piece.cells) : SourceRecord.fromObject(piece.value);
+    const format = this.#table?.format ?? (record && detectRecordFormat(record));
+    if (!record || !format) return { line: piece.line, path: piece.path, problem: unknownFormatProblem };
     try {
       format.toAd(record, this.#values);
     } catch {}
-    this.#values.rejected.length = this.#values.unused.length = 0;
+    this.#values.valueErrors.length = this.#values.unusedKeys.length = 0;
     return piece;
   }
 
@@ -127,13 +128,13 @@ class Import {
   async store(): Promise<ImportReport> {
     const { report } = this.#reporter;
     try {
-      this.#values.decide();
+      this.#values.decideNotations();
     } catch (error) {
-      this.#reporter.skip({ line: 1, path: '' }, error);
+      this.#reporter.countSkipped({ line: 1, path: '' }, error);
       return this.#reporter.finish(this.#table !== undefined);
     }
-    const writer = await openWriter(this.#target);
-    for await (const lines of this.#spool.lines()) {
+    const writer = await openRecordWriter(this.#target);
+    for await (const lines of this.#spool.readLines()) {
       for (let at = 0; at < lines.length; await nextTurn()) {
         const end = performance.now() + sliceMs;
         this.#target.database.transaction(() => {
@@ -143,49 +144,49 @@ class Import {
         });
       }
     }
-    if (this.#end) this.#reporter.skip({ line: this.#end.line, path: '' }, this.#end.error);
-    if (this.#table && this.#table.titlesAbove > 0) report.notes.push(aboveText(this.#table));
+    if (this.#end) this.#reporter.countSkipped({ line: this.#end.line, path: '' }, this.#end.error);
+    if (this.#table && this.#table.titleLineCount > 0) report.notes.push(aboveText(this.#table));
     if (report.ads > 0 && !this.#hasCopy) report.notes.push('no ad has a headline or a body');
-    if (report.ads + report.pages + report.skipped === 0) this.#reporter.fail('no ad and no page is in it');
+    if (report.ads + report.pages + report.skipped === 0) this.#reporter.addProblem('no ad and no page is in it');
     return this.#reporter.finish(this.#table !== undefined);
   }
 
-  #storeEntry([line, path, kind, content]: Entry, writer: Writer): void {
+  #storeEntry([line, path, kind, content]: Entry, writer: RecordWriter): void {
     const place = { line, path };
     try {
       if (kind === 'problem') throw new Error(String(content));
       this.#storeRecord(kind, content, writer);
-      for (const error of this.#values.rejected) this.#reporter.countValue(place, error.message);
-      for (const key of this.#values.unused) this.#reporter.countUnused(key);
+      for (const error of this.#values.valueErrors) this.#reporter.countValueProblem(place, error.message);
+      for (const key of this.#values.unusedKeys) this.#reporter.countUnusedKey(key);
     } catch (error) {
-      this.#reporter.skip(place, error);
+      this.#reporter.countSkipped(place, error);
     }
-    this.#values.rejected.length = this.#values.unused.length = 0;
+    this.#values.valueErrors.length = this.#values.unusedKeys.length = 0;
   }
 
   /** @throws Error that says why the record cannot be used */
-  #storeRecord(kind: Entry[2], content: unknown, writer: Writer): void {
+  #storeRecord(kind: Entry[2], content: unknown, writer: RecordWriter): void {
     const { report } = this.#reporter;
     const record =
       kind === 'cells'
         ? this.#readRow?.(content as string[])
-        : SourceRecord.of((kind === 'text' ? JSON.parse(String(content)) : content) as Record<string, unknown>);
+        : SourceRecord.fromObject((kind === 'text' ? JSON.parse(String(content)) : content) as Record<string, unknown>);
     if (!record) return;
-    const format = this.#table?.format ?? formatOfRecord(record);
-    if (!format) throw new Error(unknownRecord);
+    const format = this.#table?.format ?? detectRecordFormat(record);
+    if (!format) throw new Error(unknownFormatProblem);
     const text = kind === 'text' ? String(content) : undefined;
-    const { ad, page, json } = checkedEntry(record, { format, text, values: this.#values });
+    const { ad, page, json } = validateRecord(record, { format, text, values: this.#values });
     const outcome = ad ? writer.putAd(ad, json) : writer.putPage(page, json);
     if (outcome === 'repeated') report.repeated++;
     else report[ad ? 'ads' : 'pages']++;
     if (outcome === 'updated') report.updated++;
-    if (outcome !== 'repeated' && format === metaAdLibrary) report.fromPublicArchive++;
+    if (outcome !== 'repeated' && format === metaAdLibraryFormat) report.fromPublicArchive++;
     if (ad && (ad.headline || ad.body || ad.cards?.length)) this.#hasCopy = true;
   }
 }
 
 /** A record that has a line of its own in JSON is kept as it is written there. */
-function spoolLine(piece: Piece): string {
+function spoolLine(piece: SourceEntry): string {
   const [kind, content] =
     'problem' in piece
       ? (['problem', piece.problem] as const)
@@ -224,7 +225,7 @@ function columnsText({ columns, fields }: Table): string {
   return text.replace(/\p{C}/gu, ' ').slice(0, maxColumnsText);
 }
 
-const aboveText = ({ titlesAbove }: Table) =>
+const aboveText = ({ titleLineCount: titlesAbove }: Table) =>
   titlesAbove === 1
     ? 'the line above the column names was not read'
     : `${titlesAbove} lines above the column names were not read`;

@@ -1,5 +1,5 @@
-import { countReason } from './pictures.ts';
-import { withoutAccessTokens } from './values/access-tokens.ts';
+import { countReason } from './stored-pictures.ts';
+import { removeAccessTokens } from './values/access-tokens.ts';
 
 export type ImportReport = {
   ads: number;
@@ -40,26 +40,26 @@ export class ImportReporter {
   readonly #unused = new Map<string, number>();
   readonly #values = new Map<string, { amount: number; place: Place; message: string }>();
 
-  skip({ line, path }: Place, error: unknown): void {
+  countSkipped({ line, path }: Place, error: unknown): void {
     const message = error instanceof Error ? error.message : String(error);
-    const problem = withoutAccessTokens(message).slice(0, maxProblemLength);
+    const problem = removeAccessTokens(message).slice(0, maxProblemLength);
     this.report.skipped++;
     if (this.report.problems.length < maxProblems) this.report.problems.push({ line, path, problem });
     else countReason(this.report.reasons, problem.split(';', 1)[0] ?? '');
   }
 
   /** Says why the whole source gave nothing. */
-  fail(problem: string): void {
+  addProblem(problem: string): void {
     this.report.problems.push({ line: 0, path: '', problem });
   }
 
   /** Counts a key that no field is made from. */
-  countUnused(key: string): void {
+  countUnusedKey(key: string): void {
     if (this.#unused.has(key) || this.#unused.size < maxNoted) this.#unused.set(key, (this.#unused.get(key) ?? 0) + 1);
   }
 
   /** Counts a value that was not understood and did not cost its record. Values of one key are counted together. */
-  countValue(place: Place, message: string): void {
+  countValueProblem(place: Place, message: string): void {
     const key = /^[^:]{1,100}: /.exec(message)?.[0] ?? message;
     const known = this.#values.get(key);
     if (known) known.amount++;
@@ -72,7 +72,7 @@ export class ImportReporter {
     const values = [...this.#values.values()];
     for (const { amount, place, message } of values.slice(0, maxListed)) {
       const where = [place.line > 0 ? `line ${place.line}` : '', place.path].filter((part) => part !== '').join(', ');
-      const text = withoutAccessTokens(message).slice(0, maxProblemLength);
+      const text = removeAccessTokens(message).slice(0, maxProblemLength);
       report.notes.push(`${amount.toLocaleString('en-US')} × ${text} (first: ${where})`);
     }
     if (values.length > maxListed) report.notes.push(`and values of ${values.length - maxListed} more keys`);
@@ -85,7 +85,7 @@ function unusedText(unused: ReadonlyMap<string, number>): string {
   const all = Array.from(unused).sort(([, one], [, other]) => other - one);
   const listed = all
     .slice(0, maxListed)
-    .map(([key, amount]) => `${withoutAccessTokens(key).replace(/\p{C}/gu, ' ').slice(0, 60)} (${amount})`);
+    .map(([key, amount]) => `${removeAccessTokens(key).replace(/\p{C}/gu, ' ').slice(0, 60)} (${amount})`);
   const more = all.length > maxListed ? ` and ${all.length - maxListed} more` : '';
   return `keys that are not understood, kept under their own names: ${listed.join(', ')}${more}`;
 }

@@ -16,7 +16,7 @@ export class Spool {
   #length = 0;
   #file: { handle: FileHandle; path: string } | undefined;
 
-  async write(line: string): Promise<void> {
+  async writeLine(line: string): Promise<void> {
     this.#lines.push(line);
     this.#length += line.length + 1;
     if (this.#length > (this.#file ? chunkLength : maxInMemory)) await this.#flush();
@@ -27,23 +27,23 @@ export class Spool {
       const path = join(tmpdir(), `ad-library-import-${randomUUID()}`);
       this.#file = { path, handle: await open(path, 'wx+', 0o600) };
     }
-    const lines = this.#lines;
+    const readLines = this.#lines;
     this.#lines = [];
     this.#length = 0;
-    for (let at = 0; at < lines.length; at += 1000)
-      await this.#file.handle.appendFile(`${lines.slice(at, at + 1000).join('\n')}\n`);
+    for (let at = 0; at < readLines.length; at += 1000)
+      await this.#file.handle.appendFile(`${readLines.slice(at, at + 1000).join('\n')}\n`);
   }
 
   /** The lines in their order, some at a time. */
-  async *lines(): AsyncGenerator<string[]> {
+  async *readLines(): AsyncGenerator<string[]> {
     if (this.#file) {
       await this.#flush();
       let rest = '';
       const stream = this.#file.handle.createReadStream({ encoding: 'utf8', start: 0, autoClose: false });
       for await (const chunk of stream) {
-        const lines = (rest + chunk).split('\n');
-        rest = lines.pop() ?? '';
-        yield lines;
+        const readLines = (rest + chunk).split('\n');
+        rest = readLines.pop() ?? '';
+        yield readLines;
       }
     } else yield this.#lines;
   }

@@ -3,15 +3,15 @@ import type { Database } from '../database/database.ts';
 import { loadAdLanguage, type Records } from '../database/records.ts';
 
 /** `updated`: the library had the record before this import. `repeated`: an earlier record of this import had the id. */
-export type Outcome = 'new' | 'updated' | 'repeated';
+export type WriteOutcome = 'new' | 'updated' | 'repeated';
 
-export type Writer = Awaited<ReturnType<typeof openWriter>>;
+export type RecordWriter = Awaited<ReturnType<typeof openRecordWriter>>;
 
 /** Stores the records of one import, and tells which ids are new in the library and in the import. */
-export async function openWriter({ database, records }: { database: Database; records: Records }) {
+export async function openRecordWriter({ database, records }: { database: Database; records: Records }) {
   const withLanguage = await loadAdLanguage();
   const kinds = { ads: new SeenNumbers(database, 'ads'), pages: new SeenNumbers(database, 'pages') };
-  const outcomeOf = (kind: ItemType, id: string, put: () => void): Outcome => {
+  const outcomeOf = (kind: ItemType, id: string, put: () => void): WriteOutcome => {
     const before = records.find(kind, id);
     put();
     const number = before ?? records.find(kind, id);

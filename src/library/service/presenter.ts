@@ -1,6 +1,6 @@
 import type { ItemType } from '../../api/schemas.ts';
 import type { Records } from '../database/records.ts';
-import type { StoredPictures } from '../import/pictures.ts';
+import type { StoredPictures } from '../import/stored-pictures.ts';
 
 /** Where a library is reached: the start of the addresses of its pages and of its pictures. */
 export interface LibraryBases {
@@ -28,7 +28,7 @@ export function presenterOf(stored: { records: Records; pictures: StoredPictures
       if (text.startsWith('{app_url}')) return app + text.slice('{app_url}'.length);
       return text.startsWith('{media_url}') ? media + text.slice('{media_url}'.length) : text;
     });
-    const files = stored.pictures.filesOf(addresses);
+    const files = stored.pictures.findFiles(addresses);
     if (files.size > 0)
       replaceTexts(items, (text) => {
         const file = files.get(text);

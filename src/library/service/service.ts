@@ -4,7 +4,7 @@ import { type OperationName, operations } from '../../api/operations.ts';
 import type { Account, ErrorBody, Identity, ItemType } from '../../api/schemas.ts';
 import { type Database, openDatabase } from '../database/database.ts';
 import { type OtherRecords, type Records, recordsIn } from '../database/records.ts';
-import { picturesIn, type StoredPictures } from '../import/pictures.ts';
+import { openStoredPictures, type StoredPictures } from '../import/stored-pictures.ts';
 import { libraryFilters } from '../search/filters.ts';
 import { readSearch, runSearch } from '../search/search-request.ts';
 import { type Caller, collectionsIn, type Keys, keysIn, meterIn, type Random, terms } from './accounts.ts';
@@ -26,7 +26,7 @@ export type LibraryOptions = {
   /** Present if the library has demo data. Its pages say so. Its file is deleted while it is open. */
   demo?: {
     /** Reads a picture by its name. */
-    picture: StoredPictures['read'];
+    picture: StoredPictures['readPicture'];
     records: OtherRecords;
     /** The time from which dates in the database are counted, in Unix milliseconds. */
     dateOrigin: number;
@@ -70,7 +70,7 @@ type ContextParts = Required<Pick<LibraryOptions, 'now' | 'random'>> & { demo: L
 const contextOf = (database: Database, { now, random, demo }: ContextParts) => ({
   database,
   records: recordsIn(database, demo?.records),
-  pictures: picturesIn(database, now),
+  pictures: openStoredPictures(database, now),
   collections: collectionsIn(database, random.uuid),
   cursors: cursorsWith(cursorSecret(database, random)),
   meter: meterIn(database, now),
@@ -108,7 +108,7 @@ function serviceOf(parts: ServiceParts): Hono {
   // Pictures hold no secret and need no key.
   app.get('/media/:from{demo|kept}/:file', async ({ req }) => {
     const { from, file } = req.param();
-    const picture = await (from === 'demo' ? parts.demo?.picture : parts.context.pictures.read)?.(file);
+    const picture = await (from === 'demo' ? parts.demo?.picture : parts.context.pictures.readPicture)?.(file);
     if (picture === undefined) throw notFound('picture', file.slice(0, 100));
     const sealed = { 'X-Content-Type-Options': 'nosniff', 'Content-Security-Policy': "default-src 'none'; sandbox" };
     return new Response(picture.bytes as Uint8Array<ArrayBuffer>, {

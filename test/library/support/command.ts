@@ -45,5 +45,5 @@ export async function serveDatabase(database: string, words: string[] = []) {
     end();
     return ended;
   };
-  return { origin, close, said: () => written.err };
+  return { origin, close, readStderr: () => written.err };
 }

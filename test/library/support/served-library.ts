@@ -3,32 +3,32 @@ import type { KeyOptions } from '../../../src/library/service/accounts.ts';
 import { listen } from '../../../src/transports/http/server.ts';
 
 /** 2026-03-15, half past ten in the morning, UTC. */
-export const startOfTests = Date.UTC(2026, 2, 15, 10, 30);
+export const testStartTime = Date.UTC(2026, 2, 15, 10, 30);
 
-interface Asked {
+interface RequestOptions {
   key?: string | undefined;
   body?: unknown;
   headers?: Record<string, string>;
 }
 
 /** Serves a library on a free port of this machine. */
-export async function onLoopback(fetch: Library['fetch'], { host = '127.0.0.1', port = 0 } = {}) {
+export async function serveOnLoopback(fetch: Library['fetch'], { host = '127.0.0.1', port = 0 } = {}) {
   const { address, close } = await listen(fetch, { host, port, requestMs: 0 });
   return { address, close: () => close(5000) };
 }
 
 /** A library in memory behind a real HTTP server, with a clock that the test moves. */
 export async function serveLibrary() {
-  const clock = { now: startOfTests };
+  const clock = { now: testStartTime };
   const errors: unknown[] = [];
   const onError = (error: unknown) => errors.push(error);
   const library = await openLibrary({ database: ':memory:', now: () => clock.now, onError });
-  const { address: base, close } = await onLoopback(library.fetch);
+  const { address: base, close } = await serveOnLoopback(library.fetch);
   const key = (options: KeyOptions = {}) => library.keys.create(options).key;
   /** A key with practically unlimited credits, which is sent where a test names none. */
   const richKey = key({ credits: 1e9, hourlyLimit: 1e9, dailyLimit: 1e9 });
 
-  async function ask(method: string, path: string, { key, body, headers }: Asked = {}) {
+  async function ask(method: string, path: string, { key, body, headers }: RequestOptions = {}) {
     const response = await fetch(base + path, {
       method,
       headers: {
@@ -50,7 +50,7 @@ export async function serveLibrary() {
   return {
     ...{ library, clock, errors, base, key, richKey, ask, get, search },
     /** All pages of a search, without `appUrl`. */
-    async found(filters: Record<string, unknown>, kind = 'ads') {
+    async searchAll(filters: Record<string, unknown>, kind = 'ads') {
       const items = [];
       let cursor: string | null = null;
       let totalHits: number | undefined;
@@ -64,7 +64,7 @@ export async function serveLibrary() {
       } while (cursor !== null);
       return { items, totalHits };
     },
-    load: (...records: unknown[]) => library.import(linesOf(records)),
+    importRecords: (...records: unknown[]) => library.import(linesOf(records)),
     async close() {
       await close();
       library.close();

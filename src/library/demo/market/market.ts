@@ -21,15 +21,15 @@ type Campaign = {
 };
 type Market = { random: SeededRandom; today: number };
 
-export type DemoPage = { page: Page; ads: Ad[] };
+export type DemoAdvertiser = { page: Page; ads: Ad[] };
 
 /** Makes all advertisers with their ads. Of `now`, in Unix milliseconds, only the day matters. */
-export function* makeMarket(random: SeededRandom, now: number): Generator<DemoPage> {
+export function* makeMarket(random: SeededRandom, now: number): Generator<DemoAdvertiser> {
   for (const advertiser of advertisers) yield makeAdvertiser(advertiser, random, now);
 }
 
 /** Makes an advertiser with its ads. The same state of `random` and the same day give the same ads. */
-export function makeAdvertiser(advertiser: Advertiser, random: SeededRandom, now: number): DemoPage {
+export function makeAdvertiser(advertiser: Advertiser, random: SeededRandom, now: number): DemoAdvertiser {
   const market = { random, today: Math.floor(now / dayMs) * dayMs };
   const pageId = random.uuid();
   const products = advertiser.products.map((product) => makeProduct(market, product));
@@ -319,13 +319,13 @@ function kindOf({ id, displayFormat, headline, body }: Ad): string {
   return Number.parseInt(id.slice(-1), 16) % 2 === 0 ? 'meet' : 'tall';
 }
 
-export type SeededRandom = ReturnType<typeof seededRandom>;
+export type SeededRandom = ReturnType<typeof createSeededRandom>;
 
 /**
  * Repeatable random numbers: the same seed gives the same sequence. Mulberry32, good enough for fictional ads; never use
  * it for secrets.
  */
-export function seededRandom(seed: number) {
+export function createSeededRandom(seed: number) {
   let state = seed >>> 0;
   /** From 0 up to, but not including, 1. */
   const next = () => {

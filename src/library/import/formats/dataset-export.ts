@@ -1,8 +1,8 @@
 import { isUuid } from '../../../views/safe-text.ts';
 import { isObject } from '../../../views/view.ts';
-import { type ColumnValues, isMissing } from '../values/column-values.ts';
-import type { ImportFormat, Json } from './format.ts';
-import { keyOf, type SourceRecord } from './source-record.ts';
+import { type ColumnValueParser, isMissing } from '../values/column-value-parser.ts';
+import type { ImportFormat, JsonObject } from './import-format.ts';
+import { normalizeKey, type SourceRecord } from './source-record.ts';
 
 /** Ads that `export_ads` wrote: rows of the table `ads` of the dataset, as JSON Lines or as CSV with titles. */
 
@@ -26,15 +26,15 @@ const telling = ['landingdomain', 'firstline', 'startedmonth', 'picturegroup', '
 
 const fields = [...texts, ...moreTexts, ...dates, ...numbers, ...flags];
 
-export const datasetExport: ImportFormat = {
+export const datasetExportFormat: ImportFormat = {
   name: 'dataset-export',
   title: 'ads that export_ads wrote, as JSON Lines or CSV',
   layouts: ['json', 'table'],
-  columns: {
+  keysByField: {
     id: ['id'],
     pageName: ['pagename'],
     json: ['json'],
-    ...Object.fromEntries([...fields, ...derived].map((field) => [field, [keyOf(field)]])),
+    ...Object.fromEntries([...fields, ...derived].map((field) => [field, [normalizeKey(field)]])),
   },
   matches(record) {
     const id = record.get('id');
@@ -43,28 +43,28 @@ export const datasetExport: ImportFormat = {
   toAd,
 };
 
-function toAd(record: SourceRecord, values: ColumnValues): Json {
+function toAd(record: SourceRecord, values: ColumnValueParser): JsonObject {
   const read = (field: string, parse: (value: unknown) => unknown) => {
-    const key = keyOf(field);
-    record.use(key);
+    const key = normalizeKey(field);
+    record.markUsed(key);
     const value = record.get(key);
     return isMissing(value) ? undefined : parse(value);
   };
-  const whole = read('json', (value) => values.structure(value));
-  for (const field of derived) record.use(keyOf(field));
-  const ad: Json = isObject(whole) ? { ...whole } : {};
+  const whole = read('json', (value) => values.parseStructure(value));
+  for (const field of derived) record.markUsed(normalizeKey(field));
+  const ad: JsonObject = isObject(whole) ? { ...whole } : {};
   const set = (field: string, parse: (value: unknown) => unknown) => {
     const value = read(field, parse);
     if (value !== undefined && ad[field] === undefined) ad[field] = value;
   };
   for (const field of ['id', ...texts, ...moreTexts]) set(field, withoutApostrophe);
-  for (const field of dates) set(field, (value) => values.date(field, value));
+  for (const field of dates) set(field, (value) => values.parseDate(field, value));
   for (const field of numbers) set(field, (value) => plainNumber(field, value));
-  for (const field of flags) set(field, (value) => values.flag(field, value));
+  for (const field of flags) set(field, (value) => values.parseBoolean(field, value));
   const pageName = read('pageName', withoutApostrophe);
   if (pageName !== undefined && !isObject(ad.page)) ad.page = { pageName };
-  for (const { name, value } of record.unused()) {
-    values.unused.push(name);
+  for (const { name, value } of record.getUnusedFields()) {
+    values.unusedKeys.push(name);
     if (!isMissing(value) && !Object.hasOwn(ad, name)) ad[name] = value;
   }
   return ad;

@@ -1,16 +1,16 @@
 import { isUuid } from '../../../views/safe-text.ts';
 import { isObject } from '../../../views/view.ts';
-import { datasetExport } from './dataset-export.ts';
-import type { ImportFormat } from './format.ts';
-import { metaAdLibrary } from './meta-ad-library.ts';
-import { ownAds } from './own-ads.ts';
-import { service } from './service.ts';
-import { keyOf, SourceRecord } from './source-record.ts';
+import { apiFormat } from './api.ts';
+import { datasetExportFormat } from './dataset-export.ts';
+import type { ImportFormat } from './import-format.ts';
+import { metaAdLibraryFormat } from './meta-ad-library.ts';
+import { ownAdsFormat } from './own-ads.ts';
+import { normalizeKey, SourceRecord } from './source-record.ts';
 
 /** All formats. The first that matches a record counts. */
-const formats: readonly ImportFormat[] = [datasetExport, metaAdLibrary, service, ownAds];
+const formats: readonly ImportFormat[] = [datasetExportFormat, metaAdLibraryFormat, apiFormat, ownAdsFormat];
 
-export function formatOfRecord(record: SourceRecord): ImportFormat | undefined {
+export function detectRecordFormat(record: SourceRecord): ImportFormat | undefined {
   return formats.find((format) => format.layouts.includes('json') && format.matches(record));
 }
 
@@ -18,17 +18,17 @@ export function formatOfRecord(record: SourceRecord): ImportFormat | undefined {
  * Whether an object is surely a record. An object with an `id` that is no UUID may also be something that a service
  * wraps around its records.
  */
-export function isSurelyRecord(value: unknown): boolean {
+export function isUnambiguousRecord(value: unknown): boolean {
   if (!isObject(value)) return false;
   const record = new SourceRecord(Object.entries(value));
-  const format = formatOfRecord(record);
-  if (format !== service) return format !== undefined;
+  const format = detectRecordFormat(record);
+  if (format !== apiFormat) return format !== undefined;
   const id = record.get('id');
   return record.has('id') ? typeof id === 'string' && isUuid(id) : typeof record.get('pagename') === 'string';
 }
 
 /** Whether a key, found in an object, makes the object a record rather than something around records. */
-export const isRecordKey = (name: string): boolean => recordKeys.has(keyOf(name));
+export const isRecordKey = (name: string): boolean => recordKeys.has(normalizeKey(name));
 const recordKeys = new Set([
   'id',
   'pageid',
@@ -46,7 +46,7 @@ export interface TableFormat {
 }
 
 /** The format of a table with these columns. */
-export function formatOfTable(columns: readonly string[]): TableFormat | undefined {
+export function detectTableFormat(columns: readonly string[]): TableFormat | undefined {
   const header = new SourceRecord(columns.map((name) => [name, undefined]));
   const format = formats.find((one) => one.layouts.includes('table') && one.matches(header));
   return format && { format, fields: fieldsOf(format, columns) };
@@ -54,7 +54,7 @@ export function formatOfTable(columns: readonly string[]): TableFormat | undefin
 
 function fieldsOf(format: ImportFormat, columns: readonly string[]): (string | undefined)[] {
   const byKey = new Map<string, string>();
-  for (const [field, keys] of Object.entries(format.columns))
+  for (const [field, keys] of Object.entries(format.keysByField))
     for (const key of keys) if (!byKey.has(key)) byKey.set(key, field);
   const names = new Set<string>();
   const fields = new Set<string>();
@@ -62,8 +62,8 @@ function fieldsOf(format: ImportFormat, columns: readonly string[]): (string | u
     const isRepeated = names.has(name) || name === '';
     names.add(name);
     if (isRepeated) return undefined;
-    if (format.hasPaths) return fieldOfPath(byKey, pathOf(name));
-    const field = byKey.get(keyOf(name));
+    if (format.hasColumnPaths) return fieldOfPath(byKey, parseColumnPath(name));
+    const field = byKey.get(normalizeKey(name));
     if (field === undefined || fields.has(field)) return undefined;
     fields.add(field);
     return field;
@@ -72,7 +72,7 @@ function fieldsOf(format: ImportFormat, columns: readonly string[]): (string | u
 
 /** The field of a path: that of the longest beginning that is known. */
 function fieldOfPath(byKey: ReadonlyMap<string, string>, path: readonly string[]): string | undefined {
-  const keys = path.map(keyOf);
+  const keys = path.map(normalizeKey);
   for (let length = keys.length; length > 0; length--) {
     const field = byKey.get(keys.slice(0, length).join('.'));
     // A snapshot of which only the beginning is known has a column that nobody understands.
@@ -88,7 +88,7 @@ function fieldOfPath(byKey: ReadonlyMap<string, string>, path: readonly string[]
  * The path that a column of a flattened table stands for: `snapshot/body/text`, `snapshot.body.text`,
  * `snapshot__body__text`, `publisher_platform[0]`.
  */
-export function pathOf(column: string): string[] {
+export function parseColumnPath(column: string): string[] {
   const name = column.trim();
   const parts = /[/.[]/.test(name) ? name.split(/[/.[\]]+/) : name.split(/(?<=\w)__(?=\w)/);
   const path = parts.filter((part) => part !== '');

@@ -3,11 +3,11 @@ import type { MediaAsset } from '../../../api/schemas.ts';
 import { landingDomainOf } from '../../../views/landing.ts';
 import { isUuid } from '../../../views/safe-text.ts';
 import { isObject } from '../../../views/view.ts';
-import { type ColumnValues, isMissing, type Range } from '../values/column-values.ts';
-import { decodeReferences, textOfMarkup } from '../values/markup.ts';
-import { readShare } from '../values/numbers.ts';
-import type { ImportFormat, Json } from './format.ts';
-import { camelCaseOf, keyOf, SourceRecord } from './source-record.ts';
+import { type ColumnValueParser, isMissing, type NumberRange } from '../values/column-value-parser.ts';
+import { convertHtmlToText, decodeCharacterReferences } from '../values/markup.ts';
+import { parseShare } from '../values/numbers.ts';
+import type { ImportFormat, JsonObject } from './import-format.ts';
+import { normalizeKey, SourceRecord, toCamelCase } from './source-record.ts';
 
 /**
  * Ads of the Meta Ad Library: scraped pages (`ad_archive_id`, `snapshot`), answers of the official API
@@ -15,14 +15,14 @@ import { camelCaseOf, keyOf, SourceRecord } from './source-record.ts';
  * value for which the API has no field is stored under its own name in camel case.
  */
 
-type Read = (value: unknown, name: string, values: ColumnValues) => unknown;
+type Read = (value: unknown, name: string, values: ColumnValueParser) => unknown;
 
 const text: Read = (value, _, values) => decoded(values.text(value));
 const firstText: Read = (value, _, values) => decoded(values.texts(value)?.[0]) || undefined;
 const capitals: Read = (value, name, values) => values.names(name, value)?.map((one) => one.toUpperCase());
 const names: Read = (value, name, values) => values.names(name, value);
-const date: Read = (value, name, values) => values.date(name, value);
-const count: Read = (value, name, values) => values.number(name, value, { whole: true });
+const date: Read = (value, name, values) => values.parseDate(name, value);
+const count: Read = (value, name, values) => values.parseNumber(name, value, { isCount: true });
 
 /** All versions of a text, where there are several. */
 const versions: Read = (value, _, values) => {
@@ -31,7 +31,7 @@ const versions: Read = (value, _, values) => {
 };
 
 function decoded<Text extends string | undefined>(value: Text): Text {
-  return value === undefined ? value : (decodeReferences(value) as Text);
+  return value === undefined ? value : (decodeCharacterReferences(value) as Text);
 }
 
 /** A field, how it is read, and the keys that it is made from: the first that can be read counts. */
@@ -121,13 +121,13 @@ const columns: Record<string, readonly string[]> = {
     others
       .trim()
       .split(/\s+/)
-      .map((name) => [camelCaseOf(name), [keyOf(name)]]),
+      .map((name) => [toCamelCase(name), [normalizeKey(name)]]),
   ),
   ...Object.fromEntries(
     othersOfSnapshot
       .trim()
       .split(/\s+/)
-      .map((name) => [`snapshot.${camelCaseOf(name)}`, [`snapshot.${keyOf(name)}`]]),
+      .map((name) => [`snapshot.${toCamelCase(name)}`, [`snapshot.${normalizeKey(name)}`]]),
   ),
   snapshot: ['snapshot'],
 };
@@ -148,12 +148,12 @@ const officialBesideId = [
   ...['impressionslower', 'spendlower', 'estimatedaudiencesizelower', 'fundingentity', 'potentialreach'],
 ];
 
-export const metaAdLibrary: ImportFormat = {
+export const metaAdLibraryFormat: ImportFormat = {
   name: 'meta-ad-library',
   title: 'the Meta Ad Library: its API, scrapes of it, and tables of either',
   layouts: ['json', 'table'],
-  columns,
-  hasPaths: true,
+  keysByField: columns,
+  hasColumnPaths: true,
   matches(record) {
     if (record.hasAny(['adarchiveid', 'libraryid'])) return true;
     const hasCopy = record.hasAny(['headline', 'body']);
@@ -162,18 +162,18 @@ export const metaAdLibrary: ImportFormat = {
     if (hasCopy || !record.hasAny(['id', 'adid']) || (typeof id === 'string' && isUuid(id))) return false;
     return (
       record.hasAny(officialBesideId) ||
-      ['pagename', 'pageid'].some((key) => record.nameOf(key).startsWith('page_')) ||
+      ['pagename', 'pageid'].some((key) => record.getSourceName(key).startsWith('page_')) ||
       Array.from(record.keys()).some((key) => key.startsWith('snapshot'))
     );
   },
   toAd,
 };
 
-function toAd(record: SourceRecord, values: ColumnValues): Json {
+function toAd(record: SourceRecord, values: ColumnValueParser): JsonObject {
   const snapshot = snapshotOf(record, values);
   const find = (path: string): [SourceRecord, string] =>
     path.startsWith('snapshot.') ? [snapshot, path.slice('snapshot.'.length)] : [record, path];
-  const ad: Json = {};
+  const ad: JsonObject = {};
   /** The value of the first key that can be read. A value that cannot be understood is reported. */
   function readFirst(from: readonly string[], read: Read): unknown {
     for (const path of from) {
@@ -181,16 +181,16 @@ function toAd(record: SourceRecord, values: ColumnValues): Json {
       const value = source.get(key);
       if (isMissing(value)) continue;
       try {
-        const found = read(value, source.nameOf(key), values);
+        const found = read(value, source.getSourceName(key), values);
         if (found === undefined) continue;
         for (const one of from) {
           const [used, usedKey] = find(one);
-          used.use(usedKey);
+          used.markUsed(usedKey);
         }
         return found;
       } catch (error) {
         if (read === idText) throw error;
-        values.reject(error);
+        values.addValueError(error);
       }
     }
     return undefined;
@@ -200,23 +200,25 @@ function toAd(record: SourceRecord, values: ColumnValues): Json {
   };
   for (const [field, read, ...from] of fields) set(field, readFirst(from, read));
   for (const [field, keys, whole] of ranges) {
-    const range = readFirst(keys, (value, name) => values.range(name, value, { whole })) as Range | undefined;
+    const range = readFirst(keys, (value, name) => values.parseRange(name, value, { isCount: whole })) as
+      | NumberRange
+      | undefined;
     const bound = (ends: readonly string[]) =>
-      readFirst(endsOf(keys, ends), (value, name) => values.number(name, value, { whole }));
+      readFirst(endsOf(keys, ends), (value, name) => values.parseNumber(name, value, { isCount: whole }));
     set(`${field}Min`, range ? range.min : bound(lowerEnds));
     set(`${field}Max`, range ? range.max : bound(upperEnds));
   }
   // Nobody has seen an ad after the import. An end in the future is planned.
   const end = ad.endDate as string | undefined;
   if (end !== undefined) ad.lastSeenAt = Date.parse(end) > values.now ? new Date(values.now).toISOString() : end;
-  const isActive = readFirst(columns.isActive ?? [], (value, name) => values.flag(name, value));
+  const isActive = readFirst(columns.isActive ?? [], (value, name) => values.parseBoolean(name, value));
   // The end date of an active ad is only the day when it was scraped.
   if (isActive === true) ad.endDate = null;
   if (!('endDate' in ad) && isActive === false) ad.isActive = false;
   const assets = mediaOf(snapshot, record, values);
   if (ad.adArchiveId === undefined && values.isDecided)
-    throw new Error(`${record.nameOf('adarchiveid')}: missing, so the ad has no identity`);
-  record.use('snapshot');
+    throw new Error(`${record.getSourceName('adarchiveid')}: missing, so the ad has no identity`);
+  record.markUsed('snapshot');
   const remainder = restOf(snapshot, 'snapshot.', {}, values);
   return {
     ...restOf(record, '', ad, values),
@@ -230,17 +232,19 @@ function toAd(record: SourceRecord, values: ColumnValues): Json {
 }
 
 /** The snapshot of a scrape; tables have it as a text, or as columns such as `snapshot_title`. */
-function snapshotOf(record: SourceRecord, values: ColumnValues): SourceRecord {
+function snapshotOf(record: SourceRecord, values: ColumnValueParser): SourceRecord {
   const value = record.get('snapshot');
-  const parsed = values.structure(value);
-  if (isObject(parsed)) return new SourceRecord(Object.entries(parsed), { path: `${record.nameOf('snapshot')}.` });
-  if (!isMissing(value)) values.reject(new Error(`${record.nameOf('snapshot')}: no object; the ad has no copy of it`));
+  const parsed = values.parseStructure(value);
+  if (isObject(parsed))
+    return new SourceRecord(Object.entries(parsed), { path: `${record.getSourceName('snapshot')}.` });
+  if (!isMissing(value))
+    values.addValueError(new Error(`${record.getSourceName('snapshot')}: no object; the ad has no copy of it`));
   const flat: [string, unknown][] = [];
   for (const key of record.keys()) {
     const name = key.startsWith('snapshot') ? flatNames[key.slice('snapshot'.length)] : undefined;
     if (name === undefined) continue;
     flat.push([name, name === 'body' ? { text: record.get(key) } : record.get(key)]);
-    record.use(key);
+    record.markUsed(key);
   }
   return new SourceRecord(flat, { path: 'snapshot_' });
 }
@@ -257,14 +261,14 @@ const flatNames: Record<string, string> = {
 };
 
 /** Everything else that has a value, under its own name. */
-function restOf(record: SourceRecord, prefix: string, ad: Json, values: ColumnValues): Json {
+function restOf(record: SourceRecord, prefix: string, ad: JsonObject, values: ColumnValueParser): JsonObject {
   const rest: [string, unknown][] = [];
-  for (const { name, value } of record.unused()) {
+  for (const { name, value } of record.getUnusedFields()) {
     if (isEmpty(value)) continue;
-    const key = keyOf(name);
-    const field = camelCaseOf(name);
-    if (!knownKeys.has(`${prefix}${key}`) && !knownKeys.has(key)) values.unused.push(`${prefix}${name}`);
-    if (!Object.hasOwn(ad, field) && field !== 'id') rest.push([field, values.structure(value) ?? value]);
+    const key = normalizeKey(name);
+    const field = toCamelCase(name);
+    if (!knownKeys.has(`${prefix}${key}`) && !knownKeys.has(key)) values.unusedKeys.push(`${prefix}${name}`);
+    if (!Object.hasOwn(ad, field) && field !== 'id') rest.push([field, values.parseStructure(value) ?? value]);
   }
   return Object.fromEntries(rest);
 }
@@ -274,7 +278,7 @@ const isEmpty = (value: unknown): boolean =>
 
 const withName = (pageName: unknown) => (pageName === undefined ? undefined : { pageName });
 
-function websiteOf(ad: Json): Json {
+function websiteOf(ad: JsonObject): JsonObject {
   const siteDomain = landingDomainOf(ad);
   return siteDomain === undefined ? {} : { siteDomain };
 }
@@ -286,7 +290,7 @@ function idOf(archiveId: string): string {
 }
 
 /** @throws Error when the id was rounded: another ad or page could have the same one */
-function idText(value: unknown, name: string, values: ColumnValues): string | undefined {
+function idText(value: unknown, name: string, values: ColumnValueParser): string | undefined {
   // Python writes the whole numbers of a column with gaps as `12.0`.
   const id = values
     .text(value)
@@ -298,18 +302,18 @@ function idText(value: unknown, name: string, values: ColumnValues): string | un
 }
 
 /** A body is a text, an object with a text or its HTML, or a list of versions. */
-function bodyText(value: unknown, _: string, values: ColumnValues): string | undefined {
-  const parsed = values.structure(value);
+function bodyText(value: unknown, _: string, values: ColumnValueParser): string | undefined {
+  const parsed = values.parseStructure(value);
   const body = isObject(parsed) && ['text', 'markup'].some((key) => key in parsed) ? parsed : value;
   if (!isObject(body)) return decoded(values.texts(body)?.[0]) || undefined;
   const plain = values.text(body.text);
   if (plain !== undefined && plain !== '') return decoded(plain);
   const html = values.text(isObject(body.markup) ? (body.markup.__html ?? body.markup.html) : body.markup);
-  return html ? textOfMarkup(html) : undefined;
+  return html ? convertHtmlToText(html) : undefined;
 }
 
-function cardsOf(value: unknown, _: string, values: ColumnValues): Json[] | undefined {
-  const cards = values.structure(value);
+function cardsOf(value: unknown, _: string, values: ColumnValueParser): JsonObject[] | undefined {
+  const cards = values.parseStructure(value);
   if (!Array.isArray(cards) || cards.length === 0) return undefined;
   return cards.map((card) =>
     Object.fromEntries(
@@ -321,19 +325,19 @@ function cardsOf(value: unknown, _: string, values: ColumnValues): Json[] | unde
   );
 }
 
-function sharesOf(value: unknown, _: string, values: ColumnValues): unknown {
-  const shares = values.structure(value);
+function sharesOf(value: unknown, _: string, values: ColumnValueParser): unknown {
+  const shares = values.parseStructure(value);
   if (!Array.isArray(shares) || shares.length === 0) return undefined;
   return shares.map((share) => {
     if (!isObject(share) || !('percentage' in share)) return share;
-    return { ...share, percentage: readShare(share.percentage) ?? share.percentage };
+    return { ...share, percentage: parseShare(share.percentage) ?? share.percentage };
   });
 }
 
-function mediaOf(snapshot: SourceRecord, record: SourceRecord, values: ColumnValues): MediaAsset[] {
+function mediaOf(snapshot: SourceRecord, record: SourceRecord, values: ColumnValueParser): MediaAsset[] {
   const assets = (key: string, type: string) => {
-    const list = values.structure(snapshot.get(key) ?? record.get(key));
-    if (Array.isArray(list)) for (const source of [snapshot, record]) source.use(key);
+    const list = values.parseStructure(snapshot.get(key) ?? record.get(key));
+    if (Array.isArray(list)) for (const source of [snapshot, record]) source.markUsed(key);
     return (Array.isArray(list) ? list : []).flatMap((entry, nr) => {
       const asset = new SourceRecord(isObject(entry) ? Object.entries(entry) : [['url', entry]]);
       const isVideo = type.endsWith('VID');
@@ -347,7 +351,7 @@ function mediaOf(snapshot: SourceRecord, record: SourceRecord, values: ColumnVal
     });
   };
   const portrait = decoded(values.text(snapshot.get('pageprofilepictureurl') ?? record.get('pageprofilepictureurl')));
-  for (const source of [snapshot, record]) source.use('pageprofilepictureurl');
+  for (const source of [snapshot, record]) source.markUsed('pageprofilepictureurl');
   return [
     ...assets('videos', 'VID'),
     ...assets('images', 'THUMB'),

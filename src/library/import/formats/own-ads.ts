@@ -1,9 +1,9 @@
 import { Ad } from '../../../api/schemas.ts';
 import { isUuid } from '../../../views/safe-text.ts';
 import { uuidOf } from '../../service/request.ts';
-import { type ColumnValues, isMissing, type Range } from '../values/column-values.ts';
-import { countryCode } from '../values/countries.ts';
-import type { ImportFormat, Json } from './format.ts';
+import { type ColumnValueParser, isMissing, type NumberRange } from '../values/column-value-parser.ts';
+import { parseCountryCode } from '../values/countries.ts';
+import type { ImportFormat, JsonObject } from './import-format.ts';
 import type { SourceRecord } from './source-record.ts';
 
 /** The columns of a table that somebody wrote, or exported from a program for ads: which field a column is. */
@@ -49,11 +49,11 @@ const counts = ['duplicates', 'audienceReach'];
 const amounts = ['adSpendMin', 'adSpendMax', 'revenueMin', 'revenueMax'];
 
 /** Tables of ads that somebody collected. Every value of a known column must be understood, or the row is refused. */
-export const ownAds: ImportFormat = {
+export const ownAdsFormat: ImportFormat = {
   name: 'own-ads',
   title: 'a table of your own, with a column for the headline or the body of each ad',
   layouts: ['table'],
-  columns,
+  keysByField: columns,
   matches: (record) => record.hasAny([...(columns.headline ?? []), ...(columns.body ?? [])]),
   toAd,
 };
@@ -62,19 +62,19 @@ export const ownAds: ImportFormat = {
  * An ad without a UUID of its own gets an id that is made from its advertiser and the id of its row, or else from its
  * content: the same advertiser, start, headline and body are the same ad, and a changed text is another ad.
  */
-function toAd(record: SourceRecord, values: ColumnValues): Json {
-  const ad: Json = {};
+function toAd(record: SourceRecord, values: ColumnValueParser): JsonObject {
+  const ad: JsonObject = {};
   for (const [field, keys] of Object.entries(columns)) {
     const key = keys.find((one) => record.has(one));
     if (key === undefined) continue;
-    record.use(key);
+    record.markUsed(key);
     const cell = String(record.get(key) ?? '').trim();
     // NA is Namibia.
     if (isMissing(cell) && !(field === 'countries' && cell === 'NA')) continue;
-    const value = readCell(field, record.nameOf(key), cell, values);
+    const value = readCell(field, record.getSourceName(key), cell, values);
     if (value === undefined) continue;
     ad[field] = value;
-    if (field === 'spend') ad.currency ??= /\(([A-Z]{3})\)$/.exec(record.nameOf(key))?.[1];
+    if (field === 'spend') ad.currency ??= /\(([A-Z]{3})\)$/.exec(record.getSourceName(key))?.[1];
   }
   // `Amount spent (USD)` names the currency where no column does.
   if (ad.currency === undefined) delete ad.currency;
@@ -82,7 +82,7 @@ function toAd(record: SourceRecord, values: ColumnValues): Json {
   const { headline = '', body = '', startedAt = '' } = fields;
   if (headline === '' && body === '') throw new Error('neither headline nor body; an ad has words');
   const madeOf = id === '' ? [pageName, startedAt, headline, body] : [pageName || pageId, id];
-  const [spent, seen] = [spend as Range | undefined, impressions as Range | undefined];
+  const [spent, seen] = [spend as NumberRange | undefined, impressions as NumberRange | undefined];
   return {
     ...otherCells(record, values),
     ...(spent && { adSpendMin: spent.min, adSpendMax: spent.max }),
@@ -95,13 +95,13 @@ function toAd(record: SourceRecord, values: ColumnValues): Json {
   };
 }
 
-function readCell(field: string, column: string, cell: string, values: ColumnValues): unknown {
-  const count = { whole: true, label: field };
-  if (dates.includes(field)) return values.date(column, cell, field);
-  if (counts.includes(field)) return values.number(column, cell, count);
-  if (amounts.includes(field)) return values.number(column, cell, { label: field });
-  if (field === 'spend') return values.range(column, cell, { label: field });
-  if (field === 'impressions') return values.range(column, cell, count);
+function readCell(field: string, column: string, cell: string, values: ColumnValueParser): unknown {
+  const count = { isCount: true, label: field };
+  if (dates.includes(field)) return values.parseDate(column, cell, field);
+  if (counts.includes(field)) return values.parseNumber(column, cell, count);
+  if (amounts.includes(field)) return values.parseNumber(column, cell, { label: field });
+  if (field === 'spend') return values.parseRange(column, cell, { label: field });
+  if (field === 'impressions') return values.parseRange(column, cell, count);
   // A program that met a gap in the column writes the id 12 as 12.0.
   if (field === 'pageId' || field === 'id') return cell.replace(/^(\d{1,15})\.0$/, '$1');
   if (field === 'countries') return countriesOf(values.names(column, cell) ?? [cell]);
@@ -110,17 +110,17 @@ function readCell(field: string, column: string, cell: string, values: ColumnVal
   return cell;
 }
 
-const countriesOf = (names: readonly string[]): string[] => [...new Set(names.map(countryCode))];
+const countriesOf = (names: readonly string[]): string[] => [...new Set(names.map(parseCountryCode))];
 
 /** Columns that are no field are kept under their own names, unless the API has a field of this name and another type. */
-function otherCells(record: SourceRecord, values: ColumnValues): Json {
-  const others = record.unused().flatMap(({ name, value }): [string, unknown][] => {
+function otherCells(record: SourceRecord, values: ColumnValueParser): JsonObject {
+  const others = record.getUnusedFields().flatMap(({ name, value }): [string, unknown][] => {
     const text = String(value ?? '').trim();
     if (text === '' || name === '' || Object.hasOwn(columns, name)) return [];
     const schema = Object.hasOwn(Ad.shape, name) ? Ad.shape[name as keyof typeof Ad.shape] : undefined;
-    const kept = schema === undefined ? text : (values.structure(text) ?? text);
+    const kept = schema === undefined ? text : (values.parseStructure(text) ?? text);
     if (schema === undefined || schema.safeParse(kept).success) return [[name, kept]];
-    values.reject(new Error(`${name}: left out, because the field ${name} of an ad cannot hold a text`));
+    values.addValueError(new Error(`${name}: left out, because the field ${name} of an ad cannot hold a text`));
     return [];
   });
   return Object.fromEntries(others);

@@ -2,7 +2,7 @@
  * `ad_archive_id`, `adArchiveID`, `AD_ARCHIVE_ID` and `Ad Archive ID` are the same key: letters and digits in lower
  * case. What stands in brackets after a name, as in `Headline (ad settings)`, does not count.
  */
-export function keyOf(name: string): string {
+export function normalizeKey(name: string): string {
   const known = keys.get(name);
   if (known !== undefined) return known;
   const key = readKey(name);
@@ -23,14 +23,14 @@ function readKey(name: string): string {
   return key === '' ? name : key;
 }
 
-interface Entry {
+interface SourceField {
   /** The key as the source spells it. */
   name: string;
   value: unknown;
 }
 
 /** `ad_creation_time` as `adCreationTime`, the spelling of the API. */
-export function camelCaseOf(name: string): string {
+export function toCamelCase(name: string): string {
   const spelled = /^[A-Z\d]+(?:_[A-Z\d]+)+$/.test(name) ? name.toLowerCase() : name;
   return spelled.replace(/(?<=[^_])_+([a-z\d])/gi, (_, letter) => letter.toUpperCase()).replace(/ID$/, 'Id');
 }
@@ -39,24 +39,24 @@ export function camelCaseOf(name: string): string {
 export class SourceRecord {
   /** The path to this record in its source, for messages. */
   readonly #path: string;
-  readonly #entries: Entry[];
-  readonly #byKey = new Map<string, Entry>();
-  readonly #used = new Set<Entry>();
+  readonly #entries: SourceField[];
+  readonly #byKey = new Map<string, SourceField>();
+  readonly #used = new Set<SourceField>();
   #source: Record<string, unknown> | undefined;
 
-  static of(value: Record<string, unknown>): SourceRecord {
+  static fromObject(value: Record<string, unknown>): SourceRecord {
     const record = new SourceRecord(Object.entries(value));
     record.#source = value;
     return record;
   }
 
   /** @param unread names of columns that are kept, but not found: another column has their field */
-  constructor(fields: Iterable<readonly [string, unknown]>, { path = '', unread = new Set<string>() } = {}) {
+  constructor(toObject: Iterable<readonly [string, unknown]>, { path = '', unread = new Set<string>() } = {}) {
     this.#path = path;
-    this.#entries = Array.from(fields, ([name, value]) => ({ name, value }));
+    this.#entries = Array.from(toObject, ([name, value]) => ({ name, value }));
     for (const entry of this.#entries) {
       if (unread.has(entry.name)) continue;
-      const key = keyOf(entry.name);
+      const key = normalizeKey(entry.name);
       // Of two spellings of one key, the first with a value counts.
       if ((this.#byKey.get(key)?.value ?? null) === null) this.#byKey.set(key, entry);
     }
@@ -76,17 +76,17 @@ export class SourceRecord {
   }
 
   /** The key as the source spells it, with the path to this record. */
-  nameOf(key: string): string {
+  getSourceName(key: string): string {
     return `${this.#path}${this.#byKey.get(key)?.name ?? key}`;
   }
 
   /** Marks a key as used, so that it does not appear among the unused ones. */
-  use(key: string): void {
+  markUsed(key: string): void {
     const entry = this.#byKey.get(key);
     if (entry) this.#used.add(entry);
   }
 
-  unused(): Entry[] {
+  getUnusedFields(): SourceField[] {
     return this.#entries.filter((entry) => !this.#used.has(entry));
   }
 
@@ -95,7 +95,7 @@ export class SourceRecord {
   }
 
   /** The record as it is in the source. */
-  fields(): Record<string, unknown> {
+  toObject(): Record<string, unknown> {
     return this.#source ?? Object.fromEntries(this.#entries.map(({ name, value }) => [name, value]));
   }
 }

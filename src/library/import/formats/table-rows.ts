@@ -1,11 +1,11 @@
-import { isMissing } from '../values/column-values.ts';
-import { pathOf, type TableFormat } from './formats.ts';
+import { isMissing } from '../values/column-value-parser.ts';
+import { parseColumnPath, type TableFormat } from './formats.ts';
 import { SourceRecord } from './source-record.ts';
 
 /** Makes records of the rows of a table, from the cells that are not empty. */
-export function rowReader(columns: readonly string[], { format, fields }: TableFormat) {
-  if (format.hasPaths) {
-    const paths = columns.map(pathOf);
+export function createRowReader(columns: readonly string[], { format, fields }: TableFormat) {
+  if (format.hasColumnPaths) {
+    const paths = columns.map(parseColumnPath);
     const hasValue = (cell: string, at: number) =>
       !isMissing(cell) || (fields[at] === 'countries' && cell.trim() === namibia);
     return (cells: readonly string[]) => {

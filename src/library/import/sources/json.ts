@@ -1,10 +1,10 @@
 import { isObject } from '../../../views/view.ts';
 import { isRecordKey } from '../formats/formats.ts';
 import { parseLiteral } from '../values/literals.ts';
-import { JsonTokens, type Token } from './json-tokens.ts';
-import { maxRecordLength, type Piece, tooLong } from './piece.ts';
-import { joined, listKeys, maxAround, recordsIn } from './records-in.ts';
-import { hasInvalidBytes, notUtf8 } from './text.ts';
+import { hasInvalidBytes, notUtf8Problem } from './decode-text.ts';
+import { findRecords, joinPath, maxWrapperDepth, recordListKeys } from './find-records.ts';
+import { JsonTokenizer, type Token } from './json-tokenizer.ts';
+import { maxRecordLength, type SourceEntry, tooLongProblem } from './source-entry.ts';
 
 /**
  * Reads JSON of any layout: one value on each line, values one after another, or one document of any length.
@@ -15,7 +15,10 @@ import { hasInvalidBytes, notUtf8 } from './text.ts';
  *
  * @param onNaN called with the line of a value that has `NaN` or `Infinity`, which are read as null
  */
-export async function* jsonPieces(text: AsyncIterable<string>, onNaN: (line: number) => void): AsyncGenerator<Piece[]> {
+export async function* readJson(
+  text: AsyncIterable<string>,
+  onNaN: (line: number) => void,
+): AsyncGenerator<SourceEntry[]> {
   const reader = new JsonReader(onNaN);
   for await (const part of text) {
     reader.add(part);
@@ -65,7 +68,7 @@ const closing = /^[\]},\s]+$/;
 
 class JsonReader {
   readonly #onNaN: (line: number) => void;
-  readonly #tokens = new JsonTokens();
+  readonly #tokens = new JsonTokenizer();
   #frames: Frame[] = [];
   /** How many of the frames are opened. */
   #opened = 0;
@@ -76,20 +79,20 @@ class JsonReader {
   /** After damage, only a bracket at the start of a line begins a value. */
   #awaitsBracket = false;
   #isDamaged = false;
-  #pieces: Piece[] = [];
+  #pieces: SourceEntry[] = [];
 
   constructor(onNaN: (line: number) => void) {
     this.#onNaN = onNaN;
   }
 
   add(part: string): void {
-    const from = Math.max(0, this.#unit?.start ?? this.#tokens.at);
-    this.#tokens.add(part, from);
+    const from = Math.max(0, this.#unit?.start ?? this.#tokens.position);
+    this.#tokens.append(part, from);
     if (this.#unit) this.#unit.start -= from;
     for (const frame of this.#frames) frame.start -= from;
   }
 
-  *read(isEnd: boolean): Generator<Piece[]> {
+  *read(isEnd: boolean): Generator<SourceEntry[]> {
     for (let goesOn = true; goesOn; ) {
       goesOn = this.#step(isEnd);
       if (this.#pieces.length === 0 || (goesOn && this.#pieces.length < piecesAtOnce)) continue;
@@ -106,10 +109,10 @@ class JsonReader {
       const outcome = this.#readLine(isEnd);
       if (outcome !== 'tokens') return outcome === 'done';
     }
-    const token = this.#tokens.next(isBetweenValues, isEnd);
+    const token = this.#tokens.readToken(isBetweenValues, isEnd);
     if (token !== undefined) this.#take(token);
-    const place = token ? this.#tokens.at : this.#tokens.text.length;
-    const isTooLong = place - (this.#unit?.start ?? this.#tokens.at) > maxRecordLength;
+    const place = token ? this.#tokens.position : this.#tokens.text.length;
+    const isTooLong = place - (this.#unit?.start ?? this.#tokens.position) > maxRecordLength;
     if (isTooLong && this.#unit) this.#endLongUnit(this.#unit);
     else if (token === undefined && !isBetweenValues && (isEnd || isTooLong)) this.#damage();
     else return token !== undefined;
@@ -117,9 +120,9 @@ class JsonReader {
   }
 
   #skipLine(): boolean {
-    const { text, at, line } = this.#tokens;
+    const { text, position: at, line } = this.#tokens;
     const end = text.indexOf('\n', at);
-    this.#tokens.moveTo(end < 0 ? text.length : end + 1, end < 0 ? line : line + 1);
+    this.#tokens.seek(end < 0 ? text.length : end + 1, end < 0 ? line : line + 1);
     this.#skipsLine = end < 0;
     this.#isLineStart = true;
     return end >= 0;
@@ -127,7 +130,7 @@ class JsonReader {
 
   /** Between values: reads a line that is a value of its own, as most are. Returns `tokens` for any other line. */
   #readLine(isEnd: boolean): 'done' | 'wait' | 'tokens' {
-    const { text, at, line } = this.#tokens;
+    const { text, position: at, line } = this.#tokens;
     const newline = text.indexOf('\n', at);
     const end = newline < 0 ? text.length : newline;
     const isWhole = newline >= 0 || isEnd;
@@ -144,7 +147,7 @@ class JsonReader {
     }
     this.#awaitsBracket = false;
     this.#isLineStart = false;
-    this.#tokens.moveTo(start, line);
+    this.#tokens.seek(start, line);
     if (!isWhole || end - start > maxRecordLength) {
       if (hasBracket) return 'tokens';
       this.#report({ line, path: '' }, notJson);
@@ -158,7 +161,7 @@ class JsonReader {
     if (parsed && 'problem' in parsed && hasBracket) return 'tokens';
     if (parsed && 'problem' in parsed) this.#report({ line, path: '' }, parsed.problem);
     else if (parsed) this.#addRecords(parsed.value, { line, itemLine: line, path: '', text: written });
-    this.#tokens.moveTo(Math.min(end + 1, text.length), newline < 0 ? line : line + 1);
+    this.#tokens.seek(Math.min(end + 1, text.length), newline < 0 ? line : line + 1);
     this.#isLineStart = true;
     return 'done';
   }
@@ -171,7 +174,7 @@ class JsonReader {
       return;
     }
     if (!this.#isAllowed(kind, frame)) {
-      this.#tokens.moveTo(token.start, this.#tokens.line);
+      this.#tokens.seek(token.start, this.#tokens.line);
       this.#damage();
     } else if (kind === ',') this.#takeComma(frame);
     else if (kind === ':') (frame as Frame).expects = 'value';
@@ -206,7 +209,7 @@ class JsonReader {
   #takeKey(frame: Frame, { start, end }: Token): void {
     frame.expects = 'colon';
     if (this.#frames.length > this.#opened) return;
-    const key = parseLiteral(this.#tokens.text.slice(start, end), { words: true });
+    const key = parseLiteral(this.#tokens.text.slice(start, end), { allowsBareWords: true });
     frame.key = String(key);
     if (frame.isReported || !isRecordKey(frame.key)) return;
     // A list may be of any length, and a record may not. Damage in a record costs the record.
@@ -233,28 +236,33 @@ class JsonReader {
   #endUnit(unit: Unit): void {
     this.#unit = undefined;
     if (unit.isDropped || this.#isInRecord()) return;
-    const text = this.#tokens.text.slice(unit.start, this.#tokens.at);
+    const text = this.#tokens.text.slice(unit.start, this.#tokens.position);
     const parsed = this.#parse(text, unit.line);
     const path = this.#pathOfItem();
     if ('value' in parsed) {
       // The path in a document says more than the line where the document begins.
       const itemLine = this.#opened === 0 && text.includes('\n') ? 0 : unit.line;
       this.#addRecords(parsed.value, { line: unit.line, itemLine, path });
-    } else if (/^[[{]/.test(text) && this.#opened < maxAround) this.#openUnit(unit, parsed.problem);
+    } else if (/^[[{]/.test(text) && this.#opened < maxWrapperDepth) this.#openUnit(unit, parsed.problem);
     else this.#report({ line: unit.line, path }, parsed.problem);
   }
 
   #endLongUnit(unit: Unit): void {
-    if (!unit.isDropped && this.#frames.length > this.#opened && this.#opened < maxAround && !this.#isInRecord()) {
-      this.#openUnit(unit, tooLong);
+    if (
+      !unit.isDropped &&
+      this.#frames.length > this.#opened &&
+      this.#opened < maxWrapperDepth &&
+      !this.#isInRecord()
+    ) {
+      this.#openUnit(unit, tooLongProblem);
       return;
     }
     const parent = this.#frames[this.#opened - 1];
     const isItem = parent === undefined || parent.isList;
-    if (!unit.isDropped && isItem) this.#report({ line: unit.line, path: this.#pathOfItem() }, tooLong);
+    if (!unit.isDropped && isItem) this.#report({ line: unit.line, path: this.#pathOfItem() }, tooLongProblem);
     unit.isDropped = true;
-    unit.start = this.#tokens.at;
-    this.#tokens.shorten();
+    unit.start = this.#tokens.position;
+    this.#tokens.discardUnfinishedString();
   }
 
   /** Reads the items of a unit as units, from its beginning. */
@@ -265,14 +273,14 @@ class JsonReader {
     this.#frames.push({ ...frame, problem });
     this.#opened = this.#frames.length;
     this.#unit = undefined;
-    this.#tokens.moveTo(unit.start + 1, unit.line);
+    this.#tokens.seek(unit.start + 1, unit.line);
   }
 
   /** Something that is not JSON comes next, or the text ends too early. */
   #damage(): void {
     const unit = this.#unit;
     const record = this.#frames.find((frame) => frame.isRecord);
-    if (unit && !unit.isDropped && this.#frames.length > this.#opened && this.#opened < maxAround && !record) {
+    if (unit && !unit.isDropped && this.#frames.length > this.#opened && this.#opened < maxWrapperDepth && !record) {
       this.#openUnit(unit, this.#problemIn(unit));
       return;
     }
@@ -287,7 +295,7 @@ class JsonReader {
     this.#awaitsBracket = true;
     this.#isDamaged = true;
     this.#skipsLine = true;
-    if (from && from.start >= 0) this.#tokens.moveTo(from.start, from.line);
+    if (from && from.start >= 0) this.#tokens.seek(from.start, from.line);
     else if (this.#isFirstOfLine()) {
       this.#skipsLine = false;
       this.#isLineStart = true;
@@ -295,11 +303,11 @@ class JsonReader {
   }
 
   #problemIn(unit: Unit): string {
-    return hasInvalidBytes(this.#tokens.text.slice(unit.start, this.#tokens.at)) ? notUtf8 : notJson;
+    return hasInvalidBytes(this.#tokens.text.slice(unit.start, this.#tokens.position)) ? notUtf8Problem : notJson;
   }
 
   #isFirstOfLine(): boolean {
-    const { text, at } = this.#tokens;
+    const { text, position: at } = this.#tokens;
     const start = text.lastIndexOf('\n', at - 1) + 1;
     return start > 0 && at < text.length && text.slice(start, at).trim() === '';
   }
@@ -311,7 +319,7 @@ class JsonReader {
   #pathOfItem(): string {
     const parent = this.#frames[this.#opened - 1];
     if (!parent) return '';
-    return parent.isList ? `${parent.path}[${parent.index}]` : joined(parent.path, parent.key);
+    return parent.isList ? `${parent.path}[${parent.index}]` : joinPath(parent.path, parent.key);
   }
 
   #report({ line, path }: { line: number; path: string }, problem: string): void {
@@ -324,10 +332,10 @@ class JsonReader {
   }
 
   #addRecords(value: unknown, at: { line: number; itemLine: number; path: string; text?: string }): void {
-    const { records, isSure } = recordsIn(value, at.path);
+    const { records, isSure } = findRecords(value, at.path);
     const parent = this.#frames[this.#opened - 1];
     // In an object around records, other things than records are usual.
-    if (!isSure && parent && !parent.isList && !(listKeys.includes(parent.key) && Array.isArray(value))) return;
+    if (!isSure && parent && !parent.isList && !(recordListKeys.includes(parent.key) && Array.isArray(value))) return;
     for (const { path, value: record } of records) {
       const isWhole = path === at.path;
       const place = { line: isWhole ? at.line : at.itemLine, path };
@@ -340,7 +348,7 @@ class JsonReader {
 
   /** JSON, or the notation of Python for the same values. */
   #parse(text: string, line: number): { value: unknown } | { problem: string } {
-    if (hasInvalidBytes(text)) return { problem: notUtf8 };
+    if (hasInvalidBytes(text)) return { problem: notUtf8Problem };
     try {
       return { value: JSON.parse(text) };
     } catch {}

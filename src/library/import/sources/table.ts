@@ -1,16 +1,16 @@
 import type { CsvError, InfoRecord, Parser, parse } from 'csv-parse';
-import { formatOfTable, type TableFormat } from '../formats/formats.ts';
-import { maxRecordLength, type Piece, UnreadableSource } from './piece.ts';
-import { hasInvalidBytes, notUtf8 } from './text.ts';
+import { detectTableFormat, type TableFormat } from '../formats/formats.ts';
+import { hasInvalidBytes, notUtf8Problem } from './decode-text.ts';
+import { maxRecordLength, type SourceEntry, UnreadableSourceError } from './source-entry.ts';
 
 /** A table with the line of its column names. */
 export interface Table extends TableFormat {
   columns: string[];
   delimiter: string;
-  lineEnds: string[];
+  lineEndings: string[];
   /** How many rows stand above the column names, and how many of them say something. */
-  rowsAbove: number;
-  titlesAbove: number;
+  headerRowIndex: number;
+  titleLineCount: number;
 }
 
 /** More columns than any export of ads has, flattened lists included. */
@@ -27,7 +27,7 @@ const delimiters = [',', ';', '\t', '|'];
  * Undefined where no row names the columns of any format.
  * @throws UnreadableSource for a table with too many columns
  */
-export async function findTable(text: string): Promise<Table | undefined> {
+export async function detectTable(text: string): Promise<Table | undefined> {
   const { parse } = await import('csv-parse/sync');
   const head = text.slice(0, maxHead);
   const lineEnds = lineEndsOf(head);
@@ -45,16 +45,24 @@ export async function findTable(text: string): Promise<Table | undefined> {
     }
     for (const [rowsAbove, cells] of rows.entries()) {
       const columns = cells.map((cell) => cell.trim());
-      const found = formatOfTable(columns.slice(0, maxColumns));
+      const found = detectTableFormat(columns.slice(0, maxColumns));
       const known = found?.fields.filter((field) => field !== undefined).length ?? 0;
       if (!found || known <= (best?.known ?? 0)) continue;
       // Excel writes the delimiter into a line of its own.
       const titlesAbove = rowsAbove - Number(/^sep=/i.test(rows[0]?.[0] ?? ''));
-      best = { ...found, columns, delimiter, lineEnds, rowsAbove, titlesAbove, known };
+      best = {
+        ...found,
+        columns,
+        delimiter,
+        lineEndings: lineEnds,
+        headerRowIndex: rowsAbove,
+        titleLineCount: titlesAbove,
+        known,
+      };
     }
   }
   if (best && best.columns.length > maxColumns)
-    throw new UnreadableSource(`a table of ${best.columns.length} columns; an import reads ${maxColumns} at most`);
+    throw new UnreadableSourceError(`a table of ${best.columns.length} columns; an import reads ${maxColumns} at most`);
   return best;
 }
 
@@ -79,10 +87,10 @@ const maxReread = 32 * 1024 * 1024;
 const sliceLength = 64 * 1024;
 
 /** The rows of a table below its column names. A row that never ends costs its first line. */
-export async function* tablePieces(text: AsyncIterable<string>, table: Table): AsyncGenerator<Piece[]> {
+export async function* readTableRows(text: AsyncIterable<string>, table: Table): AsyncGenerator<SourceEntry[]> {
   const { parse } = await import('csv-parse');
-  const newline = newlineOf(table.lineEnds);
-  let reader = new RowReader(parse, table, { line: 1, rowsAbove: table.rowsAbove + 1 });
+  const newline = newlineOf(table.lineEndings);
+  let reader = new RowReader(parse, table, { line: 1, rowsAbove: table.headerRowIndex + 1 });
   /** The text from the row on that is not complete yet, the line where it begins, and how much of it was read. */
   const pending = { text: '', line: 1, readLength: 0 };
   let reread = 0;
@@ -99,7 +107,7 @@ export async function* tablePieces(text: AsyncIterable<string>, table: Table): A
     const [empty = ''] = /^[\r\n]+/.exec(pending.text.slice(0, pending.readLength)) ?? [];
     dropLinesBefore(pending.line + empty.split(newline).length - 1);
   }
-  async function* read(isEnd: boolean): AsyncGenerator<Piece[]> {
+  async function* read(isEnd: boolean): AsyncGenerator<SourceEntry[]> {
     for (;;) {
       let error: unknown;
       while (error === undefined && pending.readLength < pending.text.length) {
@@ -118,7 +126,7 @@ export async function* tablePieces(text: AsyncIterable<string>, table: Table): A
       yield [{ line: pending.line, path: '', problem: explain(error) }];
       reread += pending.readLength;
       if (reread > maxReread)
-        throw new UnreadableSource('too many rows without an end; nothing after this place was read');
+        throw new UnreadableSourceError('too many rows without an end; nothing after this place was read');
       dropLinesBefore(pending.line + 1);
       pending.readLength = 0;
       reader = new RowReader(parse, table, { line: pending.line, rowsAbove: reader.rowsAbove });
@@ -146,7 +154,11 @@ class RowReader {
   #rows: { cells: string[]; line: number }[] = [];
   #isBroken = false;
 
-  constructor(parse: Parse, { delimiter, lineEnds, columns }: Table, start: { line: number; rowsAbove: number }) {
+  constructor(
+    parse: Parse,
+    { delimiter, lineEndings: lineEnds, columns }: Table,
+    start: { line: number; rowsAbove: number },
+  ) {
     this.line = start.line;
     this.rowsAbove = start.rowsAbove;
     this.#wanted = columns.length;
@@ -181,7 +193,7 @@ class RowReader {
     return error ?? (this.#isBroken ? unclosed : undefined);
   }
 
-  takePieces(): Piece[] {
+  takePieces(): SourceEntry[] {
     const skipped = Math.min(this.rowsAbove, this.#rows.length);
     this.rowsAbove -= skipped;
     const rows = this.#rows.slice(skipped);
@@ -190,11 +202,11 @@ class RowReader {
   }
 }
 
-function pieceOf(written: string[], line: number, wanted: number): Piece {
+function pieceOf(written: string[], line: number, wanted: number): SourceEntry {
   const cells = written.map(unescapeCell);
   // Spreadsheets write empty cells behind the last column.
   while (cells.length > wanted && cells.at(-1)?.trim() === '') cells.pop();
-  if (cells.some(hasInvalidBytes)) return { line, path: '', problem: notUtf8 };
+  if (cells.some(hasInvalidBytes)) return { line, path: '', problem: notUtf8Problem };
   if (cells.length === wanted) return { line, path: '', cells };
   const problem = `${cells.length} cells where the first line has ${wanted}; is a quotation mark missing?`;
   return { line, path: '', problem };

@@ -7,20 +7,20 @@ const encodedParameter =
   /(%(?:25){0,3}(?:3f|26|23))?access_?token%(?:25){0,3}3d(?:(?!%(?:25){0,3}(?:26|23))[^&#\s"'<>\\])*(%(?:25){0,3}26)?/gi;
 
 /** Removes access tokens from the addresses in a text. A token is a secret of the person who exported the ads. */
-export function withoutAccessTokens(text: string): string {
+export function removeAccessTokens(text: string): string {
   if (!/access_?token/i.test(text)) return text;
   const remaining = (_: string, before: string = '', after: string = '') => (after === '' ? '' : before);
   return text.replace(parameter, remaining).replace(encodedParameter, remaining);
 }
 
 /** The same for all texts of a value. A key that is itself called `access_token` is left out. */
-export function withoutAccessTokensIn(value: unknown): unknown {
-  if (typeof value === 'string') return withoutAccessTokens(value);
-  if (Array.isArray(value)) return value.map(withoutAccessTokensIn);
+export function removeAccessTokensDeep(value: unknown): unknown {
+  if (typeof value === 'string') return removeAccessTokens(value);
+  if (Array.isArray(value)) return value.map(removeAccessTokensDeep);
   if (!isObject(value)) return value;
   return Object.fromEntries(
     Object.entries(value).flatMap(([key, one]) =>
-      /^access_?token$/i.test(key) ? [] : [[withoutAccessTokens(key), withoutAccessTokensIn(one)]],
+      /^access_?token$/i.test(key) ? [] : [[removeAccessTokens(key), removeAccessTokensDeep(one)]],
     ),
   );
 }

@@ -6,7 +6,7 @@ let codes: Map<string, string> | undefined;
  * Returns the ISO 3166 code of a country that is given by its code, or by its name in a common language.
  * @throws Error that names the text, where it is no country
  */
-export function countryCode(country: string): string {
+export function parseCountryCode(country: string): string {
   if (/^[a-z]{2}$/i.test(country)) return new Intl.Locale(`und-${country}`).region ?? country.toUpperCase();
   codes ??= codesByName();
   const code = codes.get(country.toLowerCase());

@@ -197,7 +197,7 @@ export class DateColumn {
   }
 
   /** The date in ISO 8601. @throws Error that names the value, where it is no date */
-  read(value: unknown, label = this.#name): string {
+  parse(value: unknown, label = this.#name): string {
     const written = readWritten(value, this.#now);
     const order = written && (this.#styles.get(written.style)?.orders[0] ?? written.days.keys().next().value);
     const day = order && written?.days.get(order);

@@ -6,14 +6,14 @@
 
 export interface LiteralOptions {
   /** Accepts words without quotation marks as texts, and blanks between the items of a list: `[facebook instagram]`. */
-  words?: boolean;
+  allowsBareWords?: boolean;
 }
 
 /** Deeper than any record that an import accepts. */
 const maxDepth = 70;
 
 /** The value of the whole text, or undefined where the text is no literal. `None` and `NaN` are null. */
-export function parseLiteral(text: string, { words = false }: LiteralOptions = {}): unknown {
+export function parseLiteral(text: string, { allowsBareWords: words = false }: LiteralOptions = {}): unknown {
   const parser = new LiteralParser(text, words);
   try {
     return parser.parse();

@@ -9,7 +9,7 @@ type DecimalSign = '.' | ',';
 
 export interface NumberOptions {
   /** The column counts something, so that its numbers have no fraction. */
-  whole?: boolean;
+  isCount?: boolean;
 }
 
 interface WrittenNumber {
@@ -68,7 +68,7 @@ export class NumberColumn {
   #contradiction: string | undefined;
   #hasPoint = false;
 
-  constructor(name: string, { whole = false }: NumberOptions = {}) {
+  constructor(name: string, { isCount: whole = false }: NumberOptions = {}) {
     this.#name = name;
     this.#whole = whole;
   }
@@ -112,7 +112,7 @@ export class NumberColumn {
   }
 
   /** @throws Error that names the value, where it is no number from 0 */
-  read(value: unknown, label = this.#name): number {
+  parse(value: unknown, label = this.#name): number {
     const number = typeof value === 'number' ? value : this.#readText(String(value));
     if (number !== undefined && number < 0) throw new Error(`${label}: ${shown(value)} is below 0`);
     if (number === undefined || !Number.isFinite(number) || (this.#whole && !Number.isInteger(number)))
@@ -134,7 +134,7 @@ export class NumberColumn {
 const shown = (value: unknown): string => quoted(typeof value === 'number' ? String(value) : value);
 
 /** `12.5%` as 0.125 and `0.5` as 0.5; undefined for anything else. For shares, which are always written with a point. */
-export function readShare(value: unknown): number | undefined {
+export function parseShare(value: unknown): number | undefined {
   if (typeof value === 'number') return Number.isFinite(value) ? value : undefined;
   const [, number, percent] = /^\s*(\d{1,20}(?:\.\d{0,30})?(?:e-?\d{1,3})?)\s?(%)?\s*$/i.exec(String(value)) ?? [];
   if (number === undefined) return undefined;

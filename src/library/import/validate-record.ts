@@ -4,18 +4,18 @@ import { isPathId, maxIdLength } from '../../api/url.ts';
 import { timeOf } from '../../views/dates.ts';
 import { isUuid } from '../../views/safe-text.ts';
 import { maxDepth, quoted } from '../service/request.ts';
-import type { ImportFormat } from './formats/format.ts';
-import { service } from './formats/service.ts';
+import { apiFormat } from './formats/api.ts';
+import type { ImportFormat } from './formats/import-format.ts';
 import type { SourceRecord } from './formats/source-record.ts';
-import { maxRecordLength, tooLong } from './sources/piece.ts';
-import { hasAccessToken, withoutAccessTokensIn } from './values/access-tokens.ts';
-import type { ColumnValues } from './values/column-values.ts';
+import { maxRecordLength, tooLongProblem } from './sources/source-entry.ts';
+import { hasAccessToken, removeAccessTokensDeep } from './values/access-tokens.ts';
+import type { ColumnValueParser } from './values/column-value-parser.ts';
 
 interface Given {
   format: ImportFormat;
   /** The record as it is written, if it is a line of its own. */
   text: string | undefined;
-  values: ColumnValues;
+  values: ColumnValueParser;
 }
 
 type Entry = { json: string } & ({ ad: Ad; page?: undefined } | { page: Page; ad?: undefined });
@@ -25,8 +25,8 @@ type Entry = { json: string } & ({ ad: Ad; page?: undefined } | { page: Page; ad
  * no change.
  * @throws Error that says what is wrong; the message begins with the key if it is about one key
  */
-export function checkedEntry(record: SourceRecord, { format, text, values }: Given): Entry {
-  const source = record.fields();
+export function validateRecord(record: SourceRecord, { format, text, values }: Given): Entry {
+  const source = record.toObject();
   const made = format.toPage?.(record);
   if (made) {
     const page = cleaned(made);
@@ -34,22 +34,22 @@ export function checkedEntry(record: SourceRecord, { format, text, values }: Giv
   }
   const read = checkedAd(cleaned(format.toAd(record, values)));
   // What an API says is stored as it is.
-  const ad = format === service ? read : withPastLastSeen(read, values);
+  const ad = format === apiFormat ? read : withPastLastSeen(read, values);
   return { ad, json: jsonOf(ad, (ad as object) === source ? text : undefined) };
 }
 
-export const tooDeep = `nested deeper than ${maxDepth} levels`;
+export const tooDeepProblem = `nested deeper than ${maxDepth} levels`;
 
-export const unknownRecord =
+export const unknownFormatProblem =
   'neither an ad (id) nor a page (pageId, pageName) nor an ad of the Meta Ad Library (ad_archive_id); the fields are those of the API or of a format in "library import --help"';
 
 /** The same value where it has no access token. */
 function cleaned<Value extends object>(value: Value): Value {
-  return hasAccessToken(value) ? (withoutAccessTokensIn(value) as Value) : value;
+  return hasAccessToken(value) ? (removeAccessTokensDeep(value) as Value) : value;
 }
 
 function jsonOf(value: object, text = JSON.stringify(value)): string {
-  if (text.length > maxRecordLength) throw new Error(tooLong);
+  if (text.length > maxRecordLength) throw new Error(tooLongProblem);
   return text;
 }
 
@@ -76,7 +76,7 @@ function checkPageId(id: string): void {
 }
 
 /** Nobody has seen an ad after the import. */
-function withPastLastSeen(ad: Ad, { now, rejected }: ColumnValues): Ad {
+function withPastLastSeen(ad: Ad, { now, valueErrors: rejected }: ColumnValueParser): Ad {
   const lastSeen = timeOf(ad.lastSeenAt);
   if (lastSeen === undefined || lastSeen <= now) return ad;
   rejected.push(

@@ -10,7 +10,7 @@ const missing = /^(?:NA|N\/A|n\/a|NULL|null|None|nan|NaN|NaT|<NA>|#N\/A|\\N|-|â€
 export const isMissing = (value: unknown): boolean =>
   value === null || value === undefined || (typeof value === 'string' && missing.test(value.trim()));
 
-export interface Range {
+export interface NumberRange {
   min?: number | undefined;
   max?: number | undefined;
 }
@@ -24,12 +24,12 @@ export type ColumnNumberOptions = NumberOptions & { label?: string };
  * A method returns undefined for a missing value, and throws an error that names the column and the value where it
  * cannot be understood.
  */
-export class ColumnValues {
+export class ColumnValueParser {
   readonly now: number;
   /** Values of the current record that could not be understood and did not cost the record. */
-  readonly rejected: Error[] = [];
+  readonly valueErrors: Error[] = [];
   /** Keys of the current record that no field is made from. */
-  readonly unused: string[] = [];
+  readonly unusedKeys: string[] = [];
   readonly #dates = new Map<string, DateColumn>();
   readonly #numbers = new Map<string, NumberColumn>();
   isDecided = false;
@@ -39,38 +39,42 @@ export class ColumnValues {
   }
 
   /** @throws Error with both readings, where the values of a column allow more than one */
-  decide(): void {
+  decideNotations(): void {
     for (const column of [...this.#dates.values(), ...this.#numbers.values()]) column.decide();
     this.isDecided = true;
   }
 
-  reject(error: unknown): void {
-    this.rejected.push(error as Error);
+  addValueError(error: unknown): void {
+    this.valueErrors.push(error as Error);
   }
 
   /** @param label what messages about one value call it; messages about the column name the column */
-  date(name: string, value: unknown, label = name): string | undefined {
+  parseDate(name: string, value: unknown, label = name): string | undefined {
     if (isMissing(value)) return undefined;
     const column = this.#dates.get(name) ?? new DateColumn(name, this.now);
     this.#dates.set(name, column);
-    if (this.isDecided) return column.read(value, label);
+    if (this.isDecided) return column.parse(value, label);
     column.observe(value);
     return undefined;
   }
 
-  number(name: string, value: unknown, { label = name, ...options }: ColumnNumberOptions = {}): number | undefined {
+  parseNumber(
+    name: string,
+    value: unknown,
+    { label = name, ...options }: ColumnNumberOptions = {},
+  ): number | undefined {
     if (isMissing(value)) return undefined;
     const column = this.#numbers.get(name) ?? new NumberColumn(name, options);
     this.#numbers.set(name, column);
-    if (this.isDecided) return column.read(value, label);
+    if (this.isDecided) return column.parse(value, label);
     if (typeof value === 'string') column.observe(value);
     return undefined;
   }
 
   /** A number stands for both bounds; `>1M` has only a lower one and `<100` only an upper one. */
-  range(name: string, value: unknown, options: ColumnNumberOptions = {}): Range | undefined {
+  parseRange(name: string, value: unknown, options: ColumnNumberOptions = {}): NumberRange | undefined {
     if (isMissing(value)) return undefined;
-    const read = (bound: unknown) => this.number(name, bound, options);
+    const read = (bound: unknown) => this.parseNumber(name, bound, options);
     const parsed = typeof value === 'string' ? parseBracketed(value) : value;
     if (isObject(parsed)) return this.#boundsOf(name, parsed, read);
     const text = String(value).trim();
@@ -86,7 +90,7 @@ export class ColumnValues {
     return exact === undefined ? undefined : { min: exact, max: exact };
   }
 
-  #boundsOf(name: string, bounds: object, read: (bound: unknown) => number | undefined): Range | undefined {
+  #boundsOf(name: string, bounds: object, read: (bound: unknown) => number | undefined): NumberRange | undefined {
     const find = (pattern: RegExp) => Object.entries(bounds).find(([key]) => pattern.test(key))?.[1];
     const [lower, upper] = [find(/^(?:lower|min)/i), find(/^(?:upper|max)/i)];
     if (isMissing(lower) && isMissing(upper)) {
@@ -96,7 +100,7 @@ export class ColumnValues {
     return { min: read(lower), max: read(upper) };
   }
 
-  flag(name: string, value: unknown): boolean | undefined {
+  parseBoolean(name: string, value: unknown): boolean | undefined {
     if (typeof value === 'boolean') return value;
     if (isMissing(value)) return undefined;
     const word = String(value).trim().toLowerCase();
@@ -133,7 +137,7 @@ export class ColumnValues {
   }
 
   /** A list or an object, which may be written as a text in JSON or Python. Some lists of objects lack their brackets. */
-  structure(value: unknown): unknown {
+  parseStructure(value: unknown): unknown {
     if (typeof value !== 'string') return value;
     return parseBracketed(value) ?? (/^\s*\{/.test(value) ? parseBracketed(`[${value}]`) : undefined);
   }
@@ -144,10 +148,10 @@ const isTexts = (value: unknown): value is (string | null)[] =>
 
 /** `['One text' 'Another text']`: numpy writes no commas. A text that happens to have brackets has no quotes inside. */
 const parseNumpyTexts = (text: string): unknown =>
-  /^\s*\[\s*["']/.test(text) ? parseLiteral(text, { words: true }) : undefined;
+  /^\s*\[\s*["']/.test(text) ? parseLiteral(text, { allowsBareWords: true }) : undefined;
 
 function listOfWords(text: string): unknown {
-  return parseBracketed(text, { words: true }) ?? text.replace(/^\s*[[({]|[\])}]\s*$/g, '');
+  return parseBracketed(text, { allowsBareWords: true }) ?? text.replace(/^\s*[[({]|[\])}]\s*$/g, '');
 }
 
 const lowerBound = /lower_?bound\W{1,5}([\d.]+)/i;

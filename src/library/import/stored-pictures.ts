@@ -10,7 +10,7 @@ import type { Database } from '../database/database.ts';
 /** A picture that was fetched: the file that holds it, if there is one, and its size in bytes. */
 export type FetchedPicture = { address: string; file: string | null; bytes: number };
 
-export type StoredPictures = ReturnType<typeof picturesIn>;
+export type StoredPictures = ReturnType<typeof openStoredPictures>;
 export type Picture = { bytes: Uint8Array; type: string };
 
 const adsAtATime = 25;
@@ -18,7 +18,7 @@ const adsAtATime = 25;
 const fileName = /^[\da-f]{64}\.[\da-f]{16}-?\.(jpeg|png|webp)$/;
 
 /** The pictures that a library keeps in a folder of its own, so that they stay when their addresses have expired. */
-export function picturesIn(database: Database, now: () => number) {
+export function openStoredPictures(database: Database, now: () => number) {
   const folderOf = () => database.get<{ value: string }>("SELECT value FROM secrets WHERE name = 'pictures'")?.value;
   const ofAddresses = (addresses: Iterable<string>) =>
     database.all<{ address: string; file: string | null }>(
@@ -29,9 +29,9 @@ export function picturesIn(database: Database, now: () => number) {
     /**
      * The pictures to fetch of the next ads, and how many cannot be fetched any more, because their addresses have
      * expired. `last` is the number of the last of these ads; null at the end.
-     * @param isAgain pictures that could not be fetched before, and files that are gone, count as missing again
+     * @param shouldRetryFailed pictures that could not be fetched before, and files that are gone, count as missing again
      */
-    missing(after: number, isAgain: boolean) {
+    findMissing(after: number, shouldRetryFailed: boolean) {
       const ads = database.all<{ number: number; json: Uint8Array }>(
         'SELECT number, json FROM ads_json WHERE number > ? ORDER BY number LIMIT ?',
         [after, adsAtATime],
@@ -42,14 +42,14 @@ export function picturesIn(database: Database, now: () => number) {
       for (const { address, file } of ofAddresses(expired)) if (file !== null) expired.delete(address);
       const folder = folderOf() ?? '';
       for (const { address, file } of ofAddresses(wanted))
-        if (!isAgain || (file !== null && existsSync(join(folder, file)))) wanted.delete(address);
+        if (!shouldRetryFailed || (file !== null && existsSync(join(folder, file)))) wanted.delete(address);
       const { bytes = 0 } =
         database.get<{ bytes: number }>(
           'SELECT coalesce(sum(bytes), 0) AS bytes FROM (SELECT DISTINCT file, bytes FROM pictures)',
         ) ?? {};
       return { addresses: [...wanted], expired: expired.size, last: ads.at(-1)?.number ?? null, storedBytes: bytes };
     },
-    keep(folder: string, fetched: readonly FetchedPicture[]) {
+    savePictures(folder: string, fetched: readonly FetchedPicture[]) {
       database.transaction(() => {
         database.run("INSERT OR REPLACE INTO secrets VALUES ('pictures', ?)", [folder]);
         for (const { address, file, bytes } of fetched)
@@ -57,13 +57,13 @@ export function picturesIn(database: Database, now: () => number) {
       });
     },
     /** Returns the file of each address whose picture is stored. */
-    filesOf(addresses: ReadonlySet<string>): Map<string, string> {
+    findFiles(addresses: ReadonlySet<string>): Map<string, string> {
       if (addresses.size === 0 || folderOf() === undefined) return new Map();
       return new Map(
         ofAddresses(addresses).flatMap(({ address, file }) => (file === null ? [] : [[address, file] as const])),
       );
     },
-    async read(name: string): Promise<Picture | undefined> {
+    async readPicture(name: string): Promise<Picture | undefined> {
       const [, format] = fileName.exec(name) ?? [];
       const folder = folderOf();
       if (format === undefined || folder === undefined) return undefined;
@@ -86,18 +86,18 @@ export type PicturesReport = {
   failed: number;
   bytes: number;
   /** The most pictures that there are to fetch. */
-  of: number;
+  expectedCount: number;
   expired: number;
   reasons: Record<string, number>;
   /** Not all were fetched: the folder holds as much as it may. */
-  isFull: boolean;
+  isFolderFull: boolean;
 };
 
-export type KeepOptions = {
+export type FetchPicturesOptions = {
   folder: string;
   /** Bytes of all pictures in the folder. */
   maxBytes: number;
-  isAgain: boolean;
+  shouldRetryFailed: boolean;
   fetch: Pictures['original'];
   makeFolder(path: string): Promise<void>;
   /** Called before anything is fetched, and after each picture. */
@@ -105,9 +105,9 @@ export type KeepOptions = {
 };
 
 /** The pictures of a library, maybe one of another process. */
-type Noted = {
-  missing(...given: Parameters<StoredPictures['missing']>): Promise<ReturnType<StoredPictures['missing']>>;
-  keep(...given: Parameters<StoredPictures['keep']>): Promise<unknown>;
+type PictureTarget = {
+  findMissing(...given: Parameters<StoredPictures['findMissing']>): Promise<ReturnType<StoredPictures['findMissing']>>;
+  savePictures(...given: Parameters<StoredPictures['savePictures']>): Promise<unknown>;
 };
 
 const atOnce = 6;
@@ -116,23 +116,34 @@ const atOnce = 6;
  * Fetches the pictures that a library does not have yet, and writes each to a file. Pictures that were written before
  * an interruption stay; the next call continues there.
  */
-export async function keepPictures(pictures: Noted, options: KeepOptions): Promise<PicturesReport> {
-  const { folder, maxBytes, isAgain, fetch, makeFolder, onProgress } = options;
-  const report: PicturesReport = { fetched: 0, failed: 0, bytes: 0, of: 0, expired: 0, reasons: {}, isFull: false };
+export async function fetchMissingPictures(
+  pictures: PictureTarget,
+  options: FetchPicturesOptions,
+): Promise<PicturesReport> {
+  const { folder, maxBytes, shouldRetryFailed: isAgain, fetch, makeFolder, onProgress } = options;
+  const report: PicturesReport = {
+    fetched: 0,
+    failed: 0,
+    bytes: 0,
+    expectedCount: 0,
+    expired: 0,
+    reasons: {},
+    isFolderFull: false,
+  };
   async function* missing() {
     for (let after = 0; ; ) {
-      const { last, ...part } = await pictures.missing(after, isAgain);
+      const { last, ...part } = await pictures.findMissing(after, isAgain);
       if (last === null) return;
       yield part;
       after = last;
     }
   }
   for await (const { addresses, expired } of missing()) {
-    report.of += addresses.length;
+    report.expectedCount += addresses.length;
     report.expired += expired;
   }
   onProgress(report);
-  if (report.of > 0) await makeFolder(folder);
+  if (report.expectedCount > 0) await makeFolder(folder);
 
   async function fetchOne(address: string): Promise<FetchedPicture> {
     const got = await fetch(address, new AbortController().signal);
@@ -157,8 +168,8 @@ export async function keepPictures(pictures: Noted, options: KeepOptions): Promi
     let bytes = storedBytes;
     const fetchNext = async () => {
       for (const address of waiting) {
-        report.isFull ||= bytes >= maxBytes;
-        if (report.isFull) return;
+        report.isFolderFull ||= bytes >= maxBytes;
+        if (report.isFolderFull) return;
         const picture = await fetchOne(address);
         done.push(picture);
         bytes += picture.bytes;
@@ -166,9 +177,9 @@ export async function keepPictures(pictures: Noted, options: KeepOptions): Promi
       }
     };
     const ended = await Promise.allSettled(Array.from({ length: atOnce }, fetchNext));
-    await pictures.keep(folder, done);
+    await pictures.savePictures(folder, done);
     for (const one of ended) if (one.status === 'rejected') throw one.reason;
-    if (report.isFull) break;
+    if (report.isFolderFull) break;
   }
   return report;
 }

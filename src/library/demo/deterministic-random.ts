@@ -3,7 +3,7 @@ import type { Random } from '../service/accounts.ts';
 import { uuidOf } from '../service/request.ts';
 
 /** Returns a source of ids and secrets that are the same each time. Other names give others. */
-export function repeatable(name: string): Random {
+export function createDeterministicRandom(name: string): Random {
   let drawn = 0;
   const next = () => `${name} ${drawn++}`;
   return {

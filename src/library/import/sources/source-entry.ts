@@ -1,5 +1,5 @@
 /** One record of a source, or what is wrong in its place. */
-export type Piece = {
+export type SourceEntry = {
   /** The line where the record begins; 0 in a document whose path says more. */
   line: number;
   /** The place of the record in its document; empty for a record on a line of its own. */
@@ -9,7 +9,7 @@ export type Piece = {
 /** Characters of one record. */
 export const maxRecordLength = 1024 * 1024;
 
-export const tooLong = `a record of more than ${maxRecordLength} characters; a list of records goes into [ ], alone or under "data" or "items"`;
+export const tooLongProblem = `a record of more than ${maxRecordLength} characters; a list of records goes into [ ], alone or under "data" or "items"`;
 
 /** From here on, the source cannot be read. Records before this place can be used. */
-export class UnreadableSource extends Error {}
+export class UnreadableSourceError extends Error {}

@@ -36,8 +36,8 @@ const test = databaseTest
   )
   /** Serves the database, and asks it for an ad. */
   .extend('serve', ({ database, run }) => async () => {
-    const { origin, said, close } = await serveDatabase(database);
-    const [, pages = ''] = /pages at (\S+)/.exec(said()) ?? [];
+    const { origin, readStderr, close } = await serveDatabase(database);
+    const [, pages = ''] = /pages at (\S+)/.exec(readStderr()) ?? [];
     onTestFinished(() => close().then(() => {}));
     const key = (await run(['key', 'create', '--unmetered'])).out.trim();
     const ad = async (number: number) => {

@@ -1,9 +1,9 @@
-import { jsonPieces } from './json.ts';
-import { type Piece, UnreadableSource } from './piece.ts';
-import { findTable, type Table, tablePieces } from './table.ts';
-import { hasInvalidBytes, notUtf8, peek, textOf } from './text.ts';
+import { decodeText, hasInvalidBytes, notUtf8Problem, peekFirst } from './decode-text.ts';
+import { readJson } from './json.ts';
+import { type SourceEntry, UnreadableSourceError } from './source-entry.ts';
+import { detectTable, readTableRows, type Table } from './table.ts';
 
-export interface SourceEvents {
+export interface SourceCallbacks {
   /** The source is a table. */
   onTable(table: Table): void;
   /** A value on this line has `NaN` or `Infinity`, which are read as null. */
@@ -15,21 +15,21 @@ export interface SourceEvents {
  * by the longest record and a batch of text.
  * @throws UnreadableSource
  */
-export async function* piecesOf(
+export async function* readSource(
   source: AsyncIterable<string | Uint8Array>,
-  { onTable, onNaN }: SourceEvents,
-): AsyncGenerator<Piece[]> {
-  const { first = '', all } = await peek(textOf(source));
+  { onTable, onNaN }: SourceCallbacks,
+): AsyncGenerator<SourceEntry[]> {
+  const { first = '', all } = await peekFirst(decodeText(source));
   if (!/^\s*(?:[[{]|for\s?\(;;\);|while\s?\(1\);|\)\]\}')/.test(first.slice(0, 1000))) {
-    const table = await findTable(first);
+    const table = await detectTable(first);
     if (table) {
       onTable(table);
-      yield* tablePieces(all, table);
+      yield* readTableRows(all, table);
       return;
     }
-    if (first.trim() !== '' && !bracketLine.test(first)) throw new UnreadableSource(problemOf(first));
+    if (first.trim() !== '' && !bracketLine.test(first)) throw new UnreadableSourceError(problemOf(first));
   }
-  yield* jsonPieces(all, onNaN);
+  yield* readJson(all, onNaN);
 }
 
 /** Some line begins like JSON. The lines before it are damaged. */
@@ -37,6 +37,6 @@ const bracketLine = /^[^\S\n\r\u2028\u2029]*[[{]/m;
 
 function problemOf(text: string): string {
   const head = text.slice(0, 64 * 1024);
-  if (hasInvalidBytes(head.split('\n', 1)[0] ?? '')) return notUtf8;
+  if (hasInvalidBytes(head.split('\n', 1)[0] ?? '')) return notUtf8Problem;
   return 'neither JSON nor a table of ads: no line of column names has "headline" or "body" (ads of your own) or "ad_archive_id" (ads of the Meta Ad Library)';
 }

@@ -9,30 +9,30 @@ export interface Token {
 const maxWord = 400;
 
 /** Cuts a text that comes in parts into tokens. Strings may have single quotation marks, as in Python. */
-export class JsonTokens {
+export class JsonTokenizer {
   text = '';
   /** The next character to look at, and the number of its line. */
-  at = 0;
+  position = 0;
   line = 1;
   /** How far an unfinished string was looked at. */
   #resumeAt = 0;
 
   /** Removes the text before a place, and adds the next part. */
-  add(part: string, from: number): void {
+  append(part: string, from: number): void {
     this.text = this.text.slice(from) + part;
-    this.at -= from;
+    this.position -= from;
     this.#resumeAt -= from;
   }
 
   /** Forgets what was read of an unfinished string. */
-  shorten(): void {
-    if (this.#resumeAt <= this.at + 1) return;
-    this.text = this.text.slice(0, this.at + 1) + this.text.slice(this.#resumeAt);
-    this.#resumeAt = this.at + 1;
+  discardUnfinishedString(): void {
+    if (this.#resumeAt <= this.position + 1) return;
+    this.text = this.text.slice(0, this.position + 1) + this.text.slice(this.#resumeAt);
+    this.#resumeAt = this.position + 1;
   }
 
-  moveTo(place: number, line: number): void {
-    this.at = place;
+  seek(place: number, line: number): void {
+    this.position = place;
     this.line = line;
     this.#resumeAt = 0;
   }
@@ -42,31 +42,31 @@ export class JsonTokens {
    * @param stopsAtNewline a line break is a token of its own
    * @param isEnd no more text follows
    */
-  next(stopsAtNewline: boolean, isEnd: boolean): Token | undefined {
+  readToken(stopsAtNewline: boolean, isEnd: boolean): Token | undefined {
     const { text } = this;
-    for (; this.at < text.length; this.at++) {
-      const code = text.charCodeAt(this.at);
+    for (; this.position < text.length; this.position++) {
+      const code = text.charCodeAt(this.position);
       if (code === 10) {
         this.line++;
-        if (stopsAtNewline) return this.#token('newline', ++this.at);
+        if (stopsAtNewline) return this.#token('newline', ++this.position);
       } else if (code !== 32 && code !== 9 && code !== 13 && code !== 0xfeff) break;
     }
-    const sign = text[this.at];
+    const sign = text[this.position];
     if (sign === undefined) return undefined;
-    if (signs.has(sign)) return this.#token(sign as Token['kind'], this.at + 1);
+    if (signs.has(sign)) return this.#token(sign as Token['kind'], this.position + 1);
     return sign === '"' || sign === "'" ? this.#string(sign) : this.#word(isEnd);
   }
 
   #token(kind: Token['kind'], end: number): Token {
-    const token = { kind, start: this.at, end };
-    this.at = end;
+    const token = { kind, start: this.position, end };
+    this.position = end;
     this.#resumeAt = 0;
     return token;
   }
 
   #string(quote: string): Token | undefined {
     const plain = quote === '"' ? untilDouble : untilSingle;
-    for (let place = Math.max(this.at + 1, this.#resumeAt); ; ) {
+    for (let place = Math.max(this.position + 1, this.#resumeAt); ; ) {
       plain.lastIndex = place;
       plain.exec(this.text);
       place = plain.lastIndex;
@@ -83,10 +83,10 @@ export class JsonTokens {
   }
 
   #word(isEnd: boolean): Token | undefined {
-    word.lastIndex = this.at;
+    word.lastIndex = this.position;
     word.exec(this.text);
     const end = word.lastIndex;
-    if (end - this.at >= maxWord) return this.#token('damage', end);
+    if (end - this.position >= maxWord) return this.#token('damage', end);
     return end === this.text.length && !isEnd ? undefined : this.#token('word', end);
   }
 }

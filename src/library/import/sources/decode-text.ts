@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
-import { UnreadableSource } from './piece.ts';
+import { UnreadableSourceError } from './source-entry.ts';
 
 /** Characters of a source that are read at once. */
 const batchLength = 256 * 1024;
@@ -11,12 +11,14 @@ const batchLength = 256 * 1024;
  * not UTF-8 becomes a lone surrogate, which no text of UTF-8 can contain, so that it costs only its record.
  * @throws UnreadableSource where the bytes are no text
  */
-export async function* textOf(source: AsyncIterable<string | Uint8Array>): AsyncGenerator<string> {
-  let { first, all } = await peek(buffersOf(source));
+export async function* decodeText(source: AsyncIterable<string | Uint8Array>): AsyncGenerator<string> {
+  let { first, all } = await peekFirst(buffersOf(source));
   // The first byte of gzip, with which no text begins.
-  if (first?.[0] === 0x1f) ({ first, all } = await peek(buffersOf(unpacked(all))));
+  if (first?.[0] === 0x1f) ({ first, all } = await peekFirst(buffersOf(unpacked(all))));
   if (first?.toString('latin1', 0, 4) === 'PK\x03\x04')
-    throw new UnreadableSource('a ZIP archive or a workbook; unpack it, or save it as CSV, and import the file inside');
+    throw new UnreadableSourceError(
+      'a ZIP archive or a workbook; unpack it, or save it as CSV, and import the file inside',
+    );
   const decode = decoderFor(first ?? Buffer.alloc(0));
   let batch = '';
   try {
@@ -28,7 +30,7 @@ export async function* textOf(source: AsyncIterable<string | Uint8Array>): Async
     }
   } catch (error) {
     // Records before the damage can be used.
-    if (error instanceof UnreadableSource) yield batch;
+    if (error instanceof UnreadableSourceError) yield batch;
     throw error;
   }
   yield batch + decode();
@@ -36,7 +38,7 @@ export async function* textOf(source: AsyncIterable<string | Uint8Array>): Async
 
 /** Whether a text has a byte that is not UTF-8. */
 export const hasInvalidBytes = (text: string): boolean => /[\udc80-\udcff]/u.test(text);
-export const notUtf8 = 'bytes that are not UTF-8; save the file as UTF-8 and import it again';
+export const notUtf8Problem = 'bytes that are not UTF-8; save the file as UTF-8 and import it again';
 const invalidByte = '\udc80';
 
 type Decode = (bytes?: Buffer) => string;
@@ -113,7 +115,7 @@ async function* buffersOf(source: AsyncIterable<string | Uint8Array>): AsyncGene
 const tellingBytes = 4;
 
 /** The first of the items that is not empty, and all of them from there on. */
-export async function peek<Item extends { length: number }>(items: AsyncGenerator<Item>) {
+export async function peekFirst<Item extends { length: number }>(items: AsyncGenerator<Item>) {
   let { value: first, done } = await items.next();
   while (!done && first.length === 0) ({ value: first, done } = await items.next());
   async function* all(): AsyncGenerator<Item> {
@@ -134,6 +136,6 @@ async function* unpacked(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     const { code = '' } = error as NodeJS.ErrnoException;
     if (!code.startsWith('Z_')) throw error;
     const what = code === 'Z_BUF_ERROR' ? 'cut off' : 'damaged';
-    throw new UnreadableSource(`the compressed data is ${what}; import a whole copy`);
+    throw new UnreadableSourceError(`the compressed data is ${what}; import a whole copy`);
   }
 }
