@@ -7,7 +7,7 @@ import { type AdRows, adRows, copyOf, languageText, variantCopy } from '../src/d
 import { everyAdSql, type RunStatement, writeExport } from '../src/dataset/export.ts';
 import { type Snapshot, SqlPool, type TableRows } from '../src/dataset/sql/pool.ts';
 import { VariantIndex } from '../src/dataset/variants.ts';
-import { makeMarket, createSeededRandom } from '../src/library/demo/market/market.ts';
+import { createSeededRandom, makeMarket } from '../src/library/demo/market/market.ts';
 import { loadLanguageDetector } from '../src/views/language.ts';
 import { residentMegabytes } from './memory.ts';
 import { addBoundedRow, median } from './row.ts';

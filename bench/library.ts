@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { openDemoLibrary } from '../src/library/demo/demo.ts';
-import { makeMarket, createSeededRandom } from '../src/library/demo/market/market.ts';
+import { createSeededRandom, makeMarket } from '../src/library/demo/market/market.ts';
 import { openLibrary } from '../src/library/open.ts';
 import { addBoundedRow, median } from './row.ts';
 
