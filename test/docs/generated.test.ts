@@ -21,13 +21,13 @@ test('README’s figures are those of the benchmarks, to the hundred', () => {
   expect([text, sent]).toEqual([ours, service]);
 });
 
-test('what troubleshooting quotes is what the server says', () => {
+test('every message that the help page quotes occurs in the source code', () => {
   const files = readdirSync(new URL('../../src', import.meta.url), { recursive: true, encoding: 'utf8' });
   const sources = files
     .filter((file) => /\.tsx?$/.test(file))
     .map((file) => read(`src/${file.replaceAll('\\', '/')}`))
     .join('\n');
-  const cells = read('docs/troubleshooting.md')
+  const cells = read('docs/help.md')
     .split('\n')
     .map((line) => line.split('|')[1] ?? '');
   const quoted = cells.flatMap((cell) => [...cell.matchAll(/"([^"…]+?) ?…?"/g)].map(([, text = '']) => text));

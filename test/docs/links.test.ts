@@ -44,3 +44,11 @@ test('every page of docs is linked from README or from a page that is', () => {
   visit('README.md');
   expect(pages.map(({ file }) => file).filter((file) => file.startsWith('docs/') && !linked.has(file))).toEqual([]);
 });
+
+/** Paths of the repository in code spans, such as `src/app.ts`. Placeholders such as `<name>` are left out. */
+const pathsIn = ({ text }: Page): string[] =>
+  [...text.matchAll(/`((?:src|test|scripts|bench|docs)\/[\w./-]+)`/g)].map(([, path = '']) => path);
+
+test.each(pages)('every path of the repository that $file names exists', (page) => {
+  expect(pathsIn(page).filter((path) => !existsSync(join(root, path)))).toEqual([]);
+});
