@@ -3,8 +3,14 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { type AdRows, adRows, copyOf, languageText, variantCopy } from '../src/dataset/ad-rows.ts';
-import { everyAdSql, type RunStatement, writeExport } from '../src/dataset/export.ts';
+import {
+  type AdRows,
+  buildAdRows,
+  extractAdTexts,
+  extractLanguageText,
+  selectVariantText,
+} from '../src/dataset/ad-rows.ts';
+import { allAdsSql, type RunStatement, writeExport } from '../src/dataset/export.ts';
 import { type Snapshot, SqlPool, type TableRows } from '../src/dataset/sql/pool.ts';
 import { VariantIndex } from '../src/dataset/variants.ts';
 import { createSeededRandom, makeMarket } from '../src/library/demo/market/market.ts';
@@ -97,8 +103,8 @@ function rowOf(json: string): AdRows {
   const ad = JSON.parse(json);
   const ofPage = variants.get(ad.pageId) ?? new VariantIndex();
   variants.set(ad.pageId, ofPage);
-  const variant = ofPage.add(ad.id, variantCopy(copyOf(ad)));
-  return adRows(ad, { gatheredAt, json, language: detect(languageText(ad)), variant });
+  const variant = ofPage.add(ad.id, selectVariantText(extractAdTexts(ad)));
+  return buildAdRows(ad, { gatheredAt, json, language: detect(extractLanguageText(ad)), variant });
 }
 /** Page by page, as a gathering brings them. */
 async function makeRows(): Promise<AdRows[]> {
@@ -155,8 +161,8 @@ for (const format of ['csv', 'jsonl', 'xlsx', 'parquet'] as const) {
     bytes += part.length;
   };
   const target = { format, maxBytes: 1e12, write, method: () => [] };
-  const run: RunStatement = (read) => pool.export(snapshot, { sql: everyAdSql }, read);
-  const [, ms] = await timed(() => writeExport([{ name: 'Ads', sql: everyAdSql, run }], target));
+  const run: RunStatement = (read) => pool.export(snapshot, { sql: allAdsSql }, read);
+  const [, ms] = await timed(() => writeExport([{ name: 'Ads', sql: allAdsSql, run }], target));
   print(`export ${format}: ${ms.toFixed(0)} ms, ${(bytes / 1e6).toFixed(1)} MB`);
 }
 await pool.close();

@@ -12,8 +12,8 @@ import { listTools } from '../src/mcp/list-tools.ts';
 import { tools } from '../src/tools/catalog.ts';
 import { itemTokens } from '../src/tools/pager.ts';
 import type { Tool } from '../src/tools/tool.ts';
-import { adListText, adText, viewAd } from '../src/views/ad.ts';
-import { pageListText, pageText, viewPage } from '../src/views/page.ts';
+import { formatAd, formatAdList, viewAd } from '../src/views/ad.ts';
+import { formatPage, formatPageList, viewPage } from '../src/views/page.ts';
 import { estimateTokens } from '../src/views/tokens.ts';
 import { linesAbout, promisedFacts } from './promised-facts.ts';
 import { addRow, quantile } from './row.ts';
@@ -84,7 +84,7 @@ const adList = (raw: typeof ads) => {
   const rows = raw.map((ad) => viewAd(ad, { detail: 'brief', now }));
   return {
     raw: { items: raw },
-    text: adListText({ items: rows, ...frame }),
+    text: formatAdList({ items: rows, ...frame }),
     structured: { items: rows, ...frame },
     items: raw.length,
   };
@@ -106,7 +106,7 @@ function searchAds(): void {
 function getAd(): void {
   const all = ads.map((ad) => {
     const view = viewAd(ad, { detail: 'standard', now });
-    return costs({ raw: ad, text: adText(view), structured: { ad: view }, items: 1 });
+    return costs({ raw: ad, text: formatAd(view), structured: { ad: view }, items: 1 });
   });
   report('get_ad, standard', all);
   limit(
@@ -123,7 +123,7 @@ function fullAds(): void {
   const budget = itemTokens(maxTokens - 160);
   const all = ads.map((ad) => {
     const view = viewAd(ad, { detail: 'full', now, budget });
-    return costs({ raw: ad, text: adText(view, 'full', budget), structured: { ad: view }, items: 1 });
+    return costs({ raw: ad, text: formatAd(view, 'full', budget), structured: { ad: view }, items: 1 });
   });
   report('get_ad, full', all);
   limit('text of any ad', Math.max(...all.map(({ text }) => text)), maxTokens);
@@ -135,7 +135,7 @@ function searchPages(): void {
     const rows = raw.map((page) => viewPage(page, { detail: 'brief' }));
     return costs({
       raw: { items: raw },
-      text: pageListText({ items: rows, ...frame }),
+      text: formatPageList({ items: rows, ...frame }),
       structured: { items: rows, ...frame },
       items: raw.length,
     });
@@ -148,7 +148,7 @@ function searchPages(): void {
 function getPage(): void {
   const all = pages.map((page) => {
     const view = viewPage(page, { detail: 'standard' });
-    return costs({ raw: page, text: pageText(view), structured: { page: view }, items: 1 });
+    return costs({ raw: page, text: formatPage(view), structured: { page: view }, items: 1 });
   });
   report('get_page, standard', all);
 }

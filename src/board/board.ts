@@ -1,23 +1,23 @@
 import { setImmediate } from 'node:timers/promises';
 import * as z from 'zod';
 import { invalidRequest } from '../api/errors.ts';
-import { adRows, type KnownAd } from '../dataset/ad-rows.ts';
-import { type Label, labelsByAd } from '../dataset/labels.ts';
-import { asTexts, clip, dateCell, isoTime, numberCell } from '../dataset/tables.ts';
+import { buildAdRows, type KnownAdFacts } from '../dataset/ad-rows.ts';
+import { groupLabelsByAd, type Label } from '../dataset/labels.ts';
+import { clip, formatIsoTime, readTexts, toDateCell, toNumberCell } from '../dataset/tables.ts';
 import { adsByKey, type DatasetContents, type Gathering, idKey } from '../storage/dataset.ts';
 import { objectOf, type StoredItem } from '../storage/item-versions.ts';
 import { tools } from '../tools/catalog.ts';
 import { thumbnailsOf } from '../tools/thumbnails.ts';
 import { defineListTool, readOnly, type Tool } from '../tools/tool.ts';
-import { changesBetween } from '../views/ad-changes.ts';
-import { type AdPicture, creativeOf, pictureOf } from '../views/ad-media.ts';
-import { addressOf } from '../views/addresses.ts';
+import { findChanges } from '../views/ad-changes.ts';
+import { type AdPicture, describeCreative, selectPicture } from '../views/ad-media.ts';
+import { parseUrl } from '../views/addresses.ts';
 import { adFields, type SentField } from '../views/fields.ts';
-import { count } from '../views/numbers.ts';
+import { formatCount } from '../views/numbers.ts';
 import { sanitize, sanitizeLine } from '../views/safe-text.ts';
-import { add, type Fields } from '../views/view.ts';
-import { newInWatches } from '../watches/check.ts';
-import { watchesIn } from '../watches/stored-watches.ts';
+import { addFields, type Fields } from '../views/view.ts';
+import { findNewAdIds } from '../watches/check.ts';
+import { parseWatches } from '../watches/stored-watches.ts';
 import { readPage } from './board-resource.ts';
 import type {
   BoardAds,
@@ -71,19 +71,19 @@ const boardAds = defineListTool({
     if (!(await isOfPage(page))) return notForModels;
     const { now, offers, adRows } = context;
     const contents = await dataset.contents();
-    const isNew = newInWatches(watchesIn(await dataset.userRecords.read('watch')), contents);
-    const facts = await adRows().knownAds(contents);
+    const isNew = findNewAdIds(parseWatches(await dataset.userRecords.read('watch')), contents);
+    const facts = await adRows().readFacts(contents);
     const gathering = id === undefined ? undefined : gatheringOf(id, contents);
     const wanted = gathering === undefined ? ids.map(idKey) : [...gathering.adIds];
     const fitting = await adsThatFit([...new Set(wanted)].slice(0, maxAds), { detail, isNew, facts }, contents);
     const data: BoardAds = {
-      asOf: isoTime(now),
+      asOf: formatIsoTime(now),
       offered: viewTools.filter(offers),
       ...(gathering && { gathering: viewGathering(gathering) }),
       ...fitting,
-      ...(gathering && { readAt: isoTime(gathering.gatheredAt) }),
+      ...(gathering && { readAt: formatIsoTime(gathering.gatheredAt) }),
     };
-    return { data, text: `${count(data.ads.length, 'ad')} for the board, ${data.left.length} more to come.` };
+    return { data, text: `${formatCount(data.ads.length, 'ad')} for the board, ${data.left.length} more to come.` };
   },
 });
 
@@ -100,19 +100,19 @@ const viewGathering = ({ id, found, adIds, complete, gatheredAt }: Gathering): B
   found,
   read: adIds.size,
   complete,
-  gatheredAt: isoTime(gatheredAt),
+  gatheredAt: formatIsoTime(gatheredAt),
 });
 
 /** As many of the ads as fit into a call, in the order asked for. */
 async function adsThatFit(
   wanted: readonly string[],
-  { detail, isNew, facts }: { detail: Detail; isNew: ReadonlySet<string>; facts: ReadonlyMap<string, KnownAd> },
+  { detail, isNew, facts }: { detail: Detail; isNew: ReadonlySet<string>; facts: ReadonlyMap<string, KnownAdFacts> },
   contents: DatasetContents,
 ): Promise<Pick<BoardAds, 'ads' | 'left' | 'missing' | 'readAt'>> {
   const keys = new Set(wanted);
   const stored = adsByKey(contents, keys);
   const found = wanted.flatMap((key) => stored.get(key) ?? []);
-  const labels = labelsByAd(contents, keys);
+  const labels = groupLabelsByAd(contents, keys);
   const ads: (BriefAd | FullAd)[] = [];
   let room = maxBytes - found.length * 40;
   for (const item of found) {
@@ -129,7 +129,7 @@ async function adsThatFit(
   }
   const readAt = found.reduce((earliest, { at }) => Math.min(earliest, at), Number.POSITIVE_INFINITY);
   return {
-    ...(found.length > 0 && { readAt: isoTime(readAt) }),
+    ...(found.length > 0 && { readAt: formatIsoTime(readAt) }),
     ads,
     left: found.slice(ads.length).map(({ id }) => id),
     missing: wanted.filter((key) => !stored.has(key)),
@@ -156,14 +156,14 @@ const viewOf: Record<Detail, (item: StoredItem, labels: readonly Label[] | undef
 function briefAd(item: StoredItem, labels: readonly Label[] | undefined): BriefAd {
   const { view, cards } = adFacts(item, 'brief', labels);
   const title = line(cards[0]?.title);
-  if (title) add(view, { cards: [{ title }] });
+  if (title) addFields(view, { cards: [{ title }] });
   return view;
 }
 
 function fullAd(item: StoredItem, labels: readonly Label[] | undefined): FullAd {
   const { view, ad, cards } = adFacts(item, 'full', labels);
   const full: FullAd = { ...view, changes: changesOf(item) };
-  add(full, {
+  addFields(full, {
     body: copy(ad.body, maxCopy),
     linkDescription: copy(ad.linkDescription, maxLine),
     landingUrl: httpsAddress(ad.offerLink ?? cards[0]?.url),
@@ -175,16 +175,16 @@ function fullAd(item: StoredItem, labels: readonly Label[] | undefined): FullAd 
 /** Returns the facts that an ad has in either detail, and the rows of its dataset. */
 function adFacts(item: StoredItem, detail: Detail, labels: readonly Label[] | undefined) {
   const fields = objectOf(item) as Fields;
-  const { ad, cards } = adRows(fields, { gatheredAt: item.at, json: '' });
+  const { ad, cards } = buildAdRows(fields, { gatheredAt: item.at, json: '' });
   const view: BriefAd = { id: item.id };
-  add(view, {
+  addFields(view, {
     ...sentFields(fields, detail),
     pageName: line(ad.pageName),
     firstLine: line(ad.firstLine),
     landing: line(ad.landing),
     daysRunning: ad.daysRunning ?? undefined,
     active: ad.active === null ? undefined : ad.active === 1,
-    creative: creativeOf(fields),
+    creative: describeCreative(fields),
     labels: labels
       ?.slice(0, maxLabels[detail])
       .map(({ label, value }) => (value === null ? { label } : { label, value })),
@@ -197,10 +197,10 @@ function changesOf(item: StoredItem): BoardChange[] {
   const versions = [item, ...item.versions.toReversed()];
   const changes = versions.flatMap((version, index) => {
     const before = versions[index + 1];
-    return (before ? changesBetween(objectOf(before), objectOf(version)) : []).flatMap(({ field, from, to }) => {
+    return (before ? findChanges(objectOf(before), objectOf(version)) : []).flatMap(({ field, from, to }) => {
       if (typeof from !== 'string' || typeof to !== 'string') return [];
-      const change: BoardChange = { at: isoTime(version.since), field };
-      add(change, { from: copy(from, maxChanged), to: copy(to, maxChanged) });
+      const change: BoardChange = { at: formatIsoTime(version.since), field };
+      addFields(change, { from: copy(from, maxChanged), to: copy(to, maxChanged) });
       return change;
     });
   });
@@ -219,7 +219,7 @@ const boardFields = Object.entries<SentField>(adFields).filter(([, { board }]) =
 
 function boardCard({ title, body }: { title: string | null; body: string | null }): BoardCard {
   const card: BoardCard = {};
-  add(card, { title: line(title), body: copy(body, maxCardBody) });
+  addFields(card, { title: line(title), body: copy(body, maxCardBody) });
   return card;
 }
 
@@ -237,15 +237,15 @@ function words(texts: readonly (string | null)[]): string[] | undefined {
 const shownAs: Record<SentField['is'], (value: unknown) => unknown> = {
   text: line,
   id: line,
-  date: (value) => dateCell(value) ?? undefined,
-  number: (value) => numberCell(value) ?? undefined,
+  date: (value) => toDateCell(value) ?? undefined,
+  number: (value) => toNumberCell(value) ?? undefined,
   flag: (value) => (typeof value === 'boolean' ? value : undefined),
-  words: (value) => words(asTexts(value)),
+  words: (value) => words(readTexts(value)),
 };
 
 /** Undefined for any other address, and for one that hides its host behind a user name. */
 function httpsAddress(address: string | null | undefined): string | undefined {
-  const url = address && address.length <= 2000 ? addressOf(address) : undefined;
+  const url = address && address.length <= 2000 ? parseUrl(address) : undefined;
   return url?.protocol === 'https:' && url.username + url.password === '' ? url.href : undefined;
 }
 
@@ -280,13 +280,16 @@ const boardPictures = defineListTool({
       return {
         id,
         adId,
-        picture: pictureOf(objectOf(item), { now: context.now, ...(card && { card: Number(card) }) }),
+        picture: selectPicture(objectOf(item), { now: context.now, ...(card && { card: Number(card) }) }),
       };
     };
     const wanted = await Promise.all([...new Set(ids)].map(pictureFor));
     const pictures = await thumbnailsOf(wanted, context);
     const data = picturesThatFit(wanted.map(({ id }, index) => ({ id, ...pictures[index] })));
-    return { data, text: `${count(data.pictures.length, 'picture')} for the board, ${data.left.length} more to come.` };
+    return {
+      data,
+      text: `${formatCount(data.pictures.length, 'picture')} for the board, ${data.left.length} more to come.`,
+    };
   },
 });
 

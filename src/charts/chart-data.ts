@@ -1,7 +1,7 @@
-import { columnWords, sentence } from '../views/column-title.ts';
+import { capitalize, splitColumnName } from '../views/column-title.ts';
 import { groupBy } from '../views/lists.ts';
-import { count } from '../views/numbers.ts';
-import { listNames, sanitizeLine } from '../views/safe-text.ts';
+import { formatCount } from '../views/numbers.ts';
+import { joinNames, sanitizeLine } from '../views/safe-text.ts';
 import { type CalendarStep, calendarOf } from './calendar.ts';
 import type { ChartKind } from './chart-kinds.ts';
 import { countedColumns } from './counted-columns.ts';
@@ -85,18 +85,18 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAt: number 
   const isLastOpen = readAt !== undefined && last !== undefined && last.at <= readAt && readAt < (end ?? last.at);
   const without = allRows.length - rows.length;
   const notes = [
-    without > 0 && `without ${count(without, 'row')} that ${without === 1 ? 'has' : 'have'} none`,
+    without > 0 && `without ${formatCount(without, 'row')} that ${without === 1 ? 'has' : 'have'} none`,
     isLastOpen && `${calendar?.step?.nameOf(last.at)} so far`,
   ].filter(Boolean);
-  const by = table.columns.slice(0, byName ? 2 : 1).map(columnWords);
+  const by = table.columns.slice(0, byName ? 2 : 1).map(splitColumnName);
   return {
     /** The title of the number column, where each series is one name. */
-    of: byName && [columnWords(table.columns[2] ?? '')],
-    title: `by ${listNames(by)}${notes.length > 0 ? ` (${notes.join('; ')})` : ''}`,
+    of: byName && [splitColumnName(table.columns[2] ?? '')],
+    title: `by ${joinNames(by)}${notes.length > 0 ? ` (${notes.join('; ')})` : ''}`,
     x,
     points: filled.map((point) => ({ ...point, isOpen: isLastOpen && point === last })),
     series: numbers.map((column, number) => ({
-      title: (byName ? sanitizeLine : columnWords)(columns[column] ?? ''),
+      title: (byName ? sanitizeLine : splitColumnName)(columns[column] ?? ''),
       /** What the column measures; undefined for a count. */
       unit: unitOf((byName ? table.columns[2] : columns[column]) ?? ''),
       /** The index of its colour. */
@@ -150,7 +150,7 @@ function seriesForNames(
     };
     const before = rowNumbers.get(name);
     if (before !== undefined) {
-      const about = listNames([place, name].map((cell) => sanitizeLine(String(cell ?? 'none')) || 'none'));
+      const about = joinNames([place, name].map((cell) => sanitizeLine(String(cell ?? 'none')) || 'none'));
       return {
         problem: `rows ${before} and ${index + 1} are both for ${about}; group by both columns, or select a name that tells them apart`,
       };
@@ -200,7 +200,7 @@ export function panelsOf(data: ChartData) {
   const byUnit = [...groupBy(data.series, ({ unit }) => unit).values()];
   return byUnit.map((series) => {
     const values = series.flatMap((one) => one.values).filter((value) => value !== null);
-    const title = sentence(`${listNames(data.of ?? series.map((one) => one.title))} ${data.title}`);
+    const title = capitalize(`${joinNames(data.of ?? series.map((one) => one.title))} ${data.title}`);
     const [min, max] = [Math.min(0, ...values), Math.max(0, ...values)];
     return { ...data, title, series, min, max, isSmall: byUnit.length > 1 };
   });

@@ -1,4 +1,4 @@
-import { sentence } from '../views/column-title.ts';
+import { capitalize } from '../views/column-title.ts';
 import { type ChartData, type ChartRows, type Panel, panelsOf, readChartData, type Series } from './chart-data.ts';
 import type { ChartKind } from './chart-kinds.ts';
 
@@ -251,7 +251,7 @@ function head(shapes: Shape[], title: string, series: readonly Series[], layout:
   const box = size - 3;
   let x = margin;
   for (const { title, number } of series) {
-    const text = cutInside(sentence(title), width / 2 - 3 * size, size);
+    const text = cutInside(capitalize(title), width / 2 - 3 * size, size);
     const needed = box + 8 + textWidth(text, size) + size;
     if (x + needed > width - margin && x > margin) {
       x = margin;

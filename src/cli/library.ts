@@ -26,7 +26,7 @@ import type { Log } from '../logging/log.ts';
 import { makeFolder } from '../storage/drivers/file.ts';
 import { onlyForHosts } from '../transports/http/hosts-and-origins.ts';
 import { listen as listenOn } from '../transports/http/server.ts';
-import { count } from '../views/numbers.ts';
+import { formatCount } from '../views/numbers.ts';
 import type { Job } from './parse.ts';
 
 export interface LibraryCommandOptions {
@@ -177,7 +177,7 @@ const flagOf = (name: string): string => `--${name.replace(/[A-Z]/g, (letter) =>
 /** Names the file that is served and what it holds: a file in a wrong folder shows as new and empty. */
 function storedText({ database, ads, pages }: Record<'ads' | 'pages', number> & { database: string }): string {
   if (ads + pages === 0) return `${database} is empty; "library import" loads ads and pages into it`;
-  return `${database} holds ${count(ads, 'ad')} and ${count(pages, 'page')}`;
+  return `${database} holds ${formatCount(ads, 'ad')} and ${formatCount(pages, 'page')}`;
 }
 
 export function importText({ name, columns, ...report }: ImportedFile): string {
@@ -185,10 +185,10 @@ export function importText({ name, columns, ...report }: ImportedFile): string {
   const mapped = fromPublicArchive ? ` (${fromPublicArchive} from the public ad library’s format)` : '';
   const counts = [
     ...(updated > 0 ? [`${updated.toLocaleString('en-US')} of them updated an earlier record`] : []),
-    ...(repeated > 0 ? [`${count(repeated, 'record')} with the id of another one in the file`] : []),
+    ...(repeated > 0 ? [`${formatCount(repeated, 'record')} with the id of another one in the file`] : []),
     ...(skipped > 0 ? [`${skipped.toLocaleString('en-US')} skipped`] : []),
   ];
-  const read = `${count(ads, 'ad')}${mapped} and ${count(pages, 'page')}`;
+  const read = `${formatCount(ads, 'ad')}${mapped} and ${formatCount(pages, 'page')}`;
   const head = [ads + pages === 0 ? `nothing was read, ${read}` : read, ...counts].join(', ');
   const unlisted = skipped - problems.length;
   return [
@@ -225,7 +225,7 @@ const picturesProgress = ({ fetched, failed, bytes, expectedCount }: PicturesRep
 
 function picturesText({ fetched, failed, bytes, reasons, isFolderFull }: PicturesReport): string {
   return [
-    `pictures: ${count(fetched, 'picture')} kept, ${megabytes(bytes)}${failed > 0 ? `; ${failed} could not be:` : ''}`,
+    `pictures: ${formatCount(fetched, 'picture')} kept, ${megabytes(bytes)}${failed > 0 ? `; ${failed} could not be:` : ''}`,
     ...Object.entries(reasons).map(([reason, amount]) => `    ${amount} × ${reason}`),
     ...(isFolderFull ? ['  the folder is full; --max-mb allows it more, and the same command goes on'] : []),
   ].join('\n');

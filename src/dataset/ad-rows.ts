@@ -2,32 +2,32 @@ import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { type DatasetContents, idKey } from '../storage/dataset.ts';
 import { objectOf, type StoredItem } from '../storage/item-versions.ts';
-import { cardField, isTemplate, linkOf, mediaCounts } from '../views/ad-media.ts';
-import { runOf } from '../views/dates.ts';
+import { countMedia, isTemplate, readCardField, readCardLink } from '../views/ad-media.ts';
+import { computeRun } from '../views/dates.ts';
 import { adFields } from '../views/fields.ts';
-import { landingDomainOf, landingOf } from '../views/landing.ts';
+import { findLandingDomain, parseLanding } from '../views/landing.ts';
 import { type DetectLanguage, loadLanguageDetector } from '../views/language.ts';
 import { groupBy } from '../views/lists.ts';
 import { sanitize } from '../views/safe-text.ts';
-import { type Fields, isObject, objects } from '../views/view.ts';
+import { type Fields, isObject, readObjects } from '../views/view.ts';
 import { pauses } from '../workers/pauses.ts';
-import { byArrival, type KnownPicture, pictureGroups, printInAddress } from './picture-groups.ts';
+import { compareArrival, type GroupedPicture, groupPictures, readPerceptualHash } from './picture-groups.ts';
 import {
   type AdRow,
-  asTexts,
   clipText,
-  dateCell,
-  flagCell,
-  idCell,
-  isoTime,
-  jsonCell,
+  createCellReader,
+  formatIsoTime,
   type Row,
-  sentCells,
-  textCell,
+  readTexts,
+  toDateCell,
+  toFlagCell,
+  toIdCell,
+  toJsonCell,
+  toTextCell,
 } from './tables.ts';
 import { VariantIndex } from './variants.ts';
 
-export interface KnownAd {
+export interface KnownAdFacts {
   pageId: string | null;
   pageName: string | null;
   language: string | null;
@@ -35,7 +35,7 @@ export interface KnownAd {
   variant: string | null;
 }
 
-interface Reading extends Pick<KnownAd, 'pageId' | 'pageName'> {
+interface Reading extends Pick<KnownAdFacts, 'pageId' | 'pageName'> {
   hash: string;
   print: string | undefined;
 }
@@ -48,7 +48,7 @@ interface PageVariants {
 
 interface KnownAds {
   version: string;
-  facts: ReadonlyMap<string, KnownAd>;
+  facts: ReadonlyMap<string, KnownAdFacts>;
   byPage: ReadonlyMap<string | null, PageVariants>;
 }
 
@@ -70,26 +70,26 @@ const openMemory = () => ({
 });
 type Memory = ReturnType<typeof openMemory>;
 
-export function openAdRows() {
+export function createAdRowReaders() {
   const memory = openMemory();
   const tenants = new LRUCache<string, AdRowReader>({ max: maxTenants, memoMethod: () => new AdRowReader(memory) });
   return { forTenant: (tenantId: string): AdRowReader => tenants.memo(tenantId) };
 }
 
-export type AdRowReaders = ReturnType<typeof openAdRows>;
+export type AdRowReaders = ReturnType<typeof createAdRowReaders>;
 
 /** Of one tenant. Variants follow from the ads that are held and their order alone, so that every process finds the same. */
 export class AdRowReader {
   readonly #memory: Memory;
   #known: Promise<KnownAds | undefined> = Promise.resolve(undefined);
-  #pictures: { version: string; groups: ReadonlyMap<string, KnownPicture> } | undefined;
+  #pictures: { version: string; groups: ReadonlyMap<string, GroupedPicture> } | undefined;
 
   constructor(memory: Memory) {
     this.#memory = memory;
   }
 
-  async *read(contents: AdContents, { json, ids }: { json: boolean; ids?: ReadonlySet<string> }) {
-    const adFacts = await this.knownAds(contents);
+  async *readRows(contents: AdContents, { json, ids }: { json: boolean; ids?: ReadonlySet<string> }) {
+    const adFacts = await this.readFacts(contents);
     const pictures = await this.#picturesOf(contents);
     const { ads } = contents;
     const pause = pauses();
@@ -106,13 +106,13 @@ export class AdRowReader {
   async #picturesOf(contents: AdContents) {
     const version = `${contents.version} ${contents.picturesVersion}`;
     if (this.#pictures?.version === version) return this.#pictures.groups;
-    const groups = await pictureGroups(contents.ads, this.prints(contents));
+    const groups = await groupPictures(contents.ads, this.readPerceptualHashes(contents));
     this.#pictures = { version, groups };
     return groups;
   }
 
   /** As `picturePrint` writes them, by `idKey`: of pictures that were fetched, here or by a local library. */
-  prints({ ads, pictures }: AdContents): Map<string, unknown> {
+  readPerceptualHashes({ ads, pictures }: AdContents): Map<string, unknown> {
     const kept = ads.flatMap((item) => {
       const { print } = this.#reading(item);
       return print === undefined ? [] : [[idKey(item.id), print] as const];
@@ -121,7 +121,7 @@ export class AdRowReader {
   }
 
   /** One reading after the other: each extends what the one before has found. */
-  async knownAds(contents: Pick<AdContents, 'version' | 'ads'>) {
+  async readFacts(contents: Pick<AdContents, 'version' | 'ads'>) {
     const reading = this.#known.then((before) =>
       before?.version === contents.version ? before : this.#readAll(contents, before),
     );
@@ -133,7 +133,7 @@ export class AdRowReader {
     const detect = await loadLanguageDetector();
     const languages = new Map<StoredItem, string | null>();
     const pause = pauses();
-    const inOrder = ads.toSorted(byArrival);
+    const inOrder = ads.toSorted(compareArrival);
     for (const [index, item] of inOrder.entries()) {
       languages.set(item, this.#languageOf(item, this.#reading(item).hash, detect));
       if (index % adsAtOnce === 0) await pause();
@@ -146,7 +146,7 @@ export class AdRowReader {
       byPage.set(pageId, page);
       for (const [index, item] of items.entries()) variants.set(item, page.variants[index] ?? null);
     }
-    const factsById = ads.map((item): [string, KnownAd] => {
+    const factsById = ads.map((item): [string, KnownAdFacts] => {
       const { pageId, pageName } = this.#reading(item);
       const [language = null, variant = null] = [languages.get(item), variants.get(item)];
       return [idKey(item.id), { pageId, pageName, language, variant }];
@@ -156,7 +156,7 @@ export class AdRowReader {
 
   #languageOf(item: StoredItem, hash: string, detect: DetectLanguage): string | null {
     const { languages } = this.#memory;
-    const found = languages.get(hash) ?? { language: detect(languageText(objectOf(item))) };
+    const found = languages.get(hash) ?? { language: detect(extractLanguageText(objectOf(item))) };
     languages.set(hash, found);
     return found.language;
   }
@@ -166,12 +166,12 @@ export class AdRowReader {
     const memo = readings.get(json);
     if (memo) return memo;
     const ad = objectOf({ json });
-    const pageId = idCell(ad.pageId);
+    const pageId = toIdCell(ad.pageId);
     const reading = {
       pageId,
       pageName: pageNameOf(ad),
-      hash: hash('sha256', JSON.stringify(copyOf(ad)), 'base64url'),
-      print: printInAddress(ad),
+      hash: hash('sha256', JSON.stringify(extractAdTexts(ad)), 'base64url'),
+      print: readPerceptualHash(ad),
     };
     readings.set(json, reading);
     return reading;
@@ -187,20 +187,20 @@ async function variantsOf(
   const isContinued = before?.hashes.every((hash, index) => hash === members[index]?.hash);
   const page = before && isContinued ? before : { hashes: [], variants: [], index: new VariantIndex() };
   for (const { item, hash } of members.slice(page.hashes.length)) {
-    page.variants.push(page.index.add(item.id, variantCopy(copyOf(objectOf(item)))));
+    page.variants.push(page.index.add(item.id, selectVariantText(extractAdTexts(objectOf(item)))));
     page.hashes.push(hash);
     if (page.hashes.length % adsAtOnce === 0) await pause();
   }
   return page;
 }
 
-function rowsOf(item: StoredItem, facts: Partial<KnownAd & KnownPicture>, json: boolean): AdRows {
+function rowsOf(item: StoredItem, facts: Partial<KnownAdFacts & GroupedPicture>, json: boolean): AdRows {
   const text = decoder.decode(item.json);
   const { at: gatheredAt, firstAt: firstGatheredAt } = item;
-  return adRows(JSON.parse(text), { ...facts, gatheredAt, firstGatheredAt, json: json ? text : '' });
+  return buildAdRows(JSON.parse(text), { ...facts, gatheredAt, firstGatheredAt, json: json ? text : '' });
 }
 
-interface AdFacts extends Partial<Pick<KnownAd, 'language' | 'variant'> & KnownPicture> {
+interface AdRowFacts extends Partial<Pick<KnownAdFacts, 'language' | 'variant'> & GroupedPicture> {
   /** Milliseconds: when this version came. How long the ad has run is counted up to then. */
   gatheredAt: number;
   firstGatheredAt?: number;
@@ -217,26 +217,26 @@ export interface AdRows {
 }
 
 /** What all tables hold of an ad as the API sent it, where any field may be missing or of another type. */
-export function adRows(ad: object, facts: AdFacts): AdRows {
+export function buildAdRows(ad: object, facts: AdRowFacts): AdRows {
   const fields = ad as Fields;
-  const id = idCell(fields.id) ?? '';
-  const copy = copyOf(fields);
-  const links = objects(fields.cards).map((card) => textCell(linkOf(card)));
+  const id = toIdCell(fields.id) ?? '';
+  const copy = extractAdTexts(fields);
+  const links = readObjects(fields.cards).map((card) => toTextCell(readCardLink(card)));
   return {
     sent: ad,
     // A literal that spreads both takes ten times as long, and rows are made by the thousand.
     ad: Object.assign(sentFields(fields, id), derivedFields(fields, copy, facts), {
-      json: jsonCell(facts.json ?? JSON.stringify(ad)),
+      json: toJsonCell(facts.json ?? JSON.stringify(ad)),
     }),
-    countries: asTexts(fields.countries).map((country) => ({ id, country })),
-    platforms: asTexts(fields.publisherPlatform).map((platform) => ({ id, platform })),
+    countries: readTexts(fields.countries).map((country) => ({ id, country })),
+    platforms: readTexts(fields.publisherPlatform).map((platform) => ({ id, platform })),
     cards: copy.cards.map((card, index) => ({ id, number: index + 1, ...card, url: links[index] ?? null })),
   };
 }
 
 /** The text from which the language of an ad is derived; null of a template, whose words only the network knows. */
-export function languageText(ad: object): string | null {
-  const { headline, body, cards } = copyOf(ad as Fields);
+export function extractLanguageText(ad: object): string | null {
+  const { headline, body, cards } = extractAdTexts(ad as Fields);
   const spoken = (text: string | null) => (isTemplate(text) ? null : text);
   return wholeText({
     headline: spoken(headline),
@@ -245,18 +245,18 @@ export function languageText(ad: object): string | null {
   });
 }
 
-const sentAdCells = sentCells(adFields);
+const sentAdCells = createCellReader(adFields);
 
 const sentFields = (ad: Fields, id: string) =>
-  Object.assign({ id, pageId: idCell(ad.pageId), pageName: pageNameOf(ad) }, sentAdCells(ad));
+  Object.assign({ id, pageId: toIdCell(ad.pageId), pageName: pageNameOf(ad) }, sentAdCells(ad));
 
 /** Without spaces around it, which would make two advertisers of one. */
 function pageNameOf(ad: Fields): string | null {
   const page = isObject(ad.page) ? ad.page : {};
-  return (textCell(page.pageName) ?? textCell(ad.pageName))?.trim() ?? null;
+  return (toTextCell(page.pageName) ?? toTextCell(ad.pageName))?.trim() ?? null;
 }
 
-function derivedFields(ad: Fields, copy: AdCopy, facts: AdFacts) {
+function derivedFields(ad: Fields, copy: AdTexts, facts: AdRowFacts) {
   const {
     gatheredAt,
     firstGatheredAt = gatheredAt,
@@ -265,46 +265,46 @@ function derivedFields(ad: Fields, copy: AdCopy, facts: AdFacts) {
     picture = null,
     group = null,
   } = facts;
-  const { daysRunning, stillRunning } = runOf(ad, gatheredAt);
-  const { page, utm } = landingOf(ad);
+  const { daysRunning, stillRunning } = computeRun(ad, gatheredAt);
+  const { page, utm } = parseLanding(ad);
   return {
-    landingDomain: landingDomainOf(ad) ?? null,
-    landing: textCell(page),
+    landingDomain: findLandingDomain(ad) ?? null,
+    landing: toTextCell(page),
     utm: utm && JSON.stringify(utm),
     daysRunning: daysRunning ?? null,
-    active: flagCell(stillRunning),
+    active: toFlagCell(stillRunning),
     firstLine: firstLineOf(copy),
-    startedMonth: dateCell(ad.startedAt)?.slice(0, 7) ?? null,
+    startedMonth: toDateCell(ad.startedAt)?.slice(0, 7) ?? null,
     text: wholeText(copy),
     language,
     variant,
-    ...mediaCounts(ad),
+    ...countMedia(ad),
     picture,
     pictureGroup: group,
-    firstGatheredAt: isoTime(firstGatheredAt),
-    gatheredAt: isoTime(gatheredAt),
+    firstGatheredAt: formatIsoTime(firstGatheredAt),
+    gatheredAt: formatIsoTime(gatheredAt),
   };
 }
 
-type AdCopy = ReturnType<typeof copyOf>;
+type AdTexts = ReturnType<typeof extractAdTexts>;
 
-export const copyOf = (ad: Fields) => ({
-  headline: textCell(ad.headline),
-  body: textCell(ad.body),
-  cards: objects(ad.cards).map((card) => ({
-    title: textCell(cardField(card, 'title')),
-    body: textCell(cardField(card, 'body')),
+export const extractAdTexts = (ad: Fields) => ({
+  headline: toTextCell(ad.headline),
+  body: toTextCell(ad.body),
+  cards: readObjects(ad.cards).map((card) => ({
+    title: toTextCell(readCardField(card, 'title')),
+    body: toTextCell(readCardField(card, 'body')),
   })),
 });
 
-function wholeText({ headline, body, cards }: AdCopy): string | null {
+function wholeText({ headline, body, cards }: AdTexts): string | null {
   const texts = [headline, body, ...cards.flatMap((card) => [card.title, card.body])];
   const uncut = [...new Set(texts.filter((text) => text !== null))].join('\n');
   return uncut === '' ? null : clipText(uncut);
 }
 
 /** What a reader sees first. A template of the network (`{{product.name}}`) is seen by nobody. */
-function firstLineOf({ headline, body, cards: [card] }: AdCopy): string | null {
+function firstLineOf({ headline, body, cards: [card] }: AdTexts): string | null {
   for (const text of [body, card?.body, headline, card?.title]) {
     if (!text || isTemplate(text)) continue;
     const line = text
@@ -317,7 +317,7 @@ function firstLineOf({ headline, body, cards: [card] }: AdCopy): string | null {
 }
 
 /** Returns the text by which the variants of ads are told: headline and body, or the texts of the cards if the ad has neither. */
-export function variantCopy({ headline, body, cards }: AdCopy): string | null {
+export function selectVariantText({ headline, body, cards }: AdTexts): string | null {
   const own = wholeText({ headline, body, cards: [] });
   return own !== null && sanitize(own).trim() !== '' ? own : wholeText({ headline: null, body: null, cards });
 }

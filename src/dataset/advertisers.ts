@@ -1,13 +1,13 @@
-import type { KnownAd } from './ad-rows.ts';
+import type { KnownAdFacts } from './ad-rows.ts';
 
-type Page = Pick<KnownAd, 'pageId' | 'pageName'>;
+type Page = Pick<KnownAdFacts, 'pageId' | 'pageName'>;
 
 /**
  * Returns a function that gives the key of an ad's advertiser; null for an ad that names none. An advertiser is a page,
  * whatever names its ads carry: a page may have been renamed, or be named in some of its ads only. An ad that states a
  * name alone belongs to the page of that name, if exactly one page of the ads has the name, in upper or lower case.
  */
-export function advertiserKeys(ads: Iterable<Page>): (ad: Page) => string | null {
+export function createAdvertiserKeyFinder(ads: Iterable<Page>): (ad: Page) => string | null {
   const idsByName = new Map<string, Set<string>>();
   for (const { pageId, pageName } of ads) {
     if (pageId === null || pageName === null) continue;

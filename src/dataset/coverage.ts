@@ -1,22 +1,22 @@
 import * as z from 'zod';
 import { type DatasetContents, type Gathering, idKey, sumOf } from '../storage/dataset.ts';
-import { dayOf } from '../views/dates.ts';
+import { formatDay } from '../views/dates.ts';
 import type { DataOf } from '../views/fields.ts';
-import { count, numberText } from '../views/numbers.ts';
+import { formatCount, formatNumber } from '../views/numbers.ts';
 import { quote } from '../views/safe-text.ts';
-import { lineWithin, untrustedId } from '../views/tokens.ts';
-import type { KnownAd } from './ad-rows.ts';
-import { advertiserKeys } from './advertisers.ts';
+import { sanitizeId, truncateLine } from '../views/tokens.ts';
+import type { KnownAdFacts } from './ad-rows.ts';
+import { createAdvertiserKeyFinder } from './advertisers.ts';
 import {
-  countOutside,
-  currentGatherings,
-  foundInParts,
-  newestGatherings,
-  questionJson,
-  repeatsIn,
-  unlistedBy,
+  countAdsOutsideGatherings,
+  countRepeats,
+  countUnlistedAds,
+  formatFoundInParts,
+  formatQuestionJson,
+  selectCurrentGatherings,
+  selectNewestGatherings,
 } from './gatherings.ts';
-import { cellText } from './sql/statement.ts';
+import { cleanCell } from './sql/statement.ts';
 
 const PartialView = z
   .looseObject({
@@ -67,15 +67,15 @@ export const CoverageView = z
 export type CoverageView = DataOf<typeof CoverageView>;
 
 /** The same for tools that write files. Only `query_ads` lists its fields, to keep the list of tools small. */
-export const CoverageOfFile = z.looseObject({}).describe('what it rests on, as in query_ads');
+export const FileCoverageView = z.looseObject({}).describe('what it rests on, as in query_ads');
 
-export interface Answered {
+export interface CoverageInput {
   contents: DatasetContents;
   /** What is known of each ad of the dataset, by `idKey`. */
-  facts: ReadonlyMap<string, KnownAd>;
+  facts: ReadonlyMap<string, KnownAdFacts>;
   columns?: readonly string[];
   rows?: readonly (readonly unknown[])[];
-  cell?: number;
+  maxCellChars?: number;
 }
 
 const maxPartial = 5;
@@ -84,15 +84,15 @@ const nameTokens = 20;
 const aboutTokens = 40;
 
 /** The newest gathering of each question counts. A gathering that is part of another is stated with the other. */
-export function viewCoverage(answered: Answered): CoverageView {
+export function viewCoverage(answered: CoverageInput): CoverageView {
   const { contents } = answered;
   const { ads, gatherings, evicted } = contents;
-  const newest = newestGatherings(contents);
-  const outsideAds = countOutside(contents);
+  const newest = selectNewestGatherings(contents);
+  const outsideAds = countAdsOutsideGatherings(contents);
   const current = viewCurrent(contents);
   const parts = new Set(newest.flatMap((gathering) => gathering.parts));
   const wholes = newest.filter(({ id }) => !parts.has(id));
-  const unlisted = sumOf(wholes.map(unlistedBy));
+  const unlisted = sumOf(wholes.map(countUnlistedAds));
   const partial = wholes.filter(({ complete }) => !complete).sort((left, right) => right.gatheredAt - left.gatheredAt);
   const { named, others } = uncoveredBy(answered);
   return {
@@ -111,8 +111,8 @@ export function viewCoverage(answered: Answered): CoverageView {
 
 /** Returns how many ads the newest complete gatherings list, and on which days these were read. */
 function viewCurrent(contents: DatasetContents): DataOf<typeof CurrentView> | undefined {
-  const gatherings = currentGatherings(contents);
-  const days = gatherings.flatMap(({ gatheredAt }) => dayOf(gatheredAt) ?? []).sort();
+  const gatherings = selectCurrentGatherings(contents);
+  const days = gatherings.flatMap(({ gatheredAt }) => formatDay(gatheredAt) ?? []).sort();
   const [firstDay, lastDay] = [days[0], days.at(-1)];
   if (firstDay === undefined || lastDay === undefined) return;
   return { ads: new Set(gatherings.flatMap(({ adIds }) => [...adIds])).size, firstDay, lastDay };
@@ -120,20 +120,20 @@ function viewCurrent(contents: DatasetContents): DataOf<typeof CurrentView> | un
 
 function viewPartial(gathering: Gathering): PartialView {
   const { id, found, adIds, missing, gatheredAt } = gathering;
-  const [inParts, repeats] = [foundInParts(gathering), repeatsIn(gathering)];
+  const [inParts, repeats] = [formatFoundInParts(gathering), countRepeats(gathering)];
   return {
     gathering: id,
-    about: lineWithin(questionJson(gathering), aboutTokens),
+    about: truncateLine(formatQuestionJson(gathering), aboutTokens),
     found,
     ...(inParts && { foundInParts: inParts }),
     read: adIds.size,
     ...(missing > 0 && { removed: missing }),
     ...(repeats > 0 && { repeats }),
-    gatheredAt: dayOf(gatheredAt) ?? '',
+    gatheredAt: formatDay(gatheredAt) ?? '',
   };
 }
 
-interface Advertiser extends Pick<KnownAd, 'pageId' | 'pageName'> {
+interface Advertiser extends Pick<KnownAdFacts, 'pageId' | 'pageName'> {
   ads: number;
   /** How many of its ads no complete gathering read. */
   outside: number;
@@ -144,14 +144,14 @@ interface Advertiser extends Pick<KnownAd, 'pageId' | 'pageName'> {
  * Returns the advertisers with ads that no complete gathering read. If the rows have ids of ads or advertisers, they are
  * the advertisers of the rows, by name. Otherwise all advertisers of the dataset are counted, and none is named.
  */
-function uncoveredBy({ contents, facts, columns = [], rows = [], cell = 0 }: Answered) {
+function uncoveredBy({ contents, facts, columns = [], rows = [], maxCellChars = 0 }: CoverageInput) {
   const covered = new Set(contents.gatherings.flatMap((one) => (one.complete ? [...one.adIds] : [])));
   const cellsOf = (...names: string[]): unknown[] =>
     columns.flatMap((column, at) => (names.includes(column) ? rows.map((row) => row[at]) : []));
   const names = new Set(cellsOf('pageId', 'pageName'));
   const ids = new Set(cellsOf('id', 'adId').map((id) => idKey(String(id))));
-  const keyOf = advertiserKeys(facts.values());
-  const isNamed = (text: string | null) => text !== null && names.has(cellText(text, cell));
+  const keyOf = createAdvertiserKeyFinder(facts.values());
+  const isNamed = (text: string | null) => text !== null && names.has(cleanCell(text, maxCellChars));
   const advertisers = new Map<string, Advertiser>();
   for (const [key, { pageId, pageName }] of facts) {
     const advertiserKey = keyOf({ pageId, pageName });
@@ -175,44 +175,44 @@ function uncoveredBy({ contents, facts, columns = [], rows = [], cell = 0 }: Ans
 }
 
 /** Returns whether ids of rows are ids of ads. A result without rows is taken for one of ads. */
-const isAdIds = (ids: ReadonlySet<string>, facts: Answered['facts']): boolean =>
+const isAdIds = (ids: ReadonlySet<string>, facts: CoverageInput['facts']): boolean =>
   ids.size === 0 || [...ids].some((id) => facts.has(id));
 
 const viewUncovered = ({ pageId, pageName, ads, outside }: Advertiser): UncoveredView => ({
-  ...(pageId !== null && { pageId: untrustedId(pageId) }),
-  ...(pageName !== null && { pageName: lineWithin(pageName, nameTokens) }),
+  ...(pageId !== null && { pageId: sanitizeId(pageId) }),
+  ...(pageName !== null && { pageName: truncateLine(pageName, nameTokens) }),
   ads,
   outside,
 });
 
-export const coverageText = (coverage: CoverageView): string =>
-  `${gatheringsText(coverage)}${currentText(coverage)}${uncoveredText(coverage)}`;
+export const formatCoverage = (coverage: CoverageView): string =>
+  `${gatheringsText(coverage)}${currentText(coverage)}${formatUncovered(coverage)}`;
 
 function currentText({ current, gatherings }: CoverageView): string {
   if (gatherings === 0) return '';
   if (current === undefined) return ' No gathering is complete, so current_ads is empty.';
   const { ads, firstDay, lastDay } = current;
   const days = firstDay === lastDay ? `on ${firstDay}` : `from ${firstDay} to ${lastDay}`;
-  return ` current_ads: ${count(ads, 'ad')} that the newest complete gathering of each question listed, read ${days}.`;
+  return ` current_ads: ${formatCount(ads, 'ad')} that the newest complete gathering of each question listed, read ${days}.`;
 }
 
-export function uncoveredText({ uncovered = [], moreUncovered = 0 }: CoverageView): string {
+export function formatUncovered({ uncovered = [], moreUncovered = 0 }: CoverageView): string {
   if (uncovered.length + moreUncovered === 0) return '';
   const names = uncovered.map(
     ({ pageName, pageId = '', ads, outside }) =>
-      `${quote(pageName ?? pageId)} (${outside === ads ? '' : `${numberText(outside)} of `}${count(ads, 'ad')})`,
+      `${quote(pageName ?? pageId)} (${outside === ads ? '' : `${formatNumber(outside)} of `}${formatCount(ads, 'ad')})`,
   );
   if (names.length === 0)
-    return ` No complete gathering covers ${count(moreUncovered, 'advertiser')} of the dataset, so there may be more of their ads.`;
-  const more = moreUncovered > 0 ? `, and ${numberText(moreUncovered)} more` : '';
+    return ` No complete gathering covers ${formatCount(moreUncovered, 'advertiser')} of the dataset, so there may be more of their ads.`;
+  const more = moreUncovered > 0 ? `, and ${formatNumber(moreUncovered)} more` : '';
   return ` No complete gathering covers these advertisers, so there may be more of their ads: ${names.join(', ')}${more}.`;
 }
 
 function gatheringsText(coverage: CoverageView): string {
   const { ads, gatherings, outsideAds = 0, partial = [], morePartial = 0, unlisted = 0, removedAds = 0 } = coverage;
-  const rests = `Coverage: ${count(ads, 'ad')}`;
-  const lacks = unlisted > 0 ? ` The service counts ${count(unlisted, 'ad')} more, which it did not list.` : '';
-  const removed = `${lacks}${removedAds > 0 ? ` ${count(removedAds, 'ad')} removed to make room.` : ''}`;
+  const rests = `Coverage: ${formatCount(ads, 'ad')}`;
+  const lacks = unlisted > 0 ? ` The service counts ${formatCount(unlisted, 'ad')} more, which it did not list.` : '';
+  const removed = `${lacks}${removedAds > 0 ? ` ${formatCount(removedAds, 'ad')} removed to make room.` : ''}`;
   if (ads === 0) return `${rests}: nothing is gathered yet. gather_ads and the searches fill the dataset.${removed}`;
   if (gatherings === 0) return `${rests} from searches; no gathering covers them.${removed}`;
   const outside = outsideAds > 0 ? `, ${outsideText(outsideAds)}` : '';
@@ -221,7 +221,7 @@ function gatheringsText(coverage: CoverageView): string {
   return `${rests}${outside}. Not complete: ${partial.map(partialText).join('; ')}.${more}${removed}`;
 }
 
-const outsideText = (ads: number) => `${numberText(ads)} of them only from searches or earlier gatherings`;
+const outsideText = (ads: number) => `${formatNumber(ads)} of them only from searches or earlier gatherings`;
 
 function partialText({
   gathering,
@@ -233,9 +233,11 @@ function partialText({
   repeats,
   gatheredAt,
 }: PartialView): string {
-  const stated = found === null ? foundInParts : numberText(found);
-  const total = stated && repeats ? `${stated}, which counts ${count(repeats, 'ad')} of several parts again` : stated;
-  const part = total === undefined ? `${count(read, 'ad')} of an unknown number` : `${numberText(read)} of ${total}`;
-  const without = removed === undefined ? '' : `, ${numberText(removed)} of them removed`;
+  const stated = found === null ? foundInParts : formatNumber(found);
+  const total =
+    stated && repeats ? `${stated}, which counts ${formatCount(repeats, 'ad')} of several parts again` : stated;
+  const part =
+    total === undefined ? `${formatCount(read, 'ad')} of an unknown number` : `${formatNumber(read)} of ${total}`;
+  const without = removed === undefined ? '' : `, ${formatNumber(removed)} of them removed`;
   return `${gathering} ${quote(about)} (gathered ${part}${without}, ${gatheredAt})`;
 }

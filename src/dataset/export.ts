@@ -1,9 +1,9 @@
 import { invalidRequest } from '../api/errors.ts';
-import { columnTitle } from '../views/column-title.ts';
+import { formatColumnTitle } from '../views/column-title.ts';
 import { dayMs } from '../views/durations.ts';
 import { pauses } from '../workers/pauses.ts';
 import type { SqlExport } from './sql/pool.ts';
-import { type Cell, columnsOf, sizeOf } from './tables.ts';
+import { type Cell, getColumnNames, measureCells } from './tables.ts';
 import type { Sheet, SheetCell } from './workbook.ts';
 
 export type ExportFormat = 'csv' | 'jsonl' | 'xlsx' | 'parquet';
@@ -19,9 +19,9 @@ export interface Statement {
 
 export interface ExportCounts extends Omit<Statement, 'run'> {
   columns: readonly string[];
-  rows: number;
-  first: Cell[][];
-  cut: number;
+  rowCount: number;
+  firstRows: Cell[][];
+  truncatedCells: number;
   /** The values of the column `id` or `adId`, if there is one. They need not be ids of ads. */
   ids: Set<Cell> | undefined;
 }
@@ -35,7 +35,7 @@ interface ExportTarget {
   method(counts: readonly ExportCounts[]): SheetCell[][];
 }
 
-export const everyAdSql = `SELECT ${columnsOf('ads')
+export const allAdsSql = `SELECT ${getColumnNames('ads')
   .filter((name) => name !== 'json')
   .join(', ')} FROM ads ORDER BY rowid`;
 
@@ -50,7 +50,14 @@ export async function writeExport(statements: readonly Statement[], { format, me
     await target.write(part);
   };
   const all = statements.map(({ run, ...about }): { counts: ExportCounts; run: RunStatement } => {
-    const counts: ExportCounts = { ...about, columns: [], rows: 0, first: [], cut: 0, ids: undefined };
+    const counts: ExportCounts = {
+      ...about,
+      columns: [],
+      rowCount: 0,
+      firstRows: [],
+      truncatedCells: 0,
+      ids: undefined,
+    };
     return { counts, run: (read) => run((exported) => read({ ...exported, rows: countRows(exported, counts) })) };
   });
   const counts = all.map(({ counts }) => counts);
@@ -73,8 +80,8 @@ async function* countRows({ columns, rows }: SqlExport, counts: ExportCounts): S
   const column = columns.findIndex((name) => name === 'id' || name === 'adId');
   Object.assign(counts, { columns, rows: 0, first: [], ids: column < 0 ? undefined : new Set() });
   for await (const batch of rows) {
-    counts.first.push(...batch.slice(0, maxFirst - counts.first.length));
-    counts.rows += batch.length;
+    counts.firstRows.push(...batch.slice(0, maxFirst - counts.firstRows.length));
+    counts.rowCount += batch.length;
     for (const row of batch) counts.ids?.add(row[column] ?? null);
     yield batch;
   }
@@ -83,7 +90,8 @@ async function* countRows({ columns, rows }: SqlExport, counts: ExportCounts): S
 async function writeText(format: 'csv' | 'jsonl', { columns, rows }: SqlExport, write: Write): Promise<void> {
   const pause = pauses();
   const lineOf = format === 'csv' ? (row: readonly Cell[]) => csvLine(row, pause) : jsonLine(columns);
-  if (format === 'csv') await write(Buffer.from(`${byteOrderMark}${await csvLine(columns.map(columnTitle), pause)}`));
+  if (format === 'csv')
+    await write(Buffer.from(`${byteOrderMark}${await csvLine(columns.map(formatColumnTitle), pause)}`));
   for await (const batch of rows) {
     const lines: string[] = [];
     for (const row of batch) {
@@ -224,20 +232,20 @@ async function writeWorkbook(
       );
     await run(({ rows }) => workbook.addSheet(sheetOf(columns, rows, counts)));
   }
-  await workbook.addSheet({ name: methodSheet, columns: methodColumns, rows: [method()], isTable: false });
+  await workbook.addSheet({ name: methodSheetName, columns: methodColumns, rows: [method()], isTable: false });
   await workbook.end();
 }
 
-export const methodSheet = 'Method';
+export const methodSheetName = 'Method';
 const methodColumns = [24, 48, 24, 12, 12, 12].map((width) => ({ title: '', width, style: 'plain' }) as const);
 
 function sheetOf(columns: TypedColumn[], batches: SqlExport['rows'], counts: ExportCounts): Sheet {
-  counts.cut = 0;
+  counts.truncatedCells = 0;
   const cellOf = (cell: Cell, { type }: TypedColumn) => {
     if (cell === null || (typeof cell === 'number' && isSheetNumber(cell))) return cell;
     if (type === 'date' && isDate(cell)) return Date.parse(cell) / dayMs + daysTo1970;
     const text = String(cell);
-    if (text.length > maxSheetCell) counts.cut++;
+    if (text.length > maxSheetCell) counts.truncatedCells++;
     return text.slice(0, maxSheetCell);
   };
   async function* rows() {
@@ -249,7 +257,7 @@ function sheetOf(columns: TypedColumn[], batches: SqlExport['rows'], counts: Exp
     rows: rows(),
     isTable: true,
     columns: columns.map(({ name, type, days, width }) => ({
-      title: columnTitle(name).slice(0, maxSheetCell),
+      title: formatColumnTitle(name).slice(0, maxSheetCell),
       ...(type === 'date' ? { width: days ? 13 : 20 } : { width: width + 2 }),
       style: type !== 'date' ? 'plain' : days ? 'day' : 'time',
     })),
@@ -291,7 +299,7 @@ async function writeParquet(columns: TypedColumn[], batches: SqlExport['rows'], 
   for await (const batch of batches) {
     for (const row of batch) {
       group.push(row);
-      size += sizeOf(row);
+      size += measureCells(row);
       if (group.length * columns.length >= groupCells || size >= groupChars) await writeGroup();
     }
   }

@@ -8,14 +8,14 @@ import { maxIdLength } from '../api/url.ts';
 import type { CallBudget } from '../credits/call-budget.ts';
 import { type Dataset, type DatasetContents, type Gathering, type GatheringState, idKey } from '../storage/dataset.ts';
 import { dayMs } from '../views/durations.ts';
-import { count, numberText } from '../views/numbers.ts';
+import { formatCount, formatNumber } from '../views/numbers.ts';
 import {
+  findGatherings,
   type GatheringPart,
   type GatheringQuestion,
-  gatheringsOf,
+  getQuestionKey,
   openGathering,
-  questionKey,
-  withoutRepeats,
+  removeDuplicateParts,
 } from './gatherings.ts';
 
 export interface GatherRequest {
@@ -65,39 +65,39 @@ interface CountedAds {
 }
 
 /** What a call has gathered. */
-export interface Gathered {
+export interface GatherOutcome {
   /** Why the call read no further. */
   stop: Stop;
   /** Undefined if nothing of the gathering is stored. */
   gathering: Gathering | undefined;
   contents: DatasetContents;
   /** How many ads of the gathering were read, by this call and those before. */
-  read: number;
+  readCount: number;
   /** Ids of the ads that this call read, as `idKey` writes them. */
-  readByCall: ReadonlySet<string>;
+  idsReadByCall: ReadonlySet<string>;
   /** Credits that this call spent on the gathering, or may have spent. */
-  spent: number;
+  spentCredits: number;
   /** Whether the call started over, because an earlier gathering with `fresh` was stopped too long ago. */
-  startedOver: boolean;
+  hasStartedOver: boolean;
   /** Stores that the result was returned: a later call with `fresh` starts over. */
   markReturned(): Promise<void>;
 }
 
-export type Opened = Awaited<ReturnType<typeof openNow>>;
+export type OpenedGathering = Awaited<ReturnType<typeof openNow>>;
 
 /**
  * Opens the gathering of a question and hands it to `work`, which may read the rest. Calls of a caller with the same
  * question run one after the other.
  * @param before the contents of the dataset when the call arrived
  */
-export async function gatherInTurn<Result>(
+export async function withOpenedGathering<Result>(
   { question, ...limits }: GatherRequest,
   before: DatasetContents,
   context: GatherContext,
-  work: (opened: Opened, read: () => Promise<Gathered>) => Promise<Result>,
+  work: (opened: OpenedGathering, read: () => Promise<GatherOutcome>) => Promise<Result>,
 ): Promise<Result> {
-  const request = { ...limits, question: withoutRepeats(question) };
-  const endTurn = await context.takeTurn(questionKey(request.question));
+  const request = { ...limits, question: removeDuplicateParts(question) };
+  const endTurn = await context.takeTurn(getQuestionKey(request.question));
   try {
     const open = () => openNow(request, before, context);
     const opened = await open();
@@ -112,7 +112,7 @@ const maxFreshAge = dayMs;
 
 async function openNow({ question, fresh }: GatherRequest, before: DatasetContents, context: GatherContext) {
   const contents = await (await context.dataset()).contents();
-  const [newest] = gatheringsOf(contents, question);
+  const [newest] = findGatherings(contents, question);
   const startsOver = fresh && !(newest && isFresh(newest, before, context.now));
   const open = openGathering(question, contents, startsOver, context.clock());
   /** An earlier gathering with `fresh` was stopped too long ago to be continued. */
@@ -166,11 +166,11 @@ type ListAnswer = ApiAnswer<'searchAds'> | ApiAnswer<'listCollectionItems'>;
 class GatheringRun {
   readonly #request: GatherRequest;
   readonly #context: GatherContext;
-  readonly #reopen: () => Promise<Opened>;
+  readonly #reopen: () => Promise<OpenedGathering>;
   readonly #dataset: Dataset;
   readonly #callBudget: CallBudget;
   /** The gathering and its parts, as far as they are known to be read. */
-  #open: Opened;
+  #open: OpenedGathering;
   /** Ids of the ads that any call has read, in all parts, as `idKey` writes them. */
   readonly #ids = new Set<string>();
   /** Ids of the ads that this call has read. */
@@ -185,8 +185,8 @@ class GatheringRun {
 
   private constructor(
     request: GatherRequest,
-    opened: Opened,
-    reopen: () => Promise<Opened>,
+    opened: OpenedGathering,
+    reopen: () => Promise<OpenedGathering>,
     { context, dataset, callBudget }: { context: GatherContext; dataset: Dataset; callBudget: CallBudget },
   ) {
     this.#request = request;
@@ -195,37 +195,37 @@ class GatheringRun {
     this.#context = context;
     this.#dataset = dataset;
     this.#callBudget = callBudget;
-    this.#pageSize = { max: maxPageSize(request.question, context.adFilters), given: 0 };
+    this.#pageSize = { max: getMaxPageSize(request.question, context.adFilters), given: 0 };
   }
 
   static async read(
     request: GatherRequest,
-    opened: Opened,
-    reopen: () => Promise<Opened>,
+    opened: OpenedGathering,
+    reopen: () => Promise<OpenedGathering>,
     context: GatherContext,
-  ): Promise<Gathered> {
+  ): Promise<GatherOutcome> {
     const [dataset, callBudget] = [await context.dataset(), await context.callBudget(request.maxCredits)];
     const run = new GatheringRun(request, opened, reopen, { context, dataset, callBudget });
     return run.#result(await run.#readParts(), opened);
   }
 
-  async #result(stop: Stop, { isTooOld }: Opened): Promise<Gathered> {
+  async #result(stop: Stop, { isTooOld }: OpenedGathering): Promise<GatherOutcome> {
     const contents = await this.#dataset.contents();
     const { gathering, parts } = this.#open;
     return {
       stop,
       gathering: contents.gatherings.find(({ id }) => id === gathering.id),
       contents,
-      read: this.#ids.size,
-      readByCall: this.#idsOfCall,
-      spent: await this.#callBudget.used(),
-      startedOver: isTooOld && this.#idsOfCall.size > 0,
+      readCount: this.#ids.size,
+      idsReadByCall: this.#idsOfCall,
+      spentCredits: await this.#callBudget.used(),
+      hasStartedOver: isTooOld && this.#idsOfCall.size > 0,
       markReturned: () => this.#markReturned(contents, new Set([gathering.id, ...parts.map(({ state }) => state.id)])),
     };
   }
 
   async #markReturned({ gatherings }: DatasetContents, ids: ReadonlySet<string>): Promise<void> {
-    if (isAbandoned(this.#context.signal)) return;
+    if (isCallAbandoned(this.#context.signal)) return;
     for (const { id, ended, fresh, state } of gatherings)
       if (ids.has(id) && ended && fresh)
         await this.#dataset.saveGathering({ ...state, fresh: false, step: state.step + 1, adIds: [] });
@@ -239,7 +239,7 @@ class GatheringRun {
       if (this.#partOf(state.question)?.state.ended !== false) continue;
       const stop = this.#limitReached() ?? (await this.#readPartInTurn(state.question));
       // Pages of one part that repeat are no reason to leave out the other parts.
-      if (stop.leadsNowhere === 'repeats') stuck ??= stop;
+      if (stop.deadEnd === 'repeats') stuck ??= stop;
       else if (stop.reason !== 'end') return stop;
     }
     if (stuck) return stuck;
@@ -249,7 +249,9 @@ class GatheringRun {
 
   /** Reads a part while no other call reads it. The lock ends when the last request has ended. */
   async #readPartInTurn(question: string): Promise<Stop> {
-    const endTurn = await this.#context.takeTurn(`pages of ${question}`).catch((error) => stopOf(error, this.#context));
+    const endTurn = await this.#context
+      .takeTurn(`pages of ${question}`)
+      .catch((error) => classifyFailure(error, this.#context));
     if (typeof endTurn !== 'function') return endTurn;
     const requests: Promise<unknown>[] = [];
     try {
@@ -260,7 +262,7 @@ class GatheringRun {
       const ids = new Set(part.stored?.adIds);
       const fresh = this.#request.fresh || part.state.fresh;
       const stop = await this.#readPart({ ...part, fresh, ids, listedIds: new Set(), idlePages: 0, requests });
-      if (stop.leadsNowhere) await this.#saveWhole({ fresh: false });
+      if (stop.deadEnd) await this.#saveWhole({ fresh: false });
       return stop;
     } finally {
       // The next call waits for pages whose caller has left, and continues after them.
@@ -269,7 +271,7 @@ class GatheringRun {
   }
 
   async #readPart(part: PartRun): Promise<Stop> {
-    if (part.state.stuck) return { reason: 'error', error: pagesRepeat(), leadsNowhere: 'repeats' };
+    if (part.state.stuck) return { reason: 'error', error: pagesRepeat(), deadEnd: 'repeats' };
     const total = part.state.found === null ? await this.#totalOf(part) : undefined;
     const cursors = new Set([part.state.cursor]);
     let isTotalTrue = true;
@@ -282,7 +284,7 @@ class GatheringRun {
       try {
         await this.#readPage(part, remainingAds);
       } catch (error) {
-        const stop = stopOf(error, this.#context);
+        const stop = classifyFailure(error, this.#context);
         return stop.error && isRejected(stop.error) ? this.#endPart(part, stop.error, 'rejected') : stop;
       }
       await this.#updateMaxAds();
@@ -299,21 +301,21 @@ class GatheringRun {
   }
 
   #totalOf({ question }: PartRun) {
-    return knownTotal(question, this.#open.contents, this.#context);
+    return findKnownTotal(question, this.#open.contents, this.#context);
   }
 
   /** Stores that continuing the part brings nothing, so that a later call with `fresh` starts over. */
-  async #endPart({ state }: PartRun, error: AdLibraryError, leadsNowhere: 'repeats' | 'rejected'): Promise<Stop> {
-    const stuck = leadsNowhere === 'repeats';
+  async #endPart({ state }: PartRun, error: AdLibraryError, deadEnd: 'repeats' | 'rejected'): Promise<Stop> {
+    const stuck = deadEnd === 'repeats';
     if ((state.fresh || stuck) && state.step > 0)
       await this.#dataset.saveGathering({ ...state, fresh: false, stuck, step: state.step + 1, adIds: [] });
-    return { reason: 'error', error, leadsNowhere };
+    return { reason: 'error', error, deadEnd };
   }
 
   /** Reads the next page of a part, in a smaller size if the service refuses the first one. */
   async #readPage(part: PartRun, remainingAds: number): Promise<void> {
     const { cursor } = part.state;
-    const operation = listOf(part.question);
+    const operation = getListOperation(part.question);
     const sizes = this.#pageSize;
     const largest = () => Math.min(sizes.max, this.#maxAds - this.#ids.size);
     const largestPage = requestOf(part.question, { limit: largest(), cursor });
@@ -359,7 +361,7 @@ class GatheringRun {
       part.requests.push(request.catch(() => {}));
       return request;
     };
-    const listedBy = listOf(part.question);
+    const listedBy = getListOperation(part.question);
     const uncached = this.#ids.size >= maxCachedAds;
     const settings = { fresh: part.fresh, uncached, callBudget: this.#callBudget, wrapSend };
     const answer = await this.#context.api[listedBy]({ ...requestOf(part.question, position), ...settings });
@@ -368,7 +370,7 @@ class GatheringRun {
     if (receipt.age !== undefined) {
       const { items } = raw as { items: readonly unknown[] };
       const { requestId } = receipt;
-      const at = answeredAt(answer, this.#context.clock());
+      const at = getAnswerTime(answer, this.#context.clock());
       await this.#dataset.addItems({ type: 'ads', items: () => items, at, order, requestId, listedBy });
     }
     await addOnce(answer);
@@ -417,7 +419,7 @@ class GatheringRun {
     return this.#open.parts.find(({ state }) => state.question === question);
   }
 
-  #continueFrom(open: Opened): void {
+  #continueFrom(open: OpenedGathering): void {
     this.#open = open;
     this.#listed = 0;
     for (const { stored } of open.parts) {
@@ -442,21 +444,21 @@ class GatheringRun {
   #reportProgress(found: number | null): void {
     const { size } = this.#ids;
     const isWhole = found !== null && this.#open.parts.length === 1;
-    const message = `${count(size, 'ad')} read${isWhole && found >= size ? ` of ${numberText(found)}` : ''}`;
+    const message = `${formatCount(size, 'ad')} read${isWhole && found >= size ? ` of ${formatNumber(found)}` : ''}`;
     const total = isWhole && { total: Math.max(size, Math.min(found, this.#maxAds)) };
     this.#context.onProgress?.({ progress: size, ...total, message });
   }
 }
 
 /** The total by a gathering of the question or by a cached answer, whichever is newer. */
-export async function knownTotal(question: GatheringQuestion, contents: DatasetContents, context: GatherContext) {
+export async function findKnownTotal(question: GatheringQuestion, contents: DatasetContents, context: GatherContext) {
   const cached = question.collectionId === undefined ? await context.cachedTotal(question.filters ?? {}) : undefined;
-  const gathering = gatheringsOf(contents, question).find(({ found, complete }) => found !== null || complete);
+  const gathering = findGatherings(contents, question).find(({ found, complete }) => found !== null || complete);
   const gathered = gathering && { ads: gathering.found ?? gathering.adIds.size, at: gathering.gatheredAt };
   return gathering && gathering.answerOrder > (cached?.order ?? 0) ? gathered : cached;
 }
 
-export const listOf = ({ collectionId }: GatheringQuestion) =>
+export const getListOperation = ({ collectionId }: GatheringQuestion) =>
   collectionId === undefined ? 'searchAds' : 'listCollectionItems';
 
 function requestOf({ collectionId, filters }: GatheringQuestion, { limit, cursor }: PagePosition) {
@@ -474,27 +476,30 @@ async function contentOf({ collectionId }: GatheringQuestion, answer: ListAnswer
     ids: ids.filter(({ length }) => length <= maxIdLength),
     found:
       collectionId === undefined
-        ? totalOf(answer as ApiAnswer<'searchAds'>)
-        : wholeCount(ofCollection.value.collection?.adCount),
+        ? readTotalHits(answer as ApiAnswer<'searchAds'>)
+        : parseCount(ofCollection.value.collection?.adCount),
   };
 }
 
-export const wholeCount = (value: number | undefined): number | undefined =>
+export const parseCount = (value: number | undefined): number | undefined =>
   value !== undefined && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 
 /** How many ads match, as the service says with some of them; undefined if it states fewer ads than it sent. */
-export function totalOf({ value: { items, totalHits } }: Pick<ApiAnswer<'searchAds'>, 'value'>): number | undefined {
-  const total = wholeCount(totalHits);
+export function readTotalHits({
+  value: { items, totalHits },
+}: Pick<ApiAnswer<'searchAds'>, 'value'>): number | undefined {
+  const total = parseCount(totalHits);
   return total !== undefined && total >= items.length ? total : undefined;
 }
 
 /** A cached answer is from earlier. */
-export const answeredAt = ({ receipt }: Pick<ListAnswer, 'receipt'>, now: number): number => now - (receipt.age ?? 0);
+export const getAnswerTime = ({ receipt }: Pick<ListAnswer, 'receipt'>, now: number): number =>
+  now - (receipt.age ?? 0);
 
 /** The largest page that the document allows for items of a collection. For searches, the document shows no bound. */
 const documentedMax = 100;
 
-export function maxPageSize({ collectionId }: GatheringQuestion, filters: readonly SearchFilter[]): number {
+export function getMaxPageSize({ collectionId }: GatheringQuestion, filters: readonly SearchFilter[]): number {
   if (collectionId !== undefined) return documentedMax;
   const described = filters.find(({ key }) => key === 'limit')?.maximum ?? documentedMax;
   return Math.max(1, Math.min(documentedMax, Math.floor(described)));
@@ -535,7 +540,7 @@ export interface Stop {
   reason: (typeof stopReasons)[number];
   error?: AdLibraryError;
   /** The cause will not go away, so continuing brings nothing: the pages repeat, or the service rejects the request. */
-  leadsNowhere?: 'repeats' | 'rejected';
+  deadEnd?: 'repeats' | 'rejected';
   /** How many ads there was room for, if that stopped it: in all, or counted in each part. */
   maxAds?: number;
   maxInParts?: number;
@@ -549,10 +554,10 @@ interface StopSignals {
 const isLate = ({ reason }: AbortSignal): boolean => reason instanceof DOMException && reason.name === 'TimeoutError';
 
 /** Whether nobody may receive a result any more. One that is late is still sent. */
-export const isAbandoned = (signal: AbortSignal): boolean => signal.aborted && !isLate(signal);
+export const isCallAbandoned = (signal: AbortSignal): boolean => signal.aborted && !isLate(signal);
 
 /** Why a failed call ends the tool call. Throws what ends it without a result: nobody reads it, or nobody may. */
-export function stopOf(thrown: unknown, { signal, isDraining }: StopSignals): Stop {
+export function classifyFailure(thrown: unknown, { signal, isDraining }: StopSignals): Stop {
   if (!(thrown instanceof AdLibraryError)) throw thrown;
   const { failure } = thrown;
   const { kind } = failure;

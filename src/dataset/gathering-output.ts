@@ -3,12 +3,18 @@ import { roundCredits } from '../credits/credit-text.ts';
 import { type DatasetContents, type Gathering, idKey } from '../storage/dataset.ts';
 import { hasSameContent } from '../storage/item-versions.ts';
 import type { DataOf } from '../views/fields.ts';
-import { linesOf } from '../views/safe-text.ts';
-import { untrustedId } from '../views/tokens.ts';
-import { type Gathered, stopReasons } from './gather.ts';
-import { changesText, gatheredRows, type RowContext, summaryText } from './gathering-summary.ts';
-import { differences, foundInParts, lastComplete, repeatsIn, unlistedBy } from './gatherings.ts';
-import { isoTime } from './tables.ts';
+import { joinLines } from '../views/safe-text.ts';
+import { sanitizeId } from '../views/tokens.ts';
+import { type GatherOutcome, stopReasons } from './gather.ts';
+import { formatDifferences, formatSummary, type RowContext, readGatheredRows } from './gathering-summary.ts';
+import {
+  compareGatherings,
+  countRepeats,
+  countUnlistedAds,
+  findPreviousComplete,
+  formatFoundInParts,
+} from './gatherings.ts';
+import { formatIsoTime } from './tables.ts';
 
 const SinceLast = z.looseObject({
   gatheredAt: z.string().describe('of the last complete gathering of this question'),
@@ -30,7 +36,7 @@ export const EstimateView = z
 export type EstimateView = DataOf<typeof EstimateView>;
 
 /** Sums of prices, without the rounding errors of binary fractions. */
-export function creditsOf(least: number, most: number | undefined) {
+export function buildCreditRange(least: number, most: number | undefined) {
   const [atLeast, atMost] = [roundCredits(least), most === undefined ? undefined : roundCredits(most)];
   return { credits: atLeast === atMost ? atMost : null, atLeast, ...(atMost !== undefined && { atMost }) };
 }
@@ -61,19 +67,23 @@ export type GatherOutput = DataOf<typeof GatherOutput>;
 
 const maxGone = 40;
 
-export async function resultOf(
+export async function buildGatherOutput(
   gathering: Gathering,
-  { contents, before, readByCall }: Pick<Gathered, 'contents' | 'readByCall'> & { before: DatasetContents },
+  { contents, before, idsReadByCall }: Pick<GatherOutcome, 'contents' | 'idsReadByCall'> & { before: DatasetContents },
   context: RowContext,
 ) {
   const { adIds: ids, found, complete } = gathering;
-  const [inParts, unlisted, repeats] = [foundInParts(gathering), unlistedBy(gathering), repeatsIn(gathering)];
-  const read = contents.ads.filter(({ id }) => readByCall.has(idKey(id)));
+  const [inParts, unlisted, repeats] = [
+    formatFoundInParts(gathering),
+    countUnlistedAds(gathering),
+    countRepeats(gathering),
+  ];
+  const read = contents.ads.filter(({ id }) => idsReadByCall.has(idKey(id)));
   const earlier = new Map(before.ads.map((item) => [idKey(item.id), item]));
-  const rows = await gatheredRows(ids, contents, context);
+  const rows = await readGatheredRows(ids, contents, context);
   const missing = ids.size - rows.ads.length;
-  const last = complete ? lastComplete(gathering, contents) : undefined;
-  const changes = last && differences(last, gathering, contents);
+  const last = complete ? findPreviousComplete(gathering, contents) : undefined;
+  const changes = last && compareGatherings(last, gathering, contents);
   return {
     gathering: gathering.id,
     found,
@@ -81,21 +91,21 @@ export async function resultOf(
     read: ids.size,
     added: read.filter(({ id }) => !earlier.has(idKey(id))).length,
     updated: read.filter((item) => !hasSameContent(earlier.get(idKey(item.id)) ?? item, item)).length,
-    gone: changes?.gone.slice(0, maxGone).map(untrustedId) ?? null,
+    gone: changes?.goneIds.slice(0, maxGone).map(sanitizeId) ?? null,
     complete,
-    gatheredAt: isoTime(gathering.gatheredAt),
+    gatheredAt: formatIsoTime(gathering.gatheredAt),
     ...(missing > 0 && { missing }),
     ...(unlisted > 0 && { unlisted }),
     ...(repeats > 0 && { repeats }),
     ...(changes && {
       sinceLast: {
-        gatheredAt: isoTime(last.gatheredAt),
-        fresh: changes.fresh.length,
-        updated: changes.updated.length,
-        gone: changes.gone.length,
+        gatheredAt: formatIsoTime(last.gatheredAt),
+        fresh: changes.newIds.length,
+        updated: changes.updatedIds.length,
+        gone: changes.goneIds.length,
         ...(Object.keys(changes.counters).length > 0 && { counters: changes.counters }),
       },
     }),
-    summary: linesOf([changes && changesText(last.gatheredAt, changes), summaryText(rows)]),
+    summary: joinLines([changes && formatDifferences(last.gatheredAt, changes), formatSummary(rows)]),
   };
 }

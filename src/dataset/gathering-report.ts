@@ -1,30 +1,30 @@
 import type { ErrorKind } from '../api/errors.ts';
 import { priceText } from '../credits/credit-text.ts';
-import { minute } from '../views/dates.ts';
-import { count, numberText } from '../views/numbers.ts';
-import { linesOf } from '../views/safe-text.ts';
+import { formatMinute } from '../views/dates.ts';
+import { formatCount, formatNumber } from '../views/numbers.ts';
+import { joinLines } from '../views/safe-text.ts';
 import type { Stop } from './gather.ts';
 import type { EstimateView, GatherOutput } from './gathering-output.ts';
 
 /** `267 ads in 3 pages, between 3 and 267 credits; the first page tells.` */
-export function estimateText({ ads, pages, credits, atLeast, atMost }: EstimateView, read: number): string {
+export function formatEstimate({ ads, pages, credits, atLeast, atMost }: EstimateView, read: number): string {
   if (pages === 0) return '0 credits, because nothing is left to read.';
-  const total = count(ads ?? 0, 'ad');
-  const all = read === 0 ? total : `${numberText(Math.max(0, (ads ?? 0) - read))} of ${total}`;
+  const total = formatCount(ads ?? 0, 'ad');
+  const all = read === 0 ? total : `${formatNumber(Math.max(0, (ads ?? 0) - read))} of ${total}`;
   const price = priceText({ atLeast, atMost });
-  return `${all} in ${count(pages ?? 0, 'page')}, ${price}${credits === null ? '; the first page tells' : ''}.`;
+  return `${all} in ${formatCount(pages ?? 0, 'page')}, ${price}${credits === null ? '; the first page tells' : ''}.`;
 }
 
-export function gatheringText(output: GatherOutput): string {
+export function formatGathering(output: GatherOutput): string {
   const { estimate, summary, gathering, added, updated, problem, next, note, read } = output;
-  if (gathering === null) return linesOf([summary, next]);
-  return linesOf([
+  if (gathering === null) return joinLines([summary, next]);
+  return joinLines([
     headline(output),
-    estimate && `${estimate.pages === 0 ? 'Estimate' : 'Rest'}: ${estimateText(estimate, read)}`,
+    estimate && `${estimate.pages === 0 ? 'Estimate' : 'Rest'}: ${formatEstimate(estimate, read)}`,
     note,
     problem,
     next,
-    `This call added ${count(added, 'ad')} to the dataset and updated ${numberText(updated)}.`,
+    `This call added ${formatCount(added, 'ad')} to the dataset and updated ${formatNumber(updated)}.`,
     summary,
   ]);
 }
@@ -42,32 +42,35 @@ function headline(output: GatherOutput): string {
     unlisted,
     repeats,
   } = output;
-  const total = found === null ? foundInParts : `${numberText(found)} found`;
-  const again = repeats ? ` (which counts ${count(repeats, 'ad')} of several parts again)` : '';
+  const total = found === null ? foundInParts : `${formatNumber(found)} found`;
+  const again = repeats ? ` (which counts ${formatCount(repeats, 'ad')} of several parts again)` : '';
   const ofTotal = total === undefined ? 'total not stated' : `of ${total}${again}`;
-  const state = complete ? `complete, last read ${minute(gatheredAt)}` : `not complete, stopped: ${stopped}`;
-  const lost = missing ? ` ${numberText(missing)} of them are no longer in the dataset.` : '';
-  return `Gathering ${gathering}: ${count(read, 'ad')} read, ${ofTotal}; ${state}.${lost}${unlisted ? ` ${unlistedText(unlisted)}` : ''}`;
+  const state = complete ? `complete, last read ${formatMinute(gatheredAt)}` : `not complete, stopped: ${stopped}`;
+  const lost = missing ? ` ${formatNumber(missing)} of them are no longer in the dataset.` : '';
+  return `Gathering ${gathering}: ${formatCount(read, 'ad')} read, ${ofTotal}; ${state}.${lost}${unlisted ? ` ${unlistedText(unlisted)}` : ''}`;
 }
 
 const unlistedText = (ads: number) =>
-  `The service counts ${count(ads, 'ad')} more, which it did not list: fresh: true reads all again, and is charged again.`;
+  `The service counts ${formatCount(ads, 'ad')} more, which it did not list: fresh: true reads all again, and is charged again.`;
 
 const startOver = 'To read the rest, start over with fresh: true, which is charged again.';
 
-export const beginsAnew =
+export const restartNote =
   'The last one with fresh: true was stopped and is more than a day old, so this one started over.';
 
-export const readAgain = 'To read them again, call with fresh: true, which is charged again.';
+export const readAgainHint = 'To read them again, call with fresh: true, which is charged again.';
 
-export function roomText({ maxAds = Infinity, maxInParts }: Stop, request: { maxAds: number }): string | undefined {
+export function formatDatasetLimit(
+  { maxAds = Infinity, maxInParts }: Stop,
+  request: { maxAds: number },
+): string | undefined {
   if (maxInParts === undefined && maxAds >= request.maxAds) return;
-  const room = `${count(maxInParts ?? maxAds, 'ad')} of this gathering${maxInParts === undefined ? '' : ', counting each part'}`;
+  const room = `${formatCount(maxInParts ?? maxAds, 'ad')} of this gathering${maxInParts === undefined ? '' : ', counting each part'}`;
   return `The dataset has room for ${room}. Narrow the filters to read others.`;
 }
 
-export function stopData({ reason, error, leadsNowhere }: Stop, { explain }: ErrorContext) {
-  const next = leadsNowhere ? startOver : nextSteps[reason];
+export function buildStopFields({ reason, error, deadEnd }: Stop, { explain }: ErrorContext) {
+  const next = deadEnd ? startOver : nextSteps[reason];
   const isOurs = reason === 'maxCredits' || reason === 'deadline' || reason === 'shutdown';
   const { kind, text } = error && !isOurs ? explain(error) : { kind: undefined, text: undefined };
   return {

@@ -1,14 +1,14 @@
 import { type DatasetContents, sumOf } from '../storage/dataset.ts';
-import { pictureOf } from '../views/ad-media.ts';
-import { minute, seenDays, seenText } from '../views/dates.ts';
+import { selectPicture } from '../views/ad-media.ts';
+import { findSeenDays, formatMinute, formatSeenDays } from '../views/dates.ts';
 import { groupBy } from '../views/lists.ts';
-import { count, numberText, percentileOf } from '../views/numbers.ts';
-import { constant, linesOf, quote, word } from '../views/safe-text.ts';
-import { estimateTokens, lineWithin, untrustedId } from '../views/tokens.ts';
+import { computePercentile, formatCount, formatNumber } from '../views/numbers.ts';
+import { joinLines, quote, quoteUnlessConstant, quoteUnlessWord } from '../views/safe-text.ts';
+import { estimateTokens, sanitizeId, truncateLine } from '../views/tokens.ts';
 import type { Fields } from '../views/view.ts';
 import type { AdRowReader } from './ad-rows.ts';
-import { advertiserKeys } from './advertisers.ts';
-import { countersText, type Differences } from './gatherings.ts';
+import { createAdvertiserKeyFinder } from './advertisers.ts';
+import { type Differences, formatCounterChanges } from './gatherings.ts';
 import type { AdRow, Cell, Row } from './tables.ts';
 
 export interface RowContext {
@@ -28,13 +28,17 @@ interface GatheredRows {
 }
 
 /** Reads the rows of a gathering from which its summary is computed. */
-export async function gatheredRows(ids: ReadonlySet<string>, contents: DatasetContents, { adRows, now }: RowContext) {
+export async function readGatheredRows(
+  ids: ReadonlySet<string>,
+  contents: DatasetContents,
+  { adRows, now }: RowContext,
+) {
   let expired = 0;
   const ads: AdRow[] = [];
   const places: Row<'ad_countries'>[] = [];
-  for await (const part of adRows().read(contents, { json: false, ids }))
+  for await (const part of adRows().readRows(contents, { json: false, ids }))
     for (const { ad, countries, sent } of part) {
-      const picture = pictureOf(sent as Fields, { now });
+      const picture = selectPicture(sent as Fields, { now });
       if ('reason' in picture && picture.expired) expired++;
       ads.push({ ...ad, ...noTexts });
       places.push(...countries);
@@ -42,14 +46,14 @@ export async function gatheredRows(ids: ReadonlySet<string>, contents: DatasetCo
   return { ads, countries: places, expired };
 }
 
-export function changesText(at: number, { fresh, updated, gone, counters }: Differences): string {
-  const counts = `${numberText(fresh.length)} new, ${numberText(updated.length)} changed, ${numberText(gone.length)} no longer listed`;
-  return linesOf([
-    `Since the last complete gathering of ${minute(at)}: ${counts}.`,
-    idsLine('New', fresh),
-    idsLine('Changed', updated),
-    idsLine('No longer listed (they may still be running)', gone),
-    countersText(counters),
+export function formatDifferences(at: number, { newIds, updatedIds, goneIds, counters }: Differences): string {
+  const counts = `${formatNumber(newIds.length)} new, ${formatNumber(updatedIds.length)} changed, ${formatNumber(goneIds.length)} no longer listed`;
+  return joinLines([
+    `Since the last complete gathering of ${formatMinute(at)}: ${counts}.`,
+    idsLine('New', newIds),
+    idsLine('Changed', updatedIds),
+    idsLine('No longer listed (they may still be running)', goneIds),
+    formatCounterChanges(counters),
   ]);
 }
 
@@ -57,16 +61,16 @@ const maxIdsInText = 12;
 
 function idsLine(label: string, ids: readonly string[]): string | undefined {
   if (ids.length === 0) return;
-  const shown = ids.slice(0, maxIdsInText).map((id) => word(untrustedId(id)));
+  const shown = ids.slice(0, maxIdsInText).map((id) => quoteUnlessWord(sanitizeId(id)));
   const rest = ids.length - shown.length;
-  return `${label}: ${shown.join(', ')}${rest > 0 ? ` and ${numberText(rest)} more` : ''}`;
+  return `${label}: ${shown.join(', ')}${rest > 0 ? ` and ${formatNumber(rest)} more` : ''}`;
 }
 
 /**
  * Returns the summary of a gathering: its ads counted by their properties, one property on each line. Values are texts
  * of third parties, so they are cleaned and bounded.
  */
-export function summaryText(rows: GatheredRows, maxTokens = 700): string {
+export function formatSummary(rows: GatheredRows, maxTokens = 700): string {
   const lines = summaryLines(rows);
   for (let share = 1; ; share *= 0.8) {
     const text = lines.map((line) => (typeof line === 'string' ? line : line(share))).join('\n');
@@ -82,29 +86,32 @@ function summaryLines({ ads, countries, expired = 0 }: GatheredRows): Line[] {
   const coded = (name: keyof AdRow) => ads.map((ad) => inAnyCase(ad[name]));
   const variants = ads.flatMap(({ variant }) => variant ?? []);
   const lengths = ads.flatMap(({ videoSeconds, videoCount }) => ((videoSeconds ?? videoCount) ? [videoSeconds] : []));
-  const countWith = (value: (ad: AdRow) => number | null) => numberText(ads.filter((ad) => value(ad) !== null).length);
+  const countWith = (value: (ad: AdRow) => number | null) =>
+    formatNumber(ads.filter((ad) => value(ad) !== null).length);
   const active = (state: number | null) => ads.filter((ad) => ad.active === state);
   const [running, ended, unknown] = [active(1).length, active(0).length, active(null).length];
-  const lastSeen = seenDays(active(null));
+  const lastSeen = findSeenDays(active(null));
   const days = ads.map(({ daysRunning }) => daysRunning);
   return [
-    `${count(ads.length, 'ad')}: ${numberText(running)} still running, ${numberText(ended)} ended, ${numberText(unknown)} unknown${lastSeen ? `, ${seenText(lastSeen)}` : ''}.`,
+    `${formatCount(ads.length, 'ad')}: ${formatNumber(running)} still running, ${formatNumber(ended)} ended, ${formatNumber(unknown)} unknown${lastSeen ? `, ${formatSeenDays(lastSeen)}` : ''}.`,
     countValues('Advertisers', advertisersOf(ads), 10, quote),
-    countValues('Formats', coded('displayFormat'), 8, constant),
-    countValues('Calls to action', coded('ctaType'), 8, constant),
-    countValues('Months started, newest first', spelled('startedMonth'), 18, word, newestFirst),
-    countValues('Landing domains', spelled('landingDomain'), 10, word),
-    ...(ads.some(({ landing }) => landing !== null) ? [countValues('Landing pages', spelled('landing'), 6, word)] : []),
-    countValues('Countries (an ad may count for several)', countriesOf(ads, countries), 12, word),
-    countValues('Languages of the copy', spelled('language'), 12, word),
+    countValues('Formats', coded('displayFormat'), 8, quoteUnlessConstant),
+    countValues('Calls to action', coded('ctaType'), 8, quoteUnlessConstant),
+    countValues('Months started, newest first', spelled('startedMonth'), 18, quoteUnlessWord, newestFirst),
+    countValues('Landing domains', spelled('landingDomain'), 10, quoteUnlessWord),
+    ...(ads.some(({ landing }) => landing !== null)
+      ? [countValues('Landing pages', spelled('landing'), 6, quoteUnlessWord)]
+      : []),
+    countValues('Countries (an ad may count for several)', countriesOf(ads, countries), 12, quoteUnlessWord),
+    countValues('Languages of the copy', spelled('language'), 12, quoteUnlessWord),
     numbersText('Days running', days),
     ...(lengths.some((seconds) => seconds !== null) ? [numbersText('Seconds of video', lengths)] : []),
     `Ads with data: reach ${countWith(({ audienceReach }) => audienceReach)}, spend ${countWith(({ adSpendMin, adSpendMax }) => adSpendMin ?? adSpendMax)}, revenue ${countWith(({ revenueMin, revenueMax }) => revenueMin ?? revenueMax)}`,
     // Every ad with visible text has a variant.
-    `Groups of near-identical copy: ${numberText(new Set(variants).size)}; ads without copy: ${numberText(ads.length - variants.length)}`,
+    `Groups of near-identical copy: ${formatNumber(new Set(variants).size)}; ads without copy: ${formatNumber(ads.length - variants.length)}`,
     countValues('First lines', spelled('firstLine'), 6, quote),
     ...(expired > 0
-      ? [`Pictures of ${count(expired, 'ad')} cannot be shown any more: their addresses have expired.`]
+      ? [`Pictures of ${formatCount(expired, 'ad')} cannot be shown any more: their addresses have expired.`]
       : []),
   ];
 }
@@ -118,7 +125,7 @@ const asSpelled = (cell: Cell): Value => (cell === null ? null : { key: `${cell}
 const inAnyCase = (cell: Cell): Value => (cell === null ? null : { key: `${cell}`.toLowerCase(), spelling: `${cell}` });
 
 function advertisersOf(ads: GatheredRows['ads']): Value[] {
-  const keyOf = advertiserKeys(ads);
+  const keyOf = createAdvertiserKeyFinder(ads);
   const named = new Set(ads.flatMap((ad) => (ad.pageName === null ? [] : (keyOf(ad) ?? []))));
   return ads.map((ad) => {
     const key = keyOf(ad);
@@ -159,13 +166,13 @@ function countValues(
     const others = sorted.slice(shown.length);
     const parts = [
       // Values are cut only now, because two values that differ behind the cut are different.
-      ...shown.map(([value, ads]) => `${show(lineWithin(value, valueTokens))} ${numberText(ads)}`),
+      ...shown.map(([value, ads]) => `${show(truncateLine(value, valueTokens))} ${formatNumber(ads)}`),
       ...(others.length > 0
-        ? [`${count(others.length, 'other')} ${numberText(sumOf(others.map(([, ads]) => ads)))}`]
+        ? [`${formatCount(others.length, 'other')} ${formatNumber(sumOf(others.map(([, ads]) => ads)))}`]
         : []),
-      ...(none > 0 ? [`none ${numberText(none)}`] : []),
+      ...(none > 0 ? [`none ${formatNumber(none)}`] : []),
     ];
-    return `${label} (${numberText(sorted.length)}): ${parts.join(', ') || 'none'}`;
+    return `${label} (${formatNumber(sorted.length)}): ${parts.join(', ') || 'none'}`;
   };
 }
 
@@ -183,9 +190,9 @@ const valueTokens = 24;
 function numbersText(label: string, values: readonly (number | null)[]): string {
   const known = values.filter((value) => value !== null);
   const unknown = values.length - known.length;
-  const without = `unknown for ${count(unknown, 'ad')}`;
+  const without = `unknown for ${formatCount(unknown, 'ad')}`;
   if (known.length === 0) return `${label}: ${without}`;
-  const at = (percent: number) => Math.round(100 * percentileOf(known, percent)) / 100;
+  const at = (percent: number) => Math.round(100 * computePercentile(known, percent)) / 100;
   const figures = `min ${at(0)}, median ${at(50)}, 90th percentile ${at(90)}, max ${at(100)}`;
   return `${label}: ${figures}${unknown > 0 ? `; ${without}` : ''}`;
 }

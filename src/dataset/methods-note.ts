@@ -1,15 +1,15 @@
 import { type DatasetContents, type Gathering, sumOf } from '../storage/dataset.ts';
-import { count } from '../views/numbers.ts';
-import { type CoverageView, uncoveredText } from './coverage.ts';
+import { formatCount } from '../views/numbers.ts';
+import { type CoverageView, formatUncovered } from './coverage.ts';
 import type { ExportCounts } from './export.ts';
-import { countOutside, foundInParts, questionJson } from './gatherings.ts';
-import { describedColumns, isoTime } from './tables.ts';
+import { countAdsOutsideGatherings, formatFoundInParts, formatQuestionJson } from './gatherings.ts';
+import { describeColumns, formatIsoTime } from './tables.ts';
 import type { SheetCell } from './workbook.ts';
 
 interface MethodsNote {
   contents: DatasetContents;
   coverage: CoverageView;
-  exported: readonly Pick<ExportCounts, 'name' | 'sql' | 'rows'>[];
+  exported: readonly Pick<ExportCounts, 'name' | 'sql' | 'rowCount'>[];
   /** Ids of the ads in the rows, as `idKey` writes them, where these are known. */
   adIds?: ReadonlySet<string> | undefined;
   now: number;
@@ -24,23 +24,23 @@ interface NotePart {
   points?: string[];
 }
 
-export function methodsNote(options: MethodsNote): NotePart[] {
+export function buildMethodNote(options: MethodsNote): NotePart[] {
   const { contents, coverage, exported, adIds, now, version } = options;
   const { ads, pages, evicted } = contents;
   const gatherings = contents.gatherings.filter((one) => !adIds || [...one.adIds].some((id) => adIds.has(id)));
   const others = contents.gatherings.length - gatherings.length;
-  const outside = countOutside(contents);
-  const rows = sumOf(exported.map((one) => one.rows));
+  const outside = countAdsOutsideGatherings(contents);
+  const rows = sumOf(exported.map((one) => one.rowCount));
   const isOne = exported.length === 1;
   return [
     {
       heading: 'How these ads were gathered',
       paragraphs: [
-        `Exported ${isoTime(now)} by ad-library-mcp ${version}: ${count(rows, 'row')} from ${count(ads.length, 'ad')} and ${count(pages.length, 'page')}.`,
+        `Exported ${formatIsoTime(now)} by ad-library-mcp ${version}: ${formatCount(rows, 'row')} from ${formatCount(ads.length, 'ad')} and ${formatCount(pages.length, 'page')}.`,
       ],
     },
-    ...exported.map(({ name, sql, rows }) => ({
-      heading: isOne ? 'Statement' : `Statement of ${name}, ${count(rows, 'row')}`,
+    ...exported.map(({ name, sql, rowCount }) => ({
+      heading: isOne ? 'Statement' : `Statement of ${name}, ${formatCount(rowCount, 'row')}`,
       sql: sql.trim(),
     })),
     {
@@ -49,9 +49,9 @@ export function methodsNote(options: MethodsNote): NotePart[] {
       paragraphs: [
         contents.gatherings.length === 0 &&
           'None: the ads are those that searches happened to show. Shares and totals say nothing about all ads there are.',
-        others > 0 && `${count(others, 'other gathering')} of the dataset read none of these ads.`,
+        others > 0 && `${formatCount(others, 'other gathering')} of the dataset read none of these ads.`,
         outside > 0 &&
-          `${outside} of the ads came only from searches or earlier gatherings. The newest gathering of each question does not have them.${uncoveredText(coverage)}`,
+          `${outside} of the ads came only from searches or earlier gatherings. The newest gathering of each question does not have them.${formatUncovered(coverage)}`,
         evicted.ads > 0 && `${evicted.ads} ads were removed to make room.`,
       ].filter((text) => text !== false),
     },
@@ -60,7 +60,7 @@ export function methodsNote(options: MethodsNote): NotePart[] {
       points: [
         '"Found" is the total that the service gave, "read" the number of different ads that were read. For a question in parts, "found" is the sum of its parts, and counts an ad of several parts several times. A gathering that is not complete is a part of what there is, in the service\'s order, and no random sample.',
         'Each ad is in its newest version. A field that a later answer left out keeps its earlier value.',
-        ...describedColumns().flatMap(({ name, meaning }) => (meaning === undefined ? [] : `\`${name}\`: ${meaning}.`)),
+        ...describeColumns().flatMap(({ name, meaning }) => (meaning === undefined ? [] : `\`${name}\`: ${meaning}.`)),
         '`duplicates`: copies of the ad, itself included. Dates are in UTC; one that came without an offset counts as UTC.',
         "Reach, spend, revenue, trend and performance are the service's own estimates; its document does not define them.",
         'An ad that is no longer found has not necessarily ended.',
@@ -73,11 +73,11 @@ const tableHead = ['gathering', 'question', 'gathered', 'found', 'read', 'comple
 
 const tableRow = (gathering: Gathering): (string | number)[] => {
   const { id, gatheredAt, found, adIds, complete } = gathering;
-  const total = found ?? foundInParts(gathering) ?? 'not stated';
-  return [id, questionJson(gathering), isoTime(gatheredAt), total, adIds.size, complete ? 'yes' : 'no'];
+  const total = found ?? formatFoundInParts(gathering) ?? 'not stated';
+  return [id, formatQuestionJson(gathering), formatIsoTime(gatheredAt), total, adIds.size, complete ? 'yes' : 'no'];
 };
 
-export const noteMarkdown = (parts: readonly NotePart[]): string =>
+export const renderNoteMarkdown = (parts: readonly NotePart[]): string =>
   parts
     .flatMap(({ heading, paragraphs = [], sql, table = [], points = [] }, index) => [
       `${index === 0 ? '#' : '##'} ${heading}`,
@@ -94,7 +94,7 @@ const tableLine = (cells: readonly (string | number)[]) =>
   `| ${cells.map((cell) => (/[{}]/.test(String(cell)) ? `\`${plain(cell)}\`` : plain(cell))).join(' | ')} |`;
 const plain = (cell: string | number) => String(cell).replace(/[`|\n\r]/g, ' ');
 
-export const noteRows = (parts: readonly NotePart[]): SheetCell[][] =>
+export const buildNoteRows = (parts: readonly NotePart[]): SheetCell[][] =>
   parts.flatMap(({ heading, paragraphs = [], sql, table = [], points = [] }): SheetCell[][] => [
     [{ bold: heading }],
     ...[...(sql?.split('\n') ?? []), ...paragraphs, ...points.map((point) => point.replaceAll('`', ''))].map((line) => [

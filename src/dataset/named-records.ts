@@ -1,27 +1,27 @@
 import { invalidRequest } from '../api/errors.ts';
 import { isNear, nearestFirst } from '../api/nearest.ts';
 import { quote } from '../views/safe-text.ts';
-import { untrustedText } from '../views/tokens.ts';
-import { cleanLabel } from './labels.ts';
+import { quoteUntrusted } from '../views/tokens.ts';
+import { normalizeLabel } from './labels.ts';
 
 /**
  * Returns the stored records with the given names, each once.
  * @param kind what the records are, in the words of an error: `watch`
  * @throws AdLibraryError `invalid_request` for a name that no record has; it suggests a similar name or lists the names
  */
-export function findNamed<Named extends { name: string }>(
+export function findRecordsByName<Named extends { name: string }>(
   kind: string,
   records: readonly Named[],
   names: readonly string[],
 ): Named[] {
   const storedNames = records.map(({ name }) => name);
-  return [...new Set(names.map(cleanLabel))].map((name) => {
+  return [...new Set(names.map(normalizeLabel))].map((name) => {
     const record = records.find((other) => other.name === name);
     if (record) return record;
     const [nearest = ''] = nearestFirst(name, storedNames);
     const hint = isNear(name, nearest)
       ? `Did you mean ${quote(nearest)}?`
       : `Kept: ${storedNames.slice(0, 20).map(quote).join(', ') || 'none'}.`;
-    throw invalidRequest(`There is no ${kind} ${untrustedText(name, 30)}. ${hint}`);
+    throw invalidRequest(`There is no ${kind} ${quoteUntrusted(name, 30)}. ${hint}`);
   });
 }

@@ -1,11 +1,11 @@
 import { type DatasetContents, idKey } from '../storage/dataset.ts';
 import type { StoredItem } from '../storage/item-versions.ts';
 import { maxRecords, type UserRecords } from '../storage/user-records.ts';
-import { type AdPicture, pictureOf } from '../views/ad-media.ts';
+import { type AdPicture, selectPicture } from '../views/ad-media.ts';
 import type { Fields } from '../views/view.ts';
 import { pauses } from '../workers/pauses.ts';
 
-export interface KnownPicture {
+export interface GroupedPicture {
   /** Difference hash: 16 hex digits. */
   picture: string;
   /** The id of the ad whose picture is the first of its group; null for a picture that is nearly plain. */
@@ -17,17 +17,17 @@ const print = /^([\da-f]{8})([\da-f]{8})(-?)$/;
 /** Bits in which two pictures of a group may differ. */
 const maxDistance = 8;
 
-export const byArrival = (left: StoredItem, right: StoredItem): number =>
+export const compareArrival = (left: StoredItem, right: StoredItem): number =>
   left.firstOrder - right.firstOrder || (idKey(left.id) < idKey(right.id) ? -1 : 1);
 
 /** In the order in which ads came, so every process finds the same groups. @param prints by `idKey` */
-export async function pictureGroups(ads: DatasetContents['ads'], prints: ReadonlyMap<string, unknown>) {
+export async function groupPictures(ads: DatasetContents['ads'], prints: ReadonlyMap<string, unknown>) {
   const groups = new Map<string, string>();
-  const grouped = new Map<string, KnownPicture>();
+  const grouped = new Map<string, GroupedPicture>();
   const hashed = ads.filter(({ id }) => prints.has(idKey(id)));
   const firsts = { ids: [] as string[], halves: new Int32Array(2 * hashed.length) };
   const pause = pauses();
-  for (const { id } of hashed.sort(byArrival)) {
+  for (const { id } of hashed.sort(compareArrival)) {
     await pause();
     const [, first = '', second = '', isPlain] = print.exec(String(prints.get(idKey(id)))) ?? [];
     if (first === '') continue;
@@ -79,8 +79,8 @@ function standsForAd(picture: AdPicture): picture is Extract<AdPicture, { addres
 }
 
 /** The print of an ad's picture where a local library keeps the picture: its address holds the print. */
-export function printInAddress(ad: Fields): string | undefined {
-  const picture = pictureOf(ad, { now: 0 });
+export function readPerceptualHash(ad: Fields): string | undefined {
+  const picture = selectPicture(ad, { now: 0 });
   return standsForAd(picture) ? pictureAddress.exec(picture.address)?.[1] : undefined;
 }
 
@@ -90,7 +90,7 @@ const pictureAddress = /\/media\/kept\/[\da-f]{64}\.([\da-f]{16}-?)\.[a-z]+$/;
  * Keeps the prints of pictures. Where there are too many, those that were kept first go; where they cannot be kept, the
  * pictures are fetched again. @returns the prints by `idKey`
  */
-export async function keepPrints(userRecords: UserRecords, fetched: readonly FetchedPicture[]) {
+export async function storePerceptualHashes(userRecords: UserRecords, fetched: readonly FetchedPicture[]) {
   const prints = new Map<string, string>();
   for (const { adId, picture, fetched: came } of fetched)
     if (came?.print && standsForAd(picture)) prints.set(idKey(adId), came.print);

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod';
 import { chartKinds } from '../charts/chart-kinds.ts';
 import { namedRecords, type RecordsById, requireRoom, tooLarge, type UserRecords } from '../storage/user-records.ts';
-import { dayOf } from '../views/dates.ts';
+import { formatDay } from '../views/dates.ts';
 
 const Section = z.object({
   heading: z.string(),
@@ -29,22 +29,22 @@ const ReportRecord = z.object({
   runs: z.array(Run),
 });
 
-export const reportsIn = (records: RecordsById) => namedRecords(records, ReportRecord);
-export type SavedReport = ReturnType<typeof reportsIn>[number];
+export const parseReports = (records: RecordsById) => namedRecords(records, ReportRecord);
+export type SavedReport = ReturnType<typeof parseReports>[number];
 
 /**
  * Returns the last run of an earlier day. A report may be written twice on one day, first for its figures, then with
  * texts about them.
  */
-export const runBefore = ({ runs }: Pick<SavedReport, 'runs'>, now: number): ReportRun | undefined =>
-  runs.find(({ at }) => dayOf(at) !== dayOf(now));
+export const findPreviousRun = ({ runs }: Pick<SavedReport, 'runs'>, now: number): ReportRun | undefined =>
+  runs.find(({ at }) => formatDay(at) !== formatDay(now));
 
 /** Characters of a report as JSON without its rows, and of one row: the rows of two runs fit beside the largest report. */
 const maxChars = 48 * 1024;
 const maxRowChars = 400;
 
 /** Returns the row that a run stores of a section. Null for a row that is too long: its figures are not compared. */
-export function storedRow(columns: readonly string[], row: readonly unknown[]): Row | null {
+export function buildStoredRow(columns: readonly string[], row: readonly unknown[]): Row | null {
   const cells = Object.fromEntries(
     columns.flatMap((name, index) => {
       const cell = row[index];
@@ -58,7 +58,7 @@ export function storedRow(columns: readonly string[], row: readonly unknown[]): 
  * Returns the figures of an earlier row, by their columns, if they measure the same as those of the row of today: all
  * texts of both rows have to be equal. A row that now names another advertiser has no earlier figures.
  */
-export function comparableFigures(
+export function selectComparableFigures(
   earlier: Row | null | undefined,
   now: Row | null,
 ): Record<string, number> | undefined {
@@ -70,7 +70,7 @@ export function comparableFigures(
 const textsIn = (row: Row) => new Map(Object.entries(row).filter(([, cell]) => typeof cell === 'string'));
 
 /** @throws AdLibraryError for a report that cannot be kept, before it is made */
-export async function checkRoom(userRecords: UserRecords, { name, title, sections }: Omit<SavedReport, 'runs'>) {
+export async function checkReportFits(userRecords: UserRecords, { name, title, sections }: Omit<SavedReport, 'runs'>) {
   if (JSON.stringify({ title, sections }).length > maxChars) throw tooLarge('report', maxChars);
   const kept = await userRecords.read('report');
   requireRoom('report', kept.size, kept.size + Number(!kept.has(name)));

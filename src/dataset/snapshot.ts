@@ -4,10 +4,18 @@ import { contentVersions, objectOf, type StoredItem } from '../storage/item-vers
 import { pageFields } from '../views/fields.ts';
 import type { Fields } from '../views/view.ts';
 import type { AdRowReader, AdRowReaders, AdRows } from './ad-rows.ts';
-import { currentGatherings, launchesKnownUntil } from './gatherings.ts';
-import { labelsByAd } from './labels.ts';
+import { getLaunchesKnownUntil, selectCurrentGatherings } from './gatherings.ts';
+import { groupLabelsByAd } from './labels.ts';
 import type { Snapshot, SqlExport, SqlPool, SqlQuery, TableRows } from './sql/pool.ts';
-import { idCell, isoTime, jsonCell, monthRows, type PageRow, type Row, sentCells } from './tables.ts';
+import {
+  buildMonthRows,
+  createCellReader,
+  formatIsoTime,
+  type PageRow,
+  type Row,
+  toIdCell,
+  toJsonCell,
+} from './tables.ts';
 
 /** Opens SQL over the datasets of all tenants. The engine is loaded with the first statement. */
 export function openDatasetSql(adRows: AdRowReaders) {
@@ -20,7 +28,7 @@ export function openDatasetSql(adRows: AdRowReaders) {
     forTenant(tenantId: string) {
       const snapshot = (contents: DatasetContents) => ({
         tenantId,
-        ...snapshotOf(adRows.forTenant(tenantId), contents),
+        ...createSnapshot(adRows.forTenant(tenantId), contents),
       });
       return {
         query: async (contents: DatasetContents, query: SqlQuery) => (await open()).query(snapshot(contents), query),
@@ -38,19 +46,19 @@ export function openDatasetSql(adRows: AdRowReaders) {
 
 export type DatasetSql = ReturnType<ReturnType<typeof openDatasetSql>['forTenant']>;
 
-export function snapshotOf(reader: AdRowReader, contents: DatasetContents): Omit<Snapshot, 'tenantId'> {
+export function createSnapshot(reader: AdRowReader, contents: DatasetContents): Omit<Snapshot, 'tenantId'> {
   return {
     version: `${contents.version} ${contents.labelsVersion} ${contents.picturesVersion}`,
     async *tables({ json }): AsyncGenerator<TableRows> {
       let earliest: string | undefined;
-      for await (const part of reader.read(contents, { json })) {
+      for await (const part of reader.readRows(contents, { json })) {
         for (const { ad } of part)
           if (ad.startedAt !== null && ad.startedAt < (earliest ?? '~')) earliest = ad.startedAt;
         yield* adTables(part);
       }
       yield* otherTables(contents, json);
-      const knownUntil = launchesKnownUntil(contents);
-      yield { table: 'months', rows: earliest && knownUntil ? monthRows(earliest, knownUntil) : [] };
+      const knownUntil = getLaunchesKnownUntil(contents);
+      yield { table: 'months', rows: earliest && knownUntil ? buildMonthRows(earliest, knownUntil) : [] };
     },
   };
 }
@@ -65,14 +73,14 @@ function* adTables(rows: readonly AdRows[]): Generator<TableRows> {
 function* otherTables(contents: DatasetContents, json: boolean): Generator<TableRows> {
   const { ads, pages, gatherings } = contents;
   yield { table: 'ad_versions', rows: each(ads, (item) => versionRows(item, json)) };
-  yield { table: 'pages', rows: each(pages, (item) => [pageRow(objectOf(item), item, jsonOf(item.json, json))]) };
-  const current = new Set(currentGatherings(contents));
+  yield { table: 'pages', rows: each(pages, (item) => [buildPageRow(objectOf(item), item, jsonOf(item.json, json))]) };
+  const current = new Set(selectCurrentGatherings(contents));
   yield { table: 'gatherings', rows: each(gatherings, (one) => [gatheringRow(one, current.has(one))]) };
   const spelling = new Map(ads.map(({ id }) => [idKey(id), id]));
   const spelled = (id: string) => spelling.get(id) ?? id;
   const adsOf = ({ id: gatheringId, adIds }: Gathering) => [...adIds].map((id) => ({ gatheringId, adId: spelled(id) }));
   yield { table: 'gathered', rows: each(gatherings, adsOf) };
-  const labels = labelsByAd(contents).values();
+  const labels = groupLabelsByAd(contents).values();
   yield { table: 'labels', rows: each(labels, (all) => all.map((one) => ({ ...one, adId: spelled(one.adId) }))) };
 }
 
@@ -88,8 +96,8 @@ const jsonOf = (bytes: Uint8Array, wanted: boolean): string => (wanted ? decoder
 const versionRows = (item: StoredItem, wanted: boolean): Row<'ad_versions'>[] =>
   contentVersions(item).map(({ at, json }) => ({
     id: item.id,
-    gatheredAt: isoTime(at),
-    json: jsonCell(jsonOf(json, wanted)),
+    gatheredAt: formatIsoTime(at),
+    json: toJsonCell(jsonOf(json, wanted)),
   }));
 
 function gatheringRow(gathering: Gathering, isNewest: boolean): Row<'gatherings'> {
@@ -102,17 +110,17 @@ function gatheringRow(gathering: Gathering, isNewest: boolean): Row<'gatherings'
     read: adIds.size,
     charged,
     complete: Number(complete),
-    gatheredAt: isoTime(gatheredAt),
+    gatheredAt: formatIsoTime(gatheredAt),
     newest: Number(isNewest),
   };
 }
 
-export function pageRow(page: object, { at, firstAt }: Pick<StoredItem, 'at' | 'firstAt'>, json: string): PageRow {
-  return Object.assign({ pageId: idCell((page as Fields).pageId) ?? '' }, sentPageCells(page), {
-    firstGatheredAt: isoTime(firstAt),
-    gatheredAt: isoTime(at),
-    json: jsonCell(json),
+export function buildPageRow(page: object, { at, firstAt }: Pick<StoredItem, 'at' | 'firstAt'>, json: string): PageRow {
+  return Object.assign({ pageId: toIdCell((page as Fields).pageId) ?? '' }, sentPageCells(page), {
+    firstGatheredAt: formatIsoTime(firstAt),
+    gatheredAt: formatIsoTime(at),
+    json: toJsonCell(json),
   });
 }
 
-const sentPageCells = sentCells(pageFields);
+const sentPageCells = createCellReader(pageFields);

@@ -1,6 +1,6 @@
-import { timeOf } from '../views/dates.ts';
+import { parseTime } from '../views/dates.ts';
 import { adFields, type NamesWith, pageFields, type SentField } from '../views/fields.ts';
-import { numberOf } from '../views/view.ts';
+import { readNumber } from '../views/view.ts';
 
 type SentColumns<Fields> = {
   [Name in NamesWith<Fields, { column: true }>]: Fields[Name] extends { is: 'number' | 'flag' } ? 'numeric' : 'text';
@@ -98,16 +98,16 @@ export type PageRow = Row<'pages'> & { pageId: string };
 
 export const tableNames = Object.keys(tables) as TableName[];
 export const viewNames = Object.keys(views);
-export const columnsOf = (table: TableName): string[] => Object.keys(tables[table]);
+export const getColumnNames = (table: TableName): string[] => Object.keys(tables[table]);
 
 /** The columns of `ads` that the API does not name, and what they hold: the one place where that is described. */
-export function describedColumns(): { name: string; meaning: string | undefined }[] {
+export function describeColumns(): { name: string; meaning: string | undefined }[] {
   const names = Object.keys(tables.ads) as (keyof typeof tables.ads)[];
   return names.slice(names.indexOf('landingDomain')).map((name) => ({ name, meaning: meanings[name] }));
 }
 
 /** Any field of the service may be missing or of another type than its document says: then the cell is null. */
-export const textCell = (value: unknown): string | null =>
+export const toTextCell = (value: unknown): string | null =>
   typeof value === 'string' && value.trim() !== '' ? clipText(value) : null;
 
 /** No copy is this long. A row larger than SQL reads at once would make every statement fail that meets it. */
@@ -116,7 +116,7 @@ const maxText = 50_000;
 export const clipText = (text: string): string => clip(text, maxText);
 
 /** In characters, as far as memory and messages care. */
-export const sizeOf = (cells: readonly Cell[]): number =>
+export const measureCells = (cells: readonly Cell[]): number =>
   cells.reduce<number>((size, cell) => size + (typeof cell === 'string' ? cell.length : 8), 0);
 
 /** The first characters, none of them cut in two, and how many are missing, with those `beyond` that were not read. */
@@ -127,24 +127,24 @@ export function clip(text: string, max: number, beyond = 0): string {
 }
 
 /** Null where it is far larger than any that a service sends, because half of an object is useless. */
-export const jsonCell = (json: string): string | null => (json.length <= maxJson ? json : null);
+export const toJsonCell = (json: string): string | null => (json.length <= maxJson ? json : null);
 
 const maxJson = 500_000;
 
-export const idCell = (value: unknown): string | null =>
-  typeof value === 'number' && Number.isFinite(value) ? String(value) : textCell(value);
+export const toIdCell = (value: unknown): string | null =>
+  typeof value === 'number' && Number.isFinite(value) ? String(value) : toTextCell(value);
 
-export const numberCell = (value: unknown): number | null => numberOf(value) ?? null;
+export const toNumberCell = (value: unknown): number | null => readNumber(value) ?? null;
 
-export const flagCell = (value: unknown): number | null => (typeof value === 'boolean' ? Number(value) : null);
+export const toFlagCell = (value: unknown): number | null => (typeof value === 'boolean' ? Number(value) : null);
 
 /** `2026-06-01T00:00:00.000Z`, whatever the service writes, so that dates compare as texts do. */
-export function dateCell(value: unknown): string | null {
-  const time = timeOf(value);
-  return time === undefined ? null : isoTime(time);
+export function toDateCell(value: unknown): string | null {
+  const time = parseTime(value);
+  return time === undefined ? null : formatIsoTime(time);
 }
 
-export const isoTime = (time: number): string => new Date(time).toISOString();
+export const formatIsoTime = (time: number): string => new Date(time).toISOString();
 
 const maxMonths = 240;
 
@@ -153,7 +153,7 @@ const maxMonths = 240;
  * millisecond. Later months are unknown and have no row. A month is unfinished if it had not ended when all of the
  * dataset's questions were read.
  */
-export function monthRows(from: string, knownUntil: { complete: number; partial: number }): Row<'months'>[] {
+export function buildMonthRows(from: string, knownUntil: { complete: number; partial: number }): Row<'months'>[] {
   const [start = 0, end = 0] = [new Date(from), new Date(knownUntil.partial)].map(
     (date) => 12 * (date.getUTCFullYear() - 2000) + date.getUTCMonth(),
   );
@@ -161,26 +161,31 @@ export function monthRows(from: string, knownUntil: { complete: number; partial:
   for (let number = Math.max(start, end - maxMonths + 1); number <= end; number++) {
     const [first, last] = [Date.UTC(2000, number), Date.UTC(2000, number + 1) - 1];
     const unfinished = Number(last >= knownUntil.complete);
-    rows.push({ month: isoTime(first).slice(0, 7), first: isoTime(first), last: isoTime(last), unfinished });
+    rows.push({
+      month: formatIsoTime(first).slice(0, 7),
+      first: formatIsoTime(first),
+      last: formatIsoTime(last),
+      unfinished,
+    });
   }
   return rows;
 }
 
 /** Returns the filled texts of a list, each once. Texts that differ in upper and lower case alone count as one. */
-export function asTexts(value: unknown): string[] {
+export function readTexts(value: unknown): string[] {
   if (!Array.isArray(value)) return [];
   const texts = new Map<string, string>();
   for (const text of value)
-    if (textCell(text) !== null && !texts.has(text.toLowerCase())) texts.set(text.toLowerCase(), text);
+    if (toTextCell(text) !== null && !texts.has(text.toLowerCase())) texts.set(text.toLowerCase(), text);
   return [...texts.values()];
 }
 
-function listCell(value: unknown): string | null {
-  const texts = asTexts(value);
+function toListCell(value: unknown): string | null {
+  const texts = readTexts(value);
   return texts.length > 0 ? JSON.stringify(texts) : null;
 }
 
-export function sentCells<Fields extends Record<string, SentField>>(
+export function createCellReader<Fields extends Record<string, SentField>>(
   fields: Fields,
 ): (sent: object) => SentCells<Fields> {
   const cells = Object.entries(fields).flatMap(([name, { is, column }]) =>
@@ -195,4 +200,11 @@ export function sentCells<Fields extends Record<string, SentField>>(
 
 type SentCells<Fields> = { [Name in keyof SentColumns<Fields>]: CellOf<SentColumns<Fields>[Name]> };
 
-const cellsOf = { text: textCell, date: dateCell, number: numberCell, flag: flagCell, words: listCell, id: idCell };
+const cellsOf = {
+  text: toTextCell,
+  date: toDateCell,
+  number: toNumberCell,
+  flag: toFlagCell,
+  words: toListCell,
+  id: toIdCell,
+};

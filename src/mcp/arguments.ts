@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { AdLibraryError } from '../api/errors.ts';
 import { parseJson } from '../api/json.ts';
-import { untrustedWord } from '../views/tokens.ts';
+import { quoteId } from '../views/tokens.ts';
 import { isObject } from '../views/view.ts';
 
 /** A value may arrive as its JSON string. '' and null mean that an optional argument is absent. */
@@ -25,15 +25,15 @@ function unsendableIn(name: string, value: unknown): string[] {
   let level = [value];
   for (let depth = 0; level.length > 0; depth++) {
     if (level.includes(Number.POSITIVE_INFINITY) || level.includes(Number.NEGATIVE_INFINITY)) {
-      return [`${untrustedWord(name)}: holds a number too large to be sent, at most ${Number.MAX_VALUE} is allowed.`];
+      return [`${quoteId(name)}: holds a number too large to be sent, at most ${Number.MAX_VALUE} is allowed.`];
     }
     level = level.filter((inner) => typeof inner === 'object' && inner !== null);
     if (depth >= maxDepth && level.length > 0) {
       const levels = `at most ${maxDepth} levels of objects and lists are allowed`;
-      return [`${untrustedWord(name)}: nested too deeply, ${levels}.`];
+      return [`${quoteId(name)}: nested too deeply, ${levels}.`];
     }
     if (level.some((inner) => Object.hasOwn(inner as object, '__proto__'))) {
-      return [`${untrustedWord(name)}: the key __proto__ cannot be sent. Leave it out.`];
+      return [`${quoteId(name)}: the key __proto__ cannot be sent. Leave it out.`];
     }
     level = level.flatMap((inner) => Object.values(inner as object));
   }
@@ -62,7 +62,7 @@ function problemOf(issue: z.core.$ZodIssue, names: string[]): string {
   if (issue.message.endsWith('received undefined')) return `${name} is required.`;
   if (issue.code !== 'unrecognized_keys') return `${name}: ${issue.message}.`;
   // The message of zod would repeat the keys, which may be many, long, and hostile.
-  const unknown = issue.keys.slice(0, 5).map((key) => untrustedWord([...issue.path, key].join('.')));
+  const unknown = issue.keys.slice(0, 5).map((key) => quoteId([...issue.path, key].join('.')));
   const takes = names.length === 0 ? 'This tool takes no arguments' : `The tool takes: ${names.join(', ')}`;
   return `Unknown argument: ${unknown.join(', ')}. ${takes}.`;
 }

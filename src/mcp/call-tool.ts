@@ -10,8 +10,8 @@ import { boardKey } from '../board/payload.ts';
 import type { Answers } from '../cache/answers.ts';
 import type { Meter } from '../credits/meter.ts';
 import { priceBounds } from '../credits/prices.ts';
-import { openAdRows } from '../dataset/ad-rows.ts';
-import { type ReportProgress, totalOf } from '../dataset/gather.ts';
+import { createAdRowReaders } from '../dataset/ad-rows.ts';
+import { type ReportProgress, readTotalHits } from '../dataset/gather.ts';
 import { openDatasetSql } from '../dataset/snapshot.ts';
 import { keyMasker } from '../logging/key-masking.ts';
 import type { CallEvent, Log, OnCall } from '../logging/log.ts';
@@ -30,8 +30,8 @@ import type {
   ToolContext,
   ToolDescription,
 } from '../tools/tool.ts';
-import { linesOf } from '../views/safe-text.ts';
-import { clampLines, untrustedText } from '../views/tokens.ts';
+import { joinLines } from '../views/safe-text.ts';
+import { clampLines, quoteUntrusted } from '../views/tokens.ts';
 import { Semaphore } from '../workers/semaphore.ts';
 import { readArguments } from './arguments.ts';
 import type { DescribedTool } from './described-tools.ts';
@@ -200,7 +200,7 @@ function toolResult(
   const withData = (structuredContent: Record<string, unknown>) => output !== 'text' && { structuredContent };
   if (tool.onlyForBoard)
     return { content: [{ type: 'text', text }], ...withData(about), _meta: { [boardKey]: { ...data, ...marked } } };
-  const fullText = linesOf([notice, text, note, line]);
+  const fullText = joinLines([notice, text, note, line]);
   const shown = output === 'structured' ? 'The result is in structuredContent.' : fullText;
   const forBoard = tool.forBoard && { tool: tool.name, ...tool.forBoard(data, rendered), receipt, ...marked };
   return {
@@ -231,7 +231,7 @@ export function errorResult(
   { cost = '', wasSent = false } = {},
 ) {
   const { text: explanation, error } = explainError(thrown, toolsForModels({ tools }), { wasSent });
-  const text = linesOf([notice, explanation, cost]);
+  const text = joinLines([notice, explanation, cost]);
   const _meta = { 'ad-library/error': error };
   const result: ToolResult = { content: [{ type: 'text', text }], isError: true, _meta };
   return { result, error };
@@ -242,7 +242,7 @@ const toolsForModels = ({ tools }: Pick<ServerContext, 'tools'>): ToolDescriptio
 
 function unknownTool(name: string, tools: readonly ToolDescription[]): AdLibraryError {
   const names = tools.map((tool) => tool.name);
-  const problem = `There is no tool ${untrustedText(name, 30)}. Tools: ${names.join(', ')}.`;
+  const problem = `There is no tool ${quoteUntrusted(name, 30)}. Tools: ${names.join(', ')}.`;
   return new AdLibraryError({ kind: 'invalid_request', problem, sent: false });
 }
 
@@ -268,7 +268,7 @@ export type OpenCalls = Omit<ReturnType<typeof openCallContexts>, 'close'> & {
 
 export function openCallContexts(options: CallContextOptions) {
   const { apiOf, answers, keys, meter, state, baseUrl, version } = options;
-  const adRows = openAdRows();
+  const adRows = createAdRowReaders();
   const sql = openDatasetSql(adRows);
   const heavy = new Semaphore({ maxRunning: 16, perKey: 1, name: 'reports and batches of labels' });
   return {
@@ -338,7 +338,7 @@ async function totalFromCache(filters: object, tenantId: string, { meter, state 
   });
   const cached = await Promise.all(names.map((name) => state.answers.get(tenantId, name)));
   const totals = cached.flatMap((one) => {
-    const ads = one && totalOf(one.answer as ApiAnswer<'searchAds'>);
+    const ads = one && readTotalHits(one.answer as ApiAnswer<'searchAds'>);
     return one && ads !== undefined ? { ads, at: one.at, order: one.answer.order ?? 0 } : [];
   });
   return totals.sort((left, right) => right.order - left.order)[0];

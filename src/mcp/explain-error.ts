@@ -10,9 +10,9 @@ import { isGated } from '../api/operations.ts';
 import type { UsageLimitAnswer } from '../api/schemas.ts';
 import { creditsFigure } from '../credits/credit-text.ts';
 import type { ToolDescription } from '../tools/tool.ts';
-import { untrustedValue } from '../views/full-view.ts';
-import { listNames } from '../views/safe-text.ts';
-import { untrustedId, untrustedText, untrustedWord } from '../views/tokens.ts';
+import { sanitizeValue } from '../views/full-view.ts';
+import { joinNames } from '../views/safe-text.ts';
+import { quoteId, quoteUntrusted, sanitizeId } from '../views/tokens.ts';
 
 /** `_meta["ad-library/error"]`, without the facts that are unknown. */
 interface ErrorMeta extends Record<string, unknown> {
@@ -34,12 +34,12 @@ export function explainError(thrown: unknown, offered: readonly ToolDescription[
   const lines = [
     happenedText(failure),
     problem,
-    serviceMessage && `The service says: ${untrustedText(serviceMessage, 600)}`,
+    serviceMessage && `The service says: ${quoteUntrusted(serviceMessage, 600)}`,
     detailsText(failure),
     usageLimit && windowsText(usageLimit),
     chargeText(failure, wasSent),
     [retryTexts[retry], next, stillWorks(failure, offered)].filter(Boolean).join(' '),
-    requestId && `Request id: ${untrustedWord(requestId)}`,
+    requestId && `Request id: ${quoteId(requestId)}`,
   ];
   return { text: lines.filter(Boolean).join('\n'), error: errorMeta(failure) };
 }
@@ -168,7 +168,7 @@ function explainedAddress(wrongAddress: WrongAddress) {
       next: 'It ends in /v1, which this server adds itself. Ask the user to remove /v1 from its end and to restart this server.',
     };
   const { target } = wrongAddress;
-  const redirect = target === undefined ? 'It redirects elsewhere' : `It redirects to ${untrustedText(target, 100)}`;
+  const redirect = target === undefined ? 'It redirects elsewhere' : `It redirects to ${quoteUntrusted(target, 100)}`;
   return {
     happened,
     next: `${redirect}; redirects are not followed, because they could carry the API key to another service. Ask the user whether the service has moved, and to enter its new address only if they trust it.`,
@@ -234,20 +234,20 @@ const tightWindow = {
 
 function stillWorks({ kind }: Failure, offered: readonly ToolDescription[]): string {
   if (kind !== 'payment_required' && kind !== 'usage_limit') return '';
-  const names = listNames(offered.flatMap((tool) => (isGated(tool) ? [] : tool.name)));
+  const names = joinNames(offered.flatMap((tool) => (isGated(tool) ? [] : tool.name)));
   return `Still working: ${[names, 'cached answers'].filter(Boolean).join(', and ')}.`;
 }
 
 /** Details that only repeat the rest of the text stand in `_meta` alone. */
 function detailsText({ details, serviceMessage = '', problem = '' }: Failure): string {
   const values: string[] = [];
-  const text = JSON.stringify(untrustedValue(details, 600), (_, value) => {
+  const text = JSON.stringify(sanitizeValue(details, 600), (_, value) => {
     if (typeof value !== 'object') values.push(String(value));
     return value;
   });
   if (text === undefined) return '';
   const repeated = values.length > 0 && values.every((value) => `${serviceMessage} ${problem}`.includes(value));
-  return repeated ? '' : `Details: ${untrustedText(text, 700)}`;
+  return repeated ? '' : `Details: ${quoteUntrusted(text, 700)}`;
 }
 
 function errorMeta(failure: Failure): ErrorMeta {
@@ -257,10 +257,10 @@ function errorMeta(failure: Failure): ErrorMeta {
     kind,
     retryable: !['never', 'atACost'].includes(explanationOf(failure).retry),
     status,
-    code: code && untrustedId(code),
-    requestId: requestId && untrustedId(requestId),
-    usageLimit: usageLimit && untrustedValue(usageLimit, 300),
-    details: untrustedValue(details, 600),
+    code: code && sanitizeId(code),
+    requestId: requestId && sanitizeId(requestId),
+    usageLimit: usageLimit && sanitizeValue(usageLimit, 300),
+    details: sanitizeValue(details, 600),
   };
   return Object.fromEntries(Object.entries(meta).filter(([, value]) => value !== undefined)) as ErrorMeta;
 }
@@ -269,7 +269,7 @@ function happenedText(failure: Failure): string {
   const { kind, status, code, sent } = failure;
   const { happened } = explanationOf(failure);
   const words = kind === 'network' && sent !== false ? 'The connection failed before the answer arrived.' : happened;
-  const origin = [status && sent !== false && `HTTP ${status}`, code && untrustedWord(code)].filter(Boolean).join(', ');
+  const origin = [status && sent !== false && `HTTP ${status}`, code && quoteId(code)].filter(Boolean).join(', ');
   return origin ? `${words} (${origin})` : words;
 }
 

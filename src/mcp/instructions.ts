@@ -1,6 +1,6 @@
 import { isGated } from '../api/operations.ts';
 import type { ToolDescription } from '../tools/tool.ts';
-import { listNames } from '../views/safe-text.ts';
+import { joinNames } from '../views/safe-text.ts';
 
 interface InstructionsOptions {
   offered: readonly ToolDescription[];
@@ -46,4 +46,4 @@ function repeats(cachesAnswers: boolean, offered: readonly string[]): string {
 const costText = (gated: readonly ToolDescription[]): string =>
   gated.length === 0
     ? 'all tools are free.'
-    : `${listNames(namesIn(gated))} cost${gated.length === 1 ? 's' : ''} the user credits; the other tools are free.`;
+    : `${joinNames(namesIn(gated))} cost${gated.length === 1 ? 's' : ''} the user credits; the other tools are free.`;

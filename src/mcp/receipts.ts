@@ -3,8 +3,8 @@ import { type Failure, mayBeCharged } from '../api/errors.ts';
 import { creditsFigure, roundCredits } from '../credits/credit-text.ts';
 import type { Tool } from '../tools/tool.ts';
 import { dayMs } from '../views/durations.ts';
-import { word } from '../views/safe-text.ts';
-import { untrustedId } from '../views/tokens.ts';
+import { quoteUnlessWord } from '../views/safe-text.ts';
+import { sanitizeId } from '../views/tokens.ts';
 import type { ReceiptView } from './described-tools.ts';
 
 /** Tokens reserved for the notice and the credits line around a tool's text. */
@@ -83,11 +83,11 @@ function costOfOne(received: Receipt | undefined): Cost {
   return { receipt, line: creditsLine(cached ? `nothing charged${how}` : spent, receipt, 'Request') };
 }
 
-const shownId = (receipt: Receipt | undefined) => (receipt?.requestId ? untrustedId(receipt.requestId) : null);
+const shownId = (receipt: Receipt | undefined) => (receipt?.requestId ? sanitizeId(receipt.requestId) : null);
 
 function creditsLine(spent: string, { remaining, requestId, unusable }: ReceiptView, request: string): string {
   const left = remaining === null ? '' : `, ${creditsFigure(remaining)} left`;
-  const line = `Credits: ${spent}${left}${requestId === null ? '' : `. ${request} ${word(requestId)}`}`;
+  const line = `Credits: ${spent}${left}${requestId === null ? '' : `. ${request} ${quoteUnlessWord(requestId)}`}`;
   return unusable === undefined ? line : `${unusableText(unusable)}\n${line}`;
 }
 

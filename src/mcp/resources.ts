@@ -1,7 +1,7 @@
 import type { Credentials } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import type { ExportedFile, Exports } from '../storage/exports.ts';
-import { untrustedWord } from '../views/tokens.ts';
+import { quoteId } from '../views/tokens.ts';
 import { skill } from './skill.ts';
 
 export interface ResourceRead extends Credentials {
@@ -40,7 +40,7 @@ const largeFileBytes = 256 * 1024;
 export async function findExport(exports: Exports, { uri, errors: { notFound } }: ResourceRead) {
   const file = await exports.find(uri);
   if (file === undefined) {
-    const problem = `There is no resource ${untrustedWord(uri)}. Exports can be read for an hour, reports for a day; making one again is free.`;
+    const problem = `There is no resource ${quoteId(uri)}. Exports can be read for an hour, reports for a day; making one again is free.`;
     throw notFound(problem);
   }
   const { name, mimeType, bytes, path } = file;

@@ -3,7 +3,7 @@ import type { AdLibraryError } from '../api/errors.ts';
 import type { SearchFilters } from '../api/search-filters.ts';
 import { boardResource, boardUri, readBoard } from '../board/board-resource.ts';
 import { boardKey } from '../board/payload.ts';
-import { joinFilled } from '../views/safe-text.ts';
+import { joinNonEmpty } from '../views/safe-text.ts';
 import type { OpenCalls, ServerContext, ToolCall, ToolResult } from './call-tool.ts';
 import { describedTools } from './described-tools.ts';
 import { convertFilterTexts } from './filter-texts.ts';
@@ -75,7 +75,7 @@ export function createCatalog({ server, version, openCalls, searchFilters }: Cat
     serverInfo: { name: 'ad-library-mcp', title: 'Ad Library', version },
     // The lists never change, so `listChanged` is not announced.
     capabilities: { tools: {}, prompts: {}, resources: {}, extensions: { 'io.modelcontextprotocol/skills': {} } },
-    instructions: joinFilled(
+    instructions: joinNonEmpty(
       [instructions({ offered: [...server.tools.values()], cachesAnswers: server.cacheMs > 0 }), server.notice],
       '\n',
     ),

@@ -1,12 +1,12 @@
-import { adRows } from '../dataset/ad-rows.ts';
+import { buildAdRows } from '../dataset/ad-rows.ts';
 import { type CardAd, buildCardAd as cardOfFacts } from '../ui/ad-card.tsx';
-import { creativeOf, pictureOf } from '../views/ad-media.ts';
-import { type Fields, textOf } from '../views/view.ts';
+import { describeCreative, selectPicture } from '../views/ad-media.ts';
+import { type Fields, readText } from '../views/view.ts';
 
 /** Returns an ad of the API as a card, its picture, which the caller fetches, and the whole text of the ad. */
 export function cardOf(fields: Fields, { id, at, now }: { id: string; at: number; now: number }) {
-  const { ad, cards } = adRows(fields, { gatheredAt: at, json: '' });
-  const picture = pictureOf(fields, { now });
+  const { ad, cards } = buildAdRows(fields, { gatheredAt: at, json: '' });
+  const picture = selectPicture(fields, { now });
   const facts = cardOfFacts({
     id,
     pageName: line(ad.pageName),
@@ -14,7 +14,7 @@ export function cardOf(fields: Fields, { id, at, now }: { id: string; at: number
     firstLine: line(ad.firstLine),
     cards: [{ title: line(cards[0]?.title) }],
     displayFormat: line(ad.displayFormat),
-    creative: line(creativeOf(fields)),
+    creative: line(describeCreative(fields)),
     domain: line(ad.landingDomain),
     startedAt: ad.startedAt ?? undefined,
     lastSeenAt: ad.lastSeenAt ?? undefined,
@@ -28,4 +28,4 @@ export function cardOf(fields: Fields, { id, at, now }: { id: string; at: number
 }
 
 const lineTokens = 60;
-const line = (words: string | null | undefined) => textOf(words, lineTokens);
+const line = (words: string | null | undefined) => readText(words, lineTokens);

@@ -2,7 +2,12 @@ import { setImmediate } from 'node:timers/promises';
 import { renderToString } from '#preact/render-to-string';
 import { invalidRequest } from '../api/errors.ts';
 import type { Chart, ChartColour, Shape } from '../charts/chart.ts';
-import { type costOf, type paidGatherings, questionText, type readingPeriod } from '../dataset/gatherings.ts';
+import {
+  formatQuestion,
+  type getReadingPeriod,
+  type selectPaidGatherings,
+  type sumGatheringCosts,
+} from '../dataset/gatherings.ts';
 import { AdCard, type CardAd, cardStyles } from '../ui/ad-card.tsx';
 import { formatCount, formatDay, formatNumber } from '../ui/formats.ts';
 import type { VNode } from '../ui/jsx.d.ts';
@@ -10,7 +15,7 @@ import { Link } from '../ui/links.tsx';
 import { demoNotice, Page } from '../ui/page.tsx';
 import { Prose, proseStyles } from '../ui/prose.tsx';
 import { createColumnFormat, formatCell, Table, TableRows, tableStyles } from '../ui/table.tsx';
-import { columnTitle } from '../views/column-title.ts';
+import { formatColumnTitle } from '../views/column-title.ts';
 import { sanitize, sanitizeLine } from '../views/safe-text.ts';
 
 /** What a report says beside its sections. Texts may come from outside: they are made safe where they are written. */
@@ -51,13 +56,13 @@ export interface ReportMethod {
   ads: number;
   gatheredAds: number;
   /** The gatherings that are listed. */
-  gatherings: ReturnType<typeof paidGatherings>;
+  gatherings: ReturnType<typeof selectPaidGatherings>;
   /** How many earlier gatherings are not listed. */
   more: number;
   /** From the first to the last reading of all gatherings; undefined if nothing was gathered. */
-  period: ReturnType<typeof readingPeriod>;
+  period: ReturnType<typeof getReadingPeriod>;
   /** What all gatherings cost, including those that are not listed. */
-  cost: ReturnType<typeof costOf>;
+  cost: ReturnType<typeof sumGatheringCosts>;
   /** Advertisers that the answers do not cover. */
   coverage: readonly string[];
   statements: readonly { heading: string; sql: string }[];
@@ -234,7 +239,11 @@ function figuresOf({ columns, rows: [row, ...others] }: ReportTable, last: Reado
     const format = createColumnFormat(name, [cell, ...(before === undefined ? [] : [before])]);
     const written = (value: unknown) =>
       format && typeof value === 'number' ? format(value) : value === null ? '–' : formatCell(value);
-    return { title: columnTitle(name), text: written(cell), last: before === undefined ? undefined : written(before) };
+    return {
+      title: formatColumnTitle(name),
+      text: written(cell),
+      last: before === undefined ? undefined : written(before),
+    };
   });
   return figures.every(({ text }) => text.length <= maxFigure) ? figures : undefined;
 }
@@ -272,7 +281,7 @@ async function writeTable(
       rows.map((row) => row[index] ?? null),
     ),
   );
-  const frame = <Table label={`Table: ${heading}`} columns={columns.map(columnTitle)} formats={formats} />;
+  const frame = <Table label={`Table: ${heading}`} columns={columns.map(formatColumnTitle)} formats={formats} />;
   const folded = (
     <details>
       <summary>{formatCount(rows.length, 'row')} behind the chart</summary>
@@ -299,7 +308,7 @@ async function writeMethod(writer: PageWriter, { headings, method }: ReportHead)
   const credits = `${cost.isExact ? '' : 'at least '}${formatCount(cost.credits, 'credit')}`;
   const hasParts = gatherings.some(({ parts }) => parts.length > 1);
   const rowOf = ({ gatheredAt, found, adIds, complete, charged, ...about }: ReportMethod['gatherings'][number]) => [
-    questionText(about),
+    formatQuestion(about),
     formatDay(gatheredAt),
     found ?? 'not stated',
     adIds.size,

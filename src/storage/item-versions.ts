@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { ItemType } from '../api/schemas.ts';
-import { type Counts, contentOf, countsOf } from '../views/ad-changes.ts';
+import { type CounterValues, extractContent, readCounters } from '../views/ad-changes.ts';
 
 export interface ItemSource {
   /** The operation whose answer held the version. */
@@ -133,17 +133,17 @@ type Bytes = Pick<ItemVersion, 'json'>;
 export const hasSameContent = (left: Bytes, right: Bytes): boolean =>
   left.json === right.json || factsOf(left).content === factsOf(right).content;
 
-export const countsIn = (version: Bytes): Counts => factsOf(version).counts;
+export const countsIn = (version: Bytes): CounterValues => factsOf(version).counts;
 
 /** What follows from the bytes of a version alone, so that the versions of a large dataset are parsed once. */
-const knownFacts = new WeakMap<Uint8Array, { content: string; counts: Counts }>();
+const knownFacts = new WeakMap<Uint8Array, { content: string; counts: CounterValues }>();
 
 function factsOf({ json }: Bytes) {
   const known = knownFacts.get(json);
   if (known) return known;
   const ad = objectOf({ json });
-  const content = hash('sha256', JSON.stringify(Object.values(contentOf(ad))), 'base64url');
-  const facts = { content, counts: countsOf(ad) };
+  const content = hash('sha256', JSON.stringify(Object.values(extractContent(ad))), 'base64url');
+  const facts = { content, counts: readCounters(ad) };
   knownFacts.set(json, facts);
   return facts;
 }

@@ -1,7 +1,7 @@
 import type * as z from 'zod';
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
 import { dayMs } from '../views/durations.ts';
-import { numberText } from '../views/numbers.ts';
+import { formatNumber } from '../views/numbers.ts';
 import type { StoreAccess } from './store/access.ts';
 
 /**
@@ -123,13 +123,13 @@ const plurals = { label: 'labels', watch: 'watches', report: 'reports', picture:
 export function requireRoom(kind: RecordKind, before: number, after: number): void {
   if (after <= Math.max(before, maxRecords[kind])) return;
   throw invalidRequest(
-    `At most ${numberText(maxRecords[kind])} ${plurals[kind]} are kept, and there are ${numberText(before)}: ` +
-      `these are ${numberText(after - maxRecords[kind])} too many. Nothing was changed. Remove some first.`,
+    `At most ${formatNumber(maxRecords[kind])} ${plurals[kind]} are kept, and there are ${formatNumber(before)}: ` +
+      `these are ${formatNumber(after - maxRecords[kind])} too many. Nothing was changed. Remove some first.`,
   );
 }
 
 export const tooLarge = (kind: RecordKind, maxChars: number) =>
-  invalidRequest(`A kept ${kind} may have at most ${numberText(maxChars)} characters as JSON.`);
+  invalidRequest(`A kept ${kind} may have at most ${formatNumber(maxChars)} characters as JSON.`);
 
 const noRoom = () =>
   new AdLibraryError({

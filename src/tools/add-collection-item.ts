@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import type { ItemType } from '../api/schemas.ts';
-import { type Stop, stopOf } from '../dataset/gather.ts';
-import { CollectionView, collectionText, viewCollection } from '../views/account.ts';
+import { classifyFailure, type Stop } from '../dataset/gather.ts';
+import { CollectionView, formatCollection, viewCollection } from '../views/account.ts';
 import type { DataOf } from '../views/fields.ts';
-import { isUuid, linesOf, listNames, word } from '../views/safe-text.ts';
+import { isUuid, joinLines, joinNames, quoteUnlessWord } from '../views/safe-text.ts';
 import { collectionId, isShort, itemType, mustBeAdId, mustBeShort } from './arguments.ts';
 import { defineTool, type ToolContext } from './tool.ts';
 
@@ -60,9 +60,9 @@ export const addCollectionItem = defineTool({
     return { itemType, ...(collection && { collection }), ...added, ...(note && { note }) };
   },
   render({ note, itemType, itemId, added, items = [], collection }) {
-    const where = `the collection${collection ? ` ${collectionText(collection)}` : ''}`;
+    const where = `the collection${collection ? ` ${formatCollection(collection)}` : ''}`;
     if (itemId === undefined) return allText(items, where);
-    const item = `${itemType === 'ads' ? 'Ad' : 'Page'} ${word(itemId)}`;
+    const item = `${itemType === 'ads' ? 'Ad' : 'Page'} ${quoteUnlessWord(itemId)}`;
     return note ? `${item}: ${note}` : `${item} ${added ? 'added to' : 'was already in'} ${where}`;
   },
 });
@@ -91,7 +91,7 @@ async function add(collectionId: string, itemType: ItemType, itemIds: readonly s
       items.push({ itemId, added, ...(repeated && !added && { problem: unknownIfAdded }) });
     } catch (error) {
       first ??= error;
-      const stopped = stopOf(error, context);
+      const stopped = classifyFailure(error, context);
       if (!rejections.includes(stopped.error?.failure.kind ?? '')) stop = stopped;
       items.push({ itemId, added: false, problem: context.explain(error).text });
     }
@@ -103,12 +103,14 @@ async function add(collectionId: string, itemType: ItemType, itemIds: readonly s
 const rejections: readonly string[] = ['invalid_request', 'not_found'];
 
 function allText(items: readonly SavedView[], where: string): string {
-  const idsOf = (isOf: (item: SavedView) => boolean) => items.filter(isOf).map(({ itemId }) => word(itemId));
+  const idsOf = (isOf: (item: SavedView) => boolean) => items.filter(isOf).map(({ itemId }) => quoteUnlessWord(itemId));
   const [added, present] = [idsOf((item) => item.added), idsOf((item) => !item.added && !item.problem)];
   const untried = idsOf(({ problem }) => problem === notTried);
-  return linesOf([
+  return joinLines([
     `Into ${where}: ${added.length} added, ${present.length} already there.`,
-    ...items.flatMap(({ itemId, problem }) => (problem && problem !== notTried ? `${word(itemId)}: ${problem}` : [])),
-    untried.length > 0 && `Not tried: ${listNames(untried)}. Call again with these.`,
+    ...items.flatMap(({ itemId, problem }) =>
+      problem && problem !== notTried ? `${quoteUnlessWord(itemId)}: ${problem}` : [],
+    ),
+    untried.length > 0 && `Not tried: ${joinNames(untried)}. Call again with these.`,
   ]);
 }

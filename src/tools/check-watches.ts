@@ -1,23 +1,23 @@
 import * as z from 'zod';
 import type { AdLibraryError } from '../api/errors.ts';
 import { priceText } from '../credits/credit-text.ts';
-import { isAbandoned, listOf, maxPageSize } from '../dataset/gather.ts';
-import { creditsOf, type EstimateView } from '../dataset/gathering-output.ts';
-import { beginsAnew, roomText, stopData } from '../dataset/gathering-report.ts';
-import { countersText, questionKey } from '../dataset/gatherings.ts';
-import { findNamed } from '../dataset/named-records.ts';
-import { isoTime } from '../dataset/tables.ts';
+import { getListOperation, getMaxPageSize, isCallAbandoned } from '../dataset/gather.ts';
+import { buildCreditRange, type EstimateView } from '../dataset/gathering-output.ts';
+import { buildStopFields, formatDatasetLimit, restartNote } from '../dataset/gathering-report.ts';
+import { formatCounterChanges, getQuestionKey } from '../dataset/gatherings.ts';
+import { findRecordsByName } from '../dataset/named-records.ts';
+import { formatIsoTime } from '../dataset/tables.ts';
 import { type Gathering, sumOf } from '../storage/dataset.ts';
 import { reportTtl } from '../storage/exports.ts';
-import { dayOf, minute } from '../views/dates.ts';
+import { formatDay, formatMinute } from '../views/dates.ts';
 import type { DataOf } from '../views/fields.ts';
-import { count, numberText } from '../views/numbers.ts';
-import { linesOf, quote } from '../views/safe-text.ts';
-import { clampLines, estimateTokens, untrustedId } from '../views/tokens.ts';
-import { newsOf, newsText } from '../watches/changes.ts';
-import { type CheckedWatch, checkAll, defaultMaxAds, recentReading } from '../watches/check.ts';
-import { questionOf, saveChecks, type Watch, watchesIn } from '../watches/stored-watches.ts';
-import { UsualView, usualLaunches, usualText } from '../watches/typical-launches.ts';
+import { formatCount, formatNumber } from '../views/numbers.ts';
+import { joinLines, quote } from '../views/safe-text.ts';
+import { clampLines, estimateTokens, sanitizeId } from '../views/tokens.ts';
+import { collectNews, formatNews } from '../watches/changes.ts';
+import { type CheckedWatch, defaultMaxAds, findRecentReading, runChecks } from '../watches/check.ts';
+import { parseWatches, pickQuestion, saveChecks, type Watch } from '../watches/stored-watches.ts';
+import { computeTypicalLaunches, formatTypicalLaunches, TypicalLaunchesView } from '../watches/typical-launches.ts';
 import { fresh } from './arguments.ts';
 import { priceOfRest, requireFree } from './gather-ads.ts';
 import { thumbnailsOf } from './thumbnails.ts';
@@ -38,7 +38,7 @@ const CheckView = z
     error: z.string().optional().describe('Kind of the error.'),
     problem: z.string().optional(),
     since: z.string().nullable().describe('Time of the check that this one is compared with.'),
-    usual: UsualView.optional().describe('Launches since then, compared with the weeks before.'),
+    usual: TypicalLaunchesView.optional().describe('Launches since then, compared with the weeks before.'),
     gathering: z.string().optional().describe('Id of the gathering.'),
     note: z.string().optional().describe('When the question was read, if nothing was sent now.'),
   })
@@ -78,14 +78,14 @@ export const checkWatches = defineListTool({
   }),
   async run({ names, maxCredits, fresh = false }, context) {
     const { userRecords } = await context.dataset();
-    const all = watchesIn(await userRecords.read('watch'));
-    const chosen = names ? findNamed('watch', all, names) : all;
+    const all = parseWatches(await userRecords.read('watch'));
+    const chosen = names ? findRecordsByName('watch', all, names) : all;
     if (maxCredits === 0) return estimateChecks(chosen, fresh, context);
-    if (maxCredits === undefined) for (const watch of chosen) await requireFree(questionOf(watch), context);
-    const { checked, ended } = await checkAll(chosen, { maxCredits, fresh }, context);
+    if (maxCredits === undefined) for (const watch of chosen) await requireFree(pickQuestion(watch), context);
+    const { checked, ended } = await runChecks(chosen, { maxCredits, fresh }, context);
     const failure = checked.find(({ stop }) => stop.error)?.stop.error;
     if (failure && checked.every(({ check }) => check === undefined)) throw failure;
-    const note = isAbandoned(context.signal) ? undefined : await keep(checked, context);
+    const note = isCallAbandoned(context.signal) ? undefined : await keep(checked, context);
     return viewChecks(checked, { ...(ended && { stopped: ended }), ...(note && { note }) }, context);
   },
 });
@@ -96,11 +96,11 @@ export const checkWatches = defineListTool({
  */
 async function estimateChecks(chosen: readonly Watch[], fresh: boolean, context: ToolContext) {
   const contents = await (await context.dataset()).contents();
-  const unread = chosen.filter((watch) => fresh || !recentReading(questionOf(watch), contents, context));
+  const unread = chosen.filter((watch) => fresh || !findRecentReading(pickQuestion(watch), contents, context));
   const prices = new Map<string, EstimateView | undefined>();
   for (const watch of unread) {
-    const question = questionOf(watch);
-    prices.set(questionKey(question), await priceOfRest(question, contents, true, context));
+    const question = pickQuestion(watch);
+    prices.set(getQuestionKey(question), await priceOfRest(question, contents, true, context));
   }
   const sumOfKnown = (figures: readonly (number | null | undefined)[]) => {
     const known = figures.flatMap((figure) => figure ?? []);
@@ -110,11 +110,11 @@ async function estimateChecks(chosen: readonly Watch[], fresh: boolean, context:
     sumOfKnown([...prices.values()].map((price) => price?.[name])),
   );
   const maxCharges = unread.map((watch) =>
-    maxChargeOf(watch, prices.get(questionKey(watch))?.ads ?? undefined, context),
+    maxChargeOf(watch, prices.get(getQuestionKey(watch))?.ads ?? undefined, context),
   );
   const atMost = sumOfKnown(await Promise.all(maxCharges));
   const atLeast = Math.min(sumOf([...prices.values()].map((price) => price?.atLeast ?? 0)), atMost ?? Infinity);
-  const estimate = { pages: pages ?? null, ...creditsOf(atLeast, atMost) };
+  const estimate = { pages: pages ?? null, ...buildCreditRange(atLeast, atMost) };
   const text = chosen.length === 0 ? 'There are no watches to check.' : checksPriceText({ ads, ...estimate });
   return { data: { watches: [], estimate, stopped: 'estimate' }, text };
 }
@@ -128,7 +128,7 @@ function checksPriceText({
   const size =
     pages === null || ads === undefined
       ? 'how many ads match is unknown for some watches'
-      : `${count(ads, 'ad')} in ${count(pages, 'page')}, as last counted`;
+      : `${formatCount(ads, 'ad')} in ${formatCount(pages, 'page')}, as last counted`;
   const limits =
     price.credits === null && price.atMost !== undefined ? ' The limits of the watches allow no more.' : '';
   return `Estimate: ${size}; ${priceText(price)}.${limits}`;
@@ -140,12 +140,12 @@ function checksPriceText({
  * @param ads how many ads matched when they were counted last
  */
 async function maxChargeOf(watch: Watch, ads: number | undefined, { callBudget, adFilters }: ToolContext) {
-  const question = questionOf(watch);
+  const question = pickQuestion(watch);
   const maxAds = watch.maxAds ?? defaultMaxAds;
-  const size = Math.min(maxAds, maxPageSize(question, adFilters));
+  const size = Math.min(maxAds, getMaxPageSize(question, adFilters));
   const budget = await callBudget(0);
   const priceOf = async (items: number) =>
-    (await budget.costOf({ operation: listOf(question), items, size, isTotalKnown: true }))?.atMost;
+    (await budget.costOf({ operation: getListOperation(question), items, size, isTotalKnown: true }))?.atMost;
   const all = await priceOf(maxAds);
   // If more ads match than were counted, the page that was to be the last one is one page more.
   const onePageMore = ads === undefined || ads >= maxAds ? 0 : await priceOf(Math.min(size, Math.max(1, ads)));
@@ -174,21 +174,21 @@ const maxIds = 600;
 
 async function viewChecks(checked: readonly CheckedWatch[], about: { note?: string }, context: ToolContext) {
   const lists = checked.flatMap(({ check }) => {
-    const { fresh = [], updated = [], gone = [] } = check?.changes ?? {};
-    return [fresh, updated, gone].filter(({ length }) => length > 0);
+    const { newIds = [], updatedIds = [], goneIds = [] } = check?.changes ?? {};
+    return [newIds, updatedIds, goneIds].filter(({ length }) => length > 0);
   });
   const max = Math.max(4, Math.floor(maxIds / Math.max(1, lists.length)));
   const views: CheckedView[] = [];
   for (const one of checked) views.push(await viewCheck(one, max, context));
   const head = checked.length === 0 ? 'There are no watches to check.' : about.note;
   const file = context.wantsHtml ? await writeMail(views, context) : undefined;
-  const written = linesOf([head, ...views.flatMap(({ lines }) => lines)]);
+  const written = joinLines([head, ...views.flatMap(({ lines }) => lines)]);
   let remaining = context.resultTokens - estimateTokens(written) - 20 * views.length;
   let waiting = views.filter(({ groups }) => groups.length > 0).length;
   const parts = views.map(({ data: { name }, lines, groups }) => {
-    const news = groups.length > 0 ? newsText(groups, Math.max(0, remaining / waiting--)) : '';
+    const news = groups.length > 0 ? formatNews(groups, Math.max(0, remaining / waiting--)) : '';
     remaining -= estimateTokens(news);
-    return linesOf([`${quote(name)}: ${lines.join('\n')}`, news]);
+    return joinLines([`${quote(name)}: ${lines.join('\n')}`, news]);
   });
   return {
     data: { watches: views.map(({ data }) => data), ...about, ...(file && addressesOf(file, context)) },
@@ -206,14 +206,14 @@ async function writeMail(views: readonly CheckedView[], context: ToolContext) {
     context,
   );
   for (const [at, ad] of ads.entries()) ad.card = { ...ad.card, picture: pictures[at] };
-  const { mailPage } = await import('../watches/mail.tsx');
+  const { renderMail } = await import('../watches/mail.tsx');
   const watches = views.map(({ data: { name }, lines, groups }) => ({ name, lines, groups }));
   const { now: at, isDemo, version } = context;
   return context.exports().create({
-    name: `check-${dayOf(at)}.html`,
+    name: `check-${formatDay(at)}.html`,
     mimeType: 'text/html',
     ttlMs: reportTtl,
-    write: (take) => take(Buffer.from(mailPage({ at, isDemo, version, watches }))),
+    write: (take) => take(Buffer.from(renderMail({ at, isDemo, version, watches }))),
   });
 }
 
@@ -222,22 +222,22 @@ type CheckedView = Awaited<ReturnType<typeof viewCheck>>;
 async function viewCheck(one: CheckedWatch, max: number, context: ToolContext) {
   const { watch, stop, gathered, check } = one;
   const contents = gathered?.contents;
-  const usual = check && contents && (await usualLaunches(questionOf(watch), check, contents, context));
-  const groups = check && contents ? newsOf(check, contents, context.now) : [];
-  const { gathering, since, changes } = check ?? {};
+  const usual = check && contents && (await computeTypicalLaunches(pickQuestion(watch), check, contents, context));
+  const groups = check && contents ? collectNews(check, contents, context.now) : [];
+  const { gathering, previousCheck, changes } = check ?? {};
   const complete = gathering?.complete ?? false;
-  const compared = check ? since : watch.complete[0];
+  const compared = check ? previousCheck : watch.complete[0];
   // A check that read nothing has empty lists. Null is for watches that have nothing to compare with.
   const nothing = check === undefined && compared !== undefined ? [] : undefined;
   const ids = {
-    new: changes?.fresh ?? nothing,
-    changed: changes?.updated ?? nothing,
-    gone: complete ? changes?.gone : undefined,
+    new: changes?.newIds ?? nothing,
+    changed: changes?.updatedIds ?? nothing,
+    gone: complete ? changes?.goneIds : undefined,
   };
   const counters = changes && Object.keys(changes.counters).length > 0 ? changes.counters : undefined;
   const more = Object.entries(ids).flatMap(([list, all = []]) => (all.length > max ? [[list, all.length - max]] : []));
-  const firstIds = (all: readonly string[] | undefined) => all?.slice(0, max).map(untrustedId) ?? null;
-  const { next: _, problem, ...stopped } = stopData(stop, context);
+  const firstIds = (all: readonly string[] | undefined) => all?.slice(0, max).map(sanitizeId) ?? null;
+  const { next: _, problem, ...stopped } = buildStopFields(stop, context);
   const found = gathering?.found ?? null;
   const read = gathering?.adIds.size ?? 0;
   const data = {
@@ -252,47 +252,48 @@ async function viewCheck(one: CheckedWatch, max: number, context: ToolContext) {
     complete,
     ...stopped,
     ...(problem && !one.isSkipped && { problem }),
-    since: compared ? isoTime(compared.at) : null,
+    since: compared ? formatIsoTime(compared.at) : null,
     ...(usual && { usual }),
     ...(one.isRecent && gathering && { note: readAtText(gathering) }),
     ...(gathering && { gathering: gathering.id }),
   };
-  const counts = since && [
-    `${numberText(ids.new?.length ?? 0)} new`,
-    `${numberText(ids.changed?.length ?? 0)} changed`,
-    ...(ids.gone ? [`${numberText(ids.gone.length)} no longer listed`] : []),
+  const counts = previousCheck && [
+    `${formatNumber(ids.new?.length ?? 0)} new`,
+    `${formatNumber(ids.changed?.length ?? 0)} changed`,
+    ...(ids.gone ? [`${formatNumber(ids.gone.length)} no longer listed`] : []),
   ];
-  const news = counts ? `${counts.join(', ')} since ${minute(since.at)}; ` : '';
-  const size = `${count(read, 'ad')} read${found === null ? '' : ` of ${numberText(found)} found`}`;
+  const news = counts ? `${counts.join(', ')} since ${formatMinute(previousCheck.at)}; ` : '';
+  const size = `${formatCount(read, 'ad')} read${found === null ? '' : ` of ${formatNumber(found)} found`}`;
   const state = complete ? 'complete' : `not complete, stopped: ${stop.reason}`;
   const head = [`${news}${size}, ${state}.`, ...notesOn(one), data.problem];
   const lines = [
     head.filter(Boolean).join(' '),
-    check && usual && usualText(usual, check),
-    counters && countersText(counters),
+    check && usual && formatTypicalLaunches(usual, check),
+    counters && formatCounterChanges(counters),
     data.more?.new &&
       context.offers('query_ads') &&
-      `All new ids: query_ads: SELECT adId FROM gathered WHERE gatheringId = '${gathering?.id}' EXCEPT SELECT adId FROM gathered WHERE gatheringId = '${since?.gathering}'`,
+      `All new ids: query_ads: SELECT adId FROM gathered WHERE gatheringId = '${gathering?.id}' EXCEPT SELECT adId FROM gathered WHERE gatheringId = '${previousCheck?.gathering}'`,
   ].filter((line) => typeof line === 'string');
   return { data, lines, groups };
 }
 
 function notesOn({ watch, stop, gathered, check, isRecent }: CheckedWatch): (string | false | undefined)[] {
-  const { gathering, changes, lost } = check ?? {};
+  const { gathering, changes, incomparableCheck } = check ?? {};
   const complete = gathering?.complete;
   const isLimited =
     stop.reason === 'maxAds' && 'More match than its maxAds: store it with a larger one, or narrower filters.';
   const goesOn = 'check_watches goes on with it within a day; later it starts over.';
   return [
-    lost && `The ads of the check of ${minute(lost.at)} are no longer stored, so this check counts as the first.`,
-    complete && !changes && !lost && 'First check: the next one reports changes.',
+    incomparableCheck &&
+      `The ads of the check of ${formatMinute(incomparableCheck.at)} are no longer stored, so this check counts as the first.`,
+    complete && !changes && !incomparableCheck && 'First check: the next one reports changes.',
     !complete && changes && 'Only what was read is compared.',
-    !complete && check && !changes && !lost && 'The check after the first complete one reports changes.',
-    gathered?.startedOver && beginsAnew,
+    !complete && check && !changes && !incomparableCheck && 'The check after the first complete one reports changes.',
+    gathered?.hasStartedOver && restartNote,
     isRecent && gathering && readAtText(gathering),
     !complete &&
       check &&
-      (roomText(stop, { maxAds: watch.maxAds ?? defaultMaxAds }) ??
+      (formatDatasetLimit(stop, { maxAds: watch.maxAds ?? defaultMaxAds }) ??
         (stop.reason === 'end'
           ? 'Some ads it read were removed to make room: use narrower filters.'
           : isLimited || goesOn)),
@@ -300,4 +301,4 @@ function notesOn({ watch, stop, gathered, check, isRecent }: CheckedWatch): (str
 }
 
 const readAtText = ({ gatheredAt }: Gathering) =>
-  `Read at ${isoTime(gatheredAt).slice(11, 16)} UTC; nothing was asked.`;
+  `Read at ${formatIsoTime(gatheredAt).slice(11, 16)} UTC; nothing was asked.`;

@@ -4,18 +4,18 @@ import { operations } from '../api/operations.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import type { CallBudget } from '../credits/call-budget.ts';
 import { priceText } from '../credits/credit-text.ts';
-import { answeredAt, type Stop, stopOf, totalOf } from '../dataset/gather.ts';
-import { creditsOf } from '../dataset/gathering-output.ts';
-import { gatheringsOf } from '../dataset/gatherings.ts';
-import { isoTime } from '../dataset/tables.ts';
+import { classifyFailure, getAnswerTime, readTotalHits, type Stop } from '../dataset/gather.ts';
+import { buildCreditRange } from '../dataset/gathering-output.ts';
+import { findGatherings } from '../dataset/gatherings.ts';
+import { formatIsoTime } from '../dataset/tables.ts';
 import { adsByKey, type DatasetContents } from '../storage/dataset.ts';
 import { objectOf } from '../storage/item-versions.ts';
-import { minute, type RunDates, type SeenDays, seenDays, seenText } from '../views/dates.ts';
+import { findSeenDays, formatMinute, formatSeenDays, type RunDates, type SeenDays } from '../views/dates.ts';
 import { dayMs } from '../views/durations.ts';
 import type { DataOf } from '../views/fields.ts';
-import { notesText, serviceNotes } from '../views/lists.ts';
-import { count, numberText } from '../views/numbers.ts';
-import { linesOf, quote, sanitizeLine } from '../views/safe-text.ts';
+import { formatServiceNotes, readServiceNotes } from '../views/lists.ts';
+import { formatCount, formatNumber } from '../views/numbers.ts';
+import { joinLines, quote, sanitizeLine } from '../views/safe-text.ts';
 import { adFilters, checkQuestion, fresh, split } from './arguments.ts';
 import { countableKey, type Filters, partOf, partsOf, withMissing } from './filter-values.ts';
 import { defineTool, readOnly, type ToolContext } from './tool.ts';
@@ -103,16 +103,16 @@ export const countAds = defineTool({
   },
   render: ({ counts, none, rest, restHoldsNone, leftOut, estimate, stopped, problem, next, ...total }) => {
     if (estimate)
-      return `Estimate: ${count(estimate.calls, 'search', 'searches')} of one ad each, ${priceText(estimate)}. Nothing was sent.`;
+      return `Estimate: ${formatCount(estimate.calls, 'search', 'searches')} of one ad each, ${priceText(estimate)}. Nothing was sent.`;
     const ofAll = total.notes ?? [];
-    return linesOf([
-      total.total === null ? noTotal : `${count(total.total, 'ad')} in all${remarks(total)}.`,
-      ...notesText(total),
+    return joinLines([
+      total.total === null ? noTotal : `${formatCount(total.total, 'ad')} in all${remarks(total)}.`,
+      ...formatServiceNotes(total),
       ...(total.total === null ? [] : counts.flatMap((part) => partLines(part, ofAll))),
-      none === undefined ? '' : `none: ${numberText(none)}`,
+      none === undefined ? '' : `none: ${formatNumber(none)}`,
       rest === undefined
         ? ''
-        : `${restHoldsNone ? 'none or other values' : 'rest (other values)'}: ${numberText(rest)}`,
+        : `${restHoldsNone ? 'none or other values' : 'rest (other values)'}: ${formatNumber(rest)}`,
       leftOut,
       stopped && `Stopped (${stopped}) before all parts were counted.`,
       problem,
@@ -151,10 +151,10 @@ async function searchedCount(filters: Filters, { api, callBudget, now, fresh }: 
   const answer: ApiAnswer<'searchAds'> = await api.searchAds({ body, fresh, callBudget });
   const { items, counts } = answer.raw as { items: readonly RunDates[]; counts?: unknown };
   return {
-    total: totalOf(answer) ?? null,
-    at: answeredAt(answer, now),
-    ...serviceNotes(answer.raw),
-    lastSeen: seenDays(items),
+    total: readTotalHits(answer) ?? null,
+    at: getAnswerTime(answer, now),
+    ...readServiceNotes(answer.raw),
+    lastSeen: findSeenDays(items),
     values: countBy === undefined ? undefined : valueCounts(counts),
   };
 }
@@ -181,7 +181,7 @@ const maxApart = 60_000;
 function gatheredCount(filters: Filters, { contents, now }: Counting): AdCount | undefined {
   if (contents === undefined) return;
   const isRecent = (age: number) => age >= -maxApart && age <= maxAge;
-  const gathering = gatheringsOf(contents, { filters }).find((one) => one.complete && isRecent(now - one.gatheredAt));
+  const gathering = findGatherings(contents, { filters }).find((one) => one.complete && isRecent(now - one.gatheredAt));
   if (gathering === undefined) return;
   const { gatheredAt, adIds, found } = gathering;
   const needsDates = Object.hasOwn(filters, 'active');
@@ -190,8 +190,8 @@ function gatheredCount(filters: Filters, { contents, now }: Counting): AdCount |
     // Ads that were read exist, even if the last page stated a smaller total.
     total: Math.max(found ?? 0, adIds.size),
     at: gatheredAt,
-    gatheredAt: isoTime(gatheredAt),
-    lastSeen: seenDays(ads.map((item) => objectOf(item) as RunDates)),
+    gatheredAt: formatIsoTime(gatheredAt),
+    lastSeen: findSeenDays(ads.map((item) => objectOf(item) as RunDates)),
   };
 }
 
@@ -230,7 +230,7 @@ async function estimate(
   const calls = isFree.filter((free) => !free).length;
   const page = { operation: 'searchAds', items: 1, size: 1, isTotalKnown: true } as const;
   const price = calls === 0 ? { atLeast: 0, atMost: 0 } : await callBudget.costOf(page);
-  const credits = creditsOf(calls * (price?.atLeast ?? 0), price && calls * price.atMost);
+  const credits = buildCreditRange(calls * (price?.atLeast ?? 0), price && calls * price.atMost);
   return { total: null, counts: [], stopped: 'estimate', estimate: { calls, ...credits } };
 }
 
@@ -269,7 +269,7 @@ const notCountedByService = ({ key }: SearchFilter) =>
   `The service did not count the values of ${key}, although its description says that it does. List the parts in split instead.`;
 
 const rareValues = (more: number) =>
-  more === 1 ? '1 rarer value is not listed.' : `${numberText(more)} rarer values are not listed.`;
+  more === 1 ? '1 rarer value is not listed.' : `${formatNumber(more)} rarer values are not listed.`;
 
 async function countBySearches(key: SearchFilter, filters: Filters, counting: Counting) {
   const total = await countOf(filters, counting);
@@ -343,7 +343,7 @@ async function countParts(filters: Filters, total: AdCount, parts: readonly Filt
         counted[index] = { shown: { filters: part, ...countView(answer, laid, counting) }, answer };
         if (answer.total === null) stop ??= { reason: 'error' };
       } catch (error) {
-        const reason = stopOf(error, counting);
+        const reason = classifyFailure(error, counting);
         stop ??= reason;
       }
     }
@@ -368,7 +368,7 @@ function countView({ total, gatheredAt, notes, lastSeen }: AdCount, filters: Fil
 /** A service decides by itself what its filter `active` finds. */
 function runningNote(lastSeen: AdCount['lastSeen'], isGathered: boolean): string {
   const ads = isGathered ? 'these ads' : 'the ad that it sent';
-  const seenNote = lastSeen ? seenText(lastSeen) : 'no last-seen date';
+  const seenNote = lastSeen ? formatSeenDays(lastSeen) : 'no last-seen date';
   return `the service decides what is active; ${ads}: ${seenNote}`;
 }
 
@@ -376,13 +376,13 @@ function partLines(part: Count, ofAll: readonly string[]): string[] {
   const name = part.value ?? filtersText(part.filters);
   const notes = (part.notes ?? []).filter((note) => !ofAll.includes(note));
   return [
-    `${name}: ${part.total === null ? 'not counted' : numberText(part.total)}${remarks(part)}`,
-    ...notesText({ notes }).map((note) => `  ${note}`),
+    `${name}: ${part.total === null ? 'not counted' : formatNumber(part.total)}${remarks(part)}`,
+    ...formatServiceNotes({ notes }).map((note) => `  ${note}`),
   ];
 }
 
 function remarks({ gatheredAt, note }: Pick<Count, 'gatheredAt' | 'note'>): string {
-  const made = gatheredAt && `gathered ${minute(gatheredAt)}`;
+  const made = gatheredAt && `gathered ${formatMinute(gatheredAt)}`;
   const all = [made, note].filter(Boolean).join('; ');
   return all && ` (${all})`;
 }

@@ -1,19 +1,19 @@
 import * as z from 'zod';
 import { invalidRequest } from '../api/errors.ts';
-import { CoverageOfFile, coverageText, viewCoverage } from '../dataset/coverage.ts';
+import { FileCoverageView, formatCoverage, viewCoverage } from '../dataset/coverage.ts';
 import {
+  allAdsSql,
   type ExportCounts,
   type ExportFormat,
-  everyAdSql,
-  methodSheet,
+  methodSheetName,
   type Statement,
   writeExport,
 } from '../dataset/export.ts';
-import { methodsNote, noteMarkdown, noteRows } from '../dataset/methods-note.ts';
+import { buildMethodNote, buildNoteRows, renderNoteMarkdown } from '../dataset/methods-note.ts';
 import { idKey, sumOf } from '../storage/dataset.ts';
-import { dayOf } from '../views/dates.ts';
-import { count, numberText } from '../views/numbers.ts';
-import { linesOf, quote, sanitizeLine, word } from '../views/safe-text.ts';
+import { formatDay } from '../views/dates.ts';
+import { formatCount, formatNumber } from '../views/numbers.ts';
+import { joinLines, quote, quoteUnlessWord, sanitizeLine } from '../views/safe-text.ts';
 import { checkQuestion, fileName } from './arguments.ts';
 import { FirstRows, firstRows, firstText } from './first-rows.ts';
 import { addressesOf, defineListTool, linkTo, locationText } from './tool.ts';
@@ -62,26 +62,26 @@ export const exportAds = defineListTool({
     sheets: z
       .array(z.looseObject({ name: z.string(), rows: z.number(), ...FirstRows.shape }).meta({ title: 'Sheet' }))
       .optional(),
-    coverage: CoverageOfFile,
+    coverage: FileCoverageView,
     methods: z.string().describe('URI of the note on how the ads were gathered.'),
     cut: z.number().optional().describe('Cells that were shortened because Excel limits their length.'),
   }),
   async run({ sql, sheets, format = sheets ? 'xlsx' : 'csv', name: chosen }, context) {
     checkQuestion([], { sql, sheets });
     const { signal, now, version } = context;
-    const selected = sheets ? checkSheets(sheets, format) : [{ name: 'Ads', sql: sql ?? everyAdSql }];
+    const selected = sheets ? checkSheets(sheets, format) : [{ name: 'Ads', sql: sql ?? allAdsSql }];
     const contents = await (await context.dataset()).contents();
-    const facts = await context.adRows().knownAds(contents);
+    const facts = await context.adRows().readFacts(contents);
     const describeExport = (exported: readonly ExportCounts[]) => {
       const adIds = adIdsOf(exported, facts);
       const listed = adIds && { columns: ['id'], rows: [...adIds].map((id) => [id]) };
       const coverage = viewCoverage({ contents, facts, ...listed });
-      return { coverage, note: methodsNote({ contents, coverage, exported, adIds, now, version }) };
+      return { coverage, note: buildMethodNote({ contents, coverage, exported, adIds, now, version }) };
     };
     const exports = context.exports();
     let counts: ExportCounts[] = [];
     const file = await exports.create({
-      name: `${chosen ?? `ads-${dayOf(now)}`}.${format}`,
+      name: `${chosen ?? `ads-${formatDay(now)}`}.${format}`,
       besideEnding: noteEnding,
       mimeType: mimeTypes[format],
       write: async (take, maxBytes) => {
@@ -91,7 +91,7 @@ export const exportAds = defineListTool({
             run: (read) => context.sql().export(contents, { sql: one.sql, signal }, read),
           }),
         );
-        const method = (all: readonly ExportCounts[]) => noteRows(describeExport(all).note);
+        const method = (all: readonly ExportCounts[]) => buildNoteRows(describeExport(all).note);
         counts = await writeExport(statements, { format, method, write: take, maxBytes });
       },
     });
@@ -100,17 +100,19 @@ export const exportAds = defineListTool({
       .create({
         name: `${file.name.slice(0, -`.${format}`.length)}${noteEnding}`,
         mimeType: 'text/markdown',
-        write: (take) => take(Buffer.from(noteMarkdown(parts))),
+        write: (take) => take(Buffer.from(renderNoteMarkdown(parts))),
       })
       .catch(async (error) => {
         await file.discard?.();
         throw error;
       });
-    const rows = sumOf(counts.map((one) => one.rows));
-    const cut = sumOf(counts.map((one) => one.cut));
-    const firsts = counts.map((one) => firstRows(one, firstTokens / counts.length));
-    const parted = counts.map((one, at) => ({ name: one.name, rows: one.rows, ...firsts[at] }));
-    const cutText = `${count(cut, 'cell')} had more than 32,767 characters, Excel's limit, and were cut.`;
+    const rows = sumOf(counts.map((one) => one.rowCount));
+    const cut = sumOf(counts.map((one) => one.truncatedCells));
+    const firsts = counts.map((one) =>
+      firstRows({ columns: one.columns, first: one.firstRows }, firstTokens / counts.length),
+    );
+    const parted = counts.map((one, at) => ({ name: one.name, rows: one.rowCount, ...firsts[at] }));
+    const cutText = `${formatCount(cut, 'cell')} had more than 32,767 characters, Excel's limit, and were cut.`;
     return {
       data: {
         ...addressesOf(file, context),
@@ -121,11 +123,11 @@ export const exportAds = defineListTool({
         methods: note.uri,
         ...(cut > 0 && { cut }),
       },
-      text: linesOf([
-        `${word(file.name)}: ${count(rows, 'row')}, ${numberText(file.bytes)} bytes. ${locationText(file, context, note)}, and how the ads were gathered as ${note.uri}.`,
-        ...parted.map((one) => firstText(one, sheets && `${quote(one.name)}, ${count(one.rows, 'row')}`)),
+      text: joinLines([
+        `${quoteUnlessWord(file.name)}: ${formatCount(rows, 'row')}, ${formatNumber(file.bytes)} bytes. ${locationText(file, context, note)}, and how the ads were gathered as ${note.uri}.`,
+        ...parted.map((one) => firstText(one, sheets && `${quote(one.name)}, ${formatCount(one.rows, 'row')}`)),
         cut > 0 && cutText,
-        coverageText(coverage),
+        formatCoverage(coverage),
       ]),
       attached: [linkTo(file), linkTo(note)],
     };
@@ -140,7 +142,7 @@ const firstTokens = 600;
  */
 function adIdsOf(exported: readonly ExportCounts[], facts: ReadonlyMap<string, unknown>): Set<string> | undefined {
   const adIds = new Set<string>();
-  for (const { ids, rows } of exported) {
+  for (const { ids, rowCount: rows } of exported) {
     if (ids === undefined) return undefined;
     const ofAds = [...ids].map((id) => idKey(String(id))).filter((id) => facts.has(id));
     if (ofAds.length === 0 && rows > 0) return undefined;
@@ -151,7 +153,7 @@ function adIdsOf(exported: readonly ExportCounts[], facts: ReadonlyMap<string, u
 
 function checkSheets(sheets: readonly z.output<typeof Sheet>[], format: ExportFormat) {
   if (format !== 'xlsx') throw invalidRequest('sheets are sheets of Excel: leave out format, or pass xlsx.');
-  const taken = new Set([methodSheet.toLowerCase(), 'history']);
+  const taken = new Set([methodSheetName.toLowerCase(), 'history']);
   return sheets.map(({ name: given, sql }) => {
     const name = sanitizeLine(given).normalize('NFC');
     const problem =

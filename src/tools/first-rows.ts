@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { cellText } from '../dataset/sql/statement.ts';
-import { word } from '../views/safe-text.ts';
-import { fit } from '../views/tokens.ts';
+import { cleanCell } from '../dataset/sql/statement.ts';
+import { quoteUnlessWord } from '../views/safe-text.ts';
+import { countFittingItems } from '../views/tokens.ts';
 
 /** The first rows of what was written, so that a model can check its numbers and names without reading the file. */
 export const FirstRows = z.looseObject({
@@ -21,18 +21,23 @@ interface Rows {
 /** As many rows as fit; none of a table that is too wide to be read here. */
 export function firstRows({ columns, first }: Rows, tokens: number): Partial<z.output<typeof FirstRows>> {
   if (columns.length > maxColumns) return {};
-  const names = columns.map((name) => cellText(name, maxCell));
+  const names = columns.map((name) => cleanCell(name, maxCell));
   const rows = first
     .slice(0, maxRows)
-    .map((row) => row.map((cell) => (typeof cell === 'string' ? cellText(cell, maxCell) : cell)));
-  return { columns: names, first: rows.slice(0, fit({ items: rows, budget: tokens, render: JSON.stringify })) };
+    .map((row) => row.map((cell) => (typeof cell === 'string' ? cleanCell(cell, maxCell) : cell)));
+  return {
+    columns: names,
+    first: rows.slice(0, countFittingItems({ items: rows, budget: tokens, render: JSON.stringify })),
+  };
 }
 
 export function firstText({ columns, first = [] }: Partial<z.output<typeof FirstRows>>, head?: string): string {
   const lines = first.map((row) =>
-    row.map((cell) => (typeof cell === 'string' ? word(cell) : String(cell))).join(' | '),
+    row.map((cell) => (typeof cell === 'string' ? quoteUnlessWord(cell) : String(cell))).join(' | '),
   );
   const names =
-    columns && first.length > 0 ? `first rows of ${columns.map((name) => word(name)).join(' | ')}:` : undefined;
+    columns && first.length > 0
+      ? `first rows of ${columns.map((name) => quoteUnlessWord(name)).join(' | ')}:`
+      : undefined;
   return [[head, names].filter(Boolean).join('; '), ...lines].filter(Boolean).join('\n');
 }

@@ -2,22 +2,29 @@ import * as z from 'zod';
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
 import type { PriceBounds } from '../credits/prices.ts';
 import {
+  findKnownTotal,
   type GatherRequest,
-  gatherInTurn,
-  knownTotal,
-  listOf,
-  maxPageSize,
-  type Opened,
-  totalOf,
-  wholeCount,
+  getListOperation,
+  getMaxPageSize,
+  type OpenedGathering,
+  parseCount,
+  readTotalHits,
+  withOpenedGathering,
 } from '../dataset/gather.ts';
-import { creditsOf, GatherOutput, resultOf } from '../dataset/gathering-output.ts';
-import { beginsAnew, estimateText, gatheringText, readAgain, roomText, stopData } from '../dataset/gathering-report.ts';
-import { type GatheringQuestion, openGathering, withoutRepeats } from '../dataset/gatherings.ts';
+import { buildCreditRange, buildGatherOutput, GatherOutput } from '../dataset/gathering-output.ts';
+import {
+  buildStopFields,
+  formatDatasetLimit,
+  formatEstimate,
+  formatGathering,
+  readAgainHint,
+  restartNote,
+} from '../dataset/gathering-report.ts';
+import { type GatheringQuestion, openGathering, removeDuplicateParts } from '../dataset/gatherings.ts';
 import { type DatasetContents, sumOf } from '../storage/dataset.ts';
-import { minute } from '../views/dates.ts';
+import { formatMinute } from '../views/dates.ts';
 import { dayMs } from '../views/durations.ts';
-import { count } from '../views/numbers.ts';
+import { formatCount } from '../views/numbers.ts';
 import { adFilters, checkQuestion, collectionId, fresh, split } from './arguments.ts';
 import { defineTool, readOnly, type ToolContext } from './tool.ts';
 
@@ -56,36 +63,40 @@ export const gatherAds = defineTool({
     checkQuestion([], { collectionId, filters });
     return gather({ question: { filters, split, collectionId }, maxAds, maxCredits, fresh }, context);
   },
-  render: gatheringText,
+  render: formatGathering,
 });
 
 async function gather(request: GatherRequest, context: ToolContext): Promise<GatherOutput> {
   const { question, maxCredits } = request;
   const before = await (await context.dataset()).contents();
-  return gatherInTurn(request, before, context, async (opened, read) => {
+  return withOpenedGathering(request, before, context, async (opened, read) => {
     const hasEnded = opened.parts.every(({ state }) => state.ended);
     if (maxCredits === 0 && !hasEnded) return estimate(request, opened, context);
     if (maxCredits === undefined && !hasEnded) await requireFree(question, context);
     const gathered = await read();
-    const { gathering, stop, readByCall, contents } = gathered;
-    if (gathering === undefined || (stop.error && gathered.read === 0)) throw stop.error ?? nothingRead();
-    const result = await resultOf(gathering, { contents, before: opened.contents, readByCall }, context);
-    const next = roomText(stop, request) ?? (hasEnded && !result.complete ? readAgain : undefined);
+    const { gathering, stop, idsReadByCall: readByCall, contents } = gathered;
+    if (gathering === undefined || (stop.error && gathered.readCount === 0)) throw stop.error ?? nothingRead();
+    const result = await buildGatherOutput(
+      gathering,
+      { contents, before: opened.contents, idsReadByCall: readByCall },
+      context,
+    );
+    const next = formatDatasetLimit(stop, request) ?? (hasEnded && !result.complete ? readAgainHint : undefined);
     await gathered.markReturned();
-    const rest = await priceOfRest(withoutRepeats(question), contents, false, context);
+    const rest = await priceOfRest(removeDuplicateParts(question), contents, false, context);
     return {
       ...result,
-      ...stopData(stop, context),
+      ...buildStopFields(stop, context),
       ...(next && { next }),
-      ...(gathered.startedOver && { note: beginsAnew }),
-      ...(rest && (maxCredits === 0 || rest.pages !== 0) && !stop.leadsNowhere && { estimate: rest }),
+      ...(gathered.hasStartedOver && { note: restartNote }),
+      ...(rest && (maxCredits === 0 || rest.pages !== 0) && !stop.deadEnd && { estimate: rest }),
     };
   });
 }
 
 /** @throws AdLibraryError `invalid_request` unless every price seen is free */
 export async function requireFree(question: GatheringQuestion, { callBudget }: ToolContext): Promise<void> {
-  if (await (await callBudget()).isFree(listOf(question))) return;
+  if (await (await callBudget()).isFree(getListOperation(question))) return;
   throw invalidRequest(
     'maxCredits is required, because reading may cost credits: 0 estimates the price, and any other number is the most that this call may spend.',
   );
@@ -100,13 +111,13 @@ const datedAge = dayMs;
 type Part = Awaited<ReturnType<typeof partsOf>>[number];
 
 /** What reading the rest costs, after one search for each part whose total nothing tells; for a collection, one list. */
-async function estimate({ question, maxAds }: GatherRequest, opened: Opened, context: ToolContext) {
+async function estimate({ question, maxAds }: GatherRequest, opened: OpenedGathering, context: ToolContext) {
   const parts = await partsOf(opened, context);
   const open = parts.filter(({ total }) => total === undefined);
   for (const part of open) {
     const ads = await countNow(part.question, context);
     part.total = ads === undefined ? undefined : { ads, at: context.now };
-    part.isTotalKnown = (await knownTotal(part.question, opened.contents, context)) !== undefined;
+    part.isTotalKnown = (await findKnownTotal(part.question, opened.contents, context)) !== undefined;
     // A service that does not tell one total tells none.
     if (part.total === undefined) break;
   }
@@ -115,13 +126,13 @@ async function estimate({ question, maxAds }: GatherRequest, opened: Opened, con
   const oldest = Math.min(...parts.map(({ total }) => total?.at ?? context.now));
   const read = sumOf(parts.map((part) => part.read));
   const summary = [
-    price ? `Estimate: ${estimateText(price, read)}` : 'The service does not say how many ads there are.',
+    price ? `Estimate: ${formatEstimate(price, read)}` : 'The service does not say how many ads there are.',
     price?.credits === null && howToGoOn,
-    (price?.ads ?? 0) > maxAds && `With maxAds: ${maxAds}, it stops after ${count(maxAds, 'ad')}.`,
-    context.now - oldest > datedAge && `The number of ads is as of ${minute(oldest)}.`,
+    (price?.ads ?? 0) > maxAds && `With maxAds: ${maxAds}, it stops after ${formatCount(maxAds, 'ad')}.`,
+    context.now - oldest > datedAge && `The number of ads is as of ${formatMinute(oldest)}.`,
     open.length > 0 &&
       question.collectionId === undefined &&
-      `This estimate took ${count(open.length, 'search', 'searches')}.`,
+      `This estimate took ${formatCount(open.length, 'search', 'searches')}.`,
   ];
   return {
     gathering: null,
@@ -153,8 +164,8 @@ export async function priceOfRest(
 
 async function priceOfParts(question: GatheringQuestion, parts: readonly Part[], context: ToolContext) {
   if (parts.some(({ total }) => total === undefined)) return undefined;
-  const size = maxPageSize(question, context.adFilters);
-  const operation = listOf(question);
+  const size = getMaxPageSize(question, context.adFilters);
+  const operation = getListOperation(question);
   // Opened only now, because a search has shown a price.
   const callBudget = await context.callBudget(0);
   // If all ads that were found are read and the service announced more, one page shows whether there are more.
@@ -171,19 +182,19 @@ async function priceOfParts(question: GatheringQuestion, parts: readonly Part[],
   return {
     ads: sumOf(parts.map(({ total, read }) => Math.max(total?.ads ?? 0, read))),
     pages: sumOf(rests.map((items) => Math.ceil(items / size))),
-    ...creditsOf(atLeast, atMost),
+    ...buildCreditRange(atLeast, atMost),
   };
 }
 
 const nothing: PriceBounds = { atLeast: 0, atMost: 0 };
 
-const partsOf = ({ parts, contents }: Pick<Opened, 'parts' | 'contents'>, context: ToolContext) =>
+const partsOf = ({ parts, contents }: Pick<OpenedGathering, 'parts' | 'contents'>, context: ToolContext) =>
   Promise.all(
     parts.map(async ({ question, state, stored }) => {
       const read = stored?.adIds.size ?? 0;
       const found = stored?.found ?? (state.ended ? read : null);
       const total =
-        found === null ? await knownTotal(question, contents, context) : { ads: found, at: state.gatheredAt };
+        found === null ? await findKnownTotal(question, contents, context) : { ads: found, at: state.gatheredAt };
       /** Those that were evicted since included. */
       const listed = Math.max(read, state.listed);
       /** Whether the gathering will know the total before its first page, too. */
@@ -193,12 +204,12 @@ const partsOf = ({ parts, contents }: Pick<Opened, 'parts' | 'contents'>, contex
   );
 
 async function countNow({ filters, collectionId }: GatheringQuestion, { api }: ToolContext) {
-  if (collectionId === undefined) return totalOf(await api.searchAds({ body: { ...filters, limit: 1 } }));
+  if (collectionId === undefined) return readTotalHits(await api.searchAds({ body: { ...filters, limit: 1 } }));
   const { value, raw } = await api.listCollections();
   const collection = value.items.find(({ id }) => id?.toLowerCase() === collectionId);
   // The document knows no further pages of this list.
   const { hasMore, cursor } = raw as { hasMore?: unknown; cursor?: unknown };
   const problem = 'There is no collection with this id in the list of collections.';
   if (collection === undefined && !hasMore && !cursor) throw new AdLibraryError({ kind: 'not_found', problem });
-  return wholeCount(collection?.adCount);
+  return parseCount(collection?.adCount);
 }

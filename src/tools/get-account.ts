@@ -1,4 +1,4 @@
-import { AccountView, accountText, viewAccount } from '../views/account.ts';
+import { AccountView, formatAccount, viewAccount } from '../views/account.ts';
 import { noArguments } from './arguments.ts';
 import { defineTool, readOnly } from './tool.ts';
 
@@ -15,5 +15,5 @@ export const getAccount = defineTool({
     const { raw } = await api.getAccount();
     return viewAccount(raw);
   },
-  render: accountText,
+  render: formatAccount,
 });

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { AdView, adText, viewAd } from '../views/ad.ts';
+import { AdView, formatAd, viewAd } from '../views/ad.ts';
 import type { Detail } from '../views/full-view.ts';
 import { adId, detail, fresh, seen } from './arguments.ts';
 import { itemTokens } from './pager.ts';
@@ -24,7 +24,7 @@ export const getAd = defineTool({
     return { ad, ...(seenIn && { seenIn: toolName(seenIn) }) };
   },
   render: ({ ad, seenIn }, { detail }, { resultTokens }) => {
-    const text = adText(ad, detail, itemTokens(resultTokens));
+    const text = formatAd(ad, detail, itemTokens(resultTokens));
     return seenIn ? `Copy from ${seenIn}; get_ad without seen may show more.\n${text}` : text;
   },
 });

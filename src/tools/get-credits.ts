@@ -1,5 +1,5 @@
 import { Spending, spendingText } from '../credits/credit-text.ts';
-import { CreditsView, creditsText, viewCredits } from '../views/account.ts';
+import { CreditsView, formatCredits, viewCredits } from '../views/account.ts';
 import { noArguments } from './arguments.ts';
 import { defineTool, readOnly } from './tool.ts';
 
@@ -23,5 +23,5 @@ export const getCredits = defineTool({
     const thisServer = { ...spent, prices: byTool(spent.prices) };
     return { ...viewCredits(raw), thisServer };
   },
-  render: (output) => `${creditsText(output)}\n${spendingText(output.thisServer as Spending)}`,
+  render: (output) => `${formatCredits(output)}\n${spendingText(output.thisServer as Spending)}`,
 });

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { Detail } from '../views/full-view.ts';
-import { PageView, pageText, viewPage } from '../views/page.ts';
+import { formatPage, PageView, viewPage } from '../views/page.ts';
 import { detail, fresh } from './arguments.ts';
 import { itemTokens } from './pager.ts';
 import { defineTool, readOnly } from './tool.ts';
@@ -19,5 +19,5 @@ export const getPage = defineTool({
     const { raw } = await api.getPage({ path: { pageId }, fresh });
     return { page: viewPage(raw as object, { detail, budget: itemTokens(resultTokens) }) };
   },
-  render: ({ page }, { detail }, { resultTokens }) => pageText(page, detail, itemTokens(resultTokens)),
+  render: ({ page }, { detail }, { resultTokens }) => formatPage(page, detail, itemTokens(resultTokens)),
 });

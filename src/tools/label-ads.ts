@@ -1,11 +1,17 @@
 import * as z from 'zod';
 import { invalidRequest } from '../api/errors.ts';
-import { cleanLabel, labelId, maxLabel, maxValue, storedLabel } from '../dataset/labels.ts';
+import {
+  buildLabelId,
+  buildStoredLabel,
+  maxLabelChars,
+  maxLabelValueChars,
+  normalizeLabel,
+} from '../dataset/labels.ts';
 import { adsByKey, type DatasetContents, idKey } from '../storage/dataset.ts';
 import { maxRecords } from '../storage/user-records.ts';
-import { count } from '../views/numbers.ts';
-import { listNames, word } from '../views/safe-text.ts';
-import { untrustedId } from '../views/tokens.ts';
+import { formatCount } from '../views/numbers.ts';
+import { joinNames, quoteUnlessWord } from '../views/safe-text.ts';
+import { sanitizeId } from '../views/tokens.ts';
 import { isShort, mustBeShort } from './arguments.ts';
 import { defineTool, type ToolContext } from './tool.ts';
 
@@ -13,13 +19,13 @@ import { defineTool, type ToolContext } from './tool.ts';
 const cleanText = (max: number, least: number) =>
   z
     .string()
-    .overwrite(cleanLabel)
+    .overwrite(normalizeLabel)
     .refine((text) => text.length >= least, 'must have a character that can be seen')
     .refine((text) => [...text].length <= max, `must be at most ${max} characters`);
 
 const adId = z.string().refine(isShort, mustBeShort);
-const label = cleanText(maxLabel, 1);
-const value = cleanText(maxValue, 0);
+const label = cleanText(maxLabelChars, 1);
+const value = cleanText(maxLabelValueChars, 0);
 
 const maxUnknown = 100;
 
@@ -68,13 +74,13 @@ export const labelAds = defineTool({
     const { userRecords } = dataset;
     const contents = await dataset.contents();
     const notes = sql === undefined ? namedNotes(labels ?? []) : await selectedNotes(sql, contents, context);
-    const wanted = new Map(notes.map((note) => [labelId(note.adId, note.label), note]));
+    const wanted = new Map(notes.map((note) => [buildLabelId(note.adId, note.label), note]));
     const ids = new Map(notes.map(({ adId }) => [idKey(adId), adId]));
     const inDataset = adsByKey(contents, new Set(ids.keys()));
     const { labelled, changed } = await userRecords.update('label', (kept) => {
       const chosen = [...wanted].filter(([id, { adId }]) => (remove ? kept.has(id) : inDataset.has(idKey(adId))));
       return {
-        put: remove ? [] : chosen.map(([id, { value }]) => [id, storedLabel(value || null, context.now)] as const),
+        put: remove ? [] : chosen.map(([id, { value }]) => [id, buildStoredLabel(value || null, context.now)] as const),
         removed: remove ? chosen.map(([id]) => id) : [],
         result: { labelled: chosen.length, changed: new Set(chosen.map(([, { adId }]) => idKey(adId))) },
       };
@@ -84,17 +90,17 @@ export const labelAds = defineTool({
     return {
       labelled,
       ads: changed.size,
-      unknown: unknown.slice(0, maxUnknown).map(untrustedId),
+      unknown: unknown.slice(0, maxUnknown).map(sanitizeId),
       ...(unknown.length > maxUnknown && { moreUnknown: unknown.length - maxUnknown }),
       ...(!userRecords.isLasting && !remove && { note: endsWithProcess }),
     };
   },
   render({ labelled, ads, unknown, moreUnknown, note }, { remove }) {
-    const what = `${count(labelled, 'label')} of ${count(ads, 'ad')}`;
+    const what = `${formatCount(labelled, 'label')} of ${formatCount(ads, 'ad')}`;
     const lines = [
       remove ? `Removed ${what}.` : `Kept ${what}.`,
       unknown.length > 0 &&
-        `Not in the dataset: ${listNames(unknown.map(word))}${moreUnknown ? ` and ${moreUnknown} more` : ''}. Searches and gather_ads bring ads into it.`,
+        `Not in the dataset: ${joinNames(unknown.map(quoteUnlessWord))}${moreUnknown ? ` and ${moreUnknown} more` : ''}. Searches and gather_ads bring ads into it.`,
       note,
     ];
     return lines.filter(Boolean).join('\n');

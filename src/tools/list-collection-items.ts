@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { CollectionView, collectionText, viewCollection } from '../views/account.ts';
+import { CollectionView, formatCollection, viewCollection } from '../views/account.ts';
 import { type AdView, ListedAd } from '../views/ad.ts';
-import { asDescribed } from '../views/full-view.ts';
+import { separateMismatches } from '../views/full-view.ts';
 import { PageView } from '../views/page.ts';
 import { collectionId, cursor, detail, fresh, itemsLimit, itemType } from './arguments.ts';
 import { adViews, type ItemViews, listForBoard, pageViews, paginate, paging } from './pager.ts';
@@ -17,7 +17,9 @@ const AdOrPage = z
 
 function viewsOf(itemType: string, detail: 'brief' | 'full', context: ToolContext): ItemViews<AdView | PageView> {
   const views = itemType === 'ads' ? adViews(detail, context) : pageViews(detail, context);
-  return detail === 'full' ? { ...views, view: (item) => asDescribed(views.view(item), AdOrPage) as AdView } : views;
+  return detail === 'full'
+    ? { ...views, view: (item) => separateMismatches(views.view(item), AdOrPage) as AdView }
+    : views;
 }
 
 export const listCollectionItems = defineListTool({
@@ -51,7 +53,7 @@ export const listCollectionItems = defineListTool({
           const { readAds, readPages } = await import('../api/client.ts');
           (itemType === 'ads' ? readAds : readPages)(answer);
           const collection = answer.value.collection && viewCollection(answer.value.collection);
-          const text = collection && `Collection ${collectionText(collection)}`;
+          const text = collection && `Collection ${formatCollection(collection)}`;
           return { ...answer, heading: { data: { ...(collection && { collection }), itemType }, text } };
         },
       },

@@ -1,10 +1,10 @@
 import * as z from 'zod';
-import { CollectionView, collectionListText, viewCollection } from '../views/account.ts';
+import { CollectionView, formatCollectionList, viewCollection } from '../views/account.ts';
 import { cursor } from './arguments.ts';
 import { cursorMismatch, type ItemViews, paginate, paging } from './pager.ts';
 import { defineListTool, readOnly } from './tool.ts';
 
-const views: ItemViews<CollectionView> = { view: viewCollection, text: collectionListText };
+const views: ItemViews<CollectionView> = { view: viewCollection, text: formatCollectionList };
 
 /** The document does not say what a collection takes: one of pages, or with pages alone, takes no ads. */
 const takesAds = ({ type, defaultType, adCount, pageCount }: CollectionView): boolean =>

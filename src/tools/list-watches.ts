@@ -1,14 +1,14 @@
 import * as z from 'zod';
-import { questionText } from '../dataset/gatherings.ts';
-import { reportsIn } from '../dataset/saved-reports.ts';
-import { isoTime } from '../dataset/tables.ts';
-import { minute } from '../views/dates.ts';
+import { formatQuestion } from '../dataset/gatherings.ts';
+import { parseReports } from '../dataset/saved-reports.ts';
+import { formatIsoTime } from '../dataset/tables.ts';
+import { formatMinute } from '../views/dates.ts';
 import type { DataOf } from '../views/fields.ts';
-import { dataPerText } from '../views/full-view.ts';
-import { count } from '../views/numbers.ts';
-import { linesOf, quote } from '../views/safe-text.ts';
-import { estimateTokens, lineWithin, untrustedText } from '../views/tokens.ts';
-import { type Watch, watchesIn } from '../watches/stored-watches.ts';
+import { dataTokensPerTextToken } from '../views/full-view.ts';
+import { formatCount } from '../views/numbers.ts';
+import { joinLines, quote } from '../views/safe-text.ts';
+import { estimateTokens, quoteUntrusted, truncateLine } from '../views/tokens.ts';
+import { parseWatches, type Watch } from '../watches/stored-watches.ts';
 import { noArguments } from './arguments.ts';
 import { defineTool, readOnly } from './tool.ts';
 
@@ -33,7 +33,7 @@ const ReportView = z
   .meta({ title: 'SavedReport' });
 
 const reportText = ({ name, title, writtenAt, sections }: DataOf<typeof ReportView>) =>
-  `Report ${quote(name)}: ${quote(title)}, ${count(sections, 'section')}, written ${minute(writtenAt)}.`;
+  `Report ${quote(name)}: ${quote(title)}, ${formatCount(sections, 'section')}, written ${formatMinute(writtenAt)}.`;
 
 export const inMemory = 'They are kept in memory, and end with this server.';
 
@@ -49,19 +49,19 @@ export const listWatches = defineTool({
   output: z.looseObject({ watches: z.array(WatchView), reports: z.array(ReportView), note: z.string().optional() }),
   async run(_, { dataset, resultTokens }) {
     const { userRecords } = await dataset();
-    const watches = watchesIn(await userRecords.read('watch'));
-    const reports = reportsIn(await userRecords.read('report')).map(({ name, title, runs, sections }) => ({
+    const watches = parseWatches(await userRecords.read('watch'));
+    const reports = parseReports(await userRecords.read('report')).map(({ name, title, runs, sections }) => ({
       name,
-      title: lineWithin(title, 40),
+      title: truncateLine(title, 40),
       sections: sections.length,
-      writtenAt: isoTime(runs[0]?.at ?? 0),
+      writtenAt: formatIsoTime(runs[0]?.at ?? 0),
     }));
-    const views = viewsOf(watches, dataPerText * resultTokens);
+    const views = viewsOf(watches, dataTokensPerTextToken * resultTokens);
     return { watches: views, reports, ...(!userRecords.isLasting && { note: inMemory }) };
   },
   render: ({ watches, reports, note }) =>
-    linesOf([
-      watches.length === 0 ? 'There are no watches.' : `${count(watches.length, 'watch', 'watches')}:`,
+    joinLines([
+      watches.length === 0 ? 'There are no watches.' : `${formatCount(watches.length, 'watch', 'watches')}:`,
       ...watches.map(watchText),
       ...reports.map(reportText),
       note,
@@ -81,7 +81,7 @@ export function viewsOf(watches: readonly Watch[], tokens: number): WatchView[] 
       ...(collectionId && { collectionId }),
       ...(maxAds !== undefined && { maxAds }),
       maxCredits,
-      checkedAt: last ? isoTime(last.at) : null,
+      checkedAt: last ? formatIsoTime(last.at) : null,
       ads: last?.ads ?? null,
       complete: last?.complete ?? null,
     };
@@ -94,11 +94,11 @@ export function watchText(watch: WatchView): string {
   const parts = split ? `; split: ${JSON.stringify(split)}` : '';
   const asks = shortened
     ? 'its filters are too long to be shown here'
-    : untrustedText(questionText({ filters, collectionId, parts: [] }) + parts, 60);
-  const room = maxAds === undefined ? '' : ` and ${count(maxAds, 'ad')}`;
+    : quoteUntrusted(formatQuestion({ filters, collectionId, parts: [] }) + parts, 60);
+  const room = maxAds === undefined ? '' : ` and ${formatCount(maxAds, 'ad')}`;
   const last =
     checkedAt === null
       ? 'not checked yet'
-      : `checked ${minute(checkedAt)}: ${count(ads ?? 0, 'ad')}, ${complete ? 'complete' : 'not complete'}`;
-  return `${quote(name)}: ${asks}; at most ${count(maxCredits, 'credit')}${room} a check; ${last}.`;
+      : `checked ${formatMinute(checkedAt)}: ${formatCount(ads ?? 0, 'ad')}, ${complete ? 'complete' : 'not complete'}`;
+  return `${quote(name)}: ${asks}; at most ${formatCount(maxCredits, 'credit')}${room} a check; ${last}.`;
 }

@@ -5,12 +5,12 @@ import { canonical } from '../api/json.ts';
 import type { OperationName } from '../api/operations.ts';
 import { priceText } from '../credits/credit-text.ts';
 import type { PriceBounds } from '../credits/prices.ts';
-import { type AdView, adListText, viewAd, type WrittenAds } from '../views/ad.ts';
-import { dayOf } from '../views/dates.ts';
-import { type Detail, dataPerText } from '../views/full-view.ts';
-import { appUrlPattern, type ListFrame, notesText, serviceNotes } from '../views/lists.ts';
-import { type PageView, pageListText, viewPage } from '../views/page.ts';
-import { fit } from '../views/tokens.ts';
+import { type AdTextCache, type AdView, formatAdList, viewAd } from '../views/ad.ts';
+import { formatDay } from '../views/dates.ts';
+import { type Detail, dataTokensPerTextToken } from '../views/full-view.ts';
+import { findAppUrlPattern, formatServiceNotes, type ListFrame, readServiceNotes } from '../views/lists.ts';
+import { formatPageList, type PageView, viewPage } from '../views/page.ts';
+import { countFittingItems } from '../views/tokens.ts';
 import type { Cursors, Rendered, ToolContext } from './tool.ts';
 
 type PageParams = SearchParams & { limit?: number; cursor?: string };
@@ -115,7 +115,7 @@ function fitPage<View, Heading>(
   const sent = sentItems(answer);
   const rest = sent.slice(position.shown);
   const shared = views.shared?.(sent);
-  const notes = position.shown === 0 ? serviceNotes(answer.raw) : {};
+  const notes = position.shown === 0 ? readServiceNotes(answer.raw) : {};
 
   const pageOf = (items: View[]): ListPage<View, Heading> => {
     const total = sent.length;
@@ -126,19 +126,19 @@ function fitPage<View, Heading>(
     // The rest of a cached page is free.
     const nextPrice = next && (to < total && answer.isCached ? free : price);
     const page = { cursor: next ? writeCursor(next, cursors) : null, hasMore: to < total || hasMore };
-    const part = items.length < total ? { from: position.shown + 1, of: total } : undefined;
+    const part = items.length < total ? { firstNumber: position.shown + 1, sentCount: total } : undefined;
     const costs = nextPrice && priceText(nextPrice);
     const list = views.text({ total: totalHits, price: costs, items, ...page, ...part, ...shared });
     return {
       next,
-      text: [answer.heading?.text, ...notesText(notes), list].filter(Boolean).join('\n'),
+      text: [answer.heading?.text, ...formatServiceNotes(notes), list].filter(Boolean).join('\n'),
       data: {
         ...(answer.heading?.data as Heading),
         items,
         ...page,
         ...(totalHits !== undefined && { totalHits }),
         ...(nextPrice && { nextPage: priceData(nextPrice) }),
-        ...(part && { shown: { from: part.from, to, of: total } }),
+        ...(part && { shown: { from: part.firstNumber, to, of: total } }),
         ...shared,
         ...notes,
       },
@@ -158,9 +158,12 @@ function fitPage<View, Heading>(
   while (fitting === items.length && fitting < rest.length) {
     const more = rest.slice(fitting, fitting + Math.max(atATime, fitting));
     items.push(...more.map((item) => views.view(item)));
-    const readable = items.slice(0, fit({ items, budget: resultTokens, render: (leading) => write(leading).text }));
-    const budget = dataPerText * resultTokens;
-    fitting = fit({ items: readable, budget, render: (leading) => JSON.stringify(leading) });
+    const readable = items.slice(
+      0,
+      countFittingItems({ items, budget: resultTokens, render: (leading) => write(leading).text }),
+    );
+    const budget = dataTokensPerTextToken * resultTokens;
+    fitting = countFittingItems({ items: readable, budget, render: (leading) => JSON.stringify(leading) });
   }
   return write(items.slice(0, fitting));
 }
@@ -193,13 +196,13 @@ export interface ItemViews<View> {
 type ViewOptions = Pick<ToolContext, 'now' | 'resultTokens'>;
 
 export function adViews(detail: Detail, { now, resultTokens }: ViewOptions): ItemViews<AdView> {
-  const asOf = dayOf(now);
+  const asOf = formatDay(now);
   const today: SharedFacts = asOf === undefined ? {} : { asOf };
-  const written: WrittenAds = new Map();
+  const written: AdTextCache = new Map();
   return {
     view: (ad) => viewAd(ad, { detail, now, budget: itemTokens(resultTokens) }),
     shared: (ads) => (detail === 'full' ? today : { ...today, ...linkForm(ads, 'id') }),
-    text: (list) => adListText({ detail, budget: itemTokens(resultTokens), written, ...list }),
+    text: (list) => formatAdList({ detail, budget: itemTokens(resultTokens), written, ...list }),
     atATime: detail === 'full' ? 4 : Math.ceil(resultTokens / fewTokens),
   };
 }
@@ -211,13 +214,13 @@ export function pageViews(detail: Detail, { resultTokens }: ViewOptions): ItemVi
   return {
     view: (page) => viewPage(page, { detail, budget: itemTokens(resultTokens) }),
     shared: (pages) => (detail === 'full' ? {} : linkForm(pages, 'pageId')),
-    text: (list) => pageListText({ detail, budget: itemTokens(resultTokens), ...list }),
+    text: (list) => formatPageList({ detail, budget: itemTokens(resultTokens), ...list }),
     ...(detail === 'full' && { atATime: 4 }),
   };
 }
 
 function linkForm(items: readonly object[], idName: 'id' | 'pageId'): SharedFacts {
-  const pattern = appUrlPattern(items, idName);
+  const pattern = findAppUrlPattern(items, idName);
   return pattern === undefined ? {} : { appUrlPattern: pattern };
 }
 

@@ -1,16 +1,16 @@
 import * as z from 'zod';
 import { chartOf } from '../charts/chart.ts';
 import { chartKinds } from '../charts/chart-kinds.ts';
-import { CoverageView, coverageText, viewCoverage } from '../dataset/coverage.ts';
-import { launchesKnownUntil } from '../dataset/gatherings.ts';
-import { describedColumns } from '../dataset/tables.ts';
-import { dataPerText } from '../views/full-view.ts';
-import { count, numberText } from '../views/numbers.ts';
-import { isWord, quote, word } from '../views/safe-text.ts';
-import { fit } from '../views/tokens.ts';
+import { CoverageView, formatCoverage, viewCoverage } from '../dataset/coverage.ts';
+import { getLaunchesKnownUntil } from '../dataset/gatherings.ts';
+import { describeColumns } from '../dataset/tables.ts';
+import { dataTokensPerTextToken } from '../views/full-view.ts';
+import { formatCount, formatNumber } from '../views/numbers.ts';
+import { isWord, quote, quoteUnlessWord } from '../views/safe-text.ts';
+import { countFittingItems } from '../views/tokens.ts';
 import { defineListTool, drawingMsOf, jpegContent, readOnly } from './tool.ts';
 
-const derivedColumns = describedColumns()
+const derivedColumns = describeColumns()
   .map(({ name, meaning }) => (meaning === undefined ? name : `${name} (${meaning})`))
   .join(', ');
 
@@ -46,14 +46,19 @@ export const queryAds = defineListTool({
     { dataset, adRows, sql: engine, resultTokens, signal, deadline, clock, pictures, isDemo },
   ) {
     const contents = await (await dataset()).contents();
-    const { columns, rows, rowCount, truncated } = await engine().query(contents, { sql, limit, cell, signal });
-    const facts = await adRows().knownAds(contents);
-    const coverage = viewCoverage({ contents, facts, columns, rows, cell });
+    const { columns, rows, rowCount, truncated } = await engine().query(contents, {
+      sql,
+      limit,
+      maxCellChars: cell,
+      signal,
+    });
+    const facts = await adRows().readFacts(contents);
+    const coverage = viewCoverage({ contents, facts, columns, rows, maxCellChars: cell });
     const render = (shown: readonly unknown[][]) =>
-      `${rowsText({ columns, rows: shown, rowCount, limit })}\n${coverageText(coverage)}`;
-    const readable = rows.slice(0, fit({ items: rows, budget: resultTokens, render }));
-    const budget = dataPerText * resultTokens;
-    const shown = readable.slice(0, fit({ items: readable, budget, render: JSON.stringify }));
+      `${rowsText({ columns, rows: shown, rowCount, limit })}\n${formatCoverage(coverage)}`;
+    const readable = rows.slice(0, countFittingItems({ items: rows, budget: resultTokens, render }));
+    const budget = dataTokensPerTextToken * resultTokens;
+    const shown = readable.slice(0, countFittingItems({ items: readable, budget, render: JSON.stringify }));
     const isCut = truncated || shown.length < rows.length;
     const data = { columns, rows: shown, rowCount, truncated: isCut, coverage };
     if (chart === undefined) return { data, text: render(shown) };
@@ -62,7 +67,7 @@ export const queryAds = defineListTool({
       const note = `No chart: ${reason}.`;
       return { data: { ...data, chart: note }, text: withNote(note) };
     };
-    const readAt = launchesKnownUntil(contents)?.complete;
+    const readAt = getLaunchesKnownUntil(contents)?.complete;
     const drawn = chartOf(chart, { columns, rows: shown, sql, isCut }, { readAt, isDemo });
     if ('problem' in drawn) return withoutChart(drawn.problem);
     const picture = await (await pictures()).chart(drawn, {
@@ -87,7 +92,7 @@ interface ResultRows {
 }
 
 function rowsText({ columns, rows, rowCount, limit }: ResultRows): string {
-  const head = columns.map(word).join(' | ');
+  const head = columns.map(quoteUnlessWord).join(' | ');
   // One text of a column in quotes puts all of them in quotes.
   const quoted = columns.map((_, index) => rows.some((row) => needsQuotes(row[index])));
   const lines = rows.map((row) => row.map((cell, index) => quotedCell(cell, quoted[index] === true)).join(' | '));
@@ -95,12 +100,12 @@ function rowsText({ columns, rows, rowCount, limit }: ResultRows): string {
 }
 
 function rowCountText(shown: number, rowCount: number | null, limit: number): string {
-  if (rowCount === shown) return `${count(shown, 'row')}:`;
-  const total = rowCount === null ? 'more than 100,000' : numberText(rowCount);
+  if (rowCount === shown) return `${formatCount(shown, 'row')}:`;
+  const total = rowCount === null ? 'more than 100,000' : formatNumber(rowCount);
   if (shown < limit)
-    return `The first ${numberText(shown)} of ${total} rows, cut to fit the result (fewer columns or a smaller cell give more, OFFSET ${shown} the next):`;
+    return `The first ${formatNumber(shown)} of ${total} rows, cut to fit the result (fewer columns or a smaller cell give more, OFFSET ${shown} the next):`;
   const next = rowCount === null ? '' : ' (limit gives more, GROUP BY and WHERE fewer)';
-  return `The first ${numberText(shown)} of ${total} rows${next}:`;
+  return `The first ${formatNumber(shown)} of ${total} rows${next}:`;
 }
 
 const quotedCell = (cell: unknown, quoted: boolean): string =>

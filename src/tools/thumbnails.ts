@@ -1,5 +1,5 @@
 import { withDeadline } from '../api/abort.ts';
-import { keepPrints } from '../dataset/picture-groups.ts';
+import { storePerceptualHashes } from '../dataset/picture-groups.ts';
 import type { AdPicture } from '../views/ad-media.ts';
 import type { ToolContext } from './tool.ts';
 
@@ -20,7 +20,7 @@ export async function thumbnailsOf(ads: readonly { adId: string; picture: AdPict
       })),
     ),
   );
-  await keepPrints((await context.dataset()).userRecords, shown);
+  await storePerceptualHashes((await context.dataset()).userRecords, shown);
   return shown.map(({ fetched }) =>
     'jpeg' in fetched ? { src: `data:image/jpeg;base64,${Buffer.from(fetched.jpeg).toString('base64')}` } : fetched,
   );

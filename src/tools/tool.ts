@@ -10,7 +10,7 @@ import type { Pictures } from '../pictures/pictures.ts';
 import type { CursorMemory } from '../storage/call-state.ts';
 import { type ExportedFile, type Exports, exportTtl } from '../storage/exports.ts';
 import type { DataOf } from '../views/fields.ts';
-import { quote, word } from '../views/safe-text.ts';
+import { quote, quoteUnlessWord } from '../views/safe-text.ts';
 
 type Annotations = Record<'readOnlyHint' | 'destructiveHint' | 'idempotentHint' | 'openWorldHint', boolean>;
 
@@ -133,7 +133,7 @@ export function locationText(file: ExportedFile, context: ToolContext, beside?: 
     const how = problem ? `. ${problem}. To get a file, set AD_LIBRARY_FILES to a folder` : '';
     return `It ${readable}${stays ? `, ${stays}` : ''}${how}`;
   }
-  const note = beside?.path === undefined ? '' : `, with ${word(beside.name)} beside it`;
+  const note = beside?.path === undefined ? '' : `, with ${quoteUnlessWord(beside.name)} beside it`;
   return `It is in ${quote(path)}${note}, ${stays}, and ${readable}`;
 }
 

@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import { invalidRequest } from '../api/errors.ts';
-import { findNamed } from '../dataset/named-records.ts';
-import { reportsIn } from '../dataset/saved-reports.ts';
+import { findRecordsByName } from '../dataset/named-records.ts';
+import { parseReports } from '../dataset/saved-reports.ts';
 import { quote, sanitizeLine } from '../views/safe-text.ts';
-import { watchesIn } from '../watches/stored-watches.ts';
+import { parseWatches } from '../watches/stored-watches.ts';
 import { defineTool } from './tool.ts';
 
 export const unwatchAds = defineTool({
@@ -24,8 +24,8 @@ export const unwatchAds = defineTool({
     await userRecords.update(report === undefined ? 'watch' : 'report', (records) => {
       const names =
         report === undefined
-          ? findNamed('watch', watchesIn(records), [name ?? ''])
-          : findNamed('kept report', reportsIn(records), [report]);
+          ? findRecordsByName('watch', parseWatches(records), [name ?? ''])
+          : findRecordsByName('kept report', parseReports(records), [report]);
       return { removed: names.map((one) => one.name), result: undefined };
     });
     return { removed: true };

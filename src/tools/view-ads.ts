@@ -1,20 +1,20 @@
 import * as z from 'zod';
 import { withDeadline } from '../api/abort.ts';
 import { invalidRequest } from '../api/errors.ts';
-import { type FetchedPicture, keepPrints, pictureGroups } from '../dataset/picture-groups.ts';
+import { type FetchedPicture, groupPictures, storePerceptualHashes } from '../dataset/picture-groups.ts';
 import type { SheetTile } from '../pictures/pictures.ts';
 import { type Dataset, type DatasetContents, idKey } from '../storage/dataset.ts';
 import { objectOf, type StoredItem } from '../storage/item-versions.ts';
-import { AdView, factsOf, viewAd } from '../views/ad.ts';
-import { type AdPicture, mediaOfCards, type PictureChoice, pictureOf } from '../views/ad-media.ts';
-import { runOf } from '../views/dates.ts';
+import { AdView, listFacts, viewAd } from '../views/ad.ts';
+import { type AdPicture, listCardMedia, type PictureChoice, selectPicture } from '../views/ad-media.ts';
+import { computeRun } from '../views/dates.ts';
 import type { DataOf } from '../views/fields.ts';
-import { dataPerText } from '../views/full-view.ts';
+import { dataTokensPerTextToken } from '../views/full-view.ts';
 import { groupBy } from '../views/lists.ts';
-import { count } from '../views/numbers.ts';
-import { joinFilled, linesOf, quote, word } from '../views/safe-text.ts';
+import { formatCount } from '../views/numbers.ts';
+import { joinLines, joinNonEmpty, quote, quoteUnlessWord } from '../views/safe-text.ts';
 import { clampLines, fitsWithin } from '../views/tokens.ts';
-import { type Fields, idOf } from '../views/view.ts';
+import { type Fields, readId } from '../views/view.ts';
 import { defineListTool, drawingMsOf, jpegContent, readOnly, type ToolContext } from './tool.ts';
 
 /** Some hosts bring a picture a turn late, and models then describe what they have not seen. */
@@ -100,14 +100,14 @@ export const viewAds = defineListTool({
     const sheet = await (await pictures()).sheet(
       wanted.map(({ tile: { number, headline, ads, daysRunning, picture: shows }, picture }): SheetTile => {
         const repeated =
-          ads === undefined ? [] : [ads > 1 && `×${ads}`, daysRunning !== undefined && count(daysRunning, 'day')];
+          ads === undefined ? [] : [ads > 1 && `×${ads}`, daysRunning !== undefined && formatCount(daysRunning, 'day')];
         const label = [...repeated, shows].filter(Boolean).join(', ') || undefined;
         return { number, label, headline, ...('reason' in picture ? picture : { address: picture.address }) };
       }),
       { signal, waitMs, drawingMs: () => drawingMsOf(context), isOverview: compared !== undefined },
     );
     const fetched = wanted.map(({ tile, picture }, index) => ({ adId: tile.id, picture, fetched: sheet.tiles[index] }));
-    await keepPrints(dataset.userRecords, fetched);
+    await storePerceptualHashes(dataset.userRecords, fetched);
     const tiles = wanted.map(({ tile: { picture, ...tile } }, index): AdTile => {
       const drawn = sheet.tiles[index];
       if (drawn && 'reason' in drawn) return { ...tile, shown: false, reason: drawn.reason };
@@ -119,10 +119,10 @@ export const viewAds = defineListTool({
         ? 'No picture can be shown, so there is no image.'
         : `There is no image: ${sheet.reason}.`;
     const read = sheet.jpeg ? note : withoutSheet;
-    const text = clampLines(linesOf([read, compared?.text, ...tiles.map(tileText)]), resultTokens);
+    const text = clampLines(joinLines([read, compared?.text, ...tiles.map(tileText)]), resultTokens);
     return {
       data: {
-        tiles: tilesWithin(tiles, dataPerText * resultTokens),
+        tiles: tilesWithin(tiles, dataTokensPerTextToken * resultTokens),
         ...(compared && { pictures: compared.pictures }),
         note: read,
       },
@@ -146,8 +146,8 @@ async function comparePictures(sql: string, dataset: Dataset, context: ToolConte
   const wanted = new Set(await idsOf(sql, contents, context));
   const items = contents.ads.filter(({ id }) => wanted.has(idKey(id)));
   if (items.length === 0) throw invalidRequest('The SELECT gives no id of an ad in the dataset.');
-  const prints = context.adRows().prints(contents);
-  const chosen = items.map((item) => ({ item, picture: pictureOf(objectOf(item), { now }) }));
+  const prints = context.adRows().readPerceptualHashes(contents);
+  const chosen = items.map((item) => ({ item, picture: selectPicture(objectOf(item), { now }) }));
   const toFetch = chosen.filter(({ item }) => !prints.has(idKey(item.id)));
   const missing: string[] = [];
   const found: FetchedPicture[] = [];
@@ -172,13 +172,13 @@ async function comparePictures(sql: string, dataset: Dataset, context: ToolConte
       }),
     ),
   );
-  for (const [id, print] of await keepPrints(dataset.userRecords, found)) prints.set(id, print);
-  const groupOf = await pictureGroups(contents.ads, prints);
+  for (const [id, print] of await storePerceptualHashes(dataset.userRecords, found)) prints.set(id, print);
+  const groupOf = await groupPictures(contents.ads, prints);
   const groups = groupBy(chosen, ({ item }) => groupOf.get(idKey(item.id))?.group);
   const plain = groups.get(null)?.length ?? 0;
   const shown = [...groups].flatMap(([group, members]): ChosenAd[] => {
     if (!group) return [];
-    const runs = members.map((one) => ({ ...one, days: runOf(objectOf(one.item), one.item.at).daysRunning }));
+    const runs = members.map((one) => ({ ...one, days: computeRun(objectOf(one.item), one.item.at).daysRunning }));
     const longestFirst = runs.sort((left, right) => (right.days ?? -1) - (left.days ?? -1));
     const ad = longestFirst.find(({ picture }) => 'address' in picture) ?? longestFirst[0];
     return ad === undefined ? [] : [{ id: ad.item.id, item: ad.item, ads: members.length, daysRunning: ad.days }];
@@ -197,7 +197,12 @@ const fetchesAtOnce = 12;
 const maxRows = 1000;
 
 async function idsOf(sql: string, contents: DatasetContents, { sql: engine, signal }: ToolContext): Promise<string[]> {
-  const { columns, rows, truncated } = await engine().query(contents, { sql, limit: maxRows, cell: 500, signal });
+  const { columns, rows, truncated } = await engine().query(contents, {
+    sql,
+    limit: maxRows,
+    maxCellChars: 500,
+    signal,
+  });
   const named = columns.findIndex((name) => /^(?:id|adId)$/i.test(name));
   if (named === -1 && columns.length > 1) throw invalidRequest('The SELECT must have a column id.');
   const ids = [...new Set(rows.map((row) => idKey(String(row[Math.max(0, named)]))))];
@@ -218,7 +223,7 @@ function comparedText({ ads, fetched, groups }: DataOf<typeof Compared>, plain: 
   const isLate = missing.some((reason) => reason.includes('no time left'));
   const later = isLate ? ' The same call goes on with the rest.' : '';
   return (
-    `Pictures of ${fetched} of ${count(ads, 'ad')} are compared: ${groups} different${plain > 0 ? `, and ${plain} nearly plain that are not grouped` : ''}. ` +
+    `Pictures of ${fetched} of ${formatCount(ads, 'ad')} are compared: ${groups} different${plain > 0 ? `, and ${plain} nearly plain that are not grouped` : ''}. ` +
     `Below are those in most ads, each with the ad that has run longest among those whose picture can be shown.${lacking}${later} A cropped picture counts as another one.`
   );
 }
@@ -228,10 +233,10 @@ const maxReasons = 4;
 function chosenTile({ id, item, ads, daysRunning }: ChosenAd, choice: PictureChoice & { number: number }) {
   if (item === undefined) {
     const picture: AdPicture = { reason: 'it is not in the dataset; get_ad reads it for credits' };
-    return { tile: { number: choice.number, id: idOf(id), shown: false } as AdTile, picture };
+    return { tile: { number: choice.number, id: readId(id), shown: false } as AdTile, picture };
   }
   const ad = objectOf(item);
-  const picture = pictureOf(ad, choice);
+  const picture = selectPicture(ad, choice);
   const view = viewAd(ad, { detail: 'brief', now: choice.now });
   const facts = shortFacts.flatMap((name) => (view[name] === undefined ? [] : [[name, view[name]]]));
   const label = 'shows' in picture ? labelOf(picture.shows, ad) : undefined;
@@ -247,16 +252,16 @@ function chosenTile({ id, item, ads, daysRunning }: ChosenAd, choice: PictureCho
 }
 
 function labelOf(shows: Extract<AdPicture, { address: string }>['shows'], ad: Fields): string | undefined {
-  if (typeof shows === 'object') return `card ${shows.card} of ${mediaOfCards(ad).length}`;
+  if (typeof shows === 'object') return `card ${shows.card} of ${listCardMedia(ad).length}`;
   return { picture: undefined, still: 'still of a video', portrait: "advertiser's portrait only" }[shows];
 }
 
 /** One line: `3. 6a1f… "Acme", VIDEO 15 s, 2026-07-01–2026-08-02: "Headline" (still of a video)`. */
 function tileText({ number, id, pageName, headline, firstCard, picture, reason, ads, ...facts }: AdTile): string {
-  const parts = [word(id), pageName === undefined ? '' : quote(pageName), ...factsOf({ id, ...facts })];
+  const parts = [quoteUnlessWord(id), pageName === undefined ? '' : quote(pageName), ...listFacts({ id, ...facts })];
   const notes = [reason === undefined ? picture : `not shown: ${reason}`].filter((text) => text !== undefined);
   return [
-    `${number}. ${ads !== undefined && ads > 1 ? `in ${ads} ads: ` : ''}${joinFilled(parts, ', ')}`,
+    `${number}. ${ads !== undefined && ads > 1 ? `in ${ads} ads: ` : ''}${joinNonEmpty(parts, ', ')}`,
     headline === undefined ? '' : `: ${quote(headline)}`,
     firstCard === undefined ? '' : ` card 1: ${quote(firstCard)}`,
     notes.length > 0 ? ` (${notes.join()})` : '',

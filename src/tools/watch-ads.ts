@@ -1,10 +1,10 @@
 import * as z from 'zod';
 import { invalidRequest } from '../api/errors.ts';
-import { withoutRepeats } from '../dataset/gatherings.ts';
-import { cleanLabel } from '../dataset/labels.ts';
-import { dataPerText } from '../views/full-view.ts';
-import { linesOf } from '../views/safe-text.ts';
-import { questionOf, storeWatch, watchesIn } from '../watches/stored-watches.ts';
+import { removeDuplicateParts } from '../dataset/gatherings.ts';
+import { normalizeLabel } from '../dataset/labels.ts';
+import { dataTokensPerTextToken } from '../views/full-view.ts';
+import { joinLines } from '../views/safe-text.ts';
+import { parseWatches, pickQuestion, storeWatch } from '../watches/stored-watches.ts';
 import { adFilters, checkQuestion, collectionId, split } from './arguments.ts';
 import { inMemory, viewsOf, WatchView, watchText } from './list-watches.ts';
 import { defineTool } from './tool.ts';
@@ -42,14 +42,14 @@ export const watchAds = defineTool({
     if (maxCredits === 0) throw invalidRequest('maxCredits must be above 0: the most that one check may cost.');
     if (JSON.stringify(question).length > maxQuestion)
       throw invalidRequest(`filters and split may have at most ${maxQuestion} characters together.`);
-    const name = cleanLabel(given);
+    const name = normalizeLabel(given);
     if (name === '' || name.length > maxName)
       throw invalidRequest(`name must have 1 to ${maxName} characters that can be seen.`);
-    await storeWatch(userRecords, { ...questionOf(withoutRepeats(question)), name, maxAds, maxCredits });
-    const stored = watchesIn(await userRecords.read('watch')).filter((watch) => watch.name === name);
-    const [watch] = viewsOf(stored, dataPerText * resultTokens);
+    await storeWatch(userRecords, { ...pickQuestion(removeDuplicateParts(question)), name, maxAds, maxCredits });
+    const stored = parseWatches(await userRecords.read('watch')).filter((watch) => watch.name === name);
+    const [watch] = viewsOf(stored, dataTokensPerTextToken * resultTokens);
     if (watch === undefined) throw invalidRequest('The watch was removed while it was stored. Store it again.');
     return { watch, ...(!userRecords.isLasting && { note: inMemory }) };
   },
-  render: ({ watch, note }) => linesOf([`Stored ${watchText(watch)}`, note]),
+  render: ({ watch, note }) => joinLines([`Stored ${watchText(watch)}`, note]),
 });

@@ -1,4 +1,4 @@
-import { IdentityView, identityText, viewIdentity } from '../views/account.ts';
+import { formatIdentity, IdentityView, viewIdentity } from '../views/account.ts';
 import { noArguments } from './arguments.ts';
 import { defineTool, readOnly } from './tool.ts';
 
@@ -15,5 +15,5 @@ export const whoami = defineTool({
     const { raw } = await api.whoami();
     return viewIdentity(raw);
   },
-  render: identityText,
+  render: formatIdentity,
 });

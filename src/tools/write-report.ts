@@ -2,18 +2,24 @@ import * as z from 'zod';
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
 import { chartOf } from '../charts/chart.ts';
 import { chartKinds } from '../charts/chart-kinds.ts';
-import { CoverageOfFile, coverageText, viewCoverage } from '../dataset/coverage.ts';
-import { costOf, countGathered, launchesKnownUntil, paidGatherings, readingPeriod } from '../dataset/gatherings.ts';
-import { labelsByAd, labelTexts } from '../dataset/labels.ts';
-import { findNamed } from '../dataset/named-records.ts';
+import { FileCoverageView, formatCoverage, viewCoverage } from '../dataset/coverage.ts';
 import {
-  checkRoom,
-  comparableFigures,
-  reportsIn,
-  runBefore,
+  countGatheredAds,
+  getLaunchesKnownUntil,
+  getReadingPeriod,
+  selectPaidGatherings,
+  sumGatheringCosts,
+} from '../dataset/gatherings.ts';
+import { formatLabels, groupLabelsByAd } from '../dataset/labels.ts';
+import { findRecordsByName } from '../dataset/named-records.ts';
+import {
+  buildStoredRow,
+  checkReportFits,
+  findPreviousRun,
+  parseReports,
   type SavedReport,
   saveReport,
-  storedRow,
+  selectComparableFigures,
 } from '../dataset/saved-reports.ts';
 import { cardOf } from '../reports/card.ts';
 import type { ReportSection } from '../reports/report.tsx';
@@ -22,10 +28,10 @@ import { reportTtl } from '../storage/exports.ts';
 import { objectOf } from '../storage/item-versions.ts';
 import type { UserRecords } from '../storage/user-records.ts';
 import type { AdPicture } from '../views/ad-media.ts';
-import { dayOf } from '../views/dates.ts';
+import { formatDay } from '../views/dates.ts';
 import type { DataOf } from '../views/fields.ts';
-import { count, numberText } from '../views/numbers.ts';
-import { linesOf, listNames, quote, word } from '../views/safe-text.ts';
+import { formatCount, formatNumber } from '../views/numbers.ts';
+import { joinLines, joinNames, quote, quoteUnlessWord } from '../views/safe-text.ts';
 import type { Fields } from '../views/view.ts';
 import { checkQuestion, fileName } from './arguments.ts';
 import { FirstRows, firstRows, firstText } from './first-rows.ts';
@@ -95,14 +101,14 @@ export const writeReport = defineListTool({
     link: z.string().optional().describe('URL of the file, for a day.'),
     bytes: z.number(),
     sections: z.array(SectionView),
-    coverage: CoverageOfFile,
+    coverage: FileCoverageView,
     note: z.string().optional(),
   }),
   async run(input, context) {
     const { now, version, isDemo } = context;
     const dataset = await context.dataset();
     const { title, sections: wanted, name, last } = await reportOf(input, dataset.userRecords, now);
-    if (name !== undefined) await checkRoom(dataset.userRecords, { name, title, sections: wanted });
+    if (name !== undefined) await checkReportFits(dataset.userRecords, { name, title, sections: wanted });
     const contents = await dataset.contents();
     const ads = adsById(contents, wanted);
     const { coverage, ...method } = await methodOf(wanted, contents, context);
@@ -111,7 +117,7 @@ export const writeReport = defineListTool({
     async function* sections() {
       for (const [index, section] of wanted.entries()) {
         const { shown, ...one } = await makeSection(section, ads, contents, context);
-        const figures = comparableFigures(last?.rows[index], one.row);
+        const figures = selectComparableFigures(last?.rows[index], one.row);
         if (last && figures) shown.last = { at: last.at, row: figures };
         made.push({ ...one, earlier: shown.last });
         yield shown;
@@ -124,7 +130,7 @@ export const writeReport = defineListTool({
       isDemo,
       version,
       headings,
-      method: { ...method, coverage: [coverageText(coverage)] },
+      method: { ...method, coverage: [formatCoverage(coverage)] },
     };
     const { html, missing } = await writeReportPage(head, sections(), () =>
       thumbnailsOf(
@@ -139,7 +145,7 @@ export const writeReport = defineListTool({
     }
     const bytes = Buffer.from(html);
     const file = await context.exports().create({
-      name: `${name ?? `report-${dayOf(now)}`}.html`,
+      name: `${name ?? `report-${formatDay(now)}`}.html`,
       mimeType: 'text/html',
       ttlMs: reportTtl,
       write: (take) => take(bytes),
@@ -148,18 +154,18 @@ export const writeReport = defineListTool({
       heading,
       ...(rows !== undefined && { rows }),
       ...(first && firstRows(first, firstTokens / made.length)),
-      ...(earlier && { last: { ...earlier.row, at: dayOf(earlier.at) } }),
+      ...(earlier && { last: { ...earlier.row, at: formatDay(earlier.at) } }),
       ...(pictures.length > 0 && { ads: pictures.length }),
       ...(problem && { problem }),
     }));
     const note = name !== undefined && !dataset.userRecords.isLasting ? endsWithServer : undefined;
     return {
       data: { ...addressesOf(file, context), bytes: file.bytes, sections: shown, coverage, ...(note && { note }) },
-      text: linesOf([
-        `${word(file.name)}: ${count(shown.length, 'section')}, ${numberText(file.bytes)} bytes. ${locationText(file, context)}.`,
+      text: joinLines([
+        `${quoteUnlessWord(file.name)}: ${formatCount(shown.length, 'section')}, ${formatNumber(file.bytes)} bytes. ${locationText(file, context)}.`,
         ...shown.map(sectionText),
-        missing > 0 && `${count(missing, 'picture')} could not be shown; the report says why.`,
-        coverageText(coverage),
+        missing > 0 && `${formatCount(missing, 'picture')} could not be shown; the report says why.`,
+        formatCoverage(coverage),
         note,
       ]),
       attached: [linkTo(file)],
@@ -182,17 +188,17 @@ async function reportOf(input: z.output<typeof Input>, userRecords: UserRecords,
     return { title, name: name?.trim(), sections: dated, last: undefined };
   }
   checkQuestion([], { again, title, sections, name });
-  const [kept] = findNamed('kept report', reportsIn(await userRecords.read('report')), [again]);
+  const [kept] = findRecordsByName('kept report', parseReports(await userRecords.read('report')), [again]);
   if (kept === undefined) throw invalidRequest('again must be a name.');
   if (texts && texts.length !== kept.sections.length)
     throw invalidRequest(
-      `texts must have one text for each of the ${kept.sections.length} sections (empty: the kept one): ${listNames(kept.sections.map(({ heading }) => quote(heading)))}.`,
+      `texts must have one text for each of the ${kept.sections.length} sections (empty: the kept one): ${joinNames(kept.sections.map(({ heading }) => quote(heading)))}.`,
     );
   const renewed = kept.sections.map((section, index): SavedSection => {
     const text = texts?.[index]?.trim();
     return text ? { ...section, text, textAt: now } : section;
   });
-  return { ...kept, sections: renewed, last: runBefore(kept, now) };
+  return { ...kept, sections: renewed, last: findPreviousRun(kept, now) };
 }
 
 /** `"Calls to action", 14 rows; first rows of …`. */
@@ -200,11 +206,11 @@ function sectionText(section: DataOf<typeof SectionView>): string {
   const { heading, rows, ads, problem, last } = section;
   const facts = [
     quote(heading),
-    rows === null ? 'more than 100,000 rows' : rows !== undefined && count(rows, 'row'),
-    ads !== undefined && count(ads, 'ad'),
+    rows === null ? 'more than 100,000 rows' : rows !== undefined && formatCount(rows, 'row'),
+    ads !== undefined && formatCount(ads, 'ad'),
     last &&
       `on ${last.at}: ${Object.entries(last)
-        .flatMap(([name, value]) => (name === 'at' ? [] : `${word(name)} ${value}`))
+        .flatMap(([name, value]) => (name === 'at' ? [] : `${quoteUnlessWord(name)} ${value}`))
         .join(', ')}`,
     problem,
   ];
@@ -222,7 +228,7 @@ interface MadeSection {
   rows?: number | null;
   first?: { columns: readonly string[]; first: readonly (readonly unknown[])[] };
   /** The cells of its one row. */
-  row: ReturnType<typeof storedRow>;
+  row: ReturnType<typeof buildStoredRow>;
   /** The figures of an earlier day that measure the same. */
   earlier?: ReportSection['last'];
   pictures: { adId: string; picture: AdPicture }[];
@@ -241,13 +247,15 @@ async function makeSection(section: SavedSection, ads: NamedAds, contents: Datas
   if (sql !== undefined) {
     try {
       const limit = chart === undefined ? maxTableRows : maxChartRows;
-      const { columns, rows, rowCount } = await context.sql().query(contents, { sql, limit, cell, signal });
+      const { columns, rows, rowCount } = await context
+        .sql()
+        .query(contents, { sql, limit, maxCellChars: cell, signal });
       made.rows = rowCount;
       made.first = { columns, first: rows.slice(0, 3) };
-      if (rowCount === 1) made.row = storedRow(columns, rows[0] ?? []);
+      if (rowCount === 1) made.row = buildStoredRow(columns, rows[0] ?? []);
       shown.table = { columns, rows: rows.slice(0, maxTableRows), rowCount };
       const charted = { columns, rows, sql, isCut: rowCount !== rows.length };
-      const readAt = launchesKnownUntil(contents)?.complete;
+      const readAt = getLaunchesKnownUntil(contents)?.complete;
       const wide = chart && chartOf(chart, charted, { readAt, isDemo });
       const narrow = chart && chartOf(chart, charted, { readAt, isDemo, isNarrow: true });
       if (wide && 'problem' in wide) problems.push(`There is no chart: ${wide.problem}.`);
@@ -261,11 +269,13 @@ async function makeSection(section: SavedSection, ads: NamedAds, contents: Datas
   }
   const unknown = adIds.filter((id) => !ads.items.has(idKey(id)));
   if (unknown.length > 0) {
-    problems.push(`${listNames(unknown.map(word))} ${unknown.length === 1 ? 'is' : 'are'} not in the dataset.`);
+    problems.push(
+      `${joinNames(unknown.map(quoteUnlessWord))} ${unknown.length === 1 ? 'is' : 'are'} not in the dataset.`,
+    );
   }
   const items = [...new Set(adIds.map(idKey))].flatMap((key) => ads.items.get(key) ?? []);
   const cards = items.map((item) => cardOf(objectOf(item) as Fields, { ...item, now }));
-  shown.ads = cards.map(({ card }) => ({ ...card, labels: labelTexts(ads.labels.get(idKey(card.id))) }));
+  shown.ads = cards.map(({ card }) => ({ ...card, labels: formatLabels(ads.labels.get(idKey(card.id))) }));
   made.pictures = cards.map(({ card, picture }) => ({ adId: card.id, picture }));
   made.problem = problems.join(' ') || undefined;
   shown.problem ??= made.problem;
@@ -276,21 +286,21 @@ type NamedAds = ReturnType<typeof adsById>;
 
 function adsById(contents: DatasetContents, sections: readonly SavedSection[]) {
   const keys = new Set(sections.flatMap(({ adIds = [] }) => adIds.map(idKey)));
-  return { items: adsByKey(contents, keys), labels: labelsByAd(contents, keys) };
+  return { items: adsByKey(contents, keys), labels: groupLabelsByAd(contents, keys) };
 }
 
 async function methodOf(sections: readonly SavedSection[], contents: DatasetContents, context: ToolContext) {
   const statements = sections.flatMap(({ heading, sql }) => (sql === undefined ? [] : [{ heading, sql }]));
-  const facts = await context.adRows().knownAds(contents);
-  const gatherings = paidGatherings(contents).slice(0, maxGatherings);
+  const facts = await context.adRows().readFacts(contents);
+  const gatherings = selectPaidGatherings(contents).slice(0, maxGatherings);
   const listed = new Set(gatherings.flatMap(({ id, parts }) => [id, ...parts]));
   return {
     ads: contents.ads.length,
-    gatheredAds: countGathered(contents),
+    gatheredAds: countGatheredAds(contents),
     gatherings,
     more: contents.gatherings.filter(({ id }) => !listed.has(id)).length,
-    period: readingPeriod(contents),
-    cost: costOf(contents),
+    period: getReadingPeriod(contents),
+    cost: sumGatheringCosts(contents),
     coverage: viewCoverage({ contents, facts }),
     statements,
   };

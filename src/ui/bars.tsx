@@ -1,4 +1,4 @@
-import { medianOf } from '../views/numbers.ts';
+import { computeMedian } from '../views/numbers.ts';
 import { sanitizeLine } from '../views/safe-text.ts';
 import { englishFormats, type Formats, formatConstant } from './formats.ts';
 import type { Content } from './jsx.d.ts';
@@ -204,7 +204,7 @@ export function DaysRunningChart({ ads, formats = englishFormats }: DaysRunningC
   }
   const endLabels = [formatNumber(0), formatUnknown(ads.length - days.length, formats), formatNumber(longestRun)];
   return (
-    <Figure title="Days running" note={`median ${formatNumber(medianOf(days))}`}>
+    <Figure title="Days running" note={`median ${formatNumber(computeMedian(days))}`}>
       <ColumnChart columns={columns} endLabels={endLabels.filter(Boolean)} kind="runs" formats={formats} />
     </Figure>
   );

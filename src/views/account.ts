@@ -1,14 +1,14 @@
 import * as z from 'zod';
-import { dayOf } from './dates.ts';
-import { type DataOf, type SentField, shapeOf } from './fields.ts';
-import { asDescribed, fullView, otherTypes } from './full-view.ts';
+import { formatDay } from './dates.ts';
+import { buildShape, type DataOf, type SentField } from './fields.ts';
+import { buildFullView, otherTypesSchema, separateMismatches } from './full-view.ts';
 import { frameList, type ListFrame } from './lists.ts';
-import { count, numberText } from './numbers.ts';
-import { joinFilled, linesOf, quote, word } from './safe-text.ts';
-import { type Fields, idOf, isNumber, isObject, keep, viewTable } from './view.ts';
+import { formatCount, formatNumber } from './numbers.ts';
+import { joinLines, joinNonEmpty, quote, quoteUnlessWord } from './safe-text.ts';
+import { copyFields, type Fields, isNumber, isObject, readId, selectViewFields } from './view.ts';
 
 /** In demo mode a result has a notice of this server: one of the service must be a text, too. */
-const besides = { otherTypes, notice: z.string().optional() };
+const besides = { otherTypes: otherTypesSchema, notice: z.string().optional() };
 
 /** Account, credits and identity show the API's fields as they are, without nulls. */
 export const AccountView = z.looseObject({
@@ -65,13 +65,15 @@ export const CreditsView = z.looseObject({
 
 const tokens = 1500;
 
-export const viewAccount = (account: unknown): Fields => asDescribed(fullView(account, tokens), AccountView);
-export const viewIdentity = (identity: unknown): Fields => asDescribed(fullView(identity, tokens), IdentityView);
+export const viewAccount = (account: unknown): Fields =>
+  separateMismatches(buildFullView(account, tokens), AccountView);
+export const viewIdentity = (identity: unknown): Fields =>
+  separateMismatches(buildFullView(identity, tokens), IdentityView);
 
 export function viewCredits(status: unknown): Fields {
-  const view = asDescribed(fullView(status, tokens), CreditsView);
-  const ends = dayOf(seconds(view.periodEnd));
-  const starts = dayOf(seconds(view.periodStart));
+  const view = separateMismatches(buildFullView(status, tokens), CreditsView);
+  const ends = formatDay(seconds(view.periodEnd));
+  const starts = formatDay(seconds(view.periodStart));
   const usage = isObject(view.usageLimit) ? view.usageLimit : {};
   const hourly = remainingOf(usage.hourlyCredits, usage.hourlyLimit);
   const daily = remainingOf(usage.dailyCredits, usage.dailyLimit);
@@ -91,8 +93,8 @@ function remainingOf(used: unknown, limit: unknown): number | undefined {
   return isNumber(left) ? left : undefined;
 }
 
-export function accountText(account: Fields): string {
-  return linesOf([
+export function formatAccount(account: Fields): string {
+  return joinLines([
     labelText('account of user', account.userId),
     labelText('billed to user', account.billingUserId),
     labelText('plan', account.planId, 'none'),
@@ -102,11 +104,11 @@ export function accountText(account: Fields): string {
   ]);
 }
 
-export function creditsText(credits: Fields): string {
+export function formatCredits(credits: Fields): string {
   const usage = isObject(credits.usageLimit) ? credits.usageLimit : {};
   const { periodStartsOn: starts, periodEndsOn: ends, credits: left, creditsMax: max } = credits;
   const type = usage.limitType;
-  return linesOf([
+  return joinLines([
     left === undefined
       ? 'credits left: unknown'
       : `credits left: ${valueText(left)}${max === undefined ? '' : ` of ${valueText(max)}`}`,
@@ -126,17 +128,17 @@ function windowText(name: string, used: unknown, limit: unknown): string {
   const remaining = remainingOf(used, limit);
   return remaining === undefined
     ? ''
-    : `${name}: ${valueText(used)} of ${valueText(limit)} used, ${numberText(remaining)} left`;
+    : `${name}: ${valueText(used)} of ${valueText(limit)} used, ${formatNumber(remaining)} left`;
 }
 
-export function identityText(identity: Fields): string {
+export function formatIdentity(identity: Fields): string {
   const user = isObject(identity.user) ? identity.user : {};
   const key = isObject(identity.apiKey) ? identity.apiKey : {};
-  return linesOf([
+  return joinLines([
     identity.authenticated === false ? 'not authenticated' : labelText('authenticated by', identity.authSource),
     labelText('name', user.name),
     labelText('email', user.emailAddress),
-    accountText(user),
+    formatAccount(user),
     labelText('key', key.name),
     labelText('key id', key.id),
     labelText('key starts with', key.keyPrefix),
@@ -154,9 +156,9 @@ const member = (value: unknown) =>
   value === true ? 'a member of a team' : value === false ? 'not a member of a team' : '';
 
 function valueText(value: unknown): string {
-  if (typeof value === 'number') return numberText(value);
+  if (typeof value === 'number') return formatNumber(value);
   if (typeof value === 'boolean') return String(value);
-  return typeof value === 'string' ? word(value) : quote(JSON.stringify(value) ?? '');
+  return typeof value === 'string' ? quoteUnlessWord(value) : quote(JSON.stringify(value) ?? '');
 }
 
 const collectionFields = {
@@ -168,36 +170,38 @@ const collectionFields = {
   adCount: { is: 'number', brief: true },
   pageCount: { is: 'number', brief: true },
 } as const satisfies Record<string, SentField>;
-const shownFields = viewTable(collectionFields, 'brief');
+const shownFields = selectViewFields(collectionFields, 'brief');
 
 export const CollectionView = z
-  .looseObject({ id: z.string(), ...shapeOf(collectionFields) })
+  .looseObject({ id: z.string(), ...buildShape(collectionFields) })
   .meta({ title: 'Collection' });
 export type CollectionView = DataOf<typeof CollectionView>;
 
 export function viewCollection(collection: object): CollectionView {
   const source = collection as Fields;
-  const view: CollectionView = { id: idOf(source.id) };
-  keep(view, source, shownFields);
+  const view: CollectionView = { id: readId(source.id) };
+  copyFields(view, source, shownFields);
   return view;
 }
 
-export function collectionText(collection: CollectionView): string {
+export function formatCollection(collection: CollectionView): string {
   const { id, name, type, isDefault, defaultType, isOwner, adCount, pageCount } = collection;
   const facts = [
-    adCount !== undefined && count(adCount, 'ad'),
-    pageCount !== undefined && count(pageCount, 'page'),
-    type !== undefined && `type ${word(type)}`,
-    isDefault === true && `default${defaultType === undefined ? '' : ` ${word(defaultType)}`}`,
+    adCount !== undefined && formatCount(adCount, 'ad'),
+    pageCount !== undefined && formatCount(pageCount, 'page'),
+    type !== undefined && `type ${quoteUnlessWord(type)}`,
+    isDefault === true && `default${defaultType === undefined ? '' : ` ${quoteUnlessWord(defaultType)}`}`,
     isOwner !== undefined && (isOwner ? 'yours' : "someone else's"),
   ];
-  return `${name === undefined ? '' : `${quote(name)} `}${word(id)} ${joinFilled(facts, ', ')}`.trimEnd();
+  return `${name === undefined ? '' : `${quote(name)} `}${quoteUnlessWord(id)} ${joinNonEmpty(facts, ', ')}`.trimEnd();
 }
 
-export const collectionListText = ({ items, ...frame }: ListFrame & { items: readonly CollectionView[] }): string =>
+export const formatCollectionList = ({ items, ...frame }: ListFrame & { items: readonly CollectionView[] }): string =>
   frameList({
     ...frame,
     noun: 'collection',
     shown: items.length,
-    body: items.map((collection, index) => `${index + (frame.from ?? 1)}. ${collectionText(collection)}`).join('\n'),
+    body: items
+      .map((collection, index) => `${index + (frame.firstNumber ?? 1)}. ${formatCollection(collection)}`)
+      .join('\n'),
   });

@@ -1,10 +1,10 @@
-import { cardField, linkOf } from './ad-media.ts';
-import { addressOf, domainOf } from './addresses.ts';
-import { timeOf } from './dates.ts';
+import { readCardField, readCardLink } from './ad-media.ts';
+import { parseDomain, parseUrl } from './addresses.ts';
+import { parseTime } from './dates.ts';
 import type { adFields } from './fields.ts';
-import { landingOf } from './landing.ts';
+import { parseLanding } from './landing.ts';
 import { sanitizeLine } from './safe-text.ts';
-import { type Fields, isNumber, isObject, numberOf, objects } from './view.ts';
+import { type Fields, isNumber, isObject, readNumber, readObjects } from './view.ts';
 
 /**
  * What counts as a change of an ad: its creative (copy, media, cards), its destination, its call to action, its format,
@@ -20,16 +20,16 @@ const contentFields = {
   linkDescription: (ad) => plainText(ad.linkDescription),
   linkDescriptions: (ad) => plainTexts(ad.linkDescriptions),
   offerLink: (ad) => destinationOf(ad.offerLink),
-  displayUrl: (ad) => domainOf(ad.displayUrl) ?? plainText(ad.displayUrl),
+  displayUrl: (ad) => parseDomain(ad.displayUrl) ?? plainText(ad.displayUrl),
   website: (ad) => siteWithoutLink(ad),
   ctaType: (ad) => inCapitals(plainText(ad.ctaType)),
   displayFormat: (ad) => inCapitals(plainText(ad.displayFormat)),
   countries: (ad) => inCapitals(plainTexts(ad.countries)),
   endDate: (ad) => momentOf(ad.endDate),
-  cards: (ad) => joined(objects(ad.cards).map((card) => JSON.stringify(cardContent(card)))),
+  cards: (ad) => joined(readObjects(ad.cards).map((card) => JSON.stringify(cardContent(card)))),
   media: (ad) =>
     joined(
-      objects(ad.media)
+      readObjects(ad.media)
         .filter(isOfAd)
         .map(({ url }) => mediaPath(url)),
     ),
@@ -38,7 +38,7 @@ const contentFields = {
 type ContentField = keyof typeof contentFields;
 type AdContent = Record<ContentField, string | null>;
 
-export function contentOf(ad: object): AdContent {
+export function extractContent(ad: object): AdContent {
   const content: Partial<AdContent> = {};
   for (const name of contentNames) content[name] = contentFields[name](ad as Fields);
   return content as AdContent;
@@ -56,8 +56,8 @@ export interface Change {
 export type ChangedValue = string | null | undefined;
 
 /** Returns the content that differs between two versions of an ad, in the order of `contentFields`. */
-export function changesBetween(before: object, after: object): Change[] {
-  const [old, now] = [contentOf(before), contentOf(after)];
+export function findChanges(before: object, after: object): Change[] {
+  const [old, now] = [extractContent(before), extractContent(after)];
   return contentNames
     .filter((field) => old[field] !== now[field])
     .map((field) => ({
@@ -87,15 +87,15 @@ const counters = {
 } as const satisfies Record<string, readonly (keyof typeof adFields)[]>;
 
 export type Counter = keyof typeof counters;
-export type Counts = Partial<Record<Counter, number>>;
+export type CounterValues = Partial<Record<Counter, number>>;
 
 export const counterNames = Object.keys(counters) as Counter[];
 
 /** Returns the counters that an ad has as numbers. A range counts as the sum of its bounds, which rises with the range. */
-export function countsOf(ad: object): Counts {
-  const counts: Counts = {};
+export function readCounters(ad: object): CounterValues {
+  const counts: CounterValues = {};
   for (const name of counterNames) {
-    const values = counters[name].flatMap((field) => numberOf((ad as Fields)[field]) ?? []);
+    const values = counters[name].flatMap((field) => readNumber((ad as Fields)[field]) ?? []);
     if (values.length === counters[name].length) counts[name] = values.reduce((sum, value) => sum + value, 0);
   }
   return counts;
@@ -119,27 +119,29 @@ function joined(texts: readonly (string | null)[]): string | null {
 const inCapitals = (text: string | null): string | null => text?.toUpperCase() ?? null;
 
 function momentOf(date: unknown): string | null {
-  const time = timeOf(date);
+  const time = parseTime(date);
   return time === undefined ? plainText(date) : String(time);
 }
 
-const destinationOf = (link: unknown): string | null => landingOf({ offerLink: link }).page ?? plainText(link);
+const destinationOf = (link: unknown): string | null => parseLanding({ offerLink: link }).page ?? plainText(link);
 
 /** The site that the service names, if the ad has no link: the site of a link follows from the link. */
 function siteWithoutLink(ad: Fields): string | null {
-  const hasLink = [ad.offerLink, ...objects(ad.cards).map(linkOf)].some((link) => destinationOf(link) !== null);
+  const hasLink = [ad.offerLink, ...readObjects(ad.cards).map(readCardLink)].some(
+    (link) => destinationOf(link) !== null,
+  );
   if (hasLink || !isObject(ad.website)) return null;
-  return domainOf(ad.website.siteDomain) ?? plainText(ad.website.siteDomain);
+  return parseDomain(ad.website.siteDomain) ?? plainText(ad.website.siteDomain);
 }
 
 const cardContent = (card: Fields) => [
-  plainText(cardField(card, 'title')),
-  plainText(cardField(card, 'body')),
-  plainText(cardField(card, 'linkDescription')),
-  plainText(cardField(card, 'ctaType')),
-  destinationOf(linkOf(card)),
-  mediaPath(cardField(card, 'picture') ?? cardField(card, 'still')),
-  mediaPath(cardField(card, 'video')),
+  plainText(readCardField(card, 'title')),
+  plainText(readCardField(card, 'body')),
+  plainText(readCardField(card, 'linkDescription')),
+  plainText(readCardField(card, 'ctaType')),
+  destinationOf(readCardLink(card)),
+  mediaPath(readCardField(card, 'picture') ?? readCardField(card, 'still')),
+  mediaPath(readCardField(card, 'video')),
 ];
 
 /** The portrait of the advertiser (`PA_PP`) comes with the media of an ad. */
@@ -150,7 +152,7 @@ const isOfAd = ({ type }: Fields): boolean => !(typeof type === 'string' && /^PA
  * anew in its query.
  */
 function mediaPath(address: unknown): string | null {
-  const url = addressOf(address);
+  const url = parseUrl(address);
   if (url !== undefined) return url.pathname === '/' ? url.hostname : url.pathname;
   return typeof address === 'string' ? plainText(address.replace(/[?#].*$/s, '')) : null;
 }

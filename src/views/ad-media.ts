@@ -1,17 +1,17 @@
 import * as z from 'zod';
-import { addressOf, cleanAddress, expiryOf } from './addresses.ts';
-import { dayOf } from './dates.ts';
+import { cleanUrl, parseExpiry, parseUrl } from './addresses.ts';
+import { formatDay } from './dates.ts';
 import type { DataOf } from './fields.ts';
-import { count } from './numbers.ts';
+import { formatCount } from './numbers.ts';
 import { estimateTokens } from './tokens.ts';
-import { add, type Fields, isNumber, isObject, isVisible, objects, textOf } from './view.ts';
+import { addFields, type Fields, isNumber, isObject, isVisible, readObjects, readText } from './view.ts';
 
 /**
  * Describes the pictures, videos and cards of an ad: `15 s` for a VIDEO, `2 cards`, `8 cards (6 videos 14 s)`. Does not
  * repeat the service's own format, and says so if the media are of another kind: `(media: image)` for a VIDEO. The still
  * of a video, the advertiser's portrait and other sizes of the same piece are not counted.
  */
-export function creativeOf(ad: Fields): string | undefined {
+export function describeCreative(ad: Fields): string | undefined {
   const parts = mediaParts(ad).join(' + ');
   const kind = typeof ad.displayFormat === 'string' ? ad.displayFormat.toLowerCase() : '';
   if (parts === '') return;
@@ -45,7 +45,7 @@ type Role = (typeof roles)[number][0];
 type Assets = Record<Role, Fields[]> & { cards: number };
 
 /** Some ads send the media of their cards, but no cards. */
-function assetsOf(ad: Fields, media = objects(ad.media)): Assets {
+function assetsOf(ad: Fields, media = readObjects(ad.media)): Assets {
   const assets: Assets = { video: [], cardVideo: [], cardPicture: [], portrait: [], picture: [], cards: 0 };
   const rolesByAddress = new Map<unknown, Partial<Record<Role, true>>>();
   for (const asset of media) {
@@ -68,8 +68,8 @@ function assetsOf(ad: Fields, media = objects(ad.media)): Assets {
  * How many cards, videos and pictures `creativeOf` would find, and the seconds of the longest video. The still of a
  * card's video is not counted either. Null where the answer brought none of the ad's media, or no length.
  */
-export function mediaCounts(ad: Fields) {
-  const media = objects(ad.media).filter(({ type }) => typeof type === 'string');
+export function countMedia(ad: Fields) {
+  const media = readObjects(ad.media).filter(({ type }) => typeof type === 'string');
   const { video, picture, cardVideo, cardPicture, cards: cardCount } = assetsOf(ad, media);
   const lengths = secondsOf([...video, ...cardVideo]);
   const videoSeconds = lengths.length > 0 ? Math.max(...lengths) : null;
@@ -82,7 +82,7 @@ export function mediaCounts(ad: Fields) {
 }
 
 /** Without the advertiser's portrait: the ad's own, and those of each card in order. */
-export function mediaOf(ad: Fields) {
+export function groupMedia(ad: Fields) {
   const { video, picture, cardVideo, cardPicture, cards } = assetsOf(ad);
   const ofAd = [...video, ...picture];
   const ofCards: Fields[][] = Array.from({ length: cards }, () => []);
@@ -159,13 +159,13 @@ const maxCards = 20;
 
 /** Cards without the addresses of their media, the media of each, and how many more there are. */
 export function viewCards(ad: Fields) {
-  const ofCards = mediaOfCards(ad);
+  const ofCards = listCardMedia(ad);
   const shown = Math.min(ofCards.length, maxCards);
   const views = Array.from({ length: shown }, (_, index): CardView => ({ card: index + 1 }));
-  const adFields = { ...ad, title: undefined, landingUrl: cleanAddress(ad.offerLink, linkTokens) } as Fields;
+  const adFields = { ...ad, title: undefined, landingUrl: cleanUrl(ad.offerLink, linkTokens) } as Fields;
   const earlier = new Set<string>();
   const texts = views.flatMap((view, index) =>
-    cardTexts(objects(ad.cards)[index]).flatMap(([field, text]) => {
+    cardTexts(readObjects(ad.cards)[index]).flatMap(([field, text]) => {
       const name = `${field} ${text}`;
       if (text === adFields[field] || earlier.has(name)) return [];
       earlier.add(name);
@@ -176,23 +176,23 @@ export function viewCards(ad: Fields) {
   const share = Math.max(minTokens, copyTokens / copy.length);
   for (const { view, field, text } of texts) {
     const tokens = { ctaType: ctaTokens, landingUrl: linkTokens }[field as string] ?? share;
-    add(view, { [field]: textOf(text, tokens) });
+    addFields(view, { [field]: readText(text, tokens) });
   }
   return { views, media: ofCards.slice(0, shown), more: ofCards.length - shown };
 }
 
-export function mediaOfCards(ad: Fields): Fields[][] {
-  const cards = objects(ad.cards);
-  return mediaOf(ad).ofCards.map((assets, index) => (assets.length > 0 ? assets : mediaIn(cards[index])));
+export function listCardMedia(ad: Fields): Fields[][] {
+  const cards = readObjects(ad.cards);
+  return groupMedia(ad).ofCards.map((assets, index) => (assets.length > 0 ? assets : mediaIn(cards[index])));
 }
 
 function cardTexts(card: Fields | undefined): [CardField, string][] {
   const texts: [CardField, string | undefined][] = [
-    ['title', cardField(card, 'title')],
-    ['body', cardField(card, 'body')],
-    ['linkDescription', cardField(card, 'linkDescription')],
-    ['ctaType', cardField(card, 'ctaType')],
-    ['landingUrl', cleanAddress(linkOf(card), linkTokens)],
+    ['title', readCardField(card, 'title')],
+    ['body', readCardField(card, 'body')],
+    ['linkDescription', readCardField(card, 'linkDescription')],
+    ['ctaType', readCardField(card, 'ctaType')],
+    ['landingUrl', cleanUrl(readCardLink(card), linkTokens)],
   ];
   return texts.filter((text): text is [CardField, string] => isVisible(text[1]));
 }
@@ -203,7 +203,11 @@ const minTokens = 14;
 const ctaTokens = 12;
 
 function mediaIn(card: Fields | undefined): Fields[] {
-  const [video, picture, still] = [cardField(card, 'video'), cardField(card, 'picture'), cardField(card, 'still')];
+  const [video, picture, still] = [
+    readCardField(card, 'video'),
+    readCardField(card, 'picture'),
+    readCardField(card, 'still'),
+  ];
   const thumb = picture ?? still;
   return [
     ...(thumb === undefined ? [] : [{ type: 'CARD_THUMB', url: thumb }]),
@@ -212,14 +216,14 @@ function mediaIn(card: Fields | undefined): Fields[] {
 }
 
 /** The first card's title, and its body if the ad has none of its own. */
-export function firstCard(ad: Fields, tokens: number): string | undefined {
-  const card = objects(ad.cards)[0];
-  const title = unlessTemplate(cardField(card, 'title'));
-  const body = ad.body && !isTemplate(ad.body) ? undefined : unlessTemplate(cardField(card, 'body'));
-  return textOf(title && body && !body.startsWith(title) ? `${title} — ${body}` : (body ?? title), tokens);
+export function describeFirstCard(ad: Fields, tokens: number): string | undefined {
+  const card = readObjects(ad.cards)[0];
+  const title = unlessTemplate(readCardField(card, 'title'));
+  const body = ad.body && !isTemplate(ad.body) ? undefined : unlessTemplate(readCardField(card, 'body'));
+  return readText(title && body && !body.startsWith(title) ? `${title} — ${body}` : (body ?? title), tokens);
 }
 
-export const linkOf = (card: Fields | undefined): string | undefined => cardField(card, 'link');
+export const readCardLink = (card: Fields | undefined): string | undefined => readCardField(card, 'link');
 
 /** `{{product.name}}`: the network fills this in from a catalogue, but the ad library does not. */
 export const isTemplate = (text: unknown): boolean => typeof text === 'string' && /\{\{[^{}]*\}\}/.test(text);
@@ -228,7 +232,7 @@ const linkTokens = 40;
 const unlessTemplate = (text: string | undefined) => (isTemplate(text) ? undefined : text);
 
 /** The first text that a card has under the spellings of a field. */
-export function cardField(card: Fields | undefined, field: keyof typeof cardFields): string | undefined {
+export function readCardField(card: Fields | undefined, field: keyof typeof cardFields): string | undefined {
   for (const name of cardFields[field]) {
     const value = card?.[name];
     if (typeof value === 'string' && value.trim() !== '') return value;
@@ -241,7 +245,7 @@ const maxAddress = 2000;
 const linkLabelTokens = 24;
 
 /** Writes the addresses of one ad after another, as long as there is room. */
-export function linkWriter(tokens: number, now: number) {
+export function createLinkWriter(tokens: number, now: number) {
   let remainingTokens = tokens;
   let leftOut = 0;
   return {
@@ -264,13 +268,13 @@ export function linkWriter(tokens: number, now: number) {
 }
 
 function mediaLink(asset: Fields, now: number): MediaLink | undefined {
-  const address = addressOf(asset.url);
+  const address = parseUrl(asset.url);
   // A user name in front of the host would hide it.
   if (address === undefined || address.href.length > maxAddress || address.username + address.password !== '') return;
   const url = address.href;
-  const type = textOf(asset.type, 12) ?? 'media';
-  const expiry = expiryOf(url);
-  const day = dayOf(expiry);
+  const type = readText(asset.type, 12) ?? 'media';
+  const expiry = parseExpiry(url);
+  const day = formatDay(expiry);
   if (expiry !== undefined && expiry <= now) return { type, ...(day && { expired: day }) };
   return { type, url, ...(day && { expires: day }) };
 }
@@ -288,18 +292,18 @@ export interface PictureChoice {
 }
 
 /** Prefers the ad's own picture or the still of its video, then its cards, then the advertiser's portrait. */
-export function pictureOf(ad: Fields, { card, now }: PictureChoice): AdPicture {
-  const cards = mediaOfCards(ad);
+export function selectPicture(ad: Fields, { card, now }: PictureChoice): AdPicture {
+  const cards = listCardMedia(ad);
   const ofCard = (number: number): AdPicture | undefined => {
     const found = firstWorking(cards[number - 1] ?? [], now);
     return found && ('address' in found ? { address: found.address, shows: { card: number } } : found);
   };
   if (card !== undefined) {
     if (cards.length === 0) return { reason: 'the ad has no cards' };
-    if (card > cards.length) return { reason: `the ad has only ${count(cards.length, 'card')}` };
+    if (card > cards.length) return { reason: `the ad has only ${formatCount(cards.length, 'card')}` };
     return ofCard(card) ?? { reason: `card ${card} has no picture` };
   }
-  const asset = firstWorking(mediaOf(ad).ofAd, now) ?? ofCard(1);
+  const asset = firstWorking(groupMedia(ad).ofAd, now) ?? ofCard(1);
   if (asset) return asset;
   const portrait = firstWorking(assetsOf(ad).portrait, now) ?? { reason: 'the ad has no picture' };
   return 'address' in portrait ? { ...portrait, shows: 'portrait' } : portrait;
@@ -313,10 +317,10 @@ function firstWorking(assets: readonly Fields[], now: number): AdPicture | undef
     ...assets.filter((asset) => !isVideo(asset)).flatMap(({ url, urls }) => addresses(url, (urls as Fields)?.original)),
     ...assets.filter(isVideo).flatMap(({ urls }) => addresses((urls as Fields)?.preview)),
   ];
-  const working = found.find((address) => !(Number(expiryOf(address)) <= now));
+  const working = found.find((address) => !(Number(parseExpiry(address)) <= now));
   if (working !== undefined) return { address: working, shows: hasVideo ? 'still' : 'picture' };
   const [first = ''] = found;
-  const expired = dayOf(expiryOf(first));
+  const expired = formatDay(parseExpiry(first));
   if (expired !== undefined) return { reason: `its address expired on ${expired}`, expired: first };
   return hasVideo ? { reason: 'the video has no still' } : undefined;
 }

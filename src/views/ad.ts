@@ -1,15 +1,51 @@
 import * as z from 'zod';
-import { CardView, creativeOf, firstCard, isTemplate, linkWriter, MediaLink, mediaOf, viewCards } from './ad-media.ts';
-import { cleanAddress, domainOf } from './addresses.ts';
-import { dayOf, daysBetween, RunView, runOf } from './dates.ts';
-import { adFields, type DataOf, shapeOf } from './fields.ts';
-import { asDescribed, type Detail, fullBlocks, fullItem, fullText, fullTokens, otherTypes } from './full-view.ts';
-import { landingDomainOf } from './landing.ts';
-import { copies, countryPattern, frameList, groupBy, type ListFrame } from './lists.ts';
-import { count } from './numbers.ts';
-import { codes, constant, hashOf, joinFilled, quote, quoteLines, word } from './safe-text.ts';
-import { estimateTokens, truncated } from './tokens.ts';
-import { add, type Fields, idOf, idTokens, isNumber, isObject, keep, simpleFacts, textOf, viewTable } from './view.ts';
+import {
+  CardView,
+  createLinkWriter,
+  describeCreative,
+  describeFirstCard,
+  groupMedia,
+  isTemplate,
+  MediaLink,
+  viewCards,
+} from './ad-media.ts';
+import { cleanUrl, parseDomain } from './addresses.ts';
+import { computeRun, countDaysBetween, formatDay, RunView } from './dates.ts';
+import { adFields, buildShape, type DataOf } from './fields.ts';
+import {
+  buildFullItem,
+  type Detail,
+  formatFullItems,
+  formatFullView,
+  maxFullViewTokens,
+  otherTypesSchema,
+  separateMismatches,
+} from './full-view.ts';
+import { findLandingDomain } from './landing.ts';
+import { countryPattern, formatDuplicates, frameList, groupBy, type ListFrame } from './lists.ts';
+import { formatCount } from './numbers.ts';
+import {
+  hashText,
+  joinNonEmpty,
+  quote,
+  quoteLines,
+  quoteUnlessCodes,
+  quoteUnlessConstant,
+  quoteUnlessWord,
+} from './safe-text.ts';
+import { estimateTokens, truncationSuffix } from './tokens.ts';
+import {
+  addFields,
+  copyFields,
+  createFactLister,
+  type Fields,
+  isNumber,
+  isObject,
+  maxIdTokens,
+  readId,
+  readText,
+  selectViewFields,
+} from './view.ts';
 
 /** An ad of a list. API fields keep their names and values, with texts shortened; the other fields are derived. */
 export const ListedAd = z
@@ -25,8 +61,8 @@ export const ListedAd = z
     creative: z.string().optional().describe('its media in words'),
     landingDomain: z.string().optional().describe('that its link opens'),
     displayUrl: z.string().optional().describe('where it leads elsewhere'),
-    otherTypes,
-    ...shapeOf(adFields),
+    otherTypes: otherTypesSchema,
+    ...buildShape(adFields),
     headline: z.string().optional(),
     body: z.string().optional().describe('shortened in lists'),
   })
@@ -43,12 +79,12 @@ export const AdView = ListedAd.extend({
 }).meta({ title: 'Ad' });
 export type AdView = DataOf<typeof AdView>;
 
-const briefFields = viewTable(adFields, 'brief');
-const standardFields = viewTable(adFields, 'standard');
+const briefFields = selectViewFields(adFields, 'brief');
+const standardFields = selectViewFields(adFields, 'standard');
 
 /** @param options `budget`: maximum tokens of the text; the data of a full view may hold more */
 export function viewAd(ad: object, options: { detail: Detail; now: number; budget?: number }): AdView {
-  const { detail, now, budget = fullTokens } = options;
+  const { detail, now, budget = maxFullViewTokens } = options;
   const source = ad as Fields;
   if (detail === 'brief') return briefView(source, now);
   return detail === 'standard' ? standardView(source, now, budget) : fullAd(source, now, budget);
@@ -57,42 +93,42 @@ export function viewAd(ad: object, options: { detail: Detail; now: number; budge
 function briefView(ad: Fields, now: number): AdView {
   const view = viewWithAdvertiser(ad, 20);
   addOpening(view, ad);
-  add(view, { creative: creativeOf(ad) });
-  keep(view, ad, briefFields);
-  const { daysRunning, stillRunning } = runOf(ad, now);
-  add(view, { lastSeen: dayOf(ad.lastSeenAt), daysRunning, stillRunning });
+  addFields(view, { creative: describeCreative(ad) });
+  copyFields(view, ad, briefFields);
+  const { daysRunning, stillRunning } = computeRun(ad, now);
+  addFields(view, { lastSeen: formatDay(ad.lastSeenAt), daysRunning, stillRunning });
   addLanding(view, ad);
   return view;
 }
 
 function standardView(ad: Fields, now: number, budget: number): AdView {
   const view = viewWithAdvertiser(ad, 100);
-  keep(view, pageOf(ad), { adsAmount: 'number' });
-  keep(view, ad, standardFields);
+  copyFields(view, pageOf(ad), { adsAmount: 'number' });
+  copyFields(view, ad, standardFields);
   const { views: cardViews, media, more } = viewCards(ad);
-  add(view, {
+  addFields(view, {
     cardViews: cardViews.length > 0 ? cardViews : undefined,
     moreCards: more > 0 ? more : undefined,
-    creative: creativeOf(ad),
+    creative: describeCreative(ad),
   });
-  add(view, runOf(ad, now));
+  addFields(view, computeRun(ad, now));
   addLanding(view, ad);
-  add(view, { landingUrl: cleanAddress(ad.offerLink, 100) });
-  keep(
+  addFields(view, { landingUrl: cleanUrl(ad.offerLink, 100) });
+  copyFields(
     view,
     { onlyInFull: Object.keys(ad).filter((name) => !shownNames.has(name) && !isEmpty(ad[name])) },
     onlyInFullTable,
   );
   // Signed addresses weigh more than all other fields, so they get the room that the others leave.
-  const links = linkWriter(budget - estimateTokens(JSON.stringify(view)) - labelTokens, now);
-  const adLinks = links.write(mediaOf(ad).ofAd);
+  const links = createLinkWriter(budget - estimateTokens(JSON.stringify(view)) - labelTokens, now);
+  const adLinks = links.write(groupMedia(ad).ofAd);
   // Each card's picture comes before the second address of any card.
   const firsts = media.map((assets) => links.write(assets.slice(0, 1)));
   for (const [index, card] of cardViews.entries()) {
     const ofCard = [...(firsts[index] ?? []), ...links.write(media[index]?.slice(1) ?? [])];
-    add(card, { media: ofCard.length > 0 ? ofCard : undefined });
+    addFields(card, { media: ofCard.length > 0 ? ofCard : undefined });
   }
-  add(view, {
+  addFields(view, {
     mediaLinks: adLinks.length > 0 ? adLinks : undefined,
     moreMedia: links.leftOut > 0 ? links.leftOut : undefined,
   });
@@ -106,21 +142,21 @@ const derivedTokens = 100;
 
 /** Everything the service sent, after the derived fields. If both use a name, the service's value wins. */
 function fullAd(ad: Fields, now: number, budget: number): AdView {
-  const id = idOf(ad.id);
+  const id = readId(ad.id);
   const view: AdView = { id };
-  add(view, { creative: creativeOf(ad), ...runOf(ad, now) });
+  addFields(view, { creative: describeCreative(ad), ...computeRun(ad, now) });
   addLanding(view, ad);
-  const sent = fullItem(ad, budget - derivedTokens);
+  const sent = buildFullItem(ad, budget - derivedTokens);
   const pageId = isNumber(sent.pageId) ? { pageId: String(sent.pageId) } : {};
-  return asDescribed({ ...view, ...sent, ...pageId, id }, AdView);
+  return separateMismatches({ ...view, ...sent, ...pageId, id }, AdView);
 }
 
 const pageOf = (ad: Fields): Fields => (isObject(ad.page) ? ad.page : {});
 
 function viewWithAdvertiser(ad: Fields, nameTokens: number): AdView {
-  const view: AdView = { id: idOf(ad.id) };
-  keep(view, pageOf(ad), { pageName: nameTokens });
-  keep(view, ad, { pageId: idTokens });
+  const view: AdView = { id: readId(ad.id) };
+  copyFields(view, pageOf(ad), { pageName: nameTokens });
+  copyFields(view, ad, { pageId: maxIdTokens });
   return view;
 }
 
@@ -131,19 +167,19 @@ const openingChars = 24;
 
 /** The same body is cut to the same opening in every ad. A template shows its first card. */
 function addOpening(view: AdView, ad: Fields): void {
-  const body = textOf(ad.body, Math.max(bodyTokens, minTokensOf(ad.body)));
+  const body = readText(ad.body, Math.max(bodyTokens, minTokensOf(ad.body)));
   const needsCard = isTemplate(ad.headline) || isTemplate(ad.body) || (!ad.headline && !ad.body);
-  add(view, {
-    headline: textOf(ad.headline, headlineTokens),
+  addFields(view, {
+    headline: readText(ad.headline, headlineTokens),
     body,
-    bodyHash: isTruncated(body, ad.body) ? hashOf(String(ad.body).trim()) : undefined,
-    firstCard: needsCard ? firstCard(ad, cardTokens) : undefined,
+    bodyHash: isTruncated(body, ad.body) ? hashText(String(ad.body).trim()) : undefined,
+    firstCard: needsCard ? describeFirstCard(ad, cardTokens) : undefined,
   });
 }
 
 /** Whether a text was truncated here, and does not just end like a truncated text. */
 function isTruncated(view: string | undefined, text: unknown): boolean {
-  const suffix = truncated.exec(view ?? '')?.[0];
+  const suffix = truncationSuffix.exec(view ?? '')?.[0];
   return suffix !== undefined && typeof text === 'string' && !text.trimEnd().endsWith(suffix);
 }
 
@@ -152,12 +188,12 @@ const minTokensOf = (text: unknown) => (typeof text === 'string' ? estimateToken
 
 /** The address that the ad displays is only shown if the ad leads elsewhere. */
 function addLanding(view: AdView, ad: Fields): void {
-  const landingDomain = landingDomainOf(ad);
-  const shown = domainOf(ad.displayUrl);
+  const landingDomain = findLandingDomain(ad);
+  const shown = parseDomain(ad.displayUrl);
   const differs = shown !== undefined && landingDomain !== undefined && !areRelated(shown, landingDomain);
-  add(view, {
+  addFields(view, {
     landingDomain,
-    displayUrl: differs ? textOf(ad.displayUrl, 16) : undefined,
+    displayUrl: differs ? readText(ad.displayUrl, 16) : undefined,
   });
 }
 
@@ -174,12 +210,12 @@ const isEmpty = (value: unknown) =>
   value === '' ||
   (typeof value === 'object' && Object.keys(value).length === 0);
 
-export function adText(ad: AdView, detail: Detail = 'standard', budget = fullTokens): string {
-  if (detail === 'full') return fullText(ad, budget);
+export function formatAd(ad: AdView, detail: Detail = 'standard', budget = maxFullViewTokens): string {
+  if (detail === 'full') return formatFullView(ad, budget);
   const lines = [
-    `Ad ${word(ad.id)}`,
+    `Ad ${quoteUnlessWord(ad.id)}`,
     advertiserLine(ad),
-    factsOf(ad).join(', '),
+    listFacts(ad).join(', '),
     detailLine(ad),
     labelText('lands on', ad.landingUrl),
     ...mediaLines(ad.mediaLinks ?? []),
@@ -193,25 +229,25 @@ export function adText(ad: AdView, detail: Detail = 'standard', budget = fullTok
       `and ${ad.moreMedia} more ${ad.moreMedia === 1 ? 'picture or video' : 'pictures or videos'}, only with detail full`,
     ad.onlyInFull && `Only with detail full: ${quote(ad.onlyInFull.join(', '))}`,
   ];
-  return joinFilled(lines, '\n');
+  return joinNonEmpty(lines, '\n');
 }
 
 function advertiserLine({ pageName, pageId, adsAmount, sourcePageExternalId }: AdView): string {
   const parts = [
     pageName === undefined ? 'Advertiser not named' : quote(pageName),
-    pageId && `page ${word(pageId)}`,
-    sourcePageExternalId && `external id ${word(sourcePageExternalId)}`,
-    adsAmount !== undefined && count(adsAmount, 'ad'),
+    pageId && `page ${quoteUnlessWord(pageId)}`,
+    sourcePageExternalId && `external id ${quoteUnlessWord(sourcePageExternalId)}`,
+    adsAmount !== undefined && formatCount(adsAmount, 'ad'),
   ];
-  return joinFilled(parts, ', ');
+  return joinNonEmpty(parts, ', ');
 }
 
 function detailLine({ isStorePlatformBestSeller: best, productCreatedAt }: AdView): string {
   const parts = [
     best !== undefined && `${best ? '' : 'not '}a best seller on its store platform`,
-    productCreatedAt && `product created ${word(productCreatedAt)}`,
+    productCreatedAt && `product created ${quoteUnlessWord(productCreatedAt)}`,
   ];
-  return joinFilled(parts, ', ');
+  return joinNonEmpty(parts, ', ');
 }
 
 const labelText = (label: string, text: string | undefined) => (text === undefined ? '' : `${label}: ${quote(text)}`);
@@ -254,7 +290,7 @@ function cardLines({ cardViews = [], moreCards }: AdView): string[] {
     'Cards, without what the ad or an earlier card says:',
     ...cardViews.flatMap((card) => [cardLine(card), ...mediaLines(card.media ?? [], '   ')]),
   ];
-  if (moreCards !== undefined) lines.push(`and ${count(moreCards, 'more card')}, only with detail full`);
+  if (moreCards !== undefined) lines.push(`and ${formatCount(moreCards, 'more card')}, only with detail full`);
   return lines;
 }
 
@@ -264,10 +300,10 @@ function cardLine({ card, title, body, linkDescription, ctaType, landingUrl }: C
     phrase('title', title),
     phrase('text', body),
     phrase('description', linkDescription),
-    ctaType !== undefined && constant(ctaType),
+    ctaType !== undefined && quoteUnlessConstant(ctaType),
     phrase('link', landingUrl),
   ];
-  return `${card}. ${joinFilled(parts, '; ') || 'nothing of its own'}`;
+  return `${card}. ${joinNonEmpty(parts, '; ') || 'nothing of its own'}`;
 }
 
 interface ListedAds extends ListFrame {
@@ -279,23 +315,31 @@ interface ListedAds extends ListFrame {
    * The texts of ads that are written already: a page is written about three times to find how many of its ads fit, but
    * each ad only once.
    */
-  written?: WrittenAds;
+  written?: AdTextCache;
 }
 
 /**
  * Brief ads stand in the service's order, under their advertiser. Facts that all ads of the list, or ads of an advertiser
  * in a row, share appear once, on the line above them.
  */
-export function adListText({
+export function formatAdList({
   items,
   detail = 'brief',
-  budget = fullTokens,
+  budget = maxFullViewTokens,
   written = new Map(),
   ...frame
 }: ListedAds): string {
   if (detail === 'full')
-    return frameList({ ...frame, noun: 'ad', shown: items.length, body: fullBlocks(items, budget, frame.from) });
-  const rows = items.map((ad, index) => ({ number: index + (frame.from ?? 1), ...writeAd(ad, frame.asOf, written) }));
+    return frameList({
+      ...frame,
+      noun: 'ad',
+      shown: items.length,
+      body: formatFullItems(items, budget, frame.firstNumber),
+    });
+  const rows = items.map((ad, index) => ({
+    number: index + (frame.firstNumber ?? 1),
+    ...writeAd(ad, frame.asOf, written),
+  }));
   const common = sharedFacts(rows);
   const groups = byAdvertiser(rows);
   const isCut = items.some(({ bodyHash }) => bodyHash !== undefined);
@@ -329,13 +373,13 @@ interface Row extends WrittenAd {
   number: number;
 }
 
-export type WrittenAds = Map<AdView, WrittenAd>;
+export type AdTextCache = Map<AdView, WrittenAd>;
 
-function writeAd(ad: AdView, asOf: string | undefined, written: WrittenAds): WrittenAd {
+function writeAd(ad: AdView, asOf: string | undefined, written: AdTextCache): WrittenAd {
   const memo = written.get(ad);
   if (memo) return memo;
   const advertiser = JSON.stringify([ad.pageId, ad.pageName]);
-  const made = { ad, advertiser, facts: factsOf(ad, asOf), copy: copyText(ad) };
+  const made = { ad, advertiser, facts: listFacts(ad, asOf), copy: copyText(ad) };
   written.set(ad, made);
   return made;
 }
@@ -387,13 +431,13 @@ function groupText({ rows, first, shared }: Group, common: Set<string>): string 
 
 function advertiserText(ad: AdView | undefined, facts: readonly string[]): string {
   const name = ad?.pageName === undefined ? 'Advertiser not named' : quote(ad.pageName);
-  const page = ad?.pageId === undefined ? '' : ` ${word(ad.pageId)}`;
+  const page = ad?.pageId === undefined ? '' : ` ${quoteUnlessWord(ad.pageId)}`;
   return `${name}${page}${facts.length > 0 ? `: ${facts.join(', ')}` : ''}`;
 }
 
 function rowText({ ad, number, facts, copy }: Row, stated: Set<string>): string {
   const line = facts.filter((fact) => !stated.has(fact)).join(', ');
-  return `${number}. ${word(ad.id)}${line && ` ${line}`}${copy}`;
+  return `${number}. ${quoteUnlessWord(ad.id)}${line && ` ${line}`}${copy}`;
 }
 
 /** `"headline": "body"`. The colon stays where one of them is missing, so that the other is known. */
@@ -410,7 +454,7 @@ function copyText({ headline, body, bodyHash, firstCard }: AdView): string {
 /** `"Hand-welted in Porto…" +394 #482193`: the number of characters missing, and the hash of the whole body. */
 function bodyText(body: string, hash: number | undefined): string {
   if (hash === undefined) return quote(body);
-  const [suffix = '', missing] = truncated.exec(body) ?? [];
+  const [suffix = '', missing] = truncationSuffix.exec(body) ?? [];
   return `${quote(`${body.slice(0, -suffix.length)}…`)} +${missing} #${hash}`;
 }
 
@@ -429,21 +473,21 @@ const networks: ReadonlyMap<string, string> = new Map([
   ['WHATSAPP', 'WA'],
 ]);
 
-const simpleFactsOf = simpleFacts(adFields);
+const simpleFactsOf = createFactLister(adFields);
 
 /** What is known about an ad besides its copy: one short phrase for each fact, the most useful first. */
-export function factsOf(ad: AdView, asOf?: string): string[] {
+export function listFacts(ad: AdView, asOf?: string): string[] {
   return [
-    joinFilled([ad.displayFormat && constant(ad.displayFormat), ad.creative], ' '),
+    joinNonEmpty([ad.displayFormat && quoteUnlessConstant(ad.displayFormat), ad.creative], ' '),
     runFact(ad, asOf),
-    ad.duplicates === undefined ? undefined : copies(ad.duplicates),
+    ad.duplicates === undefined ? undefined : formatDuplicates(ad.duplicates),
     ...simpleFactsOf(ad),
     range('spend est.', [ad.adSpendMin, ad.adSpendMax], ad),
     range('revenue est.', [ad.revenueMin, ad.revenueMax], ad),
     productFact(ad),
     actionFact(ad),
-    ad.publisherPlatform && codes(ad.publisherPlatform.map(shortName), network),
-    ad.countries && codes(ad.countries, countryPattern),
+    ad.publisherPlatform && quoteUnlessCodes(ad.publisherPlatform.map(shortName), network),
+    ad.countries && quoteUnlessCodes(ad.countries, countryPattern),
   ].filter((fact): fact is string => fact !== undefined && fact !== '');
 }
 
@@ -451,20 +495,20 @@ const shortName = (name: string) => networks.get(name) ?? name;
 const network = new RegExp(`^(?:${[...networks.values()].join('|')})$`);
 
 function runFact(ad: AdView, asOf: string | undefined): string | undefined {
-  const from = dayOf(ad.startedAt);
-  const lastSeen = dayOf(ad.lastSeen ?? ad.lastSeenAt);
-  const since = ad.daysSinceSeen ?? (lastSeen && asOf ? daysBetween(lastSeen, asOf) : undefined);
-  const end = dayOf(ad.endDate);
+  const from = formatDay(ad.startedAt);
+  const lastSeen = formatDay(ad.lastSeen ?? ad.lastSeenAt);
+  const since = ad.daysSinceSeen ?? (lastSeen && asOf ? countDaysBetween(lastSeen, asOf) : undefined);
+  const end = formatDay(ad.endDate);
   const state = [
-    ad.daysRunning !== undefined && count(ad.daysRunning, 'day'),
+    ad.daysRunning !== undefined && formatCount(ad.daysRunning, 'day'),
     ad.stillRunning !== undefined && (ad.stillRunning ? 'running' : 'ended'),
-    since !== undefined && ad.stillRunning === undefined && `seen ${count(since, 'day')} ago`,
+    since !== undefined && ad.stillRunning === undefined && `seen ${formatCount(since, 'day')} ago`,
     end !== undefined && lastSeen !== undefined && lastSeen !== end && `last seen ${lastSeen}`,
   ];
   const last = end ?? lastSeen;
   const dates =
     from && last ? `${from}–${last}` : from ? `since ${from}` : last && `${end ? 'ended' : 'last seen'} ${last}`;
-  const text = joinFilled(state, ', ');
+  const text = joinNonEmpty(state, ', ');
   return dates && text ? `${dates} (${text})` : dates;
 }
 
@@ -476,7 +520,8 @@ function range(label: string, [min, max]: [number | undefined, number | undefine
 }
 
 /** ` EUR`. The document names no currency, but imported ads have one. */
-const currencyOf = ({ currency }: AdView) => (currency === undefined ? '' : ` ${codes([currency], currencyPattern)}`);
+const currencyOf = ({ currency }: AdView) =>
+  currency === undefined ? '' : ` ${quoteUnlessCodes([currency], currencyPattern)}`;
 const currencyPattern = /^[A-Z]{3}$/;
 
 function productFact(ad: AdView): string | undefined {
@@ -487,8 +532,8 @@ function productFact(ad: AdView): string | undefined {
 }
 
 function actionFact({ ctaType, landingDomain, displayUrl }: AdView): string | undefined {
-  const action = ctaType === undefined ? '' : constant(ctaType);
-  const domain = landingDomain === undefined ? '' : `${action ? '→' : 'lands on'} ${word(landingDomain)}`;
-  const shown = displayUrl === undefined ? '' : `shown as ${word(displayUrl)}`;
-  return joinFilled([action, domain, shown], ' ') || undefined;
+  const action = ctaType === undefined ? '' : quoteUnlessConstant(ctaType);
+  const domain = landingDomain === undefined ? '' : `${action ? '→' : 'lands on'} ${quoteUnlessWord(landingDomain)}`;
+  const shown = displayUrl === undefined ? '' : `shown as ${quoteUnlessWord(displayUrl)}`;
+  return joinNonEmpty([action, domain, shown], ' ') || undefined;
 }

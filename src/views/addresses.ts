@@ -6,7 +6,7 @@ import { truncate } from './tokens.ts';
  * tabs inside included. `host/path` and `//host/path` count as https. For an address with backslashes, only the host is
  * given. Undefined for a text that leads to no host of the web.
  */
-export function addressOf(text: unknown): URL | undefined {
+export function parseUrl(text: unknown): URL | undefined {
   if (typeof text !== 'string') return;
   const plain = text.replace(ignored, '');
   const isWhole = scheme.test(plain) && !hostAndPort.test(plain);
@@ -28,13 +28,13 @@ export function addressOf(text: unknown): URL | undefined {
 /** An address of a form that the parser of addresses leaves as it is. */
 const plainHost = /^(?:https?:\/\/)?((?:(?!xn--)[a-z\d-]{1,63}\.){1,4}[a-z]{2,20})(?=\/|$)/;
 
-export function domainOf(address: unknown): string | undefined {
+export function parseDomain(address: unknown): string | undefined {
   const [, plain] = (typeof address === 'string' && plainHost.exec(address)) || [];
-  return plain === undefined ? hostOf(addressOf(address)) : withoutWww(plain);
+  return plain === undefined ? getHost(parseUrl(address)) : withoutWww(plain);
 }
 
 /** The host of an address, without `www.`; undefined for one that is longer than DNS allows. */
-export function hostOf(url: URL | undefined): string | undefined {
+export function getHost(url: URL | undefined): string | undefined {
   const host = url && withoutWww(url.hostname);
   return host !== undefined && host.length <= maxName ? host : undefined;
 }
@@ -45,9 +45,9 @@ const withoutWww = (host: string): string => host.replace(/^www\.(?=[^.]+\.)|\.$
  * An address as a person would share it: without tracking parameters, unfilled macros (`{{ad.name}}`) and user names,
  * with readable letters instead of percent codes where it stays the same address, at most `tokens` long.
  */
-export function cleanAddress(address: unknown, tokens: number): string | undefined {
+export function cleanUrl(address: unknown, tokens: number): string | undefined {
   if (typeof address !== 'string') return;
-  const url = addressOf(address);
+  const url = parseUrl(address);
   if (url === undefined) {
     const start = sanitizeLine(address.slice(0, maxAddress));
     return start && truncate(start, tokens, Math.max(0, address.length - maxAddress));
@@ -58,7 +58,7 @@ export function cleanAddress(address: unknown, tokens: number): string | undefin
 }
 
 /** When a signed address stops working, in milliseconds since the epoch, if the address says so. */
-export function expiryOf(address: string): number | undefined {
+export function parseExpiry(address: string): number | undefined {
   const unix = /[?&](?:oe=([0-9a-f]{8})(?![0-9a-f])|(?:expires|exp)=(\d{10})(?!\d))/i.exec(address);
   if (unix) return 1000 * (unix[1] ? Number.parseInt(unix[1], 16) : Number(unix[2]));
   const signed = /[?&]x-amz-date=(\d{4})(\d\d)(\d\d)t(\d\d)(\d\d)(\d\d)z/i.exec(address);
@@ -111,9 +111,10 @@ const tracking = new RegExp(
 );
 const macro = /\{\{|%7b%7b|__[A-Z_]+__/i;
 
-export const isTracking = (parameter: string): boolean => tracking.test(parameter);
+export const isTrackingParameter = (parameter: string): boolean => tracking.test(parameter);
 
-const isWorthKeeping = (parameter: string) => parameter !== '' && !isTracking(parameter) && !macro.test(parameter);
+const isWorthKeeping = (parameter: string) =>
+  parameter !== '' && !isTrackingParameter(parameter) && !macro.test(parameter);
 
 function readable(href: string): string {
   if (href.length > maxAddress) return href;

@@ -1,7 +1,7 @@
 import { sanitizeLine } from './safe-text.ts';
 
 /** `landingDomain` and `landing_domain` as `landing domain`; what somebody wrote as words stays as it is. */
-export function columnWords(name: string): string {
+export function splitColumnName(name: string): string {
   const line = sanitizeLine(name);
   if (!/^[A-Za-z][A-Za-z\d_]*$/.test(line)) return line;
   const words = line
@@ -16,6 +16,6 @@ export function columnWords(name: string): string {
 
 const initials = new Set(['id', 'cta', 'url', 'eu', 'ai']);
 
-export const columnTitle = (name: string): string => sentence(columnWords(name));
+export const formatColumnTitle = (name: string): string => capitalize(splitColumnName(name));
 
-export const sentence = (words: string): string => words.replace(/^\p{Ll}/u, (letter) => letter.toUpperCase());
+export const capitalize = (words: string): string => words.replace(/^\p{Ll}/u, (letter) => letter.toUpperCase());

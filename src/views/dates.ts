@@ -25,10 +25,10 @@ export interface RunDates {
  * @param now the time of the reading, in milliseconds since the epoch. Nothing was seen after it, so a later
  *   `lastSeenAt` counts as that time, and days that have not happened never count as days running.
  */
-export function runOf(dates: RunDates, now: number): Run {
-  const started = timeOf(dates.startedAt);
-  const lastSeen = earlierOf(timeOf(dates.lastSeenAt), now);
-  const end = timeOf(dates.endDate);
+export function computeRun(dates: RunDates, now: number): Run {
+  const started = parseTime(dates.startedAt);
+  const lastSeen = earlierOf(parseTime(dates.lastSeenAt), now);
+  const end = parseTime(dates.endDate);
   const ended = end !== undefined && end <= now;
   const last = ended ? end : lastSeen;
   const sinceSeen = lastSeen === undefined ? undefined : days(lastSeen, now);
@@ -45,15 +45,15 @@ const earlierOf = (time: number | undefined, now: number): number | undefined =>
   time === undefined ? undefined : Math.min(time, now);
 
 /** `2026-07-01` from an iso date-time or milliseconds; undefined if it is not a date. */
-export function dayOf(date: unknown): string | undefined {
+export function formatDay(date: unknown): string | undefined {
   if (typeof date === 'string' && utcDate.test(date)) return date.slice(0, 10);
-  const time = typeof date === 'number' ? date : timeOf(date);
+  const time = typeof date === 'number' ? date : parseTime(date);
   if (time === undefined || !(Math.abs(time) <= maxTime)) return;
   return new Date(time).toISOString().replace(/T.*/, '');
 }
 
 /** Returns a time to the minute, such as `2026-07-01 14:02 UTC`. */
-export const minute = (at: string | number) => `${new Date(at).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+export const formatMinute = (at: string | number) => `${new Date(at).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 
 /** The first and last day on which ads were last seen, and for how many ads a date tells it. */
 export interface SeenDays {
@@ -63,28 +63,28 @@ export interface SeenDays {
   isAll: boolean;
 }
 
-export function seenDays(ads: readonly RunDates[]): SeenDays | undefined {
-  const days = ads.flatMap(({ lastSeenAt }) => dayOf(lastSeenAt) ?? []).sort();
+export function findSeenDays(ads: readonly RunDates[]): SeenDays | undefined {
+  const days = ads.flatMap(({ lastSeenAt }) => formatDay(lastSeenAt) ?? []).sort();
   const [first, last] = [days[0], days.at(-1)];
   if (first === undefined || last === undefined) return undefined;
   return { first, last, ads: days.length, isAll: days.length === ads.length };
 }
 
 /** `2 of them last seen 2026-05-30 to 2026-06-16`, or on the one day; without a number if it is all of them. */
-export function seenText({ first, last, ads, isAll }: SeenDays): string {
+export function formatSeenDays({ first, last, ads, isAll }: SeenDays): string {
   const days = first === last ? first : `${first} to ${last}`;
   return `${isAll ? '' : `${ads} of them `}last seen ${days}`;
 }
 
 /** Returns the calendar days between two dates; undefined if one is no date, or if they are in the wrong order. */
-export function daysBetween(from: string, to: string): number | undefined {
-  const [start, end] = [timeOf(from), timeOf(to)];
+export function countDaysBetween(from: string, to: string): number | undefined {
+  const [start, end] = [parseTime(from), parseTime(to)];
   const between = start === undefined || end === undefined ? -1 : days(start, end);
   return between >= 0 ? between : undefined;
 }
 
 /** A time without an offset is UTC. Undefined if it is no date, or one in a year of other than four digits. */
-export function timeOf(date: unknown): number | undefined {
+export function parseTime(date: unknown): number | undefined {
   if (typeof date !== 'string' || date.length > maxDate) return;
   const time = Date.parse(utcDate.test(date) ? date : inUtc(date.trim()));
   return time >= firstTime && time <= lastTime ? time : undefined;

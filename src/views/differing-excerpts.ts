@@ -1,5 +1,5 @@
 import { quote, sanitizeLine } from './safe-text.ts';
-import { fitsWithin, segmentStart, truncate, truncated } from './tokens.ts';
+import { fitsWithin, segmentStart, truncate, truncationSuffix } from './tokens.ts';
 
 const excerptTokens = 28;
 /** The most of the common text that an excerpt shows before the first difference. */
@@ -11,7 +11,7 @@ const contextChars = 64;
  * of the difference with a few words before it. It finds words and characters in any script, also in scripts without
  * spaces. Undefined if the texts look the same, as texts do that differ in invisible characters or in kinds of quotes.
  */
-export function differingExcerpts(from: string, to: string): [from: string, to: string] | undefined {
+export function excerptDifference(from: string, to: string): [from: string, to: string] | undefined {
   const [old, now] = [plain(from), plain(to)];
   if (old === now) return;
   const difference = firstDifference(old, now);
@@ -46,8 +46,8 @@ function contextStart(text: string, difference: number): number {
 /** Undefined if the excerpt ends before the difference. */
 function excerpt(text: string, start: number, difference: number): string | undefined {
   const line = truncate(text.slice(start), excerptTokens);
-  const visibleChars = line.replace(truncated, '').length;
-  const isCut = truncated.test(line);
+  const visibleChars = line.replace(truncationSuffix, '').length;
+  const isCut = truncationSuffix.test(line);
   if (isCut && visibleChars <= difference - start) return;
   return quote(`${start > 0 ? '…' : ''}${line}`);
 }

@@ -107,7 +107,7 @@ const schemas: Record<SentField['is'], () => z.ZodType> = {
   id: z.string,
 };
 
-export const shapeOf = <Fields extends Record<string, SentField>>(fields: Fields) =>
+export const buildShape = <Fields extends Record<string, SentField>>(fields: Fields) =>
   Object.fromEntries(
     Object.entries(fields).map(([name, { is, means, brief, standard }]) => {
       const where = brief ? undefined : standard ? 'not in lists' : 'full only';

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { DataOf } from './fields.ts';
-import { defuse, quote, sanitize, sanitizeLine } from './safe-text.ts';
+import { disableMarkup, quote, sanitize, sanitizeLine } from './safe-text.ts';
 import { estimateTokens, fitsWithin, truncate } from './tokens.ts';
 import { type Fields, isNumber, isObject } from './view.ts';
 
@@ -8,27 +8,28 @@ import { type Fields, isNumber, isObject } from './view.ts';
 export type Detail = 'brief' | 'standard' | 'full';
 
 /** A full view and its frame stay below the default result budget of 8,000. */
-export const fullTokens = 7500;
+export const maxFullViewTokens = 7500;
 
 /** Maximum tokens of data for each token of text: data repeats what a text states once. */
-export const dataPerText = 2;
+export const dataTokensPerTextToken = 2;
 
 /**
  * Every field the service sent, with names and texts made safe, and without nulls and infinite numbers. An object
  * larger than `tokens` is cut where it is largest, between items and fields. The view says in place what is missing,
  * and once how to get it.
  */
-export function fullView(raw: unknown, tokens: number, toGetAll?: string): Fields {
+export function buildFullView(raw: unknown, tokens: number, toGetAll?: string): Fields {
   const view = clean(raw, maxDepth);
   return isObject(view) ? fitView(view, tokens, toGetAll) : {};
 }
 
-export const fullItem = (raw: unknown, tokens: number): Fields => fullView(raw, dataPerText * tokens, howToGetAll);
+export const buildFullItem = (raw: unknown, tokens: number): Fields =>
+  buildFullView(raw, dataTokensPerTextToken * tokens, howToGetAll);
 
 /** A client that checks the schema would reject a paid answer for one value of another type. */
-export const otherTypes = z.looseObject({}).optional();
+export const otherTypesSchema = z.looseObject({}).optional();
 
-export function asDescribed<Schema extends z.ZodObject>(view: Fields, { shape }: Schema): DataOf<Schema> {
+export function separateMismatches<Schema extends z.ZodObject>(view: Fields, { shape }: Schema): DataOf<Schema> {
   const fits = ([name, value]: [string, unknown]) =>
     !Object.hasOwn(shape, name) || z.safeParse(shape[name] as z.ZodType, value).success;
   const entries = Object.entries(view);
@@ -52,16 +53,16 @@ function fitView(view: Fields, tokens: number, toGetAll: string | undefined): Fi
  * One field on each line, its value as JSON, in which a text can neither end its quotes nor start a line. A name stays
  * bare if it is written as the API writes names, because none of our lines starts this way.
  */
-export const fullText = (view: object, tokens: number): string =>
+export const formatFullView = (view: object, tokens: number): string =>
   Object.entries(fitView(view as Fields, tokens, howToGetAll))
     .map(
       ([name, value]) =>
-        `${fieldPattern.test(name) || name === missingName ? name : quote(name)}: ${defuse(JSON.stringify(value) ?? 'null')}`,
+        `${fieldPattern.test(name) || name === missingName ? name : quote(name)}: ${disableMarkup(JSON.stringify(value) ?? 'null')}`,
     )
     .join('\n');
 
-export const fullBlocks = (views: readonly object[], tokens: number, from = 1): string =>
-  views.map((view, index) => `\n${index + from}.\n${fullText(view, tokens)}`).join('\n');
+export const formatFullItems = (views: readonly object[], tokens: number, from = 1): string =>
+  views.map((view, index) => `\n${index + from}.\n${formatFullView(view, tokens)}`).join('\n');
 
 const fieldPattern = /^(?!credits?$|requests?$|demo|notice$|warning$)[a-z][A-Za-z\d]{0,39}$/;
 
@@ -139,4 +140,4 @@ function shrinkObject(object: Fields, tokens: number): Fields {
   return Object.fromEntries(missing > 0 ? [...inOrder, [missingName, `(+${missing} more fields)`] as const] : inOrder);
 }
 
-export const untrustedValue = (value: unknown, tokens: number): unknown => fullView({ value }, tokens).value;
+export const sanitizeValue = (value: unknown, tokens: number): unknown => buildFullView({ value }, tokens).value;

@@ -1,14 +1,14 @@
-import { linkOf } from './ad-media.ts';
-import { addressOf, domainOf, hostOf, isTracking } from './addresses.ts';
-import { type Fields, isObject, isVisible, objects } from './view.ts';
+import { readCardLink } from './ad-media.ts';
+import { getHost, isTrackingParameter, parseDomain, parseUrl } from './addresses.ts';
+import { type Fields, isObject, isVisible, readObjects } from './view.ts';
 
 /**
  * Returns the host that an ad leads to, without `www.`: the host of its link behind known wrappers, else the website
  * that the service states. The website also replaces a link shim whose text holds no address. The address that an ad
  * displays counts only if the ad has no link and no website, because the advertiser chooses it freely.
  */
-export function landingDomainOf({ website, offerLink, cards, displayUrl }: Fields): string | undefined {
-  const link = [offerLink, linkOf(objects(cards)[0])].find(isVisible);
+export function findLandingDomain({ website, offerLink, cards, displayUrl }: Fields): string | undefined {
+  const link = [offerLink, readCardLink(readObjects(cards)[0])].find(isVisible);
   const linked = linkedDomain(link);
   if (linked !== undefined && !linkShims.has(linked)) return linked;
   const site = isObject(website) ? linkedDomain(website.siteDomain) : undefined;
@@ -18,20 +18,20 @@ export function landingDomainOf({ website, offerLink, cards, displayUrl }: Field
 
 /** Returns the host of an address; for an address inside known wrappers, the host that the wrappers lead to. */
 function linkedDomain(link: unknown): string | undefined {
-  const domain = domainOf(link);
-  return domain !== undefined && wrapperParameters(domain) ? hostOf(targetOf(link)) : domain;
+  const domain = parseDomain(link);
+  return domain !== undefined && wrapperParameters(domain) ? getHost(targetOf(link)) : domain;
 }
 
 /**
  * The page of an ad in one spelling, so that ads with the same page can be grouped: without tracking parameters, with
  * the others sorted, and with readable letters in place of percent codes. Nothing is fetched.
  */
-export function landingOf({ offerLink, cards }: Fields) {
-  const url = targetOf([offerLink, linkOf(objects(cards)[0])].find(isVisible));
-  const host = hostOf(url);
+export function parseLanding({ offerLink, cards }: Fields) {
+  const url = targetOf([offerLink, readCardLink(readObjects(cards)[0])].find(isVisible));
+  const host = getHost(url);
   if (url === undefined || host === undefined) return { page: null, utm: null };
   const query = url.search.slice(1).replaceAll('+', '%20').split('&').map(decode);
-  const kept = query.filter((parameter) => parameter !== '' && !isTracking(parameter)).sort();
+  const kept = query.filter((parameter) => parameter !== '' && !isTrackingParameter(parameter)).sort();
   const path = decode(url.pathname);
   let end = path.length;
   while (path[end - 1] === '/') end--;
@@ -56,7 +56,7 @@ function utmOf({ searchParams }: URL): Record<string, string> | null {
 const maxWrappers = 5;
 
 function targetOf(link: unknown): URL | undefined {
-  let url = addressOf(link);
+  let url = parseUrl(link);
   for (let depth = 0; url !== undefined && depth < maxWrappers; depth++) {
     const inner = innerAddress(url);
     if (inner === undefined) break;
@@ -66,10 +66,10 @@ function targetOf(link: unknown): URL | undefined {
 }
 
 function innerAddress(url: URL): URL | undefined {
-  const names = wrapperParameters(hostOf(url) ?? '');
+  const names = wrapperParameters(getHost(url) ?? '');
   const values = names?.map((name) => url.searchParams.get(name)) ?? [];
   if (names) values.push(decode(url.search.slice(1)));
-  return addressOf(values.find((value) => value && /^https?:\/\//i.test(value)));
+  return parseUrl(values.find((value) => value && /^https?:\/\//i.test(value)));
 }
 
 /** Hosts of social networks that only redirect visitors, and have no pages of their own. */

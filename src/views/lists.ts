@@ -1,6 +1,6 @@
-import { count, numberText } from './numbers.ts';
-import { joinFilled, quote } from './safe-text.ts';
-import { lineWithin } from './tokens.ts';
+import { formatCount, formatNumber } from './numbers.ts';
+import { joinNonEmpty, quote } from './safe-text.ts';
+import { truncateLine } from './tokens.ts';
 import type { Fields } from './view.ts';
 
 export interface ListFrame {
@@ -9,9 +9,9 @@ export interface ListFrame {
   /** The day of the answer, `2026-11-20`, to which "running" and "days ago" refer. */
   asOf?: string | undefined;
   /** How many items the service sent, if not all are shown. */
-  of?: number | undefined;
+  sentCount?: number | undefined;
   /** The number of the first item shown, if it is not 1. */
-  from?: number | undefined;
+  firstNumber?: number | undefined;
   cursor?: string | null | undefined;
   /** What the page behind the cursor costs, in words: `free`, `10 credits`; undefined where nothing tells. */
   price?: string | undefined;
@@ -28,13 +28,16 @@ export interface FramedList extends ListFrame {
 }
 
 export function frameList({ noun, shown, notes = [], body, ...frame }: FramedList): string {
-  const { total, of, from = 1, hasMore, appUrlPattern } = frame;
-  const end = footer(frame, of !== undefined && from + shown <= of);
+  const { total, sentCount, firstNumber = 1, hasMore, appUrlPattern } = frame;
+  const end = footer(frame, sentCount !== undefined && firstNumber + shown <= sentCount);
   if (shown === 0) return `No ${noun}s${hasMore ? ' on this page' : ' found'}.${end}`;
-  const cutShort = of !== undefined && of > shown ? positionText({ noun, from, shown, of }) : count(shown, noun);
-  const head = [total === undefined ? cutShort : `${cutShort}, ${numberText(total)} found in all`, ...notes];
+  const cutShort =
+    sentCount !== undefined && sentCount > shown
+      ? positionText({ noun, from: firstNumber, shown, of: sentCount })
+      : formatCount(shown, noun);
+  const head = [total === undefined ? cutShort : `${cutShort}, ${formatNumber(total)} found in all`, ...notes];
   if (appUrlPattern) head.push(`In the app: "${appUrlPattern}"`);
-  return `${joinFilled(head, '. ')}.\n${body}${end}`;
+  return `${joinNonEmpty(head, '. ')}.\n${body}${end}`;
 }
 
 /** `12 of 50 ads shown`, `13 to 24 of 50 ads shown`, `ad 25 of 50 shown`. */
@@ -46,7 +49,7 @@ function positionText({ noun, from, shown, of }: { noun: string; from: number; s
 /** `DE`: the form of a country for `codes`. */
 export const countryPattern = /^[A-Z]{2}$/;
 
-export const copies = (number: number): string => count(number, 'copy', 'copies');
+export const formatDuplicates = (number: number): string => formatCount(number, 'copy', 'copies');
 
 function footer({ cursor, price, hasMore }: ListFrame, isCut: boolean): string {
   if (!cursor) return hasMore ? '\n\nThere are more, but the service gave no cursor.' : '';
@@ -56,7 +59,7 @@ function footer({ cursor, price, hasMore }: ListFrame, isCut: boolean): string {
 }
 
 /** `https://app/ads/<id>`, if every item's `appUrl` is the same address followed by its id. */
-export function appUrlPattern(items: readonly object[], idName: 'id' | 'pageId'): string | undefined {
+export function findAppUrlPattern(items: readonly object[], idName: 'id' | 'pageId'): string | undefined {
   let pattern: string | undefined;
   for (const item of items as readonly Fields[]) {
     const { appUrl, [idName]: id } = item;
@@ -77,19 +80,19 @@ const noteTokens = 120;
  * What a service says about its list in `notes`, as the local library does. Third-party text, made safe and bounded. A
  * page that continues after a cut does not repeat the notes.
  */
-export function serviceNotes(raw: unknown): { notes?: string[] } {
+export function readServiceNotes(raw: unknown): { notes?: string[] } {
   const { notes } = raw as { notes?: unknown };
   if (!Array.isArray(notes)) return {};
   const read = notes
     .slice(0, maxNotes)
     .filter((note) => typeof note === 'string')
-    .map((note) => lineWithin(note, noteTokens))
+    .map((note) => truncateLine(note, noteTokens))
     .filter((note) => note !== '');
   return read.length > 0 ? { notes: read } : {};
 }
 
 /** The notes as lines before the list, because they explain its numbers. */
-export const notesText = ({ notes = [] }: { notes?: readonly string[] | undefined }): string[] =>
+export const formatServiceNotes = ({ notes = [] }: { notes?: readonly string[] | undefined }): string[] =>
   notes.map((note) => `The service notes: ${quote(note)}`);
 
 /** As `Map.groupBy`, which Node 20 lacks. */

@@ -1,18 +1,18 @@
 /** Returns a number as people write it in English, such as `1,821`. */
-export const numberText = (number: number): string => (number < 1000 ? `${number}` : number.toLocaleString('en-US'));
+export const formatNumber = (number: number): string => (number < 1000 ? `${number}` : number.toLocaleString('en-US'));
 
 /** Returns a number with its noun, such as `1 ad` or `1,821 ads`. */
-export const count = (number: number, noun: string, nouns = `${noun}s`): string =>
-  `${numberText(number)} ${number === 1 ? noun : nouns}`;
+export const formatCount = (number: number, noun: string, nouns = `${noun}s`): string =>
+  `${formatNumber(number)} ${number === 1 ? noun : nouns}`;
 
 /** Returns the median. For an even number of values, it lies halfway between the two values in the middle. */
-export const medianOf = (values: readonly number[]): number => percentileOf(values, 50);
+export const computeMedian = (values: readonly number[]): number => computePercentile(values, 50);
 
 /**
  * Returns a percentile by the definition of the function `percentile` of SQLite: between two values it is interpolated
  * in proportion. So a figure of ours equals the figure of a statement. Returns 0 if there are no values.
  */
-export function percentileOf(values: readonly number[], percent: number): number {
+export function computePercentile(values: readonly number[], percent: number): number {
   const sorted = values.toSorted((left, right) => left - right);
   const position = (percent / 100) * (sorted.length - 1);
   const [lower = 0, upper = lower] = [sorted[Math.floor(position)], sorted[Math.ceil(position)]];

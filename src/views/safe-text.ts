@@ -12,21 +12,22 @@
  * renders the text shows them as text; readers can still read them.
  */
 export const quote = (text: string): string =>
-  `"${defuse(text.replace(breakPattern, ' ').trim()).replaceAll('"', "'")}"`;
+  `"${disableMarkup(text.replace(breakPattern, ' ').trim()).replaceAll('"', "'")}"`;
 
 const breakPattern = /\s{2,}|[^\S ]/g;
 
 export const quoteLines = (text: string): string =>
-  `> ${defuse(text).replace(/\n\n+/g, '\n').replaceAll('\n', '\n> ')}`;
+  `> ${disableMarkup(text).replace(/\n\n+/g, '\n').replaceAll('\n', '\n> ')}`;
 
 /** Leaves an id, a date or a domain bare if it is one word, and quotes anything else. */
-export const word = (text: string): string => (isWord(text) ? text : quote(text));
+export const quoteUnlessWord = (text: string): string => (isWord(text) ? text : quote(text));
 
 /** Leaves a constant (`SHOP_NOW`) bare if it is written like a constant: only constants may start a line. */
-export const constant = (text: string): string => (constantPattern.test(text) && isWord(text) ? text : quote(text));
+export const quoteUnlessConstant = (text: string): string =>
+  constantPattern.test(text) && isWord(text) ? text : quote(text);
 
 /** Leaves codes (`DE FR`) bare if each of them has the form, and otherwise quotes them all. */
-export const codes = (list: readonly string[], form: RegExp): string => {
+export const quoteUnlessCodes = (list: readonly string[], form: RegExp): string => {
   const joined = list.join(' ');
   return list.every((code) => form.test(code) || morePattern.test(code)) ? joined : quote(joined);
 };
@@ -48,7 +49,7 @@ export const isWord = (text: string): boolean =>
 
 const active = /[[<`\]!]/;
 
-export function defuse(text: string): string {
+export function disableMarkup(text: string): string {
   if (!active.test(text)) return text;
   return text
     .replace(/\](?=[([:])/g, '] ')
@@ -123,7 +124,7 @@ function endOfMarks(run: string): number {
  * Six digits that are the same for texts that are the same, in every result (FNV-1a). Digits, because six digits are
  * two tokens. For an endless text, the start and the length are hashed.
  */
-export const hashOf = (text: string): number =>
+export const hashText = (text: string): number =>
   lowest + (fnv1a(text.slice(0, maxLength), text.length) % (1_000_000 - lowest));
 
 const maxLength = 20_000;
@@ -135,11 +136,11 @@ export function fnv1a(text: string, seed = 0): number {
   return hash >>> 0;
 }
 
-export const joinFilled = (parts: readonly (string | number | false | undefined)[], between: string): string =>
+export const joinNonEmpty = (parts: readonly (string | number | false | undefined)[], between: string): string =>
   parts.filter((part) => part).join(between);
 
-export const linesOf = (parts: Parameters<typeof joinFilled>[0]): string => joinFilled(parts, '\n');
+export const joinLines = (parts: Parameters<typeof joinNonEmpty>[0]): string => joinNonEmpty(parts, '\n');
 
 /** Names in a sentence: `title, text and link`. */
-export const listNames = (names: readonly string[]): string =>
+export const joinNames = (names: readonly string[]): string =>
   [names.slice(0, -1).join(', '), names.at(-1)].filter(Boolean).join(' and ');

@@ -1,4 +1,4 @@
-import { quote, sanitizeLine, word } from './safe-text.ts';
+import { quote, quoteUnlessWord, sanitizeLine } from './safe-text.ts';
 import tables from './token-tables.json' with { type: 'json' };
 
 /**
@@ -97,7 +97,7 @@ export function truncate(text: string, tokens: number, beyond = 0): string {
   return `${kept}… (+${text.length - kept.length + beyond} chars)`;
 }
 
-export const truncated = /… \(\+(\d+) chars\)$/;
+export const truncationSuffix = /… \(\+(\d+) chars\)$/;
 
 /** The estimate of `… (+1234567 chars)`. */
 const suffixTokens = 9;
@@ -137,7 +137,7 @@ interface FitOptions<Item> {
  * How many leading items fit into the budget. At least one, if there are any: a single item is bounded by its view. A
  * list that fits is rendered once, any other about three times.
  */
-export function fit<Item>({ items, budget, render }: FitOptions<Item>): number {
+export function countFittingItems<Item>({ items, budget, render }: FitOptions<Item>): number {
   if (items.length <= 1) return items.length;
   let fitting = { count: 0, length: 0 };
   let over = { count: items.length + 1, length: 0, within: 0 };
@@ -173,14 +173,14 @@ const noteTokens = 16;
 /** The most characters of a token by our estimate: a text beyond that is not read. */
 export const charsPerToken = 8;
 
-export function lineWithin(text: string, tokens: number): string {
+export function truncateLine(text: string, tokens: number): string {
   const read = charsPerToken * (tokens + charsPerToken);
   return truncate(sanitizeLine(text.slice(0, read)), tokens, Math.max(0, text.length - read));
 }
 
 /** A text of the service inside a message of this server: one line, bounded, and quoted, so that it cannot pose as our words. */
-export const untrustedText = (text: string, tokens: number): string => quote(lineWithin(text, tokens));
+export const quoteUntrusted = (text: string, tokens: number): string => quote(truncateLine(text, tokens));
 
-export const untrustedId = (text: string): string => lineWithin(text, 60);
+export const sanitizeId = (text: string): string => truncateLine(text, 60);
 
-export const untrustedWord = (text: string): string => word(untrustedId(text));
+export const quoteId = (text: string): string => quoteUnlessWord(sanitizeId(text));

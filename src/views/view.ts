@@ -3,7 +3,7 @@ import { sanitize } from './safe-text.ts';
 import { charsPerToken, fitsWithin, truncate } from './tokens.ts';
 
 /** The most tokens of an id: twice a UUID. */
-export const idTokens = 48;
+export const maxIdTokens = 48;
 
 export type Fields = Record<string, unknown>;
 
@@ -18,13 +18,13 @@ const isLongNumber = (value: unknown): value is string => typeof value === 'stri
 
 const longNumber = /^-?\d{16,400}$/;
 
-export const objects = (value: unknown): Fields[] =>
+export const readObjects = (value: unknown): Fields[] =>
   Array.isArray(value) ? value.slice(0, maxObjects).filter(isObject) : [];
 
 /** The most objects that are read of a list: no ad has so many cards or media. */
 const maxObjects = 1000;
 
-export function textOf(value: unknown, tokens: number): string | undefined {
+export function readText(value: unknown, tokens: number): string | undefined {
   if (typeof value !== 'string' || value === '') return;
   if (plainWord.test(value) && fitsWithin(value, tokens)) return value;
   const enough = charsPerToken * (tokens + 8);
@@ -40,7 +40,7 @@ export const isVisible = (value: unknown): boolean =>
   typeof value === 'string' && sanitize(value.slice(0, 100)).trim() !== '';
 
 /** The output schemas promise clients that an id is always present and always text. */
-export const idOf = (value: unknown): string => textOf(isNumber(value) ? String(value) : value, idTokens) ?? '';
+export const readId = (value: unknown): string => readText(isNumber(value) ? String(value) : value, maxIdTokens) ?? '';
 
 const maxWords = 12;
 const wordTokens = 12;
@@ -48,7 +48,10 @@ const wordTokens = 12;
 type FieldType = number | 'number' | 'flag' | 'words';
 
 /** The fields that a view shows, for `keep`. A single object shows what lists show as well. */
-export const viewTable = (fields: Record<string, SentField>, view: 'brief' | 'standard'): Record<string, FieldType> =>
+export const selectViewFields = (
+  fields: Record<string, SentField>,
+  view: 'brief' | 'standard',
+): Record<string, FieldType> =>
   Object.fromEntries(
     Object.entries(fields).flatMap(([name, { is, brief, standard = brief }]) => {
       const shown = view === 'brief' ? brief : standard;
@@ -60,7 +63,7 @@ export const viewTable = (fields: Record<string, SentField>, view: 'brief' | 'st
 const dateTokens = 20;
 
 /** `reach 800000`: a phrase for each field of the view whose number needs only a word. */
-export function simpleFacts(fields: Record<string, SentField>): (view: object) => string[] {
+export function createFactLister(fields: Record<string, SentField>): (view: object) => string[] {
   const phrases = Object.entries(fields).flatMap(([name, { say }]) => (say === undefined ? [] : [{ name, say }]));
   return (view) =>
     phrases.flatMap(({ name, say }) => {
@@ -70,7 +73,7 @@ export function simpleFacts(fields: Record<string, SentField>): (view: object) =
 }
 
 /** Leaves out absent, null and empty values and those of another type; bounds texts and lists. */
-export function keep(view: object, source: Fields, types: Readonly<Record<string, FieldType>>): void {
+export function copyFields(view: object, source: Fields, types: Readonly<Record<string, FieldType>>): void {
   for (const name in types) {
     const value = source[name];
     if (value === undefined || value === null) continue;
@@ -79,7 +82,7 @@ export function keep(view: object, source: Fields, types: Readonly<Record<string
   }
 }
 
-export function add(view: object, fields: object): void {
+export function addFields(view: object, fields: object): void {
   for (const name in fields) {
     const value = (fields as Fields)[name];
     if (value !== undefined) (view as Fields)[name] = value;
@@ -87,13 +90,13 @@ export function add(view: object, fields: object): void {
 }
 
 function keepValue(value: unknown, type: FieldType | undefined): unknown {
-  if (type === 'number') return numberOf(value);
+  if (type === 'number') return readNumber(value);
   if (type === 'flag') return typeof value === 'boolean' ? value : undefined;
-  return type === 'words' ? wordsOf(value) : textOf(value, type ?? 0);
+  return type === 'words' ? wordsOf(value) : readText(value, type ?? 0);
 }
 
 /** A whole number of more digits than JavaScript can hold is rounded. */
-export function numberOf(value: unknown): number | undefined {
+export function readNumber(value: unknown): number | undefined {
   const number = isLongNumber(value) ? Number(value) : value;
   return isNumber(number) ? number : undefined;
 }
@@ -102,7 +105,7 @@ function wordsOf(value: unknown): string[] | undefined {
   if (!Array.isArray(value)) return;
   const words: string[] = [];
   for (const word of value.slice(0, maxWords)) {
-    const text = textOf(word, wordTokens);
+    const text = readText(word, wordTokens);
     if (text !== undefined) words.push(text);
   }
   if (value.length > maxWords) words.push(`… (+${value.length - maxWords} more)`);

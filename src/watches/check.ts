@@ -1,14 +1,20 @@
 import {
+  classifyFailure,
   type GatherContext,
-  type Gathered,
-  gatherInTurn,
+  type GatherOutcome,
   type Progress,
   type Stop,
-  stopOf,
+  withOpenedGathering,
 } from '../dataset/gather.ts';
-import { differences, type GatheringQuestion, gatheringsOf, hasAllIds, questionKey } from '../dataset/gatherings.ts';
+import {
+  compareGatherings,
+  findGatherings,
+  type GatheringQuestion,
+  getQuestionKey,
+  hasAllIds,
+} from '../dataset/gatherings.ts';
 import type { DatasetContents, Gathering } from '../storage/dataset.ts';
-import { type CompleteCheck, leastRecentFirst, questionOf, type Watch } from './stored-watches.ts';
+import { type CompleteCheck, pickQuestion, sortByLeastRecentCheck, type Watch } from './stored-watches.ts';
 
 /** What a check needs of a tool call. */
 export interface CheckContext extends GatherContext {
@@ -24,7 +30,7 @@ export interface CheckedWatch {
   isSkipped: boolean;
   /** A gathering of some minutes ago served as the reading of the watch. */
   isRecent: boolean;
-  gathered?: Gathered | undefined;
+  gathered?: GatherOutcome | undefined;
   check?: Check | undefined;
 }
 
@@ -32,30 +38,32 @@ export interface CheckedWatch {
 export const defaultMaxAds = 1000;
 
 /** Reads the watches, the one that was checked longest ago first. Watches with the same question are read once. */
-export async function checkAll(
+export async function runChecks(
   chosen: readonly Watch[],
   { maxCredits, fresh }: { maxCredits: number | undefined; fresh: boolean },
   context: CheckContext,
 ) {
   const before = await (await context.dataset()).contents();
-  const complete = new Map<string, Gathered>();
+  const complete = new Map<string, GatherOutcome>();
   const checked: CheckedWatch[] = [];
   let [remainingCredits, adsRead] = [maxCredits ?? Infinity, 0];
   let ended: Stop | undefined;
-  for (const watch of leastRecentFirst(chosen)) {
+  for (const watch of sortByLeastRecentCheck(chosen)) {
     const request = {
-      question: questionOf(watch),
+      question: pickQuestion(watch),
       maxAds: watch.maxAds ?? defaultMaxAds,
       maxCredits: maxCredits === undefined ? undefined : Math.max(0, Math.min(watch.maxCredits, remainingCredits)),
       fresh: true,
     };
-    const key = questionKey(request.question);
-    const reading = complete.get(key) ?? (fresh ? undefined : recentReading(request.question, before, context));
+    const key = getQuestionKey(request.question);
+    const reading = complete.get(key) ?? (fresh ? undefined : findRecentReading(request.question, before, context));
     const start = `watch ${checked.length + 1} of ${chosen.length}: `;
-    const read = (): Promise<{ stop: Stop; gathered?: Gathered }> =>
-      gatherInTurn(request, before, { ...context, ...progressOf(context, start, adsRead) }, (_, read) => read()).then(
+    const read = (): Promise<{ stop: Stop; gathered?: GatherOutcome }> =>
+      withOpenedGathering(request, before, { ...context, ...progressOf(context, start, adsRead) }, (_, read) =>
+        read(),
+      ).then(
         (gathered) => ({ stop: gathered.stop, gathered }),
-        (error) => ({ stop: stopOf(error, context) }),
+        (error) => ({ stop: classifyFailure(error, context) }),
       );
     const { stop, gathered } = reading
       ? { stop: reading.stop, gathered: reading }
@@ -63,8 +71,8 @@ export async function checkAll(
         ? { stop: ended }
         : await read();
     const check = gathered && checkOf(watch, gathered, context.clock());
-    if (gathered && gathered !== reading) remainingCredits -= gathered.spent;
-    adsRead += gathered?.readByCall.size ?? 0;
+    if (gathered && gathered !== reading) remainingCredits -= gathered.spentCredits;
+    adsRead += gathered?.idsReadByCall.size ?? 0;
     const isRecent = reading !== undefined && !complete.has(key);
     checked.push({ watch, stop, isSkipped: !reading && ended !== undefined, isRecent, gathered, check });
     if (gathered && check?.gathering.complete && !isRecent) complete.set(key, gathered);
@@ -79,15 +87,26 @@ export async function checkAll(
 const recentMs = 900_000;
 
 /** Returns a complete gathering of the question that is only minutes old, as if the check had read it. */
-export function recentReading(
+export function findRecentReading(
   question: GatheringQuestion,
   contents: DatasetContents,
   { now, cacheMs }: Pick<CheckContext, 'now' | 'cacheMs'>,
 ) {
-  const gathering = gatheringsOf(contents, question).find(({ complete }) => complete);
+  const gathering = findGatherings(contents, question).find(({ complete }) => complete);
   if (!gathering || Math.abs(now - gathering.gatheredAt) >= Math.min(recentMs, cacheMs)) return;
-  const nothing = { readByCall: new Set<string>(), spent: 0, startedOver: false, markReturned: async () => {} };
-  return { stop: { reason: 'end' }, gathering, contents, read: gathering.adIds.size, ...nothing } satisfies Gathered;
+  const nothing = {
+    idsReadByCall: new Set<string>(),
+    spentCredits: 0,
+    hasStartedOver: false,
+    markReturned: async () => {},
+  };
+  return {
+    stop: { reason: 'end' },
+    gathering,
+    contents,
+    readCount: gathering.adIds.size,
+    ...nothing,
+  } satisfies GatherOutcome;
 }
 
 /** Whether a stop ends the whole call: the next watch would be refused, or there is no time for it. */
@@ -102,9 +121,9 @@ const progressOf = ({ onProgress }: CheckContext, start: string, before: number)
       onProgress({ progress: before + progress, message: start + message }),
   };
 
-function checkOf(watch: Watch, { gathering, contents, read }: Gathered, at: number): Check | undefined {
+function checkOf(watch: Watch, { gathering, contents, readCount }: GatherOutcome, at: number): Check | undefined {
   if (gathering === undefined) return;
-  return gathering.complete || read > 0 ? compareWithLast(watch, gathering, contents, at) : undefined;
+  return gathering.complete || readCount > 0 ? compareWithLast(watch, gathering, contents, at) : undefined;
 }
 
 export type Check = ReturnType<typeof compareWithLast>;
@@ -114,20 +133,20 @@ function compareWithLast(watch: Watch, gathering: Gathering, contents: DatasetCo
   // The newest check may be of this gathering: a call stored it, and its result was not received.
   const last = watch.complete.find((check) => check.gathering !== gathering.id);
   const before = contents.gatherings.find(({ id }) => id === last?.gathering);
-  const changes = before && hasAllIds(before) ? differences(before, gathering, contents) : undefined;
+  const changes = before && hasAllIds(before) ? compareGatherings(before, gathering, contents) : undefined;
   return {
     watch,
     at,
     gathering,
     changes,
-    since: changes && last,
+    previousCheck: changes && last,
     /** There was a complete check, but too much of it was evicted to compare with it. */
-    lost: changes ? undefined : last,
+    incomparableCheck: changes ? undefined : last,
   };
 }
 
 /** Returns the ids, as `idKey` writes them, of ads that are new in the last complete check of any watch. */
-export function newInWatches(watches: readonly Watch[], contents: DatasetContents): ReadonlySet<string> {
+export function findNewAdIds(watches: readonly Watch[], contents: DatasetContents): ReadonlySet<string> {
   const ids = watches.flatMap(({ complete: [last, before] }) => {
     const gatheringOf = (check: CompleteCheck | undefined) =>
       contents.gatherings.find(({ id }) => id === check?.gathering);

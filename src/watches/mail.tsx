@@ -25,7 +25,7 @@ interface MailAd {
 }
 
 /** One HTML file without scripts, in which nothing is loaded and nothing can be clicked. */
-export const mailPage = ({ at, isDemo, version, watches }: Mail): string =>
+export const renderMail = ({ at, isDemo, version, watches }: Mail): string =>
   renderPage(
     <Page
       title={`Ads on ${formatDay(at)}`}

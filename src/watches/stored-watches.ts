@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { type GatheringQuestion, questionKey } from '../dataset/gatherings.ts';
+import { type GatheringQuestion, getQuestionKey } from '../dataset/gatherings.ts';
 import type { Gathering } from '../storage/dataset.ts';
 import { namedRecords, type RecordsById, type UserRecords } from '../storage/user-records.ts';
 import { dayMs } from '../views/durations.ts';
@@ -27,17 +27,17 @@ const WatchRecord = z.object({
 });
 type WatchRecord = z.infer<typeof WatchRecord>;
 
-export const watchesIn = (records: RecordsById) => namedRecords(records, WatchRecord);
-export type Watch = ReturnType<typeof watchesIn>[number];
+export const parseWatches = (records: RecordsById) => namedRecords(records, WatchRecord);
+export type Watch = ReturnType<typeof parseWatches>[number];
 
-export const questionOf = ({ filters, split, collectionId }: GatheringQuestion): GatheringQuestion => ({
+export const pickQuestion = ({ filters, split, collectionId }: GatheringQuestion): GatheringQuestion => ({
   ...(filters && { filters }),
   ...(split && { split }),
   ...(collectionId && { collectionId }),
 });
 
 /** Returns the watches in the order in which they are checked. An incomplete check counts as a day older, because it can be continued. */
-export function leastRecentFirst(watches: readonly Watch[]): Watch[] {
+export function sortByLeastRecentCheck(watches: readonly Watch[]): Watch[] {
   const time = ({ last }: Watch) => (last === undefined ? 0 : last.at - (last.complete ? 0 : dayMs));
   return [...watches].sort((left, right) => time(left) - time(right));
 }
@@ -48,10 +48,10 @@ export function storeWatch(
   { name, maxAds, maxCredits, ...question }: GatheringQuestion & Pick<Watch, 'name' | 'maxAds' | 'maxCredits'>,
 ): Promise<void> {
   return userRecords.update('watch', (records) => {
-    const before = watchesIn(records).find((watch) => watch.name === name);
-    const isSame = before && questionKey(before) === questionKey(question);
+    const before = parseWatches(records).find((watch) => watch.name === name);
+    const isSame = before && getQuestionKey(before) === getQuestionKey(question);
     const record: WatchRecord = {
-      ...questionOf(question),
+      ...pickQuestion(question),
       ...(maxAds !== undefined && { maxAds }),
       maxCredits,
       complete: isSame ? before.complete : [],
@@ -67,10 +67,10 @@ export function saveChecks(
   checks: readonly { watch: Watch; at: number; gathering: Gathering }[],
 ): Promise<void> {
   return userRecords.update('watch', (records) => {
-    const byName = new Map(watchesIn(records).map((watch) => [watch.name, watch]));
+    const byName = new Map(parseWatches(records).map((watch) => [watch.name, watch]));
     const put = checks.flatMap(({ watch: checked, at, gathering }) => {
       const watch = byName.get(checked.name);
-      if (watch === undefined || questionKey(watch) !== questionKey(checked)) return [];
+      if (watch === undefined || getQuestionKey(watch) !== getQuestionKey(checked)) return [];
       const { name, ...record } = watch;
       const check = { gathering: gathering.id, order: gathering.order, at: gathering.gatheredAt };
       const [newest] = record.complete;

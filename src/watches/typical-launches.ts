@@ -1,14 +1,14 @@
 import * as z from 'zod';
 import type { SearchFilter } from '../api/search-filters.ts';
 import type { AdRowReader } from '../dataset/ad-rows.ts';
-import { type GatheringQuestion, gatheringsOf } from '../dataset/gatherings.ts';
+import { findGatherings, type GatheringQuestion } from '../dataset/gatherings.ts';
 import { type DatasetContents, idKey } from '../storage/dataset.ts';
 import { dayMs } from '../views/durations.ts';
 import type { DataOf } from '../views/fields.ts';
-import { count, medianOf } from '../views/numbers.ts';
+import { computeMedian, formatCount } from '../views/numbers.ts';
 import type { Check } from './check.ts';
 
-export const UsualView = z
+export const TypicalLaunchesView = z
   .looseObject({
     started: z.number().describe('of new, since then'),
     weeks: z.number().describe('full weeks before'),
@@ -19,7 +19,7 @@ export const UsualView = z
     most: z.number(),
   })
   .meta({ title: 'Usual' });
-export type UsualView = DataOf<typeof UsualView>;
+export type TypicalLaunchesView = DataOf<typeof TypicalLaunchesView>;
 
 /** The days before the last check that are compared: more of them only if fewer intervals would fit than `enough`. */
 const maxDays = 56;
@@ -33,24 +33,24 @@ const minElapsedMs = 20 * 3_600_000;
  * Undefined if launches cannot be compared: if a check is not complete, if less than four weeks or fewer than four
  * intervals are known, or if the filters select by running state or by dates, which leaves only surviving ads.
  */
-export async function usualLaunches(
+export async function computeTypicalLaunches(
   question: GatheringQuestion,
-  { since, changes, gathering }: Check,
+  { previousCheck, changes, gathering }: Check,
   contents: DatasetContents,
   { adRows, adFilters }: { adRows(): AdRowReader; adFilters: readonly SearchFilter[] },
-): Promise<UsualView | undefined> {
-  if (!gathering.complete || !since || !changes) return;
+): Promise<TypicalLaunchesView | undefined> {
+  if (!gathering.complete || !previousCheck || !changes) return;
   if (question.collectionId !== undefined || asksForTime(question, adFilters)) return;
-  const elapsedMs = gathering.gatheredAt - since.at;
+  const elapsedMs = gathering.gatheredAt - previousCheck.at;
   if (elapsedMs < minElapsedMs) return;
   const days = Math.max(1, Math.round(elapsedMs / dayMs));
-  const listedIds = new Set(gatheringsOf(contents, question).flatMap(({ adIds }) => [...adIds]));
-  const newIds = new Set(changes.fresh.map(idKey));
-  const lastDay = dayNumber(since.at);
+  const listedIds = new Set(findGatherings(contents, question).flatMap(({ adIds }) => [...adIds]));
+  const newIds = new Set(changes.newIds.map(idKey));
+  const lastDay = dayNumber(previousCheck.at);
   /** Launches before the day of the last check, by how many intervals ago they were. */
   const launches: number[] = [];
   let [started, earliest] = [0, lastDay];
-  for await (const part of adRows().read(contents, { json: false, ids: listedIds }))
+  for await (const part of adRows().readRows(contents, { json: false, ids: listedIds }))
     for (const { ad } of part) {
       if (ad.startedAt === null || ad.id === null) continue;
       const day = dayNumber(Date.parse(ad.startedAt));
@@ -69,7 +69,7 @@ export async function usualLaunches(
     started,
     weeks: Math.floor((intervals * days) / 7),
     ...(days !== 7 && { days, intervals }),
-    median: medianOf(inOrder),
+    median: computeMedian(inOrder),
     least: inOrder[0] ?? 0,
     most: inOrder.at(-1) ?? 0,
   };
@@ -83,7 +83,10 @@ const numbers: Record<number, string> = { 4: 'four', 5: 'five', 6: 'six', 7: 'se
  * Writes `Of 14 new, 9 started since 16 Nov; in the eight weeks before 3 to 9 a week (median 5).` For intervals of other
  * lengths: `in the 18 intervals of 3 days before 0 to 4 each (median 1).`
  */
-export function usualText(usual: UsualView, { since, changes }: Pick<Check, 'since' | 'changes'>): string {
+export function formatTypicalLaunches(
+  usual: TypicalLaunchesView,
+  { previousCheck, changes }: Pick<Check, 'previousCheck' | 'changes'>,
+): string {
   const { started, weeks, days = 7, intervals = weeks, median, least, most } = usual;
   const number = numbers[intervals] ?? String(intervals);
   const [before, each] =
@@ -91,10 +94,10 @@ export function usualText(usual: UsualView, { since, changes }: Pick<Check, 'sin
       ? [`${number} weeks`, 'a week']
       : days === 1
         ? [`${number} days`, 'a day']
-        : [`${number} intervals of ${count(days, 'day')}`, 'each'];
+        : [`${number} intervals of ${formatCount(days, 'day')}`, 'each'];
   const range = least === most ? String(least) : `${least} to ${most}`;
-  const day = dayFormat.format(since?.at);
-  return `Of ${changes?.fresh.length} new, ${started} started since ${day}; in the ${before} before ${range} ${each} (median ${median}).`;
+  const day = dayFormat.format(previousCheck?.at);
+  return `Of ${changes?.newIds.length} new, ${started} started since ${day}; in the ${before} before ${range} ${each} (median ${median}).`;
 }
 
 const dayFormat = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });

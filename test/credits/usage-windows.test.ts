@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest';
 import { isGated } from '../../src/api/operations.ts';
 import { tools } from '../../src/tools/catalog.ts';
-import { listNames } from '../../src/views/safe-text.ts';
+import { joinNames } from '../../src/views/safe-text.ts';
 import {
   createUsageLimit,
   creditHeaders,
@@ -38,7 +38,7 @@ describe('a usage limit', () => {
     });
     expect(text).toContain('hourly window 400 of 400 credits used, daily window 400 of 5,000 credits used');
     expect(text).toContain('The hourly window is full. It should end within an hour; this is an estimate');
-    const free = listNames(tools.flatMap((tool) => (isGated(tool) ? [] : tool.name)));
+    const free = joinNames(tools.flatMap((tool) => (isGated(tool) ? [] : tool.name)));
     expect(free).toContain('list_collections');
     expect(text).toContain(`Still working: ${free}, and cached answers`);
     expect(paths(upstream)).toEqual(['POST /v1/ads/search', 'GET /v1/credits']);

@@ -206,7 +206,7 @@ describe('a sheet', () => {
     );
     expect(rows?.[1]).toEqual(['1234567890123456', 'x'.repeat(32_767)]);
     expect(rows?.[2]).toEqual([999_999_999_999_999, 'short']);
-    expect(counts?.cut).toBe(1);
+    expect(counts?.truncatedCells).toBe(1);
   });
 
   test('has at most the rows that Excel takes', async () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
-import { monthRows } from '../../src/dataset/tables.ts';
+import { buildMonthRows } from '../../src/dataset/tables.ts';
 import { createAd, serveAds } from '../support/ad-service.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
 
@@ -75,7 +75,7 @@ describe('the table months', () => {
     fc.assert(
       fc.property(time, time, time, (launch, one, other) => {
         const knownUntil = { complete: Math.min(one, other), partial: Math.max(one, other) };
-        const rows = monthRows(new Date(launch).toISOString(), knownUntil);
+        const rows = buildMonthRows(new Date(launch).toISOString(), knownUntil);
         expect(rows.length > 0).toBe(
           launch <
             Date.UTC(new Date(knownUntil.partial).getUTCFullYear(), new Date(knownUntil.partial).getUTCMonth() + 1),

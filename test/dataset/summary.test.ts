@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { adRows, openAdRows } from '../../src/dataset/ad-rows.ts';
-import { gatheredRows, summaryText } from '../../src/dataset/gathering-summary.ts';
+import { buildAdRows, createAdRowReaders } from '../../src/dataset/ad-rows.ts';
+import { formatSummary, readGatheredRows } from '../../src/dataset/gathering-summary.ts';
 import { MemoryDatasets } from '../../src/storage/memory-datasets.ts';
 import { estimateTokens } from '../../src/views/tokens.ts';
 import { add } from '../storage/add-items.ts';
@@ -11,7 +11,7 @@ const start = Date.UTC(2026, 0, 1);
 const gatheredAt = start + 300 * day;
 
 const rowsOf = (ads: object[], facts: object = {}) => {
-  const rows = ads.map((ad) => adRows(ad, { gatheredAt, ...facts }));
+  const rows = ads.map((ad) => buildAdRows(ad, { gatheredAt, ...facts }));
   return { ads: rows.map(({ ad }) => ad), countries: rows.flatMap(({ countries }) => countries) };
 };
 
@@ -20,8 +20,8 @@ const ran = (days: number) => ({
   endDate: new Date(start + days * day).toISOString(),
 });
 
-const lineOf = (label: string, rows: Parameters<typeof summaryText>[0]) =>
-  summaryText(rows)
+const lineOf = (label: string, rows: Parameters<typeof formatSummary>[0]) =>
+  formatSummary(rows)
     .split('\n')
     .find((line) => line.startsWith(label));
 
@@ -97,8 +97,8 @@ test.each(['特价', 'OK', '🎉', '50 %', 'Go!'])('an ad that says %s has copy'
   const dataset = await new MemoryDatasets().open({ tenantId: 't' });
   await add(dataset, 1, { id: 'a', headline }, { id: 'b', headline: '\u200b', body: ' ' });
   const contents = await dataset.contents();
-  const context = { adRows: () => openAdRows().forTenant('t'), now: gatheredAt };
-  const rows = await gatheredRows(new Set(['a', 'b']), contents, context);
+  const context = { adRows: () => createAdRowReaders().forTenant('t'), now: gatheredAt };
+  const rows = await readGatheredRows(new Set(['a', 'b']), contents, context);
   expect(lineOf('Groups', rows)).toBe('Groups of near-identical copy: 1; ads without copy: 1');
 });
 
@@ -115,7 +115,7 @@ test('the summary stays within its tokens and its lines, whatever advertisers wr
     startedAt: new Date(start - index * 40 * day).toISOString(),
   }));
   for (const most of [700, 300]) {
-    const text = summaryText(rowsOf(ads, { language: 'en', variant: 'v' }), most);
+    const text = formatSummary(rowsOf(ads, { language: 'en', variant: 'v' }), most);
     expect(estimateTokens(text)).toBeLessThanOrEqual(most);
     expect(text.split('\n')).toHaveLength(13);
     expect(text).toMatch(/Advertisers \(600\): .* \d+ others \d+/);

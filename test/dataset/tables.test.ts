@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
-import { adRows, languageText, openAdRows } from '../../src/dataset/ad-rows.ts';
-import { pageRow } from '../../src/dataset/snapshot.ts';
-import { columnsOf, tables } from '../../src/dataset/tables.ts';
+import { buildAdRows, createAdRowReaders, extractLanguageText } from '../../src/dataset/ad-rows.ts';
+import { buildPageRow } from '../../src/dataset/snapshot.ts';
+import { getColumnNames, tables } from '../../src/dataset/tables.ts';
 import { MemoryDatasets } from '../../src/storage/memory-datasets.ts';
 import { add } from '../storage/add-items.ts';
 import { serveAds } from '../support/ad-service.ts';
@@ -55,7 +55,7 @@ freshUpstreamTest({ config: { cacheSeconds: 0 } })(
     service.ads = [ad, another];
     const { gathering } = (await call('gather_ads', { filters: { query: 'boots' }, maxCredits: 50 })).data;
     const { columns, rows } = await rowsOf('SELECT * FROM ads ORDER BY id');
-    expect(columns).toEqual(columnsOf('ads'));
+    expect(columns).toEqual(getColumnNames('ads'));
     const row = Object.fromEntries(columns.map((name, index) => [name, rows[0]?.[index]]));
     expect(row).toMatchObject({
       pageName: 'Trail House',
@@ -119,7 +119,7 @@ freshUpstreamTest({ config: { cacheSeconds: 0 } })(
     upstream.respondWith(json({ items: [page], cursor: null, hasMore: false }));
     await call('search_pages', {});
     const pages = await rowsOf('SELECT * FROM pages');
-    expect(pages.columns).toEqual(columnsOf('pages'));
+    expect(pages.columns).toEqual(getColumnNames('pages'));
     const cells = Object.fromEntries(pages.columns.map((name, index) => [name, pages.rows[0]?.[index]]));
     expect(cells).toMatchObject({ pageId: '7', pageName: 'Acme', adsAmount: 3, detailsEstimated: 0, languages: null });
     expect(cells.countries).toBe('["DE","AT"]');
@@ -131,8 +131,8 @@ test('while many ads are read, others get turns', async () => {
   const many = Array.from({ length: 3000 }, (_, nr) => ({ id: `${nr}`, pageId: 'one', body: `${english} ${nr}` }));
   await add(dataset, 1, ...many);
   const contents = await dataset.contents();
-  const readers = openAdRows();
-  await readers.forTenant('another').knownAds({ version: 'empty', ads: [] });
+  const readers = createAdRowReaders();
+  await readers.forTenant('another').readFacts({ version: 'empty', ads: [] });
   const reader = readers.forTenant('t');
   let turns = 0;
   const others = () => {
@@ -141,26 +141,26 @@ test('while many ads are read, others get turns', async () => {
   };
   let next = setImmediate(others);
   onTestFinished(() => clearImmediate(next));
-  await reader.knownAds(contents);
+  await reader.readFacts(contents);
   expect(turns).toBeGreaterThan(3);
   turns = 0;
   let ads = 0;
-  for await (const part of reader.read(contents, { json: false })) ads += part.length;
+  for await (const part of reader.readRows(contents, { json: false })) ads += part.length;
   expect(ads).toBe(many.length);
   expect(turns).toBeGreaterThan(3);
 });
 
 test('the time of gathering, not of asking, says whether an ad ran', () => {
   const ended = { ...ad, endDate: '2026-11-10' };
-  expect(adRows(ended, { gatheredAt }).ad).toMatchObject({ active: 0, daysRunning: 40 });
-  expect(adRows(ad, { gatheredAt: Date.UTC(2027, 1, 1) }).ad).toMatchObject({ active: null, daysRunning: 49 });
+  expect(buildAdRows(ended, { gatheredAt }).ad).toMatchObject({ active: 0, daysRunning: 40 });
+  expect(buildAdRows(ad, { gatheredAt: Date.UTC(2027, 1, 1) }).ad).toMatchObject({ active: null, daysRunning: 49 });
 });
 
 test('a template says nothing: neither the first line nor the language comes from it', () => {
   const template = { id: 'a', headline: '{{product.name}}', body: '{{product.brand}} for you', cards: ad.cards };
-  expect(adRows(template, { gatheredAt }).ad.firstLine).toBe(english.split('\n')[0]);
-  expect(languageText(template)).toBe(`Red\n${english}\nBlue boots`);
-  expect(languageText({ id: 'a', headline: '{{product.name}}' })).toBeNull();
+  expect(buildAdRows(template, { gatheredAt }).ad.firstLine).toBe(english.split('\n')[0]);
+  expect(extractLanguageText(template)).toBe(`Red\n${english}\nBlue boots`);
+  expect(extractLanguageText({ id: 'a', headline: '{{product.name}}' })).toBeNull();
 });
 
 test.each([
@@ -168,18 +168,22 @@ test.each([
   [{ type: 'THUMB', nr: 0 }, { type: 'THUMB', nr: 0 }, 0, 1],
   [{ type: 'PA_PP' }, { type: 7 }, null, null],
 ])('of %j and %j there are %s videos and %s images', (first, second, videoCount, imageCount) => {
-  expect(adRows({ media: [first, second] }, { gatheredAt }).ad).toMatchObject({ cardCount: 0, videoCount, imageCount });
+  expect(buildAdRows({ media: [first, second] }, { gatheredAt }).ad).toMatchObject({
+    cardCount: 0,
+    videoCount,
+    imageCount,
+  });
 });
 
 test('whatever the service sends, a cell is a filled text, a finite number or null of its column', () => {
-  const names = fc.constantFrom(...Object.keys(ad), ...columnsOf('ads'), ...columnsOf('pages'));
+  const names = fc.constantFrom(...Object.keys(ad), ...getColumnNames('ads'), ...getColumnNames('pages'));
   const fields = fc.dictionary(
     names,
     fc.oneof(fc.jsonValue(), fc.array(fc.jsonValue()), fc.string({ unit: 'binary' })),
   );
   fc.assert(
     fc.property(fields, (object) => {
-      const { ad: row, cards, countries, platforms } = adRows(object, { gatheredAt });
+      const { ad: row, cards, countries, platforms } = buildAdRows(object, { gatheredAt });
       for (const [name, cell] of Object.entries(row)) {
         if (name === 'id' || cell === null) continue;
         expect(typeof cell).toBe(tables.ads[name as keyof typeof tables.ads] === 'text' ? 'string' : 'number');
@@ -188,7 +192,9 @@ test('whatever the service sends, a cell is a filled text, a finite number or nu
       }
       for (const card of cards) expect(card.body).not.toBe('');
       expect(countries.length + platforms.length).toBeLessThan(1000);
-      expect(Object.keys(pageRow(object, { at: gatheredAt, firstAt: gatheredAt }, ''))).toEqual(columnsOf('pages'));
+      expect(Object.keys(buildPageRow(object, { at: gatheredAt, firstAt: gatheredAt }, ''))).toEqual(
+        getColumnNames('pages'),
+      );
     }),
   );
 });

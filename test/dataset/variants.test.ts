@@ -2,7 +2,7 @@ import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { variantCopy } from '../../src/dataset/ad-rows.ts';
+import { selectVariantText } from '../../src/dataset/ad-rows.ts';
 import { VariantIndex } from '../../src/dataset/variants.ts';
 import { sanitize } from '../../src/views/safe-text.ts';
 import { createAd, serveAds } from '../support/ad-service.ts';
@@ -62,9 +62,9 @@ describe('VariantIndex', () => {
 
   test('is given headline and body, and the texts of cards only if the ad has neither', () => {
     const cards = [{ title: 'Red', body: 'boots' }];
-    expect(variantCopy({ headline: null, body: 'Walk', cards })).toBe('Walk');
-    expect(variantCopy({ headline: null, body: null, cards })).toBe('Red\nboots');
-    expect(variantCopy({ headline: '\u200b', body: null, cards })).toBe('Red\nboots');
+    expect(selectVariantText({ headline: null, body: 'Walk', cards })).toBe('Walk');
+    expect(selectVariantText({ headline: null, body: null, cards })).toBe('Red\nboots');
+    expect(selectVariantText({ headline: '\u200b', body: null, cards })).toBe('Red\nboots');
   });
 
   test('takes about ten times as long for ten times as many ads of one advertiser', () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, describe, expect, test, vi } from 'vitest';
-import { runOf, timeOf } from '../../src/views/dates.ts';
+import { computeRun, parseTime } from '../../src/views/dates.ts';
 import { serveLibrary, testStartTime, uuid } from './support/served-library.ts';
 
 const served = await serveLibrary();
@@ -52,8 +52,8 @@ const someAds: fc.Arbitrary<Model[]> = fc.array(
   { maxLength: 20 },
 );
 
-const stillRunning = (ad: Model) => runOf(ad, testStartTime).stillRunning;
-const daysRunning = (ad: Model) => runOf(ad, testStartTime).daysRunning;
+const stillRunning = (ad: Model) => computeRun(ad, testStartTime).stillRunning;
+const daysRunning = (ad: Model) => computeRun(ad, testStartTime).daysRunning;
 const lacks: Record<string, (ad: Model) => boolean> = {
   active: (ad) => stillRunning(ad) === undefined,
   headline: (ad) => !ad.headline,
@@ -97,7 +97,7 @@ const rules = {
   adSpendTo: [whole(0, 9), (ad, most: number) => (lowestSpend(ad) ?? 99) <= most],
   daysRunningFrom: [whole(0, 6), (ad, least: number) => (daysRunning(ad) ?? -1) >= least],
   daysRunningTo: [whole(0, 6), (ad, most: number) => (daysRunning(ad) ?? 99) <= most],
-  startedAtFrom: [days, (ad, from: string) => Number(timeOf(ad.startedAt)) >= Number(timeOf(from))],
+  startedAtFrom: [days, (ad, from: string) => Number(parseTime(ad.startedAt)) >= Number(parseTime(from))],
   startedAtTo: [
     days.map((time) => time.slice(0, 10)),
     (ad, to: string) => ad.startedAt != null && ad.startedAt.slice(0, 10) <= to,
@@ -126,7 +126,7 @@ function isFound(ad: Model, { not = {}, ...filters }: Filters): boolean {
 }
 
 const sortValues: Record<string, (ad: Model) => number | null | undefined> = {
-  startedAt: (ad) => timeOf(ad.startedAt),
+  startedAt: (ad) => parseTime(ad.startedAt),
   duplicates: (ad) => ad.duplicates,
   adSpend: highestSpend,
   daysRunning,

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
-import { newGathering } from '../../src/dataset/gatherings.ts';
+import { createGathering } from '../../src/dataset/gatherings.ts';
 import { encodeJpeg } from '../../src/drawing/codecs.ts';
 import { type ReportHead, type ReportSection, writeReportPage } from '../../src/reports/report.tsx';
 import type { Gathering } from '../../src/storage/dataset.ts';
@@ -165,7 +165,7 @@ describe('a report', () => {
 
 describe('what a report writes', () => {
   const gathering = (day: string, more: object): Gathering => {
-    const state = newGathering({ filters: { countries: ['DE'] } }, Date.parse(day));
+    const state = createGathering({ filters: { countries: ['DE'] } }, Date.parse(day));
     return { ...state, state, adIds: new Set(['a']), missing: 0, complete: true, storedParts: [], ...more };
   };
   const older = gathering('2026-11-01', { found: 12_345, charged: 7 });

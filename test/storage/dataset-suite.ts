@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { newGathering } from '../../src/dataset/gatherings.ts';
+import { createGathering } from '../../src/dataset/gatherings.ts';
 import type { Datasets } from '../../src/storage/dataset.ts';
 import { objectOf } from '../../src/storage/item-versions.ts';
 import { about, add } from './add-items.ts';
@@ -82,7 +82,7 @@ export function datasetSuite(name: string, open: () => Promise<Datasets>): void 
 
     test('puts a gathering together from its steps, even if one comes twice', async () => {
       const dataset = await datasetFor();
-      const state = newGathering({ filters: { query: 'tea' } }, 1);
+      const state = createGathering({ filters: { query: 'tea' } }, 1);
       await add(dataset, 1, { id: 'a' }, { id: 'b' }, { id: 'c' });
       const first = { ...state, found: 3, cursor: 'next', adIds: ['A', 'b'] };
       await dataset.saveGathering(first);
@@ -99,7 +99,7 @@ export function datasetSuite(name: string, open: () => Promise<Datasets>): void 
 
     test('stays as it was for whoever has its contents', async () => {
       const dataset = await datasetFor();
-      const state = newGathering({}, 1);
+      const state = createGathering({}, 1);
       await add(dataset, 1, { id: 'a', body: 'one' });
       await dataset.saveGathering({ ...state, adIds: ['a'] });
       const before = await dataset.contents();

@@ -7,8 +7,8 @@ import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
 import fc from 'fast-check';
 import { type App, openApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config/read-config.ts';
-import { openAdRows } from '../../src/dataset/ad-rows.ts';
-import { snapshotOf } from '../../src/dataset/snapshot.ts';
+import { createAdRowReaders } from '../../src/dataset/ad-rows.ts';
+import { createSnapshot } from '../../src/dataset/snapshot.ts';
 import { createLog } from '../../src/logging/log.ts';
 import { bindV1 } from '../../src/mcp/sdk-v1.ts';
 import type { Datasets } from '../../src/storage/dataset.ts';
@@ -226,7 +226,7 @@ export async function assertGatherings(schedule: GatheringSchedule, servers: Gat
   const { storedIn, steps } = schedule;
   const { service, clocks, datasets, apiKey } = servers.begin(schedule);
   const oracle = new GatheringOracle(service);
-  const adRows = openAdRows().forTenant(apiKey);
+  const adRows = createAdRowReaders().forTenant(apiKey);
   const closing: (() => Promise<void>)[] = [() => datasets.close()];
   const processes: { server: Server; client: Client }[] = [];
   const numberOf = (by: 0 | 1) => (storedIn === 'memory' ? 0 : by);
@@ -344,7 +344,7 @@ export async function assertGatherings(schedule: GatheringSchedule, servers: Gat
   const view = async (): Promise<DatasetView> => {
     const contents = await (await datasets.open({ tenantId: apiKey, apiKey })).contents();
     const tables: Record<string, object[]> = { ads: [] };
-    for await (const { table, rows } of snapshotOf(adRows, contents).tables({ json: true }))
+    for await (const { table, rows } of createSnapshot(adRows, contents).tables({ json: true }))
       tables[table] = [...(tables[table] ?? []), ...rows];
     return tables as unknown as DatasetView;
   };

@@ -4,7 +4,7 @@ import { describe, expect } from 'vitest';
 import { isGated, operations } from '../../src/api/operations.ts';
 import { allTools } from '../../src/board/board.ts';
 import { toolName, tools } from '../../src/tools/catalog.ts';
-import { listNames } from '../../src/views/safe-text.ts';
+import { joinNames } from '../../src/views/safe-text.ts';
 import { makeDemoCalls } from '../support/demo-calls.ts';
 import { singleCallTools } from '../support/every-tool.ts';
 import { creditHeaders, errorResponse, json } from '../support/faulty-upstream.ts';
@@ -147,7 +147,7 @@ describe('what a model reads has the names of tools, never those of operations',
   test('and of tools that are offered, where credits are used up', async ({ upstream, start }) => {
     upstream.respondWith(errorResponse(402));
     for (const [offered, working] of [
-      [undefined, `${listNames(tools.flatMap((tool) => (isGated(tool) ? [] : tool.name)))}, and cached answers.`],
+      [undefined, `${joinNames(tools.flatMap((tool) => (isGated(tool) ? [] : tool.name)))}, and cached answers.`],
       [['search_ads', 'whoami'], 'whoami, and cached answers.'],
       [['search_ads'], 'cached answers.'],
     ] as const) {

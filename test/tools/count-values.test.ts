@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
 import { libraryFilters } from '../../src/library/search/filters.ts';
-import { runOf } from '../../src/views/dates.ts';
+import { computeRun } from '../../src/views/dates.ts';
 import { serveLibrary, testStartTime } from '../library/support/served-library.ts';
 import { type AdSearch, AdService, createAd, type ServedAd } from '../support/ad-service.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
@@ -32,7 +32,7 @@ const someAds = fc
     ),
   );
 
-const stateOf = (ad: object) => runOf(ad, testStartTime).stillRunning;
+const stateOf = (ad: object) => computeRun(ad, testStartTime).stillRunning;
 const seenOf = (ads: readonly ServedAd[]) => {
   const days = ads.flatMap(({ lastSeenAt }) => String(lastSeenAt ?? '').slice(0, 10) || []).sort();
   const [first = '', last] = [days[0], days.at(-1)];

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { creditsText, identityText, viewAccount, viewCredits, viewIdentity } from '../../src/views/account.ts';
+import { formatCredits, formatIdentity, viewAccount, viewCredits, viewIdentity } from '../../src/views/account.ts';
 
 /** What is said of a usual account stands in docs/tools.md. */
 describe('credits', () => {
@@ -18,9 +18,9 @@ describe('credits', () => {
 
   test('say which limit is reached, as far as the service says it', () => {
     const usageLimit = { ...status.usageLimit, isLimitReached: true, limitType: 'hourly', hourlyCredits: 410 };
-    const reached = creditsText(viewCredits({ ...status, usageLimit }));
+    const reached = formatCredits(viewCredits({ ...status, usageLimit }));
     expect(reached).toMatch(/^hourly: 410 of 400 used, 0 left$.*^usage limit reached: hourly$/ms);
-    const unnamed = creditsText(viewCredits({ ...status, usageLimit: { isLimitReached: true } }));
+    const unnamed = formatCredits(viewCredits({ ...status, usageLimit: { isLimitReached: true } }));
     expect(unnamed).toMatch(/^usage limit reached$/m);
   });
 
@@ -34,7 +34,7 @@ test('an account has no nulls, and says whether it is of a team and that nobody 
   const known = { userId: 'u-1', billingUserId: 'u-2', isTeamMember: true, subscriptionStatus: 'active' };
   const user = { ...known, planId: null };
   expect(viewAccount(user)).toEqual(known);
-  const identity = identityText(viewIdentity({ authenticated: true, authSource: 'api_key', user }));
+  const identity = formatIdentity(viewIdentity({ authenticated: true, authSource: 'api_key', user }));
   expect(identity).toMatch(/^plan: none\nsubscription: active\na member of a team$/m);
-  expect(identityText(viewIdentity({ authenticated: false, authSource: 'none' }))).toMatch(/^not authenticated/);
+  expect(formatIdentity(viewIdentity({ authenticated: false, authSource: 'none' }))).toMatch(/^not authenticated/);
 });

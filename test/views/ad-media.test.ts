@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { adText, viewAd } from '../../src/views/ad.ts';
-import { creativeOf, linkWriter, mediaOf } from '../../src/views/ad-media.ts';
+import { formatAd, viewAd } from '../../src/views/ad.ts';
+import { createLinkWriter, describeCreative, groupMedia } from '../../src/views/ad-media.ts';
 import { estimateTokens } from '../../src/views/tokens.ts';
 import { everyFact, now } from './sample-ads.ts';
 
@@ -35,7 +35,7 @@ test.each<[what: string, ad: Record<string, unknown>, words: string | undefined]
   ['a video that is called a picture', { displayFormat: 'IMAGE', media: [film] }, '(media: video 15 s)'],
   ['cards that are called a video', { displayFormat: 'VIDEO', cards: [{}, {}] }, '(media: 2 cards)'],
 ])('describes %s, without stills and portraits, and without repeating the format', (_, ad, words) =>
-  expect(creativeOf(ad)).toBe(words),
+  expect(describeCreative(ad)).toBe(words),
 );
 
 describe('the pictures and videos of an ad', () => {
@@ -44,7 +44,7 @@ describe('the pictures and videos of an ad', () => {
   test('are its own and those of each card, without the portrait of the advertiser', () => {
     const cards = [asset('CARD_VID', 1), asset('CARD_THUMB', 1), asset('CARD_THUMB', 0)];
     const media = [asset('PA_PP'), ...cards, asset('VID', 0)];
-    const { ofAd: own, ofCards } = mediaOf({ media, cards: [{}, {}] });
+    const { ofAd: own, ofCards } = groupMedia({ media, cards: [{}, {}] });
     expect(urlsOf(own)).toEqual(['https://m.example/VID0']);
     expect(ofCards.map(urlsOf)).toEqual([
       ['https://m.example/CARD_THUMB0'],
@@ -54,13 +54,13 @@ describe('the pictures and videos of an ad', () => {
 
   test('belong to the cards in their order, wherever their numbers start', () => {
     const media = [3, 1, 2].map((nr) => asset('CARD_THUMB', nr));
-    expect(mediaOf({ media, cards: [{}, {}, {}] }).ofCards.map(urlsOf)).toEqual(
+    expect(groupMedia({ media, cards: [{}, {}, {}] }).ofCards.map(urlsOf)).toEqual(
       [1, 2, 3].map((nr) => [`https://m.example/CARD_THUMB${nr}`]),
     );
   });
 
   test('stand beside the ad where no card has their number', () => {
-    const { ofAd: own, ofCards } = mediaOf({
+    const { ofAd: own, ofCards } = groupMedia({
       media: [asset('CARD_THUMB', 7), asset('CARD_THUMB', 0)],
       cards: [{}, {}, {}],
     });
@@ -70,13 +70,13 @@ describe('the pictures and videos of an ad', () => {
 });
 
 test('addresses are called media where their role is unknown', () => {
-  expect(linkWriter(500, now).write([{ url: 'https://m.example/1' }])).toEqual([
+  expect(createLinkWriter(500, now).write([{ url: 'https://m.example/1' }])).toEqual([
     { type: 'media', url: 'https://m.example/1' },
   ]);
 });
 
 test('addresses that no one could follow are counted, not written', () => {
-  const links = linkWriter(100_000, now);
+  const links = createLinkWriter(100_000, now);
   const long = `https://m.example/${'x1'.repeat(2000)}`;
   expect(links.write([{ url: long }, { url: 'javascript:alert(1)' }, { url: 7 }, {}])).toEqual([]);
   expect(links.leftOut).toBe(4);
@@ -97,7 +97,7 @@ describe('the cards of an ad', () => {
       link_url: `https://serra.example/${title}`,
     }));
     const media = names.map((_, nr) => ({ type: 'CARD_THUMB', nr, url: `https://media.example/${nr}.jpg` })).reverse();
-    expect(linesOf(adText(viewOf(cards, media)))).toEqual([
+    expect(linesOf(formatAd(viewOf(cards, media)))).toEqual([
       cardsLine,
       ...names.flatMap((title, nr) => [
         `${nr + 1}. title "${title}"; text "${title} is made to order"; link "https://serra.example/${title}"`,
@@ -116,7 +116,7 @@ describe('the cards of an ad', () => {
       { card: 3, title: 'Oak' },
       { card: 4, body: 'Other' },
     ]);
-    expect(linesOf(adText(view))).toEqual([
+    expect(linesOf(formatAd(view))).toEqual([
       cardsLine,
       `1. title "Tan"; text "${body}"`,
       '2. title "Black"',
@@ -127,12 +127,12 @@ describe('the cards of an ad', () => {
 
   test('keep their numbers where they say nothing', () => {
     const view = viewOf([{ title: '\u200b' }, { title: 'Tan', body: everyFact.body }]);
-    expect(linesOf(adText(view))).toEqual([cardsLine, '1. nothing of its own', '2. title "Tan"']);
+    expect(linesOf(formatAd(view))).toEqual([cardsLine, '1. nothing of its own', '2. title "Tan"']);
   });
 
   test('without cards of the service are those that its media have', () => {
     const media = [0, 1].map((nr) => ({ type: 'CARD_VID', nr, url: `https://media.example/${nr}.mp4` }));
-    expect(linesOf(adText(viewOf([], media)))).toContain('   video: "https://media.example/1.mp4"');
+    expect(linesOf(formatAd(viewOf([], media)))).toContain('   video: "https://media.example/1.mp4"');
   });
 
   test('show the addresses that they hold themselves where the ad lists no media', () => {
@@ -143,14 +143,14 @@ describe('the cards of an ad', () => {
   test('say on one line which of their addresses have expired', () => {
     const url = 'https://media.example/v.mp4?expires=1767225600';
     const media = ['CARD_THUMB', 'CARD_VID'].map((type) => ({ type, nr: 0, url }));
-    expect(linesOf(adText(viewOf([{ title: 'Tan' }], media)))[2]).toBe(
+    expect(linesOf(formatAd(viewOf([{ title: 'Tan' }], media)))[2]).toBe(
       '   links expired on 2026-01-01: picture and video',
     );
   });
 
   test('past the twentieth are counted', () => {
     const cards = Array.from({ length: 23 }, (_, nr) => ({ title: `Card ${nr}` }));
-    expect(adText(viewOf(cards))).toContain('\n20. title "Card 19"\nand 3 more cards, only with detail full');
+    expect(formatAd(viewOf(cards))).toContain('\n20. title "Card 19"\nand 3 more cards, only with detail full');
     expect(viewOf(Array.from({ length: 100_000 }, () => ({}))).moreCards).toBe(99_980);
   });
 
@@ -170,7 +170,7 @@ describe('the cards of an ad', () => {
     ).flat();
     const cards = Array.from({ length: 12 }, (_, nr) => ({ title: `Card ${nr}` }));
     const view = viewAd({ ...everyFact, media, cards }, { detail: 'standard', now, budget: 5000 });
-    const text = adText(view);
+    const text = formatAd(view);
     expect(estimateTokens(text)).toBeLessThanOrEqual(5000);
     const shown = text.match(/^ {3}(?:picture|video): /gm) ?? [];
     expect(shown.length).toBeGreaterThan(8);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { AdView, adListText, adText, viewAd } from '../../src/views/ad.ts';
-import { pageListText, viewPage } from '../../src/views/page.ts';
-import { fit as leading } from '../../src/views/tokens.ts';
+import { AdView, formatAd, formatAdList, viewAd } from '../../src/views/ad.ts';
+import { formatPageList, viewPage } from '../../src/views/page.ts';
+import { countFittingItems as leading } from '../../src/views/tokens.ts';
 import { everyFact, now, somePage } from './sample-ads.ts';
 
 const brief = (ad: object) => viewAd(ad, { detail: 'brief', now });
@@ -23,7 +23,7 @@ test('an ad in a list keeps the names and values of the API, and adds what is de
 const body =
   'Hand-welted in Porto by people who have done it for forty years, and resoled there forever, for anyone who walks.';
 const copyOf = (ad: object) =>
-  adListText({ items: [brief(ad)] })
+  formatAdList({ items: [brief(ad)] })
     .split('\n')
     .at(-1);
 
@@ -50,7 +50,7 @@ test('the copy in a list gives no hash to a body that only ends as if it were cu
 test('a list is numbered in the order of the service, names each advertiser once, and says what all share', () => {
   const by = (pageId: string, id: string) => ({ id, pageId, page: { pageName: `Page ${pageId}` }, ctaType: 'BUY' });
   const items = [by('p', 'a'), by('q', 'b'), by('p', 'c'), by('p', 'd')].map((ad) => brief(ad));
-  const [first, ...lines] = adListText({ items, total: 900 }).split('\n');
+  const [first, ...lines] = formatAdList({ items, total: 900 }).split('\n');
   expect(first).toMatch(/^4 ads, 900 found in all\..* All 4 shown: BUY\.$/);
   expect(lines).toEqual(['', '"Page p" p', '1. a', '', '"Page q" q', '2. b', '', 'As 1:', '3. c', '4. d']);
 });
@@ -67,7 +67,7 @@ describe('an ad with a template for a headline', () => {
 
   test('shows what its first card says', () => {
     expect(brief(template).firstCard).toBe('Tan leather — Two left in stock');
-    expect(adListText({ items: [brief(template)] })).toContain(
+    expect(formatAdList({ items: [brief(template)] })).toContain(
       '"{{product.name}}": "{{product.brand}}" card 1: "Tan leather — Two left in stock"',
     );
   });
@@ -136,7 +136,7 @@ describe('one ad', () => {
       ['Only with detail full: "changes, newField"'],
     ],
   ])('%s', ([, fields, words]) => {
-    const text = adText(standard({ ...everyFact, ...fields }));
+    const text = formatAd(standard({ ...everyFact, ...fields }));
     for (const each of words) expect(text).toMatch(each);
   });
 });
@@ -152,7 +152,7 @@ test('fifty ordinary ads with every fact, or a hundred pages, are shown in full'
   const items = Array.from({ length: 50 }, (_, i) =>
     brief({ ...everyFact, pageId: `${i}${everyFact.pageId}`, duplicates: i }),
   );
-  expect(leading({ items, budget: 8000, render: (some) => adListText({ items: some }) })).toBe(50);
+  expect(leading({ items, budget: 8000, render: (some) => formatAdList({ items: some }) })).toBe(50);
   const pages = Array.from({ length: 100 }, () => viewPage(somePage, { detail: 'brief' }));
-  expect(leading({ items: pages, budget: 16_000, render: (some) => pageListText({ items: some }) })).toBe(100);
+  expect(leading({ items: pages, budget: 16_000, render: (some) => formatPageList({ items: some }) })).toBe(100);
 });

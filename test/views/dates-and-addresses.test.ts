@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { adListText, adText, viewAd } from '../../src/views/ad.ts';
-import { cleanAddress, domainOf, expiryOf } from '../../src/views/addresses.ts';
-import { daysBetween, runOf } from '../../src/views/dates.ts';
+import { formatAd, formatAdList, viewAd } from '../../src/views/ad.ts';
+import { cleanUrl, parseDomain, parseExpiry } from '../../src/views/addresses.ts';
+import { computeRun, countDaysBetween } from '../../src/views/dates.ts';
 import { now } from './sample-ads.ts';
 
 describe('runOf', () => {
@@ -47,15 +47,16 @@ describe('runOf', () => {
       { startedAt: lastSeenAt, lastSeenAt: startedAt },
       { daysSinceSeen: 19 },
     ],
-  ])('%s', ([, dates, run]) => expect(runOf(dates, now)).toEqual(run));
+  ])('%s', ([, dates, run]) => expect(computeRun(dates, now)).toEqual(run));
 
   test('never counts a day after the reading', () => {
     const time = fc.integer({ min: -400, max: 400 }).map((hours) => new Date(now + hours * 3_600_000).toISOString());
     const dates = fc.record({ startedAt: time, lastSeenAt: time, endDate: time }, { requiredKeys: [] });
     fc.assert(
       fc.property(dates, (ad) => {
-        const { daysRunning = 0, daysSinceSeen = 0 } = runOf(ad, now);
-        const most = ad.startedAt === undefined ? 0 : (daysBetween(ad.startedAt, new Date(now).toISOString()) ?? 0);
+        const { daysRunning = 0, daysSinceSeen = 0 } = computeRun(ad, now);
+        const most =
+          ad.startedAt === undefined ? 0 : (countDaysBetween(ad.startedAt, new Date(now).toISOString()) ?? 0);
         expect(daysRunning).toBeLessThanOrEqual(most);
         expect(daysSinceSeen).toBeGreaterThanOrEqual(0);
       }),
@@ -64,21 +65,21 @@ describe('runOf', () => {
 
   test('counts calendar days, in the evening as in the morning', () => {
     const oneNight = { startedAt: '2026-11-01T22:00:00Z', lastSeenAt: '2026-11-02T21:00:00Z' };
-    expect(runOf(oneNight, now).daysRunning).toBe(1);
-    for (const hour of [0, 12, 23]) expect(runOf(oneNight, Date.UTC(2026, 10, 20, hour)).daysSinceSeen).toBe(18);
+    expect(computeRun(oneNight, now).daysRunning).toBe(1);
+    for (const hour of [0, 12, 23]) expect(computeRun(oneNight, Date.UTC(2026, 10, 20, hour)).daysSinceSeen).toBe(18);
     const oneDay = { startedAt: '2026-11-02T22:00:00Z', lastSeenAt: '2026-11-02T21:00:00Z' };
-    expect(runOf(oneDay, now).daysRunning).toBe(0);
+    expect(computeRun(oneDay, now).daysRunning).toBe(0);
   });
 
   test('says the same of an ad in a list and alone', () => {
     const ad = { id: 'a', startedAt: '2026-06-01T01:00:00Z', lastSeenAt: '2026-06-30T23:30:00Z' };
-    const list = adListText({ items: [viewAd(ad, { detail: 'brief', now })], asOf: '2026-11-20' });
-    const alone = adText(viewAd(ad, { detail: 'standard', now }));
+    const list = formatAdList({ items: [viewAd(ad, { detail: 'brief', now })], asOf: '2026-11-20' });
+    const alone = formatAd(viewAd(ad, { detail: 'standard', now }));
     for (const text of [list, alone]) expect(text).toContain('(29 days, seen 143 days ago)');
   });
 
   test('says which of its dates are known, where not all of them are', () => {
-    const said = (dates: object) => adText(viewAd({ id: 'a', ...dates }, { detail: 'standard', now })).split('\n')[2];
+    const said = (dates: object) => formatAd(viewAd({ id: 'a', ...dates }, { detail: 'standard', now })).split('\n')[2];
     expect(said({ startedAt: '2026-11-01' })).toBe('since 2026-11-01');
     expect(said({ endDate: '2026-11-01' })).toBe('ended 2026-11-01 (ended)');
     expect(said({ lastSeenAt: '2026-11-10' })).toBe('last seen 2026-11-10 (seen 10 days ago)');
@@ -89,7 +90,7 @@ describe('runOf', () => {
 
   test('does not count days since an ad was seen that lie before the day of the list', () => {
     const ad = viewAd({ id: 'a', lastSeenAt: '2026-11-10' }, { detail: 'brief', now });
-    expect(adListText({ items: [ad], asOf: '2026-11-05' })).not.toContain('ago');
+    expect(formatAdList({ items: [ad], asOf: '2026-11-05' })).not.toContain('ago');
   });
 });
 
@@ -97,10 +98,10 @@ describe('where an ad leads', () => {
   test('is a domain without www, however the address is written, and none where it is longer than a name can be', () => {
     const other = ['HTTP://WWW.SERRA.EXAMPLE', 'https://user:secret@serra.example:8443/', '//serra.example'];
     for (const address of ['https://www.serra.example/boots?x=1', 'serra.example/boots', ...other])
-      expect(domainOf(address)).toBe('serra.example');
+      expect(parseDomain(address)).toBe('serra.example');
     for (const none of ['', null, `https://${'a'.repeat(250)}.example/`, `https://${'a.'.repeat(600)}example/`])
-      expect(domainOf(none)).toBeUndefined();
-    expect(domainOf(`https://${'a.'.repeat(120)}example/`)).toBe(`${'a.'.repeat(120)}example`);
+      expect(parseDomain(none)).toBeUndefined();
+    expect(parseDomain(`https://${'a.'.repeat(120)}example/`)).toBe(`${'a.'.repeat(120)}example`);
   });
 
   const tracked = 'p?id=7&utm_source=fb&fbclid=1&c={{campaign.name}}&gclid=x&size=42#reviews';
@@ -110,28 +111,30 @@ describe('where an ad leads', () => {
     ['readable where the path is percent-coded, as one word', '%EB%B6%80%EC%B8%A0%20a', '부츠%20a'],
     ['as it is where the coding is broken', '%E0%A4%A', '%E0%A4%A'],
   ])('is shown %s', (_, path, shown) =>
-    expect(cleanAddress(`https://serra.example/${path}`, 60)).toBe(`https://serra.example/${shown}`),
+    expect(cleanUrl(`https://serra.example/${path}`, 60)).toBe(`https://serra.example/${shown}`),
   );
 
   test('says how much of a long address is missing, what was not looked at included', () => {
     const address = `https://serra.example/${'boots/'.repeat(3000)}`;
-    const [, kept = '', missing] = /^(.*)… \(\+(\d+) chars\)$/.exec(cleanAddress(address, 30) ?? '') ?? [];
+    const [, kept = '', missing] = /^(.*)… \(\+(\d+) chars\)$/.exec(cleanUrl(address, 30) ?? '') ?? [];
     expect(kept.length + Number(missing)).toBe(address.length);
   });
 
   test('is bounded', () => {
     fc.assert(
       fc.property(fc.oneof(fc.webUrl({ withQueryParameters: true }), fc.string({ unit: 'binary' })), (address) => {
-        expect(cleanAddress(address.repeat(50), 30)?.length ?? 0).toBeLessThan(200);
-        expect(domainOf(address) ?? '').not.toMatch(/[\s/]/);
+        expect(cleanUrl(address.repeat(50), 30)?.length ?? 0).toBeLessThan(200);
+        expect(parseDomain(address) ?? '').not.toMatch(/[\s/]/);
       }),
     );
   });
 });
 
 test('a signed address says when it ends, in three dialects', () => {
-  expect(expiryOf('https://m.example/v.mp4?_nc=1&oe=68000000')).toBe(0x68000000 * 1000);
-  expect(expiryOf('https://m.example/v.mp4?Expires=1700000000&Signature=x')).toBe(1_700_000_000_000);
-  expect(expiryOf('https://m.example/v?X-Amz-Date=20260101T000000Z&X-Amz-Expires=3600')).toBe(Date.UTC(2026, 0, 1, 1));
-  expect(expiryOf('https://m.example/v.mp4')).toBeUndefined();
+  expect(parseExpiry('https://m.example/v.mp4?_nc=1&oe=68000000')).toBe(0x68000000 * 1000);
+  expect(parseExpiry('https://m.example/v.mp4?Expires=1700000000&Signature=x')).toBe(1_700_000_000_000);
+  expect(parseExpiry('https://m.example/v?X-Amz-Date=20260101T000000Z&X-Amz-Expires=3600')).toBe(
+    Date.UTC(2026, 0, 1, 1),
+  );
+  expect(parseExpiry('https://m.example/v.mp4')).toBeUndefined();
 });

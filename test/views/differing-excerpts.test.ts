@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { differingExcerpts } from '../../src/views/differing-excerpts.ts';
+import { excerptDifference } from '../../src/views/differing-excerpts.ts';
 import { quote, sanitizeLine } from '../../src/views/safe-text.ts';
 
 test.each([
@@ -23,7 +23,7 @@ test.each([
     ['สิบ', 'ห้า'],
   ],
 ])('the excerpts of a long %s text show the words that differ', (_, from, to, [old, now]) => {
-  const [before = '', after = ''] = differingExcerpts(from, to) ?? [];
+  const [before = '', after = ''] = excerptDifference(from, to) ?? [];
   expect(before).toContain(old);
   expect(after).toContain(now);
   expect(before).toMatch(/^"…/);
@@ -31,14 +31,14 @@ test.each([
 
 test('the excerpts of a long English text begin a few words before the difference', () => {
   const text = (day: string) => `${'The winter sale of all our boots goes on and on. '.repeat(3)}It ends on ${day}.`;
-  expect(differingExcerpts(text('Friday'), text('Sunday'))).toEqual([
+  expect(excerptDifference(text('Friday'), text('Sunday'))).toEqual([
     expect.stringMatching(/^"….{1,50}It ends on Friday\."$/),
     expect.stringMatching(/^"….{1,50}It ends on Sunday\."$/),
   ]);
 });
 
 test('texts that differ near their beginning are shown from their beginning', () => {
-  expect(differingExcerpts('Ten % off', 'Twenty % off')).toEqual(['"Ten % off"', '"Twenty % off"']);
+  expect(excerptDifference('Ten % off', 'Twenty % off')).toEqual(['"Ten % off"', '"Twenty % off"']);
 });
 
 test('texts that look the same have no excerpts', () => {
@@ -48,7 +48,7 @@ test('texts that look the same have no excerpts', () => {
     ['caf\u00e9', 'cafe\u0301'],
     ['a "good" day', "a 'good' day"],
   ] as const)
-    expect(differingExcerpts(from, to)).toBeUndefined();
+    expect(excerptDifference(from, to)).toBeUndefined();
 });
 
 /** Words in many scripts, emoji, marks and whatever else a text may hold. */
@@ -98,7 +98,7 @@ test('excerpts of texts in any script never look the same, and are missing only 
   fc.assert(
     fc.property(text, text, text, text, (start, old, now, end) => {
       const [from, to] = [start + old + end, start + now + end];
-      const excerpts = differingExcerpts(from, to);
+      const excerpts = excerptDifference(from, to);
       const looks = [from, to].map((one) => quote(sanitizeLine(one).normalize('NFC')));
       if (excerpts === undefined) {
         // Quotes and Markdown look the same once they are made safe.

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { adText, viewAd } from '../../src/views/ad.ts';
-import { fullView } from '../../src/views/full-view.ts';
+import { formatAd, viewAd } from '../../src/views/ad.ts';
+import { buildFullView } from '../../src/views/full-view.ts';
 import { estimateTokens } from '../../src/views/tokens.ts';
 
 describe('a full view too large', () => {
@@ -12,11 +12,11 @@ describe('a full view too large', () => {
     const view = viewAd({ ...ad, cards: cards(40) }, { detail: 'full', now: 0, budget });
     expect(view).toMatchObject({ ...ad, cards: cards(40) });
     expect(view).not.toHaveProperty('…');
-    const text = adText(view, 'full', budget);
+    const text = formatAd(view, 'full', budget);
     expect(estimateTokens(text)).toBeLessThanOrEqual(budget);
     expect(text).toMatch(/… \(\+\d+ more\)/);
     expect(text).toMatch(/^…: "Cut to fit: raise AD_LIBRARY_RESULT_TOKENS for the rest"$/m);
-    expect(adText(view, 'full', 5000)).not.toContain('…');
+    expect(formatAd(view, 'full', 5000)).not.toContain('…');
   });
 
   test('says how many fields are missing where not even their names fit', () => {
@@ -30,14 +30,14 @@ describe('a full view too large', () => {
     const view = viewAd({ ...ad, cards: cards(900) }, { detail: 'full', now: 0, budget });
     expect(estimateTokens(JSON.stringify(view))).toBeLessThanOrEqual(2 * budget);
     expect(view).toHaveProperty('…', 'Cut to fit: raise AD_LIBRARY_RESULT_TOKENS for the rest');
-    expect(adText(view, 'full', budget).match(/RESULT_TOKENS/g)).toHaveLength(1);
-    expect(adText(view, 'full', 5000).match(/RESULT_TOKENS/g)).toHaveLength(1);
+    expect(formatAd(view, 'full', budget).match(/RESULT_TOKENS/g)).toHaveLength(1);
+    expect(formatAd(view, 'full', 5000).match(/RESULT_TOKENS/g)).toHaveLength(1);
   });
 });
 
 test('in a full view, a name that reads like another gives way, and none poses as a note of this server', () => {
   const sent = { 'endDate\u200b': 'never', 'body\u200b': 'theirs', body: 'ours', '\u200bbody': 'x', '…': 'note' };
   const shown = { endDate: 'never', body: 'ours', '"…"': 'note' };
-  expect(fullView(sent, 500)).toEqual(shown);
-  expect(fullView({ sent }, 500)).toEqual({ sent: shown });
+  expect(buildFullView(sent, 500)).toEqual(shown);
+  expect(buildFullView({ sent }, 500)).toEqual({ sent: shown });
 });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { landingDomainOf, landingOf } from '../../src/views/landing.ts';
+import { findLandingDomain, parseLanding } from '../../src/views/landing.ts';
 
 const behind = (address: string) => encodeURIComponent(address);
 const boots = 'https://www.shop.example/Boots/?colour=red';
@@ -41,13 +41,13 @@ test.each([
   ['a macro alone', '{{product.url}}', '{{product.url}}'],
   ['nothing', null, null],
 ])('one spelling of a landing page: %s', (_, offerLink, page) => {
-  expect(landingOf({ offerLink }).page).toBe(page);
-  expect(landingOf({ offerLink: page }).page).toBe(page);
+  expect(parseLanding({ offerLink }).page).toBe(page);
+  expect(parseLanding({ offerLink: page }).page).toBe(page);
 });
 
 test('the landing page is that of the link, or of the first card, and never the displayed address', () => {
-  expect(landingOf({ cards: [{ link_url: 'https://shop.example/a' }] }).page).toBe('shop.example/a');
-  expect(landingOf({ displayUrl: 'shop.example' }).page).toBeNull();
+  expect(parseLanding({ cards: [{ link_url: 'https://shop.example/a' }] }).page).toBe('shop.example/a');
+  expect(parseLanding({ displayUrl: 'shop.example' }).page).toBeNull();
 });
 
 const shim = (address: string) => `https://l.facebook.com/l.php?u=${behind(address)}&h=AT0`;
@@ -101,7 +101,7 @@ test.each([
     'l.facebook.com',
   ],
   ['nothing for an ad without an address', { offerLink: 'call us', website: {} }, undefined],
-])('landingDomain is %s', (_, ad, domain) => expect(landingDomainOf(ad)).toBe(domain));
+])('landingDomain is %s', (_, ad, domain) => expect(findLandingDomain(ad)).toBe(domain));
 
 test('landingDomain is the host behind any known wrappers, whatever else the ad states', () => {
   const shells: ((address: string) => string)[] = [
@@ -116,14 +116,14 @@ test('landingDomain is the host behind any known wrappers, whatever else the ad 
     fc.property(host, fc.array(fc.constantFrom(...shells), { maxLength: 4 }), (name, wrapping) => {
       const offerLink = wrapping.reduce((link, wrap) => wrap(link), `https://${name}/boots`);
       const ad = { offerLink, website: { siteDomain: 'other.example' }, displayUrl: 'shown.example' };
-      expect(landingDomainOf(ad)).toBe(landingDomainOf({ offerLink: `https://${name}` }));
-      expect(landingDomainOf(ad)).toBe(name.toLowerCase());
+      expect(findLandingDomain(ad)).toBe(findLandingDomain({ offerLink: `https://${name}` }));
+      expect(findLandingDomain(ad)).toBe(name.toLowerCase());
     }),
   );
 });
 
 test('utm holds the values of the page behind wrappers, decoded and bounded', () => {
-  const utmOf = (offerLink: string) => landingOf({ offerLink }).utm;
+  const utmOf = (offerLink: string) => parseLanding({ offerLink }).utm;
   expect(utmOf(boots)).toBeNull();
   const link = `${boots}&utm_source=fb+ads&UTM_Campaign=%E9%9E%8B&utm_content={{ad.name}}&utm_term=&utm_source=two&utm___proto__=x`;
   const utm = Object.fromEntries([

@@ -2,8 +2,14 @@ import fc from 'fast-check';
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { describe, expect, test } from 'vitest';
 import { noSamples, realSamples } from '../../bench/samples.ts';
-import { adListText, viewAd } from '../../src/views/ad.ts';
-import { clampLines, estimateTokens, fitsWithin, fit as leading, truncate } from '../../src/views/tokens.ts';
+import { formatAdList, viewAd } from '../../src/views/ad.ts';
+import {
+  clampLines,
+  estimateTokens,
+  fitsWithin,
+  countFittingItems as leading,
+  truncate,
+} from '../../src/views/tokens.ts';
 import languages from './languages.json' with { type: 'json' };
 import { now } from './sample-ads.ts';
 
@@ -84,7 +90,7 @@ describe('the estimate of tokens', () => {
     const samples = realSamples() ?? skip(noSamples);
     const views = samples.ads.map((ad) => viewAd(ad, { detail: 'brief', now }));
     for (let i = 0; i + 10 <= views.length; i += 10) {
-      const text = adListText({ items: views.slice(i, i + 10), asOf: '2026-11-20', detail: 'brief' });
+      const text = formatAdList({ items: views.slice(i, i + 10), asOf: '2026-11-20', detail: 'brief' });
       expect(estimateTokens(text) / actual(text)).toBeGreaterThanOrEqual(0.97);
       expect(estimateTokens(text) / actual(text)).toBeLessThan(1.15);
     }

@@ -1,7 +1,7 @@
 import { buildCardAd, Labels, pickTitle } from '../../ui/ad-card.tsx';
 import { FactList } from '../../ui/bars.tsx';
 import type { Formats } from '../../ui/formats.ts';
-import { columnTitle } from '../../views/column-title.ts';
+import { formatColumnTitle } from '../../views/column-title.ts';
 import type { BriefAd, FullAd } from '../payload.ts';
 import { factsOf } from './ad-facts.ts';
 import { messageOf } from './finding.ts';
@@ -175,7 +175,7 @@ const Changes = ({ ad: { changes }, formats: { formatDay } }: { ad: FullAd; form
         {changes.map(({ at, field, from, to }) => (
           <li>
             <span class="number">
-              {formatDay(at)} · {columnTitle(field)}
+              {formatDay(at)} · {formatColumnTitle(field)}
             </span>
             <del dir="auto">{from}</del> <ins dir="auto">{to}</ins>
           </li>

@@ -1,7 +1,7 @@
 import { countValues } from '../../ui/bars.tsx';
 import type { Formats } from '../../ui/formats.ts';
 import { dayMs } from '../../views/durations.ts';
-import { medianOf } from '../../views/numbers.ts';
+import { computeMedian } from '../../views/numbers.ts';
 import type { BriefAd } from '../payload.ts';
 
 /** One sentence about an advertiser, with the numbers it rests on, and the filter, message or ad that a click opens. */
@@ -76,7 +76,7 @@ function longestRun(advertisers: readonly Advertiser[], { formats }: Basis): Fin
   const runs = advertisers.flatMap(({ name, ads }) => {
     const dated = ads.filter(({ daysRunning }) => daysRunning !== undefined);
     if (dated.length < minAds) return [];
-    const median = medianOf(dated.map(({ daysRunning = 0 }) => daysRunning));
+    const median = computeMedian(dated.map(({ daysRunning = 0 }) => daysRunning));
     const ad = maxBy(
       dated.filter(({ active }) => active !== false),
       ({ daysRunning = 0 }) => daysRunning,

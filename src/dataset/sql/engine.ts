@@ -2,9 +2,18 @@ import type { Sqlite3Static } from '@sqlite.org/sqlite-wasm';
 import openSqlite from '@sqlite.org/sqlite-wasm';
 import { RE2JS } from 're2js';
 import { sanitizeLine } from '../../views/safe-text.ts';
-import { type Cell, columnsOf, sizeOf, type TableName, tableNames, tables, viewNames, views } from '../tables.ts';
 import {
-  cellText,
+  type Cell,
+  getColumnNames,
+  measureCells,
+  type TableName,
+  tableNames,
+  tables,
+  viewNames,
+  views,
+} from '../tables.ts';
+import {
+  cleanCell,
   engineLimits,
   type QueryOptions,
   regexpLimits,
@@ -238,7 +247,7 @@ function tableSql(name: TableName): string {
 }
 
 const insertSql = (name: TableName): string =>
-  `INSERT OR REPLACE INTO "${name}" VALUES (${columnsOf(name)
+  `INSERT OR REPLACE INTO "${name}" VALUES (${getColumnNames(name)
     .map(() => '?')
     .join(', ')})`;
 
@@ -332,8 +341,8 @@ export function readResult(reader: RowReader, options: QueryOptions): SqlResult 
   for (; count <= resultLimits.countedRows; count++) {
     if (!reader.step()) return { columns: reader.columns(), rows, rowCount: count, truncated: count > rows.length };
     if (rows.length < options.limit && rows.length === count && remainingChars > 0) {
-      const row = reader.row((text) => cellText(text, options.cell));
-      remainingChars -= sizeOf(row);
+      const row = reader.row((text) => cleanCell(text, options.maxCellChars));
+      remainingChars -= measureCells(row);
       rows.push(row);
     }
   }
@@ -366,7 +375,7 @@ function rowReader({ capi, wasm, statement, failure, interruption }: Prepared) {
       const names = new Set<string>();
       for (let index = 0; index < length; index++) {
         const sent = sanitizeLine(capi.sqlite3_column_name(statement, index) ?? '');
-        let name = cellText(sent, maxName) || `column ${index + 1}`;
+        let name = cleanCell(sent, maxName) || `column ${index + 1}`;
         while (names.has(name)) name += ` (${index + 1})`;
         names.add(name);
       }

@@ -1,7 +1,7 @@
 import { AdLibraryError, invalidRequest } from '../../api/errors.ts';
 import { type PooledWorker, WorkerDied, WorkerLate, WorkerPool } from '../../workers/pool.ts';
 import { Semaphore } from '../../workers/semaphore.ts';
-import { type Cell, columnsOf, type Row, sizeOf, type TableName } from '../tables.ts';
+import { type Cell, getColumnNames, measureCells, type Row, type TableName } from '../tables.ts';
 import {
   type Batch,
   explainProblem,
@@ -26,7 +26,7 @@ export type TableRows = { [Table in TableName]: { table: Table; rows: Iterable<R
 export interface SqlQuery {
   sql: string;
   limit?: number | undefined;
-  cell?: number | undefined;
+  maxCellChars?: number | undefined;
   signal?: AbortSignal | undefined;
 }
 
@@ -70,10 +70,13 @@ export class SqlPool {
   }
 
   /** @throws AdLibraryError that says what was wrong and what to do; the signal's reason when that aborts. */
-  async query(snapshot: Snapshot, { sql, limit = resultLimits.rows, cell = resultLimits.cell, signal }: SqlQuery) {
+  async query(
+    snapshot: Snapshot,
+    { sql, limit = resultLimits.rows, maxCellChars = resultLimits.cell, signal }: SqlQuery,
+  ) {
     checkLength(sql);
     return await this.#withTables(snapshot, signal, (worker) =>
-      this.#ask(worker, ['query', sql, { limit, cell }], signal),
+      this.#ask(worker, ['query', sql, { limit, maxCellChars }], signal),
     );
   }
 
@@ -201,13 +204,13 @@ async function* batchesOf(snapshot: Snapshot, json: boolean): AsyncGenerator<Loa
   let [batch, size]: [Map<TableName, Cell[][]>, number] = [new Map(), 0];
   for await (const { table, rows } of snapshot.tables({ json })) {
     // The parameter for an unwanted column gets a name that no row has.
-    const columns = columnsOf(table).map((name) => (name === 'json' && !json ? '' : name));
+    const columns = getColumnNames(table).map((name) => (name === 'json' && !json ? '' : name));
     for (const row of rows as Iterable<Record<string, Cell>>) {
       const cells = columns.map((name) => row[name] ?? null);
       const others = batch.get(table);
       if (others) others.push(cells);
       else batch.set(table, [cells]);
-      size += sizeOf(cells);
+      size += measureCells(cells);
       if (size < batchSize) continue;
       yield [...batch];
       [batch, size] = [new Map(), 0];

@@ -1,6 +1,6 @@
 import { type AdLibraryError, invalidRequest } from '../../api/errors.ts';
 import { quote, sanitize, sanitizeLine } from '../../views/safe-text.ts';
-import { type Cell, clip, columnsOf, tableNames } from '../tables.ts';
+import { type Cell, clip, getColumnNames, tableNames } from '../tables.ts';
 
 /** What a statement may use. All of it is enforced by the engine, none of it by looking at the statement's text. */
 export interface StatementLimits {
@@ -53,7 +53,7 @@ export const resultLimits = {
 export interface QueryOptions {
   /** Rows to give, not to count. */
   limit: number;
-  cell: number;
+  maxCellChars: number;
 }
 
 export interface SqlResult {
@@ -84,7 +84,7 @@ export class SqlFailure extends Error {
 export type Batch = Pick<SqlResult, 'columns' | 'rows'> & { done: boolean };
 
 /** The cleaned text, at most `max` characters long, and how many characters are missing. */
-export function cellText(text: string, max: number): string {
+export function cleanCell(text: string, max: number): string {
   // Invisible characters take room in a text, too.
   const looked = text.slice(0, 2 * max + 200);
   return clip(sanitize(looked), max, text.length - looked.length);
@@ -124,7 +124,7 @@ const problemTexts = {
 const maxDetail = 300;
 /** The engine's words may quote what an advertiser wrote. */
 const detailTexts = (detail: string): string[] => [
-  `SQLite says: ${quote(cellText(sanitizeLine(detail), maxDetail))}.`,
+  `SQLite says: ${quote(cleanCell(sanitizeLine(detail), maxDetail))}.`,
   adviceOn.find(([message]) => message.test(detail))?.[1]() ?? 'Correct the SQL and call again.',
 ];
 
@@ -141,4 +141,4 @@ const adviceOn: readonly (readonly [message: RegExp, advice: () => string])[] = 
 ];
 
 const tablesText = (): string =>
-  `Tables and columns: ${tableNames.map((table) => `${table}(${columnsOf(table).join(', ')})`).join('; ')}; current_ads(the columns of ads).`;
+  `Tables and columns: ${tableNames.map((table) => `${table}(${getColumnNames(table).join(', ')})`).join('; ')}; current_ads(the columns of ads).`;

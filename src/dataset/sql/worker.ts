@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { lowerPriority } from '../../workers/low-priority.ts';
-import { type Cell, sizeOf, type TableName } from '../tables.ts';
+import { type Cell, measureCells, type TableName } from '../tables.ts';
 import { type RowReader, readResult, SqlEngine } from './engine.ts';
 import {
   type Batch,
@@ -81,7 +81,7 @@ function readBatch(reader: RowReader): Batch {
   while (rows.length < batchRows && chars < batchChars) {
     if (!reader.step()) return { columns: reader.columns(), rows, done: true };
     const row = reader.row((text) => text);
-    chars += sizeOf(row);
+    chars += measureCells(row);
     rows.push(row);
   }
   return { columns: reader.columns(), rows, done: false };

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Pictures } from '../../pictures/pictures.ts';
-import { mediaOfCards, pictureOf } from '../../views/ad-media.ts';
+import { listCardMedia, selectPicture } from '../../views/ad-media.ts';
 import type { Fields } from '../../views/view.ts';
 import type { Database } from '../database/database.ts';
 
@@ -77,8 +77,8 @@ const maxCards = 20;
 
 /** The pictures that sheets and boards show of an ad: its own and those of its cards. */
 function picturesOf(ad: Fields, now: number) {
-  const cards = Array.from({ length: Math.min(mediaOfCards(ad).length, maxCards) }, (_, index) => index + 1);
-  return [undefined, ...cards].map((card) => pictureOf(ad, { card, now }));
+  const cards = Array.from({ length: Math.min(listCardMedia(ad).length, maxCards) }, (_, index) => index + 1);
+  return [undefined, ...cards].map((card) => selectPicture(ad, { card, now }));
 }
 
 export type PicturesReport = {

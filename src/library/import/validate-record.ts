@@ -1,7 +1,7 @@
 import type * as z from 'zod';
 import { Ad, Page } from '../../api/schemas.ts';
 import { isPathId, maxIdLength } from '../../api/url.ts';
-import { timeOf } from '../../views/dates.ts';
+import { parseTime } from '../../views/dates.ts';
 import { isUuid } from '../../views/safe-text.ts';
 import { maxDepth, quoted } from '../service/request.ts';
 import { apiFormat } from './formats/api.ts';
@@ -77,7 +77,7 @@ function checkPageId(id: string): void {
 
 /** Nobody has seen an ad after the import. */
 function withPastLastSeen(ad: Ad, { now, valueErrors: rejected }: ColumnValueParser): Ad {
-  const lastSeen = timeOf(ad.lastSeenAt);
+  const lastSeen = parseTime(ad.lastSeenAt);
   if (lastSeen === undefined || lastSeen <= now) return ad;
   rejected.push(
     new Error(`lastSeenAt: ${quoted(ad.lastSeenAt)} is after the import, so the time of the import is stored`),
@@ -116,7 +116,7 @@ function checked<Item extends Record<string, unknown>>(schema: z.ZodType<Item>, 
 
 function isIsoDate(text: string): boolean {
   const [, day] = isoDate.exec(text.trim()) ?? [];
-  const time = timeOf(day);
+  const time = parseTime(day);
   // JavaScript reads 30 February as 2 March.
-  return time !== undefined && timeOf(text) !== undefined && new Date(time).toISOString().startsWith(day ?? '');
+  return time !== undefined && parseTime(text) !== undefined && new Date(time).toISOString().startsWith(day ?? '');
 }

@@ -1,7 +1,7 @@
 import type { Ad, ItemType, Page } from '../../api/schemas.ts';
-import { runOf, timeOf } from '../../views/dates.ts';
+import { computeRun, parseTime } from '../../views/dates.ts';
 import { dayMs } from '../../views/durations.ts';
-import { landingDomainOf } from '../../views/landing.ts';
+import { findLandingDomain } from '../../views/landing.ts';
 
 /**
  * Describes the two types of record and how each can be searched.
@@ -155,7 +155,7 @@ const date = (key: string, about: string): Measure<Record<string, unknown>> => (
   key,
   about,
   date: true,
-  value: (item) => timeOf(item[key] as string | null | undefined),
+  value: (item) => parseTime(item[key] as string | null | undefined),
 });
 
 /**
@@ -252,8 +252,8 @@ const adType: RecordType<Ad> = {
       about: 'domain the ad leads to, subdomains included',
       note: 'and subdomains',
       example: ['example.com'],
-      valuesOf: (ad) => [landingDomainOf(ad)],
-      furtherValuesOf: (ad) => [landingDomainOf(ad) ?? []].flat().flatMap(parentDomains),
+      valuesOf: (ad) => [findLandingDomain(ad)],
+      furtherValuesOf: (ad) => [findLandingDomain(ad) ?? []].flat().flatMap(parentDomains),
     },
     field('currency', 'currency of the spend, ISO 4217 codes', { example: ['EUR'], single: true }),
     flag('isStorePlatformBestSeller', 'whether the product is a best seller of its shop'),
@@ -265,7 +265,7 @@ const adType: RecordType<Ad> = {
     {
       key: 'daysRunning',
       about: 'days from startedAt to endDate if past, else lastSeenAt; 0 on the same day',
-      value: (ad) => runOf(ad, Number.POSITIVE_INFINITY).daysRunning,
+      value: (ad) => computeRun(ad, Number.POSITIVE_INFINITY).daysRunning,
       /** The column counts every date. An end after `asOf` does not count yet, and nobody has seen an ad after `asOf`. */
       sql: (asOf) => {
         const lastSeen = `min(ads."lastSeenAt", ${asOf})`;

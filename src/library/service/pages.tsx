@@ -17,7 +17,7 @@ import { demoNotice, Page, renderPage } from '../../ui/page.tsx';
 import { proseStyles } from '../../ui/prose.tsx';
 import { groupBy } from '../../views/lists.ts';
 import { sanitizeLine } from '../../views/safe-text.ts';
-import { type Fields, isNumber, textOf } from '../../views/view.ts';
+import { type Fields, isNumber, readText } from '../../views/view.ts';
 import { recordTypes } from '../search/ads-and-pages.ts';
 import { commonValues } from '../search/notes.ts';
 import { readSearch, runSearch, type SearchContext } from '../search/search-request.ts';
@@ -227,7 +227,7 @@ export function shownAd(ad: Fields, context: PageContext) {
   const path = address?.startsWith(`${origin}/`) ? address.slice(origin.length) : '';
   const picture = picturePath.test(path) ? { src: path } : { reason: 'it is not kept in this library' };
   const shown: CardAd = { ...card, path: pathOf('ads', ad.id, context), ...(address !== undefined && { picture }) };
-  return { card: shown, pageId: ad.pageId, copy, format: textOf(ad.displayFormat, 12) };
+  return { card: shown, pageId: ad.pageId, copy, format: readText(ad.displayFormat, 12) };
 }
 
 export const pathOf = (kind: ItemType, id: unknown, { pagesPath }: PageContext): string =>
@@ -274,7 +274,7 @@ const advertiserCard = (page: Fields, context: PageContext) => (
   <li class="card">
     <div class="facts">
       <h3 class="clamp" dir="auto">
-        <Link to={pathOf('pages', page.pageId, context)}>{textOf(page.pageName, 60) ?? 'Name unknown'}</Link>
+        <Link to={pathOf('pages', page.pageId, context)}>{readText(page.pageName, 60) ?? 'Name unknown'}</Link>
       </h3>
       <p class="about">{advertiserFacts(page)}</p>
     </div>

@@ -11,11 +11,11 @@ import {
 } from '../../ui/formats.ts';
 import { Link } from '../../ui/links.tsx';
 import { viewCards } from '../../views/ad-media.ts';
-import { cleanAddress } from '../../views/addresses.ts';
-import { columnTitle } from '../../views/column-title.ts';
+import { cleanUrl } from '../../views/addresses.ts';
+import { formatColumnTitle } from '../../views/column-title.ts';
 import { adFields, pageFields, type SentField } from '../../views/fields.ts';
 import { sanitize, sanitizeLine } from '../../views/safe-text.ts';
-import { type Fields, isNumber, textOf } from '../../views/view.ts';
+import { type Fields, isNumber, readText } from '../../views/view.ts';
 import { recordTypes } from '../search/ads-and-pages.ts';
 import { findPage } from '../search/search.ts';
 import { advertiserFacts, document, Found, Home, messagesIn, type PageContext, pathOf, shownAd } from './pages.tsx';
@@ -31,8 +31,8 @@ export function adPage(ad: Fields, context: PageContext): string {
   const { views: cards, more } = viewCards(ad);
   const name = pickTitle(card);
   const advertiser = sanitizeLine(card.pageName ?? 'Advertiser unknown');
-  const copy = [ad.body, ad.linkDescription].flatMap((words) => textOf(words, textTokens) ?? []);
-  const landing = cleanAddress(ad.offerLink, addressTokens);
+  const copy = [ad.body, ad.linkDescription].flatMap((words) => readText(words, textTokens) ?? []);
+  const landing = cleanUrl(ad.offerLink, addressTokens);
   return document(
     name,
     <>
@@ -90,7 +90,7 @@ const readAtOnce = 50;
 
 /** `/pages/<id>`: what the advertiser's ads have in common, and then the ads. */
 export async function advertiserPage(page: Fields, context: PageContext, searchParams: URLSearchParams) {
-  const name = textOf(page.pageName, 100) ?? String(page.pageId);
+  const name = readText(page.pageName, 100) ?? String(page.pageId);
   const filters = { pageId: [String(page.pageId)] };
   const cursor = searchParams.get('cursor');
   const search = { recordType: recordTypes.ads, filters, asOf: context.now() };
@@ -189,7 +189,7 @@ const readers: Record<string, (value: string) => string> = {
 
 function factOf(name: string, { is, say }: SentField, record: Fields): [string, string] | undefined {
   const value = record[name];
-  const title = names[name] ?? columnTitle(say ?? name).replace(/ min$/, '');
+  const title = names[name] ?? formatColumnTitle(say ?? name).replace(/ min$/, '');
   if (name.endsWith('Max')) return undefined;
   if (name.endsWith('Min')) {
     const ends = [value, record[name.replace(/Min$/, 'Max')]].filter(isNumber);
@@ -199,7 +199,7 @@ function factOf(name: string, { is, say }: SentField, record: Fields): [string, 
   if (is === 'flag') return typeof value === 'boolean' ? [title, value ? 'Yes' : 'No'] : undefined;
   const words = [value].flat().filter((one) => typeof one === 'string' && one.trim() !== '') as string[];
   const read = is === 'date' ? (day: string) => formatDay(day) : (readers[name] ?? sanitizeLine);
-  const text = textOf(words.map(read).join(', '), 300);
+  const text = readText(words.map(read).join(', '), 300);
   return text ? [title, text] : undefined;
 }
 

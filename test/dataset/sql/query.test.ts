@@ -69,8 +69,8 @@ describe('a result', () => {
   test('cuts cells, and says how much is missing', async () => {
     const sql = "select body from ads where id = 'long'";
     expect((await query(sql)).rows).toEqual([[`${'é'.repeat(160)}… (+43 chars)`]]);
-    expect((await query(sql, { cell: 203 })).rows).toEqual([[`${'é'.repeat(200)}end`]]);
-    expect((await query("select '😀😀'", { cell: 3 })).rows).toEqual([['😀… (+2 chars)']]);
+    expect((await query(sql, { maxCellChars: 203 })).rows).toEqual([[`${'é'.repeat(200)}end`]]);
+    expect((await query("select '😀😀'", { maxCellChars: 3 })).rows).toEqual([['😀… (+2 chars)']]);
   });
 
   test('is clean of what nobody sees, also where SQL put it together', async () => {
@@ -88,7 +88,7 @@ describe('a result', () => {
   test('ends before its cells grow too many for a message', async () => {
     const wide = Array.from({ length: 20 }, () => "printf('%.20000c', 'x')").join();
     const sql = `with recursive n(x) as (select 1 union all select x + 1 from n where x < 20) select ${wide} from n`;
-    const { rows, rowCount, truncated } = await query(sql, { cell: 20_000 });
+    const { rows, rowCount, truncated } = await query(sql, { maxCellChars: 20_000 });
     expect(rows.length).toBeLessThan(8);
     expect({ rowCount, truncated }).toEqual({ rowCount: 20, truncated: true });
   });
@@ -113,7 +113,7 @@ test('an ad with texts beyond measure spoils no statement', async () => {
   const flood = { headline: huge, body: huge, linkDescription: huge, ctaType: huge, cards: [{ title: huge }] };
   const flooded = snapshotOf('flooded', [...someAds(2), { id: 'flood', ...flood }]);
   for (const sql of ['select * from ads order by id', "select json_extract(json, '$.id'), text || body from ads"])
-    expect(await pool.query(flooded, { sql, cell: 20 })).toMatchObject({ rowCount: 3 });
+    expect(await pool.query(flooded, { sql, maxCellChars: 20 })).toMatchObject({ rowCount: 3 });
   const { rows } = await pool.query(flooded, { sql: "select length(body), json from ads where id = 'flood'" });
   expect(rows).toEqual([[50_000 + '… (+650000 chars)'.length, null]]);
 });

@@ -1,4 +1,4 @@
-import { adRows } from '../../../src/dataset/ad-rows.ts';
+import { buildAdRows } from '../../../src/dataset/ad-rows.ts';
 import type { Snapshot, TableRows } from '../../../src/dataset/sql/pool.ts';
 
 const gatheredAt = Date.UTC(2026, 10, 20);
@@ -11,7 +11,7 @@ export function snapshotOf(tenantId: string, ads: object[], version = '1'): Snap
     wanted: [],
     *tables(wanted): Iterable<TableRows> {
       this.wanted.push(wanted);
-      const rows = ads.map((ad) => adRows(ad, { gatheredAt }));
+      const rows = ads.map((ad) => buildAdRows(ad, { gatheredAt }));
       yield { table: 'ads', rows: rows.map(({ ad }) => ad) };
       yield { table: 'ad_countries', rows: rows.flatMap(({ countries }) => countries) };
       yield { table: 'ad_cards', rows: rows.flatMap(({ cards }) => cards) };

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { MediaAsset } from '../../../api/schemas.ts';
-import { landingDomainOf } from '../../../views/landing.ts';
+import { findLandingDomain } from '../../../views/landing.ts';
 import { isUuid } from '../../../views/safe-text.ts';
 import { isObject } from '../../../views/view.ts';
 import { type ColumnValueParser, isMissing, type NumberRange } from '../values/column-value-parser.ts';
@@ -279,7 +279,7 @@ const isEmpty = (value: unknown): boolean =>
 const withName = (pageName: unknown) => (pageName === undefined ? undefined : { pageName });
 
 function websiteOf(ad: JsonObject): JsonObject {
-  const siteDomain = landingDomainOf(ad);
+  const siteDomain = findLandingDomain(ad);
   return siteDomain === undefined ? {} : { siteDomain };
 }
 
