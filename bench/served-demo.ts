@@ -21,5 +21,5 @@ const callers = Array.from({ length: Number(process.argv[2]) }, (_, number) => {
   return { name, key: library.keys.create({ name, ...plan }).key };
 });
 // It fills itself while it has time to spare, and the first request waits for that.
-await library.fetch(new Request(`${listener.address}/v1/whoami`));
-process.send?.({ baseUrl: listener.address, callers } satisfies ServedDemo);
+await library.fetch(new Request(`${listener.url}/v1/whoami`));
+process.send?.({ baseUrl: listener.url, callers } satisfies ServedDemo);

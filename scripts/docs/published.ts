@@ -97,7 +97,7 @@ export function withRegistryFile(file: object, publisher: Publisher): object {
         version,
         runtimeHint: 'npx',
         transport: { type: 'stdio' },
-        environmentVariables: offered.map(({ variable, help, secret, value = '' }) => ({
+        environmentVariables: offered.map(({ variable, help, secret, valueName: value = '' }) => ({
           name: variable,
           description: help,
           isRequired: false,

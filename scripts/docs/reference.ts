@@ -55,8 +55,8 @@ function firstSentences(description: string): string {
 /** The settings as docs/settings.md shows them, made from the records that the command reads. */
 function settingsTable(): string {
   const rows = (Object.keys(settings) as SettingName[]).map((name) => {
-    const { variable, flag, read, help } = settings[name] as (typeof settings)['baseUrl'];
-    const fallback = read(undefined) as unknown;
+    const { variable, flag, parse, help } = settings[name] as (typeof settings)['baseUrl'];
+    const fallback = parse(undefined) as unknown;
     return `| \`${variable}\` | ${flag ? `\`${flag}\`` : ''} | ${shown(fallback)} | ${help} |`;
   });
   return ['| variable | flag | default | meaning |', '|---|---|---|---|', ...rows].join('\n');

@@ -24,7 +24,7 @@ import {
 import { type Library, libraryFilters } from '../library/open.ts';
 import type { Log } from '../logging/log.ts';
 import { makeFolder } from '../storage/drivers/file.ts';
-import { onlyForHosts } from '../transports/http/hosts-and-origins.ts';
+import { restrictToHosts } from '../transports/http/hosts-and-origins.ts';
 import { listen as listenOn } from '../transports/http/server.ts';
 import { formatCount } from '../views/numbers.ts';
 import type { Job } from './parse.ts';
@@ -137,9 +137,13 @@ async function serve(
   let bound = '';
   // Requests have no time limit: an import through this server can take long.
   const listen = async (fetch: Library['fetch']) => {
-    const listener = await listenOn(onlyForHosts(allowedHosts ?? [host], fetch), { host, port, requestMs: 0 });
-    const { address, close } = listener;
-    bound = listener.bound;
+    const listener = await listenOn(restrictToHosts(allowedHosts ?? [host], fetch), {
+      host,
+      port,
+      requestTimeoutMs: 0,
+    });
+    const { url: address, close } = listener;
+    bound = listener.boundUrl;
     return { address, close: () => close(drainDeadline) };
   };
   // No path leads there but the one that the terminal prints: a proxy that says nothing of itself may stand before it.

@@ -29,7 +29,7 @@ type Runnable = { [Name in keyof Lines]: Lines[Name] extends { settings: unknown
 export type Job = { [Name in Runnable]: Given & { name: Name } }[Runnable];
 
 const settingsOf = (kind: 'stdio' | 'http') =>
-  Object.entries(settings).flatMap(([name, { only }]: [string, Setting]) =>
+  Object.entries(settings).flatMap(([name, { onlyFor: only }]: [string, Setting]) =>
     only === undefined || only === kind ? [name as SettingName] : [],
   );
 
@@ -251,7 +251,7 @@ function addCommand(program: Command, name: string, line: CommandLine): Command 
     .description(line.does)
     .showHelpAfterError(`See ${['ad-library-mcp', name, '--help'].filter(Boolean).join(' ')}.`);
   for (const setting of line.settings ?? []) {
-    const { flag, value, help, read } = settings[setting] as Setting;
+    const { flag, valueName: value, help, parse: read } = settings[setting] as Setting;
     const fallback = value && read(undefined);
     const text = line.texts?.[setting] ?? help;
     const shown = ['string', 'number'].includes(typeof fallback) ? `${text} (default: ${fallback})` : text;

@@ -1,6 +1,6 @@
 import { homedir, tmpdir } from 'node:os';
 import { elapsed, openApp, toolNames, version } from '../app.ts';
-import { missingSettings, readConfig, SettingsError, unknownVariables } from '../config/read-config.ts';
+import { findMissingSettings, findUnknownVariables, readConfig, SettingsError } from '../config/read-config.ts';
 import type { Config } from '../config/settings.ts';
 import { maskPrefixedKeys } from '../logging/key-masking.ts';
 import { createLog, logCalls, printable } from '../logging/log.ts';
@@ -40,7 +40,7 @@ async function readJob(argv: string[]): Promise<Job | { exit: number }> {
 }
 
 async function run(job: Job): Promise<number> {
-  for (const problem of unknownVariables(process.env)) say(`ad-library-mcp: ${problem}\n`);
+  for (const problem of findUnknownVariables(process.env)) say(`ad-library-mcp: ${problem}\n`);
   const read = () => readConfig(process.env, job.flags, { tools: toolNames, command: job.name });
   if (job.name === 'stdio') return stdio(read);
   const config = read();
@@ -79,7 +79,7 @@ async function stdio(read: () => Config): Promise<number> {
   const exportTarget = { home: homeFolder(), temporary: tmpdir() };
   const app = await openApp({ config, problems, log, now: Date.now, elapsed, random: Math.random, exportTarget });
   const { stdin, stdout } = process;
-  const missing = problems.length > 0 ? [] : missingSettings(config);
+  const missing = problems.length > 0 ? [] : findMissingSettings(config);
   if (missing.length > 0)
     say(`ad-library-mcp: calls will fail until you set ${missing.join(' and ')}; to try it without, use --demo\n`);
   if (stdin.isTTY)
@@ -150,7 +150,7 @@ async function serveCallers(config: Config): Promise<number> {
   // Signals are handled before the line that it listens is written: a reader of that line may stop it at once.
   const stopped = stopRequested();
   const server = await serveHttp(config, say);
-  say(`ad-library-mcp: listening on ${server.bound}/mcp\n`);
+  say(`ad-library-mcp: listening on ${server.boundUrl}/mcp\n`);
   await stopped;
   await server.close(drainDeadline);
   return 0;

@@ -5,11 +5,11 @@ import type { Config } from '../config/settings.ts';
 import { type CallEvent, createStructuredLog, logCalls, type OnCall } from '../logging/log.ts';
 import { memoryKeys } from '../storage/keys.ts';
 import { createHttpApp } from '../transports/http/app.ts';
-import { createTenantIds } from '../transports/http/authentication.ts';
-import { createAddressOf, createPeerOf } from '../transports/http/client-addresses.ts';
-import { linkOriginOf } from '../transports/http/files.ts';
+import { createGetTenantId } from '../transports/http/authentication.ts';
+import { createGetClientAddress, createGetPeerAddress } from '../transports/http/client-addresses.ts';
+import { createLinkOrigins } from '../transports/http/files.ts';
 import { createKeyAttempts } from '../transports/http/key-attempts.ts';
-import { hostInAddress, type Listener, listen } from '../transports/http/server.ts';
+import { formatUrlHost, type Listener, listen } from '../transports/http/server.ts';
 import type { SignIn, SignInOptions } from '../transports/http/sign-in/sign-in.ts';
 import { openShared } from './replica-state.ts';
 
@@ -32,7 +32,10 @@ export async function serveHttp(
   const accepted = shared?.keys ?? memoryKeys(elapsed);
   const isKnown = shared?.isKnownKey ?? accepted.has;
   const keys = createKeyAttempts({ perMinute: config.refusalsPerMinute, now: elapsed, isKnown });
-  const [tenantIdOf, addressOf] = [createTenantIds(shared?.tenantSecret), createAddressOf(config.trustedProxy)];
+  const [tenantIdOf, addressOf] = [
+    createGetTenantId(shared?.tenantSecret),
+    createGetClientAddress(config.trustedProxy),
+  ];
   let signIn: SignIn | undefined;
   const listeners = [logCalls(log), metrics?.onCall, keys.onCall, (event: CallEvent) => signIn?.onCall(event)];
   const onCall: OnCall = (event) => {
@@ -55,14 +58,14 @@ export async function serveHttp(
     signIn = createSignIn({
       publicUrl,
       secret: signInSecret,
-      keys,
-      tenantIdOf,
-      addressOf,
+      keyAttempts: keys,
+      getTenantId: tenantIdOf,
+      getClientAddress: addressOf,
       elapsed,
       log,
       onCall,
       openAgent,
-      service: new URL(config.baseUrl ?? publicUrl).host,
+      serviceHost: new URL(config.baseUrl ?? publicUrl).host,
       connections: shared?.connections,
       // Tokens end when they should, whatever happens to the clock of one process.
       now: shared ? now : () => began + elapsed(),
@@ -76,14 +79,16 @@ export async function serveHttp(
     log,
     now: elapsed,
     onCall,
-    allowed: { host, allowedHosts, allowedOrigins, publicHost: publicUrl && new URL(publicUrl).hostname },
-    callers: demo ? { demo: app.credentials } : { keys, tenantIdOf, addressOf, signIn },
+    allowedNames: { host, allowedHosts, allowedOrigins, publicHost: publicUrl && new URL(publicUrl).hostname },
+    callers: demo
+      ? { demo: app.credentials }
+      : { keyAttempts: keys, getTenantId: tenantIdOf, getClientAddress: addressOf, signIn },
     pictures: app.pictures,
     publicUrl,
     ...(fileLinks === 'on' && {
-      files: { find: app.findLinked, originOf: linkOriginOf(demo ? undefined : publicUrl) },
+      files: { find: app.findLinked, findLinkOrigin: createLinkOrigins(demo ? undefined : publicUrl) },
     }),
-    limits: { maxRunning: callsAtOnce, perKey: demo ? callsAtOnce : callsPerKey, waiting: callsWaiting },
+    limits: { maxRunning: callsAtOnce, maxRunningPerKey: demo ? callsAtOnce : callsPerKey, maxWaiting: callsWaiting },
     metrics,
     replicas: shared,
   });
@@ -92,9 +97,9 @@ export async function serveHttp(
   const listener = await listen(http.fetch, {
     host,
     port,
-    idleMs,
-    fastAnswers: true,
-    addressOf: createPeerOf(config.trustedProxy),
+    idleTimeoutMs: idleMs,
+    useFastResponses: true,
+    getPeerAddress: createGetPeerAddress(config.trustedProxy),
   });
   return {
     ...listener,
@@ -115,5 +120,5 @@ export async function serveHttp(
 function addressOfMedia({ host, port, allowedHosts }: Config): string | undefined {
   if (port === 0) return undefined;
   const name = isLoopback(host) ? host : (allowedHosts?.[0] ?? host);
-  return `http://${hostInAddress(name)}:${port}/media`;
+  return `http://${formatUrlHost(name)}:${port}/media`;
 }

@@ -23,8 +23,8 @@ interface ReadOptions {
   command?: string;
 }
 
-const listening = ['http', 'library serve'];
-const forOneUser = ['stdio', 'call'];
+const listeningCommands = ['http', 'library serve'];
+const singleUserCommands = ['stdio', 'call'];
 
 /** Reads every setting; a flag takes precedence over its variable. Throws `SettingsError` with all problems at once. */
 export function readConfig(
@@ -33,76 +33,80 @@ export function readConfig(
   { tools, command = '' }: ReadOptions = {},
 ): Config {
   const problems = new Map<SettingName, string>();
-  const isFlag = (name: SettingName) => present(flags[name]) !== undefined && 'flag' in settings[name];
-  const report = (name: SettingName, problem: string) => {
+  const hasFlag = (name: SettingName) => normalizeText(flags[name]) !== undefined && 'flag' in settings[name];
+  const addProblem = (name: SettingName, problem: string) => {
     const { variable, flag, title } = settings[name] as Setting;
-    if (isFlag(name)) problems.set(name, `${flag} ${problem}`);
-    else problems.set(name, `${variable} ${problem}${listening.includes(command) ? '' : inTheForm(title)}`);
+    if (hasFlag(name)) problems.set(name, `${flag} ${problem}`);
+    else
+      problems.set(name, `${variable} ${problem}${listeningCommands.includes(command) ? '' : formatFormHint(title)}`);
   };
   const values = Object.entries(settings).map(([key, setting]: [string, Setting]) => {
     const name = key as SettingName;
     try {
-      return [name, setting.read(present(flags[name]) ?? textOf(setting, environment))];
+      return [name, setting.parse(normalizeText(flags[name]) ?? readSettingText(setting, environment))];
     } catch (error) {
-      report(name, (error as Error).message);
-      return [name, setting.read(undefined)];
+      addProblem(name, (error as Error).message);
+      return [name, setting.parse(undefined)];
     }
   });
   const config = Object.fromEntries(values) as Config;
-  for (const [name, problem] of combinedProblems(config, command, tools))
-    if (!problems.has(name)) report(name, problem);
+  for (const [name, problem] of findCombinationProblems(config, command, tools))
+    if (!problems.has(name)) addProblem(name, problem);
   if (problems.size === 0) return config;
-  throw new SettingsError([...problems.values()], [...problems.keys()].some(isFlag) ? undefined : config);
+  throw new SettingsError([...problems.values()], [...problems.keys()].some(hasFlag) ? undefined : config);
 }
 
 /** What is missing without which every call of a user's own server fails, by variable and by the host's form. */
-export function missingSettings(config: Config): string[] {
+export function findMissingSettings(config: Config): string[] {
   if (config.demo) return [];
-  const needed = (['apiKey', 'baseUrl'] as const).filter((name) => config[name] === undefined);
-  return needed.map((name) => `${settings[name].variable}${inTheForm(settings[name].title)}`);
+  const missingNames = (['apiKey', 'baseUrl'] as const).filter((name) => config[name] === undefined);
+  return missingNames.map((name) => `${settings[name].variable}${formatFormHint(settings[name].title)}`);
 }
 
-const inTheForm = (title: string | undefined) => (title ? ` (in the host's form: "${title}")` : '');
+const formatFormHint = (title: string | undefined) => (title ? ` (in the host's form: "${title}")` : '');
 
-const maxShown = 5;
+const maxListedTools = 5;
 
 /** What is wrong with settings that are fine one by one. */
-function* combinedProblems(
+function* findCombinationProblems(
   config: Config,
   command: string,
   tools: readonly string[] | undefined,
 ): Generator<[SettingName, string]> {
   const { host, allowedHosts, baseUrl, demo, files, stateUrl, stateSecret, publicUrl, signInSecret } = config;
-  const http = command === 'http';
-  const unknown = config.tools?.filter((tool) => tools && !tools.includes(tool)) ?? [];
-  if (unknown.length > 0) {
-    const shown = unknown.slice(0, maxShown).join(', ') + (unknown.length > maxShown ? ', …' : '');
+  const isHttp = command === 'http';
+  const unknownTools = config.tools?.filter((tool) => tools && !tools.includes(tool)) ?? [];
+  if (unknownTools.length > 0) {
+    const shown =
+      unknownTools.slice(0, maxListedTools).join(', ') + (unknownTools.length > maxListedTools ? ', …' : '');
     yield ['tools', `lists unknown tools: ${shown}. Tools: ${tools?.join(', ')}`];
   }
-  if (listening.includes(command) && !isLoopback(host) && !allowedHosts && !(http && publicUrl)) {
+  if (listeningCommands.includes(command) && !isLoopback(host) && !allowedHosts && !(isHttp && publicUrl)) {
     yield ['allowedHosts', `must list the host names that requests use, because ${host} is not loopback`];
   }
-  if (http && baseUrl === undefined && !demo) {
+  if (isHttp && baseUrl === undefined && !demo) {
     yield ['baseUrl', '(or --base-url) must be set to the base address of the API; to try it without one, use --demo'];
   }
-  if (http && files !== undefined) {
+  if (isHttp && files !== undefined) {
     yield ['files', 'must be left out over HTTP: the folder belongs to one user, and HTTP serves many'];
   }
-  if (forOneUser.includes(command) && stateUrl)
+  if (singleUserCommands.includes(command) && stateUrl)
     yield ['stateUrl', 'is only for http: a server over stdio keeps its state in its process'];
-  const how = 'the same for all replicas, at least 32 characters; make one with: openssl rand -base64 32';
-  if (http && stateUrl && stateSecret === undefined) yield ['stateSecret', `must be set with a state address: ${how}`];
-  if (http && signInSecret && publicUrl === undefined)
+  const secretHint = 'the same for all replicas, at least 32 characters; make one with: openssl rand -base64 32';
+  if (isHttp && stateUrl && stateSecret === undefined)
+    yield ['stateSecret', `must be set with a state address: ${secretHint}`];
+  if (isHttp && signInSecret && publicUrl === undefined)
     yield ['publicUrl', '(or --public-url) must be set with a secret for sign-in'];
-  if (http && demo && signInSecret) yield ['signInSecret', 'is not for demo data, which needs no key to sign in with'];
+  if (isHttp && demo && signInSecret)
+    yield ['signInSecret', 'is not for demo data, which needs no key to sign in with'];
 }
 
 const fileSuffix = '_FILE';
 
 /** The text of a variable, or of the file that another variable names. */
-function textOf({ variable, inFile }: Setting, environment: NodeJS.ProcessEnv): string | undefined {
-  const text = present(environment[variable]);
-  const file = inFile && present(environment[variable + fileSuffix]);
+function readSettingText({ variable, inFile }: Setting, environment: NodeJS.ProcessEnv): string | undefined {
+  const text = normalizeText(environment[variable]);
+  const file = inFile && normalizeText(environment[variable + fileSuffix]);
   if (!file) return text;
   if (text !== undefined) throw new Error(`must be left out where ${variable}${fileSuffix} is set`);
   const where = `${file}, the file of ${variable}${fileSuffix}`;
@@ -117,7 +121,7 @@ function textOf({ variable, inFile }: Setting, environment: NodeJS.ProcessEnv): 
 }
 
 /** Hosts pass a field that the user left empty as '' or as the placeholder itself: both mean absent. */
-function present(text: string | undefined): string | undefined {
+function normalizeText(text: string | undefined): string | undefined {
   const trimmed = text?.trim();
   return trimmed === '' || (trimmed !== undefined && /^\$\{[^}]*\}$/.test(trimmed)) ? undefined : trimmed;
 }
@@ -125,7 +129,7 @@ function present(text: string | undefined): string | undefined {
 const prefix = 'AD_LIBRARY_';
 
 /** What is wrong with variables that look like settings but are not: the person who set them expects an effect. */
-export function unknownVariables(environment: NodeJS.ProcessEnv): string[] {
+export function findUnknownVariables(environment: NodeJS.ProcessEnv): string[] {
   const variables = Object.values<Setting>(settings).flatMap(({ variable, inFile }) => {
     const name = variable.slice(prefix.length);
     return inFile ? [name, name + fileSuffix] : [name];

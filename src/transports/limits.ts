@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextEventLoopTurn } from 'node:timers/promises';
 import { raceAbort, withDeadline } from '../api/abort.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import type { OnCall } from '../logging/log.ts';
@@ -7,93 +7,108 @@ import type { ResourceContents, ResourceRead } from '../mcp/resources.ts';
 import type { Catalog } from '../mcp/served.ts';
 import { Semaphore } from '../workers/semaphore.ts';
 
+/** How many tool calls and resource reads may run and wait. */
 export interface WorkLimits {
-  /** Tool calls and reads of resources at once, for all keys together and for one. */
+  /** The most tool calls and resource reads that run at the same time, for all keys together. */
   maxRunning: number;
-  perKey: number;
-  /** How many may wait, for all keys together. */
-  waiting: number;
+  /** The most tool calls and resource reads of one key that run at the same time. */
+  maxRunningPerKey: number;
+  /** The most tool calls and resource reads that may wait for a slot, for all keys together. */
+  maxWaiting: number;
 }
 
 interface LimitOptions {
   limits: WorkLimits;
-  /** A monotonic clock. */
+  /** A monotonic clock, in milliseconds. */
   now: () => number;
-  /** Receives the calls that are refused here; the catalogue reports the others. */
+  /** Receives the calls that are refused because the queue is full. The catalog reports all other calls. */
   onCall: OnCall;
 }
 
-/** Large files that are being read, or sent. Each takes up to 100 MB while it becomes JSON, and up to 32 MB afterwards. */
-const filesAtOnce = 4;
+/**
+ * The most large files that are read or sent at the same time. Converting one file to JSON takes up to 100 MB, and the
+ * JSON takes up to 32 MB until it has been sent.
+ */
+const maxConcurrentFiles = 4;
 
 /**
- * Queues work past a limit. A turn lasts until the answer has left the process: so what nobody reads is bounded by the
- * turns, for each key and for all.
+ * Wraps a catalog so that only a limited number of its calls and reads run at the same time. All others wait in a queue.
+ *
+ * A call holds its slot until its answer has left the process. The number of slots therefore also limits how many
+ * unread answers are in memory, for each key and in total.
  */
-export function limitWork(inner: Catalog, { limits, now, onCall }: LimitOptions) {
-  const { maxRunning, perKey, waiting: maxWaiting } = limits;
-  const calls = new Semaphore({ maxRunning, perKey, maxWaiting, name: 'calls', now });
-  const files = new Semaphore({ maxRunning: filesAtOnce, perKey: 1, name: 'files', now });
-  const unfinished = new Set<Promise<unknown>>();
+export function limitWork(catalog: Catalog, { limits, now, onCall }: LimitOptions) {
+  const { maxRunning, maxRunningPerKey, maxWaiting } = limits;
+  const callSlots = new Semaphore({ maxRunning, perKey: maxRunningPerKey, maxWaiting, name: 'calls', now });
+  const fileSlots = new Semaphore({ maxRunning: maxConcurrentFiles, perKey: 1, name: 'files', now });
+  const pendingWork = new Set<Promise<unknown>>();
 
-  /** Work may begin late, but not after the time it has. */
-  async function inTurn<Result>(
-    turns: Semaphore,
-    { tenantId, signal, sent = Promise.resolve() }: ToolCall | ResourceRead,
-    work: (waitedMs: number) => Promise<Result>,
+  /**
+   * Waits for a free slot, then runs the work.
+   * @param run receives the milliseconds that it has waited, which count against the timeout of the call
+   * @throws AdLibraryError `busy` if the queue is full or if no slot becomes free within the timeout
+   */
+  async function runInSlot<Result>(
+    slots: Semaphore,
+    { tenantId, signal, sent: answerSent = Promise.resolve() }: ToolCall | ResourceRead,
+    run: (waitedMs: number) => Promise<Result>,
   ): Promise<Result> {
-    const arrived = now();
-    const signals = [signal];
-    const end = await withDeadline({ signals, ms: inner.timeoutMs }, (waiting) => turns.acquire(tenantId, waiting));
+    const arrivedAt = now();
+    const deadline = { signals: [signal], ms: catalog.timeoutMs };
+    const releaseSlot = await withDeadline(deadline, (deadlineSignal) => slots.acquire(tenantId, deadlineSignal));
     try {
-      return await work(now() - arrived);
+      return await run(now() - arrivedAt);
     } finally {
-      void raceAbort(sent, signal).then(end, end);
+      void raceAbort(answerSent, signal).then(releaseSlot, releaseSlot);
     }
   }
 
-  const counted = <Result>(work: Promise<Result>): Promise<Result> => {
-    const end = () => void unfinished.delete(work);
-    unfinished.add(work);
-    work.then(end, end);
+  /** Remembers work until it has ended, so that a shutdown can wait for it. */
+  const trackWork = <Result>(work: Promise<Result>): Promise<Result> => {
+    const untrack = () => void pendingWork.delete(work);
+    pendingWork.add(work);
+    work.then(untrack, untrack);
     return work;
   };
 
   const callTool = async (call: ToolCall): Promise<ToolResult> => {
-    const run = (waitedMs: number) => inner.callTool(waitedMs > 0 ? { ...call, waitedMs } : call);
-    return inTurn(calls, call, run).catch((error) => {
+    const run = (waitedMs: number) => catalog.callTool(waitedMs > 0 ? { ...call, waitedMs } : call);
+    return runInSlot(callSlots, call, run).catch((error) => {
       if (!(error instanceof AdLibraryError)) throw error;
-      const tool = inner.hasTool(call.name) ? call.name : 'unknown';
+      // The caller chooses the name, so an unknown name must not become a label of a metric or a text in the log.
+      const tool = catalog.hasTool(call.name) ? call.name : 'unknown';
       onCall({ tool, tenantId: call.tenantId, ms: 0, kind: 'busy' });
-      return inner.refuse(error);
+      return catalog.refuse(error);
     });
   };
 
   const readResource = async (read: ResourceRead): Promise<ResourceContents> => {
     const run = async () => {
-      const { isLarge, contents } = await inner.findResource(read);
+      const { isLarge, contents } = await catalog.findResource(read);
       if (!isLarge) return contents();
-      return inTurn(files, read, async () => {
-        // Large answers are made one after the other: in between, others have their turn.
-        await nextTurn();
+      return runInSlot(fileSlots, read, async () => {
+        // Converting a large file blocks the event loop. Other callers get a turn of the loop between two files.
+        await nextEventLoopTurn();
         return contents();
       });
     };
-    return inTurn(calls, read, run).catch((error) => {
+    return runInSlot(callSlots, read, run).catch((error) => {
       throw error instanceof AdLibraryError ? read.errors.refused(error.message) : error;
     });
   };
 
   return {
+    /** The catalog with limited calls and reads. */
     catalog: {
-      ...inner,
-      callTool: (call: ToolCall) => counted(callTool(call)),
-      readResource: (read: ResourceRead) => counted(readResource(read)),
+      ...catalog,
+      callTool: (call: ToolCall) => trackWork(callTool(call)),
+      readResource: (read: ResourceRead) => trackWork(readResource(read)),
     },
-    counts: () => ({ running: calls.running, waiting: calls.waiting }),
+    /** Returns how many calls and reads are running and waiting. */
+    countCalls: () => ({ running: callSlots.running, waiting: callSlots.waiting }),
     /** Resolves when nothing is running or waiting. */
-    idle: async (): Promise<void> => {
-      while (unfinished.size > 0) await Promise.allSettled(unfinished);
+    waitUntilIdle: async (): Promise<void> => {
+      while (pendingWork.size > 0) await Promise.allSettled(pendingWork);
     },
   };
 }

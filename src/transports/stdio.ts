@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
-import { setTimeout as after, setImmediate as nextTurn } from 'node:timers/promises';
+import { setTimeout as after, setImmediate as nextEventLoopTurn } from 'node:timers/promises';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import type { Credentials } from '../api/client.ts';
@@ -19,10 +19,12 @@ import { bindV1, requestsV1 } from '../mcp/sdk-v1.ts';
 import type { Catalog } from '../mcp/served.ts';
 import { limitWork, type WorkLimits } from './limits.ts';
 
+/** What a stdio session depends on. */
 interface StdioOptions {
   catalog: Catalog;
   credentials: Credentials;
   log: Log;
+  /** A monotonic clock, in milliseconds. */
   now: () => number;
   onCall: OnCall;
   stdin: Readable;
@@ -31,74 +33,77 @@ interface StdioOptions {
   stopRequested: Promise<void>;
   /** Called at the end of the input, or when the process is asked to stop. */
   onEnd?(): void;
-  /** How long running calls may go on after the process was asked to stop, in milliseconds. */
+  /** How long running calls may continue after the process is asked to stop, in milliseconds. */
   drainMs: number;
 }
 
-/** A host makes a few calls at once; one that makes more is stuck in a loop. */
-const limits: WorkLimits = { maxRunning: 32, perKey: 32, waiting: 256 };
+/** A host makes only a few calls at the same time. A host that makes more calls is stuck in a loop. */
+const limits: WorkLimits = { maxRunning: 32, maxRunningPerKey: 32, maxWaiting: 256 };
 
 /**
- * Serves one client over a pair of streams. Each line is one JSON-RPC message (MCP specification, *Transports*). A line
- * that is no message is answered with a JSON-RPC error, and the session goes on.
+ * Serves one client over a pair of streams. Each line is one JSON-RPC message (MCP specification, *Transports*). An
+ * invalid line is answered with a JSON-RPC error, and the session continues.
  *
- * At the end of the input, waits for running calls, each of which has its own deadline: a paid call that was sent is
- * charged, so its result should be delivered. When the process is asked to stop, waits `drainMs` and then aborts running
- * calls. When the output closes, aborts them at once.
+ * At the end of the input, the session waits for running calls until their timeouts. The service charges for a paid call
+ * once it was sent, so its result should still be delivered. When the process is asked to stop, the session waits
+ * `drainMs` and then aborts running calls. When the output closes, the session aborts them immediately.
  *
- * The transports of the SDKs are not used. The one of v1 crashes when the reader of its output disconnects, and does not
- * notice the end of its input. The one of v2 loads the whole SDK into sessions that speak an earlier revision. Neither
- * stops reading when nobody reads its answers.
+ * The session does not use the stdio transports of the SDKs. The transport of v1 crashes when the reader of its output
+ * disconnects, and does not notice the end of its input. The transport of v2 loads the whole SDK even for sessions of an
+ * earlier revision. Both transports continue to read when nobody reads their answers.
  */
 export async function serveStdio(options: StdioOptions): Promise<void> {
   const { catalog, credentials, log, stdin, stdout, stopRequested, drainMs } = options;
-  const calls = limitWork(catalog, { limits, now: options.now, onCall: options.onCall });
-  // Once the reader has gone, every write fails; without a listener, that would end the process.
+  const limitedWork = limitWork(catalog, { limits, now: options.now, onCall: options.onCall });
+  // After the reader has disconnected, every write fails. Without a listener, the error would end the process.
   const outputClosed = new Promise<void>((resolve) => {
-    for (const end of ['close', 'error']) stdout.on(end, () => resolve());
+    for (const event of ['close', 'error']) stdout.on(event, () => resolve());
   });
-  // Bytes take less room than a text that waits to be read.
+  // Bytes take less memory than text while they wait to be read.
   const send: Send = (message) =>
     new Promise((resolve) => stdout.write(Buffer.from(`${JSON.stringify(message)}\n`), () => resolve()));
-  const revisions = openRevisions(calls.catalog, credentials, send);
+  const transports = openTransports(limitedWork.catalog, credentials, send);
   const readAll = async () => {
-    for await (const line of linesOf(stdin)) {
-      const read = messageIn(line);
-      if ('message' in read) await revisions.receive(read.message);
+    for await (const line of readLines(stdin)) {
+      const parsedLine = parseMessage(line);
+      if ('message' in parsedLine) await transports.receive(parsedLine.message);
       else {
-        log.debug('stdio', { problem: read.error.message });
-        void send({ jsonrpc: '2.0', ...read });
+        log.debug('stdio', { problem: parsedLine.error.message });
+        void send({ jsonrpc: '2.0', ...parsedLine });
       }
-      // Messages are read no faster than the client reads the answers.
+      // Do not read messages faster than the client reads the answers, or unread answers would fill the memory.
       if (stdout.writableNeedDrain) await Promise.race([once(stdout, 'drain'), outputClosed]);
     }
   };
-  const read = readAll().catch((error) => log.debug('stdio', { problem: String(error) }));
-  await Promise.race([read, outputClosed, stopRequested]);
+  const inputEnded = readAll().catch((error) => log.debug('stdio', { problem: String(error) }));
+  await Promise.race([inputEnded, outputClosed, stopRequested]);
   options.onEnd?.();
-  // Messages that were read are answered if somebody reads the answers: `echo … | ad-library-mcp` works.
+  // Answer every message that was read, so that `echo … | ad-library-mcp` works.
   const flush = () => new Promise<void>((resolve) => stdout.write('', () => resolve()));
-  const answered = revisions.answered().then(flush);
-  const stopped = stopRequested.then(() => after(drainMs, undefined, { ref: false }));
-  // Every call has ended after its timeout. This bound is for a call that does not notice its timeout.
-  const late = after(catalog.timeoutMs + drainMs, undefined, { ref: false });
-  await Promise.race([answered, outputClosed, stopped, late]);
-  revisions.close();
+  const allAnswered = transports.waitUntilAnswered().then(flush);
+  const drainExpired = stopRequested.then(() => after(drainMs, undefined, { ref: false }));
+  // Every call ends by its timeout. This limit is for a call that ignores its timeout.
+  const maxDrainExpired = after(catalog.timeoutMs + drainMs, undefined, { ref: false });
+  await Promise.race([allAnswered, outputClosed, drainExpired, maxDrainExpired]);
+  transports.close();
 }
 
-/** Writes to the one stream that all revisions share; resolves when the line has left the process. */
+/** Writes a message to the output, which all revisions share. Resolves when the line has left the process. */
 type Send = (message: JSONRPCMessage | ErrorMessage) => Promise<void>;
 
 /**
- * Opens the transports of a session, one for each SDK. A client that opens with the envelope of revision 2026-07-28 is
- * served by the SDK of that revision, and any other client by the SDK of the earlier revisions. The former is loaded when
- * it is first needed. The latter is part of the start, which is faster for most hosts. `server/discover` decides nothing:
- * a client may still go on with an earlier revision (MCP specification, *Lifecycle*).
+ * Creates the transports of a session: one for each SDK, opened when it is first needed.
+ *
+ * A client that begins with the envelope of revision 2026-07-28 is served by the SDK of that revision. Any other client
+ * is served by the SDK of the earlier revisions. The newer SDK is loaded when it is first needed. The older SDK is loaded
+ * at the start, because most hosts need it. `server/discover` does not choose a revision: the client may still continue
+ * with an earlier one (MCP specification, *Lifecycle*).
  */
-function openRevisions(catalog: Catalog, credentials: Credentials, send: Send) {
-  let settled: RevisionTransport | undefined;
-  let latest: RevisionTransport | undefined;
-  const opened = () => [...new Set([settled, latest])].filter((transport) => transport !== undefined);
+function openTransports(catalog: Catalog, credentials: Credentials, send: Send) {
+  let chosenTransport: RevisionTransport | undefined;
+  let latestTransport: RevisionTransport | undefined;
+  const listOpenTransports = () =>
+    [...new Set([chosenTransport, latestTransport])].filter((transport) => transport !== undefined);
 
   const openLatest = async () => {
     const { bindV2, requestsV2 } = await import('../mcp/sdk-v2.ts');
@@ -114,133 +119,146 @@ function openRevisions(catalog: Catalog, credentials: Credentials, send: Send) {
     await bindV1(catalog, { sentOf, ...credentials }).connect(transport);
     return transport;
   };
-  const transportFor = async (message: JSONRPCMessage): Promise<RevisionTransport> => {
-    if (settled) return settled;
+  const chooseTransport = async (message: JSONRPCMessage): Promise<RevisionTransport> => {
+    if (chosenTransport) return chosenTransport;
     if (!isLatestRevision(message)) {
-      settled = await openEarlier();
-      return settled;
+      chosenTransport = await openEarlier();
+      return chosenTransport;
     }
-    latest ??= await openLatest();
-    if ('method' in message && 'id' in message && message.method !== 'server/discover') settled = latest;
-    return latest;
+    latestTransport ??= await openLatest();
+    if ('method' in message && 'id' in message && message.method !== 'server/discover')
+      chosenTransport = latestTransport;
+    return latestTransport;
   };
 
   return {
+    /** Passes a message to the SDK of its revision. */
     async receive(message: JSONRPCMessage): Promise<void> {
-      const transport = await transportFor(message);
+      const transport = await chooseTransport(message);
       transport.receive(message);
-      // So that a response that needs no waiting counts as unread before the next message is read.
-      await nextTurn();
+      // Some responses are ready within this turn of the event loop. They must count as unread before the next message.
+      await nextEventLoopTurn();
     },
-    answered: () => Promise.all(opened().map((transport) => transport.answered())),
+    /** Resolves when no request is waiting for its response. */
+    waitUntilAnswered: () => Promise.all(listOpenTransports().map((transport) => transport.waitUntilAnswered())),
+    /** Aborts running calls. */
     close: () => {
-      for (const transport of opened()) transport.onclose?.();
+      for (const transport of listOpenTransports()) transport.onclose?.();
     },
   };
 }
 
 type RevisionTransport = ReturnType<typeof openTransport>;
 
-/** A request that was received. */
+/** A request that has no response yet. */
 interface OpenRequest {
   /** Resolves when the response has left the process, or when the client has cancelled the request. */
   ended: Promise<void>;
   end(): void;
 }
 
-/** Creates the transport of one SDK. It writes messages, and leaves reading and closing to the owner of the streams. */
+/**
+ * Creates the transport of one SDK. The transport only writes messages. The session reads the input, passes the messages
+ * on, and closes the streams.
+ */
 function openTransport(write: Send, schemas: RequestSchemas) {
   const openRequests = new Map<unknown, OpenRequest>();
-  const open = (id: unknown) => {
+  const openRequest = (id: unknown) => {
     let end = () => {};
     const ended = new Promise<void>((resolve) => {
       end = resolve;
     });
     openRequests.set(id, { ended, end });
   };
-  const end = (id: unknown) => {
+  const endRequest = (id: unknown) => {
     openRequests.get(id)?.end();
     openRequests.delete(id);
   };
   const send = async (message: JSONRPCMessage) => {
     await write(message);
-    if (!('method' in message)) end(message.id);
+    if (!('method' in message)) endRequest(message.id);
   };
   const transport: Transport = { start: async () => {}, close: async () => transport.onclose?.(), send };
   return Object.assign(transport, {
     /** Resolves when the response to the request has left the process, or when the client has cancelled the request. */
     sentOf: (id: unknown): Promise<void> => openRequests.get(id)?.ended ?? Promise.resolve(),
-    /** Resolves when no request waits for its response. */
-    answered: async () => {
+    /** Resolves when no request is waiting for its response. */
+    waitUntilAnswered: async () => {
       while (openRequests.size > 0) await Promise.race([...openRequests.values()].map(({ ended }) => ended));
     },
-    /** Passes a message to the SDK, or answers a request that does not match its schema. */
+    /** Passes a message to the SDK. Answers a request that does not match its schema with an error. */
     receive: (message: JSONRPCMessage) => {
       if ('method' in message && 'id' in message) {
-        if (!openRequests.has(message.id)) open(message.id);
+        if (!openRequests.has(message.id)) openRequest(message.id);
         const error = checkRequest(schemas, message);
         if (error) return void send({ jsonrpc: '2.0', id: message.id, error });
       }
       transport.onmessage?.(message);
-      // The SDK sends no response to a request that was cancelled.
-      if (isMessage(message) && isCancelNotice(message)) end(message.params?.requestId);
+      // The SDK sends no response to a cancelled request, so nothing else would end the request.
+      if (isMessage(message) && isCancelNotice(message)) endRequest(message.params?.requestId);
     },
   });
 }
 
-/** Maximum bytes of one message. Arguments are ids and filters, so no real call comes near it. */
-const maxMessage = 10 * 1024 * 1024;
+/** The most bytes of one message. Arguments are ids and filters, so real calls are far smaller. */
+const maxMessageBytes = 10 * 1024 * 1024;
 const newline = 0x0a;
 
-/** Without empty lines, and with the last one even without its line break; undefined for a line that is too long. */
-async function* linesOf(stdin: Readable): AsyncGenerator<string | undefined> {
+/**
+ * Yields the lines of the input without empty lines. The last line needs no line break at its end. Yields undefined for a
+ * line with more than `maxMessageBytes`.
+ */
+async function* readLines(stdin: Readable): AsyncGenerator<string | undefined> {
   let pieces: Buffer[] = [];
   let bytes = 0;
-  const hold = (piece: Buffer) => {
+  const addPiece = (piece: Buffer) => {
     bytes += piece.length;
-    if (bytes <= maxMessage) pieces.push(piece);
+    if (bytes <= maxMessageBytes) pieces.push(piece);
     else pieces = [];
   };
-  const finish = () => {
-    const line = bytes > maxMessage ? undefined : Buffer.concat(pieces).toString().trim();
+  const takeLine = () => {
+    const line = bytes > maxMessageBytes ? undefined : Buffer.concat(pieces).toString().trim();
     pieces = [];
     bytes = 0;
     return line;
   };
   for await (const chunk of stdin as AsyncIterable<Buffer>) {
-    let from = 0;
-    for (let to = chunk.indexOf(newline); to !== -1; to = chunk.indexOf(newline, from)) {
-      hold(chunk.subarray(from, to));
-      from = to + 1;
-      const line = finish();
+    let lineStart = 0;
+    for (let lineEnd = chunk.indexOf(newline); lineEnd !== -1; lineEnd = chunk.indexOf(newline, lineStart)) {
+      addPiece(chunk.subarray(lineStart, lineEnd));
+      lineStart = lineEnd + 1;
+      const line = takeLine();
       if (line !== '') yield line;
     }
-    hold(chunk.subarray(from));
+    addPiece(chunk.subarray(lineStart));
   }
-  const last = finish();
-  if (last !== '') yield last;
+  const lastLine = takeLine();
+  if (lastLine !== '') yield lastLine;
 }
 
-/** JSON-RPC's answer to an invalid request; its id is null if none could be read. */
+/** The JSON-RPC answer to an invalid request. The id is null if the request had no valid id. */
 interface ErrorMessage {
   jsonrpc: '2.0';
   id: string | number | null;
   error: { code: number; message: string };
 }
 
-function messageIn(line: string | undefined): { message: JSONRPCMessage } | Omit<ErrorMessage, 'jsonrpc'> {
-  const errorAnswer = (code: number, message: string, id: ErrorMessage['id'] = null) => ({
+/** Parses a line as a JSON-RPC message. Returns the error to answer if the line is not valid. */
+function parseMessage(line: string | undefined): { message: JSONRPCMessage } | Omit<ErrorMessage, 'jsonrpc'> {
+  const createError = (code: number, message: string, id: ErrorMessage['id'] = null) => ({
     id,
     error: { code, message },
   });
   const value = line === undefined ? undefined : parseJson(line);
-  if (line === undefined) return errorAnswer(-32_700, `A message may hold ${maxMessage / 1024 / 1024} MB at most.`);
-  if (value === undefined) return errorAnswer(-32_700, 'Parse error: a line is one JSON value.');
-  const { jsonrpc, id, method, ...rest }: Record<string, unknown> = Object(value);
-  const answerId = isId(id) ? id : null;
-  if (jsonrpc !== '2.0' || (typeof method !== 'string' && !('result' in rest) && !('error' in rest)))
-    return errorAnswer(-32_600, 'Invalid request: a line is one JSON-RPC 2.0 message.', answerId);
-  if (id !== undefined && answerId === null)
-    return errorAnswer(-32_600, 'Invalid request: an id is a string or a number.');
+  if (line === undefined)
+    return createError(-32_700, `A message may have at most ${maxMessageBytes / 1024 / 1024} MB.`);
+  if (value === undefined) return createError(-32_700, 'Parse error: each line must be one JSON value.');
+  const { jsonrpc, id, method, ...otherFields }: Record<string, unknown> = Object(value);
+  const validId = isId(id) ? id : null;
+  const isMessageBody = typeof method === 'string' || 'result' in otherFields || 'error' in otherFields;
+  if (jsonrpc !== '2.0' || !isMessageBody)
+    return createError(-32_600, 'Invalid request: each line must be one JSON-RPC 2.0 message.', validId);
+  if (id !== undefined && validId === null)
+    return createError(-32_600, 'Invalid request: an id must be a string or a number.');
   return { message: normalizeMessage(value) as JSONRPCMessage };
 }

@@ -168,7 +168,7 @@ inChromium('ids that mean harm', () => {
   test.each([{}, { passOn: withoutMeta }])('are not handed to the conversation: %o', async (host) => {
     const service = await listenWithIds();
     onTestFinished(() => service.close(0));
-    const shown = await boards.show({ tool: 'search_ads', ...host }, { baseUrl: service.address });
+    const shown = await boards.show({ tool: 'search_ads', ...host }, { baseUrl: service.url });
     await waitForAdCount(shown, `${ids.length + 2} ads`);
     for (const offer of ids.keys()) await getCheckbox(shown, `Offer ${offer + 2}`).check();
     await getButton(shown, 'Ask').click();

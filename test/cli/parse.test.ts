@@ -22,7 +22,7 @@ function readWords(words: string[]) {
 const read = (line: string) => readWords(line.split(' ').filter(Boolean));
 
 test('every server takes the flags of its settings, and every flag is called as its variable', () => {
-  for (const [name, { variable, flag, value, only }] of Object.entries<Setting>(settings)) {
+  for (const [name, { variable, flag, valueName: value, onlyFor: only }] of Object.entries<Setting>(settings)) {
     if (flag === undefined) continue;
     expect(variable).toBe(`AD_LIBRARY${flag.replace(/^-|-/g, '_').toUpperCase().slice(1)}`);
     const flags = { [name]: value ? '1' : 'true' };

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { readConfig, SettingsError, unknownVariables } from '../../src/config/read-config.ts';
+import { readConfig, SettingsError, findUnknownVariables } from '../../src/config/read-config.ts';
 import { type Flags, type SettingName, settings } from '../../src/config/settings.ts';
 import { createTemporaryFolder } from '../support/temporary-folder.ts';
 
@@ -40,7 +40,7 @@ test('a secret may be in a file that its variable with _FILE names', () => {
     const variable = `${settings[name].variable}_FILE`;
     writeFileSync(file, `${secret.replaceAll(' ', '-')}\n`);
     expect(readConfig({ [variable]: file })[name]).toBe(secret.replaceAll(' ', '-'));
-    expect(unknownVariables({ [variable]: file })).toEqual([]);
+    expect(findUnknownVariables({ [variable]: file })).toEqual([]);
     expect(problemsOf({ [variable]: file, [settings[name].variable]: 'other' })).toEqual([
       expect.stringContaining(`must be left out where ${variable} is set`),
     ]);
@@ -48,7 +48,7 @@ test('a secret may be in a file that its variable with _FILE names', () => {
     expect(problemsOf({ [variable]: file })).toEqual([expect.stringContaining(`is empty in ${file}`)]);
     expect(problemsOf({ [variable]: folder })).toEqual([expect.stringContaining(`cannot be read from ${folder}`)]);
   }
-  expect(unknownVariables({ AD_LIBRARY_PORT_FILE: file })).toHaveLength(1);
+  expect(findUnknownVariables({ AD_LIBRARY_PORT_FILE: file })).toHaveLength(1);
 });
 
 const redis = { engine: 'redis', tls: false, host: 'redis', port: 6379 };
@@ -250,7 +250,7 @@ test('a variable with one slip in it is taken for the setting that was meant', (
       const name = variable.slice(prefix.length);
       const written = prefix + slip(name, number % (name.length - 1));
       fc.pre(!variables.includes(written));
-      expect(unknownVariables({ [written]: '1' })).toEqual([expect.stringMatching(`did you mean ${variable}\\?$`)]);
+      expect(findUnknownVariables({ [written]: '1' })).toEqual([expect.stringMatching(`did you mean ${variable}\\?$`)]);
     }),
     { numRuns: 300 },
   );

@@ -33,9 +33,9 @@ beforeAll(async () => {
     log,
     now: Date.now,
     onCall: () => {},
-    allowed: { allowedOrigins: ['localhost'] },
+    allowedNames: { allowedOrigins: ['localhost'] },
     callers: { demo: app.credentials },
-    limits: { maxRunning: 16, perKey: 16, waiting: 64 },
+    limits: { maxRunning: 16, maxRunningPerKey: 16, maxWaiting: 64 },
   });
   listener = await listen(http.fetch, { host: '127.0.0.1', port: 0 });
   results = await mkdtemp(join(tmpdir(), 'conformance-'));
@@ -48,7 +48,7 @@ afterAll(async () => {
 
 /** Every scenario of the official suite, with the newest revision of each SDK; the runner fails on one that fails unexpectedly and on one that has ceased to. */
 test.each(['2025-11-25', '2026-07-28'])('the endpoint conforms to %s', { timeout: 120_000 }, async (revision) => {
-  const url = listener.address.replace('127.0.0.1', 'localhost');
+  const url = listener.url.replace('127.0.0.1', 'localhost');
   const known = here(revision === '2026-07-28' ? 'expected-failures.2026.yml' : 'expected-failures.2025.yml');
   const { code, output } = await conformance([
     ...['server', '--url', `${url}/mcp`, '--suite', 'all', '--spec-version', revision],

@@ -99,7 +99,7 @@ describe('the desktop manifest', () => {
 
   test('takes the numbers that the setting takes, and begins with a budget', () => {
     const { default: budget, min, max } = form.credit_budget;
-    const read = (value: number) => settings.creditBudget.read(String(value));
+    const read = (value: number) => settings.creditBudget.parse(String(value));
     expect([budget, min, max].map(read)).toEqual([200, min, max]);
     for (const value of [min - 1, max + 1, 2.5]) expect(() => read(value)).toThrow();
   });

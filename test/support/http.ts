@@ -12,9 +12,9 @@ export async function startHttp(config: Partial<Config> = {}, ways?: Parameters<
   const whole = { ...readConfig({}), logLevel: 'debug' as const, port: 0, ...config };
   const listener = await serveHttp(whole, (line) => logged.push(line), ways);
   return {
-    url: `${listener.address}/mcp`,
-    origin: listener.address,
-    port: Number(new URL(listener.address).port),
+    url: `${listener.url}/mcp`,
+    origin: listener.url,
+    port: Number(new URL(listener.url).port),
     logged,
     close: (deadlineMs = 5000) => listener.close(deadlineMs),
   };

@@ -16,7 +16,7 @@ export async function startService({ now = Date.now } = {}) {
     { host: '127.0.0.1', port: 0 },
   );
   return {
-    ...{ baseUrl: listener.address, apiKey, library, requests },
+    ...{ baseUrl: listener.url, apiKey, library, requests },
     /** Requests but those of `GET /v1/credits`, which explain errors. */
     paid: () => requests.filter((request) => /\/(search|items)$|\/v1\/(ads|pages)\//.test(request)).length,
     createKey: (options?: KeyOptions) => library.keys.create(options).key,

@@ -19,14 +19,14 @@ test('an error of the demo library or of the HTTP server is a logged 500 without
     log,
     now: Date.now,
     onCall: () => {},
-    allowed: config,
+    allowedNames: config,
     callers: { demo: app.credentials },
     pictures: () => pictures?.(asked.clone()) ?? Promise.reject(new Error('nothing painted')),
-    limits: { maxRunning: 1, perKey: 1, waiting: 1 },
+    limits: { maxRunning: 1, maxRunningPerKey: 1, maxWaiting: 1 },
   });
   const listener = await listen(http.fetch, { host: '127.0.0.1', port: 0 });
   onTestFinished(() => listener.close(0));
-  const { send, close } = openConnection(listener.address);
+  const { send, close } = openConnection(listener.url);
   const picture = () => send({ method: 'GET', path: '/media/a.jpg' });
   expect((await picture()).status).toBe(200);
 

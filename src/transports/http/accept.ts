@@ -4,7 +4,7 @@ import { parseAccept } from 'hono/utils/accept';
  * Returns whether an `Accept` header admits a media type. The most specific range decides, and a missing header admits
  * every type (RFC 9110, 12.5.1).
  */
-export function admits(accept: string | undefined, mediaType: string): boolean {
+export function acceptsMediaType(accept: string | undefined, mediaType: string): boolean {
   if (!accept?.trim()) return true;
   const ranges = parseAccept(accept);
   const [mainType] = mediaType.split('/');

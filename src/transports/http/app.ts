@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextEventLoopTurn } from 'node:timers/promises';
 import type { HttpBindings } from '@hono/node-server';
 import { type Context, Hono, type MiddlewareHandler } from 'hono';
 import { getPath } from 'hono/utils/url';
@@ -12,17 +12,17 @@ import type { Catalog } from '../../mcp/served.ts';
 import type { ReplicaState } from '../../storage/store/open-store.ts';
 import { Semaphore } from '../../workers/semaphore.ts';
 import { limitWork, type WorkLimits } from '../limits.ts';
-import { admits } from './accept.ts';
-import { type Authenticated, requireApiKey, type TenantIdOf } from './authentication.ts';
+import { acceptsMediaType } from './accept.ts';
+import { type Authenticated, type GetTenantId, requireApiKey } from './authentication.ts';
 import { createLargeBodies, readBody } from './body-limit.ts';
-import type { AddressOf } from './client-addresses.ts';
-import { corsForOrigins } from './cors.ts';
+import type { GetClientAddress } from './client-addresses.ts';
+import { allowOrigins } from './cors.ts';
 import { type ServedFiles, serveFiles } from './files.ts';
 import {
   type AllowedNames,
-  allowedOriginsOf,
-  notUnder,
-  originOfHost,
+  getOriginOfHost,
+  hideFromPublicHost,
+  listAllowedOrigins,
   validateHost,
   validateHostAndOrigin,
 } from './hosts-and-origins.ts';
@@ -33,61 +33,70 @@ import { jsonRpcError, refuse } from './refusals.ts';
 import type { SignIn } from './sign-in/sign-in.ts';
 import type { WelcomeOptions } from './welcome.tsx';
 
+/** What the HTTP server depends on. */
 export interface HttpOptions {
   catalog: Catalog;
   log: Log;
+  /** A monotonic clock, in milliseconds. */
   now: () => number;
   onCall: OnCall;
-  allowed: AllowedNames;
-  /** The key of a call: the caller's own, or in demo mode one key for all. */
+  /** The hosts and origins that requests may use. */
+  allowedNames: AllowedNames;
+  /** How callers authenticate. In demo mode, all callers share one key. */
   callers: Callers | { demo: Credentials };
-  /** In demo mode, answers requests for the pictures of ads. */
+  /** Answers requests for the pictures of demo ads. Only in demo mode. */
   pictures?: ((request: Request) => Promise<Response>) | undefined;
+  /** The origin under which people reach the server from outside. */
   publicUrl?: string | undefined;
-  /** Absent where there are no links to files. */
+  /** Access to exported files. Absent if results contain no links to files. */
   files?: ServedFiles | undefined;
   limits: WorkLimits;
   metrics?: Metrics | undefined;
+  /** The state that replicas share. Absent if the server is the only replica. */
   replicas?: Pick<ReplicaState, 'isUp' | 'problem'> | undefined;
 }
 
+/** How callers authenticate with their own keys. */
 interface Callers {
-  keys: KeyAttempts;
-  tenantIdOf: TenantIdOf;
-  addressOf: AddressOf;
+  /** Counts the unknown keys that an address tries. */
+  keyAttempts: KeyAttempts;
+  getTenantId: GetTenantId;
+  getClientAddress: GetClientAddress;
   signIn?: SignIn | undefined;
 }
 
 /**
- * Streamable HTTP without sessions: any replica can answer any request, in the revision and with the key of that
- * request. Only the answers that are cached for the key outlive it.
+ * Creates the HTTP server, which serves MCP over streamable HTTP at `/mcp`.
+ *
+ * The server has no sessions. Each request states its protocol revision and carries its own key, so any replica can
+ * answer it. Only cached answers stay in memory between requests, separately for each key.
  */
 export function createHttpApp(options: HttpOptions) {
-  const { catalog, log, metrics, callers, pictures, files, replicas, allowed, publicUrl } = options;
-  const signIn = 'keys' in callers ? callers.signIn : undefined;
-  // Lists are answered for any key, and a small request may ask for a long list. The number of connections bounds how
-  // many requests wait.
-  const lists = new Semaphore({ maxRunning: 8, name: 'lists', maxWaiting: Number.POSITIVE_INFINITY });
+  const { catalog, log, metrics, callers, pictures, files, replicas, allowedNames, publicUrl } = options;
+  const signIn = 'keyAttempts' in callers ? callers.signIn : undefined;
+  // Any key may request a list, and a small request can produce a large list. Therefore only a few lists are in memory at
+  // the same time. The number of waiting requests needs no limit here, because the number of connections limits it.
+  const listSlots = new Semaphore({ maxRunning: 8, name: 'lists', maxWaiting: Number.POSITIVE_INFINITY });
   const largeBodies = createLargeBodies();
-  const calls = limitWork(catalog, options);
-  const serve = serveAllRevisions(calls.catalog, (error) => log.debug('refused', { error: error.message }));
+  const limitedWork = limitWork(catalog, options);
+  const serveMcp = serveAllRevisions(limitedWork.catalog, (error) => log.debug('refused', { error: error.message }));
   let isDraining = false;
   const refuseWhenDraining: MiddlewareHandler = async (context, next) => {
     if (isDraining) context.header('Retry-After', '1');
-    const refused = isDraining ? refuse(context, 503, 'This server is shutting down.') : await next();
+    const refusal = isDraining ? refuse(context, 503, 'This server is shutting down.') : await next();
     if (isDraining) context.header('Connection', 'close');
-    return refused;
+    return refusal;
   };
-  const validate = validateHostAndOrigin(allowed);
+  const validateRequest = validateHostAndOrigin(allowedNames);
 
-  // Some clients add a slash to the address of the endpoint. No other path has two forms.
+  // Some clients add a slash to the URL of the endpoint. No other path has two forms.
   const app = new Hono<Authenticated>({
     getPath: (request) => {
       const path = getPath(request);
       return path === '/mcp/' ? '/mcp' : path;
     },
   });
-  for (const probe of ['/healthz', '/readyz']) app.use(probe, validateHost(allowed, { addresses: true }));
+  for (const probe of ['/healthz', '/readyz']) app.use(probe, validateHost(allowedNames, { allowIpAddresses: true }));
   app.get('/healthz', ({ json }) => json({ status: 'ok', version: catalog.serverInfo.version }));
   app.get('/readyz', ({ json }) => {
     if (isDraining) return json({ status: 'draining' }, 503);
@@ -95,99 +104,111 @@ export function createHttpApp(options: HttpOptions) {
     return problem ? json({ status: problem }, 503) : json({ status: 'ready' });
   });
   if (metrics) {
-    metrics.show(() => calls.counts());
-    if (replicas) metrics.showState(replicas.isUp);
-    app.get('/metrics', notUnder(allowed.publicHost), validate, metrics.page);
-    app.use('/mcp', metrics.answers);
+    metrics.addCallGauges(() => limitedWork.countCalls());
+    if (replicas) metrics.addStateGauge(replicas.isUp);
+    app.get('/metrics', hideFromPublicHost(allowedNames.publicHost), validateRequest, metrics.servePage);
+    app.use('/mcp', metrics.countAnswer);
   }
-  if (pictures) app.get('/media/*', validate, refuseWhenDraining, ({ req }) => pictures(new Request(req.url)));
-  if (files) app.all('/files/:link/:name', validate, refuseWhenDraining, serveFiles(files));
-  app.use('/mcp', validate, refuseWhenDraining);
-  const page = welcome({ origin: publicUrl, hasSignIn: signIn !== undefined, isDemo: 'demo' in callers });
-  app.get('/', validateHost(allowed), page);
-  app.get('/mcp', page);
-  const origins = allowedOriginsOf(allowed);
-  if (origins.length > 0) app.use('/mcp', corsForOrigins(origins));
-  if ('keys' in callers) app.post('/mcp', requireApiKey(callers.tenantIdOf, signIn));
+  if (pictures) app.get('/media/*', validateRequest, refuseWhenDraining, ({ req }) => pictures(new Request(req.url)));
+  if (files) app.all('/files/:link/:name', validateRequest, refuseWhenDraining, serveFiles(files));
+  app.use('/mcp', validateRequest, refuseWhenDraining);
+  const serveWelcomePage = createWelcomeHandler({
+    origin: publicUrl,
+    hasSignIn: signIn !== undefined,
+    isDemo: 'demo' in callers,
+  });
+  app.get('/', validateHost(allowedNames), serveWelcomePage);
+  app.get('/mcp', serveWelcomePage);
+  const allowedOrigins = listAllowedOrigins(allowedNames);
+  if (allowedOrigins.length > 0) app.use('/mcp', allowOrigins(allowedOrigins));
+  if ('keyAttempts' in callers) app.post('/mcp', requireApiKey(callers.getTenantId, signIn));
   app.post('/mcp', async (context) => {
-    const admitted = await admit(context, callers);
-    if (admitted instanceof Response) return admitted;
-    const { credentials, address, isKnown } = admitted;
+    const admission = await admitCaller(context, callers);
+    if (admission instanceof Response) return admission;
+    const { credentials, address, isKnown } = admission;
     const accept = context.req.header('accept');
-    if (!admits(accept, 'application/json'))
+    if (!acceptsMediaType(accept, 'application/json'))
       return refuse(context, 406, 'The Accept header must admit application/json.');
     const { outgoing } = context.env as HttpBindings;
-    // The promise must also resolve for a caller who disconnected before this line.
-    const sent = new Promise<void>((resolve) => {
+    // The caller may have disconnected already, and `close` is not emitted again.
+    const answerSent = new Promise<void>((resolve) => {
       if (outgoing.closed) resolve();
       else outgoing.once('close', resolve);
     });
     const length = Number(context.req.header('content-length') ?? 0);
-    const limit = { type: 'application/json', maxBytes: isKnown ? maxBytes : maxSmallBytes, maxUnstatedBytes };
-    const isLarge = length > maxSmallBytes && length <= limit.maxBytes;
-    const read = await (isLarge
-      ? largeBodies.read(context, credentials.tenantId, limit, sent)
+    const maxBytes = isKnown ? maxBodyBytes : maxSmallBodyBytes;
+    const limit = { type: 'application/json', maxBytes, maxStreamedBytes };
+    const isLarge = length > maxSmallBodyBytes && length <= limit.maxBytes;
+    const bodyResult = await (isLarge
+      ? largeBodies.read(context, credentials.tenantId, limit, answerSent)
       : readBody(context, limit));
-    if ('status' in read) return refuseBody(context, read.status);
-    const message = readMessage(context, read.text);
+    if ('status' in bodyResult) return refuseBody(context, bodyResult.status);
+    const message = readMessage(context, bodyResult.text);
     if (message instanceof Response) return message;
-    // An answer that reports progress is a stream of events.
-    const body = admits(accept, 'text/event-stream') ? message.value : withoutProgressToken(message.value);
-    const output = outputIn(context);
+    // Progress is reported in a stream of events. A client that does not accept streams gets JSON without progress.
+    const acceptsStream = acceptsMediaType(accept, 'text/event-stream');
+    const body = acceptsStream ? message.value : withoutProgressToken(message.value);
+    const output = readOutputSetting(context);
     if (output instanceof Response) return output;
-    const linkOrigin = files?.originOf(context);
+    const linkOrigin = files?.findLinkOrigin(context);
     const userAgent = context.req.header('user-agent');
-    const request = acceptingBoth(context.req.raw);
-    const answer = () => serve({ request, body, credentials, sent, linkOrigin, userAgent, output });
-    if (isMessage(body) && isWork(body)) return answer();
-    return lists.run(address, undefined, () => nextTurn().then(answer));
+    const request = acceptBothTypes(context.req.raw);
+    const answerRequest = () => serveMcp({ request, body, credentials, answerSent, linkOrigin, userAgent, output });
+    // Calls and reads wait for the slots of `limitWork`.
+    if (isMessage(body) && isWork(body)) return answerRequest();
+    return listSlots.run(address, undefined, () => nextEventLoopTurn().then(answerRequest));
   });
-  if (signIn) app.use('*', validateHost(allowed), refuseWhenDraining).route('/', signIn.routes);
-  answerErrors(app, log);
+  if (signIn) app.use('*', validateHost(allowedNames), refuseWhenDraining).route('/', signIn.routes);
+  addErrorHandlers(app, log);
   return {
     fetch: app.fetch,
-    /** Refuses new requests; resolves when no call is running or waiting. */
+    /** Refuses new requests. Resolves when no call is running or waiting. */
     drain: (): Promise<void> => {
       isDraining = true;
-      return calls.idle();
+      return limitedWork.waitUntilIdle();
     },
   };
 }
 
-function outputIn(context: Context): OutputSetting | undefined | Response {
-  const given = context.req.queries('output');
-  const output = outputSettings.find((setting) => given?.length === 1 && setting === given[0]);
-  if (given === undefined || output !== undefined) return output;
+/** Returns the form of results that the URL asks for, as in `/mcp?output=text`. Returns a refusal for any other word. */
+function readOutputSetting(context: Context): OutputSetting | undefined | Response {
+  const words = context.req.queries('output');
+  const output = outputSettings.find((setting) => words?.length === 1 && setting === words[0]);
+  if (words === undefined || output !== undefined) return output;
   return refuse(context, 400, `output takes one of ${outputSettings.join(', ')}, as in /mcp?output=text.`);
 }
 
-/** Answers browsers with a page about this server, and leaves any other request to what comes after it. */
-function welcome({
+/** Creates a handler that answers browsers with the welcome page. It passes all other requests to the next handler. */
+function createWelcomeHandler({
   origin,
   ...options
-}: Omit<WelcomeOptions, 'address'> & { origin: string | undefined }): MiddlewareHandler {
+}: Omit<WelcomeOptions, 'endpointUrl'> & { origin: string | undefined }): MiddlewareHandler {
   return async ({ req, body }, next) => {
     if (!/\btext\/html\b/i.test(req.header('accept') ?? '')) return next();
-    const { welcomePage } = await import('./welcome.tsx');
-    const { html, headers } = welcomePage({ ...options, address: `${origin ?? originOfHost(req.header('host'))}/mcp` });
+    const { renderWelcomePage } = await import('./welcome.tsx');
+    const endpointUrl = `${origin ?? getOriginOfHost(req.header('host'))}/mcp`;
+    const { html, headers } = renderWelcomePage({ ...options, endpointUrl });
     return body(html, 200, headers);
   };
 }
 
-/** An invented key must not get anything for free: each new key counts until the service accepts it. */
-async function admit(context: Context<Authenticated>, callers: HttpOptions['callers']) {
+/**
+ * Returns the credentials of a caller, or a refusal if the address has tried too many unknown keys. Every unknown key
+ * counts until the service accepts it. Otherwise invented keys could use the server without limit.
+ */
+async function admitCaller(context: Context<Authenticated>, callers: HttpOptions['callers']) {
   if ('demo' in callers) return { credentials: callers.demo, address: '', isKnown: true };
   const credentials = context.get('credentials');
-  const address = callers.addressOf(context);
-  // Whether the service accepted the key lately, or before its connection began.
-  const isKnown = credentials.connection !== undefined || (await callers.keys.isKnown(credentials.tenantId));
-  const seconds = isKnown ? undefined : await callers.keys.admit(credentials.tenantId, address);
-  if (seconds === undefined) return { credentials, address, isKnown };
-  context.header('Retry-After', String(seconds));
+  const address = callers.getClientAddress(context);
+  // The service accepted the key of a connection when the connection was made.
+  const isKnown = credentials.connection !== undefined || (await callers.keyAttempts.isKnown(credentials.tenantId));
+  const retryAfterSeconds = isKnown ? undefined : await callers.keyAttempts.admit(credentials.tenantId, address);
+  if (retryAfterSeconds === undefined) return { credentials, address, isKnown };
+  context.header('Retry-After', String(retryAfterSeconds));
   return refuse(context, 429, 'Too many unknown keys came from this address.');
 }
 
-function answerErrors(app: Hono<Authenticated>, log: Log): void {
+function addErrorHandlers(app: Hono<Authenticated>, log: Log): void {
   app.all('/mcp', (context) => {
     context.header('Allow', 'POST');
     return refuse(context, 405, 'Only POST is supported: this server is stateless.');
@@ -200,30 +221,35 @@ function answerErrors(app: Hono<Authenticated>, log: Log): void {
   });
 }
 
-/** Refuses a request for which there is no room, before its message is known. */
+/** Refuses a request because the server is busy. The id of its message is not known yet. */
 function refuseBusy(context: Context, { failure, message }: AdLibraryError): Response {
-  const { retryAfterSeconds: seconds = 5 } = (failure.details ?? {}) as { retryAfterSeconds?: number };
+  const { retryAfterSeconds = 5 } = (failure.details ?? {}) as { retryAfterSeconds?: number };
   // The rest of the body may still be arriving. Only closing the connection stops it.
-  const headers = { 'Retry-After': String(seconds), Connection: 'close' };
-  const { error, ...rest } = jsonRpcError(message);
-  return context.json({ ...rest, error: { ...error, data: { kind: 'busy', retryable: true } } }, 503, headers);
+  const headers = { 'Retry-After': String(retryAfterSeconds), Connection: 'close' };
+  const { error, ...otherFields } = jsonRpcError(message);
+  return context.json({ ...otherFields, error: { ...error, data: { kind: 'busy', retryable: true } } }, 503, headers);
 }
 
-/** The most bytes of a body, and of a body whose key was not accepted yet. */
-const [maxBytes, maxSmallBytes] = [1024 * 1024, 64 * 1024];
-const maxUnstatedBytes = maxSmallBytes;
-/** Maximum nesting of arrays and objects: code that parses or prints them may be recursive. */
+/** The most bytes of a request body. */
+const maxBodyBytes = 1024 * 1024;
+/** The most bytes of a request body until the service has accepted the key. */
+const maxSmallBodyBytes = 64 * 1024;
+/** The most bytes of a request body without a `Content-Length` header. */
+const maxStreamedBytes = maxSmallBodyBytes;
+/** The most levels of nested arrays and objects in a request. Functions that parse or print JSON may be recursive. */
 const maxDepth = 64;
 
 function refuseBody(context: Context, status: 413 | 415): Response {
   if (status === 415) return refuse(context, 415, 'The body must be application/json.');
-  const small = `${maxSmallBytes / 1024} KB if its length is not stated or its key not known yet`;
-  return refuse(context, 413, `A request may hold ${maxBytes / 1024} KB at most, ${small}.`);
+  const [maxKb, maxSmallKb] = [maxBodyBytes / 1024, maxSmallBodyBytes / 1024];
+  const exceptions = `without a Content-Length header, or with a key that the service has not accepted yet, ${maxSmallKb} KB`;
+  return refuse(context, 413, `A request may have at most ${maxKb} KB; ${exceptions}.`);
 }
 
-/** Parses the JSON of a request within the limit of nesting. Returns a refusal if the text is not one message. */
+/** Parses the JSON of a request. Returns a refusal if the text is not one message or is nested too deeply. */
 function readMessage(context: Context, text: string): { value: unknown } | Response {
-  if (nestsDeeper(text, maxDepth)) return refuse(context, 400, `JSON may nest ${maxDepth} levels at most.`, -32_600);
+  if (isNestedDeeper(text, maxDepth))
+    return refuse(context, 400, `JSON may be nested at most ${maxDepth} levels deep.`, -32_600);
   const body = parseJson(text);
   if (body === undefined) return refuse(context, 400, 'The body is not JSON.', -32_700);
   if (Array.isArray(body))
@@ -232,10 +258,11 @@ function readMessage(context: Context, text: string): { value: unknown } | Respo
 }
 
 /**
- * Returns the request with an `Accept` header that names JSON and event streams. The SDKs refuse clients that accept both
- * by a wildcard or without a header, and clients that accept only JSON, which is all that most answers need.
+ * Returns the request with an `Accept` header that names both JSON and event streams. The SDKs refuse requests that accept
+ * both only by a wildcard or by leaving the header out. They also refuse requests that accept only JSON, although most
+ * answers are JSON.
  */
-function acceptingBoth(request: Request): Request {
+function acceptBothTypes(request: Request): Request {
   const accept = request.headers.get('accept') ?? '';
   if (accept.includes('application/json') && accept.includes('text/event-stream')) return request;
   const headers = new Headers(request.headers);
@@ -243,7 +270,8 @@ function acceptingBoth(request: Request): Request {
   return new Request(request.url, { method: request.method, headers, signal: request.signal });
 }
 
-function nestsDeeper(text: string, max: number): boolean {
+/** Returns whether JSON text is nested deeper than `max` levels. Reads the text without parsing it. */
+function isNestedDeeper(text: string, max: number): boolean {
   let depth = 0;
   for (let at = 0; at < text.length; at++) {
     const character = text[at];

@@ -5,40 +5,45 @@ import { AdLibraryError } from '../../api/errors.ts';
 import { refuse } from './refusals.ts';
 
 /**
- * The form of an API key: the live prefix, then the characters of RFC 6750 (API document, *Authentication* 2). A text of
- * another form is sent nowhere.
+ * The form of an API key: the live prefix, then the characters of RFC 6750 (API document, *Authentication* 2). The server
+ * never sends a text of another form to the service.
  */
-const keyForm = String.raw`svc_live_[\w.~+/-]{1,256}=*`;
-const wholeKey = new RegExp(`^${keyForm}$`);
-const bearerKey = new RegExp(`^[Bb][Ee][Aa][Rr][Ee][Rr] +(${keyForm})$`);
+const keySource = String.raw`svc_live_[\w.~+/-]{1,256}=*`;
+const keyPattern = new RegExp(`^${keySource}$`);
+const bearerKeyPattern = new RegExp(`^[Bb][Ee][Aa][Rr][Ee][Rr] +(${keySource})$`);
 /** The form of an access token that sign-in issues. */
-const bearerToken = /^bearer +([\w-]{40,4096})$/i;
+const bearerTokenPattern = /^bearer +([\w-]{40,4096})$/i;
 
-export const isApiKey = (text: string): boolean => wholeKey.test(text);
+/** Returns whether a text has the form of an API key. The service may still reject the key. */
+export const isApiKey = (text: string): boolean => keyPattern.test(text);
 
+/** The Hono environment of requests that have passed `requireApiKey`. */
 export type Authenticated = { Variables: { credentials: Credentials } };
 
+/** The access tokens of sign-in. */
 interface AccessTokens {
+  /** The parameter of `WWW-Authenticate` that tells clients where to sign in. */
   challenge: string;
-  credentials(token: string): Promise<Credentials | undefined>;
+  /** Returns the credentials in a token. Returns undefined if the token is not valid. */
+  findCredentials(token: string): Promise<Credentials | undefined>;
 }
 
 /**
- * Refuses requests without a well-formed API key or a valid access token. Also refuses a key in the address, where logs
- * would store it.
+ * Creates a middleware that refuses requests without a well-formed API key or a valid access token. It also refuses a key
+ * in the URL, because logs store URLs.
  */
-export function requireApiKey(tenantIdOf: TenantIdOf, tokens?: AccessTokens): MiddlewareHandler<Authenticated> {
+export function requireApiKey(getTenantId: GetTenantId, tokens?: AccessTokens): MiddlewareHandler<Authenticated> {
   return async (context, next) => {
     if (hasKeyInAddress(context)) {
-      return refuse(context, 400, 'A key must not be in the address: send it in the header "Authorization: Bearer …".');
+      return refuse(context, 400, 'A key must not be in the URL. Send it in the header "Authorization: Bearer …".');
     }
     const header = context.req.header('authorization') ?? '';
-    const apiKey = bearerKey.exec(header)?.[1];
-    const token = bearerToken.exec(header)?.[1];
+    const apiKey = bearerKeyPattern.exec(header)?.[1];
+    const token = bearerTokenPattern.exec(header)?.[1];
     try {
       const credentials = apiKey
-        ? { apiKey, tenantId: tenantIdOf(apiKey) }
-        : token && (await tokens?.credentials(token));
+        ? { apiKey, tenantId: getTenantId(apiKey) }
+        : token && (await tokens?.findCredentials(token));
       if (!credentials) return refuseUnauthorized(context, tokens);
       context.set('credentials', credentials);
     } catch (error) {
@@ -50,31 +55,33 @@ export function requireApiKey(tenantIdOf: TenantIdOf, tokens?: AccessTokens): Mi
   };
 }
 
+/** Returns whether the URL of a request contains a parameter that is, or that names, a key or token. */
 export function hasKeyInAddress({ req }: Context): boolean {
   const query = Object.entries(req.query()).flat();
-  return query.some((part) => ['access_token', 'api_key'].includes(part) || /svc_[a-z]+_/i.test(part));
+  return query.some((text) => ['access_token', 'api_key'].includes(text) || /svc_[a-z]+_/i.test(text));
 }
 
 function refuseUnauthorized(context: Context, tokens: AccessTokens | undefined) {
-  // Node joins repeated headers with a comma and a space, and no key contains these.
-  const problem = context.req.header('authorization') === undefined ? '' : ', error="invalid_token"';
-  context.header('WWW-Authenticate', `Bearer ${tokens?.challenge ?? 'realm="ad-library-mcp"'}${problem}`);
-  const signIn = tokens ? ', or a token of its sign-in' : '';
+  // `invalid_token` only fits if the request had a header (RFC 6750, 3.1). Node joins repeated headers with a comma and a
+  // space. No key contains these characters, so two keys are refused here, too.
+  const errorParameter = context.req.header('authorization') === undefined ? '' : ', error="invalid_token"';
+  context.header('WWW-Authenticate', `Bearer ${tokens?.challenge ?? 'realm="ad-library-mcp"'}${errorParameter}`);
+  const tokenHint = tokens ? ', or a token of its sign-in' : '';
   return refuse(
     context,
     401,
-    `Every request needs your API key in one header "Authorization: Bearer svc_live_…"${signIn}.`,
+    `Every request needs your API key in one header "Authorization: Bearer svc_live_…"${tokenHint}.`,
   );
 }
 
-/** Returns the tenant id of a key. It separates the data of one key from the data of all others without storing the key. */
-export type TenantIdOf = (apiKey: string) => string;
+/** Returns the tenant id of a key. The server stores the data of a key under the tenant id and never stores the key. */
+export type GetTenantId = (apiKey: string) => string;
 
 /**
- * Creates a function that hashes keys to tenant ids.
- * @param secret the secret that all replicas share; by default, a secret of this process
+ * Creates a function that hashes API keys to tenant ids.
+ * @param secret the secret that all replicas share. By default, a random secret of this process
  */
-export const createTenantIds =
-  (secret = randomBytes(32).toString('hex')): TenantIdOf =>
+export const createGetTenantId =
+  (secret = randomBytes(32).toString('hex')): GetTenantId =>
   (apiKey) =>
     hash('sha256', `${secret}${apiKey}`, 'base64url');

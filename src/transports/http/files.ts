@@ -6,27 +6,31 @@ import type { ExportedFile, FileLinks } from '../../storage/exports.ts';
 import { Semaphore } from '../../workers/semaphore.ts';
 import { isLoopbackName } from './hosts-and-origins.ts';
 
+/** Access to exported files by their links. */
 export interface ServedFiles {
   find: FileLinks['find'];
-  /** The origin under which the caller of a request can open links, if there is one. */
-  originOf(context: Context): string | undefined;
+  /** Returns the origin under which the caller of a request can open links. Undefined if the caller can open none. */
+  findLinkOrigin(context: Context): string | undefined;
 }
 
 /** Headers that proxies add. A request with one of them may come from another machine although its host is loopback. */
-const forwarding = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip'];
+const proxyHeaders = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip'];
 
-/** @param publicUrl the origin of links; by default, only callers of this machine get links */
-export const linkOriginOf =
-  (publicUrl: string | undefined): ServedFiles['originOf'] =>
+/**
+ * Creates a function that returns the origin of links for a request.
+ * @param publicUrl the origin of all links. Without a public URL, only callers on this machine get links
+ */
+export const createLinkOrigins =
+  (publicUrl: string | undefined): ServedFiles['findLinkOrigin'] =>
   ({ req }) => {
     if (publicUrl !== undefined) return publicUrl;
     const host = req.header('host');
-    const isForwarded = forwarding.some((name) => req.header(name) !== undefined);
+    const isForwarded = proxyHeaders.some((name) => req.header(name) !== undefined);
     if (isForwarded || !isLoopbackName(host)) return undefined;
     return new URL(`http://${host}`).origin;
   };
 
-const headers = {
+const securityHeaders = {
   'x-content-type-options': 'nosniff',
   'cache-control': 'no-store',
   'referrer-policy': 'no-referrer',
@@ -34,70 +38,76 @@ const headers = {
   'cross-origin-resource-policy': 'same-origin',
 };
 
-/** The policy of reports. The server writes these pages, but they hold ads of strangers. */
-const policy = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; frame-ancestors 'none'";
+/** The content security policy of reports. The server writes the reports, but they contain text from other people's ads. */
+const reportPolicy = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; frame-ancestors 'none'";
 
-/** Answers `GET` and `HEAD` of `/files/:link/:name`. Whoever knows the address may read the file. */
-export function serveFiles({ find, originOf }: ServedFiles, bounds?: Partial<LinkBounds>): Handler {
-  const openFiles = createOpenFiles(bounds);
-  const answer: Handler = async (context) => {
+/** Creates the handler of `GET` and `HEAD` for `/files/:link/:name`. Anyone who has the URL can read the file. */
+export function serveFiles({ find, findLinkOrigin }: ServedFiles, bounds?: Partial<LinkBounds>): Handler {
+  const fileReader = createFileReader(bounds);
+  const answerRequest: Handler = async (context) => {
     const { method } = context.req;
     const { link = '', name = '' } = context.req.param();
     if (method !== 'GET' && method !== 'HEAD')
       return context.text('A file can only be read.\n', 405, { allow: 'GET, HEAD' });
-    const found = originOf(context) && (await find(link, name));
-    if (!found) return context.text('There is no such file.\n', 404);
-    if (found === 'ended') return context.text(linkEnded, 410);
-    const { file, tenantId } = found;
+    const linkedFile = findLinkOrigin(context) && (await find(link, name));
+    if (!linkedFile) return context.text('There is no such file.\n', 404);
+    if (linkedFile === 'ended') return context.text(linkEndedText, 410);
+    const { file, tenantId } = linkedFile;
     if (method === 'HEAD') {
-      describe(context, file);
+      setFileHeaders(context, file);
       return context.body(null);
     }
     const { outgoing } = context.env as HttpBindings;
-    const content = await openFiles.read({ link, tenantId, file, outgoing: outgoing as ServerResponse });
-    describe(context, file);
+    const content = await fileReader.read({ link, tenantId, file, outgoing: outgoing as ServerResponse });
+    setFileHeaders(context, file);
     return context.body(content as Uint8Array<ArrayBuffer>);
   };
   return async (context, next) => {
-    for (const [name, value] of Object.entries(headers)) context.header(name, value);
-    return Promise.resolve(answer(context, next)).catch((error) => {
+    for (const [name, value] of Object.entries(securityHeaders)) context.header(name, value);
+    return Promise.resolve(answerRequest(context, next)).catch((error) => {
       if (!(error instanceof AdLibraryError)) throw error;
-      if (error.failure.kind === 'not_found') return context.text(linkEnded, 410);
+      if (error.failure.kind === 'not_found') return context.text(linkEndedText, 410);
       return context.text('Try again later.\n', 503, { 'retry-after': '5' });
     });
   };
 }
 
-function describe(context: Context, file: ExportedFile): void {
+function setFileHeaders(context: Context, file: ExportedFile): void {
   const { mimeType, bytes, name } = file;
   context.header('content-type', mimeType.startsWith('text/') ? `${mimeType}; charset=utf-8` : mimeType);
   context.header('content-length', String(bytes));
-  if (mimeType === 'text/html') context.header('content-security-policy', policy);
+  if (mimeType === 'text/html') context.header('content-security-policy', reportPolicy);
   else context.header('content-disposition', `attachment; filename="${name}"`);
 }
 
-const linkEnded = 'This link has ended. Ask for the file again: that is free.\n';
+const linkEndedText = 'This link has ended. Ask for the file again: that is free.\n';
 
 interface LinkBounds {
-  /** Answers with one file that are being made or read, so that one link does not take all connections. */
-  answersPerLink: number;
-  /** Large files in memory at once. */
-  largeFiles: number;
+  /** The most answers with one file at the same time. It prevents that one link takes all connections. */
+  maxAnswersPerLink: number;
+  /** The most large files in memory at the same time. */
+  maxLargeFiles: number;
   /** How long a large file waits for a slot, in milliseconds. */
-  waitMs: number;
-  /** How long readers may keep a large file in memory while other files wait for a slot, in milliseconds. */
-  slowMs: number;
+  maxWaitMs: number;
+  /** How long clients may take to read a large file while other files wait for a slot, in milliseconds. */
+  slowReaderMs: number;
 }
 
-const defaultBounds: LinkBounds = { answersPerLink: 64, largeFiles: 8, waitMs: 15_000, slowMs: 10_000 };
+const defaultBounds: LinkBounds = {
+  maxAnswersPerLink: 64,
+  maxLargeFiles: 8,
+  maxWaitMs: 15_000,
+  slowReaderMs: 10_000,
+};
 
-/** Larger files take a slot while they are in memory: a file may have 16 MB. */
+/** The size above which a file needs a slot while it is in memory. A file can have up to 16 MB. */
 const largeFileBytes = 256 * 1024;
 
 interface OpenFile {
-  /** The answers that hold the content. */
+  /** The answers that are sending the content. */
   answers: Set<ServerResponse>;
   content: Promise<Uint8Array>;
+  /** Releases the slot of the file. */
   close(): void;
 }
 
@@ -109,55 +119,59 @@ interface FileRead {
 }
 
 /**
- * Reads files for their links. All readers of a link share one copy of the file and one slot, so they keep no other file
- * away. If all slots are taken and other files wait, readers that have kept a large file for too long are disconnected.
+ * Creates a reader of linked files. All readers of a link share one copy of the file in memory and one slot, so many
+ * readers of one link do not delay other files. If all slots are taken and other files are waiting, the reader
+ * disconnects clients that take too long to read a large file.
  */
-function createOpenFiles(bounds?: Partial<LinkBounds>) {
-  const { answersPerLink, largeFiles, waitMs, slowMs } = { ...defaultBounds, ...bounds };
-  const slots = new Semaphore({ maxRunning: largeFiles, name: 'files' });
+function createFileReader(bounds?: Partial<LinkBounds>) {
+  const { maxAnswersPerLink, maxLargeFiles, maxWaitMs, slowReaderMs } = { ...defaultBounds, ...bounds };
+  const slots = new Semaphore({ maxRunning: maxLargeFiles, name: 'files' });
   const openFiles = new Map<string, OpenFile>();
 
-  const open = ({ tenantId, file }: FileRead): OpenFile => {
+  const openFile = ({ tenantId, file }: FileRead): OpenFile => {
     let close = () => {};
-    const closed = new Promise<void>((resolve) => {
+    const fileClosed = new Promise<void>((resolve) => {
       close = resolve;
     });
     const answers = new Set<ServerResponse>();
-    const readLarge = async () => {
-      const end = await slots.acquire(tenantId, AbortSignal.timeout(waitMs));
-      const slow = setInterval(() => {
+    const readLargeFile = async () => {
+      const releaseSlot = await slots.acquire(tenantId, AbortSignal.timeout(maxWaitMs));
+      const slowReaderTimer = setInterval(() => {
         if (slots.waiting > 0) for (const answer of answers) answer.destroy();
-      }, slowMs);
-      void closed.then(() => {
-        clearInterval(slow);
-        end();
+      }, slowReaderMs);
+      void fileClosed.then(() => {
+        clearInterval(slowReaderTimer);
+        releaseSlot();
       });
       return file.content();
     };
-    return { answers, content: file.bytes > largeFileBytes ? readLarge() : file.content(), close };
+    return { answers, content: file.bytes > largeFileBytes ? readLargeFile() : file.content(), close };
   };
 
   return {
-    /** @throws AdLibraryError `busy` if too many clients read this link, or if there is no slot in time */
+    /**
+     * Returns the content of a file.
+     * @throws AdLibraryError `busy` if too many clients read this link, or if no slot becomes free in time
+     */
     async read(fileRead: FileRead): Promise<Uint8Array> {
       const { link, outgoing } = fileRead;
-      const openFile = openFiles.get(link) ?? open(fileRead);
-      const { answers, content, close } = openFile;
-      if (answers.size >= answersPerLink) throw tooManyReaders();
-      openFiles.set(link, openFile);
+      const sharedFile = openFiles.get(link) ?? openFile(fileRead);
+      const { answers, content, close } = sharedFile;
+      if (answers.size >= maxAnswersPerLink) throw createTooManyReadersError();
+      openFiles.set(link, sharedFile);
       answers.add(outgoing);
-      const leave = () => {
+      const removeReader = () => {
         answers.delete(outgoing);
         if (answers.size > 0) return;
-        if (openFiles.get(link) === openFile) openFiles.delete(link);
+        if (openFiles.get(link) === sharedFile) openFiles.delete(link);
         close();
       };
-      outgoing.once('close', leave);
-      if (outgoing.closed) leave();
+      outgoing.once('close', removeReader);
+      if (outgoing.closed) removeReader();
       return content;
     },
   };
 }
 
-const tooManyReaders = () =>
-  new AdLibraryError({ kind: 'busy', problem: 'Too many clients read this file.', sent: false });
+const createTooManyReadersError = () =>
+  new AdLibraryError({ kind: 'busy', problem: 'Too many clients are reading this file.', sent: false });

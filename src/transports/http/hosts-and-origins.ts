@@ -2,87 +2,95 @@ import { isIP } from 'node:net';
 import { localhostAllowedHostnames, validateHostHeader, validateOriginHeader } from '@modelcontextprotocol/server';
 import type { MiddlewareHandler } from 'hono';
 import { jsonRpcError } from './refusals.ts';
-import { hostInAddress } from './server.ts';
+import { formatUrlHost } from './server.ts';
 
+/** The host names and origins that requests may use. */
 export interface AllowedNames {
-  /** The host on which the server listens. It is an allowed name unless `allowedHosts` is given. */
+  /** The host on which the server listens. Requests may use this name, unless `allowedHosts` is set. */
   host?: string | undefined;
-  /** Host names to which a request may be addressed. By default, the loopback names and `host`. */
+  /** The host names that a `Host` header may contain. By default, the loopback names and `host`. */
   allowedHosts?: readonly string[] | undefined;
+  /** The host names of web pages that may call the server. */
   allowedOrigins: readonly string[];
   /** The host of the public URL. It is an allowed host and an allowed origin. */
   publicHost?: string | undefined;
 }
 
 /**
- * Refuses requests that are addressed to a host that is not allowed, and requests of web pages whose origin is not
- * allowed. A server that listens on loopback also allows its own origin.
+ * Creates a middleware that checks the `Host` and `Origin` headers. It refuses requests with a host that is not allowed,
+ * and requests from web pages with an origin that is not allowed. A server that listens on loopback also allows its own
+ * origin.
  */
 export function validateHostAndOrigin(names: AllowedNames): MiddlewareHandler {
-  const hosts = allowedHostsOf(names);
-  const origins = allowedOriginsOf(names);
-  const loopback = localhostAllowedHostnames();
-  const isLocal = loopback.includes(hostInAddress(names.host ?? 'localhost'));
+  const hosts = listAllowedHosts(names);
+  const origins = listAllowedOrigins(names);
+  const loopbackNames = localhostAllowedHostnames();
+  const isLocal = loopbackNames.includes(formatUrlHost(names.host ?? 'localhost'));
   return async ({ req }, next) => {
     const [host, origin] = [req.header('host'), req.header('origin')];
-    const isOwnOrigin = isLocal && origin === `http://${host}` && validateHostHeader(host, loopback).ok;
+    const isOwnOrigin = isLocal && origin === `http://${host}` && validateHostHeader(host, loopbackNames).ok;
     return refuseHost(host, hosts) ?? (isOwnOrigin ? undefined : refuseOrigin(origin, origins)) ?? next();
   };
 }
 
 /**
- * Checks only the host of a request, for paths that web pages of any origin may read.
- * @param options with `addresses`, an IP address is accepted as host: health checks of orchestrators use one, and DNS
- * rebinding needs a name
+ * Creates a middleware that checks only the `Host` header, for paths that web pages of any origin may read.
+ * @param options with `allowIpAddresses`, the host may be any IP address. Health checks of orchestrators use an IP
+ * address. DNS rebinding is not possible with an IP address, because it needs a name
  */
-export function validateHost(names: AllowedNames, { addresses = false } = {}): MiddlewareHandler {
-  const hosts = allowedHostsOf(names);
+export function validateHost(names: AllowedNames, { allowIpAddresses = false } = {}): MiddlewareHandler {
+  const hosts = listAllowedHosts(names);
   return async ({ req }, next) => {
     const host = req.header('host');
-    return (addresses && isAddress(host) ? undefined : refuseHost(host, hosts)) ?? next();
+    return (allowIpAddresses && isIpAddress(host) ? undefined : refuseHost(host, hosts)) ?? next();
   };
 }
 
-/** Answers 404 under the public host, for paths that only operators may read. */
-export const notUnder =
+/** Creates a middleware that answers 404 if the request uses the public host, for paths that only operators may read. */
+export const hideFromPublicHost =
   (publicHost: string | undefined): MiddlewareHandler =>
   async ({ req, notFound }, next) =>
     publicHost !== undefined && validateHostHeader(req.header('host'), [publicHost]).ok ? notFound() : next();
 
-/** Wraps a fetch handler, so that only requests addressed to one of the names or to loopback reach it. */
-export function onlyForHosts(names: readonly string[], fetch: (request: Request) => Promise<Response>) {
+/** Wraps a fetch handler so that it receives only requests whose host is one of the names or a loopback name. */
+export function restrictToHosts(names: readonly string[], fetch: (request: Request) => Promise<Response>) {
   const hosts = [...names, ...localhostAllowedHostnames()];
   return async (request: Request): Promise<Response> =>
     refuseHost(request.headers.get('host') ?? undefined, hosts) ?? fetch(request);
 }
 
-/** Returns the origin under which a request was sent. Beyond this machine, a proxy in front of the server speaks TLS. */
-export function originOfHost(host = ''): string {
+/**
+ * Returns the origin that a request was sent to. The origin is `https:` unless the host is a loopback name: beyond this
+ * machine, a proxy in front of the server handles TLS.
+ */
+export function getOriginOfHost(host = ''): string {
   return `${isLoopbackName(host) ? 'http' : 'https'}://${host}`;
 }
 
+/** Returns whether a `Host` header names this machine. */
 export const isLoopbackName = (host: string | undefined): boolean =>
   validateHostHeader(host, localhostAllowedHostnames()).ok;
 
-const allowedHostsOf = ({ allowedHosts, host = 'localhost', publicHost }: AllowedNames): string[] =>
+const listAllowedHosts = ({ allowedHosts, host = 'localhost', publicHost }: AllowedNames): string[] =>
   [allowedHosts ?? [...localhostAllowedHostnames(), host], publicHost ?? []].flat();
 
-export const allowedOriginsOf = ({ allowedOrigins, publicHost }: AllowedNames): string[] =>
+/** Returns the host names of all web pages that may call the server. */
+export const listAllowedOrigins = ({ allowedOrigins, publicHost }: AllowedNames): string[] =>
   [allowedOrigins, publicHost ?? []].flat();
 
 const refuseHost = (host: string | undefined, allowed: string[]) =>
   validateHostHeader(host, allowed).ok
     ? undefined
-    : notAllowed('The host name in the address is not allowed: AD_LIBRARY_ALLOWED_HOSTS (--allowed-hosts)');
+    : createRefusal('The host name in the address is not allowed: AD_LIBRARY_ALLOWED_HOSTS (--allowed-hosts)');
 
 const refuseOrigin = (origin: string | undefined, allowed: string[]) =>
   validateOriginHeader(origin, allowed).ok
     ? undefined
-    : notAllowed('Web pages of this origin are not allowed: AD_LIBRARY_ALLOWED_ORIGINS (--allowed-origins)');
+    : createRefusal('Web pages of this origin are not allowed: AD_LIBRARY_ALLOWED_ORIGINS (--allowed-origins)');
 
-const notAllowed = (problem: string) => Response.json(jsonRpcError(`${problem} does not list it.`), { status: 403 });
+const createRefusal = (problem: string) => Response.json(jsonRpcError(`${problem} does not list it.`), { status: 403 });
 
-function isAddress(host = ''): boolean {
+function isIpAddress(host = ''): boolean {
   const url = `http://${host}`;
   return URL.canParse(url) && isIP(new URL(url).hostname.replace(/^\[(.*)\]$/, '$1')) !== 0;
 }

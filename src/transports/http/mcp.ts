@@ -17,9 +17,10 @@ import { bindV1, requestsV1 } from '../../mcp/sdk-v1.ts';
 import { bindV2, requestsV2 } from '../../mcp/sdk-v2.ts';
 import type { Catalog } from '../../mcp/served.ts';
 
-/** One HTTP request that has passed all checks. Its signal aborts when the client disconnects before the answer. */
+/** An HTTP request that has passed all checks. The signal of `request` aborts when the client disconnects early. */
 interface HttpCall {
   request: Request;
+  /** The JSON-RPC message in the body. */
   body: unknown;
   credentials: Credentials;
   /** The origin under which the caller can open links to files. */
@@ -27,62 +28,68 @@ interface HttpCall {
   userAgent?: string | undefined;
   output?: OutputSetting | undefined;
   /** Resolves when the answer has left the process. */
-  sent: Promise<void>;
+  answerSent: Promise<void>;
 }
 
-type Serve = (call: HttpCall) => Promise<Response>;
+type ServeCall = (call: HttpCall) => Promise<Response>;
 
-export function serveAllRevisions(catalog: Catalog, onerror: (error: Error) => void): Serve {
-  const earlier = earlierRevisions(catalog);
-  const latest = latestRevision(catalog, onerror);
+/**
+ * Creates a function that serves requests of every protocol revision. It chooses the SDK that implements the revision.
+ * @param onError receives the errors that the SDK of the latest revision reports
+ */
+export function serveAllRevisions(catalog: Catalog, onError: (error: Error) => void): ServeCall {
+  const serveEarlier = createEarlierHandler(catalog);
+  const serveLatest = createLatestHandler(catalog, onError);
   return async (call) => {
     const { request, body } = call;
     const isLatest = isLatestRevision(body) || !(await isLegacyRequest(request, body));
-    return isLatest ? latest(call) : earlier(call);
+    return isLatest ? serveLatest(call) : serveEarlier(call);
   };
 }
 
-/** Revision 2026-07-28: a server for each request. */
-function latestRevision(catalog: Catalog, onerror: (error: Error) => void): Serve {
+/** Creates the handler of revision 2026-07-28, which creates a server for each request. */
+function createLatestHandler(catalog: Catalog, onerror: (error: Error) => void): ServeCall {
   const { fetch } = createMcpHandler(
     ({ authInfo }) => {
       const { extra } = authInfo ?? {};
-      const { credentials, sent, linkOrigin, userAgent, output } = extra as Omit<HttpCall, 'request' | 'body'>;
-      return bindV2(catalog, { sentOf: () => sent, linkOrigin, userAgent, output, ...credentials });
+      const { credentials, answerSent, linkOrigin, userAgent, output } = extra as Omit<HttpCall, 'request' | 'body'>;
+      return bindV2(catalog, { sentOf: () => answerSent, linkOrigin, userAgent, output, ...credentials });
     },
     { legacy: 'reject', onerror },
   );
   return async ({ request, body, ...extra }) => {
-    const message = requestIn(body);
+    const message = findRequest(body);
     const error = message && checkRequest(requestsV2, message);
-    if (error?.code === invalidParams) return errorAnswer(message, error);
+    if (error?.code === invalidParamsCode) return createErrorResponse(message, error);
     const { apiKey: token = '', tenantId: clientId } = extra.credentials;
+    // The SDK passes nothing but `authInfo` from the request to the function that creates the server.
     const authInfo = { token, clientId, scopes: [], extra };
     return fetch(request, { parsedBody: body, authInfo });
   };
 }
 
-/** Other errors have an HTTP status as well, which the SDK sets. */
-const invalidParams = -32_602;
+/** The JSON-RPC code of invalid parameters. Errors with other codes go to the SDK, which also sets their HTTP status. */
+const invalidParamsCode = -32_602;
 
 /**
- * Revisions 2024-11-05 to 2025-11-25, without sessions: a server and a transport for each request. The answer is JSON, or
- * a stream of events for one call whose client asks for progress.
+ * Creates the handler of revisions 2024-11-05 to 2025-11-25. It keeps no sessions: each request gets a server and a
+ * transport. The answer is JSON, or a stream of events if the client asks for the progress of a call.
  */
-function earlierRevisions(catalog: Catalog): Serve {
-  const notices = createCancelNotices();
+function createEarlierHandler(catalog: Catalog): ServeCall {
+  const cancellations = createCancellations();
   return async (call) => {
-    const { request, body, credentials, sent, linkOrigin, userAgent, output } = call;
-    if (isMessage(body) && isCancelNotice(body)) notices.arrived(credentials.tenantId, body.params?.requestId);
-    const message = requestIn(body);
+    const { request, body, credentials, answerSent, linkOrigin, userAgent, output } = call;
+    if (isMessage(body) && isCancelNotice(body))
+      cancellations.cancelRequest(credentials.tenantId, body.params?.requestId);
+    const message = findRequest(body);
     const error = message && checkRequest(requestsV1, message);
-    if (error) return errorAnswer(message, error);
-    const { cancelled, forget } = awaitCancel(call, message, notices);
+    if (error) return createErrorResponse(message, error);
+    const { cancelled, stopListening } = listenForCancellation(call, message, cancellations);
     const isStream = message !== undefined && asksForProgress(message, catalog);
-    // A stream begins before the call has ended.
-    const callTool: Catalog['callTool'] = (toolCall) => catalog.callTool(toolCall).finally(forget);
+    // The response to a stream is ready before the call has ended, so the call itself stops listening for cancellation.
+    const callTool: Catalog['callTool'] = (toolCall) => catalog.callTool(toolCall).finally(stopListening);
     const server = bindV1(isStream ? { ...catalog, callTool } : catalog, {
-      sentOf: () => sent,
+      sentOf: () => answerSent,
       linkOrigin,
       userAgent,
       output,
@@ -90,78 +97,84 @@ function earlierRevisions(catalog: Catalog): Serve {
     });
     const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: !isStream });
     await server.connect(transport);
-    const answered = transport.handleRequest(request, { parsedBody: body });
-    // Closing aborts running calls; a server that has answered has none.
-    const aborted = cancelled.then(() => server.close()).then(() => cancelled);
-    const answer = await Promise.race([answered, aborted]).catch((error) => {
-      forget();
+    const answer = transport.handleRequest(request, { parsedBody: body });
+    // Closing the server aborts its running call. After the answer, there is no running call to abort.
+    const cancelledAnswer = cancelled.then(() => server.close()).then(() => cancelled);
+    const response = await Promise.race([answer, cancelledAnswer]).catch((error) => {
+      stopListening();
       throw error;
     });
-    // Reading the headers of an answer makes an object of them, and most are no stream.
-    if (!isStream || !isEvents(answer)) forget();
-    return answer;
+    // Most answers are no streams, and the first access to `response.headers` creates an object. Avoid that for them.
+    if (!isStream || !isEventStream(response)) stopListening();
+    return response;
   };
 }
 
-const isEvents = ({ headers }: Response) => headers.get('content-type') === 'text/event-stream';
+const isEventStream = ({ headers }: Response) => headers.get('content-type') === 'text/event-stream';
 
 const asksForProgress = (message: Message, catalog: Catalog): boolean =>
   isToolCall(message) &&
   catalog.reportsProgress(message.params?.name) &&
   progressTokenIn(message.params?._meta) !== undefined;
 
-/** The request that a body holds, unless it is a notification or a response. */
-const requestIn = (body: unknown): Message | undefined => (isMessage(body) && body.id !== undefined ? body : undefined);
+/** Returns the JSON-RPC request in a body. Returns undefined for a notification or a response. */
+const findRequest = (body: unknown): Message | undefined =>
+  isMessage(body) && body.id !== undefined ? body : undefined;
 
 /**
- * Resolves when the client disconnects or sends a notice. Until the promise is forgotten, it keeps the answer in memory
- * that it was raced with.
+ * Listens until the client disconnects or sends a cancel notice. The promise `cancelled` then resolves to the answer.
+ *
+ * Callers must call `stopListening` when the request has ended. Until then, the promise also keeps the answer in memory
+ * that it was raced against.
  */
-function awaitCancel(
+function listenForCancellation(
   { request, credentials }: HttpCall,
   message: Message | undefined,
-  notices: ReturnType<typeof createCancelNotices>,
+  cancellations: ReturnType<typeof createCancellations>,
 ) {
-  let leave = () => {};
-  let forget = () => {};
+  let stopListeningToSignal = () => {};
+  let stopListeningToNotices = () => {};
   const cancelled = new Promise<Response>((resolve) => {
-    const cancel = () => resolve(errorAnswer(message, { code: -32_000, message: 'Cancelled' }));
+    const cancel = () => resolve(createErrorResponse(message, { code: -32_000, message: 'Cancelled' }));
     request.signal.addEventListener('abort', cancel, { once: true });
     if (request.signal.aborted) cancel();
-    leave = () => request.signal.removeEventListener('abort', cancel);
-    if (message) forget = notices.listen(credentials.tenantId, message.id, cancel);
+    stopListeningToSignal = () => request.signal.removeEventListener('abort', cancel);
+    if (message) stopListeningToNotices = cancellations.listen(credentials.tenantId, message.id, cancel);
   });
   return {
     cancelled,
-    forget: () => {
-      leave();
-      forget();
+    stopListening: () => {
+      stopListeningToSignal();
+      stopListeningToNotices();
     },
   };
 }
 
-/** Running requests, so that a cancel notice, which comes in a request of its own, finds the one that it cancels. */
-function createCancelNotices() {
-  const running = new Map<string, Set<() => void>>();
-  const nameOf = (tenantId: string, id: unknown) => `${tenantId} ${JSON.stringify(id)}`;
+/** Creates a registry of running requests. A cancel notice arrives in a request of its own and finds its target here. */
+function createCancellations() {
+  const cancelFunctions = new Map<string, Set<() => void>>();
+  const formatRequestName = (tenantId: string, id: unknown) => `${tenantId} ${JSON.stringify(id)}`;
   return {
-    /** Calls `cancel` when a notice names this request; returns a function to call when the request has ended. */
+    /** Calls `cancel` when a notice names this request. Returns a function to call when the request has ended. */
     listen(tenantId: string, id: unknown, cancel: () => void): () => void {
-      const name = nameOf(tenantId, id);
-      const sameName = running.get(name) ?? new Set();
-      running.set(name, sameName.add(cancel));
+      const name = formatRequestName(tenantId, id);
+      const cancelsOfName = cancelFunctions.get(name) ?? new Set();
+      cancelFunctions.set(name, cancelsOfName.add(cancel));
       return () => {
-        sameName.delete(cancel);
-        if (sameName.size === 0) running.delete(name);
+        cancelsOfName.delete(cancel);
+        if (cancelsOfName.size === 0) cancelFunctions.delete(name);
       };
     },
-    /** Cancels the request with this id, unless callers who share a key have several running. */
-    arrived(tenantId: string, id: unknown): void {
-      const [only, ...others] = running.get(nameOf(tenantId, id)) ?? [];
-      if (others.length === 0) only?.();
+    /**
+     * Cancels the request with this id. Does nothing if several requests of the key have the same id: clients that share
+     * a key choose their ids independently, so the notice does not tell which request it means.
+     */
+    cancelRequest(tenantId: string, id: unknown): void {
+      const [cancel, ...otherCancels] = cancelFunctions.get(formatRequestName(tenantId, id)) ?? [];
+      if (otherCancels.length === 0) cancel?.();
     },
   };
 }
 
-const errorAnswer = ({ id }: Partial<Message> = {}, error: RequestError): Response =>
+const createErrorResponse = ({ id }: Partial<Message> = {}, error: RequestError): Response =>
   Response.json({ jsonrpc: '2.0', id: isId(id) ? id : null, error });

@@ -2,19 +2,21 @@ import { createHash } from 'node:crypto';
 import { buildPageStyles } from '../../ui/page.tsx';
 
 /**
- * The headers of a page of this server, and of every answer that could be shown as one. The policy allows only the
- * page's own style. It has no `form-action`: browsers apply that to all redirects after a form, and hosts redirect from
- * their own address to their app.
+ * Creates the headers of a page of this server, and of every answer that a browser could show as a page.
+ *
+ * The content security policy allows only the page's own styles. It has no `form-action`, because browsers also apply
+ * `form-action` to all redirects that follow a form. Hosts redirect from their own URL to their app, which a policy with
+ * `form-action` would block.
  */
-export function pageHeaders(styles: string): Record<string, string> {
-  const style = createHash('sha256').update(buildPageStyles(styles)).digest('base64');
+export function createPageHeaders(styles: string): Record<string, string> {
+  const styleHash = createHash('sha256').update(buildPageStyles(styles)).digest('base64');
   return {
     'content-type': 'text/html; charset=utf-8',
-    'content-security-policy': `default-src 'none'; style-src 'sha256-${style}'; base-uri 'none'; frame-ancestors 'none'`,
+    'content-security-policy': `default-src 'none'; style-src 'sha256-${styleHash}'; base-uri 'none'; frame-ancestors 'none'`,
     'x-frame-options': 'DENY',
     'x-content-type-options': 'nosniff',
     'cache-control': 'no-store',
-    // Without a referrer at all, browsers would not say that a form comes from this origin.
+    // With `no-referrer`, browsers would send the form with `Origin: null`, and the server could not check its origin.
     'referrer-policy': 'same-origin',
     'x-robots-tag': 'noindex',
   };

@@ -1,9 +1,11 @@
 import type { Content } from '../../ui/jsx.d.ts';
 import { demoNotice, Page, renderPage } from '../../ui/page.tsx';
-import { pageHeaders } from './page-headers.ts';
+import { createPageHeaders } from './page-headers.ts';
 
+/** What the welcome page depends on. */
 export interface WelcomeOptions {
-  address: string;
+  /** The URL that people enter in their host. */
+  endpointUrl: string;
   hasSignIn: boolean;
   isDemo: boolean;
 }
@@ -19,27 +21,27 @@ dd { display: grid; gap: 8px; color: var(--soft) }
 dd pre { color: var(--ink) }
 `;
 
-const json = (value: object) => JSON.stringify(value, null, 2);
+const formatJson = (value: object) => JSON.stringify(value, null, 2);
 
-/** The way into each host, in the order of `docs/hosts.md`. */
-function ways({ address, hasSignIn, isDemo }: WelcomeOptions): [host: string, way: Content][] {
-  const headers = (key: string) => (isDemo ? {} : { headers: { Authorization: `Bearer ${key}` } });
-  const signIn: [string, Content][] = [
+/** Returns how to add the server to each host, in the order of `docs/hosts.md`. */
+function listInstructions({ endpointUrl, hasSignIn, isDemo }: WelcomeOptions): [host: string, instructions: Content][] {
+  const headersWithKey = (key: string) => (isDemo ? {} : { headers: { Authorization: `Bearer ${key}` } });
+  const hostsWithSignIn: [string, Content][] = [
     [
       'claude.ai, Claude Desktop, Claude on the phone',
-      'Settings → Connectors → Add custom connector. Enter the address, leave the OAuth fields empty, press Connect, and enter your API key on the page that opens.',
+      'Open Settings → Connectors → Add custom connector. Enter the address, leave the OAuth fields empty, and press Connect. Enter your API key on the page that opens.',
     ],
     [
       'ChatGPT',
-      'Settings → Connectors → Create (developer mode must be on). Enter the address, choose OAuth, and enter your API key on the page that opens.',
+      'Turn on developer mode, then open Settings → Connectors → Create. Enter the address and choose OAuth. Enter your API key on the page that opens.',
     ],
   ];
   return [
-    ...(hasSignIn ? signIn : []),
+    ...(hasSignIn ? hostsWithSignIn : []),
     [
       'Claude Code',
       <pre>
-        claude mcp add --transport http ad-library {address}
+        claude mcp add --transport http ad-library {endpointUrl}
         {!isDemo && ' --header "Authorization: Bearer svc_live_…"'}
       </pre>,
     ],
@@ -47,47 +49,52 @@ function ways({ address, hasSignIn, isDemo }: WelcomeOptions): [host: string, wa
       'VS Code',
       <>
         <p>In .vscode/mcp.json:</p>
-        <pre>{json({ servers: { 'ad-library': { type: 'http', url: address, ...headers('svc_live_…') } } })}</pre>
+        <pre>
+          {formatJson({
+            servers: { 'ad-library': { type: 'http', url: endpointUrl, ...headersWithKey('svc_live_…') } },
+          })}
+        </pre>
       </>,
     ],
     [
       'Cursor',
       <>
         <p>In ~/.cursor/mcp.json:</p>
-        <pre>{json({ mcpServers: { 'ad-library': { url: address, ...headers('svc_live_…') } } })}</pre>
+        <pre>{formatJson({ mcpServers: { 'ad-library': { url: endpointUrl, ...headersWithKey('svc_live_…') } } })}</pre>
       </>,
     ],
     [
-      'Other hosts, and programs',
-      `Streamable HTTP at the address${isDemo ? '' : ', with your API key in the header "Authorization: Bearer svc_live_…"'}. Add ?output=text for a model that reads text alone, or ?output=structured for a program that reads data alone.`,
+      'Other hosts and programs',
+      `Use streamable HTTP at the address${isDemo ? '' : ', with your API key in the header "Authorization: Bearer svc_live_…"'}. If the model reads only text, add ?output=text to the address. If a program reads only data, add ?output=structured.`,
     ],
   ];
 }
 
-export function welcomePage(options: WelcomeOptions): { html: string; headers: Record<string, string> } {
-  const { address, hasSignIn, isDemo } = options;
+/** Returns the page that browsers see: what this server is, its URL, and how to add it to each host. */
+export function renderWelcomePage(options: WelcomeOptions): { html: string; headers: Record<string, string> } {
+  const { endpointUrl, hasSignIn, isDemo } = options;
   const html = renderPage(
     <Page title="Ad Library" styles={styles}>
       <header>
         {isDemo && demoNotice}
         <h1>Ad Library for your assistant</h1>
         <p>
-          This server lets an assistant search ads, count and compare them, and write reports. Every answer says what it
-          cost. Add the address below to your assistant, and ask a question there: this page is all there is to see in a
-          browser.
+          This server lets an assistant search ads, count and compare them, and write reports. Every answer states how
+          many credits it cost. Add the address below to your assistant, then ask your questions there. In a browser,
+          the server shows only this page.
         </p>
       </header>
       <section>
         <h2>The address</h2>
-        <pre class="address">{address}</pre>
+        <pre class="address">{endpointUrl}</pre>
       </section>
       <section>
         <h2>How to add it</h2>
         <dl>
-          {ways(options).map(([host, way]) => (
+          {listInstructions(options).map(([host, instructions]) => (
             <div>
               <dt>{host}</dt>
-              <dd>{way}</dd>
+              <dd>{instructions}</dd>
             </div>
           ))}
         </dl>
@@ -97,14 +104,14 @@ export function welcomePage(options: WelcomeOptions): { html: string; headers: R
         <p>
           {isDemo
             ? 'No key is needed. Every ad here is generated, and nothing costs real credits.'
-            : `Your API key begins with svc_live_ and comes from the developer portal of the service. Your credits are spent when your assistant searches, so give it a budget. ${
+            : `Your API key begins with svc_live_ and comes from the developer portal of the service. Your assistant spends your credits when it searches, so set a budget. ${
                 hasSignIn
-                  ? 'The page on which you sign in asks for one, and says what happens with your key.'
-                  : 'Your key is sent with every request, and is not stored here.'
+                  ? 'The sign-in page asks for a budget and explains what happens with your key.'
+                  : 'Your host sends the key with every request, and the server does not store it.'
               }`}
         </p>
       </section>
     </Page>,
   );
-  return { html, headers: pageHeaders(styles) };
+  return { html, headers: createPageHeaders(styles) };
 }

@@ -13,7 +13,7 @@ interface RequestOptions {
 
 /** Serves a library on a free port of this machine. */
 export async function serveOnLoopback(fetch: Library['fetch'], { host = '127.0.0.1', port = 0 } = {}) {
-  const { address, close } = await listen(fetch, { host, port, requestMs: 0 });
+  const { url: address, close } = await listen(fetch, { host, port, requestTimeoutMs: 0 });
   return { address, close: () => close(5000) };
 }
 

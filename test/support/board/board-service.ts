@@ -31,7 +31,7 @@ export async function startBoardService(ads: (mediaUrl: string) => readonly obje
     },
     { host: '127.0.0.1', port: 0 },
   );
-  const baseUrl = listener.address;
+  const baseUrl = listener.url;
   const add = async (more: readonly object[]): Promise<void> => {
     const lines = async function* () {
       for (const ad of more) yield `${JSON.stringify(ad)}\n`;

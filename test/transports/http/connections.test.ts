@@ -11,7 +11,7 @@ type Handler = Parameters<typeof listen>[0];
 async function serve(handler: Handler, options: Partial<ListenOptions> = {}) {
   const listener = await listen(handler, { host: '127.0.0.1', port: 0, ...options });
   onTestFinished(() => listener.close(0));
-  const port = Number(new URL(listener.address).port);
+  const port = Number(new URL(listener.url).port);
   const open = (from?: string) => {
     const connection = openRawSocket(port, from);
     onTestFinished(() => void connection.socket.destroy());
@@ -63,7 +63,7 @@ test('a request that is sent ahead waits for the answer before it, and more than
 test('an answer that nobody reads ends its connection, and nothing is begun behind it', async () => {
   let begun = 0;
   const handler: Handler = ({ url }) => new Response(url.endsWith('/large') ? `${++begun}${large}` : 'small');
-  const { open } = await serve(handler, { bounds: { unreadMs: 300, maxConnections: 1 } });
+  const { open } = await serve(handler, { bounds: { maxUnreadMs: 300, maxConnections: 1 } });
   const { socket, closed } = open();
   socket.pause();
   socket.write(get('/large').repeat(2));
@@ -108,7 +108,7 @@ describe('past the bound of connections', () => {
   test('one address has a quarter, and takes nothing from another', async () => {
     const { begun, handler } = gated();
     const addressOf = (remote = '') => (remote.endsWith('127.0.0.9') ? undefined : remote);
-    const { open } = await serve(handler, { addressOf, bounds: { maxConnections: 8 } });
+    const { open } = await serve(handler, { getPeerAddress: addressOf, bounds: { maxConnections: 8 } });
     const other = open('127.0.0.2');
     await answered(other);
     const greedy = [open(), open()];
@@ -145,7 +145,7 @@ test.each([
   ['half a body', 'POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 200\r\n\r\n{"jsonrpc"', ' '],
 ])('a request of which %s comes in is not waited for', async (_, start, more) => {
   const { open } = await serve(async (request) => new Response(await request.text().catch(() => '')), {
-    requestMs: 100,
+    requestTimeoutMs: 100,
   });
   const { socket, closed } = open();
   socket.write(start);

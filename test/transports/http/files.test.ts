@@ -124,10 +124,13 @@ describe('readers of links who read nothing', () => {
       const about = { uri: '', name, mimeType: 'text/csv', bytes: bytes.length, at: 0, ttlMs: 1 };
       return { tenantId: link.split('-')[0] ?? '', file: { ...about, content: read } };
     };
-    const app = new Hono().all('/files/:link/:name', serveFiles({ find, originOf: () => 'http://127.0.0.1' }, bounds));
+    const app = new Hono().all(
+      '/files/:link/:name',
+      serveFiles({ find, findLinkOrigin: () => 'http://127.0.0.1' }, bounds),
+    );
     const listener = await listen(app.fetch, { host: '127.0.0.1', port: 0 });
     onTestFinished(() => listener.close(0));
-    const port = Number(new URL(listener.address).port);
+    const port = Number(new URL(listener.url).port);
     const readSlowly = (link: string, name = 'large') => {
       const { socket, ...reader } = openRawSocket(port);
       onTestFinished(() => void socket.destroy());
@@ -136,12 +139,12 @@ describe('readers of links who read nothing', () => {
       return { socket, ...reader };
     };
     const get = (link: string, name = 'large') =>
-      openConnection(listener.address).send({ method: 'GET', path: `/files/${link}/${name}`, headers: {} });
+      openConnection(listener.url).send({ method: 'GET', path: `/files/${link}/${name}`, headers: {} });
     return { readSlowly, get, reads };
   }
 
   test('keep nobody away, however many of them read one link', async () => {
-    const { readSlowly, get, reads } = await serveLinks({ largeFiles: 2, slowMs: 60_000, waitMs: 60_000 });
+    const { readSlowly, get, reads } = await serveLinks({ maxLargeFiles: 2, slowReaderMs: 60_000, maxWaitMs: 60_000 });
     for (let reader = 0; reader < 20; reader++) readSlowly('a-1');
     await waitUntil(() => reads.length === 1);
     for (const link of ['a-1', 'a-2', 'b-1']) expect((await get(link)).text).toHaveLength(content.length);
@@ -150,7 +153,7 @@ describe('readers of links who read nothing', () => {
   });
 
   test('are disconnected where other files wait, and the others are served', async () => {
-    const { readSlowly, get, reads } = await serveLinks({ largeFiles: 2, slowMs: 100, waitMs: 60_000 });
+    const { readSlowly, get, reads } = await serveLinks({ maxLargeFiles: 2, slowReaderMs: 100, maxWaitMs: 60_000 });
     const slow = [readSlowly('a-1'), readSlowly('b-1')];
     await waitUntil(() => reads.length === 2);
     expect((await get('c-1')).text).toHaveLength(content.length);
@@ -160,7 +163,7 @@ describe('readers of links who read nothing', () => {
   });
 
   test('do not keep small files away, and a large file is refused when it has waited too long', async () => {
-    const { readSlowly, get, reads } = await serveLinks({ largeFiles: 1, slowMs: 60_000, waitMs: 100 });
+    const { readSlowly, get, reads } = await serveLinks({ maxLargeFiles: 1, slowReaderMs: 60_000, maxWaitMs: 100 });
     readSlowly('a-1');
     await waitUntil(() => reads.length === 1);
     expect((await get('a-2', 'small')).text).toHaveLength(small.length);
@@ -169,7 +172,7 @@ describe('readers of links who read nothing', () => {
   });
 
   test('are limited for each link, and other links are served', async () => {
-    const { readSlowly, get, reads } = await serveLinks({ answersPerLink: 3 });
+    const { readSlowly, get, reads } = await serveLinks({ maxAnswersPerLink: 3 });
     const readers = Array.from({ length: 3 }, () => readSlowly('a-1'));
     await waitUntil(() => reads.length === 1);
     await waitUntil(async () => (await get('a-1')).status === 503);

@@ -68,7 +68,7 @@ async function serveBodies() {
   const listener = await listen(app.fetch, { host: '127.0.0.1', port: 0 });
   onTestFinished(() => listener.close(0));
   onTestFinished(gate.open);
-  const port = Number(new URL(listener.address).port);
+  const port = Number(new URL(listener.url).port);
   const trickle = (key: string, bytes: number) => {
     const socket = openRawSocket(port);
     onTestFinished(() => void socket.socket.destroy());
@@ -77,7 +77,7 @@ async function serveBodies() {
     return socket;
   };
   const send = (key: string, bytes: number) =>
-    openConnection(listener.address).send({ headers: validHeaders(key), body: JSON.stringify('x'.repeat(bytes)) });
+    openConnection(listener.url).send({ headers: validHeaders(key), body: JSON.stringify('x'.repeat(bytes)) });
   return { trickle, send };
 }
 

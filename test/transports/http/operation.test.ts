@@ -96,9 +96,9 @@ describe('operation', () => {
 
   test('docs/operations.md lists every metric of this server, and no other', async () => {
     const metrics = createMetrics();
-    metrics.show(() => ({ running: 0, waiting: 0 }));
-    metrics.showState(() => true);
-    const page = await (await new Hono().get('/', metrics.page).request('/')).text();
+    metrics.addCallGauges(() => ({ running: 0, waiting: 0 }));
+    metrics.addStateGauge(() => true);
+    const page = await (await new Hono().get('/', metrics.servePage).request('/')).text();
     const served = [...page.matchAll(/^# TYPE (ad_library_\w+)/gm)].map(([, name]) => name);
     const text = readFileSync(new URL('../../../docs/operations.md', import.meta.url), 'utf8');
     const listed = [...text.slice(text.search(/\| metric \|/i)).matchAll(/ad_library_\w+/g)].map(([name]) => name);

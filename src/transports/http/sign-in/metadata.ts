@@ -1,12 +1,12 @@
 /**
- * Creates the metadata documents of sign-in: of the protected resource (RFC 9728) and of the authorization server
- * (RFC 8414).
+ * Creates the metadata documents of sign-in: one for the protected resource (RFC 9728) and one for the authorization
+ * server (RFC 8414).
  */
 export function createMetadata(publicUrl: string) {
   const resource = `${publicUrl}/mcp`;
   const resourcePath = '/.well-known/oauth-protected-resource';
-  const ofResource = { resource, authorization_servers: [publicUrl], bearer_methods_supported: ['header'] };
-  const ofServer = {
+  const resourceDocument = { resource, authorization_servers: [publicUrl], bearer_methods_supported: ['header'] };
+  const serverDocument = {
     issuer: publicUrl,
     authorization_endpoint: `${publicUrl}/authorize`,
     token_endpoint: `${publicUrl}/token`,
@@ -22,14 +22,15 @@ export function createMetadata(publicUrl: string) {
     authorization_response_iss_parameter_supported: true,
   };
   return {
+    /** The URL of the protected resource. */
     resource,
-    /** The documents by their paths. Some hosts look for the document of the resource under the path of the resource. */
+    /** The documents by their paths. Some hosts look for the resource document under the path of the resource. */
     documents: {
-      [resourcePath]: ofResource,
-      [`${resourcePath}/mcp`]: ofResource,
-      '/.well-known/oauth-authorization-server': ofServer,
+      [resourcePath]: resourceDocument,
+      [`${resourcePath}/mcp`]: resourceDocument,
+      '/.well-known/oauth-authorization-server': serverDocument,
     },
-    /** The parameter that `WWW-Authenticate` adds to a 401 (RFC 9728, 5.1). */
+    /** The parameter that a 401 response adds to `WWW-Authenticate` (RFC 9728, 5.1). */
     challenge: `resource_metadata="${publicUrl}${resourcePath}/mcp"`,
   };
 }

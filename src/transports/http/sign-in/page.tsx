@@ -2,20 +2,22 @@ import type { Content } from '../../../ui/jsx.d.ts';
 import { Form, ReturnLink } from '../../../ui/links.tsx';
 import { Page, renderPage } from '../../../ui/page.tsx';
 import { sanitizeLine } from '../../../views/safe-text.ts';
-import { pageHeaders } from '../page-headers.ts';
+import { createPageHeaders } from '../page-headers.ts';
 import type { Client } from './clients.ts';
 
+/** What the sign-in page shows and sends back. */
 export interface SignInPage {
   client: Pick<Client, 'name' | 'host'>;
   redirectUri: string;
-  /** What the form sends back unchanged. */
+  /** The parameters of the authorization request, which the form sends back unchanged. */
   fields: Record<string, string>;
 }
 
+/** A problem with the submitted form, shown beside a field or above the form. */
 export interface FormProblem {
   field: 'api_key' | 'budget' | 'form';
   text: string;
-  /** The text of the budget field, if it was a number. A key is never sent back. */
+  /** The text of the budget field, if it was a number. The key field always comes back empty. */
   budget?: string | undefined;
 }
 
@@ -42,10 +44,10 @@ section { margin: 0 4px; gap: 8px }
 section ul { list-style: disc; padding-inline-start: 18px; display: grid; gap: 6px }
 `;
 
-/** The headers of the page, and of every answer that could be shown as a page. */
-export const headers = pageHeaders(styles);
+/** The headers of the sign-in page, and of every sign-in answer that a browser could show as a page. */
+export const signInPageHeaders = createPageHeaders(styles);
 
-const document = (title: string, children: Content): string =>
+const renderDocument = (title: string, children: Content): string =>
   renderPage(
     <Page title={title} styles={styles}>
       <p class="brand">Ad Library</p>
@@ -53,31 +55,37 @@ const document = (title: string, children: Content): string =>
     </Page>,
   );
 
-export function hostOf(redirectUri: string): string {
+/** Returns the host of a redirect URI. For a loopback host, adds that it is a program on the reader's own computer. */
+export function describeRedirectHost(redirectUri: string): string {
   const { protocol, host } = new URL(redirectUri);
   return protocol === 'http:' ? `${host} (a program on your own computer)` : host;
 }
 
-/** The page on which a person lets an app use their key at a service, which is named by its host. */
-export function signInPage(service: string, page: SignInPage, problem?: FormProblem): string {
+/**
+ * Returns the sign-in page. On this page, a person allows an app to use their API key.
+ * @param serviceHost the host of the service that the key belongs to
+ * @param problem what is wrong with the submitted form, if the page is shown again
+ */
+export function renderSignInPage(serviceHost: string, page: SignInPage, problem?: FormProblem): string {
   const { client, redirectUri, fields } = page;
   const name = client.name === undefined ? undefined : sanitizeLine(client.name.replace(/[“”"]/g, "'"));
-  const wrong = (field: FormProblem['field']) =>
+  const renderProblem = (field: FormProblem['field']) =>
     problem?.field === field && (
       <p class="wrong" id={`${field}-wrong`} role="alert">
         {problem.text}
       </p>
     );
-  const isWrong = (field: 'api_key' | 'budget') => problem?.field === field || undefined;
-  const aboutField = (field: 'api_key' | 'budget') => `${isWrong(field) ? `${field}-wrong ` : ''}${field}-hint`;
+  const hasProblem = (field: 'api_key' | 'budget') => problem?.field === field || undefined;
+  const listDescriptionIds = (field: 'api_key' | 'budget') =>
+    `${hasProblem(field) ? `${field}-wrong ` : ''}${field}-hint`;
   const facts = [
     ['App', name && `${name} (the name it gives itself)`],
     ['From', client.host],
-    ['Returns to', hostOf(redirectUri)],
-    ['Key of', service],
+    ['Returns to', describeRedirectHost(redirectUri)],
+    ['Key of', serviceHost],
   ];
   const title = `Connect ${name ?? 'an app'} – Ad Library`;
-  return document(
+  return renderDocument(
     problem ? `Not connected yet – ${title}` : title,
     <>
       <div class="card">
@@ -97,8 +105,8 @@ export function signInPage(service: string, page: SignInPage, problem?: FormProb
           {Object.entries(fields).map(([field, value]) => (
             <input type="hidden" name={field} value={value} />
           ))}
-          {wrong('form')}
-          <label for="api_key">Your API key of {service}</label>
+          {renderProblem('form')}
+          <label for="api_key">Your API key of {serviceHost}</label>
           <input
             id="api_key"
             name="api_key"
@@ -108,14 +116,14 @@ export function signInPage(service: string, page: SignInPage, problem?: FormProb
             autocapitalize="none"
             spellcheck={false}
             maxLength={300}
-            aria-invalid={isWrong('api_key')}
-            aria-describedby={aboutField('api_key')}
-            autofocus={!isWrong('budget')}
+            aria-invalid={hasProblem('api_key')}
+            aria-describedby={listDescriptionIds('api_key')}
+            autofocus={!hasProblem('budget')}
           />
-          {wrong('api_key')}
+          {renderProblem('api_key')}
           <p class="hint" id="api_key-hint">
-            {problem ? 'Enter your key again: it is never sent back to a page. ' : ''}It begins with svc_live_. The
-            service checks it before the app gets anything.
+            {problem ? 'Enter your key again. For safety, the page does not keep it. ' : ''}Your key begins with
+            svc_live_. The service checks the key before the app gets access.
           </p>
           <label for="budget">Credit budget (optional)</label>
           <input
@@ -127,13 +135,14 @@ export function signInPage(service: string, page: SignInPage, problem?: FormProb
             pattern="[0-9]{1,9}|10{9}"
             title="A whole number, such as 500, or nothing"
             value={problem?.budget ?? ''}
-            aria-invalid={isWrong('budget')}
-            aria-describedby={aboutField('budget')}
-            autofocus={isWrong('budget') ?? false}
+            aria-invalid={hasProblem('budget')}
+            aria-describedby={listDescriptionIds('budget')}
+            autofocus={hasProblem('budget') ?? false}
           />
-          {wrong('budget')}
+          {renderProblem('budget')}
           <p class="hint" id="budget-hint">
-            The credits that this connection may spend in all, as a whole number. Empty: no budget of its own.
+            The most credits that this connection may spend in total, as a whole number. Leave the field empty for no
+            limit.
           </p>
           <div class="buttons">
             <button class="main" type="submit">
@@ -149,16 +158,17 @@ export function signInPage(service: string, page: SignInPage, problem?: FormProb
         <h2 id="about">What happens with your key</h2>
         <ul>
           <li>
-            It is sealed into the tokens that the app gets, which only this server can open. It is not stored here, and
-            the app cannot read it.
+            Your key is encrypted in the tokens that the app gets. Only this server can decrypt the tokens. The server
+            does not store your key, and the app cannot read it.
           </li>
           <li>
-            Anyone who has those tokens can use your key through this server, and spend credits up to the budget, until
-            the connection ends: when the app ends it, 30 days after its last renewal, or when the key is revoked.
+            Anyone who has the tokens can use your key through this server and spend credits up to the budget. This is
+            possible until the connection ends: when the app ends it, when the key is revoked, or 30 days after the last
+            renewal.
           </li>
           <li>
-            The name of the app is unverified. Go on only if you have just asked for this connection yourself, and know
-            the address it returns to.
+            The name of the app is unverified. Continue only if you have just requested this connection yourself and you
+            know the address that it returns to.
           </li>
         </ul>
       </section>
@@ -166,8 +176,12 @@ export function signInPage(service: string, page: SignInPage, problem?: FormProb
   );
 }
 
-export const problemPage = (problem: string, back?: { href: string; host: string }): string =>
-  document(
+/**
+ * Returns a page that explains why a connection cannot be made.
+ * @param back the URL that returns to the app, and the host to show for it
+ */
+export const renderProblemPage = (problem: string, back?: { href: string; host: string }): string =>
+  renderDocument(
     'Not connected – Ad Library',
     <div class="card">
       <h1>This connection cannot be made</h1>

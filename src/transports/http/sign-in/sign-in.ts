@@ -8,128 +8,144 @@ import type { CallEvent, Log, OnCall } from '../../../logging/log.ts';
 import { Semaphore } from '../../../workers/semaphore.ts';
 import { hasKeyInAddress, isApiKey } from '../authentication.ts';
 import { readBody } from '../body-limit.ts';
-import type { AddressOf } from '../client-addresses.ts';
-import { corsForAnyOrigin } from '../cors.ts';
+import type { GetClientAddress } from '../client-addresses.ts';
+import { allowAnyOrigin } from '../cors.ts';
 import type { KeyAttempts } from '../key-attempts.ts';
-import { type ClientsOptions, createClients, mayRedirectTo } from './clients.ts';
+import { type ClientsOptions, canRedirectTo, createClients } from './clients.ts';
 import { createMetadata } from './metadata.ts';
-import { type FormProblem, headers, hostOf, problemPage, signInPage } from './page.tsx';
+import {
+  describeRedirectHost,
+  type FormProblem,
+  renderProblemPage,
+  renderSignInPage,
+  signInPageHeaders,
+} from './page.tsx';
 import { createTokens, type TokensOptions } from './tokens.ts';
 
+/** The routes of sign-in, and the access tokens that it issues. */
 export type SignIn = ReturnType<typeof createSignIn>;
 
+/** What sign-in depends on. */
 export interface SignInOptions extends Omit<TokensOptions, 'resource'>, Pick<ClientsOptions, 'openAgent'> {
+  /** The origin of this server from outside. It is the issuer of the tokens. */
   publicUrl: string;
-  /** The host whose keys the page asks for. */
-  service: string;
+  /** The host of the service. The sign-in page asks for a key of this host. */
+  serviceHost: string;
   userAgent: string;
   /** A monotonic clock, in milliseconds. */
   elapsed: () => number;
-  keys: KeyAttempts;
-  addressOf: AddressOf;
+  /** Counts the unknown keys that an address tries. */
+  keyAttempts: KeyAttempts;
+  getClientAddress: GetClientAddress;
   log: Log;
   onCall: OnCall;
-  /** Asks the service whether it accepts a key; rejects if not, or if there is no answer. */
+  /** Asks the service whether it accepts a key. Rejects if the service does not accept the key or does not answer. */
   checkKey(caller: Caller): Promise<void>;
 }
 
 const maxBodyBytes = 16 * 1024;
-const maxState = 4000;
-/** How long the service may take to check a key, and how long keys wait for that, in milliseconds. */
-const checkMs = 15_000;
-/** How many keys the service checks at once, in all and for one address. */
-const [checksAtOnce, checksPerAddress] = [8, 4];
+/** The most characters of the `state` parameter. */
+const maxStateLength = 4000;
+/** How long a key waits for a free slot, and how long the service may take to check the key, in milliseconds each. */
+const keyCheckTimeoutMs = 15_000;
+/** The most keys that the service checks at the same time, in total and for one address. */
+const [maxChecks, maxChecksPerAddress] = [8, 4];
 
-/** OAuth 2.1 in front of the API key, for hosts that send no key of their own. */
+/**
+ * Creates an OAuth 2.1 authorization server in front of the API key. Hosts that cannot send an API key in a header can
+ * use it to sign in: a person enters the key on a page, and the host receives tokens.
+ */
 export function createSignIn(options: SignInOptions) {
-  const { publicUrl, service, keys, addressOf, elapsed } = options;
+  const { publicUrl, serviceHost, keyAttempts, getClientAddress, elapsed } = options;
   const metadata = createMetadata(publicUrl);
   const { resource } = metadata;
   const tokens = createTokens({ ...options, resource });
   const clients = createClients({ ...options, now: elapsed });
-  const checks = new Semaphore({ maxRunning: checksAtOnce, perKey: checksPerAddress, name: 'keys' });
+  const checkSlots = new Semaphore({ maxRunning: maxChecks, perKey: maxChecksPerAddress, name: 'keys' });
   const routes = new Hono();
   routes.use(async (context, next) =>
-    hasKeyInAddress(context) ? problem(context, { text: 'A key must not be in an address.' }) : next(),
+    hasKeyInAddress(context) ? respondWithProblem(context, { text: 'A key must not be in a URL.' }) : next(),
   );
 
   for (const path of ['/.well-known/*', '/register', '/token', '/revoke'])
-    routes.use(path, corsForAnyOrigin, async (context, next) => {
+    routes.use(path, allowAnyOrigin, async (context, next) => {
       await next();
       context.header('Cache-Control', 'no-store');
     });
   for (const [path, document] of Object.entries(metadata.documents)) routes.get(path, ({ json }) => json(document));
 
   routes.post('/register', async (context) => {
-    const [status, answer] = clients.register(parseJson(await textOf(context, 'application/json')));
+    const [status, answer] = clients.registerClient(parseJson(await readText(context, 'application/json')));
     return context.json(answer, status);
   });
 
   routes.get('/authorize', async (context) => {
-    const authorization = await authorizationIn(new URL(context.req.url).searchParams, addressOf(context));
+    const { searchParams } = new URL(context.req.url);
+    const authorization = await parseAuthorization(searchParams, getClientAddress(context));
     return 'text' in authorization
-      ? problem(context, authorization)
-      : context.body(signInPage(service, authorization), 200, headers);
+      ? respondWithProblem(context, authorization)
+      : context.body(renderSignInPage(serviceHost, authorization), 200, signInPageHeaders);
   });
 
   routes.post('/authorize', async (context) => {
-    // Only the page itself may send the form, or a program that is no browser.
+    // Browsers send these headers. The form may come from the page itself, or from a program that is not a browser.
     const { origin = publicUrl, 'sec-fetch-site': site = 'same-origin' } = context.req.header();
     if (origin !== publicUrl || site !== 'same-origin')
-      return problem(context, { text: 'This form was sent from another page.', status: 403 });
+      return respondWithProblem(context, { text: 'This form was sent from another page.', status: 403 });
     const body = await readBody(context, { type: formType, maxBytes: maxBodyBytes });
     if ('status' in body)
-      return problem(context, { text: `Send ${formType} of ${maxBodyBytes} bytes at most.`, ...body });
+      return respondWithProblem(context, { text: `Send ${formType} of at most ${maxBodyBytes} bytes.`, ...body });
     const form = new URLSearchParams(body.text);
-    const authorization = await authorizationIn(form, addressOf(context));
-    if ('text' in authorization) return problem(context, authorization);
+    const authorization = await parseAuthorization(form, getClientAddress(context));
+    if ('text' in authorization) return respondWithProblem(context, authorization);
     const { fields, redirectUri, client } = authorization;
-    const back = (answer: Record<string, string>) =>
+    const redirectBack = (answer: Record<string, string>) =>
       context.body(null, 303, {
-        ...headers,
-        location: withAnswer(redirectUri, { ...answer, ...stateParameter(fields) }),
+        ...signInPageHeaders,
+        location: addAnswer(redirectUri, { ...answer, ...pickState(fields) }),
       });
-    if (form.has('cancel')) return back({ error: 'access_denied' });
+    if (form.has('cancel')) return redirectBack({ error: 'access_denied' });
     const apiKey = (form.get('api_key') ?? '').trim();
     const budget = (form.get('budget') ?? '').trim();
     const challenge = fields.code_challenge ?? '';
     const grant = { apiKey, budget: budget === '' ? undefined : Number(budget), clientId: client.id, redirectUri };
-    const opened =
-      whatIsWrong(apiKey, budget) ??
+    const codeOrProblem =
+      findInputProblem(apiKey, budget) ??
       (await checkKey(context, apiKey)) ??
-      (await tokens.open({ ...grant, challenge }).catch(notReached));
-    if (typeof opened === 'string') return back({ code: opened });
-    const { status = 400, retryAfter, ...shown } = opened;
+      (await tokens.openConnection({ ...grant, challenge }).catch(createStateProblem));
+    if (typeof codeOrProblem === 'string') return redirectBack({ code: codeOrProblem });
+    const { status = 400, retryAfter, ...formProblem } = codeOrProblem;
     if (retryAfter) context.header('Retry-After', String(retryAfter));
-    // A text that is not a number may be a key in the wrong field.
-    const digits = /^\d+$/.exec(budget)?.[0];
-    return context.body(signInPage(service, authorization, { ...shown, budget: digits }), status, headers);
+    // A budget that is not a number is not sent back, because it may be an API key in the wrong field.
+    const budgetDigits = /^\d+$/.exec(budget)?.[0];
+    const page = renderSignInPage(serviceHost, authorization, { ...formProblem, budget: budgetDigits });
+    return context.body(page, status, signInPageHeaders);
   });
 
   routes.post('/token', async (context) => {
-    const form = await fieldsOf(context, ['grant_type', 'client_id']);
+    const form = await readFields(context, ['grant_type', 'client_id']);
     const { grant_type: type, client_id: clientId = '', code = '', refresh_token: token = '' } = form;
-    const { code_verifier: verifier = '', redirect_uri: redirectUri = '', resource: given } = form;
-    const ofCode = ['code', 'redirect_uri', 'code_verifier'];
-    refuseMissing(form, type === 'authorization_code' ? ofCode : type === 'refresh_token' ? ['refresh_token'] : []);
-    refuseUnknown(clientId);
-    if (!isAboutUs(given)) refuse('invalid_target', `Tokens are issued for ${resource} alone.`);
+    const { code_verifier: verifier = '', redirect_uri: redirectUri = '', resource: requestedResource } = form;
+    const codeFields = ['code', 'redirect_uri', 'code_verifier'];
+    refuseMissing(form, type === 'authorization_code' ? codeFields : type === 'refresh_token' ? ['refresh_token'] : []);
+    refuseUnknownClient(clientId);
+    if (!isThisResource(requestedResource)) refuse('invalid_target', `Tokens are issued only for ${resource}.`);
     if (type !== 'authorization_code' && type !== 'refresh_token')
       refuse('unsupported_grant_type', 'grant_type must be authorization_code or refresh_token.');
     if (type === 'authorization_code' && !/^[\w.~-]{43,128}$/.test(verifier))
       refuse('invalid_request', 'code_verifier must have 43 to 128 characters.');
-    const made = await (type === 'refresh_token'
-      ? tokens.refresh(token, clientId)
-      : tokens.redeem(code, { clientId, verifier, redirectUri }));
-    return made
-      ? context.json(made)
+    const tokenResponse = await (type === 'refresh_token'
+      ? tokens.refreshTokens(token, clientId)
+      : tokens.redeemCode(code, { clientId, verifier, redirectUri }));
+    return tokenResponse
+      ? context.json(tokenResponse)
       : refuse('invalid_grant', 'The code or token has expired, was already used, or belongs to another client.');
   });
 
   routes.post('/revoke', async (context) => {
-    const { token = '', client_id: clientId = '' } = await fieldsOf(context, ['token', 'client_id']);
-    refuseUnknown(clientId);
-    if (await tokens.revoke(token, clientId)) return context.body(null, 200);
+    const { token = '', client_id: clientId = '' } = await readFields(context, ['token', 'client_id']);
+    refuseUnknownClient(clientId);
+    if (await tokens.revokeToken(token, clientId)) return context.body(null, 200);
     return refuse('invalid_grant', 'This token belongs to another client.');
   });
 
@@ -140,87 +156,103 @@ export function createSignIn(options: SignInOptions) {
   routes.onError((error, context) => {
     if (error instanceof HTTPException) {
       const { cause, message, status } = error;
-      const more = status === 401 ? { 'WWW-Authenticate': 'Basic realm="ad-library-mcp"' } : {};
-      return context.json({ error: cause, error_description: message }, status as 400, more);
+      const headers = status === 401 ? { 'WWW-Authenticate': 'Basic realm="ad-library-mcp"' } : {};
+      return context.json({ error: cause, error_description: message }, status as 400, headers);
     }
-    if (isAway(error)) {
+    if (isStateUnavailable(error)) {
       const answer = { error: 'temporarily_unavailable', error_description: 'The shared state cannot be reached.' };
       return context.json(answer, 503, { 'Retry-After': '5' });
     }
-    options.log.error('a request of sign-in failed', { error: error.stack ?? error.message });
+    options.log.error('a sign-in request failed', { error: error.stack ?? error.message });
     return context.json({ error: 'server_error' }, 500);
   });
 
-  function refuseUnknown(id: string) {
-    if (!clients.isPossible(id)) refuse('invalid_client', 'This server does not know the client.', 401);
+  function refuseUnknownClient(id: string) {
+    if (!clients.canBeClientId(id)) refuse('invalid_client', 'This server does not know the client.', 401);
   }
 
-  /** Whether a client asks for this server's resource (RFC 8707), with or without a slash at the end. */
-  function isAboutUs(given?: string): boolean {
+  /** Returns whether a client asks for the resource of this server (RFC 8707). A slash at the end makes no difference. */
+  function isThisResource(requestedResource?: string): boolean {
     // A parameter without a value counts as omitted (RFC 6749, 3.1).
-    const address = given || resource;
-    return URL.canParse(address) && new URL(address).href.replace(/\/$/, '') === new URL(resource).href;
+    const url = requestedResource || resource;
+    return URL.canParse(url) && new URL(url).href.replace(/\/$/, '') === new URL(resource).href;
   }
 
-  /** The request for authorization, or why it is refused. Nobody is redirected before a person has decided. */
-  async function authorizationIn(params: URLSearchParams, address: string) {
-    const fields = Object.fromEntries(passed.flatMap((name) => params.getAll(name).map((value) => [name, value])));
-    const repeated = passed.find((name) => params.getAll(name).length > 1);
-    if (repeated) return { text: `The request holds ${repeated} more than once.` };
+  /**
+   * Parses the parameters of an authorization request. Returns a problem if the request is not valid. The problem may
+   * contain a link back to the client, but the server never redirects to a client before a person has decided.
+   */
+  async function parseAuthorization(params: URLSearchParams, address: string) {
+    const fields = Object.fromEntries(
+      forwardedParameters.flatMap((name) => params.getAll(name).map((value) => [name, value])),
+    );
+    const repeatedName = forwardedParameters.find((name) => params.getAll(name).length > 1);
+    if (repeatedName) return { text: `The request contains ${repeatedName} more than once.` };
     const { client_id: id = '', redirect_uri: redirectUri = '', state = '' } = fields;
-    const client = await clients.find(id, address);
+    const client = await clients.findClient(id, address);
     if ('problem' in client) {
       const { problem: text, retryAfter } = client;
       return { text, ...(retryAfter && { retryAfter, status: 429 as const }) };
     }
-    if (!mayRedirectTo(client, redirectUri))
-      return { text: 'The app asks for its answer at an address that it did not register.' };
-    const faulty = (error: string, text: string) => ({
+    if (!canRedirectTo(client, redirectUri))
+      return { text: 'The app asks for an answer at an address that it did not register.' };
+    const createClientProblem = (error: string, text: string) => ({
       text,
-      back: { href: withAnswer(redirectUri, { error, ...stateParameter(fields) }), host: hostOf(redirectUri) },
+      back: {
+        href: addAnswer(redirectUri, { error, ...pickState(fields) }),
+        host: describeRedirectHost(redirectUri),
+      },
     });
-    if (state.length > maxState) return { text: `The request holds more than ${maxState} characters of state.` };
-    if (!fields.response_type) return faulty('invalid_request', 'The app must send response_type=code.');
+    if (state.length > maxStateLength)
+      return { text: `The state of the request is longer than ${maxStateLength} characters.` };
+    if (!fields.response_type) return createClientProblem('invalid_request', 'The app must send response_type=code.');
     if (fields.response_type !== 'code')
-      return faulty('unsupported_response_type', 'The app must ask for a code (response_type=code).');
+      return createClientProblem('unsupported_response_type', 'The app must ask for a code (response_type=code).');
     if (fields.code_challenge_method !== 'S256' || !/^[\w-]{43}$/.test(fields.code_challenge ?? ''))
-      return faulty('invalid_request', 'The app must use PKCE with S256.');
-    if (!isAboutUs(fields.resource)) return faulty('invalid_target', 'The app asks for access to another server.');
+      return createClientProblem('invalid_request', 'The app must use PKCE with S256.');
+    if (!isThisResource(fields.resource))
+      return createClientProblem('invalid_target', 'The app asks for access to another server.');
     return { client, redirectUri, fields };
   }
 
-  /** Adds the issuer, so that a client of several servers does not confuse them (RFC 9207). */
-  function withAnswer(redirectUri: string, answer: Record<string, string>): string {
+  /**
+   * Adds the parameters of an answer to a redirect URI. The issuer is one of them, so that a client of several
+   * authorization servers does not confuse their answers (RFC 9207).
+   */
+  function addAnswer(redirectUri: string, answer: Record<string, string>): string {
     const query = new URLSearchParams({ ...answer, iss: publicUrl });
     return `${redirectUri}${redirectUri.includes('?') ? '&' : '?'}${query}`;
   }
 
-  async function checkKey(context: Context, apiKey: string): Promise<Problem | undefined> {
-    const tenantId = options.tenantIdOf(apiKey);
-    // Tries on the page have a count of their own.
-    const address = addressOf(context);
-    const seconds = await keys.admit(tenantId, `sign-in ${address}`);
-    const formProblem = (text: string, status: 429 | 503, retryAfter?: number) =>
+  /** Asks the service whether it accepts a key. Returns the problem to show on the page, or undefined. */
+  async function checkKey(context: Context, apiKey: string): Promise<SubmissionProblem | undefined> {
+    const tenantId = options.getTenantId(apiKey);
+    const address = getClientAddress(context);
+    // The prefix separates attempts on the page from API keys that the address sends in headers.
+    const retryAfterSeconds = await keyAttempts.admit(tenantId, `sign-in ${address}`);
+    const createFormProblem = (text: string, status: 429 | 503, retryAfter?: number) =>
       ({ field: 'form', text, status, retryAfter }) as const;
-    if (seconds !== undefined)
-      return formProblem(`Too many keys were tried from your address. Try again in ${seconds} s.`, 429, seconds);
-    const started = elapsed();
-    const report = (outcome: Partial<CallEvent>) =>
-      options.onCall({ tool: 'sign_in', tenantId, ms: elapsed() - started, ...outcome });
+    if (retryAfterSeconds !== undefined) {
+      const text = `Too many keys were tried from your address. Try again in ${retryAfterSeconds} s.`;
+      return createFormProblem(text, 429, retryAfterSeconds);
+    }
+    const startedAt = elapsed();
+    const reportCall = (outcome: Partial<CallEvent>) =>
+      options.onCall({ tool: 'sign_in', tenantId, ms: elapsed() - startedAt, ...outcome });
     try {
-      const within = { signals: [context.req.raw.signal], ms: checkMs };
-      const end = await withDeadline(within, (signal) => checks.acquire(address, signal));
-      await withDeadline(within, (signal) => options.checkKey({ apiKey, tenantId, signal })).finally(end);
-      report({ cached: false });
+      const deadline = { signals: [context.req.raw.signal], ms: keyCheckTimeoutMs };
+      const releaseSlot = await withDeadline(deadline, (signal) => checkSlots.acquire(address, signal));
+      await withDeadline(deadline, (signal) => options.checkKey({ apiKey, tenantId, signal })).finally(releaseSlot);
+      reportCall({ cached: false });
       return undefined;
     } catch (error) {
       const { kind = 'internal', status, requestId } = error instanceof AdLibraryError ? error.failure : {};
-      report({ kind, status, requestId });
+      reportCall({ kind, status, requestId });
       if (kind === 'unauthorized') return { field: 'api_key', text: 'The service does not accept this key.' };
-      if (kind === 'busy') return formProblem('Too many keys are being checked. Try again.', 503, 5);
+      if (kind === 'busy') return createFormProblem('Too many keys are being checked. Try again.', 503, 5);
       if (kind === 'internal' && !context.req.raw.signal.aborted)
         options.log.error('a key could not be checked', { error: String(error) });
-      return formProblem(
+      return createFormProblem(
         'The key could not be checked, because the service did not answer as it should. Try again.',
         503,
       );
@@ -230,85 +262,99 @@ export function createSignIn(options: SignInOptions) {
   return {
     routes,
     challenge: metadata.challenge,
-    credentials: tokens.credentials,
-    /** Ends the connections whose key the service rejects. */
+    findCredentials: tokens.findCredentials,
+    /**
+     * Ends a connection when the service rejects its key. A 401 without a request id may come from a gateway instead of
+     * the service, so it ends nothing.
+     */
     onCall: ({ kind, status, requestId, tenantId, connection }: CallEvent) => {
       if (kind !== 'unauthorized' || status !== 401 || !requestId || connection === undefined) return;
-      tokens.end(tenantId, connection).catch(() => {});
+      tokens.endConnection(tenantId, connection).catch(() => {});
     },
     close: clients.close,
   };
 }
 
-/** The parameters of the client that the form sends back. */
-const passed = 'response_type client_id redirect_uri code_challenge code_challenge_method state resource scope'.split(
-  ' ',
-);
+/** The parameters of an authorization request that the form on the page sends back. */
+const forwardedParameters =
+  'response_type client_id redirect_uri code_challenge code_challenge_method state resource scope'.split(' ');
 
-const stateParameter = ({ state }: Record<string, string>) => (state === undefined ? {} : { state });
+const pickState = ({ state }: Record<string, string>) => (state === undefined ? {} : { state });
 
+/** Why an authorization request is refused. `back` leads to the client, which is told about its error. */
 interface RequestProblem {
   text: string;
   status?: 400 | 403 | 413 | 415 | 429;
+  /** In seconds. */
   retryAfter?: number;
   back?: { href: string; host: string };
 }
 
-function problem(context: Context, { text, status = 400, retryAfter, back }: RequestProblem) {
+function respondWithProblem(context: Context, { text, status = 400, retryAfter, back }: RequestProblem) {
   if (retryAfter) context.header('Retry-After', String(retryAfter));
-  return context.body(problemPage(text, back), status, headers);
+  return context.body(renderProblemPage(text, back), status, signInPageHeaders);
 }
 
-interface Problem extends FormProblem {
+/** Why a submitted form is shown again. */
+interface SubmissionProblem extends FormProblem {
   status?: 400 | 429 | 503;
+  /** In seconds. */
   retryAfter?: number | undefined;
 }
 
 const maxBudget = 1_000_000_000;
 
-function whatIsWrong(apiKey: string, budget: string): Problem | undefined {
+/** Returns what is wrong with the input of the form, or undefined. */
+function findInputProblem(apiKey: string, budget: string): SubmissionProblem | undefined {
   if (apiKey === '') return { field: 'api_key', text: 'Enter your API key.' };
   if (!isApiKey(apiKey))
-    return { field: 'api_key', text: 'This is not an API key: one begins with svc_live_, without spaces.' };
+    return { field: 'api_key', text: 'This is not an API key. An API key begins with svc_live_ and has no spaces.' };
   if (budget === '' || (/^\d{1,10}$/.test(budget) && Number(budget) <= maxBudget)) return undefined;
-  const text = 'Enter a whole number up to 1,000,000,000 as digits alone, such as 500, or leave it empty.';
+  const text = 'Enter a whole number up to 1,000,000,000 in digits only, such as 500, or leave the field empty.';
   return { field: 'budget', text };
 }
 
-const isAway = (error: unknown) => error instanceof AdLibraryError && error.failure.kind === 'unavailable';
+const isStateUnavailable = (error: unknown) => error instanceof AdLibraryError && error.failure.kind === 'unavailable';
 
-function notReached(error: unknown): Problem {
-  if (!isAway(error)) throw error;
+/** Returns the problem to show when the shared state cannot be reached. Throws any other error again. */
+function createStateProblem(error: unknown): SubmissionProblem {
+  if (!isStateUnavailable(error)) throw error;
   return { field: 'form', text: 'This server cannot reach its shared state. Try again.', status: 503, retryAfter: 5 };
 }
 
 type OAuthError = 'invalid_request' | 'invalid_client' | 'invalid_grant' | 'invalid_target' | 'unsupported_grant_type';
 
-/** Ends a request with an error of OAuth (RFC 6749, 5.2). */
+/** Ends a request with an OAuth error (RFC 6749, 5.2). */
 function refuse(error: OAuthError, message: string, status: 400 | 401 | 413 | 415 = 400): never {
   throw new HTTPException(status, { cause: error, message });
 }
 
-function refuseMissing(form: Record<string, string>, names: string[]) {
-  const missing = names.find((name) => !form[name]);
-  if (missing !== undefined) refuse('invalid_request', `${missing} is missing.`);
+function refuseMissing(form: Record<string, string>, requiredFields: string[]) {
+  const missingField = requiredFields.find((name) => !form[name]);
+  if (missingField !== undefined) refuse('invalid_request', `${missingField} is missing.`);
 }
 
 const formType = 'application/x-www-form-urlencoded';
 
-/** Reads a body of sign-in. @throws HTTPException for a body of another type, or one that is too large */
-async function textOf(context: Context, type: string): Promise<string> {
+/**
+ * Reads the body of a request.
+ * @throws HTTPException if the body has another media type or too many bytes
+ */
+async function readText(context: Context, type: string): Promise<string> {
   const body = await readBody(context, { type, maxBytes: maxBodyBytes });
   if ('text' in body) return body.text;
   const { status } = body;
-  return refuse('invalid_request', status === 415 ? `Send ${type}.` : `Send ${maxBodyBytes} bytes at most.`, status);
+  return refuse('invalid_request', status === 415 ? `Send ${type}.` : `Send at most ${maxBodyBytes} bytes.`, status);
 }
 
-/** Reads the fields of a form. @throws HTTPException if a field is repeated or a needed field is missing */
-async function fieldsOf(context: Context, needed: string[]): Promise<Record<string, string>> {
-  const form = new URLSearchParams(await textOf(context, formType));
+/**
+ * Reads the fields of a form.
+ * @throws HTTPException if a field is repeated or a required field is missing
+ */
+async function readFields(context: Context, requiredFields: string[]): Promise<Record<string, string>> {
+  const form = new URLSearchParams(await readText(context, formType));
   if (new Set(form.keys()).size !== form.size) refuse('invalid_request', 'A field is repeated.');
   const fields = Object.fromEntries(form);
-  refuseMissing(fields, needed);
+  refuseMissing(fields, requiredFields);
   return fields;
 }

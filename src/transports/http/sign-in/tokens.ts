@@ -6,166 +6,192 @@ import { parseJson } from '../../../api/json.ts';
 import { createSeal, sealedIn } from '../../../storage/store/seal.ts';
 
 /**
- * The open connections of one key: how often the tokens of each were renewed, and when last. A connection that is not
- * among them has ended, so that a state which was lost lets nobody in.
+ * The open connections of one API key, by their ids. `renewed` counts the renewals of a connection, and `at` is the time
+ * of the last one. A connection that is not listed has ended. If the list is lost, all connections have therefore ended.
  */
 type Connections = Record<string, { renewed: number; at: number }>;
 
+/** What issuing and checking tokens depends on. */
 export interface TokensOptions {
+  /** Encrypts the tokens. All replicas share the secret. */
   secret: string;
-  /** The address of the resource that tokens are for (RFC 8707). */
+  /** The URL of the resource that the tokens are issued for (RFC 8707). */
   resource: string;
-  /** By tenant id; by default in this process. Rejects if they cannot be reached. */
-  connections?: ReturnType<typeof connectionsHere> | undefined;
-  /** In milliseconds since the epoch, by a clock that does not jump. */
+  /**
+   * The open connections, by tenant id. By default they are in the memory of this process. The methods reject if the
+   * connections cannot be reached.
+   */
+  connections?: ReturnType<typeof createMemoryConnections> | undefined;
+  /** Returns the milliseconds since 1970. The clock must not jump. */
   now: () => number;
-  tenantIdOf(apiKey: string): string;
-  /** Called before a connection is renewed: its spending counts for longer. */
+  getTenantId(apiKey: string): string;
+  /** Called before a connection is renewed, so that the record of its spending is stored for longer, too. */
   onRenewed?(connection: Connection): Promise<void>;
 }
 
-/** What a person agreed to on the page, and the challenge by which the client proves that it is the one that asked. */
+/** What a person agreed to on the sign-in page, and what the client must prove before it gets tokens. */
 interface Grant {
   apiKey: string;
+  /** The credits that the connection may spend. Undefined for a connection without a budget. */
   budget: number | undefined;
   clientId: string;
   redirectUri: string;
-  /** SHA-256 of the client's verifier (RFC 7636). */
+  /** The SHA-256 hash of the verifier that the client must send with the code (PKCE, RFC 7636). */
   challenge: string;
 }
 
-const minute = 60_000;
-const day = 24 * 60 * minute;
-const lifetimes = { code: minute, access: 60 * minute, refresh: 30 * day };
-type Kind = keyof typeof lifetimes;
+const minuteMs = 60_000;
+const dayMs = 24 * 60 * minuteMs;
+const lifetimesMs = { code: minuteMs, access: 60 * minuteMs, refresh: 30 * dayMs };
+type TokenKind = keyof typeof lifetimesMs;
 
-/** Connections of a key: one more ends the one that was renewed longest ago. Then the keys that this process holds. */
+/** The most connections of a key. A further connection ends the connection that was renewed the longest time ago. */
 const maxConnections = 64;
+/** The most keys whose connections are stored in the memory of this process. */
 const maxKeys = 10_000;
 
-/** What a token holds. Short names, because it is part of every request. */
-interface Content {
-  /** API key. */
+/** The content of a token. The names are short because clients send the token with every request. */
+interface TokenContent {
+  /** The API key. */
   k: string;
-  /** Budget. */
+  /** The budget of the connection. */
   b?: number | undefined;
-  /** Connection, and how often it had been renewed. */
+  /** The id of the connection. */
   f: string;
+  /** How often the connection had been renewed when this token was issued. */
   n: number;
-  /** Client, as a hash. */
+  /** A hash of the client's id. */
   c: string;
-  /** Resource. */
+  /** The URL of the resource. */
   a: string;
-  /** When it ends. */
+  /** The time at which the token expires. */
   e: number;
-  /** Of a code: redirect address and challenge. */
+  /** The redirect URI, only in a code. */
   r?: string;
+  /** The PKCE challenge, only in a code. */
   h?: string;
 }
 
-const hashOf = (text: string) => createHash('sha256').update(text).digest('base64url');
+const hashText = (text: string) => createHash('sha256').update(text).digest('base64url');
 
+/** Creates the functions that issue, renew, check and revoke the tokens of sign-in. */
 export function createTokens(options: TokensOptions) {
-  const { secret, resource, connections = connectionsHere(), now, tenantIdOf } = options;
+  const { secret, resource, connections = createMemoryConnections(), now, getTenantId } = options;
   const seal = createSeal({ secret, use: 'sign-in' });
-  const write = (kind: Kind, content: Omit<Content, 'a' | 'e'>, at: number) => {
-    const sealed: Content = { ...content, a: resource, e: at + lifetimes[kind] };
-    return seal.close(kind, JSON.stringify(sealed)).toString('base64url');
+  const encryptToken = (kind: TokenKind, content: Omit<TokenContent, 'a' | 'e'>, at: number) => {
+    const fullContent: TokenContent = { ...content, a: resource, e: at + lifetimesMs[kind] };
+    return seal.close(kind, JSON.stringify(fullContent)).toString('base64url');
   };
-  /** A token of another kind, another secret or another resource is none. */
-  const read = (kind: Kind, token: string): Content | undefined => {
+  /** Returns undefined for a token of another kind, of another secret or for another resource. */
+  const decryptToken = (kind: TokenKind, token: string): TokenContent | undefined => {
     const text = seal.open(kind, sealedIn(token));
-    const content = text && (parseJson(String(text)) as Content);
+    const content = text && (parseJson(String(text)) as TokenContent);
     return content?.a === resource ? content : undefined;
   };
-  const credentialsIn = ({ k, b, f }: Content) => ({
+  const extractCredentials = ({ k, b, f }: TokenContent) => ({
     apiKey: k,
-    tenantId: tenantIdOf(k),
+    tenantId: getTenantId(k),
     connection: { id: f, budget: b },
   });
 
-  const remove = (tenantId: string, id: string) =>
-    connections.update(tenantId, (all = {}) => {
-      const { [id]: found, ...next } = all;
-      return { ...(found && { next }), result: undefined };
+  const removeConnection = (tenantId: string, id: string) =>
+    connections.update(tenantId, (storedConnections = {}) => {
+      const { [id]: connection, ...next } = storedConnections;
+      return { ...(connection && { next }), result: undefined };
     });
 
   /**
-   * Renews a connection with a token that was renewed as often as the connection. A token that comes a second time ends
-   * the connection, however late it comes. Returns the answer of the token endpoint (RFC 6749, 5.1).
+   * Renews a connection, if the token was issued after its last renewal. Otherwise the token was used before: somebody
+   * may have stolen it, so the connection ends, however old the token is.
+   * @returns the response of the token endpoint (RFC 6749, 5.1), or undefined if the connection was not renewed
    */
-  const renew = async (content: Content) => {
+  const renewConnection = async (content: TokenContent) => {
     const at = now();
-    const { tenantId, connection } = credentialsIn(content);
+    const { tenantId, connection } = extractCredentials(content);
     await options.onRenewed?.(connection);
-    const isRenewed = await connections.update(tenantId, (all = {}) => {
-      const { [content.f]: found, ...others } = all;
-      if (found === undefined) return { result: false };
-      if (found.renewed !== content.n) return { next: others, result: false };
+    const isRenewed = await connections.update(tenantId, (storedConnections = {}) => {
+      const { [content.f]: storedConnection, ...others } = storedConnections;
+      if (storedConnection === undefined) return { result: false };
+      if (storedConnection.renewed !== content.n) return { next: others, result: false };
       if (content.e <= at) return { result: false };
       return { next: { ...others, [content.f]: { renewed: content.n + 1, at } }, result: true };
     });
     if (!isRenewed) return undefined;
     const { k, b, f, c } = content;
-    const next = { k, b, f, n: content.n + 1, c };
+    const nextContent = { k, b, f, n: content.n + 1, c };
     return {
-      access_token: write('access', next, at),
+      access_token: encryptToken('access', nextContent, at),
       token_type: 'Bearer',
-      expires_in: lifetimes.access / 1000,
-      refresh_token: write('refresh', next, at),
+      expires_in: lifetimesMs.access / 1000,
+      refresh_token: encryptToken('refresh', nextContent, at),
     };
   };
 
   return {
-    /** Opens a connection; returns the code with which its client gets its tokens, once. */
-    open: async ({ apiKey, budget, clientId, redirectUri, challenge }: Grant) => {
+    /** Opens a connection and returns a code. The client exchanges the code for tokens, once. */
+    openConnection: async ({ apiKey, budget, clientId, redirectUri, challenge }: Grant) => {
       const at = now();
       const id = randomBytes(12).toString('base64url');
-      await connections.update(tenantIdOf(apiKey), (all = {}) => {
-        const lasting = Object.entries(all)
-          .filter(([, one]) => one.at + (one.renewed === 0 ? lifetimes.code : lifetimes.refresh) > at)
+      await connections.update(getTenantId(apiKey), (storedConnections = {}) => {
+        const unexpiredConnections = Object.entries(storedConnections)
+          .filter(([, { renewed, at: renewedAt }]) => {
+            const lifetimeMs = renewed === 0 ? lifetimesMs.code : lifetimesMs.refresh;
+            return renewedAt + lifetimeMs > at;
+          })
           .sort(([, left], [, right]) => right.at - left.at)
           .slice(0, maxConnections - 1);
-        return { next: { ...Object.fromEntries(lasting), [id]: { renewed: 0, at } }, result: undefined };
+        return { next: { ...Object.fromEntries(unexpiredConnections), [id]: { renewed: 0, at } }, result: undefined };
       });
-      const bound = { c: hashOf(clientId), r: redirectUri, h: challenge };
-      return write('code', { k: apiKey, b: budget, f: id, n: 0, ...bound }, at);
+      const binding = { c: hashText(clientId), r: redirectUri, h: challenge };
+      return encryptToken('code', { k: apiKey, b: budget, f: id, n: 0, ...binding }, at);
     },
-    /** Undefined if the code is not valid for this client. A code that comes a second time ends its connection. */
-    redeem: async (
+    /**
+     * Exchanges a code for tokens. Returns undefined if the code is not valid for this client. Using a code a second time
+     * ends its connection.
+     */
+    redeemCode: async (
       code: string,
       { clientId, redirectUri, verifier }: Record<'clientId' | 'redirectUri' | 'verifier', string>,
     ) => {
-      const content = read('code', code);
-      if (content === undefined || content.c !== hashOf(clientId) || content.h !== hashOf(verifier)) return undefined;
-      return redirectUri === content.r ? renew(content) : undefined;
+      const content = decryptToken('code', code);
+      if (content === undefined || content.c !== hashText(clientId) || content.h !== hashText(verifier))
+        return undefined;
+      return redirectUri === content.r ? renewConnection(content) : undefined;
     },
-    /** The same for a refresh token, which is renewed with it. */
-    refresh: async (token: string, clientId: string) => {
-      const content = read('refresh', token);
-      return content?.c === hashOf(clientId) ? renew(content) : undefined;
+    /**
+     * Exchanges a refresh token for new tokens. Returns undefined if the token is not valid for this client. Using a
+     * refresh token a second time ends its connection.
+     */
+    refreshTokens: async (token: string, clientId: string) => {
+      const content = decryptToken('refresh', token);
+      return content?.c === hashText(clientId) ? renewConnection(content) : undefined;
     },
-    credentials: async (token: string): Promise<Credentials | undefined> => {
-      const content = read('access', token);
+    /** Returns the credentials in an access token. Returns undefined if the token has expired or its connection has ended. */
+    findCredentials: async (token: string): Promise<Credentials | undefined> => {
+      const content = decryptToken('access', token);
       if (content === undefined || content.e <= now()) return undefined;
-      const credentials = credentialsIn(content);
-      const all = await connections.read(credentials.tenantId);
-      return all?.[content.f] && credentials;
+      const credentials = extractCredentials(content);
+      const storedConnections = await connections.read(credentials.tenantId);
+      return storedConnections?.[content.f] && credentials;
     },
-    /** Ends the connection of a token; false if it is another client's. A text that is no token counts as ended. */
-    revoke: async (token: string, clientId: string) => {
-      const content = read('refresh', token) ?? read('access', token);
+    /**
+     * Ends the connection of a token. Returns false if the token belongs to another client. A text that is not a token
+     * counts as revoked, as RFC 7009 (2.2) requires.
+     */
+    revokeToken: async (token: string, clientId: string) => {
+      const content = decryptToken('refresh', token) ?? decryptToken('access', token);
       if (content === undefined) return true;
-      if (content.c !== hashOf(clientId)) return false;
-      await remove(tenantIdOf(content.k), content.f);
+      if (content.c !== hashText(clientId)) return false;
+      await removeConnection(getTenantId(content.k), content.f);
       return true;
     },
-    end: remove,
+    /** Ends a connection. Its tokens are not valid from then on. */
+    endConnection: removeConnection,
   };
 }
 
-/** Connections of this process, which end with it. */
-function connectionsHere() {
+/** Creates a store of connections in the memory of this process. All connections end with the process. */
+function createMemoryConnections() {
   const byTenant = new LRUCache<string, Connections>({ max: maxKeys });
   return {
     read: async (tenantId: string) => byTenant.get(tenantId),
