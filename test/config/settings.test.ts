@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { readConfig, SettingsError, findUnknownVariables } from '../../src/config/read-config.ts';
+import { findUnknownVariables, readConfig, SettingsError } from '../../src/config/read-config.ts';
 import { type Flags, type SettingName, settings } from '../../src/config/settings.ts';
 import { createTemporaryFolder } from '../support/temporary-folder.ts';
 
