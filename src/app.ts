@@ -290,10 +290,10 @@ async function fetchFilters(baseUrl: string, fetch: Fetch | undefined): Promise<
 }
 
 async function openDemo({ now, log, mediaUrl = mediaAddress }: AppOptions): Promise<Upstream> {
-  const { demoLibrary, libraryFilters } = await import('./library/open.ts');
+  const { createDemoLibrary: demoLibrary, libraryFilters } = await import('./library/open.ts');
   const { apiKey, fetch, close } = demoLibrary({
     now,
-    bases: { media: mediaUrl, app: 'https://app.demo.example' },
+    baseUrls: { media: mediaUrl, app: 'https://app.demo.example' },
     onError: (error) => log.error('the demo library failed', { error: String(error) }),
   });
   return {

@@ -13,7 +13,7 @@ import {
   importFiles,
   type KeyInfo,
   type KeyOptions,
-  keepPicturesOf,
+  fetchPictures,
   listKeys,
   type PicturesReport,
   revokeKey,
@@ -102,7 +102,7 @@ async function pictures(
   let shown: string | undefined;
   const opened = await openPictureFetch({ hosts: config.mediaHosts, now });
   try {
-    const report = await keepPicturesOf(target, {
+    const report = await fetchPictures(target, {
       ...limits,
       shouldRetryFailed: isAgain,
       fetch: opened.fetch,

@@ -14,7 +14,7 @@ export const openLibrary = async (options: LibraryOptions): Promise<OpenLibrary>
   (await import('./service/service.ts')).openLibrary(options);
 
 /** Returns a library with demo data, which is opened for the first request: many sessions list the tools and call none. */
-export function demoLibrary(options: DemoOptions) {
+export function createDemoLibrary(options: DemoOptions) {
   let opened: ReturnType<typeof openDemoLibrary> | undefined;
   const open = () => {
     opened ??= import('./demo/demo.ts').then(({ openDemoLibrary }) => openDemoLibrary(options));

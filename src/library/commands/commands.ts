@@ -5,13 +5,13 @@ import { type Address, LockHeld } from '../../lock.ts';
 import { lockDatabase } from '../database/database.ts';
 import type { ImportReport } from '../import/import.ts';
 import { type FetchPicturesOptions, fetchMissingPictures, type PicturesReport } from '../import/stored-pictures.ts';
-import { demoLibrary, openLibrary } from '../open.ts';
+import { createDemoLibrary, openLibrary } from '../open.ts';
 import type { KeyInfo, KeyOptions } from '../service/accounts.ts';
-import { isSame } from '../service/request.ts';
+import { isSameSecret } from '../service/request.ts';
 import type { Library, LibraryOptions } from '../service/service.ts';
 
 export type { FetchPicturesOptions, PicturesReport } from '../import/stored-pictures.ts';
-export { type KeyInfo, type KeyOptions, wrongOption } from '../service/accounts.ts';
+export { findKeyOptionProblem as wrongOption, type KeyInfo, type KeyOptions } from '../service/accounts.ts';
 
 /** `library serve`, `library import` and `library key`. Nothing here prints; cli/library.ts does. */
 export type DatabaseOptions = Pick<LibraryOptions, 'database' | 'now'>;
@@ -37,7 +37,7 @@ export async function serveLibrary({ listen, ...options }: ServeOptions) {
   return {
     url: address,
     /** What was in the file at the start. */
-    stored: { database: lock.database, ...library.size() },
+    stored: { database: lock.database, ...library.countRecords() },
     /** Finishes answers in flight, then closes the database. */
     async close() {
       // First, so that other commands wait for the file instead of calling a server that is closing.
@@ -50,7 +50,7 @@ export async function serveLibrary({ listen, ...options }: ServeOptions) {
 
 /** `library serve --demo`: generated data in memory, with a key for it. */
 export async function serveDemoLibrary({ listen, ...options }: Omit<ServeOptions, 'database'>) {
-  const { apiKey, fetch, close } = demoLibrary(options);
+  const { apiKey, fetch, close } = createDemoLibrary(options);
   const { address, close: stop } = await listen(fetch);
   return { url: address, apiKey, close: () => stop().then(close) };
 }
@@ -79,7 +79,7 @@ export async function importFiles(target: DatabaseOptions, files: readonly strin
  * `library pictures`, and `library import --pictures`: fetches the pictures of ads into a folder, for the library of this
  * process or of another. @throws LockHeld, or Error when a file cannot be written
  */
-export const keepPicturesOf = (target: DatabaseOptions, options: FetchPicturesOptions): Promise<PicturesReport> =>
+export const fetchPictures = (target: DatabaseOptions, options: FetchPicturesOptions): Promise<PicturesReport> =>
   withLibrary(target, (library) => fetchMissingPictures(library, options));
 
 /** Opens the file only when it is read. */
@@ -165,7 +165,7 @@ function withAdmin(library: Library, token: string): Library['fetch'] {
   return async (request) => {
     const [, path] = /^\/-\/(.*)/.exec(new URL(request.url).pathname) ?? [];
     if (path === undefined) return library.fetch(request);
-    if (!isSame(request.headers.get('authorization') ?? '', `Bearer ${token}`))
+    if (!isSameSecret(request.headers.get('authorization') ?? '', `Bearer ${token}`))
       return new Response(null, { status: 404 });
     try {
       return Response.json(await answer(request, path));

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { LRUCache } from 'lru-cache';
 import { holdLock } from '../../lock.ts';
-import { columnsOf, recordTypes, textColumns } from '../search/ads-and-pages.ts';
+import { listMeasureColumns, recordTypes, textColumns } from '../search/searchable-records.ts';
 import { ApiError } from '../service/request.ts';
 
 type Engine = typeof import('node-sqlite3-wasm');
@@ -137,7 +137,7 @@ export async function openDatabase(
     checkLock,
     dateOrigin,
     /** Runs SQL statements without parameters and results. */
-    script: (sql: string) => connection.exec(sql),
+    runScript: (sql: string) => connection.exec(sql),
     close() {
       const lost = thrownBy(checkLock);
       // Closing would delete the write-ahead log of the new owner.
@@ -165,7 +165,7 @@ const cannotWrite = /disk is full|disk I\/O|read-?only|unable to open/i;
 const applicationId = 0x41644c69;
 
 const recordTables = Object.values(recordTypes).map(({ name, measures }) => {
-  const columns = columnsOf(measures).map((key) => `"${key}"`);
+  const columns = listMeasureColumns(measures).map((key) => `"${key}"`);
   const indexes = measures.map(({ key }) => `CREATE INDEX "${name}_${key}" ON ${name} ("${key}");`);
   return `
     CREATE TABLE ${name} (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, ${columns.join(', ')});

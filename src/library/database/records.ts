@@ -1,123 +1,157 @@
 import { LRUCache } from 'lru-cache';
 import type { Ad, ItemType, Page } from '../../api/schemas.ts';
 import { loadLanguageDetector } from '../../views/language.ts';
-import { columnsOf, type RecordType, recordTypes, textColumns, textsIn } from '../search/ads-and-pages.ts';
-import { type TagValue, tagValuesOf } from '../search/tags.ts';
+import {
+  collectTexts,
+  listMeasureColumns,
+  type RecordType,
+  recordTypes,
+  textColumns,
+} from '../search/searchable-records.ts';
+import { collectTagValues, type TagValue } from '../search/tags.ts';
 import { tokenize } from '../search/tokens.ts';
 import type { Database } from './database.ts';
 
-export type Records = ReturnType<typeof recordsIn>;
+/** Reads and writes the ads and pages of a library. */
+export type RecordStore = ReturnType<typeof createRecordStore>;
 
-/** Records of which the database holds only the columns, tags and words by which they are found. */
-export interface OtherRecords {
-  /** Returns the number of a record that the database knows under another id. */
-  find(kind: ItemType, id: string): number | undefined;
-  /** Returns a record as JSON. */
-  json(kind: ItemType, number: number): string | undefined;
+/**
+ * Records whose JSON is not in the database. The database holds only the columns, tags and words by which a search finds
+ * them. Demo data uses this.
+ */
+export interface ExternalRecords {
+  /** Returns the row number of a record, or undefined if there is no such record. */
+  findRowNumber(itemType: ItemType, id: string): number | undefined;
+  /** Returns a record as JSON, or undefined if there is no such record. */
+  readJson(itemType: ItemType, rowNumber: number): string | undefined;
 }
 
-/** Stored ads and pages: the JSON of each as it came, and the columns by which it is found. */
-export function recordsIn(database: Database, others?: OtherRecords) {
-  const write = { ads: writerOf(database, recordTypes.ads), pages: writerOf(database, recordTypes.pages) };
+/**
+ * Creates the store of ads and pages in a database. The database keeps each record as the JSON that was imported, and the
+ * columns, tags and words by which a search finds the record.
+ *
+ * @param externalRecords Further records that can be found and read, but whose JSON the database does not store.
+ */
+export function createRecordStore(database: Database, externalRecords?: ExternalRecords) {
+  const write = {
+    ads: createRecordWriter(database, recordTypes.ads),
+    pages: createRecordWriter(database, recordTypes.pages),
+  };
 
-  const find = (kind: ItemType, id: string): number | undefined =>
-    database.get<{ number: number }>(`SELECT number FROM ${kind} WHERE id = ?`, [storedId(kind, id)])?.number ??
-    others?.find(kind, storedId(kind, id));
+  /** Returns the row number of a record, or undefined if no record has this id. */
+  const findRowNumber = (itemType: ItemType, id: string): number | undefined =>
+    database.get<{ number: number }>(`SELECT number FROM ${itemType} WHERE id = ?`, [toStoredId(itemType, id)])
+      ?.number ?? externalRecords?.findRowNumber(itemType, toStoredId(itemType, id));
 
-  /** Returns JSON texts in the order of `numbers`. */
-  function read(kind: ItemType, numbers: number[]): string[] {
-    const sql = `SELECT number, json FROM ${kind}_json WHERE number IN (SELECT value FROM json_each(?))`;
-    const rows = database.all<{ number: number; json: Uint8Array }>(sql, [JSON.stringify(numbers)]);
-    const texts = new Map(rows.map(({ number, json }) => [number, Buffer.from(json.buffer).toString()]));
-    return numbers.flatMap((number) => texts.get(number) ?? others?.json(kind, number) ?? []);
+  /** Returns records as JSON, in the order of their row numbers in the argument. */
+  function readJson(itemType: ItemType, rowNumbers: number[]): string[] {
+    const sql = `SELECT number, json FROM ${itemType}_json WHERE number IN (SELECT value FROM json_each(?))`;
+    const rows = database.all<{ number: number; json: Uint8Array }>(sql, [JSON.stringify(rowNumbers)]);
+    const jsonByRow = new Map(rows.map(({ number, json }) => [number, Buffer.from(json.buffer).toString()]));
+    return rowNumbers.flatMap(
+      (rowNumber) => jsonByRow.get(rowNumber) ?? externalRecords?.readJson(itemType, rowNumber) ?? [],
+    );
   }
 
+  /** Writes a page. Returns true if the page replaced a page with the same id. */
   function putPage(page: Page, json = JSON.stringify(page)): boolean {
-    const number = find('pages', page.pageId);
-    write.pages(page.pageId, number, page, json);
-    return number !== undefined;
+    const rowNumber = findRowNumber('pages', page.pageId);
+    write.pages(page.pageId, rowNumber, page, json);
+    return rowNumber !== undefined;
   }
 
-  /** Writes an ad, and creates its page if there is none. @returns whether it replaced one with the same id */
+  /**
+   * Writes an ad, and creates the page of its advertiser if the library has no such page. Returns true if the ad replaced
+   * an ad with the same id.
+   */
   function putAd(ad: Ad, json = JSON.stringify(ad)): boolean {
-    const number = find('ads', ad.id);
-    write.ads(storedId('ads', ad.id), number, ad, json);
-    if (ad.pageId && find('pages', ad.pageId) === undefined) putPage(pageFromAd(ad, ad.pageId));
-    return number !== undefined;
+    const rowNumber = findRowNumber('ads', ad.id);
+    write.ads(toStoredId('ads', ad.id), rowNumber, ad, json);
+    if (ad.pageId && findRowNumber('pages', ad.pageId) === undefined) putPage(createPageFromAd(ad, ad.pageId));
+    return rowNumber !== undefined;
   }
 
-  return { find, read, putPage, putAd };
+  return { findRowNumber, readJson, putPage, putAd };
 }
 
-function writerOf(database: Database, { name, measures, texts, ...rest }: RecordType) {
-  const columns = columnsOf(measures).map((column) => `"${column}"`);
-  // Not an upsert: SQLite runs one in a savepoint, and at each savepoint FTS5 flushes its buffer, which would double the
-  // work of an import.
+/** Returns a function that writes a record of one type with its columns, words, tags and JSON. */
+function createRecordWriter(database: Database, { name, measures, getTexts, tags }: RecordType) {
+  const columns = listMeasureColumns(measures).map((column) => `"${column}"`);
+  // Not an upsert: SQLite runs an upsert in a savepoint, and FTS5 flushes its buffer at each savepoint. An import would
+  // take twice as long.
   const insert = `INSERT INTO ${name} (id, ${columns.join(', ')}) VALUES (?${', ?'.repeat(columns.length)})`;
   const insertText = `INSERT OR REPLACE INTO ${name}_text (rowid, ${textColumns.join(', ')}) VALUES (?${', ?'.repeat(textColumns.length)})`;
   const update = `UPDATE ${name} SET ${columns.map((column) => `${column} = ?`).join(', ')} WHERE number = ?`;
 
-  const writeTags = tagWriterOf(database, name);
+  const writeTags = createTagWriter(database, name);
 
-  return (id: string, stored: number | undefined, item: unknown, json: string): void => {
-    const values = measures.flatMap(({ value, low, date }) => {
-      const high = value(item) ?? null;
-      return low ? [high, low(item) ?? null] : [high !== null && date ? high - database.dateOrigin : high];
+  return (id: string, existingRow: number | undefined, item: unknown, json: string): void => {
+    const values = measures.flatMap(({ getValue, getLowerBound, isDate }) => {
+      const value = getValue(item) ?? null;
+      if (getLowerBound) return [value, getLowerBound(item) ?? null];
+      return [value !== null && isDate ? value - database.dateOrigin : value];
     });
-    // A known record keeps its number: with a new one it could appear twice while somebody pages through a search.
-    const number = stored ?? database.run(insert, [id, ...values]).rowid;
-    if (stored !== undefined) database.run(update, [...values, stored]);
-    database.run(insertText, [number, ...textColumns.map((column) => utf8(tokenize(texts[column](item))))]);
-    const tags = writeTags(number, stored !== undefined, tagValuesOf(rest, item));
-    database.run(`INSERT OR REPLACE INTO ${name}_json (number, json, tags) VALUES (?, ?, ?)`, [
-      number,
-      utf8(json),
-      tags,
-    ]);
+    // A record that is replaced keeps its row number. With a new number, the record could appear twice while somebody
+    // pages through a search.
+    const rowNumber = existingRow ?? database.run(insert, [id, ...values]).rowid;
+    if (existingRow !== undefined) database.run(update, [...values, existingRow]);
+    database.run(insertText, [rowNumber, ...textColumns.map((column) => toUtf8(tokenize(getTexts[column](item))))]);
+    const tagList = writeTags(rowNumber, existingRow !== undefined, collectTagValues({ tags }, item));
+    const insertJson = `INSERT OR REPLACE INTO ${name}_json (number, json, tags) VALUES (?, ?, ?)`;
+    database.run(insertJson, [rowNumber, toUtf8(json), tagList]);
   };
 }
 
-/** Writes the tags of records of one type. */
-function tagWriterOf(database: Database, name: ItemType) {
-  const numbers = new LRUCache<string, number>({ max: 20_000 });
-  database.afterRollback(() => numbers.clear());
+/** Returns a function that writes the tags of records of one type. */
+function createTagWriter(database: Database, itemType: ItemType) {
+  const cachedNumbers = new LRUCache<string, number>({ max: 20_000 });
+  database.afterRollback(() => cachedNumbers.clear());
 
-  function numberOf({ key, value, spelling }: TagValue): number {
+  /** Returns the row number of a tag value, and stores the value first if no record had it before. */
+  function getTagNumber({ key, value, spelling }: TagValue): number {
     const cacheKey = `${key} ${value}`;
-    const ofValue = `SELECT number FROM ${name}_tag_values WHERE key = ? AND value = ?`;
+    const selectNumber = `SELECT number FROM ${itemType}_tag_values WHERE key = ? AND value = ?`;
+    const insertValue = `INSERT INTO ${itemType}_tag_values (key, value, spelling) VALUES (?, ?, ?)`;
     const number =
-      numbers.get(cacheKey) ??
-      database.get<{ number: number }>(ofValue, [key, value])?.number ??
-      database.run(`INSERT INTO ${name}_tag_values (key, value, spelling) VALUES (?, ?, ?)`, [key, value, spelling])
-        .rowid;
-    numbers.set(cacheKey, number);
+      cachedNumbers.get(cacheKey) ??
+      database.get<{ number: number }>(selectNumber, [key, value])?.number ??
+      database.run(insertValue, [key, value, spelling]).rowid;
+    cachedNumbers.set(cacheKey, number);
     return number;
   }
 
-  // A record of the demo has no list of its tags.
-  const written = `SELECT coalesce((SELECT tags FROM ${name}_json WHERE number = ?), json_group_array(number)) AS tags
-    FROM ${name}_tag_values`;
-  const remove = `DELETE FROM ${name}_tags WHERE record = ? AND tag IN (SELECT abs(value) FROM json_each(?))`;
-  // OR IGNORE, because SQLite runs a statement that may fail after its first row in a savepoint, too.
-  const insert = `INSERT OR IGNORE INTO ${name}_tags (tag, record, isCounted)
+  // A record of the demo stores no list of its tags, so any tag may be one of its tags.
+  const selectTagList = `SELECT coalesce((SELECT tags FROM ${itemType}_json WHERE number = ?), json_group_array(number)) AS tags
+    FROM ${itemType}_tag_values`;
+  const deleteTags = `DELETE FROM ${itemType}_tags WHERE record = ? AND tag IN (SELECT abs(value) FROM json_each(?))`;
+  // OR IGNORE avoids a savepoint. SQLite opens a savepoint for a statement that may fail after its first row.
+  const insertTags = `INSERT OR IGNORE INTO ${itemType}_tags (tag, record, isCounted)
     SELECT abs(value), ?, value > 0 FROM json_each(?)`;
 
-  /** Returns the list of the tags, as JSON: their numbers, negative for values that are not counted. */
-  return (record: number, isKnown: boolean, values: readonly TagValue[]): string => {
-    const tags = JSON.stringify(values.map((value) => (value.isCounted ? numberOf(value) : -numberOf(value))));
-    if (isKnown) database.run(remove, [record, database.get<{ tags: string }>(written, [record])?.tags ?? '[]']);
-    database.run(insert, [record, tags]);
-    return tags;
+  /**
+   * Replaces the tags of a record. Returns their list as JSON: the number of each tag value, negative for values that
+   * counts leave out.
+   */
+  return (record: number, isReplacement: boolean, values: readonly TagValue[]): string => {
+    const tagList = JSON.stringify(
+      values.map((value) => (value.isCounted ? getTagNumber(value) : -getTagNumber(value))),
+    );
+    if (isReplacement) {
+      const previousTagList = database.get<{ tags: string }>(selectTagList, [record])?.tags ?? '[]';
+      database.run(deleteTags, [record, previousTagList]);
+    }
+    database.run(insertTags, [record, tagList]);
+    return tagList;
   };
 }
 
-const utf8 = (text: string) => Buffer.from(text);
+const toUtf8 = (text: string) => Buffer.from(text);
 
-/** Ad ids are UUIDs, which ignore case. */
-const storedId = (kind: ItemType, id: string) => (kind === 'ads' ? id.toLowerCase() : id);
+/** Returns an id as the database stores it. Ad ids are UUIDs, which are the same in upper and lower case. */
+const toStoredId = (itemType: ItemType, id: string) => (itemType === 'ads' ? id.toLowerCase() : id);
 
-/** A page made from what an ad says about it, until a record of the page itself is imported. */
-function pageFromAd(ad: Ad, pageId: string): Page {
+/** Returns a page with the facts that an ad states about its advertiser. An imported record of the page replaces it. */
+function createPageFromAd(ad: Ad, pageId: string): Page {
   return {
     pageId,
     pageName: ad.page?.pageName ?? ad.website?.siteDomain ?? pageId,
@@ -128,14 +162,17 @@ function pageFromAd(ad: Ad, pageId: string): Page {
   };
 }
 
-/** Adds the language of the copy to an ad that names none, for the index alone: the stored record stays as it is. */
-export async function loadAdLanguage(): Promise<(ad: Ad) => Ad> {
-  const detect = await loadLanguageDetector();
+/**
+ * Returns a function that adds the detected language to an ad without `languages`. The result is only indexed: the stored
+ * record stays as it was imported.
+ */
+export async function loadAdLanguageDetector(): Promise<(ad: Ad) => Ad> {
+  const detectLanguage = await loadLanguageDetector();
   return (ad) => {
-    if (textsIn(ad.languages).length > 0) return ad;
-    const cards = (ad.cards ?? []).flatMap(({ title, body }) => [title, body]);
-    const copy = new Set([ad.headline, ad.body, ...cards].filter((text) => typeof text === 'string'));
-    const language = detect([...copy].join('\n') || null);
+    if (collectTexts(ad.languages).length > 0) return ad;
+    const cardTexts = (ad.cards ?? []).flatMap(({ title, body }) => [title, body]);
+    const adTexts = new Set([ad.headline, ad.body, ...cardTexts].filter((text) => typeof text === 'string'));
+    const language = detectLanguage([...adTexts].join('\n') || null);
     return language === null ? ad : { ...ad, languages: [language] };
   };
 }

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { dayMs } from '../../views/durations.ts';
-import type { OtherRecords } from '../database/records.ts';
+import type { ExternalRecords } from '../database/records.ts';
 import type { Picture } from '../import/stored-pictures.ts';
-import { uuidOf } from '../service/request.ts';
+import { uuidFromName } from '../service/request.ts';
 import { type Library, type LibraryOptions, openLibrary } from '../service/service.ts';
 import { readDemoData } from './demo-data.ts';
 import { demoKey } from './demo-key.ts';
@@ -14,7 +14,7 @@ import { advertisers, createSeededRandom, type DemoAdvertiser, makeAdvertiser } 
 import type { DemoData } from './packed-demo-data.ts';
 
 /** Dates in the data are relative to the day of `now`. */
-export type DemoOptions = Pick<LibraryOptions, 'now' | 'bases' | 'onError' | 'pagesPath'>;
+export type DemoOptions = Pick<LibraryOptions, 'now' | 'baseUrls' | 'onError' | 'pagesPath'>;
 
 /**
  * By default, V8 optimizes the main loop of SQLite after a few dozen steps. The function is so large that this takes up to
@@ -30,7 +30,7 @@ const tieringBudget = '--wasm-tiering-budget=2147483647';
 export async function openDemoLibrary(options: DemoOptions): Promise<{ library: Library; apiKey: string }> {
   const { database, advertisers: made } = await readDemoData();
   const today = options.now() - (options.now() % dayMs);
-  const demo = { picture: demoPicture, records: demoRecords(made, today), dateOrigin: today };
+  const demo = { readPicture: demoPicture, records: demoRecords(made, today), dateOrigin: today };
   setFlagsFromString(tieringBudget);
   const file = await temporaryFile(database);
   const random = createDeterministicRandom('opened library');
@@ -52,7 +52,7 @@ export async function openDemoLibrary(options: DemoOptions): Promise<{ library: 
 }
 
 /** The records of the demo, which the database does not hold itself. An advertiser is made when one of its ads is read. */
-function demoRecords(made: DemoData['advertisers'], today: number): OtherRecords {
+function demoRecords(made: DemoData['advertisers'], today: number): ExternalRecords {
   const pages = new Map<number, DemoAdvertiser>();
   function pageAt(index: number): DemoAdvertiser | undefined {
     const [advertiser, start] = [advertisers[index], made[index]];
@@ -68,12 +68,12 @@ function demoRecords(made: DemoData['advertisers'], today: number): OtherRecords
   }
   let numbers: Map<string, number> | undefined;
   return {
-    find(kind, id) {
+    findRowNumber(kind, id) {
       if (kind === 'pages') return undefined;
       numbers ??= numbersById();
       return numbers.get(id);
     },
-    json(kind, number) {
+    readJson(kind, number) {
       if (kind === 'pages') return JSON.stringify(pageAt(number - 1)?.page);
       const index = made.findLastIndex(({ firstAdNumber: firstAd }) => firstAd <= number);
       const ad = pageAt(index)?.ads[number - (made[index]?.firstAdNumber ?? 0)];
@@ -82,7 +82,7 @@ function demoRecords(made: DemoData['advertisers'], today: number): OtherRecords
   };
 }
 
-const demoAdId = (number: number): string => uuidOf(`ads ${number - 1}`);
+const demoAdId = (number: number): string => uuidFromName(`ads ${number - 1}`);
 
 /** Writes a file in a new folder of its own. */
 async function temporaryFile(content: Uint8Array) {

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
-import type { Random } from '../service/accounts.ts';
-import { uuidOf } from '../service/request.ts';
+import type { RandomSource } from '../service/accounts.ts';
+import { uuidFromName } from '../service/request.ts';
 
 /** Returns a source of ids and secrets that are the same each time. Other names give others. */
-export function createDeterministicRandom(name: string): Random {
+export function createDeterministicRandom(name: string): RandomSource {
   let drawn = 0;
   const next = () => `${name} ${drawn++}`;
   return {
     bytes: (count) => createHash('shake256', { outputLength: count }).update(next()).digest(),
-    uuid: () => uuidOf(next()),
+    uuid: () => uuidFromName(next()),
   };
 }

@@ -2,8 +2,8 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ItemType } from '../../api/schemas.ts';
-import { recordTypes } from '../search/ads-and-pages.ts';
 import { findPage } from '../search/search.ts';
+import { recordTypes } from '../search/searchable-records.ts';
 import { openLibrary, type ServiceContext } from '../service/service.ts';
 import { demoKey } from './demo-key.ts';
 import { createDeterministicRandom } from './deterministic-random.ts';
@@ -51,7 +51,7 @@ async function writeDatabase(path: string): Promise<DemoData['advertisers']> {
     const indexes = "SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL";
     for (const { name } of database.all<{ name: string }>(indexes)) database.run(`DROP INDEX "${name}"`);
   });
-  database.script('VACUUM; PRAGMA journal_mode = DELETE');
+  database.runScript('VACUUM; PRAGMA journal_mode = DELETE');
   close();
   return made;
 }
@@ -59,11 +59,11 @@ async function writeDatabase(path: string): Promise<DemoData['advertisers']> {
 function fillCollections({ database, collections }: ServiceContext, userId: string): void {
   const colleague = `c0${userId.slice(2)}`;
   const best = (kind: ItemType, filters: Record<string, string>, limit: number) =>
-    findPage(database, { recordType: recordTypes[kind], filters, asOf: 0 }, limit).numbers;
+    findPage(database, { recordType: recordTypes[kind], filters, asOf: 0 }, limit).rowNumbers;
   const make = (owner: string, name: string, type: string, items: Partial<Record<ItemType, number[]>>) => {
     const number = collections.create({ userId: owner, billingUserId: userId }, { name, type, defaultType: null });
     for (const kind of ['ads', 'pages'] as const)
-      for (const item of items[kind] ?? []) collections.add(number, kind, item);
+      for (const item of items[kind] ?? []) collections.addItem(number, kind, item);
   };
   const person = "UPDATE accounts SET name = 'Demo Person', emailAddress = 'person@demo.example' WHERE userId = ?";
   database.run(person, [userId]);

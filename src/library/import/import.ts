@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Database } from '../database/database.ts';
-import type { Records } from '../database/records.ts';
-import { isTooDeep } from '../service/request.ts';
+import type { RecordStore } from '../database/records.ts';
+import { isNestedTooDeep } from '../service/request.ts';
 import { detectRecordFormat } from './formats/formats.ts';
 import { metaAdLibraryFormat } from './formats/meta-ad-library.ts';
 import { SourceRecord } from './formats/source-record.ts';
@@ -25,7 +25,7 @@ const maxSkipped = 100_000;
 
 interface ImportTarget {
   database: Database;
-  records: Records;
+  records: RecordStore;
   now: () => number;
 }
 
@@ -112,7 +112,7 @@ class Import {
    */
   #observe(piece: SourceEntry): SourceEntry {
     if ('problem' in piece) return piece;
-    if ('value' in piece && isTooDeep(piece.value))
+    if ('value' in piece && isNestedTooDeep(piece.value))
       return { line: piece.line, path: piece.path, problem: tooDeepProblem };
     const record = 'cells' in piece ? this.#readRow?.(piece.cells) : SourceRecord.fromObject(piece.value);
     const format = this.#table?.format ?? (record && detectRecordFormat(record));

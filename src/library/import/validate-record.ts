@@ -3,7 +3,7 @@ import { Ad, Page } from '../../api/schemas.ts';
 import { isPathId, maxIdLength } from '../../api/url.ts';
 import { parseTime } from '../../views/dates.ts';
 import { isUuid } from '../../views/safe-text.ts';
-import { maxDepth, quoted } from '../service/request.ts';
+import { maxNestingDepth, quoteValue } from '../service/request.ts';
 import { apiFormat } from './formats/api.ts';
 import type { ImportFormat } from './formats/import-format.ts';
 import type { SourceRecord } from './formats/source-record.ts';
@@ -38,7 +38,7 @@ export function validateRecord(record: SourceRecord, { format, text, values }: G
   return { ad, json: jsonOf(ad, (ad as object) === source ? text : undefined) };
 }
 
-export const tooDeepProblem = `nested deeper than ${maxDepth} levels`;
+export const tooDeepProblem = `nested deeper than ${maxNestingDepth} levels`;
 
 export const unknownFormatProblem =
   'neither an ad (id) nor a page (pageId, pageName) nor an ad of the Meta Ad Library (ad_archive_id); the fields are those of the API or of a format in "library import --help"';
@@ -80,7 +80,7 @@ function withPastLastSeen(ad: Ad, { now, valueErrors: rejected }: ColumnValuePar
   const lastSeen = parseTime(ad.lastSeenAt);
   if (lastSeen === undefined || lastSeen <= now) return ad;
   rejected.push(
-    new Error(`lastSeenAt: ${quoted(ad.lastSeenAt)} is after the import, so the time of the import is stored`),
+    new Error(`lastSeenAt: ${quoteValue(ad.lastSeenAt)} is after the import, so the time of the import is stored`),
   );
   return { ...ad, lastSeenAt: new Date(now).toISOString() };
 }
@@ -104,7 +104,7 @@ function checked<Item extends Record<string, unknown>>(schema: z.ZodType<Item>, 
   for (const key of dates) {
     const date = item[key];
     if (typeof date === 'string' && !isIsoDate(date)) {
-      throw new Error(`${key}: not an ISO 8601 date-time; got ${quoted(date)}`);
+      throw new Error(`${key}: not an ISO 8601 date-time; got ${quoteValue(date)}`);
     }
   }
   for (const key of counts) {

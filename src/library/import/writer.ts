@@ -1,6 +1,6 @@
 import type { Ad, ItemType, Page } from '../../api/schemas.ts';
 import type { Database } from '../database/database.ts';
-import { loadAdLanguage, type Records } from '../database/records.ts';
+import { loadAdLanguageDetector, type RecordStore } from '../database/records.ts';
 
 /** `updated`: the library had the record before this import. `repeated`: an earlier record of this import had the id. */
 export type WriteOutcome = 'new' | 'updated' | 'repeated';
@@ -8,13 +8,13 @@ export type WriteOutcome = 'new' | 'updated' | 'repeated';
 export type RecordWriter = Awaited<ReturnType<typeof openRecordWriter>>;
 
 /** Stores the records of one import, and tells which ids are new in the library and in the import. */
-export async function openRecordWriter({ database, records }: { database: Database; records: Records }) {
-  const withLanguage = await loadAdLanguage();
+export async function openRecordWriter({ database, records }: { database: Database; records: RecordStore }) {
+  const withLanguage = await loadAdLanguageDetector();
   const kinds = { ads: new SeenNumbers(database, 'ads'), pages: new SeenNumbers(database, 'pages') };
   const outcomeOf = (kind: ItemType, id: string, put: () => void): WriteOutcome => {
-    const before = records.find(kind, id);
+    const before = records.findRowNumber(kind, id);
     put();
-    const number = before ?? records.find(kind, id);
+    const number = before ?? records.findRowNumber(kind, id);
     const isRepeated = number !== undefined && kinds[kind].add(number);
     if (isRepeated) return 'repeated';
     return before !== undefined && kinds[kind].isOld(before) ? 'updated' : 'new';

@@ -1,85 +1,104 @@
 import type { SearchFilter, SearchFilters } from '../../api/search-filters.ts';
-import { type Measure, type RecordType, recordTypes, type Tag, type TextFilter } from './ads-and-pages.ts';
+import { type Measure, type RecordType, recordTypes, type Tag, type TextFilter } from './searchable-records.ts';
 
 /**
- * The filter keys of this library, derived from the record types. Validation, the text of a 422, `library filters` and
- * what a model reads all come from these two lists. The build puts the values in place of this module.
+ * The filter keys of this library, derived from the record types. The checks of a request, the text of a 422,
+ * `library filters` and the tool descriptions all use this list. The build replaces this module with its computed values.
  */
 
+/** The longest text of a filter in characters, and the longest list in texts. */
 const maxLength = { text: 300, list: 50 };
 
-function bounds({ key, about, date }: Measure): SearchFilter[] {
-  const type = date ? 'date' : 'number';
+function describeBounds({ key, description, isDate }: Measure): SearchFilter[] {
+  const type = isDate ? 'date' : 'number';
+  const wholeDay = isDate ? '; a date without a time includes its whole day' : '';
   return [
-    { key: `${key}From`, type, description: `At or above: ${about}` },
-    { key: `${key}To`, type, description: `At or below: ${about}${date ? '; a date alone means its whole day' : ''}` },
+    { key: `${key}From`, type, description: `Lower bound, inclusive: ${description}` },
+    { key: `${key}To`, type, description: `Upper bound, inclusive: ${description}${wholeDay}` },
   ];
 }
 
-function words({ key, about, columns: _, ...rest }: TextFilter): SearchFilter {
-  const description = `Words that must all occur in ${about}; "…" for an exact phrase, -word for what must not occur, alone too`;
-  return { key, type: 'query', description, maxLength: maxLength.text, ...rest };
+function describeTextFilter({ key, description, columns: _, ...options }: TextFilter): SearchFilter {
+  const text = `Words that must all occur in ${description}. Use "…" for an exact phrase and -word for a word that must not occur; a query may consist of excluded words alone`;
+  return { key, type: 'query', description: text, maxLength: maxLength.text, ...options };
 }
 
-function anyOf({
-  key,
-  about,
-  boolean,
-  all,
-  opaque,
-  valuesOf: _,
-  furtherValuesOf: __,
-  columnKeys: ___,
-  ...rest
-}: Tag): SearchFilter {
-  const counted = !opaque && !all && { counted: true };
-  if (boolean) return { key, type: 'boolean', description: `Only records that say ${about}`, ...rest, ...counted };
-  const description = all ? about : `Any of: ${about}`;
-  return { key, type: 'strings', description, maxLength: maxLength.list, ...rest, ...counted };
+function describeTag(tag: Tag): SearchFilter {
+  const {
+    key,
+    description,
+    isBoolean,
+    mustMatchAll,
+    isId,
+    getValues: _,
+    getExtraValues: __,
+    valuesFromColumns: ___,
+    ...options
+  } = tag;
+  const counted = !isId && !mustMatchAll && { counted: true };
+  if (isBoolean) return { key, type: 'boolean', description: `True or false: ${description}`, ...options, ...counted };
+  const text = mustMatchAll ? description : `Any of the listed values: ${description}`;
+  return { key, type: 'strings', description: text, maxLength: maxLength.list, ...options, ...counted };
 }
 
-const inverted = (keys: SearchFilter[]): SearchFilter => ({
+/** Describes the key `not`, which takes the other filters of the same search. */
+const describeNot = (filters: SearchFilter[]): SearchFilter => ({
   key: 'not',
   type: 'filters',
-  description: `None of these filters may match; each key of missing counts by itself. Records without a value are found, too. Takes all other keys but sort and order: ${keys[0]?.key} …`,
-  note: 'without sort and order; leaves out what any of them finds',
+  description: `Excludes records that match any of these filters; each key of missing counts as a filter of its own. Records without a value stay in the result. Takes all other keys except limit, sort and order: ${filters[0]?.key} …`,
+  note: 'without sort and order; excludes records that match any of its filters',
 });
 
-function filtersOf({ textFilters, tags, measures }: RecordType, others: SearchFilter[] = []): SearchFilter[] {
-  const conditions = [...textFilters.map(words), ...others, ...tags.map(anyOf), ...measures.flatMap(bounds)];
-  const sortable = measures.map(({ key }) => key);
-  const [first] = sortable;
+function describeFilters(
+  { textFilters, tags, measures }: RecordType,
+  otherFilters: SearchFilter[] = [],
+): SearchFilter[] {
+  const filters = [
+    ...textFilters.map(describeTextFilter),
+    ...otherFilters,
+    ...tags.map(describeTag),
+    ...measures.flatMap(describeBounds),
+  ];
+  const sortKeys = measures.map(({ key }) => key);
+  const [defaultSortKey] = sortKeys;
   return [
     { key: 'limit', type: 'integer', minimum: 1, ...searchLimit },
-    ...conditions,
-    inverted(conditions),
+    ...filters,
+    describeNot(filters),
     {
       key: 'sort',
       type: 'string',
-      description: 'What to sort by, records without it last',
-      values: sortable,
-      ...(first && { default: first }),
+      description: 'The value by which records are sorted. Records without this value come last',
+      values: sortKeys,
+      ...(defaultSortKey && { default: defaultSortKey }),
     },
-    { key: 'order', type: 'string', description: 'Direction of the sort', values: ['desc', 'asc'], default: 'desc' },
+    {
+      key: 'order',
+      type: 'string',
+      description: 'The direction of the sort',
+      values: ['desc', 'asc'],
+      default: 'desc',
+    },
   ];
 }
 
-/** Bounds of a search's page; the document leaves them open. */
+/** The default and the largest page size of a search. The document leaves both open. */
 export const searchLimit = { default: 20, maximum: 100 };
 
+/** The filter keys of the library's searches, in the form of `AD_LIBRARY_SEARCH_FILTERS`. */
 export const libraryFilters = {
   inclusive: true,
   ignoresCase: true,
-  ads: filtersOf(recordTypes.ads, [
+  ads: describeFilters(recordTypes.ads, [
     {
       key: 'active',
       type: 'boolean',
       description:
-        'true: endDate lies ahead, or there is none and the ad was seen at most two days ago; false: endDate is past. Whether any other ad runs is unknown: only missing active finds it',
+        'true: endDate is in the future, or the ad has no endDate and was seen in the last two days. false: endDate is past. For all other ads the state is unknown; only the filter missing with active finds them',
       note: 'true: seen in the last 2 days or endDate ahead; false: endDate past; unknown: missing active',
       single: true,
       counted: true,
     },
   ]),
-  pages: filtersOf(recordTypes.pages),
+  pages: describeFilters(recordTypes.pages),
 } satisfies SearchFilters;

@@ -4,136 +4,160 @@ import type { ItemType } from '../../api/schemas.ts';
 import type { SearchFilter } from '../../api/search-filters.ts';
 import { isObject } from '../../views/view.ts';
 import type { Database } from '../database/database.ts';
-import { type Cursors, invalid, quoted, readLimit } from '../service/request.ts';
-import { recordTypes } from './ads-and-pages.ts';
+import { type CursorCodec, invalidRequest, parseLimit, quoteValue } from '../service/request.ts';
 import { libraryFilters, searchLimit } from './filters.ts';
-import { countsBy, searchNotes } from './notes.ts';
-import { countHits, type FilterValue, type FilterValues, findPage, type Position } from './search.ts';
+import { countByValue, createSearchNotes } from './notes.ts';
+import { countHits, type FilterValue, type FilterValues, findPage, type PagePosition } from './search.ts';
+import { recordTypes } from './searchable-records.ts';
 
-export type SearchContext = { database: Database; cursors: Cursors; now: () => number };
+/** What a search needs besides its request. `now` returns Unix milliseconds. */
+export type SearchContext = { database: Database; cursors: CursorCodec; now: () => number };
 
-const listOf = (kind: ItemType) => `search ${kind}`;
+/** Returns the name of the list to which a search's cursors belong. */
+const getListName = (itemType: ItemType) => `search ${itemType}`;
 
-/** Bytes of all filters: a cursor holds them, and a request holds a cursor. */
-const maxFilters = 48_000;
+/** The most bytes of all filters of a search. A cursor holds the filters, and a request must have room for a cursor. */
+const maxFilterBytes = 48_000;
 
-/** What a cursor holds: everything needed to continue its search, so filters need not be sent again. */
-type Content = [limit: number, totalHits: number, ...after: Position, asOf: number, filters: FilterValues];
+/** The content of a cursor: everything needed to continue its search. Callers need not send the filters again. */
+type CursorContent = [limit: number, totalHits: number, ...after: PagePosition, asOf: number, filters: FilterValues];
 
 /**
- * Reads a SearchRequest.
- * @throws ApiError 422 for unknown keys, wrong values, a bad cursor, or filters other than those the cursor began with
+ * Parses the body of a search request.
+ *
+ * @throws ApiError 422 for unknown keys, invalid values, an invalid cursor, or filters that differ from those in the
+ * cursor.
  */
-export function readSearch(kind: ItemType, body: Record<string, unknown>, { cursors, now }: SearchContext) {
-  const { limit, cursor, countBy, ...given } = body;
-  const filters = readFilters(libraryFilters[kind], given);
-  const bytes = Buffer.byteLength(JSON.stringify(filters));
-  if (bytes > maxFilters) throw invalid(`All filters together take at most ${maxFilters} bytes; got ${bytes}.`);
+export function parseSearchRequest(itemType: ItemType, body: Record<string, unknown>, { cursors, now }: SearchContext) {
+  const { limit, cursor, countBy, ...filterBody } = body;
+  const filters = parseFilters(libraryFilters[itemType], filterBody);
+  const filterBytes = Buffer.byteLength(JSON.stringify(filters));
+  if (filterBytes > maxFilterBytes)
+    throw invalidRequest(`All filters together take at most ${maxFilterBytes} bytes; got ${filterBytes}.`);
   if (cursor === undefined) {
-    const by = readCountBy(kind, countBy, filters);
-    return { kind, filters, limit: readLimit(limit, 'body', searchLimit), asOf: now(), countBy: by };
+    return {
+      itemType,
+      filters,
+      limit: parseLimit(limit, 'body', searchLimit),
+      asOf: now(),
+      countBy: parseCountBy(itemType, countBy, filters),
+    };
   }
-  if (typeof cursor !== 'string') throw invalid('"cursor" takes the text that an earlier answer returned.');
-  const [before, totalHits, value, number, asOf, cursorValues] = cursors.read(listOf(kind), cursor) as Content;
-  // Checked again: the cursor may be from a version with other filters.
-  const cursorFilters = readFilters(libraryFilters[kind], cursorValues);
+  if (typeof cursor !== 'string') throw invalidRequest('"cursor" takes the text that an earlier answer returned.');
+  const content = cursors.decode(getListName(itemType), cursor) as CursorContent;
+  const [previousLimit, totalHits, sortValue, rowNumber, asOf, storedFilters] = content;
+  // The cursor may come from a version with other filters, so its filters are checked like those of a request.
+  const cursorFilters = parseFilters(libraryFilters[itemType], storedFilters);
   if (Object.keys(filters).length > 0 && !isDeepStrictEqual(filters, cursorFilters)) {
     const message = 'The filters differ from those the cursor began with. Send the cursor alone, or the filters alone.';
-    throw invalid(message, { cursorFilters });
+    throw invalidRequest(message, { cursorFilters });
   }
-  const after: Position = [value, number];
-  const next = readLimit(limit, 'body', { ...searchLimit, default: before });
-  return { kind, filters: cursorFilters, limit: next, asOf, totalHits, after };
+  const after: PagePosition = [sortValue, rowNumber];
+  const nextLimit = parseLimit(limit, 'body', { ...searchLimit, default: previousLimit });
+  return { itemType, filters: cursorFilters, limit: nextLimit, asOf, totalHits, after };
 }
 
-function readCountBy(kind: ItemType, key: unknown, filters: FilterValues): string | undefined {
+function parseCountBy(itemType: ItemType, key: unknown, filters: FilterValues): string | undefined {
   if (key === undefined) return undefined;
-  const keys = libraryFilters[kind].flatMap((filter) => (filter.counted ? filter.key : []));
-  if (typeof key !== 'string' || !keys.includes(key)) throw invalid(`"countBy" takes one of ${keys.join(', ')}.`);
-  if (key in filters) throw invalid(`"countBy" takes a key that is not among the filters; got "${key}".`);
+  const countableKeys = libraryFilters[itemType].flatMap((filter) => (filter.counted ? filter.key : []));
+  if (typeof key !== 'string' || !countableKeys.includes(key))
+    throw invalidRequest(`"countBy" takes one of ${countableKeys.join(', ')}.`);
+  if (key in filters) throw invalidRequest(`"countBy" takes a key that is not among the filters; got "${key}".`);
   return key;
 }
 
-/** One page of a search: row numbers and the rest of the result envelope. */
-export function runSearch(request: ReturnType<typeof readSearch>, { database, cursors }: SearchContext) {
-  const { kind, filters, limit, asOf } = request;
-  const search = { recordType: recordTypes[kind], filters, asOf };
-  const { numbers, hasMore, position } = findPage(database, search, limit, request.after);
-  const totalHits = request.totalHits ?? (hasMore ? countHits(database, search) : numbers.length);
-  const content = hasMore && position && [limit, totalHits, ...position, asOf, filters];
-  const page = { numbers, cursor: content ? cursors.write(listOf(kind), content) : null, hasMore, totalHits };
-  if (request.after) return page;
-  const { countBy } = request;
-  const notes = searchNotes(search, database);
-  const counts = countBy !== undefined && { counts: countsBy(countBy, search, database) };
+/**
+ * Runs one page of a search. Returns the row numbers of its records and the other fields of the answer. Only the first page
+ * has notes and counts.
+ */
+export function runSearch(request: ReturnType<typeof parseSearchRequest>, { database, cursors }: SearchContext) {
+  const { itemType, filters, limit, asOf, after, countBy } = request;
+  const search = { recordType: recordTypes[itemType], filters, asOf };
+  const { rowNumbers, hasMore, position } = findPage(database, search, limit, after);
+  const totalHits = request.totalHits ?? (hasMore ? countHits(database, search) : rowNumbers.length);
+  const cursorContent = hasMore && position && [limit, totalHits, ...position, asOf, filters];
+  const cursor = cursorContent ? cursors.encode(getListName(itemType), cursorContent) : null;
+  const page = { rowNumbers, cursor, hasMore, totalHits };
+  if (after) return page;
+  const notes = createSearchNotes(search, database);
+  const counts = countBy !== undefined && { counts: countByValue(countBy, search, database) };
   return { ...page, ...counts, ...(notes.length > 0 && { notes }) };
 }
 
 /**
- * Checks the filter keys of a SearchRequest against their description.
- * @throws ApiError 422 that names the key, what it takes and what it got, or lists the known keys
+ * Checks filters against the descriptions of their keys.
+ *
+ * @param otherKeys Keys that the message about an unknown key lists besides the filters.
+ * @throws ApiError 422 that names the key with its expected and its actual value, or lists the known keys.
  */
-function readFilters(filters: SearchFilter[], given: Record<string, unknown>, others = ['cursor']): FilterValues {
-  const read = ([key, value]: [string, unknown]): [string, FilterValue] => {
-    const filter = filters.find((one) => one.key === key);
+function parseFilters(
+  descriptions: SearchFilter[],
+  filters: Record<string, unknown>,
+  otherKeys = ['cursor'],
+): FilterValues {
+  const parseEntry = ([key, value]: [string, unknown]): [string, FilterValue] => {
+    const filter = descriptions.find((description) => description.key === key);
     if (!filter) {
-      const knownKeys = [...others, ...filters.map((one) => one.key)];
-      const [nearest = ''] = nearestFirst(key, knownKeys);
-      const hint = isNear(key, nearest) ? ` Did you mean "${nearest}"?` : '';
+      const knownKeys = [...otherKeys, ...descriptions.map((description) => description.key)];
+      const [nearestKey = ''] = nearestFirst(key, knownKeys);
+      const hint = isNear(key, nearestKey) ? ` Did you mean "${nearestKey}"?` : '';
       const message = `Unknown filter key "${key.slice(0, 100)}".${hint} Known keys: ${knownKeys.join(', ')}.`;
-      throw invalid(message, { knownKeys });
+      throw invalidRequest(message, { knownKeys });
     }
-    return [key, filter.type === 'filters' ? readInverted(filter, filters, value) : readValue(filter, value)];
+    const parsed = filter.type === 'filters' ? parseNot(filter, descriptions, value) : parseValue(filter, value);
+    return [key, parsed];
   };
-  return Object.fromEntries(Object.entries(given).map(read));
+  return Object.fromEntries(Object.entries(filters).map(parseEntry));
 }
 
-/** The filters of `not`, which takes neither a second `not` nor an order. */
-function readInverted(filter: SearchFilter, filters: SearchFilter[], value: unknown): FilterValues {
-  if (!isObject(value)) throw wrong(filter, 'an object of filters other than not, sort and order', quoted(value));
-  const others = ['not', 'limit', 'sort', 'order'];
-  return readFilters(
-    filters.filter(({ key }) => !others.includes(key)),
+/** Parses the filters of `not`, which takes neither another `not` nor a sort order. */
+function parseNot(filter: SearchFilter, descriptions: SearchFilter[], value: unknown): FilterValues {
+  if (!isObject(value))
+    throw invalidValue(filter, 'an object of filters other than not, sort and order', quoteValue(value));
+  const excludedKeys = ['not', 'limit', 'sort', 'order'];
+  return parseFilters(
+    descriptions.filter(({ key }) => !excludedKeys.includes(key)),
     value,
     [],
   );
 }
 
-const isText = (value: unknown): value is string => typeof value === 'string' && value.trim() !== '';
+const isNonBlankText = (value: unknown): value is string => typeof value === 'string' && value.trim() !== '';
 const isoDate = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2}))?$/i;
 
-function readValue(filter: SearchFilter, value: unknown): FilterValue {
+function parseValue(filter: SearchFilter, value: unknown): FilterValue {
   const { type, maxLength = Number.POSITIVE_INFINITY } = filter;
-  const expect = (isRight: boolean, expected: string, got: unknown = value) => {
-    if (!isRight) throw wrong(filter, expected, quoted(got));
+  const check = (isValid: boolean, expected: string, actual: unknown = value) => {
+    if (!isValid) throw invalidValue(filter, expected, quoteValue(actual));
   };
   if (type === 'strings') {
     // A single text counts as a list of one.
     const list: unknown[] = [value].flat();
-    expect(list.length > 0 && list.every(isText), 'a list of texts');
-    expect(list.length <= maxLength, `a list of at most ${maxLength} texts`, list.length);
-    return list.map((one) => matchValue(filter, one as string));
+    check(list.length > 0 && list.every(isNonBlankText), 'a list of texts');
+    check(list.length <= maxLength, `a list of at most ${maxLength} texts`, list.length);
+    return list.map((item) => matchAllowedValue(filter, item as string));
   }
-  if (type === 'boolean') expect(typeof value === 'boolean', 'true or false');
-  else if (type === 'number') expect(typeof value === 'number', 'a number');
+  if (type === 'boolean') check(typeof value === 'boolean', 'true or false');
+  else if (type === 'number') check(typeof value === 'number', 'a number');
   else if (type === 'date') {
     const isDate = typeof value === 'string' && isoDate.test(value) && !Number.isNaN(Date.parse(value));
-    expect(isDate, 'an ISO 8601 date (2026-01-31) or date-time with its zone (2026-01-31T12:00:00Z)');
+    check(isDate, 'an ISO 8601 date (2026-01-31) or date-time with its zone (2026-01-31T12:00:00Z)');
   } else {
-    expect(isText(value), 'a text that is not empty');
-    expect(String(value).length <= maxLength, `a text of at most ${maxLength} characters`, String(value).length);
-    return matchValue(filter, String(value));
+    check(isNonBlankText(value), 'a text that is not empty');
+    check(String(value).length <= maxLength, `a text of at most ${maxLength} characters`, String(value).length);
+    return matchAllowedValue(filter, String(value));
   }
   return value as FilterValue;
 }
 
-function matchValue(filter: SearchFilter, value: string): string {
+/** Returns the allowed value that equals a text in any case. Without a closed list of values, any text is allowed. */
+function matchAllowedValue(filter: SearchFilter, value: string): string {
   if (!filter.values || filter.open) return value;
-  const match = filter.values.find((candidate) => candidate.toLowerCase() === value.toLowerCase());
-  if (match === undefined) throw wrong(filter, `one of ${filter.values.join(', ')}`, quoted(value));
+  const match = filter.values.find((allowedValue) => allowedValue.toLowerCase() === value.toLowerCase());
+  if (match === undefined) throw invalidValue(filter, `one of ${filter.values.join(', ')}`, quoteValue(value));
   return match;
 }
 
-function wrong(filter: SearchFilter, expected: string, got: string) {
-  return invalid(`"${filter.key}" takes ${expected}; got ${got}.`, { key: filter.key, expected });
+function invalidValue(filter: SearchFilter, expected: string, actual: string) {
+  return invalidRequest(`"${filter.key}" takes ${expected}; got ${actual}.`, { key: filter.key, expected });
 }

@@ -1,201 +1,222 @@
 import { maxDaysSinceSeen } from '../../views/dates.ts';
 import { dayMs } from '../../views/durations.ts';
 import type { Database } from '../database/database.ts';
-import { invalid } from '../service/request.ts';
-import type { Measure, RecordType } from './ads-and-pages.ts';
-import { comparableValue } from './tags.ts';
+import { invalidRequest } from '../service/request.ts';
+import type { Measure, RecordType } from './searchable-records.ts';
+import { normalizeTagValue } from './tags.ts';
 import { parseQuery } from './tokens.ts';
 
-/** Where a page of results ended: the last row's sort value (null if it had none) and its number. */
-export type Position = [value: number | null, number: number];
+/** Where a page of results ended: the sort value of the last row (null if the row has none) and its row number. */
+export type PagePosition = [sortValue: number | null, rowNumber: number];
 
+/** Returns the number of records that a search finds. */
 export function countHits(database: Database, search: Search): number {
-  const { from, where, values } = conditionsOf(database, search);
+  const { from, where, values } = buildConditions(database, search);
   return database.get<{ hits: number }>(`SELECT count(*) AS hits FROM ${from} WHERE ${where}`, values)?.hits ?? 0;
 }
 
 /**
- * The next `limit` rows after `after`, and whether more follow.
+ * Returns the row numbers of the next page of a search, and whether more records follow.
  *
- * Ordered by sort value, then by row number; rows without a value come last. Keyset pagination: a page starts at a
- * position and not at an offset, so that no result appears twice or is lost when rows are added meanwhile.
+ * Rows are ordered by sort value, then by row number. Rows without a sort value come last. A page starts at a position and
+ * not at an offset (keyset pagination), so records that are added meanwhile neither repeat nor hide a result.
+ *
+ * @param after The `position` of the previous page. Without it, the first page is returned.
  */
-export function findPage(database: Database, search: Search, limit: number, after?: Position) {
-  const { column, order, compare } = direction(asStored(database, search));
-  const { from, where, values } = conditionsOf(database, search);
-  const read = (condition: string, extra: number[], max: number) =>
+export function findPage(database: Database, search: Search, limit: number, after?: PagePosition) {
+  const { column, order, compare } = selectSortOrder(toStoredSearch(database, search));
+  const { from, where, values } = buildConditions(database, search);
+  const readRows = (condition: string, conditionValues: number[], maxRows: number) =>
     database.all<{ number: number; value: number | null }>(
       `SELECT ${search.recordType.name}.number, ${column} AS value FROM ${from} WHERE ${where} AND ${condition} LIMIT ?`,
-      [...values, ...extra, max],
+      [...values, ...conditionValues, maxRows],
     );
-  const rows: ReturnType<typeof read> = [];
-  const number = `${search.recordType.name}.number`;
-  const [value, last] = after ?? [];
-  if (value !== null) {
-    const seek = after ? `(${column}, ${number}) ${compare} (?, ?)` : `${column} IS NOT NULL`;
-    rows.push(...read(`${seek} ORDER BY ${column} ${order}, ${number} ${order}`, (after ?? []) as number[], limit + 1));
+  const rows: ReturnType<typeof readRows> = [];
+  const numberColumn = `${search.recordType.name}.number`;
+  const [lastValue, lastNumber] = after ?? [];
+  if (lastValue !== null) {
+    const seek = after ? `(${column}, ${numberColumn}) ${compare} (?, ?)` : `${column} IS NOT NULL`;
+    const condition = `${seek} ORDER BY ${column} ${order}, ${numberColumn} ${order}`;
+    rows.push(...readRows(condition, (after ?? []) as number[], limit + 1));
   }
   if (rows.length <= limit) {
-    const seek = value === null ? ` AND ${number} ${compare} ?` : '';
-    const sql = `${column} IS NULL${seek} ORDER BY ${number} ${order}`;
-    rows.push(...read(sql, value === null && last !== undefined ? [last] : [], limit + 1 - rows.length));
+    const seek = lastValue === null ? ` AND ${numberColumn} ${compare} ?` : '';
+    const condition = `${column} IS NULL${seek} ORDER BY ${numberColumn} ${order}`;
+    const conditionValues = lastValue === null && lastNumber !== undefined ? [lastNumber] : [];
+    rows.push(...readRows(condition, conditionValues, limit + 1 - rows.length));
   }
-  const page = rows.slice(0, limit);
-  const [end] = page.slice(-1);
-  const position: Position | undefined = end && [end.value, end.number];
-  return { numbers: page.map((row) => row.number), hasMore: rows.length > limit, position };
+  const pageRows = rows.slice(0, limit);
+  const lastRow = pageRows.at(-1);
+  const position: PagePosition | undefined = lastRow && [lastRow.value, lastRow.number];
+  return { rowNumbers: pageRows.map((row) => row.number), hasMore: rows.length > limit, position };
 }
 
-function direction({ recordType, filters, asOf }: StoredSearch) {
-  const [newest] = recordType.measures;
-  const measure = recordType.measures.find(({ key }) => key === filters.sort) ?? newest;
-  const column = measure ? columnOf(recordType, measure, asOf) : `${recordType.name}.number`;
+/** Returns the column, the direction and the comparison of a search's sort. The first measure is the default. */
+function selectSortOrder({ recordType, filters, asOf }: StoredSearch) {
+  const [defaultMeasure] = recordType.measures;
+  const measure = recordType.measures.find(({ key }) => key === filters.sort) ?? defaultMeasure;
+  const column = measure ? getMeasureSql(recordType, measure, asOf) : `${recordType.name}.number`;
   return filters.order === 'asc' ? { column, order: 'ASC', compare: '>' } : { column, order: 'DESC', compare: '<' };
 }
 
+/** The checked value of one filter key. Only `not` holds further filters. */
 export type FilterValue = string | number | boolean | string[] | FilterValues;
+
+/** The checked filters of a search, by their keys. */
 export type FilterValues = { [key: string]: FilterValue };
 
+/** A search for records of one type. */
 export type Search = {
   recordType: RecordType;
   filters: FilterValues;
-  /** Unix milliseconds: the time for which "active" is decided, the same for all pages of a search. */
+  /** The time, in Unix milliseconds, at which ads count as active. All pages of a search use the same time. */
   asOf: number;
 };
 
+/** An SQL condition and the values of its parameters. */
 type Condition = { sql: string; values: (string | number)[] };
 
-/** A search whose times are counted like the dates in the columns. */
+/** A search whose `asOf` is counted from `dateOrigin`, like the dates in the columns. */
 type StoredSearch = Search & Pick<Database, 'dateOrigin'>;
 
-const asStored = ({ dateOrigin }: Database, search: Search): StoredSearch => ({
+const toStoredSearch = ({ dateOrigin }: Database, search: Search): StoredSearch => ({
   ...search,
   asOf: search.asOf - dateOrigin,
   dateOrigin,
 });
 
-export function conditionsOf(database: Database, given: Search) {
-  const search = asStored(database, given);
+/** Returns the FROM clause, the WHERE clause and the parameters that find the records of a search. */
+export function buildConditions(database: Database, search: Search) {
+  const storedSearch = toStoredSearch(database, search);
   const { name } = search.recordType;
   const { not, ...filters } = search.filters;
-  const { match, conditions } = textConditions(search.recordType, filters);
-  const found = [
-    ...conditions,
-    ...columnConditions({ ...search, filters }),
-    ...tagConditions(search.recordType, filters, match !== undefined),
-    ...invertedConditions(search, not),
+  const { match, conditions: textConditions } = buildTextConditions(search.recordType, filters);
+  const conditions = [
+    ...textConditions,
+    ...buildColumnConditions({ ...storedSearch, filters }),
+    ...buildTagConditions(search.recordType, filters, match !== undefined),
+    ...buildNotConditions(storedSearch, not),
   ];
-  if (match !== undefined) found.push({ sql: `${name}_text MATCH ?`, values: [match] });
+  if (match !== undefined) conditions.push({ sql: `${name}_text MATCH ?`, values: [match] });
   return {
     from: match === undefined ? name : `${name}_text JOIN ${name} ON ${name}.number = ${name}_text.rowid`,
-    where: found.map(({ sql }) => sql).join(' AND ') || '1',
-    values: found.flatMap(({ values }) => values),
+    where: conditions.map(({ sql }) => sql).join(' AND ') || '1',
+    values: conditions.flatMap(({ values }) => values),
   };
 }
 
 /**
- * Returns the conditions of `not`: none of its filters may match. A record without the value does not match its filter,
- * so it is found. Each key of `missing` counts as a filter of its own.
+ * Returns the conditions of `not`, which excludes records that match any of its filters. A record without a value does not
+ * match the filter of that value, so the record stays. Each key of `missing` counts as a filter of its own.
  */
-function invertedConditions(search: StoredSearch, not: FilterValues[string] | undefined): Condition[] {
+function buildNotConditions(search: StoredSearch, not: FilterValues[string] | undefined): Condition[] {
   const { recordType } = search;
   const { missing = [], ...filters } = (not ?? {}) as FilterValues;
-  const each = [...Object.entries(filters), ...[missing].flat().map((key) => ['missing', [key]] as const)];
-  return each.flatMap(([key, value]) => {
-    const single = { [key]: value } as FilterValues;
-    const { match, conditions } = textConditions(recordType, single);
-    const found = [
-      ...conditions,
-      ...(match === undefined ? [] : [matchCondition(recordType, match)]),
-      ...columnConditions({ ...search, filters: single }),
-      ...tagConditions(recordType, single, true),
+  const entries = [...Object.entries(filters), ...[missing].flat().map((key) => ['missing', [key]] as const)];
+  return entries.flatMap(([key, value]) => {
+    const singleFilter = { [key]: value } as FilterValues;
+    const { match, conditions: textConditions } = buildTextConditions(recordType, singleFilter);
+    const conditions = [
+      ...textConditions,
+      ...(match === undefined ? [] : [buildMatchCondition(recordType, match)]),
+      ...buildColumnConditions({ ...search, filters: singleFilter }),
+      ...buildTagConditions(recordType, singleFilter, true),
     ];
-    return found.map(({ sql, values }) => ({ sql: `NOT coalesce(${sql}, 0)`, values }));
+    return conditions.map(({ sql, values }) => ({ sql: `NOT coalesce(${sql}, 0)`, values }));
   });
 }
 
-function columnConditions(search: StoredSearch): Condition[] {
+/** Returns the conditions on columns: bounds of measures, measures without a value, and the state of an ad. */
+function buildColumnConditions(search: StoredSearch): Condition[] {
   const { recordType, filters, asOf } = search;
-  const ranges = recordType.measures.flatMap((measure) => rangeConditions(measure, search));
-  const lacking = recordType.measures
+  const boundConditions = recordType.measures.flatMap((measure) => buildBoundConditions(measure, search));
+  const missingConditions = recordType.measures
     .filter(({ key }) => [filters.missing].flat().includes(key))
-    .map((measure) => ({ sql: `(${columnOf(recordType, measure, asOf)} IS NULL)`, values: [] }));
-  return [...ranges, ...lacking, ...activeConditions(search)];
+    .map((measure) => ({ sql: `(${getMeasureSql(recordType, measure, asOf)} IS NULL)`, values: [] }));
+  return [...boundConditions, ...missingConditions, ...buildActiveConditions(search)];
 }
 
 /**
- * Returns a condition for each tag among the filters. For records that something else finds first, such as words, each
- * record is looked up. Otherwise the records with the value are read, which SQLite then does first.
+ * Returns a condition for each tag among the filters.
+ *
+ * @param isLookup True if another condition, such as words, finds the records first. Each of them is then looked up in the
+ * table of tags. Otherwise the condition lists all records with the value, and SQLite starts from that list.
  */
-function tagConditions({ name, tags }: RecordType, filters: FilterValues, isLookup: boolean): Condition[] {
+function buildTagConditions({ name, tags }: RecordType, filters: FilterValues, isLookup: boolean): Condition[] {
   return tags.flatMap((tag) => {
-    const given = [filters[tag.key] ?? []].flat().map(String);
-    const stored = given.filter((one) => !tag.columnKeys?.includes(one)).map((one) => comparableValue(tag, one));
-    const groups = tag.all ? stored.map((one) => [one]) : stored.length > 0 ? [stored] : [];
-    return groups.map((values) => {
-      const ofTag = `tag IN (SELECT number FROM ${name}_tag_values WHERE key = ? AND value IN (${values.map(() => '?')}))`;
+    const filterValues = [filters[tag.key] ?? []].flat().map(String);
+    const tagValues = filterValues
+      .filter((value) => !tag.valuesFromColumns?.includes(value))
+      .map((value) => normalizeTagValue(tag, value));
+    const alternatives = tagValues.length > 0 ? [tagValues] : [];
+    const valueGroups = tag.mustMatchAll ? tagValues.map((value) => [value]) : alternatives;
+    return valueGroups.map((values) => {
+      const hasTag = `tag IN (SELECT number FROM ${name}_tag_values WHERE key = ? AND value IN (${values.map(() => '?')}))`;
       const sql = isLookup
-        ? `EXISTS (SELECT 1 FROM ${name}_tags WHERE record = ${name}.number AND ${ofTag})`
-        : `${name}.number IN (SELECT record FROM ${name}_tags WHERE ${ofTag})`;
+        ? `EXISTS (SELECT 1 FROM ${name}_tags WHERE record = ${name}.number AND ${hasTag})`
+        : `${name}.number IN (SELECT record FROM ${name}_tags WHERE ${hasTag})`;
       return { sql, values: [tag.key, ...values] };
     });
   });
 }
 
-/** The SQL expression of a measure at the time of a search. */
-const columnOf = ({ name }: RecordType, { key, sql }: Measure, asOf: number): string =>
-  sql?.(asOf) ?? `${name}."${key}"`;
+/** Returns the SQL expression of a measure at the time of a search. */
+const getMeasureSql = ({ name }: RecordType, { key, getSql }: Measure, asOf: number): string =>
+  getSql?.(asOf) ?? `${name}."${key}"`;
 
-function rangeConditions(measure: Measure, { recordType, filters, asOf, dateOrigin }: StoredSearch): Condition[] {
-  const { key, low } = measure;
-  const bound = (end: 'From' | 'To', sql: string): Condition[] => {
+function buildBoundConditions(measure: Measure, { recordType, filters, asOf, dateOrigin }: StoredSearch): Condition[] {
+  const { key, getLowerBound } = measure;
+  const buildCondition = (end: 'From' | 'To', sql: string): Condition[] => {
     const value = filters[key + end];
     if (value === undefined) return [];
     // As an upper bound, a date without a time includes its whole day.
-    const rest = end === 'To' && !/t/i.test(String(value)) ? dayMs - 1 : 0;
-    return [{ sql, values: [typeof value === 'string' ? Date.parse(value) + rest - dateOrigin : Number(value)] }];
+    const restOfDayMs = end === 'To' && !/t/i.test(String(value)) ? dayMs - 1 : 0;
+    const bound = typeof value === 'string' ? Date.parse(value) + restOfDayMs - dateOrigin : Number(value);
+    return [{ sql, values: [bound] }];
   };
-  const highest = columnOf(recordType, measure, asOf);
-  const lowest = low ? `${recordType.name}."${key}Low"` : highest;
-  return [...bound('From', `${highest} >= ?`), ...bound('To', `${lowest} <= ?`)];
+  const upperEnd = getMeasureSql(recordType, measure, asOf);
+  const lowerEnd = getLowerBound ? `${recordType.name}."${key}Low"` : upperEnd;
+  return [...buildCondition('From', `${upperEnd} >= ?`), ...buildCondition('To', `${lowerEnd} <= ?`)];
 }
 
-/** Whether an ad runs, as `runOf` tells it. */
-function activeConditions({ filters: { active, missing = [] }, asOf }: StoredSearch): Condition[] {
-  const since = (Math.floor(asOf / dayMs) - maxDaysSinceSeen) * dayMs;
-  const running = '(ads."endDate" > ? OR (ads."endDate" IS NULL AND ads."lastSeenAt" >= ?))';
-  const unknown = '(ads."endDate" IS NULL AND coalesce(ads."lastSeenAt" < ?, 1))';
+/** Returns the conditions on whether an ad is active, by the rules of `computeRun`. */
+function buildActiveConditions({ filters: { active, missing = [] }, asOf }: StoredSearch): Condition[] {
+  const minLastSeenAt = (Math.floor(asOf / dayMs) - maxDaysSinceSeen) * dayMs;
+  const isActive = '(ads."endDate" > ? OR (ads."endDate" IS NULL AND ads."lastSeenAt" >= ?))';
+  const isUnknown = '(ads."endDate" IS NULL AND coalesce(ads."lastSeenAt" < ?, 1))';
   return [
-    ...(active === true ? [{ sql: running, values: [asOf, since] }] : []),
+    ...(active === true ? [{ sql: isActive, values: [asOf, minLastSeenAt] }] : []),
     ...(active === false ? [{ sql: '(ads."endDate" <= ?)', values: [asOf] }] : []),
-    ...([missing].flat().includes('active') ? [{ sql: unknown, values: [since] }] : []),
+    ...([missing].flat().includes('active') ? [{ sql: isUnknown, values: [minLastSeenAt] }] : []),
   ];
 }
 
-const matchCondition = ({ name }: RecordType, match: string): Condition => ({
+const buildMatchCondition = ({ name }: RecordType, match: string): Condition => ({
   sql: `${name}.number IN (SELECT rowid FROM ${name}_text WHERE ${name}_text MATCH ?)`,
   values: [match],
 });
 
 /**
- * Returns the query of the full-text index for the words that must occur, if there are any. Words that must not occur
- * are part of it, or conditions: the index cannot search for what does not occur alone.
+ * Returns the full-text query for the words that must occur, if there are any. Words that must not occur are part of this
+ * query. Without required words, they become a condition instead, because the full-text index cannot search for excluded
+ * words alone.
  */
-function textConditions(recordType: RecordType, filters: FilterValues) {
+function buildTextConditions(recordType: RecordType, filters: FilterValues) {
   const required: string[] = [];
   const excluded: string[] = [];
   for (const { key, columns } of recordType.textFilters) {
     const text = filters[key];
     if (typeof text !== 'string') continue;
-    const { all, none } = parseQuery(text);
-    if (all.length + none.length === 0) throw invalid(`"${key}" holds no letter or digit to search for.`, { key });
-    const within = (word: string) => `{${columns.join(' ')}} : ${word}`;
-    required.push(...all.map(within));
-    excluded.push(...none.map(within));
+    const phrases = parseQuery(text);
+    if (phrases.required.length + phrases.excluded.length === 0)
+      throw invalidRequest(`"${key}" holds no letter or digit to search for.`, { key });
+    const searchInColumns = (phrase: string) => `{${columns.join(' ')}} : ${phrase}`;
+    required.push(...phrases.required.map(searchInColumns));
+    excluded.push(...phrases.excluded.map(searchInColumns));
   }
-  const [all, none] = [required.join(' AND '), excluded.join(' OR ')];
-  if (none === '') return { match: all === '' ? undefined : all, conditions: [] };
-  if (all !== '') return { match: `(${all}) NOT (${none})`, conditions: [] };
-  const { sql, values } = matchCondition(recordType, none);
+  const [requiredQuery, excludedQuery] = [required.join(' AND '), excluded.join(' OR ')];
+  if (excludedQuery === '') return { match: requiredQuery === '' ? undefined : requiredQuery, conditions: [] };
+  if (requiredQuery !== '') return { match: `(${requiredQuery}) NOT (${excludedQuery})`, conditions: [] };
+  const { sql, values } = buildMatchCondition(recordType, excludedQuery);
   return { match: undefined, conditions: [{ sql: `NOT ${sql}`, values }] };
 }

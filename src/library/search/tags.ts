@@ -1,36 +1,36 @@
-import { isFilled, type RecordType, type Tag } from './ads-and-pages.ts';
+import { isNonBlank, type RecordType, type Tag } from './searchable-records.ts';
 
-/** A value that a record has for a tag, as a row of the table of tags. */
+/** A value that a record has for a tag, as a row of the table of tag values. */
 export interface TagValue {
   key: string;
-  /** In the form in which stored values and filters are compared. */
+  /** The value in the form in which stored values and filters are compared. */
   value: string;
   /** The value as the record writes it. */
   spelling: string;
-  /** False for values that only the filter finds, such as parent domains. */
+  /** False for values that only the filter finds and that counts leave out, such as parent domains. */
   isCounted: boolean;
 }
 
-/** Replaces the characters that SQLite cannot store in a text. */
-const storable = (text: string): string => text.trim().replace(/[\p{Cs}\0]/gu, '\uFFFD');
+/** Trims a text and replaces the characters that SQLite cannot store. */
+const toStorableText = (text: string): string => text.trim().replace(/[\p{Cs}\0]/gu, '\uFFFD');
 
-/** Returns a value in the form in which stored values and filters are compared: ids as they are, others in lower case. */
-export function comparableValue({ opaque }: Pick<Tag, 'opaque'>, value: string): string {
-  return opaque ? storable(value) : storable(value).toLowerCase();
+/** Returns a value in the form in which stored values and filters are compared. Ids keep their case. */
+export function normalizeTagValue({ isId }: Pick<Tag, 'isId'>, value: string): string {
+  return isId ? toStorableText(value) : toStorableText(value).toLowerCase();
 }
 
-/** Returns each value of a record once. */
-export function tagValuesOf({ tags }: Pick<RecordType, 'tags'>, item: unknown): TagValue[] {
+/** Returns the values of all tags of a record, each value once for its tag. */
+export function collectTagValues({ tags }: Pick<RecordType, 'tags'>, item: unknown): TagValue[] {
   return tags.flatMap((tag) => {
     const values = new Map<string, TagValue>();
     const add = (isCounted: boolean, texts: (string | null | undefined)[]) => {
-      for (const text of texts.filter(isFilled)) {
-        const value = comparableValue(tag, text);
-        if (!values.has(value)) values.set(value, { key: tag.key, value, spelling: storable(text), isCounted });
+      for (const text of texts.filter(isNonBlank)) {
+        const value = normalizeTagValue(tag, text);
+        if (!values.has(value)) values.set(value, { key: tag.key, value, spelling: toStorableText(text), isCounted });
       }
     };
-    add(true, tag.valuesOf(item));
-    add(false, tag.furtherValuesOf?.(item) ?? []);
+    add(true, tag.getValues(item));
+    add(false, tag.getExtraValues?.(item) ?? []);
     return [...values.values()];
   });
 }

@@ -1,14 +1,16 @@
 /**
  * Splits text into tokens, in the same way for stored text and for queries.
  *
- * Scripts with spaces between words give words. Other scripts (Han, Kana, Thai …), and Hangul, whose words have endings,
- * give every pair of neighbouring characters, so that any two or more are found as a phrase of pairs. The last character
- * of a run is also a token by itself, so that every single character begins some token.
+ * In scripts that separate words by spaces, each word is a token. In other scripts (Han, Kana, Thai …), each pair of
+ * neighbouring characters is a token, so a query of two or more characters is a phrase of pairs. Hangul is split into
+ * pairs too, because Korean words have endings. The last character of a run is also a token by itself, so every single
+ * character begins some token.
  */
 
 const invisible = /\p{Cf}/gu;
-/** Accents of Latin, Greek and Cyrillic, and vowel points of Arabic and Hebrew, but no vowel signs of Indic scripts. */
+/** The accents of Latin, Greek and Cyrillic and the vowel points of Arabic and Hebrew. Vowel signs of Indic scripts stay. */
 const optionalMarks = /[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0640]/g;
+/** Letters that are replaced by another spelling of the same sound or word. */
 const unified: Record<string, string> = { ß: 'ss', ς: 'σ', ı: 'i', ى: 'ي', ة: 'ه', ٱ: 'ا' };
 const unifiable = /[ßςıىةٱ]/g;
 const wordPattern = /[\p{L}\p{M}\p{N}]+/gu;
@@ -16,15 +18,20 @@ const unspaced =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 const unspacedRun = new RegExp(`(${unspaced.source}+)`, 'u');
 
-/** Normalizing takes quadratic time in stacked marks; no language has more than Unicode's stream-safe format allows. */
+/**
+ * More stacked marks than Unicode's stream-safe text format allows, and so more than any language has. Normalizing takes
+ * quadratic time in the number of stacked marks, so the surplus is removed first.
+ */
 const stackedMarks = /(\p{M}{30})\p{M}+/gu;
-/** ASCII only needs lower case. */
-const plain = /^[\0-\x7f]*$/;
+/** Text in ASCII. Folding such text only means lower case. */
+const asciiText = /^[\0-\x7f]*$/;
 
-type Run = { text: string; pairs: boolean };
+/** A part of a text in one script. `isPaired` is true for scripts that are split into pairs of characters. */
+type Run = { text: string; isPaired: boolean };
 
-function fold(text: string): string {
-  if (plain.test(text)) return text.toLowerCase();
+/** Removes differences of case, accents and spelling that a search ignores. */
+function foldText(text: string): string {
+  if (asciiText.test(text)) return text.toLowerCase();
   return text
     .replace(stackedMarks, '$1')
     .normalize('NFKD')
@@ -35,57 +42,63 @@ function fold(text: string): string {
     .replace(unifiable, (letter) => unified[letter] ?? letter);
 }
 
-function runsOf(text: string): Run[] {
-  return (fold(text).match(wordPattern) ?? []).flatMap((word) => {
-    if (!unspaced.test(word)) return { text: word, pairs: false };
+function splitIntoRuns(text: string): Run[] {
+  return (foldText(text).match(wordPattern) ?? []).flatMap((word) => {
+    if (!unspaced.test(word)) return { text: word, isPaired: false };
     return word
       .split(unspacedRun)
       .filter(Boolean)
-      .map((part) => ({ text: part, pairs: unspaced.test(part) }));
+      .map((run) => ({ text: run, isPaired: unspaced.test(run) }));
   });
 }
 
-function tokensOf({ text, pairs }: Run): string[] {
-  if (!pairs) return [text];
-  const letters = [...text];
-  return letters.map((letter, at) => letter + (letters[at + 1] ?? ''));
+function splitIntoTokens({ text, isPaired }: Run): string[] {
+  if (!isPaired) return [text];
+  const characters = [...text];
+  return characters.map((character, index) => character + (characters[index + 1] ?? ''));
 }
 
-/** The tokens of texts, separated by spaces, as the full-text index stores them. */
+/** Returns the tokens of texts, separated by spaces, as the full-text index stores them. */
 export function tokenize(texts: Iterable<string | null | undefined>): string {
   const tokens: string[] = [];
   for (const text of texts) {
-    if (text) for (const run of runsOf(text)) for (const token of tokensOf(run)) tokens.push(token);
+    if (text) for (const run of splitIntoRuns(text)) for (const token of splitIntoTokens(run)) tokens.push(token);
   }
   return tokens.join(' ');
 }
 
-/** Shorter words must match whole words: as prefixes they would match too much. */
+/** The length from which a word also matches longer words. A shorter word as a prefix would match too much. */
 const minPrefixLength = 3;
 
-/** Text as one phrase of the full-text query language, or undefined if it has no letter or digit. */
-function phrase(text: string, exact: boolean): string | undefined {
-  const all = runsOf(text);
-  const tokens = all.flatMap(tokensOf);
-  const last = all.at(-1);
-  if (!last) return undefined;
-  const lone = [...last.text].length === 1;
-  // The single character at the end of a run is only in the index if the stored run ends there too.
-  if (last.pairs && !lone) tokens.pop();
-  const prefix = last.pairs ? lone : !exact && [...last.text].length >= minPrefixLength;
-  return `"${tokens.join(' ')}"${prefix ? ' *' : ''}`;
+/**
+ * Returns text as one phrase in the query language of the full-text index, or undefined if the text has no letter or
+ * digit.
+ *
+ * @param isExact True if the last word must match a whole word.
+ */
+function formatPhrase(text: string, isExact: boolean): string | undefined {
+  const runs = splitIntoRuns(text);
+  const tokens = runs.flatMap(splitIntoTokens);
+  const lastRun = runs.at(-1);
+  if (!lastRun) return undefined;
+  const isSingleCharacter = [...lastRun.text].length === 1;
+  // The index has the last character of a run as a token only if the stored run ends there. The query must also match
+  // longer runs, so it leaves this token out.
+  if (lastRun.isPaired && !isSingleCharacter) tokens.pop();
+  const isPrefix = lastRun.isPaired ? isSingleCharacter : !isExact && [...lastRun.text].length >= minPrefixLength;
+  return `"${tokens.join(' ')}"${isPrefix ? ' *' : ''}`;
 }
 
 /**
- * Parses a search text: every word must occur (as the beginning of a word), `"…"` is an exact phrase, and a leading `-`
- * excludes a word or phrase.
+ * Parses a search text into phrases that must occur and phrases that must not occur. Each word matches the beginning of a
+ * word, `"…"` is an exact phrase, and a leading `-` excludes a word or a phrase.
  */
 export function parseQuery(query: string) {
-  const found: Record<'all' | 'none', string[]> = { all: [], none: [] };
-  for (const [, minus, quoted, plain] of query.matchAll(/(?<![^\s])(-?)(?:"([^"]*)"|([^\s]+))/g)) {
-    const side = minus ? found.none : found.all;
-    if (quoted !== undefined) side.push(phrase(quoted, true) ?? '');
-    else for (const { text } of runsOf(plain ?? '')) side.push(phrase(text, false) ?? '');
+  const phrases: Record<'required' | 'excluded', string[]> = { required: [], excluded: [] };
+  for (const [, minus, quotedText, word] of query.matchAll(/(?<![^\s])(-?)(?:"([^"]*)"|([^\s]+))/g)) {
+    const list = minus ? phrases.excluded : phrases.required;
+    if (quotedText !== undefined) list.push(formatPhrase(quotedText, true) ?? '');
+    else for (const { text } of splitIntoRuns(word ?? '')) list.push(formatPhrase(text, false) ?? '');
   }
-  return { all: found.all.filter(Boolean), none: found.none.filter(Boolean) };
+  return { required: phrases.required.filter(Boolean), excluded: phrases.excluded.filter(Boolean) };
 }

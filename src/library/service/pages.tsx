@@ -18,24 +18,26 @@ import { proseStyles } from '../../ui/prose.tsx';
 import { groupBy } from '../../views/lists.ts';
 import { sanitizeLine } from '../../views/safe-text.ts';
 import { type Fields, isNumber, readText } from '../../views/view.ts';
-import { recordTypes } from '../search/ads-and-pages.ts';
-import { commonValues } from '../search/notes.ts';
-import { readSearch, runSearch, type SearchContext } from '../search/search-request.ts';
+import { listCommonValues } from '../search/notes.ts';
+import { parseSearchRequest, runSearch, type SearchContext } from '../search/search-request.ts';
+import { recordTypes } from '../search/searchable-records.ts';
 import { ApiError } from './request.ts';
 
+/** What the pages of a library need to show its records. */
 export type PageContext = SearchContext & {
-  /** Records as the API sends them. */
-  read(kind: ItemType, numbers: number[]): Fields[];
-  /** The address of the library's own pictures: a page loads pictures from no other host. */
+  /** Returns records in the form in which the API sends them. */
+  readItems(itemType: ItemType, rowNumbers: number[]): Fields[];
+  /** The origin of the request. Pages show pictures from this origin only. */
   origin: string;
+  /** The path below which the pages are served. */
   pagesPath: string;
   isDemo: boolean;
 };
 
-const perPage = 60;
+const itemsPerPage = 60;
 
-/** The orders of a list; the first is the default. */
-const orders = {
+/** The sort orders of each list, by sort key. The first is the default. */
+const sortOrders = {
   ads: {
     startedAt: 'Newest first',
     daysRunning: 'Longest running',
@@ -45,8 +47,8 @@ const orders = {
   pages: { adsAmount: 'Most ads', pageLikes: 'Most likes', audienceReach: 'Largest reach' },
 } satisfies Record<ItemType, Record<string, string>>;
 
-/** The filters of the page, by their keys in the API: what they are called, and how a value of them reads. */
-const filterNames: Record<string, readonly [title: string, read: (value: string) => string]> = {
+/** The filters of the list page, by their keys in the API. Each has a title and a function that formats its values. */
+const pageFilters: Record<string, readonly [title: string, formatValue: (value: string) => string]> = {
   query: ['Words', sanitizeLine],
   active: ['State', (value) => (value === 'true' ? 'Running' : 'Ended')],
   displayFormat: ['Format', formatConstant],
@@ -57,82 +59,92 @@ const filterNames: Record<string, readonly [title: string, read: (value: string)
   startedAtTo: ['Started until', (day) => formatDay(day) || sanitizeLine(day)],
 };
 
-/** `/`: ads or advertisers. Its query is `type` (`ads` or `pages`), `sort`, `cursor`, and filters of the API. */
-export function listPage(searchParams: URLSearchParams, context: PageContext): string {
-  const kind: ItemType = searchParams.get('type') === 'pages' ? 'pages' : 'ads';
-  const keys = ['sort', ...(kind === 'ads' ? Object.keys(filterNames) : ['query'])];
-  const given = keys.flatMap((key) => [[key, searchParams.get(key)?.trim() ?? ''] as const]);
-  const kept = Object.fromEntries([['type', kind], ...given.filter(([, value]) => value !== '')]);
-  const { type: _, active, sort = '', ...filters } = kept;
-  const { query = '' } = filters;
-  const body = { ...filters, ...(active && { active: active === 'true' }), ...(sort in orders[kind] && { sort }) };
-  const listed = { kept, context };
-  return document(
-    query || 'Ad library',
+/**
+ * Renders the list of ads or advertisers.
+ *
+ * @param searchParams `type` (`ads` or `pages`), `sort`, `cursor`, and filters of the API. Invalid filters are reported on
+ * the page.
+ */
+export function renderListPage(searchParams: URLSearchParams, context: PageContext): string {
+  const itemType: ItemType = searchParams.get('type') === 'pages' ? 'pages' : 'ads';
+  const queryKeys = ['sort', ...(itemType === 'ads' ? Object.keys(pageFilters) : ['query'])];
+  const parameters = queryKeys.map((key) => [key, searchParams.get(key)?.trim() ?? ''] as const);
+  const query = Object.fromEntries([['type', itemType], ...parameters.filter(([, value]) => value !== '')]);
+  const { type: _, active, sort = '', ...textFilters } = query;
+  const { query: words = '' } = textFilters;
+  const filters = {
+    ...textFilters,
+    ...(active && { active: active === 'true' }),
+    ...(sort in sortOrders[itemType] && { sort }),
+  };
+  const listProps = { query, context };
+  return renderDocument(
+    words || 'Ad library',
     <>
       {context.isDemo && demoNotice}
       <header>
         <nav class="tabs" aria-label="What is listed">
-          {(['ads', 'pages'] as const).map((one) => (
-            <Link to={linkTo({ type: one })} isCurrent={kind === one}>
-              {one === 'ads' ? 'Ads' : 'Advertisers'}
+          {(['ads', 'pages'] as const).map((type) => (
+            <Link to={buildQuery({ type })} isCurrent={itemType === type}>
+              {type === 'ads' ? 'Ads' : 'Advertisers'}
             </Link>
           ))}
         </nav>
-        <h1 dir="auto">{query ? `“${sanitizeLine(query)}”` : kind === 'ads' ? 'Ads' : 'Advertisers'}</h1>
-        <SearchForm kind={kind} {...listed} />
-        {kind === 'ads' && <Choices {...listed} />}
+        <h1 dir="auto">{words ? `“${sanitizeLine(words)}”` : itemType === 'ads' ? 'Ads' : 'Advertisers'}</h1>
+        <SearchForm itemType={itemType} {...listProps} />
+        {itemType === 'ads' && <FilterLinks {...listProps} />}
       </header>
-      <Found kind={kind} filters={body} cursor={searchParams.get('cursor')} {...listed} />
+      <SearchResults itemType={itemType} filters={filters} cursor={searchParams.get('cursor')} {...listProps} />
     </>,
   );
 }
 
 interface ListProps {
-  /** The query of the page, without its cursor. */
-  kept: Record<string, string>;
+  /** The query parameters of the page, without the cursor. */
+  query: Record<string, string>;
   context: PageContext;
 }
 
-/** The same page with another query; what is empty is left out. */
-const linkTo = (query: Record<string, string>): string =>
+/** Returns a link to the same page with other query parameters. Empty parameters are left out. */
+const buildQuery = (query: Record<string, string>): string =>
   `?${new URLSearchParams(Object.entries(query).filter(([, value]) => value !== ''))}`;
 
-function SearchForm({ kind, kept, context }: ListProps & { kind: ItemType }) {
+/** The form with the words, the sort order and the less common filters. Other filters stay as they are. */
+function SearchForm({ itemType, query, context }: ListProps & { itemType: ItemType }) {
   const Field = ({ name, type }: { name: string; type: 'date' | 'search' | 'text' }) => (
     <label>
-      {filterNames[name]?.[0]} <input type={type} name={name} maxLength={300} value={sanitizeLine(kept[name] ?? '')} />
+      {pageFilters[name]?.[0]} <input type={type} name={name} maxLength={300} value={sanitizeLine(query[name] ?? '')} />
     </label>
   );
   const Choice = ({ name, choices }: { name: string; choices: readonly (readonly [string, string])[] }) => (
     <label>
-      {filterNames[name]?.[0] ?? 'Order'}{' '}
+      {pageFilters[name]?.[0] ?? 'Order'}{' '}
       <select name={name}>
         {choices.map(([value, text]) => (
-          <option value={value} selected={value === kept[name]}>
+          <option value={value} selected={value === query[name]}>
             {text}
           </option>
         ))}
       </select>
     </label>
   );
-  const Values = ({ name }: { name: string }) => (
-    <Choice name={name} choices={[['', 'Any'], ...valuesOf(name, context)]} />
+  const ValueChoice = ({ name }: { name: string }) => (
+    <Choice name={name} choices={[['', 'Any'], ...listChoices(name, context)]} />
   );
   return (
     <Form to={`${context.pagesPath}/`}>
-      {['type', ...(kind === 'ads' ? ['active', 'displayFormat'] : [])].map((name) => (
-        <input type="hidden" name={name} value={kept[name] ?? ''} />
+      {['type', ...(itemType === 'ads' ? ['active', 'displayFormat'] : [])].map((name) => (
+        <input type="hidden" name={name} value={query[name] ?? ''} />
       ))}
       <Field name="query" type="search" />
-      <Choice name="sort" choices={Object.entries(orders[kind])} />
-      {kind === 'ads' && (
+      <Choice name="sort" choices={Object.entries(sortOrders[itemType])} />
+      {itemType === 'ads' && (
         <details>
           <summary>Advertiser, country, language, dates</summary>
           <div>
             <Field name="advertiser" type="text" />
-            <Values name="countries" />
-            <Values name="language" />
+            <ValueChoice name="countries" />
+            <ValueChoice name="language" />
             <Field name="startedAtFrom" type="date" />
             <Field name="startedAtTo" type="date" />
           </div>
@@ -143,35 +155,36 @@ function SearchForm({ kind, kept, context }: ListProps & { kind: ItemType }) {
   );
 }
 
-const valuesOf = (key: string, context: PageContext): (readonly [value: string, text: string])[] =>
-  commonValues(key, recordTypes.ads, context.database)
-    .map((value) => [value, filterNames[key]?.[1](value) ?? value] as const)
+/** Returns the most common values of a filter with their texts, in alphabetical order. */
+const listChoices = (key: string, context: PageContext): (readonly [value: string, text: string])[] =>
+  listCommonValues(key, recordTypes.ads, context.database)
+    .map((value) => [value, pageFilters[key]?.[1](value) ?? value] as const)
     .sort(([, left], [, right]) => left.localeCompare(right, 'en'));
 
-/** States and formats as links, and the other filters that are set, each with a link that takes it back. */
-function Choices({ kept, context }: ListProps) {
+/** Links that select a state or a format, and a link for each other filter of the query, which removes the filter. */
+function FilterLinks({ query, context }: ListProps) {
   const rows = {
     active: [['true', 'Running'] as const, ['false', 'Ended'] as const],
-    displayFormat: valuesOf('displayFormat', context),
+    displayFormat: listChoices('displayFormat', context),
   };
-  const set = Object.keys(kept).filter((key) => key in filterNames && !(key in rows) && key !== 'query');
+  const otherKeys = Object.keys(query).filter((key) => key in pageFilters && !(key in rows) && key !== 'query');
   return (
     <>
       {Object.entries(rows).map(([key, values]) => (
-        <nav class="chips" aria-label={filterNames[key]?.[0]}>
-          <span>{filterNames[key]?.[0]}</span>
+        <nav class="chips" aria-label={pageFilters[key]?.[0]}>
+          <span>{pageFilters[key]?.[0]}</span>
           {[['', 'All'] as const, ...values].map(([value, text]) => (
-            <Link to={linkTo({ ...kept, [key]: value })} isCurrent={value === (kept[key] ?? '')}>
+            <Link to={buildQuery({ ...query, [key]: value })} isCurrent={value === (query[key] ?? '')}>
               {text}
             </Link>
           ))}
         </nav>
       ))}
-      {set.length > 0 && (
-        <nav class="chips" aria-label="Filters to take back">
-          {set.map((key) => (
-            <Link to={linkTo({ ...kept, [key]: '' })} isCurrent>
-              {filterNames[key]?.[0]}: <bdi>{filterNames[key]?.[1](kept[key] ?? '')}</bdi> ✕
+      {otherKeys.length > 0 && (
+        <nav class="chips" aria-label="Filters to remove">
+          {otherKeys.map((key) => (
+            <Link to={buildQuery({ ...query, [key]: '' })} isCurrent>
+              {pageFilters[key]?.[0]}: <bdi>{pageFilters[key]?.[1](query[key] ?? '')}</bdi> ✕
             </Link>
           ))}
         </nav>
@@ -180,27 +193,27 @@ function Choices({ kept, context }: ListProps) {
   );
 }
 
-interface FoundProps extends ListProps {
-  kind: ItemType;
+interface SearchResultsProps extends ListProps {
+  itemType: ItemType;
   filters: object;
   cursor: string | null;
 }
 
-/** One page of a search, with a link to the next one. */
-export function Found({ kind, filters, cursor, kept, context }: FoundProps) {
+/** One page of search results with a link to the next page, or the reason why the search is invalid. */
+export function SearchResults({ itemType, filters, cursor, query, context }: SearchResultsProps) {
   try {
-    const body = { ...(cursor ? { cursor } : filters), limit: perPage };
-    const found = runSearch(readSearch(kind, body, context), context);
-    const items = context.read(kind, found.numbers);
+    const body = { ...(cursor ? { cursor } : filters), limit: itemsPerPage };
+    const result = runSearch(parseSearchRequest(itemType, body, context), context);
+    const items = context.readItems(itemType, result.rowNumbers);
     return (
       <section>
-        <h2>{formatCount(found.totalHits, kind === 'ads' ? 'ad' : 'advertiser')}</h2>
-        {found.totalHits === 0 && <p class="soft">Nothing matches.</p>}
-        {kind === 'ads' ? <Messages ads={items.map((ad) => shownAd(ad, context))} /> : null}
-        {kind === 'pages' && <ul class="cards">{items.map((page) => advertiserCard(page, context))}</ul>}
-        {found.cursor && (
+        <h2>{formatCount(result.totalHits, itemType === 'ads' ? 'ad' : 'advertiser')}</h2>
+        {result.totalHits === 0 && <p class="soft">Nothing matches.</p>}
+        {itemType === 'ads' ? <VariantCards ads={items.map((ad) => toDisplayedAd(ad, context))} /> : null}
+        {itemType === 'pages' && <ul class="cards">{items.map((page) => renderAdvertiserCard(page, context))}</ul>}
+        {result.cursor && (
           <p class="more">
-            <Link to={linkTo({ ...kept, cursor: found.cursor })}>Next page</Link>
+            <Link to={buildQuery({ ...query, cursor: result.cursor })}>Next page</Link>
           </p>
         )}
       </section>
@@ -215,47 +228,58 @@ export function Found({ kind, filters, cursor, kept, context }: FoundProps) {
   }
 }
 
-type ShownAd = ReturnType<typeof shownAd>;
+type DisplayedAd = ReturnType<typeof toDisplayedAd>;
 
-/** The paths of the pictures that a library serves. */
+/** Matches the paths of the pictures that a library serves. */
 const picturePath = /^\/media\/(?:demo|kept)\/[\w.-]+$/;
 
-/** Returns an ad as pages show it: with a picture that this library serves, or with the reason why there is none. */
-export function shownAd(ad: Fields, context: PageContext) {
+/**
+ * Returns an ad in the form in which pages show it, with a picture that this library serves or the reason why there is
+ * no picture.
+ */
+export function toDisplayedAd(ad: Fields, context: PageContext) {
   const { now, origin } = context;
-  const { card, address, copy } = cardOf(ad, { id: String(ad.id), at: now(), now: now() });
+  const { card, address, copy: adText } = cardOf(ad, { id: String(ad.id), at: now(), now: now() });
   const path = address?.startsWith(`${origin}/`) ? address.slice(origin.length) : '';
   const picture = picturePath.test(path) ? { src: path } : { reason: 'it is not kept in this library' };
-  const shown: CardAd = { ...card, path: pathOf('ads', ad.id, context), ...(address !== undefined && { picture }) };
-  return { card: shown, pageId: ad.pageId, copy, format: readText(ad.displayFormat, 12) };
+  const adCard: CardAd = {
+    ...card,
+    path: buildRecordPath('ads', ad.id, context),
+    ...(address !== undefined && { picture }),
+  };
+  return { card: adCard, pageId: ad.pageId, adText, format: readText(ad.displayFormat, 12) };
 }
 
-export const pathOf = (kind: ItemType, id: unknown, { pagesPath }: PageContext): string =>
-  `${pagesPath}/${kind}/${encodeURIComponent(String(id))}`;
+/** Returns the path of the page of an ad or an advertiser. */
+export const buildRecordPath = (itemType: ItemType, id: unknown, { pagesPath }: PageContext): string =>
+  `${pagesPath}/${itemType}/${encodeURIComponent(String(id))}`;
 
-/** The ads of each message: ads of one advertiser whose words are nearly the same. In the order of their first ads. */
-export function messagesIn(ads: readonly ShownAd[]): ShownAd[][] {
+/**
+ * Groups ads of the same advertiser whose texts are nearly the same. The groups are in the order of their first ads. The
+ * pages call such a group a message.
+ */
+export function groupByVariant(ads: readonly DisplayedAd[]): DisplayedAd[][] {
   const indexes = new Map<unknown, VariantIndex>();
-  const messageOf = ({ card: { id }, pageId, copy }: ShownAd) => {
+  const findVariant = ({ card: { id }, pageId, adText }: DisplayedAd) => {
     const index = indexes.get(pageId) ?? new VariantIndex();
     indexes.set(pageId, index);
-    return index.add(id, copy) ?? id;
+    return index.add(id, adText) ?? id;
   };
-  return [...groupBy(ads, messageOf).values()];
+  return [...groupBy(ads, findVariant).values()];
 }
 
-/** A card for each message, which names the other ads that have it. */
-const Messages = ({ ads }: { ads: readonly ShownAd[] }) => (
+/** A card for each group of nearly equal ads, with links to the other ads of the group. */
+const VariantCards = ({ ads }: { ads: readonly DisplayedAd[] }) => (
   <ul class="cards">
-    {messagesIn(ads).map(([first, ...others]) => {
-      if (first === undefined) return null;
-      if (others.length === 0) return <AdCard ad={first.card} />;
+    {groupByVariant(ads).map(([firstAd, ...otherAds]) => {
+      if (firstAd === undefined) return null;
+      if (otherAds.length === 0) return <AdCard ad={firstAd.card} />;
       return (
-        <AdCard ad={first.card} corner={<b class="times">×{others.length + 1}</b>}>
+        <AdCard ad={firstAd.card} corner={<b class="times">×{otherAds.length + 1}</b>}>
           <details>
-            <summary>{formatCount(others.length, 'more ad')} with this message</summary>
+            <summary>{formatCount(otherAds.length, 'more ad')} with this message</summary>
             <ul>
-              {others.map(({ card }) => (
+              {otherAds.map(({ card }) => (
                 <li>
                   <Link to={card.path ?? ''}>
                     <RunText ad={card} />
@@ -270,19 +294,22 @@ const Messages = ({ ads }: { ads: readonly ShownAd[] }) => (
   </ul>
 );
 
-const advertiserCard = (page: Fields, context: PageContext) => (
+const renderAdvertiserCard = (page: Fields, context: PageContext) => (
   <li class="card">
     <div class="facts">
       <h3 class="clamp" dir="auto">
-        <Link to={pathOf('pages', page.pageId, context)}>{readText(page.pageName, 60) ?? 'Name unknown'}</Link>
+        <Link to={buildRecordPath('pages', page.pageId, context)}>{readText(page.pageName, 60) ?? 'Name unknown'}</Link>
       </h3>
-      <p class="about">{advertiserFacts(page)}</p>
+      <p class="about">{formatAdvertiserFacts(page)}</p>
     </div>
   </li>
 );
 
-/** The number of ads is the record's own; the library may hold fewer. */
-export const advertiserFacts = ({ adsAmount, pageLikes }: Fields): string =>
+/**
+ * Returns a line with the numbers of ads and likes of an advertiser. The number of ads comes from the record of the
+ * advertiser, so the library may hold fewer ads.
+ */
+export const formatAdvertiserFacts = ({ adsAmount, pageLikes }: Fields): string =>
   [
     isNumber(adsAmount) && `${formatCount(adsAmount, 'ad')} on record`,
     isNumber(pageLikes) && `${formatShortNumber(pageLikes)} ${pageLikes === 1 ? 'like' : 'likes'}`,
@@ -290,21 +317,23 @@ export const advertiserFacts = ({ adsAmount, pageLikes }: Fields): string =>
     .filter(Boolean)
     .join(' · ');
 
-export const Home = ({ pagesPath }: PageContext) => (
+/** The link from a record back to the list of ads. */
+export const HomeLink = ({ pagesPath }: PageContext) => (
   <nav class="tabs" aria-label="Back">
     <Link to={`${pagesPath}/`}>Ad library</Link>
   </nav>
 );
 
-export const document = (title: string, children: Content): string =>
+/** Returns a whole page as HTML, with the styles and the content security policy of the library's pages. */
+export const renderDocument = (title: string, children: Content): string =>
   renderPage(
-    <Page title={title} contentSecurityPolicy={policy} styles={styles}>
+    <Page title={title} contentSecurityPolicy={contentSecurityPolicy} styles={styles}>
       {children}
     </Page>,
   );
 
-/** The content policy of the pages: they load nothing from other hosts, and run no script. */
-export const policy =
+/** The content security policy of the pages. They load nothing from other hosts and run no scripts. */
+export const contentSecurityPolicy =
   "default-src 'none'; img-src 'self'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'";
 
 const styles = `${cardStyles}${proseStyles}${barStyles}
@@ -334,11 +363,12 @@ button { background: var(--accent); border-color: var(--accent); color: var(--on
 @media print { .tabs, .more, .card details, .chips:has(span + [aria-current]), .chips a:not([aria-current]) { display: none } section.ad { display: grid } }
 `;
 
-export const missingPage = (context: PageContext): string =>
-  document(
+/** Renders the page for an id that no ad or advertiser has. */
+export const renderMissingPage = (context: PageContext): string =>
+  renderDocument(
     'Not in this library',
     <header>
-      <Home {...context} />
+      <HomeLink {...context} />
       <h1>Not in this library</h1>
       <p>No ad or advertiser has this id.</p>
     </header>,

@@ -1,54 +1,59 @@
 import type { ItemType } from '../../api/schemas.ts';
-import type { Records } from '../database/records.ts';
+import type { RecordStore } from '../database/records.ts';
 import type { StoredPictures } from '../import/stored-pictures.ts';
 
-/** Where a library is reached: the start of the addresses of its pages and of its pictures. */
-export interface LibraryBases {
+/** The beginnings of the URLs under which a library serves its pages (`app`) and its pictures (`media`). */
+export interface LibraryBaseUrls {
   app: string;
   media: string;
 }
 
-export type Presenter = ReturnType<typeof presenterOf>;
+/** Reads stored records in the form in which the API sends them. */
+export type Presenter = ReturnType<typeof createPresenter>;
 
-/** Longer texts are no addresses of pictures. */
-const maxAddress = 8000;
-const isAddress = (text: string): boolean => text.length <= maxAddress && /^https?:/.test(text);
+/** The most characters of a text that may be the URL of a picture. */
+const maxUrlLength = 8000;
+const isUrl = (text: string): boolean => text.length <= maxUrlLength && /^https?:/.test(text);
 
 /**
- * Turns stored records into the objects that the API sends. Records are sent as they were written, with these exceptions:
- * the document's placeholders `{app_url}` and `{media_url}` at the start of a text are replaced by addresses, and so are
- * the addresses of pictures that the library stores.
+ * Creates the presenter of a library. Records are sent as they were imported, with two exceptions: URLs replace the
+ * document's placeholders `{app_url}` and `{media_url}` at the start of a text, and the library's own URL replaces the URL
+ * of each picture that the library stores.
  */
-export function presenterOf(stored: { records: Records; pictures: StoredPictures }, { app, media }: LibraryBases) {
-  function read(kind: ItemType, numbers: number[]): Record<string, unknown>[] {
-    const items = stored.records.read(kind, numbers).map((json): Record<string, unknown> => JSON.parse(json));
-    const addresses = new Set<string>();
+export function createPresenter(
+  { records, pictures }: { records: RecordStore; pictures: StoredPictures },
+  { app, media }: LibraryBaseUrls,
+) {
+  function readItems(itemType: ItemType, rowNumbers: number[]): Record<string, unknown>[] {
+    const items = records.readJson(itemType, rowNumbers).map((json): Record<string, unknown> => JSON.parse(json));
+    const urls = new Set<string>();
     replaceTexts(items, (text) => {
-      if (isAddress(text)) addresses.add(text);
+      if (isUrl(text)) urls.add(text);
       if (text.startsWith('{app_url}')) return app + text.slice('{app_url}'.length);
       return text.startsWith('{media_url}') ? media + text.slice('{media_url}'.length) : text;
     });
-    const files = stored.pictures.findFiles(addresses);
-    if (files.size > 0)
+    const filesByUrl = pictures.findFiles(urls);
+    if (filesByUrl.size > 0)
       replaceTexts(items, (text) => {
-        const file = files.get(text);
+        const file = filesByUrl.get(text);
         return file === undefined ? text : `${media}/kept/${file}`;
       });
     return items;
   }
 
   return {
-    read,
-    /** With `appUrl`, which the document shows on list items only. */
-    list: (kind: ItemType, numbers: number[]): unknown[] =>
-      read(kind, numbers).map((item) => ({
-        ...item,
-        appUrl: item.appUrl ?? `${app}/${kind}/${encodeURIComponent(String(kind === 'ads' ? item.id : item.pageId))}`,
-      })),
+    /** Returns the records with the given row numbers, in their order. */
+    readItems,
+    /** Returns records with `appUrl`, which the document shows on list items only. */
+    listItems: (itemType: ItemType, rowNumbers: number[]): unknown[] =>
+      readItems(itemType, rowNumbers).map((item) => {
+        const id = String(itemType === 'ads' ? item.id : item.pageId);
+        return { ...item, appUrl: item.appUrl ?? `${app}/${itemType}/${encodeURIComponent(id)}` };
+      }),
   };
 }
 
-/** Replaces each text in a value that was parsed from JSON, except the names of keys. */
+/** Replaces each text in a value that was parsed from JSON. The names of its keys stay. */
 function replaceTexts(value: object, replace: (text: string) => string): void {
   const entries = value as Record<string, unknown>;
   for (const key of Object.keys(entries)) {

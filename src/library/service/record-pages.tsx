@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as waitForNextTurn } from 'node:timers/promises';
 import { PictureFrame, pickTitle, RunText } from '../../ui/ad-card.tsx';
 import { CommonValuesChart, FactList, Figure, LaunchesChart, ShareBars } from '../../ui/bars.tsx';
 import {
@@ -16,42 +16,53 @@ import { formatColumnTitle } from '../../views/column-title.ts';
 import { adFields, pageFields, type SentField } from '../../views/fields.ts';
 import { sanitize, sanitizeLine } from '../../views/safe-text.ts';
 import { type Fields, isNumber, readText } from '../../views/view.ts';
-import { recordTypes } from '../search/ads-and-pages.ts';
 import { findPage } from '../search/search.ts';
-import { advertiserFacts, document, Found, Home, messagesIn, type PageContext, pathOf, shownAd } from './pages.tsx';
+import { recordTypes } from '../search/searchable-records.ts';
+import {
+  buildRecordPath,
+  formatAdvertiserFacts,
+  groupByVariant,
+  HomeLink,
+  type PageContext,
+  renderDocument,
+  SearchResults,
+  toDisplayedAd,
+} from './pages.tsx';
 
-/** Characters of a record as it came. */
-const maxRecord = 200_000;
-const textTokens = 20_000;
-const addressTokens = 500;
+/** The most characters of a record that its page shows as JSON. */
+const maxJsonLength = 200_000;
+const maxTextTokens = 20_000;
+const maxUrlTokens = 500;
 
-/** `/ads/<id>` */
-export function adPage(ad: Fields, context: PageContext): string {
-  const { card } = shownAd(ad, context);
+/** Renders the page of an ad, `/ads/<id>`. */
+export function renderAdPage(ad: Fields, context: PageContext): string {
+  const { card } = toDisplayedAd(ad, context);
   const { views: cards, more } = viewCards(ad);
   const name = pickTitle(card);
   const advertiser = sanitizeLine(card.pageName ?? 'Advertiser unknown');
-  const copy = [ad.body, ad.linkDescription].flatMap((words) => readText(words, textTokens) ?? []);
-  const landing = cleanUrl(ad.offerLink, addressTokens);
-  return document(
+  const adTexts = [ad.body, ad.linkDescription].flatMap((text) => readText(text, maxTextTokens) ?? []);
+  const landingUrl = cleanUrl(ad.offerLink, maxUrlTokens);
+  return renderDocument(
     name,
     <>
       <header>
-        <Home {...context} />
-        <p dir="auto">{ad.pageId ? <Link to={pathOf('pages', ad.pageId, context)}>{advertiser}</Link> : advertiser}</p>
+        <HomeLink {...context} />
+        <p dir="auto">
+          {ad.pageId ? <Link to={buildRecordPath('pages', ad.pageId, context)}>{advertiser}</Link> : advertiser}
+        </p>
         <h1 dir="auto">{name}</h1>
         <RunText ad={card} />
       </header>
       <section class="ad">
         <PictureFrame ad={card} />
         <div>
-          {copy.map((text) => (
-            <Words text={text} />
+          {adTexts.map((text) => (
+            <Text text={text} />
           ))}
-          {copy.length === 0 && <p class="soft">The ad has no further words of its own.</p>}
-          {landing && (
+          {adTexts.length === 0 && <p class="soft">The ad has no further text.</p>}
+          {landingUrl && (
             <label class="address">
-              Where it leads, to copy <textarea name="address" readOnly value={landing} />
+              Landing page (to copy) <textarea name="address" readOnly value={landingUrl} />
             </label>
           )}
         </div>
@@ -64,7 +75,7 @@ export function adPage(ad: Fields, context: PageContext): string {
               <li>
                 <p class="soft">Card {number}</p>
                 {[title, body, landingUrl].map((text) => (
-                  <Words text={text} />
+                  <Text text={text} />
                 ))}
               </li>
             ))}
@@ -77,57 +88,65 @@ export function adPage(ad: Fields, context: PageContext): string {
   );
 }
 
-const Words = ({ text }: { text: string }) =>
+const Text = ({ text }: { text: string }) =>
   text && (
     <p class="words" dir="auto">
       {sanitize(text)}
     </p>
   );
 
-/** How many ads an advertiser's charts count, the newest ones. */
-const maxCounted = 1000;
-const readAtOnce = 50;
+/** The most ads that the charts of an advertiser count. The newest ads are counted. */
+const maxChartedAds = 1000;
+/** The number of ads that are read before other requests get a turn of the event loop. */
+const adsPerTurn = 50;
 
-/** `/pages/<id>`: what the advertiser's ads have in common, and then the ads. */
-export async function advertiserPage(page: Fields, context: PageContext, searchParams: URLSearchParams) {
+/** Renders the page of an advertiser, `/pages/<id>`: a summary of its ads, the ads, and the record of the page. */
+export async function renderAdvertiserPage(page: Fields, context: PageContext, searchParams: URLSearchParams) {
   const name = readText(page.pageName, 100) ?? String(page.pageId);
   const filters = { pageId: [String(page.pageId)] };
   const cursor = searchParams.get('cursor');
   const search = { recordType: recordTypes.ads, filters, asOf: context.now() };
-  const { numbers, hasMore } = findPage(context.database, search, cursor ? 0 : maxCounted);
+  const { rowNumbers, hasMore } = findPage(context.database, search, cursor ? 0 : maxChartedAds);
   const ads = [];
-  for (let at = 0; at < numbers.length; at += readAtOnce, await nextTurn())
-    for (const ad of context.read('ads', numbers.slice(at, at + readAtOnce))) ads.push(shownAd(ad, context));
-  return document(
+  for (let start = 0; start < rowNumbers.length; start += adsPerTurn, await waitForNextTurn())
+    for (const ad of context.readItems('ads', rowNumbers.slice(start, start + adsPerTurn)))
+      ads.push(toDisplayedAd(ad, context));
+  return renderDocument(
     name,
     <>
       <header>
-        <Home {...context} />
+        <HomeLink {...context} />
         <h1 dir="auto">{sanitizeLine(name)}</h1>
-        <p class="soft">{advertiserFacts(page)}</p>
+        <p class="soft">{formatAdvertiserFacts(page)}</p>
       </header>
       {ads.length > 0 && <Summary ads={ads} hasMore={hasMore} now={context.now()} />}
-      <Found kind="ads" filters={filters} cursor={cursor} kept={{}} context={context} />
+      <SearchResults itemType="ads" filters={filters} cursor={cursor} query={{}} context={context} />
       <RecordFacts record={page} fields={pageFields} id={page.pageId} />
     </>,
   );
 }
 
-const maxShares = 6;
+/** The most rows of a chart in the summary. */
+const maxChartRows = 6;
 
-function Summary({ ads, hasMore, now }: { ads: ReturnType<typeof shownAd>[]; hasMore: boolean; now: number }) {
+/** Charts of when and in which formats an advertiser launched ads, which texts it repeats, and which ads run longest. */
+function Summary({ ads, hasMore, now }: { ads: ReturnType<typeof toDisplayedAd>[]; hasMore: boolean; now: number }) {
   const cards = ads.map(({ card }) => card);
-  const running = cards.filter(({ active }) => active).length;
-  const messages = messagesIn(ads).sort((left, right) => right.length - left.length);
+  const runningCount = cards.filter(({ active }) => active).length;
+  const variants = groupByVariant(ads).sort((left, right) => right.length - left.length);
   const runs = cards.filter(({ daysRunning = 0 }) => daysRunning > 0);
   runs.sort((left, right) => (right.daysRunning ?? 0) - (left.daysRunning ?? 0));
-  const repeated = messages.filter(({ length }) => length > 1);
+  const repeatedVariants = variants.filter(({ length }) => length > 1);
   const facts = [
     hasMore ? `The newest ${formatNumber(ads.length)} ads` : formatCount(ads.length, 'ad'),
-    running > 0 && `${formatNumber(running)} running`,
-    formatCount(messages.length, 'message'),
+    runningCount > 0 && `${formatNumber(runningCount)} running`,
+    formatCount(variants.length, 'message'),
   ];
-  const linked = (value: number, card = cards[0]) => ({ name: card ? pickTitle(card) : '', path: card?.path, value });
+  const toChartRow = (value: number, card = cards[0]) => ({
+    name: card ? pickTitle(card) : '',
+    path: card?.path,
+    value,
+  });
   return (
     <section>
       <h2>At a glance</h2>
@@ -135,11 +154,13 @@ function Summary({ ads, hasMore, now }: { ads: ReturnType<typeof shownAd>[]; has
       <div class="charts">
         <LaunchesChart ads={cards} readAt={new Date(now).toISOString()} />
         <CommonValuesChart title="Formats" values={ads.map(({ format }) => format)} />
-        {repeated.length > 0 && (
+        {repeatedVariants.length > 0 && (
           <Figure title="Messages in most ads">
             <ShareBars
               total={ads.length}
-              shares={repeated.slice(0, maxShares).map((of) => linked(of.length, of[0]?.card))}
+              shares={repeatedVariants
+                .slice(0, maxChartRows)
+                .map((variant) => toChartRow(variant.length, variant[0]?.card))}
             />
           </Figure>
         )}
@@ -147,7 +168,7 @@ function Summary({ ads, hasMore, now }: { ads: ReturnType<typeof shownAd>[]; has
           <Figure title="Longest runs" note="days">
             <ShareBars
               total={runs[0]?.daysRunning ?? 1}
-              shares={runs.slice(0, maxShares).map((card) => linked(card.daysRunning ?? 0, card))}
+              shares={runs.slice(0, maxChartRows).map((card) => toChartRow(card.daysRunning ?? 0, card))}
             />
           </Figure>
         )}
@@ -156,13 +177,24 @@ function Summary({ ads, hasMore, now }: { ads: ReturnType<typeof shownAd>[]; has
   );
 }
 
+/** The fields that an ad may have: those of the API, and those that only imports add. */
 const importedFields: Record<string, SentField> = { ...adFields, languages: { is: 'words' }, bylines: { is: 'text' } };
 
-const shownAbove = ['headline', 'body', 'linkDescription', 'offerLink', 'pageName', 'appUrl', 'sourcePageExternalId'];
-const names: Record<string, string> = {
+/** Fields that the page shows above its table of facts, or that are of no use to a person. */
+const omittedFields = [
+  'headline',
+  'body',
+  'linkDescription',
+  'offerLink',
+  'pageName',
+  'appUrl',
+  'sourcePageExternalId',
+];
+/** Titles of fields whose names say too little to a person. */
+const fieldTitles: Record<string, string> = {
   startedAt: 'Started',
   lastSeenAt: 'Last seen',
-  endDate: 'Ended, or is to end',
+  endDate: 'End date (past or planned)',
   duplicates: 'Copies',
   ctaType: 'Button',
   displayFormat: 'Format',
@@ -173,13 +205,14 @@ const names: Record<string, string> = {
   bylines: 'Paid for by',
   adsAmount: 'Ads',
   adsTotalDuplicates: 'Copies of all ads',
-  averageDuplicates: 'Copies of an ad',
-  pageCreatedAt: 'Page made',
+  averageDuplicates: 'Copies per ad',
+  pageCreatedAt: 'Page created',
   createdAt: 'First seen',
   detailsEstimated: 'Numbers are estimates',
   technologySlugs: 'Shop built with',
 };
-const readers: Record<string, (value: string) => string> = {
+/** Functions that format the values of a field. */
+const valueFormatters: Record<string, (value: string) => string> = {
   countries: formatCountry,
   languages: formatLanguage,
   publisherPlatform: formatConstant,
@@ -187,9 +220,10 @@ const readers: Record<string, (value: string) => string> = {
   displayFormat: formatConstant,
 };
 
-function factOf(name: string, { is, say }: SentField, record: Fields): [string, string] | undefined {
+/** Returns the title and the text of a field, or undefined if the record has no value to show. */
+function createFact(name: string, { is, say }: SentField, record: Fields): [string, string] | undefined {
   const value = record[name];
-  const title = names[name] ?? formatColumnTitle(say ?? name).replace(/ min$/, '');
+  const title = fieldTitles[name] ?? formatColumnTitle(say ?? name).replace(/ min$/, '');
   if (name.endsWith('Max')) return undefined;
   if (name.endsWith('Min')) {
     const ends = [value, record[name.replace(/Min$/, 'Max')]].filter(isNumber);
@@ -197,35 +231,38 @@ function factOf(name: string, { is, say }: SentField, record: Fields): [string, 
   }
   if (isNumber(value)) return [title, formatNumber(value)];
   if (is === 'flag') return typeof value === 'boolean' ? [title, value ? 'Yes' : 'No'] : undefined;
-  const words = [value].flat().filter((one) => typeof one === 'string' && one.trim() !== '') as string[];
-  const read = is === 'date' ? (day: string) => formatDay(day) : (readers[name] ?? sanitizeLine);
-  const text = readText(words.map(read).join(', '), 300);
+  const texts = [value].flat().filter((text) => typeof text === 'string' && text.trim() !== '') as string[];
+  const formatValue = is === 'date' ? (day: string) => formatDay(day) : (valueFormatters[name] ?? sanitizeLine);
+  const text = readText(texts.map(formatValue).join(', '), 300);
   return text ? [title, text] : undefined;
 }
 
-/** The fields of a record as people read them, its id, and all of it as it came. */
+/** The facts of a record in a form for people, its id, and the whole record as JSON. */
 function RecordFacts({ record, fields, id }: { record: Fields; fields: Record<string, SentField>; id: unknown }) {
-  const entries = Object.entries(fields).filter(([name]) => !shownAbove.includes(name));
-  const facts = entries.map(([name, field]) => factOf(name, field, record)).filter((fact) => fact !== undefined);
-  const json = JSON.stringify(record, null, 1).replace(/[^\P{C}\n]/gu, asEscapes);
+  const entries = Object.entries(fields).filter(([name]) => !omittedFields.includes(name));
+  const facts = entries.map(([name, field]) => createFact(name, field, record)).filter((fact) => fact !== undefined);
+  const json = JSON.stringify(record, null, 1).replace(/[^\P{C}\n]/gu, toJsonEscapes);
   return (
     <section>
       <h2>Facts</h2>
       <FactList facts={facts} />
       <p class="id">{sanitizeLine(String(id))}</p>
       <details>
-        <summary>The record as it came</summary>
+        <summary>The record as JSON</summary>
         <pre>
-          <code>{json.slice(0, maxRecord)}</code>
+          <code>{json.slice(0, maxJsonLength)}</code>
         </pre>
-        {json.length > maxRecord && <p class="soft">{formatNumber(json.length - maxRecord)} more characters.</p>}
+        {json.length > maxJsonLength && (
+          <p class="soft">{formatNumber(json.length - maxJsonLength)} more characters.</p>
+        )}
       </details>
     </section>
   );
 }
 
-const asEscapes = (invisible: string): string =>
-  invisible
+/** Writes an invisible character as JSON escapes, so that a person sees where the record contains one. */
+const toJsonEscapes = (invisibleCharacter: string): string =>
+  invisibleCharacter
     .split('')
-    .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    .map((codeUnit) => `\\u${codeUnit.charCodeAt(0).toString(16).padStart(4, '0')}`)
     .join('');

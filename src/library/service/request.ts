@@ -22,113 +22,121 @@ export class ApiError extends Error {
 }
 
 /** 422. The message says what was wrong and what is allowed. */
-export const invalid = (message: string, details?: unknown) => new ApiError(422, 'invalid_request', message, details);
+export const invalidRequest = (message: string, details?: unknown) =>
+  new ApiError(422, 'invalid_request', message, details);
 
-export const quoted = (value: unknown): string => String(JSON.stringify(value)).slice(0, 100);
+export const quoteValue = (value: unknown): string => String(JSON.stringify(value)).slice(0, 100);
 
-export const notFound = (what: string, id: string) => new ApiError(404, 'not_found', `No ${what} with the id ${id}.`);
+export const notFoundError = (what: string, id: string) =>
+  new ApiError(404, 'not_found', `No ${what} with the id ${id}.`);
 
 /** The namespace of made ids: any UUID, always the same. */
 const namespace = Buffer.from('9f0c8a51c1f24a6db6f25d6b1f6f1a77', 'hex');
 
 /** The id of a name, the same every time: a UUID of version 5 (RFC 9562). */
-export function uuidOf(name: string): string {
+export function uuidFromName(name: string): string {
   const bytes = hash('sha1', Buffer.concat([namespace, Buffer.from(name)]), 'buffer');
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x50;
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
   return bytes.toString('hex', 0, 16).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
 
-export function readUuid(name: string, text: string): string {
+export function parseUuid(name: string, text: string): string {
   if (isUuid(text)) return text;
-  throw invalid(`${name} takes a UUID such as 123e4567-e89b-12d3-a456-426614174000; got "${text.slice(0, 100)}".`);
+  throw invalidRequest(
+    `${name} takes a UUID such as 123e4567-e89b-12d3-a456-426614174000; got "${text.slice(0, 100)}".`,
+  );
 }
 
-export function readPageId(text: string): string {
+export function parsePageId(text: string): string {
   if (text.length <= maxIdLength) return text;
-  throw invalid(`A page id has at most ${maxIdLength} characters; this one has ${text.length}.`);
+  throw invalidRequest(`A page id has at most ${maxIdLength} characters; this one has ${text.length}.`);
 }
 
 const maxBodyBytes = 64 * 1024;
 
 /** The JSON object in the body: UTF-8, `Content-Type: application/json`. */
-export async function readBody(request: Request): Promise<Record<string, unknown>> {
+export async function readJsonBody(request: Request): Promise<Record<string, unknown>> {
   const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase() ?? '';
   if (!/^application\/([\w.-]+\+)?json$/.test(type)) {
-    throw invalid(`The body takes the header "Content-Type: application/json"; got "${type.slice(0, 100)}".`);
+    throw invalidRequest(`The body takes the header "Content-Type: application/json"; got "${type.slice(0, 100)}".`);
   }
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of request.body ?? []) {
     size += chunk.byteLength;
-    if (size > maxBodyBytes) throw invalid(`The body takes at most ${maxBodyBytes} bytes.`);
+    if (size > maxBodyBytes) throw invalidRequest(`The body takes at most ${maxBodyBytes} bytes.`);
     chunks.push(chunk);
   }
   const bytes = Buffer.concat(chunks);
-  if (!isUtf8(bytes)) throw invalid('The body is not UTF-8.');
+  if (!isUtf8(bytes)) throw invalidRequest('The body is not UTF-8.');
   const text = new TextDecoder().decode(bytes);
-  if (text.trim() === '') throw invalid('The body is empty; it takes a JSON object.');
+  if (text.trim() === '') throw invalidRequest('The body is empty; it takes a JSON object.');
   let body: unknown;
   try {
     body = JSON.parse(text);
   } catch (error) {
-    throw invalid(`The body is not JSON: ${(error as Error).message.slice(0, 200)}.`);
+    throw invalidRequest(`The body is not JSON: ${(error as Error).message.slice(0, 200)}.`);
   }
-  if (isTooDeep(body)) throw invalid(`The body is nested deeper than ${maxDepth} levels.`);
+  if (isNestedTooDeep(body)) throw invalidRequest(`The body is nested deeper than ${maxNestingDepth} levels.`);
   if (isObject(body)) return body;
-  throw invalid('The body takes a JSON object.');
+  throw invalidRequest('The body takes a JSON object.');
 }
 
 /** The most levels of objects and lists. `JSON.stringify` may be recursive and fail on values that `JSON.parse` reads. */
-export const maxDepth = 64;
+export const maxNestingDepth = 64;
 
-export const isTooDeep = (value: unknown): boolean => isDeeperThan(maxDepth, value);
+export const isNestedTooDeep = (value: unknown): boolean => isDeeperThan(maxNestingDepth, value);
 
 /** `limit` as a number within bounds; `from` says where it was, for the error message. */
-export function readLimit(limit: unknown, from: string, bounds: { default: number; maximum: number }): number {
+export function parseLimit(limit: unknown, from: string, bounds: { default: number; maximum: number }): number {
   if (limit === undefined) return bounds.default;
   if (typeof limit === 'number' && Number.isInteger(limit) && limit >= 1 && limit <= bounds.maximum) return limit;
-  throw invalid(`"limit" in the ${from} takes a whole number from 1 to ${bounds.maximum}; got ${quoted(limit)}.`);
+  throw invalidRequest(
+    `"limit" in the ${from} takes a whole number from 1 to ${bounds.maximum}; got ${quoteValue(limit)}.`,
+  );
 }
 
-export function readListQuery(query: URLSearchParams) {
+export function parseListQuery(query: URLSearchParams) {
   const given = query.get('itemType');
   const itemType = ItemType.safeParse(given);
   if (!itemType.success)
-    throw invalid(`"itemType" in the query takes ads or pages; got ${given === null ? 'nothing' : quoted(given)}.`);
+    throw invalidRequest(
+      `"itemType" in the query takes ads or pages; got ${given === null ? 'nothing' : quoteValue(given)}.`,
+    );
   const limit = query.get('limit') ?? undefined;
   return {
     itemType: itemType.data,
-    limit: readLimit(limit && /^\d+$/.test(limit) ? Number(limit) : limit, 'query', { default: 50, maximum: 100 }),
+    limit: parseLimit(limit && /^\d+$/.test(limit) ? Number(limit) : limit, 'query', { default: 50, maximum: 100 }),
     cursor: query.get('cursor') ?? undefined,
   };
 }
 
-export function readItem(body: Record<string, unknown>) {
+export function parseCollectionItem(body: Record<string, unknown>) {
   const item = AddCollectionItemRequest.safeParse(body);
   if (!item.success)
-    throw invalid(`The body takes itemType (ads or pages) and itemId (text). ${z.prettifyError(item.error)}`);
+    throw invalidRequest(`The body takes itemType (ads or pages) and itemId (text). ${z.prettifyError(item.error)}`);
   const { itemType, itemId } = item.data;
-  return { itemType, itemId: itemType === 'ads' ? readUuid('"itemId" of an ad', itemId) : readPageId(itemId) };
+  return { itemType, itemId: itemType === 'ads' ? parseUuid('"itemId" of an ad', itemId) : parsePageId(itemId) };
 }
 
 /**
  * Writes and reads cursors: JSON, signed for one list, so that an altered cursor, or one of another list, is refused. A
  * model reads cursors too, so a cursor is short: the list is part of the signature, and not of the text.
  */
-export function cursorsWith(secret: string) {
+export function createCursorCodec(secret: string) {
   const signatureOf = (list: string, content: string) =>
     createHmac('sha256', secret).update(`${list}\n${content}`).digest('base64url').slice(0, signatureLength);
   return {
-    write(list: string, content: unknown[]): string {
+    encode(list: string, content: unknown[]): string {
       const text = Buffer.from(JSON.stringify(content)).toString('base64url');
       return signatureOf(list, text) + text;
     },
     /** @throws ApiError 422 */
-    read(list: string, cursor: string): unknown[] {
+    decode(list: string, cursor: string): unknown[] {
       const content = cursor.slice(signatureLength);
-      if (!isSame(cursor.slice(0, signatureLength), signatureOf(list, content))) {
-        throw invalid(
+      if (!isSameSecret(cursor.slice(0, signatureLength), signatureOf(list, content))) {
+        throw invalidRequest(
           'This cursor is not one that this service gave for this list. Pass a returned cursor unchanged, and to the list it came from, or leave it out to start anew.',
         );
       }
@@ -137,12 +145,12 @@ export function cursorsWith(secret: string) {
   };
 }
 
-export type Cursors = ReturnType<typeof cursorsWith>;
+export type CursorCodec = ReturnType<typeof createCursorCodec>;
 
 const signatureLength = 11;
 
 /** Compares secrets in a time that does not reveal how similar they are. */
-export function isSame(given: string, expected: string): boolean {
+export function isSameSecret(given: string, expected: string): boolean {
   const [left, right] = [Buffer.from(given), Buffer.from(expected)];
   return left.length === right.length && timingSafeEqual(left, right);
 }

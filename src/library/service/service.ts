@@ -3,266 +3,351 @@ import { Hono } from 'hono';
 import { type OperationName, operations } from '../../api/operations.ts';
 import type { Account, ErrorBody, Identity, ItemType } from '../../api/schemas.ts';
 import { type Database, openDatabase } from '../database/database.ts';
-import { type OtherRecords, type Records, recordsIn } from '../database/records.ts';
+import { createRecordStore, type ExternalRecords, type RecordStore } from '../database/records.ts';
 import { openStoredPictures, type StoredPictures } from '../import/stored-pictures.ts';
 import { libraryFilters } from '../search/filters.ts';
-import { readSearch, runSearch } from '../search/search-request.ts';
-import { type Caller, collectionsIn, type Keys, keysIn, meterIn, type Random, terms } from './accounts.ts';
-import { type LibraryBases, type Presenter, presenterOf } from './presenter.ts';
-import { ApiError, cursorsWith, notFound, readBody, readItem, readListQuery, readPageId, readUuid } from './request.ts';
+import { parseSearchRequest, runSearch } from '../search/search-request.ts';
+import {
+  type Caller,
+  createCollectionStore,
+  createCreditMeter,
+  createKeyStore,
+  type KeyStore,
+  operationRules,
+  type RandomSource,
+} from './accounts.ts';
+import { createPresenter, type LibraryBaseUrls, type Presenter } from './presenter.ts';
+import {
+  ApiError,
+  createCursorCodec,
+  notFoundError,
+  parseCollectionItem,
+  parseListQuery,
+  parsePageId,
+  parseUuid,
+  readJsonBody,
+} from './request.ts';
 
+/** Options for opening a local library. */
 export type LibraryOptions = {
-  /** A file, or `:memory:`. */
+  /** Path of the database file, or `:memory:`. */
   database: string;
-  /** Unix milliseconds. */
+  /** Returns the current time in Unix milliseconds. */
   now: () => number;
-  /** The start of the library's own addresses, where it differs from the address of the request. */
-  bases?: LibraryBases;
-  random?: Random;
-  /** Throws when another process may have taken over the file. */
+  /** Base URLs for links to pages and pictures. By default, they begin with the origin of the request. */
+  baseUrls?: LibraryBaseUrls;
+  /** Source of ids and secrets. By default, the cryptographic generator of Node. */
+  random?: RandomSource;
+  /** Throws if another process may have taken over the database file. */
   checkLock?: () => void;
-  /** Where people may look at the library in a browser, without a key: `/p/` and a word that nobody guesses. */
+  /**
+   * Path under which people browse the library without a key: `/p/` and a random word that nobody can guess. Without
+   * this path, the library has no pages.
+   */
   pagesPath?: string | undefined;
-  /** Present if the library has demo data. Its pages say so. Its file is deleted while it is open. */
+  /** Present if the library serves demo data. Its pages say so, and its database file is deleted while it is open. */
   demo?: {
-    /** Reads a picture by its name. */
-    picture: StoredPictures['readPicture'];
-    records: OtherRecords;
-    /** The time from which dates in the database are counted, in Unix milliseconds. */
+    /** Reads a picture by its file name. */
+    readPicture: StoredPictures['readPicture'];
+    /** The ads and pages whose JSON the database does not store. */
+    records: ExternalRecords;
+    /** The time, in Unix milliseconds, from which the dates in the database are counted. */
     dateOrigin: number;
   };
-  /** Receives errors that callers only see as a 500. */
+  /** Receives unexpected errors. Callers only see a 500 response. */
   onError?: ((error: unknown) => void) | undefined;
 };
 
+/** A local library together with the context that tests and the demo use directly. */
 export type OpenLibrary = Awaited<ReturnType<typeof openLibrary>>;
+
+/** A local library: a fetch handler for its API, its keys, its import and its pictures. */
 export type Library = Omit<OpenLibrary, 'context'>;
 
 /**
- * Opens a local library. No other process may use the file: the commands lock it first (database/database.ts).
- * @throws Error when the file is no library, or one of another version, or cannot be written
+ * Opens a local library. The caller must lock the file first (see `lockDatabase`), because no other process may use it.
+ *
+ * @throws Error if the file is not a library, was made by another version, or cannot be written.
  */
 export async function openLibrary(options: LibraryOptions) {
   const { now, random = { bytes: randomBytes, uuid: randomUUID } } = options;
   const { checkLock = () => {}, demo } = options;
   const dateOrigin = demo?.dateOrigin ?? 0;
   const database = await openDatabase(options.database, { checkLock, isTemporary: demo !== undefined, dateOrigin });
-  const context = contextOf(database, { now, random, demo });
-  const keys = keysIn({ ...context, random });
-  const service = serviceOf({ ...options, context, keys, requestId: random.uuid });
-  const sizes = 'SELECT (SELECT count(*) FROM ads) AS ads, (SELECT count(*) FROM pages) AS pages';
+  const context = createContext(database, { now, random, demo });
+  const keys = createKeyStore({ ...context, random });
+  const service = createService({ ...options, context, keys, createRequestId: random.uuid });
+  const countSql = 'SELECT (SELECT count(*) FROM ads) AS ads, (SELECT count(*) FROM pages) AS pages';
   return {
+    /** Answers a request to the library's HTTP API or to one of its pages. */
     fetch: async (request: Request): Promise<Response> => service.fetch(request),
     keys,
+    /** Imports ads and pages from a source in any supported format. */
     import: async (source: AsyncIterable<string | Uint8Array>) =>
       (await import('../import/import.ts')).importRecords(context, source),
     pictures: context.pictures,
-    size: () => database.get<{ ads: number; pages: number }>(sizes) ?? { ads: 0, pages: 0 },
+    /** Returns the number of stored ads and pages. */
+    countRecords: () => database.get<{ ads: number; pages: number }>(countSql) ?? { ads: 0, pages: 0 },
+    /** Closes the database. */
     close: database.close,
     context,
   };
 }
 
-export type ServiceContext = ReturnType<typeof contextOf>;
+/** The database of a library and the stores on top of it, which all operations share. */
+export type ServiceContext = ReturnType<typeof createContext>;
 
-type ContextParts = Required<Pick<LibraryOptions, 'now' | 'random'>> & { demo: LibraryOptions['demo'] | undefined };
+type ContextOptions = Required<Pick<LibraryOptions, 'now' | 'random'>> & { demo: LibraryOptions['demo'] | undefined };
 
-const contextOf = (database: Database, { now, random, demo }: ContextParts) => ({
+const createContext = (database: Database, { now, random, demo }: ContextOptions) => ({
   database,
-  records: recordsIn(database, demo?.records),
+  records: createRecordStore(database, demo?.records),
   pictures: openStoredPictures(database, now),
-  collections: collectionsIn(database, random.uuid),
-  cursors: cursorsWith(cursorSecret(database, random)),
-  meter: meterIn(database, now),
+  collections: createCollectionStore(database, random.uuid),
+  cursors: createCursorCodec(readCursorSecret(database, random)),
+  meter: createCreditMeter(database, now),
   now,
 });
 
-/** Stored in the database, so that cursors outlive the process. */
-function cursorSecret(database: Database, random: Random): string {
-  const fresh = Buffer.from(random.bytes(32)).toString('hex');
-  database.run("INSERT OR IGNORE INTO secrets VALUES ('cursor', ?)", [fresh]);
-  return database.get<{ value: string }>("SELECT value FROM secrets WHERE name = 'cursor'")?.value ?? fresh;
+/** Returns the secret that signs cursors. The database stores the secret, so cursors stay valid after a restart. */
+function readCursorSecret(database: Database, random: RandomSource): string {
+  const newSecret = Buffer.from(random.bytes(32)).toString('hex');
+  database.run("INSERT OR IGNORE INTO secrets VALUES ('cursor', ?)", [newSecret]);
+  return database.get<{ value: string }>("SELECT value FROM secrets WHERE name = 'cursor'")?.value ?? newSecret;
 }
 
-type ServiceParts = LibraryOptions & { context: ServiceContext; keys: Keys; requestId: () => string };
+/** Everything that the routes of one library need. */
+type ServiceOptions = LibraryOptions & { context: ServiceContext; keys: KeyStore; createRequestId: () => string };
 
 /**
- * The HTTP API of the document as a fetch handler. The first check that fails decides the answer: path and method
- * (404, 405), lock (503), key (401), scope (403), request (422), existence (404), subscription, credits and usage
- * windows (402, 429). Only a 200 is charged.
+ * Creates the Hono app that serves the HTTP API of the document, the pictures and the pages. The first check that fails
+ * decides the response, in this order: path and method (404, 405), lock (503), key (401), scope (403), request (422),
+ * existence (404), subscription, credits and usage windows (402, 429). Only a response with status 200 is charged.
  */
-function serviceOf(parts: ServiceParts): Hono {
+function createService(options: ServiceOptions): Hono {
   const app = new Hono({ strict: false });
   for (const path of new Set(Object.values(operations).map((operation) => operation.path))) {
-    const served = Object.values(operations).filter((operation) => operation.path === path);
-    // Hono's own rule would answer HEAD by running GET, and so charge for a body that nobody sees.
+    const pathOperations = Object.values(operations).filter((operation) => operation.path === path);
+    // A GET route of Hono also answers HEAD. The caller would pay for a body that HEAD never shows, so HEAD gets a 405.
     app.all(path.replace(/\{(\w+)\}/g, ':$1'), ({ req }) => {
-      const operation = served.find(({ method }) => method === req.method);
-      if (operation) return answer(operation.name, req.raw, req.param() as Record<string, string>, parts);
-      const allowed = served.map(({ method }) => method);
-      const message = `This path takes ${allowed.join(' and ')}; got ${req.method}.`;
-      return errorResponse(new ApiError(405, 'method_not_allowed', message), parts, { Allow: allowed.join(', ') });
+      const operation = pathOperations.find(({ method }) => method === req.method);
+      if (operation) return answerOperation(operation.name, req.raw, req.param() as Record<string, string>, options);
+      const allowedMethods = pathOperations.map(({ method }) => method);
+      const message = `This path takes ${allowedMethods.join(' and ')}; got ${req.method}.`;
+      const headers = { Allow: allowedMethods.join(', ') };
+      return createErrorResponse(new ApiError(405, 'method_not_allowed', message), options, headers);
     });
   }
   app.get('/filters.json', () => Response.json(libraryFilters));
-  // Pictures hold no secret and need no key.
-  app.get('/media/:from{demo|kept}/:file', async ({ req }) => {
-    const { from, file } = req.param();
-    const picture = await (from === 'demo' ? parts.demo?.picture : parts.context.pictures.readPicture)?.(file);
-    if (picture === undefined) throw notFound('picture', file.slice(0, 100));
-    const sealed = { 'X-Content-Type-Options': 'nosniff', 'Content-Security-Policy': "default-src 'none'; sandbox" };
+  // Pictures need no key, because they hold no secret.
+  app.get('/media/:source{demo|kept}/:file', async ({ req }) => {
+    const { source, file } = req.param();
+    const readPicture = source === 'demo' ? options.demo?.readPicture : options.context.pictures.readPicture;
+    const picture = await readPicture?.(file);
+    if (picture === undefined) throw notFoundError('picture', file.slice(0, 100));
     return new Response(picture.bytes as Uint8Array<ArrayBuffer>, {
-      headers: { 'Content-Type': picture.type, ...sealed },
+      headers: {
+        'Content-Type': picture.type,
+        'X-Content-Type-Options': 'nosniff',
+        'Content-Security-Policy': "default-src 'none'; sandbox",
+      },
     });
   });
-  const { pagesPath } = parts;
+  const { pagesPath } = options;
   for (const path of pagesPath === undefined ? [] : ['', '/ads/:id', '/pages/:id'])
-    app.get(`${pagesPath}${path}`, ({ req }) => showPage(req.raw, req.param('id'), parts));
+    app.get(`${pagesPath}${path}`, ({ req }) => answerPage(req.raw, req.param('id'), options));
   app.notFound(({ req }) => {
     const message = `Nothing is served at ${req.path.slice(0, 200)}.`;
-    return errorResponse(new ApiError(404, 'no_such_path', message), parts);
+    return createErrorResponse(new ApiError(404, 'no_such_path', message), options);
   });
-  app.onError((error) => errorResponse(error, parts));
+  app.onError((error) => createErrorResponse(error, options));
   return app;
 }
 
-async function answer(name: OperationName, request: Request, params: Record<string, string>, parts: ServiceParts) {
-  const { context, keys } = parts;
-  // First: a process that lost its database must not judge keys by stale data.
+/**
+ * Authenticates the caller, runs one operation, charges its price and returns the response.
+ *
+ * @throws ApiError if a check fails. Nothing is charged then.
+ */
+async function answerOperation(
+  name: OperationName,
+  request: Request,
+  params: Record<string, string>,
+  options: ServiceOptions,
+): Promise<Response> {
+  const { context, keys } = options;
+  // The lock is checked before the key: a process that lost its database would judge keys by stale data.
   context.database.checkLock();
   const caller = keys.authenticate(request.headers.get('authorization') ?? undefined);
-  const { scope: requiredScope, states, price: { credits, perItems } = { credits: 0 } } = terms[name];
+  const { scope: requiredScope, creditHeaders, price: { credits, perItems } = { credits: 0 } } = operationRules[name];
   if (requiredScope !== undefined && !caller.scopes.includes(requiredScope)) {
     const message = `This API key lacks the scope ${requiredScope}, which ${name} needs.`;
     throw new ApiError(403, 'missing_scope', message, { requiredScope });
   }
-  const { origin, searchParams: query } = new URL(request.url);
+  const { origin, searchParams } = new URL(request.url);
   const { method, gated } = operations[name];
-  const given = method === 'POST' ? await readBody(request) : {};
-  const call = { params, query, body: given, caller, present: presenterAt(origin, parts) };
+  const requestBody = method === 'POST' ? await readJsonBody(request) : {};
+  const presenter = createPresenterFor(origin, options);
+  const call = { params, query: searchParams, body: requestBody, caller, presenter };
   const { database, meter } = context;
   return database.transaction(() => {
-    const { body, items } = handlers[name](call, context);
+    const { body, itemCount } = handlers[name](call, context);
     const isMetered = gated && !caller.unmetered;
-    const price = isMetered ? credits * (perItems ? Math.ceil(items / perItems) : 1) : 0;
-    const left = isMetered ? meter.charge(caller, price) : undefined;
-    const amount = { Charged: () => price, Remaining: () => left ?? meter.status(caller).credits ?? 0 };
-    const headers = states.map((one) => [`X-Service-Credits-${one}`, String(amount[one]())]);
-    headers.push(['X-Service-Request-Id', parts.requestId()]);
+    const price = isMetered ? credits * (perItems ? Math.ceil(itemCount / perItems) : 1) : 0;
+    const remainingCredits = isMetered ? meter.charge(caller, price) : undefined;
+    const headerValues = {
+      Charged: () => price,
+      Remaining: () => remainingCredits ?? meter.getStatus(caller).credits ?? 0,
+    };
+    const headers = creditHeaders.map((header) => [`X-Service-Credits-${header}`, String(headerValues[header]())]);
+    headers.push(['X-Service-Request-Id', options.createRequestId()]);
     return Response.json(body, { headers: Object.fromEntries(headers) });
   });
 }
 
-const presenterAt = (origin: string, { context, bases, pagesPath = '' }: ServiceParts): Presenter =>
-  presenterOf(context, bases ?? { app: `${origin}${pagesPath}`, media: `${origin}/media` });
+const createPresenterFor = (origin: string, { context, baseUrls, pagesPath = '' }: ServiceOptions): Presenter =>
+  createPresenter(context, baseUrls ?? { app: `${origin}${pagesPath}`, media: `${origin}/media` });
 
-/** `/`, `/ads/<id>` and `/pages/<id>` below the path of the pages. */
-async function showPage(request: Request, id: string | undefined, parts: ServiceParts) {
-  const { context, demo, pagesPath = '' } = parts;
+/** Answers a request for a page: the list at `pagesPath`, or the page of an ad or an advertiser below that path. */
+async function answerPage(request: Request, id: string | undefined, options: ServiceOptions): Promise<Response> {
+  const { context, demo, pagesPath = '' } = options;
   context.database.checkLock();
-  const [{ listPage, missingPage, policy }, { advertiserPage, adPage }] = await Promise.all([
-    import('./pages.tsx'),
-    import('./record-pages.tsx'),
-  ]);
+  const [{ contentSecurityPolicy, renderListPage, renderMissingPage }, { renderAdPage, renderAdvertiserPage }] =
+    await Promise.all([import('./pages.tsx'), import('./record-pages.tsx')]);
   const { origin, pathname, searchParams } = new URL(request.url);
-  const { read } = presenterAt(origin, parts);
-  const shown = { ...context, origin, pagesPath, read, isDemo: demo !== undefined };
-  const kind = pathname.startsWith(`${pagesPath}/pages/`) ? 'pages' : 'ads';
-  const number = id === undefined ? undefined : context.records.find(kind, id);
-  const [record] = number === undefined ? [] : read(kind, [number]);
-  const pageOf = kind === 'ads' ? adPage : advertiserPage;
-  const page = id === undefined ? listPage(searchParams, shown) : record && (await pageOf(record, shown, searchParams));
+  const { readItems } = createPresenterFor(origin, options);
+  const pageContext = { ...context, origin, pagesPath, readItems, isDemo: demo !== undefined };
+
+  async function renderPage(): Promise<string | undefined> {
+    if (id === undefined) return renderListPage(searchParams, pageContext);
+    const itemType = pathname.startsWith(`${pagesPath}/pages/`) ? 'pages' : 'ads';
+    const rowNumber = context.records.findRowNumber(itemType, id);
+    const [record] = rowNumber === undefined ? [] : readItems(itemType, [rowNumber]);
+    if (record === undefined) return undefined;
+    if (itemType === 'ads') return renderAdPage(record, pageContext);
+    return renderAdvertiserPage(record, pageContext, searchParams);
+  }
+
+  const html = await renderPage();
   const headers = {
     'Content-Type': 'text/html; charset=utf-8',
-    'Content-Security-Policy': `${policy}; frame-ancestors 'none'`,
+    'Content-Security-Policy': `${contentSecurityPolicy}; frame-ancestors 'none'`,
     'X-Content-Type-Options': 'nosniff',
     'Referrer-Policy': 'no-referrer',
     'Cross-Origin-Resource-Policy': 'same-origin',
     'Cross-Origin-Opener-Policy': 'same-origin',
     'Cache-Control': 'no-store',
   };
-  return new Response(page ?? missingPage(shown), { status: page === undefined ? 404 : 200, headers });
+  return new Response(html ?? renderMissingPage(pageContext), { status: html === undefined ? 404 : 200, headers });
 }
 
-function errorResponse(error: unknown, { requestId, onError }: ServiceParts, headers: Record<string, string> = {}) {
-  const isKnown = error instanceof ApiError;
-  if (!isKnown) onError?.(error);
-  const hidden = { status: 500, code: 'internal_error', message: 'The library failed to answer; its log says why.' };
-  const { status, code, message, details } = isKnown ? error : { ...hidden, details: undefined };
-  const id = requestId();
-  const body: ErrorBody = { error: { code, message, requestId: id, ...(details !== undefined && { details }) } };
-  return Response.json(body, { status, headers: { ...headers, 'X-Service-Request-Id': id } });
+/**
+ * Returns an error response in the documented form. The details of an unexpected error go to `onError` and not into the
+ * response.
+ */
+function createErrorResponse(
+  error: unknown,
+  { createRequestId, onError }: ServiceOptions,
+  headers: Record<string, string> = {},
+): Response {
+  const isApiError = error instanceof ApiError;
+  if (!isApiError) onError?.(error);
+  const internalError = {
+    status: 500,
+    code: 'internal_error',
+    message: 'The library failed to answer; its log says why.',
+    details: undefined,
+  };
+  const { status, code, message, details } = isApiError ? error : internalError;
+  const requestId = createRequestId();
+  const body: ErrorBody = { error: { code, message, requestId, ...(details !== undefined && { details }) } };
+  return Response.json(body, { status, headers: { ...headers, 'X-Service-Request-Id': requestId } });
 }
 
+/** One authenticated call of an operation. */
 type OperationCall = {
+  /** Parameters from the path. */
   params: Record<string, string>;
   query: URLSearchParams;
-  /** Empty where the operation takes none. */
+  /** The request body. Empty if the operation takes no body. */
   body: Record<string, unknown>;
   caller: Caller;
-  present: Presenter;
+  presenter: Presenter;
 };
 
-/** The body of a 200, and how many of its items the price counts. */
-type OperationResult = { body: unknown; items: number };
+/** The body of a 200 response, and the number of items that the price counts. */
+type OperationResult = { body: unknown; itemCount: number };
 
-/** Runs in one transaction with the charge, so an error is never charged and a charge never lost. */
+/**
+ * Runs an operation. The handler and the charge run in one transaction, so an error is never charged and a charge is
+ * never lost.
+ */
 type Handler = (call: OperationCall, context: ServiceContext) => OperationResult;
 
 const handlers: Record<OperationName, Handler> = {
-  whoami: ({ caller }) => single(identity(caller)),
+  whoami: ({ caller }) => createSingleResult(createIdentity(caller)),
   getAccount({ caller: { userId, billingUserId, planId, isTeamMember, subscriptionStatus } }) {
     const account: Account = { userId, billingUserId, planId, isTeamMember, subscriptionStatus };
-    return single(account);
+    return createSingleResult(account);
   },
-  getCredits: ({ caller }, { meter }) => single(meter.status(caller)),
-  listCollections: ({ caller }, { collections }) => single({ items: collections.list(caller) }),
-  listCollectionItems({ params, query, caller, present }, { collections, cursors }) {
-    const id = readUuid('The collection id', params.collectionId ?? '').toLowerCase();
-    const { itemType, limit, cursor } = readListQuery(query);
-    const list = `items ${id} ${itemType}`;
-    const [after] = cursor === undefined ? [] : (cursors.read(list, cursor) as [after: number]);
-    const { number, collection } = collections.open(caller, id);
-    const { numbers, hasMore, position } = collections.items(number, itemType, limit, after);
-    const next = hasMore ? cursors.write(list, [position]) : null;
-    const items = present.list(itemType, numbers);
-    return { body: { collection, itemType, items, cursor: next, hasMore }, items: items.length };
+  getCredits: ({ caller }, { meter }) => createSingleResult(meter.getStatus(caller)),
+  listCollections: ({ caller }, { collections }) => createSingleResult({ items: collections.list(caller) }),
+  listCollectionItems({ params, query, caller, presenter }, { collections, cursors }) {
+    const id = parseUuid('The collection id', params.collectionId ?? '').toLowerCase();
+    const { itemType, limit, cursor } = parseListQuery(query);
+    const listName = `items ${id} ${itemType}`;
+    const [after] = cursor === undefined ? [] : (cursors.decode(listName, cursor) as [after: number]);
+    const { rowNumber, collection } = collections.get(caller, id);
+    const { rowNumbers, hasMore, position } = collections.listItems(rowNumber, itemType, limit, after);
+    const nextCursor = hasMore ? cursors.encode(listName, [position]) : null;
+    const items = presenter.listItems(itemType, rowNumbers);
+    return { body: { collection, itemType, items, cursor: nextCursor, hasMore }, itemCount: items.length };
   },
   addCollectionItem({ params, body, caller }, { collections, records }) {
-    const id = readUuid('The collection id', params.collectionId ?? '');
-    const { itemType, itemId } = readItem(body);
-    const { number } = collections.open(caller, id);
-    const added = collections.add(number, itemType, found(records, itemType, itemId));
-    const { collection } = collections.open(caller, id);
-    return single({ collection, itemType, itemId, added });
+    const id = parseUuid('The collection id', params.collectionId ?? '');
+    const { itemType, itemId } = parseCollectionItem(body);
+    const { rowNumber } = collections.get(caller, id);
+    const added = collections.addItem(rowNumber, itemType, requireRowNumber(records, itemType, itemId));
+    // Read again: the counts of the collection now include the new item.
+    const { collection } = collections.get(caller, id);
+    return createSingleResult({ collection, itemType, itemId, added });
   },
   searchAds: (call, context) => searchRecords('ads', call, context),
   searchPages: (call, context) => searchRecords('pages', call, context),
-  getAd({ params, present }, { records }) {
-    const id = readUuid('The ad id', params.adId ?? '');
-    return single(present.read('ads', [found(records, 'ads', id)])[0]);
+  getAd({ params, presenter }, { records }) {
+    const id = parseUuid('The ad id', params.adId ?? '');
+    return createSingleResult(presenter.readItems('ads', [requireRowNumber(records, 'ads', id)])[0]);
   },
-  getPage({ params, present }, { records }) {
-    const id = readPageId(params.pageId ?? '');
-    return single(present.read('pages', [found(records, 'pages', id)])[0]);
+  getPage({ params, presenter }, { records }) {
+    const id = parsePageId(params.pageId ?? '');
+    return createSingleResult(presenter.readItems('pages', [requireRowNumber(records, 'pages', id)])[0]);
   },
 };
 
-const single = (body: unknown): OperationResult => ({ body, items: 1 });
+const createSingleResult = (body: unknown): OperationResult => ({ body, itemCount: 1 });
 
-function found(records: Records, kind: ItemType, id: string): number {
-  const number = records.find(kind, id);
-  if (number === undefined) throw notFound(kind === 'ads' ? 'ad' : 'page', id);
-  return number;
+/**
+ * Returns the row number of a record.
+ *
+ * @throws ApiError 404 if no record has this id.
+ */
+function requireRowNumber(records: RecordStore, itemType: ItemType, id: string): number {
+  const rowNumber = records.findRowNumber(itemType, id);
+  if (rowNumber === undefined) throw notFoundError(itemType === 'ads' ? 'ad' : 'page', id);
+  return rowNumber;
 }
 
-function searchRecords(kind: ItemType, { body, present }: OperationCall, context: ServiceContext): OperationResult {
-  const { numbers, ...rest } = runSearch(readSearch(kind, body, context), context);
-  return { body: { items: present.list(kind, numbers), ...rest }, items: numbers.length };
+function searchRecords(
+  itemType: ItemType,
+  { body, presenter }: OperationCall,
+  context: ServiceContext,
+): OperationResult {
+  const { rowNumbers, ...envelope } = runSearch(parseSearchRequest(itemType, body, context), context);
+  return { body: { items: presenter.listItems(itemType, rowNumbers), ...envelope }, itemCount: rowNumbers.length };
 }
 
-/** Unlike in Account, plan and subscription are never null here: if they are missing, they are `none`. */
-function identity(caller: Caller): Identity {
+/** Returns the answer of `whoami`, which says `none` for a missing plan or subscription. In `Account`, both are null. */
+function createIdentity(caller: Caller): Identity {
   const { userId, billingUserId, name, emailAddress, isTeamMember, keyId, keyName, keyPrefix } = caller;
   const [planId, subscriptionStatus] = [caller.planId ?? 'none', caller.subscriptionStatus ?? 'none'];
   return {

@@ -1,6 +1,6 @@
 import { Ad } from '../../../api/schemas.ts';
 import { isUuid } from '../../../views/safe-text.ts';
-import { uuidOf } from '../../service/request.ts';
+import { uuidFromName } from '../../service/request.ts';
 import { type ColumnValueParser, isMissing, type NumberRange } from '../values/column-value-parser.ts';
 import { parseCountryCode } from '../values/countries.ts';
 import type { ImportFormat, JsonObject } from './import-format.ts';
@@ -88,9 +88,9 @@ function toAd(record: SourceRecord, values: ColumnValueParser): JsonObject {
     ...(spent && { adSpendMin: spent.min, adSpendMax: spent.max }),
     ...(seen && { impressionsMin: seen.min, impressionsMax: seen.max }),
     ...fields,
-    id: isUuid(String(id)) ? String(id).toLowerCase() : uuidOf(JSON.stringify(madeOf)),
+    id: isUuid(String(id)) ? String(id).toLowerCase() : uuidFromName(JSON.stringify(madeOf)),
     ...(pageName !== '' && { page: { pageName } }),
-    ...((pageId !== '' || pageName !== '') && { pageId: pageId || uuidOf(JSON.stringify(['page', pageName])) }),
+    ...((pageId !== '' || pageName !== '') && { pageId: pageId || uuidFromName(JSON.stringify(['page', pageName])) }),
     ...(picture !== undefined && { media: [{ type: 'THUMB', url: picture, nr: 0 }] }),
   };
 }

@@ -1,5 +1,5 @@
 import { isObject } from '../../../views/view.ts';
-import { quoted } from '../../service/request.ts';
+import { quoteValue } from '../../service/request.ts';
 import { DateColumn } from './dates.ts';
 import { parseBracketed, parseLiteral } from './literals.ts';
 import { NumberColumn, type NumberOptions } from './numbers.ts';
@@ -95,7 +95,7 @@ export class ColumnValueParser {
     const [lower, upper] = [find(/^(?:lower|min)/i), find(/^(?:upper|max)/i)];
     if (isMissing(lower) && isMissing(upper)) {
       if (Object.keys(bounds).length === 0) return undefined;
-      throw new Error(`${name}: ${quoted(bounds)} is no range such as {"lower_bound": 100, "upper_bound": 199}`);
+      throw new Error(`${name}: ${quoteValue(bounds)} is no range such as {"lower_bound": 100, "upper_bound": 199}`);
     }
     return { min: read(lower), max: read(upper) };
   }
@@ -106,7 +106,7 @@ export class ColumnValueParser {
     const word = String(value).trim().toLowerCase();
     if (yes.has(word)) return true;
     if (no.has(word)) return false;
-    throw new Error(`${name}: ${quoted(value)} is neither true nor false`);
+    throw new Error(`${name}: ${quoteValue(value)} is neither true nor false`);
   }
 
   /** Names such as platforms or languages: a list, the text of a list, or names with a sign between them. */
@@ -116,7 +116,7 @@ export class ColumnValueParser {
     const list = isObject(parsed) ? Object.values(parsed) : [parsed].flat();
     const names = list.flatMap((one) => (typeof one === 'string' ? one.split(/[,;|]/) : (one ?? [])));
     if (!names.every((one) => typeof one === 'string' || typeof one === 'number'))
-      throw new Error(`${name}: ${quoted(value)} is no list of names such as ["facebook", "instagram"]`);
+      throw new Error(`${name}: ${quoteValue(value)} is no list of names such as ["facebook", "instagram"]`);
     const found = names.flatMap((one) => String(one).trim() || []);
     return found.length > 0 ? found : undefined;
   }

@@ -1,4 +1,4 @@
-import { quoted } from '../../service/request.ts';
+import { quoteValue } from '../../service/request.ts';
 
 let codes: Map<string, string> | undefined;
 
@@ -11,7 +11,9 @@ export function parseCountryCode(country: string): string {
   codes ??= codesByName();
   const code = codes.get(country.toLowerCase());
   if (code === undefined)
-    throw new Error(`countries: ${quoted(country)} is no country such as DE or Germany; use its code of two letters`);
+    throw new Error(
+      `countries: ${quoteValue(country)} is no country such as DE or Germany; use its code of two letters`,
+    );
   return code;
 }
 

@@ -1,5 +1,5 @@
 import { dayMs } from '../../../views/durations.ts';
-import { quoted } from '../../service/request.ts';
+import { quoteValue } from '../../service/request.ts';
 
 /**
  * Dates as people and programs write them. In `05/04/2026` the day or the month may come first: all values of a column
@@ -182,7 +182,7 @@ export class DateColumn {
   /** @throws Error with the possible readings, where the values do not tell in which order their numbers are */
   decide(): void {
     for (const { orders, first, unclear, contradiction } of this.#styles.values()) {
-      const start = `the column ${quoted(this.#name)} has days such as`;
+      const start = `the column ${quoteValue(this.#name)} has days such as`;
       if (contradiction !== undefined)
         throw new Error(
           `${start} ${first} and ${contradiction}, which are not written in the same order; write them as 2026-01-31 and import the file again`,
@@ -202,7 +202,7 @@ export class DateColumn {
     const order = written && (this.#styles.get(written.style)?.orders[0] ?? written.days.keys().next().value);
     const day = order && written?.days.get(order);
     if (written && day !== undefined) return new Date(day + written.timeMs).toISOString();
-    throw new Error(`${label}: ${quoted(value)} is no date such as 2026-01-31${serialHint(value)}`);
+    throw new Error(`${label}: ${quoteValue(value)} is no date such as 2026-01-31${serialHint(value)}`);
   }
 }
 

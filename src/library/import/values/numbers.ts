@@ -1,4 +1,4 @@
-import { quoted } from '../../service/request.ts';
+import { quoteValue } from '../../service/request.ts';
 
 /**
  * Numbers as people and programs write them. Which of `.` and `,` is the decimal sign is decided by all values of a
@@ -95,7 +95,7 @@ export class NumberColumn {
 
   /** @throws Error with both readings, where the values do not tell which sign is the decimal sign */
   decide(): void {
-    const start = `the column ${quoted(this.#name)} has numbers such as`;
+    const start = `the column ${quoteValue(this.#name)} has numbers such as`;
     if (this.#contradiction !== undefined)
       throw new Error(
         `${start} ${this.#decisive} and ${this.#contradiction}, which cannot have the same decimal sign; write them without separators of thousands and import the file again`,
@@ -131,7 +131,7 @@ export class NumberColumn {
   }
 }
 
-const shown = (value: unknown): string => quoted(typeof value === 'number' ? String(value) : value);
+const shown = (value: unknown): string => quoteValue(typeof value === 'number' ? String(value) : value);
 
 /** `12.5%` as 0.125 and `0.5` as 0.5; undefined for anything else. For shares, which are always written with a point. */
 export function parseShare(value: unknown): number | undefined {

@@ -1,0 +1,370 @@
+import type { Ad, ItemType, Page } from '../../api/schemas.ts';
+import { computeRun, parseTime } from '../../views/dates.ts';
+import { dayMs } from '../../views/durations.ts';
+import { findLandingDomain } from '../../views/landing.ts';
+
+/**
+ * Describes the two types of record, ads and pages, and how each can be searched: by measures, tags and texts.
+ */
+
+/**
+ * A number that a search can filter by bounds and sort by. Dates are measures in Unix milliseconds.
+ *
+ * Some measures of the API are ranges (`adSpendMin`, `adSpendMax`). `getValue` then returns the upper end and
+ * `getLowerBound` the lower end, and a record matches bounds that touch its range. Each end has a column, and each measure
+ * has an index. `database.ts` creates both.
+ */
+export type Measure<Item = unknown> = {
+  key: string;
+  /** What the measure means, for people. */
+  description: string;
+  isDate?: boolean;
+  getValue(item: Item): number | null | undefined;
+  /** Returns the lower end of a range. Returns a value if and only if `getValue` returns one. */
+  getLowerBound?(item: Item): number | null | undefined;
+  /**
+   * Returns an SQL expression for the value at a time in Unix milliseconds. Only measures whose value depends on the time
+   * have this function.
+   */
+  getSql?(asOf: number): string;
+};
+
+/** A set of values of a record. A filter matches the records that have any of the listed values. */
+export type Tag<Item = unknown> = {
+  key: string;
+  /** What the values mean, for people. */
+  description: string;
+  /** A few words that a model reads beside the key. */
+  note?: string;
+  /** The allowed values. With `open`, the common values. */
+  values?: string[];
+  /** True if values outside `values` are allowed. */
+  open?: boolean;
+  /** True if no record has more than one value. */
+  single?: boolean;
+  isBoolean?: boolean;
+  /** True if a record matches only when it has all of the listed values. */
+  mustMatchAll?: boolean;
+  /** Values that `search.ts` decides from columns. The table of tags does not store these values. */
+  valuesFromColumns?: readonly string[];
+  /** True if the values are ids. Ids differ by case, and notes suggest no similar id for an unknown one. */
+  isId?: boolean;
+  example?: unknown;
+  /** Returns the values that counts list and notes suggest. */
+  getValues(item: Item): (string | null | undefined)[];
+  /** Returns further values under which the filter finds the record, such as the parent domains of its domain. */
+  getExtraValues?(item: Item): string[];
+};
+
+/** Returns the names of the database columns that hold measures. */
+export const listMeasureColumns = (measures: Measure[]): string[] =>
+  measures.flatMap(({ key, getLowerBound }) => (getLowerBound ? [key, `${key}Low`] : [key]));
+
+/** The columns of the full-text index. `copy` holds the texts of an ad, or the name of a page. */
+export const textColumns = ['copy', 'advertiser', 'bylines'] as const;
+type TextColumn = (typeof textColumns)[number];
+type Texts = (string | null | undefined)[];
+
+/** A filter that searches words in columns of the full-text index. */
+export type TextFilter = {
+  key: string;
+  description: string;
+  /** The columns of the full-text index in which the filter searches. */
+  columns: TextColumn[];
+  /** The fields of the record that these columns hold. */
+  fields?: string[];
+  example?: string;
+};
+
+/** Describes how records of one type are searched. */
+export type RecordType<Item = unknown> = {
+  name: ItemType;
+  /** Functions that return the texts of a record for each column of the full-text index. */
+  getTexts: { copy(item: Item): Texts; advertiser(item: Item): Texts; bylines(item: Item): Texts };
+  textFilters: TextFilter[];
+  tags: Tag<Item>[];
+  measures: Measure<Item>[];
+};
+
+/** Returns the texts in a value that may be a text or a list. Values that are not texts are left out. */
+export const collectTexts = (value: unknown): string[] =>
+  (Array.isArray(value) ? value : [value]).filter((item) => typeof item === 'string');
+
+/** Defines a tag with the values of the field of the same name, which holds a text or a list of texts. */
+const defineFieldTag = (
+  key: string,
+  description: string,
+  options: Partial<Tag> = {},
+): Tag<Record<string, unknown>> => ({
+  key,
+  description,
+  ...options,
+  getValues: (item) => collectTexts(item[key]),
+});
+
+/** Defines a tag with the value of the boolean field of the same name. */
+const defineBooleanTag = (key: string, description: string): Tag<Record<string, unknown>> => ({
+  key,
+  description,
+  isBoolean: true,
+  single: true,
+  getValues: (item) => (typeof item[key] === 'boolean' ? [String(item[key])] : []),
+});
+
+/**
+ * Returns the record type with the tag `missing`, which finds records without a value for the listed keys. Whether a
+ * measure has a value is read from its column.
+ *
+ * @param otherFields Fields that `missing` accepts although they are neither tags nor measures.
+ */
+function addMissingTag<Item>(
+  type: RecordType<Item>,
+  otherFields: Pick<Tag<Item>, 'key' | 'getValues'>[] = [],
+): RecordType<Item> {
+  const { name, tags, measures } = type;
+  const columnKeys = [...measures.map(({ key }) => key), ...(name === 'ads' ? ['active'] : [])];
+  const fields = [...otherFields, ...tags];
+  const missingTag: Tag<Item> = {
+    key: 'missing',
+    description: 'Keys for which a record has no value. A record matches if it lacks all of the listed keys.',
+    note: 'no value for any of the listed keys',
+    values: [...fields.map(({ key }) => key), ...columnKeys],
+    mustMatchAll: true,
+    valuesFromColumns: columnKeys,
+    getValues: (item) => fields.flatMap((field) => (field.getValues(item).some(isNonBlank) ? [] : field.key)),
+  };
+  return { ...type, tags: [...tags, missingTag] };
+}
+
+/** Returns true for a text with at least one character that is not white space. */
+export const isNonBlank = (text: string | null | undefined): text is string => text != null && text.trim() !== '';
+
+/** The length of the longest valid domain. Without a limit, the parents of a long text could fill the memory. */
+const maxDomainLength = 253;
+
+/** Returns the parent domains of a domain: `example.com` and `com` for `shop.example.com`. */
+function listParentDomains(domain: string): string[] {
+  const labels = domain.length > maxDomainLength ? [] : domain.split('.').filter(Boolean);
+  return labels.slice(1).map((_, index) => labels.slice(index + 1).join('.'));
+}
+
+/** Returns whether media are images or video. An ad with both is a video, because videos come with still pictures. */
+function classifyMedia(media: Ad['media'] = []): string | null {
+  if (media.some(({ type }) => type.includes('VID'))) return 'video';
+  return media.some(({ type }) => /THUMB|IMG/.test(type)) ? 'image' : null;
+}
+
+const collectCardTexts = (cards: Ad['cards']) =>
+  (cards ?? []).flatMap((card) =>
+    ['title', 'body', 'link_description', 'linkDescription', 'description'].flatMap((key) => collectTexts(card[key])),
+  );
+
+/** Returns a language code without its region: `pt` for `pt_BR`. */
+const stripRegion = (language: string): string => language.split(/[-_]/, 1)[0] ?? '';
+
+/**
+ * Defines a tag with the values of the field `languages`. Counts list languages without their regions, and the filter finds
+ * an ad in `pt_BR` under both `pt` and `pt_BR`.
+ */
+const defineLanguageTag = (key: string, description: string, example: string[]): Tag<Record<string, unknown>> => ({
+  key,
+  description,
+  example,
+  getValues: ({ languages }) => collectTexts(languages).map(stripRegion),
+  getExtraValues: ({ languages }) => collectTexts(languages),
+});
+
+/** Returns an SQL expression for the number of the day of a time. */
+const dayNumberSql = (timeSql: string) => `floor(${timeSql} / ${dayMs}.0)`;
+
+const toNumberOrNull = (value: unknown) => (typeof value === 'number' ? value : null);
+
+/** Defines a measure with the value of the number field of the same name. */
+const defineNumberMeasure = (key: string, description: string): Measure<Record<string, unknown>> => ({
+  key,
+  description,
+  getValue: (item) => toNumberOrNull(item[key]),
+});
+
+/** Defines a measure with the value of the date field of the same name. */
+const defineDateMeasure = (key: string, description: string): Measure<Record<string, unknown>> => ({
+  key,
+  description,
+  isDate: true,
+  getValue: (item) => parseTime(item[key] as string | null | undefined),
+});
+
+/**
+ * Defines a measure for a range whose ends are in two fields, such as `adSpendMin` and `adSpendMax`. The highest bracket
+ * of an archive has only a lower end. Such a range extends to any number, so it comes first in descending order. A range
+ * with only an upper end begins at zero.
+ */
+const defineRangeMeasure = (key: string, description: string): Measure<Record<string, unknown>> => {
+  const readEnds = (item: Record<string, unknown>) =>
+    [toNumberOrNull(item[`${key}Min`]), toNumberOrNull(item[`${key}Max`])] as const;
+  return {
+    key,
+    description: `${description} (${key}Min to ${key}Max)`,
+    getValue(item) {
+      const [low, high] = readEnds(item);
+      // Not Infinity, because a cursor is JSON, and JSON has no infinity.
+      return high ?? (low === null ? null : Number.MAX_VALUE);
+    },
+    getLowerBound(item) {
+      const [low, high] = readEnds(item);
+      return low ?? (high === null ? null : Math.min(0, high));
+    },
+  };
+};
+
+const collectBylines = (ad: Ad) => collectTexts(ad.bylines);
+const exampleQuery = 'summer sale -shoes';
+
+const adRecordType: RecordType<Ad> = {
+  name: 'ads',
+  getTexts: {
+    copy(ad) {
+      const mainTexts = [ad.headline, ad.body, ad.linkDescription, ad.productTitle];
+      // An ad of the public archive may have several versions of a text. Imports store all of them in these fields.
+      const versions = [ad.headlines, ad.bodies, ad.linkDescriptions].flatMap(collectTexts);
+      return [...new Set([...mainTexts, ...collectCardTexts(ad.cards), ...versions])];
+    },
+    advertiser: (ad) => [ad.page?.pageName],
+    bylines: collectBylines,
+  },
+  textFilters: [
+    {
+      key: 'query',
+      description: 'the texts of the ad, its headline, product, cards, advertiser name or bylines',
+      columns: ['copy', 'advertiser', 'bylines'],
+      fields: ['headline', 'body', 'linkDescription', 'productTitle', 'cards', 'pageName', 'bylines'],
+      example: exampleQuery,
+    },
+    { key: 'advertiser', description: 'the name of the advertiser', columns: ['advertiser'] },
+    { key: 'bylines', description: 'the line that says who paid for the ad', columns: ['bylines'] },
+  ],
+  tags: [
+    defineFieldTag('pageId', 'the id of the advertiser’s page', { single: true, isId: true }),
+    {
+      key: 'advertiserExact',
+      description: 'the whole name of the advertiser',
+      note: 'the whole name',
+      single: true,
+      getValues: (ad) => [ad.page?.pageName],
+    },
+    defineFieldTag('countries', 'the countries in which the ad ran, as ISO 3166 codes', { example: ['US', 'DE'] }),
+    defineLanguageTag(
+      'language',
+      'the language of the ad, as an ISO 639-1 code. If the record names no language, it is detected from the texts',
+      ['en', 'ko'],
+    ),
+    defineFieldTag('publisherPlatform', 'the platforms on which the ad ran', {
+      values: ['FACEBOOK', 'INSTAGRAM', 'AUDIENCE_NETWORK', 'MESSENGER', 'THREADS'],
+      open: true,
+    }),
+    defineFieldTag(
+      'displayFormat',
+      'the format that the advertiser chose. A DCO, DPA or CAROUSEL ad may hold videos: mediaKind says what the media are',
+      {
+        note: 'the format the advertiser chose, whatever the media are',
+        values: ['IMAGE', 'VIDEO', 'CAROUSEL', 'DCO', 'DPA'],
+        open: true,
+        single: true,
+      },
+    ),
+    {
+      key: 'mediaKind',
+      description:
+        'the kind of media in the record, whatever displayFormat says. A record with any video is video; a record without media has no value',
+      note: 'the kind of media; an ad with any video is video',
+      values: ['image', 'video'],
+      single: true,
+      getValues: (ad) => [classifyMedia(ad.media)],
+    },
+    defineFieldTag('ctaType', 'the call to action', {
+      values: ['LEARN_MORE', 'SHOP_NOW', 'SIGN_UP', 'DOWNLOAD', 'INSTALL_MOBILE_APP', 'ORDER_NOW', 'GET_OFFER'],
+      open: true,
+      single: true,
+    }),
+    {
+      key: 'domain',
+      description: 'the domain to which the ad leads. Subdomains are included',
+      note: 'includes subdomains',
+      example: ['example.com'],
+      getValues: (ad) => [findLandingDomain(ad)],
+      getExtraValues: (ad) => [findLandingDomain(ad) ?? []].flat().flatMap(listParentDomains),
+    },
+    defineFieldTag('currency', 'the currency of the spend, as an ISO 4217 code', { example: ['EUR'], single: true }),
+    defineBooleanTag('isStorePlatformBestSeller', 'whether the product is a best seller of its shop'),
+  ],
+  measures: [
+    defineDateMeasure('startedAt', 'when the ad started'),
+    defineDateMeasure('lastSeenAt', 'when the ad was last seen'),
+    defineDateMeasure('endDate', 'when the ad ended'),
+    {
+      key: 'daysRunning',
+      description: 'days from startedAt to endDate, or to lastSeenAt if the ad has not ended; 0 on the same day',
+      getValue: (ad) => computeRun(ad, Number.POSITIVE_INFINITY).daysRunning,
+      // The column counts up to the last date in the record, even if that date is after `asOf`. An end after `asOf` must
+      // not count yet, and the last sighting can be `asOf` at the latest.
+      getSql: (asOf) => {
+        const lastSeen = `min(ads."lastSeenAt", ${asOf})`;
+        const daysSoFar = `nullif(max(${dayNumberSql(lastSeen)} - ${dayNumberSql('ads."startedAt"')}, -1), -1)`;
+        const isPast = `ads."endDate" <= ${asOf} OR (ads."endDate" IS NULL AND ads."lastSeenAt" <= ${asOf})`;
+        return `CASE WHEN ${isPast} THEN ads."daysRunning" ELSE ${daysSoFar} END`;
+      },
+    },
+    defineNumberMeasure('duplicates', 'duplicates of the ad, the ad itself included'),
+    defineNumberMeasure('audienceReach', 'people reached'),
+    defineRangeMeasure('adSpend', 'ad spend'),
+    defineRangeMeasure('revenue', 'revenue'),
+    defineRangeMeasure('impressions', 'impressions'),
+    defineRangeMeasure('audienceSize', 'size of the target audience'),
+    defineNumberMeasure('trendPublic', 'trend score'),
+    defineNumberMeasure('performancePublic', 'performance score'),
+    defineNumberMeasure('productPrice', 'price of the product'),
+    defineDateMeasure('productCreatedAt', 'when the product was first listed'),
+  ],
+};
+
+const pageRecordType: RecordType<Page> = {
+  name: 'pages',
+  getTexts: { copy: (page) => [page.pageName], advertiser: (page) => [page.pageName], bylines: () => [] },
+  textFilters: [
+    {
+      key: 'query',
+      description: 'the page name',
+      columns: ['copy', 'advertiser'],
+      fields: ['pageName'],
+      example: exampleQuery,
+    },
+  ],
+  tags: [
+    defineFieldTag('pageId', 'the id of the page', { single: true, isId: true }),
+    defineFieldTag('countries', 'the countries of the page, as ISO 3166 codes', { example: ['KR'] }),
+    defineLanguageTag('languages', 'the languages of the page, as ISO 639 codes', ['ko']),
+    defineFieldTag('technologySlugs', 'the technologies of the website', { example: ['live-chat'] }),
+    defineBooleanTag('detailsEstimated', 'whether the details are estimates'),
+  ],
+  measures: [
+    defineNumberMeasure('adsAmount', 'number of ads'),
+    defineNumberMeasure('adsTotalDuplicates', 'duplicates of all ads'),
+    defineNumberMeasure('averageDuplicates', 'duplicates per ad'),
+    defineNumberMeasure('audienceReach', 'people reached'),
+    defineNumberMeasure('pageLikes', 'likes of the page'),
+    defineNumberMeasure('pageIgFollowers', 'Instagram followers'),
+    defineNumberMeasure('trend', 'trend score'),
+    defineNumberMeasure('performance', 'performance score'),
+    defineDateMeasure('pageCreatedAt', 'when the page was created'),
+  ],
+};
+
+/** The record types of the library. */
+export const recordTypes: Record<ItemType, RecordType> = {
+  ads: addMissingTag(adRecordType, [
+    { key: 'headline', getValues: (ad) => [ad.headline] },
+    { key: 'body', getValues: (ad) => [ad.body] },
+    { key: 'bylines', getValues: (ad) => collectBylines(ad).slice(0, 1) },
+  ]),
+  pages: addMissingTag(pageRecordType),
+};
