@@ -9,17 +9,17 @@ import {
   createKey,
   type DatabaseOptions,
   type FetchPicturesOptions,
+  fetchPictures,
+  findKeyOptionProblem,
   type ImportedFile,
   importFiles,
   type KeyInfo,
   type KeyOptions,
-  fetchPictures,
   listKeys,
   type PicturesReport,
   revokeKey,
   serveDemoLibrary,
   serveLibrary,
-  wrongOption,
 } from '../library/commands/commands.ts';
 import { type Library, libraryFilters } from '../library/open.ts';
 import type { Log } from '../logging/log.ts';
@@ -170,7 +170,7 @@ function openInBrowser(address: string): void {
 }
 
 function checkKeyOptions(options: KeyOptions): KeyOptions {
-  const wrong = wrongOption(options)?.replace(/^(credits|hourlyLimit|dailyLimit)\b/, flagOf);
+  const wrong = findKeyOptionProblem(options)?.replace(/^(credits|hourlyLimit|dailyLimit)\b/, flagOf);
   if (wrong) throw new SettingsError([wrong]);
   return options;
 }

@@ -11,7 +11,7 @@ import { isSameSecret } from '../service/request.ts';
 import type { Library, LibraryOptions } from '../service/service.ts';
 
 export type { FetchPicturesOptions, PicturesReport } from '../import/stored-pictures.ts';
-export { findKeyOptionProblem as wrongOption, type KeyInfo, type KeyOptions } from '../service/accounts.ts';
+export { findKeyOptionProblem, type KeyInfo, type KeyOptions } from '../service/accounts.ts';
 
 /** `library serve`, `library import` and `library key`. Nothing here prints; cli/library.ts does. */
 export type DatabaseOptions = Pick<LibraryOptions, 'database' | 'now'>;
