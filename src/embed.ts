@@ -2,7 +2,7 @@ import { elapsed, openApp, toolNames } from './app.ts';
 import { readConfig } from './config/read-config.ts';
 import { createLog } from './logging/log.ts';
 
-/** The part of `Transport` of `@modelcontextprotocol/sdk` that is used. */
+/** The members of `Transport` in `@modelcontextprotocol/sdk` that the server uses. */
 export interface Transport {
   start(): Promise<void>;
   send(message: never): Promise<void>;
@@ -12,18 +12,20 @@ export interface Transport {
   onmessage?: ((message: never) => void) | undefined;
 }
 
+/** A server that runs inside another program. */
 export interface EmbeddedServer {
-  /** Serves one more client, for revisions up to 2025-11-25, until its transport is closed. */
+  /** Serves a client of a revision up to 2025-11-25 until its transport is closed. Can be called for several clients. */
   connect(transport: Transport): Promise<void>;
   /** Aborts calls in progress and releases all resources. */
   close(): Promise<void>;
 }
 
 /**
- * Runs the server inside another program, on that program's transports. Settings are named like the environment
- * variables, as in `{ AD_LIBRARY_DEMO: 'true' }`; the environment itself is not read.
- * @param write receives the log line by line
- * @throws Error naming every invalid setting
+ * Opens a server inside another program, which provides the transports.
+ * @param settings the settings by the names of their environment variables, as in `{ AD_LIBRARY_DEMO: 'true' }`. The
+ * server does not read the environment itself
+ * @param write receives each line of the log
+ * @throws Error that names every invalid setting
  */
 export async function openServer(
   settings: Readonly<Record<string, string | undefined>>,

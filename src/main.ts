@@ -2,15 +2,16 @@
 import module from 'node:module';
 import { fileURLToPath } from 'node:url';
 
-keepCompiledCode();
-// Imported after that, because code loaded before it is compiled again at every start.
+enableCompileCache();
+// This import must come after the cache is enabled. Code that is loaded earlier is compiled again at every start.
 await import('./cli/run.ts');
 
 /**
- * Keeps compiled code for the next start if Node can (22.1 and later): beside the program, because other users could
- * write to a temporary folder. If the folder cannot be written, nothing is stored.
+ * Stores compiled code on disk, so that the next start is faster. This needs Node 22.1 or later. The cache is next to the
+ * program and not in a temporary folder, where other users could replace the code. If the folder is not writable, nothing
+ * is stored.
  */
-function keepCompiledCode(): void {
-  const { enableCompileCache } = module as { enableCompileCache?(folder: string): unknown };
-  enableCompileCache?.(fileURLToPath(new URL('../node_modules/.cache/ad-library-mcp', import.meta.url)));
+function enableCompileCache(): void {
+  const nodeModule = module as { enableCompileCache?(folder: string): unknown };
+  nodeModule.enableCompileCache?.(fileURLToPath(new URL('../node_modules/.cache/ad-library-mcp', import.meta.url)));
 }

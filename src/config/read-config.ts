@@ -3,10 +3,14 @@ import { isNear, nearestFirst } from '../api/nearest.ts';
 import { isLoopback } from './setting-values.ts';
 import { type Config, type Flags, type Setting, type SettingName, settings } from './settings.ts';
 
+/** The error for settings that are wrong. It lists all problems, not only the first one. */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError';
   readonly problems: readonly string[];
-  /** With defaults for those that could not be read; undefined if a flag is wrong, because that ends the command. */
+  /**
+   * The configuration with default values for the settings that are wrong. Undefined if a flag is wrong: the command then
+   * ends, whereas a server over stdio still starts when a variable is wrong.
+   */
   readonly config: Config | undefined;
 
   constructor(problems: readonly string[], config?: Config) {
@@ -17,16 +21,21 @@ export class SettingsError extends Error {
 }
 
 interface ReadOptions {
-  /** The names of all tools, to check the setting that lists some. */
+  /** The names of all tools, to check the setting `AD_LIBRARY_TOOLS`. */
   tools?: readonly string[];
-  /** The command that reads the settings: what it needs of them depends on it. */
+  /** The command that reads the settings. Each command requires other settings. */
   command?: string;
 }
 
+/** The commands that listen on a host and port. */
 const listeningCommands = ['http', 'library serve'];
+/** The commands that run for one user. */
 const singleUserCommands = ['stdio', 'call'];
 
-/** Reads every setting; a flag takes precedence over its variable. Throws `SettingsError` with all problems at once. */
+/**
+ * Reads all settings. A flag takes precedence over its variable.
+ * @throws SettingsError that lists all problems
+ */
 export function readConfig(
   environment: NodeJS.ProcessEnv,
   flags: Flags = {},
@@ -56,7 +65,10 @@ export function readConfig(
   throw new SettingsError([...problems.values()], [...problems.keys()].some(hasFlag) ? undefined : config);
 }
 
-/** What is missing without which every call of a user's own server fails, by variable and by the host's form. */
+/**
+ * Returns the settings that are missing for calls over stdio: the API key, the base address, or both. Each one is named
+ * by its variable and by its label in the host's form.
+ */
 export function findMissingSettings(config: Config): string[] {
   if (config.demo) return [];
   const missingNames = (['apiKey', 'baseUrl'] as const).filter((name) => config[name] === undefined);
@@ -67,7 +79,7 @@ const formatFormHint = (title: string | undefined) => (title ? ` (in the host's 
 
 const maxListedTools = 5;
 
-/** What is wrong with settings that are fine one by one. */
+/** Yields the problems of settings that are valid alone but not together, or not for this command. */
 function* findCombinationProblems(
   config: Config,
   command: string,
@@ -77,38 +89,41 @@ function* findCombinationProblems(
   const isHttp = command === 'http';
   const unknownTools = config.tools?.filter((tool) => tools && !tools.includes(tool)) ?? [];
   if (unknownTools.length > 0) {
-    const shown =
-      unknownTools.slice(0, maxListedTools).join(', ') + (unknownTools.length > maxListedTools ? ', …' : '');
-    yield ['tools', `lists unknown tools: ${shown}. Tools: ${tools?.join(', ')}`];
+    const ellipsis = unknownTools.length > maxListedTools ? ', …' : '';
+    const listedTools = unknownTools.slice(0, maxListedTools).join(', ') + ellipsis;
+    yield ['tools', `lists unknown tools: ${listedTools}. Tools: ${tools?.join(', ')}`];
   }
   if (listeningCommands.includes(command) && !isLoopback(host) && !allowedHosts && !(isHttp && publicUrl)) {
-    yield ['allowedHosts', `must list the host names that requests use, because ${host} is not loopback`];
+    yield ['allowedHosts', `must list the host names that requests use, because ${host} is not a loopback address`];
   }
   if (isHttp && baseUrl === undefined && !demo) {
-    yield ['baseUrl', '(or --base-url) must be set to the base address of the API; to try it without one, use --demo'];
+    yield [
+      'baseUrl',
+      '(or --base-url) must be set to the base address of the API. To try the server without an API, use --demo',
+    ];
   }
   if (isHttp && files !== undefined) {
-    yield ['files', 'must be left out over HTTP: the folder belongs to one user, and HTTP serves many'];
+    yield ['files', 'must be left out over HTTP, because the folder belongs to one user and HTTP serves many'];
   }
   if (singleUserCommands.includes(command) && stateUrl)
-    yield ['stateUrl', 'is only for http: a server over stdio keeps its state in its process'];
+    yield ['stateUrl', 'is only for http. A server over stdio keeps its state in memory'];
   const secretHint = 'the same for all replicas, at least 32 characters; make one with: openssl rand -base64 32';
   if (isHttp && stateUrl && stateSecret === undefined)
     yield ['stateSecret', `must be set with a state address: ${secretHint}`];
   if (isHttp && signInSecret && publicUrl === undefined)
-    yield ['publicUrl', '(or --public-url) must be set with a secret for sign-in'];
+    yield ['publicUrl', '(or --public-url) must be set, because AD_LIBRARY_SIGN_IN_SECRET is set'];
   if (isHttp && demo && signInSecret)
-    yield ['signInSecret', 'is not for demo data, which needs no key to sign in with'];
+    yield ['signInSecret', 'must be left out with demo data, because demo data needs no key and no sign-in'];
 }
 
 const fileSuffix = '_FILE';
 
-/** The text of a variable, or of the file that another variable names. */
+/** Returns the text of a setting: the value of its variable, or the content of the file that its `_FILE` variable names. */
 function readSettingText({ variable, inFile }: Setting, environment: NodeJS.ProcessEnv): string | undefined {
   const text = normalizeText(environment[variable]);
   const file = inFile && normalizeText(environment[variable + fileSuffix]);
   if (!file) return text;
-  if (text !== undefined) throw new Error(`must be left out where ${variable}${fileSuffix} is set`);
+  if (text !== undefined) throw new Error(`must be left out if ${variable}${fileSuffix} is set`);
   const where = `${file}, the file of ${variable}${fileSuffix}`;
   let content: string;
   try {
@@ -120,7 +135,10 @@ function readSettingText({ variable, inFile }: Setting, environment: NodeJS.Proc
   return content.trim();
 }
 
-/** Hosts pass a field that the user left empty as '' or as the placeholder itself: both mean absent. */
+/**
+ * Returns the trimmed text of a setting, or undefined if the setting is absent. If a user leaves a field empty, hosts pass
+ * an empty string, or the placeholder of the field, such as `${user_config.api_key}`.
+ */
 function normalizeText(text: string | undefined): string | undefined {
   const trimmed = text?.trim();
   return trimmed === '' || (trimmed !== undefined && /^\$\{[^}]*\}$/.test(trimmed)) ? undefined : trimmed;
@@ -128,7 +146,10 @@ function normalizeText(text: string | undefined): string | undefined {
 
 const prefix = 'AD_LIBRARY_';
 
-/** What is wrong with variables that look like settings but are not: the person who set them expects an effect. */
+/**
+ * Returns a warning for each variable that begins like a setting but is not one, with the setting that was probably meant.
+ * Whoever set the variable expects it to have an effect.
+ */
 export function findUnknownVariables(environment: NodeJS.ProcessEnv): string[] {
   const variables = Object.values<Setting>(settings).flatMap(({ variable, inFile }) => {
     const name = variable.slice(prefix.length);

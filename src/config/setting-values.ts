@@ -3,40 +3,51 @@ import { isIP, isIPv4 } from 'node:net';
 import * as z from 'zod';
 import { readSearchFilters, type SearchFilters } from '../api/search-filters.ts';
 
-/** The message of what it throws follows the setting's name. No schemas: a host would wait while they are built. */
+/**
+ * Converts the text of a setting to its value. A parser throws an error whose message follows the name of the setting.
+ *
+ * Parsers are plain functions instead of Zod schemas, because building the schemas would delay every start.
+ */
 export type Parser<Value> = (text: string) => Value;
 
 const throwProblem = (problem: string): never => {
   throw new Error(problem);
 };
 
+/** Creates a parser that returns undefined for a setting that is not set. */
 export const optional =
-  <Value>(read: Parser<Value>) =>
+  <Value>(parse: Parser<Value>) =>
   (text: string | undefined): Value | undefined =>
-    text === undefined ? undefined : read(text);
+    text === undefined ? undefined : parse(text);
 
+/** Creates a parser that returns a default value for a setting that is not set. */
 export const withDefault =
-  <Value>(read: Parser<Value>, value: NoInfer<Value>) =>
+  <Value>(parse: Parser<Value>, defaultValue: NoInfer<Value>) =>
   (text: string | undefined): Value =>
-    text === undefined ? value : read(text);
+    text === undefined ? defaultValue : parse(text);
 
+/** Accepts any text. */
 export const parseText: Parser<string> = (text) => text;
 
+/** Parses an API key: printable ASCII characters without spaces. */
 export const parseApiKey: Parser<string> = (text) =>
   /^[\x21-\x7e]+$/.test(text) ? text : throwProblem('must be the key as shown in the developer portal, without spaces');
 
 const trueWords = ['true', '1', 'yes', 'on'];
 const falseWords = ['false', '0', 'no', 'off'];
+/** Parses a switch, such as `true`, `0`, `yes` or `off`, in capitals or small letters. */
 export const parseOnOff: Parser<boolean> = (text) => {
   const word = text.toLowerCase();
   return trueWords.includes(word) || (falseWords.includes(word) ? false : throwProblem('must be true or false'));
 };
 
+/** Creates a parser that accepts one of several words. */
 export const parseOneOf =
   <const Word extends string>(words: readonly Word[], problem: string): Parser<Word> =>
   (text) =>
     words.find((word) => word === text) ?? throwProblem(problem);
 
+/** Creates a parser that accepts a whole number from `min` to `max`. */
 export const parseWholeNumber =
   (min: number, max: number): Parser<number> =>
   (text) => {
@@ -45,37 +56,40 @@ export const parseWholeNumber =
     return fits ? value : throwProblem(`must be a whole number from ${min} to ${max}`);
   };
 
+/** Parses a secret for encryption, which must have at least 32 characters. */
 export const parseSecret: Parser<string> = (text) =>
   [...text].length >= 32
     ? text
     : throwProblem('must have at least 32 characters; make one with: openssl rand -base64 32');
 
-/** A list without a name is a mistake: to name nothing, leave the setting empty. */
+/** Parses a comma-separated list. A list such as `,` without any name is a mistake and is refused. */
 export const parseNames: Parser<string[]> = (text) => {
-  const all = text
+  const names = text
     .split(',')
     .map((name) => name.trim())
     .filter((name) => name !== '');
-  return all.length > 0 ? all : throwProblem('must hold at least one name, or be left empty');
+  return names.length > 0 ? names : throwProblem('must contain at least one name, or be left empty');
 };
 
-/** Also accepts an IPv6 host in brackets, as in an address. */
+/** Parses a host name or IP address. Accepts an IPv6 address with and without the brackets of URLs. */
 export const parseHostName: Parser<string> = (text) => text.replace(/^\[(.*)\]$/, '$1');
 
-/** Host names as they appear in requests, without a port. */
+/** Parses a list of host names as they appear in requests, without ports. */
 export const parseHostNames: Parser<string[]> = (text) => {
-  const all = parseNames(text);
-  const others = all.filter((name) => /[/:]/.test(name) && !name.startsWith('['));
-  if (others.length > 0) throwProblem(`must contain only host names, without scheme or port: ${others.join(', ')}`);
-  return all.map((name) => name.toLowerCase());
+  const names = parseNames(text);
+  const wrongNames = names.filter((name) => /[/:]/.test(name) && !name.startsWith('['));
+  if (wrongNames.length > 0)
+    throwProblem(`must contain only host names, without scheme or port: ${wrongNames.join(', ')}`);
+  return names.map((name) => name.toLowerCase());
 };
 
+/** Returns whether a host is this machine. */
 export const isLoopback = (host: string) =>
   ['localhost', '::1', '[::1]'].includes(host) || (host.startsWith('127.') && isIPv4(host));
 
-/** Every request carries the key, so only loopback addresses may be unencrypted. */
+/** Parses a URL. Every request carries the key, so only URLs of this machine may be unencrypted. */
 function parseUrl(text: string): URL {
-  // The URL parser drops line breaks and tabs, so the address would differ from the one that a person reads.
+  // The URL parser drops line breaks and tabs, so the URL would differ from the text that a person reads.
   const url = !/\s/.test(text) && URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol))
     return throwProblem('must be an address such as https://api.example.com');
@@ -86,30 +100,32 @@ function parseUrl(text: string): URL {
   return url;
 }
 
-/** Normalizes an address: `HTTP://LOCALHOST:80/api/` becomes `http://localhost/api`. */
+/** Parses and normalizes a base URL: `HTTP://LOCALHOST:80/api/` becomes `http://localhost/api`. */
 export const parseBaseUrl: Parser<string> = (text) => parseUrl(text).href.replace(/(?<!\/)\/+$/, '');
 
-/** The address where people reach the server, without a path: the paths are the server's own. */
+/** Parses an origin, such as `https://ads.example.com`. An origin has no path, because the server defines all paths. */
 export const parseOrigin: Parser<string> = (text) => {
   const url = parseUrl(text);
   if (url.pathname === '/' && !text.endsWith('/')) return url.origin;
   return throwProblem('must end with the host or its port, such as https://ads.example.com');
 };
 
+/** A network of IP addresses. A network with the full prefix is a single address. */
 export interface Network {
   address: string;
+  /** The number of leading bits that all addresses of the network share. */
   prefix: number;
   family: 'ipv4' | 'ipv6';
 }
 
-/** An address, or a network such as `10.0.0.0/8`. */
+/** Parses an IP address, or a network such as `10.0.0.0/8`. */
 export const parseNetwork: Parser<Network> = (text) => {
-  const [, address = '', length] = /^\[?([\da-f.:]+)\]?(?:\/(\d{1,3}))?$/i.exec(text) ?? [];
+  const [, address = '', prefixText] = /^\[?([\da-f.:]+)\]?(?:\/(\d{1,3}))?$/i.exec(text) ?? [];
   const family = isIP(address);
   const bits = family === 4 ? 32 : 128;
-  const prefix = Number(length ?? bits);
+  const prefix = Number(prefixText ?? bits);
   if (family !== 0 && prefix <= bits) return { address, prefix, family: family === 4 ? 'ipv4' : 'ipv6' };
-  return throwProblem('must be an address or a network, such as 10.0.0.2 or 10.0.0.0/8');
+  return throwProblem('must be an IP address or a network, such as 10.0.0.2 or 10.0.0.0/8');
 };
 
 const maxFileBytes = 1024 * 1024;
@@ -118,11 +134,11 @@ const maxProblems = 5;
 function readFilters(file: string): SearchFilters {
   const stats = statSync(file);
   if (!stats.isFile()) throw new Error('it is not a file');
-  if (stats.size > maxFileBytes) throw new Error(`it has ${stats.size} bytes, and at most ${maxFileBytes} are allowed`);
+  if (stats.size > maxFileBytes) throw new Error(`it has ${stats.size} bytes, but at most ${maxFileBytes} are allowed`);
   return readSearchFilters(JSON.parse(readFileSync(file, 'utf8')));
 }
 
-/** The name of a file that describes filter keys. The value of the setting is the content of the file. */
+/** Reads the file that describes the filter keys. The value of the setting is the content of the file. */
 export const readFiltersFile: Parser<SearchFilters> = (file) => {
   try {
     return readFilters(file);
@@ -135,30 +151,34 @@ export const readFiltersFile: Parser<SearchFilters> = (file) => {
   }
 };
 
+/** The hosts from which pictures may be fetched. */
 export interface MediaHosts {
+  /** All public hosts are allowed, over https. */
   public: boolean;
+  /** The hosts that are allowed by name. Only these hosts may be internal or use http. */
   listed: ListedHost[];
 }
 
+/** A host that is allowed by name. Without a port, all ports are allowed. */
 export interface ListedHost {
   host: string;
   port?: number;
 }
 
-/** Where pictures may be fetched from: a list of `public`, `none`, `host` (on every port) and `host:port`. */
+/** Parses the hosts from which pictures may be fetched: a list of `public`, `none`, `host` and `host:port`. */
 export const parseMediaHosts: Parser<MediaHosts> = (text) => {
-  const all = parseNames(text).map((name) => name.toLowerCase());
-  const hosts = all.filter((name) => name !== 'public' && name !== 'none');
-  const others = hosts.filter((name) => parseListedHost(name) === undefined);
-  if (others.length > 0)
+  const names = parseNames(text).map((name) => name.toLowerCase());
+  const hosts = names.filter((name) => name !== 'public' && name !== 'none');
+  const wrongHosts = hosts.filter((name) => parseListedHost(name) === undefined);
+  if (wrongHosts.length > 0)
     throwProblem(
-      `must contain only public, none, host names and host:port, without a scheme or a path: ${others.join(', ')}`,
+      `must contain only public, none, host names and host:port, without a scheme or a path: ${wrongHosts.join(', ')}`,
     );
-  if (all.includes('none') && all.length > 1) throwProblem('must not contain anything beside none');
-  return { public: all.includes('public'), listed: hosts.flatMap((name) => parseListedHost(name) ?? []) };
+  if (names.includes('none') && names.length > 1) throwProblem('must not contain anything beside none');
+  return { public: names.includes('public'), listed: hosts.flatMap((name) => parseListedHost(name) ?? []) };
 };
 
-/** The name as addresses spell it. An IPv6 address stands in brackets. */
+/** Parses `host` or `host:port`. Returns the host as URLs spell it, with an IPv6 address in brackets. */
 function parseListedHost(name: string): ListedHost | undefined {
   const [, host = '', port] = /^(\[[\da-f:.]+\]|[^\s:/?#@\\*%[\]]+)(?::(\d{1,5}))?$/i.exec(name) ?? [];
   const address = `http://${host}:${port ?? ''}`;
@@ -167,9 +187,9 @@ function parseListedHost(name: string): ListedHost | undefined {
 }
 
 const stateAddressProblem =
-  'must be redis:// or rediss:// and user:password@host:port/database, or postgres:// and user:password@host:port/database, then ?sslmode=disable, require or verify-full if need be';
+  'must have the form redis://user:password@host:port/database, or rediss:// for TLS, or postgres://user:password@host:port/database, which may end with ?sslmode=disable, ?sslmode=require or ?sslmode=verify-full';
 
-/** Where the shared state is. No message repeats the address, because it may contain a password. */
+/** Parses the URL of the shared state. The problem does not repeat the URL, because the URL may contain a password. */
 export const parseStateAddress = (text: string) =>
   (/\s/.test(text) || !URL.canParse(text) ? undefined : parseStateUrl(new URL(text))) ??
   throwProblem(stateAddressProblem);
@@ -193,7 +213,7 @@ function parseStateUrl({ protocol, username, password, hostname, port, pathname,
   }
   const [isMode, mode] = /^(?:\?sslmode=(disable|require|verify-full))?$/.exec(search) ?? [];
   if (!/^postgres(?:ql)?:$/.test(protocol) || isMode === undefined || !user || !database) return undefined;
-  // The certificate is verified unless the address says otherwise; on this machine nothing is encrypted.
+  // The certificate is verified unless the URL says otherwise. On this machine, the default is no encryption.
   const isPlain = mode === 'disable' || (mode === undefined && isLoopback(host));
   const ssl = isPlain ? (false as const) : { rejectUnauthorized: mode !== 'require' };
   return {

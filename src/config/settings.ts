@@ -19,28 +19,45 @@ import {
   withDefault,
 } from './setting-values.ts';
 
+/** The description of a setting, without its names. */
 interface SettingRecord {
-  /** Reads the value from the text of the variable or flag, or from undefined. */
+  /**
+   * Returns the value for the text of the variable or flag, or the default value for undefined.
+   * @throws Error whose message follows the name of the setting
+   */
   parse(text: string | undefined): unknown;
+  /** The setting is a secret, so it has no flag. */
   secret?: true;
-  /** The value may be in a file that the variable with `_FILE` at its end names, as containers pass secrets. */
+  /** The value may also be in a file whose path is in the variable with the suffix `_FILE`, as containers pass secrets. */
   inFile?: true;
-  /** The name of the value in help, `--base-url <url>`. Without it, the flag is a switch. */
+  /** The name of the value in help, such as `url` in `--base-url <url>`. Without a name, the flag is a switch. */
   valueName?: string;
-  /** The only kind of command that takes its flag; by default every MCP server (`library`: see cli/parse.ts). */
+  /**
+   * The kind of command that accepts the flag. By default, the commands of all MCP servers accept the flag. For `library`,
+   * see `cli/parse.ts`.
+   */
   onlyFor?: 'stdio' | 'http' | 'library';
-  /** The label of the field, for settings that forms of hosts offer: the registry's, and with manifest.json a desktop host's. */
+  /**
+   * The label of the field in the forms of hosts. Settings without a title are not in these forms. The label is part of
+   * `server.json` for the registry and of `manifest.json` for desktop hosts.
+   */
   title?: string;
+  /** What the setting does, for `--help`, the documentation and the forms of hosts. */
   help: string;
 }
 
+/** A setting with its names. */
 export interface Setting extends SettingRecord {
+  /** The environment variable. */
   variable: string;
-  /** Absent for secrets, because process lists show flags. */
+  /** The flag. Secrets have none, because process lists show flags. */
   flag?: string;
 }
 
-/** `creditBudget` is the variable `AD_LIBRARY_CREDIT_BUDGET` and the flag `--credit-budget`. */
+/**
+ * Adds the names of the variable and the flag to each setting. For example, `creditBudget` gets the variable
+ * `AD_LIBRARY_CREDIT_BUDGET` and the flag `--credit-budget`.
+ */
 function addNames<Records extends Record<string, SettingRecord>>(records: Records) {
   const entries = Object.entries(records).map(([name, record]): [string, Setting] => {
     const flag = `--${name.replace(/[A-Z]/g, '-$&').toLowerCase()}`;
@@ -50,7 +67,10 @@ function addNames<Records extends Record<string, SettingRecord>>(records: Record
   return Object.fromEntries(entries) as { [Name in keyof Records]: Records[Name] & Omit<Setting, 'parse'> };
 }
 
-/** All settings. The table in docs/settings.md and `--help` are made from this record; `server.json` has a few of them. */
+/**
+ * All settings. The table in `docs/settings.md`, the output of `--help`, and the forms in `server.json` and
+ * `manifest.json` are generated from this record.
+ */
 export const settings = addNames({
   apiKey: {
     title: 'API key',
@@ -63,7 +83,7 @@ export const settings = addNames({
     title: 'API address',
     parse: optional(parseBaseUrl),
     valueName: 'url',
-    help: 'Base address of the API; may include a path prefix; must be https: unless it is loopback',
+    help: 'Base address of the API; may include a path prefix; must begin with https: unless the host is loopback',
   },
   demo: {
     title: 'Demo data',
@@ -80,7 +100,7 @@ export const settings = addNames({
     onlyFor: 'http',
     parse: withDefault(parseWholeNumber(0, 65_535), 3000),
     valueName: 'number',
-    help: 'Port on which http and library serve listen; 0 picks a free one',
+    help: 'Port on which http and library serve listen; 0 picks a free port',
   },
   allowedHosts: {
     onlyFor: 'http',
@@ -92,7 +112,7 @@ export const settings = addNames({
     onlyFor: 'http',
     parse: withDefault(parseHostNames, []),
     valueName: 'names',
-    help: 'Host names of the browser origins allowed to call; none by default',
+    help: 'Host names of the web pages that may call the server; none by default',
   },
   metrics: {
     onlyFor: 'http',
@@ -115,43 +135,43 @@ export const settings = addNames({
     onlyFor: 'http',
     parse: withDefault(parseWholeNumber(0, 100_000), 1024),
     valueName: 'calls',
-    help: 'Maximum tool calls in the queue; where it is full, the newest call of the key with the most waiting is refused (http only)',
+    help: 'Maximum waiting tool calls; if more arrive, the newest call of the key with the most waiting calls is refused (http only)',
   },
   refusalsPerMinute: {
     onlyFor: 'http',
     parse: withDefault(parseWholeNumber(0, 1_000_000), 300),
     valueName: 'keys',
-    help: 'Unknown keys that one address may try per minute; 0 for no limit, behind a proxy that has its own (http only)',
+    help: 'Unknown keys that one IP address may try per minute; 0 for no limit, if a proxy in front of the server limits them (http only)',
   },
   trustedProxy: {
     onlyFor: 'http',
     parse: optional(parseNetwork),
     valueName: 'network',
-    help: 'Address or network of a proxy whose X-Forwarded-For is believed (its last entry) when tries are counted (http only)',
+    help: 'IP address or network of the proxy in front of the server; the last entry of its X-Forwarded-For header is then the address of the caller (http only)',
   },
   publicUrl: {
     onlyFor: 'http',
     parse: optional(parseOrigin),
     valueName: 'url',
-    help: 'Origin under which people reach http from outside, such as https://ads.example.com; links to exported files are under it, and with AD_LIBRARY_SIGN_IN_SECRET it switches on sign-in (http only)',
+    help: 'Origin under which people reach the server from outside, such as https://ads.example.com; links to exported files begin with it; together with AD_LIBRARY_SIGN_IN_SECRET it switches on sign-in (http only)',
   },
   fileLinks: {
     onlyFor: 'http',
     parse: withDefault(parseOneOf(['on', 'off'], 'must be on or off'), 'on'),
     valueName: 'on|off',
-    help: 'off: results over HTTP hold no links to exported files (http only)',
+    help: 'Whether results over HTTP contain links to exported files (http only)',
   },
   signInSecret: {
     parse: optional(parseSecret),
     secret: true,
     inFile: true,
-    help: 'Seals the tokens of sign-in; the same for all replicas, at least 32 characters; needs a public URL',
+    help: 'Secret that encrypts the tokens of sign-in; the same for all replicas; at least 32 characters; requires a public URL',
   },
   creditBudget: {
     title: 'Credit budget',
     parse: optional(parseWholeNumber(0, 1_000_000_000)),
     valueName: 'credits',
-    help: 'Maximum credits this process (with a shared state: all replicas; for call with a folder: all calls of a day) may spend per key; a call that could exceed them is not sent',
+    help: 'Maximum credits that this process may spend per key; with a shared state, all replicas together; for call with a folder, all calls of a day together; a call that could exceed the maximum is not sent',
   },
   cacheSeconds: {
     parse: withDefault(parseWholeNumber(0, 86_400), 900),
@@ -169,7 +189,7 @@ export const settings = addNames({
       'auto',
     ),
     valueName: 'form',
-    help: 'auto (what the host is known to read), both, text (no output schemas, no structuredContent) or structured (the text block is one line)',
+    help: 'Form of results: auto (the form that the host is known to read), both, text (no output schemas and no structuredContent) or structured (the text block is one line)',
   },
   tools: {
     parse: optional(parseNames),
@@ -184,12 +204,12 @@ export const settings = addNames({
   timeoutMs: {
     parse: withDefault(parseWholeNumber(100, 600_000), 45_000),
     valueName: 'ms',
-    help: 'Maximum time for one tool call, including retries and the wait for its turn',
+    help: 'Maximum time for one tool call in milliseconds, including retries and waiting in the queue',
   },
   logLevel: {
     parse: withDefault(parseOneOf(logLevels, `must be one of ${logLevels.join(', ')}`), 'warn'),
     valueName: 'level',
-    help: `${logLevels.join(', ')}; to stderr only`,
+    help: `Lowest level of log lines: ${logLevels.join(', ')}; the log goes to stderr only`,
   },
   database: {
     onlyFor: 'library',
@@ -200,29 +220,29 @@ export const settings = addNames({
   files: {
     onlyFor: 'stdio',
     title: 'Folder for files',
-    // Some hosts pass on a default with names that they did not replace.
+    // Some hosts pass the default of the form without replacing its placeholders, such as `${DOCUMENTS}/Ad Library`.
     parse: (text) => (text?.includes('${') ? undefined : optional(parseText)(text)),
     valueName: 'folder',
-    help: 'Folder that keeps the dataset between runs and receives exports (not for http; default: the dataset stays in memory, and exports go to Downloads/Ad Library or a temporary folder; call writes where it was started)',
+    help: 'Folder that stores the dataset between runs and receives exports (not for http; default: the dataset stays in memory, and exports go to Downloads/Ad Library or a temporary folder; call writes exports to the current folder)',
   },
   mediaHosts: {
     title: 'Picture hosts',
     parse: withDefault(parseMediaHosts, { public: true, listed: [] }),
     valueName: 'names',
-    help: 'Where view_ads and the board fetch pictures: public (every public host, over https; the default), none, or hosts as name or name:port, which alone may be internal or use http',
+    help: 'Hosts from which view_ads and the board fetch pictures: public (every public host, over https; the default), none, or a list of name or name:port; only listed hosts may be internal or use http',
   },
   stateUrl: {
     onlyFor: 'http',
     inFile: true,
     parse: optional(parseStateAddress),
     valueName: 'url',
-    help: 'Store that all replicas share: Redis 7 or Valkey at redis:// or rediss://, or PostgreSQL from 15 on at postgres:// or postgresql:// (http only; default: state is kept in the process)',
+    help: 'Store that all replicas share: Redis 7 or Valkey at redis:// or rediss://, or PostgreSQL 15 or later at postgres:// or postgresql:// (http only; default: the state is in the memory of the process)',
   },
   stateSecret: {
     parse: optional(parseSecret),
     secret: true,
     inFile: true,
-    help: 'Seals what is kept in the shared state; the same for all replicas, at least 32 characters; required with a state address',
+    help: 'Secret that encrypts the shared state; the same for all replicas; at least 32 characters; required with a state address',
   },
   searchFilters: {
     parse: optional(readFiltersFile),
@@ -231,6 +251,9 @@ export const settings = addNames({
   },
 });
 
+/** The name of a setting, as it appears in `Config`. */
 export type SettingName = keyof typeof settings;
+/** The values of all settings. */
 export type Config = { [Name in SettingName]: ReturnType<(typeof settings)[Name]['parse']> };
+/** The texts of the flags on the command line. */
 export type Flags = Partial<Record<SettingName, string | undefined>>;

@@ -1,7 +1,10 @@
 import { expect } from 'vitest';
 import type { TestClient } from '../support/clients.ts';
 
-/** Gathers ads of the demo from countries that nobody has asked for before, and expects a report of each page. */
+/**
+ * Gathers demo ads and expects a progress report for each page.
+ * @param countries must differ between the calls of a test file. A second call would read cached pages and report nothing
+ */
 export async function follows(client: TestClient, countries: string[]): Promise<void> {
   const reports: { progress: number }[] = [];
   const question = { filters: { countries }, maxCredits: 100, maxAds: 250 };

@@ -22,14 +22,15 @@ const nested = (levels: number) => JSON.parse(`${'{"a":'.repeat(levels - 1)}{}${
 const listJson = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
 const list = (levels: number) => JSON.parse(listJson(levels));
 
-const ways = [
-  ['HTTP', false],
-  ['HTTP', true],
-  ['stdio', false],
-  ['stdio', true],
+const transports = [
+  ['HTTP', '2025-11-25'],
+  ['HTTP', '2026-07-28'],
+  ['stdio', '2025-11-25'],
+  ['stdio', '2026-07-28'],
 ] as const;
 
-describe.each(ways)('over %s, revision 2026-07-28: %s', (transport, isModern) => {
+describe.each(transports)('A request over %s (%s)', (transport, revision) => {
+  const isModern = revision === '2026-07-28';
   const test = httpTest.extend('ask', async ({ serve }): Promise<Ask> => {
     if (transport === 'stdio') {
       const { ask } = await openSession(isModern ? { revision: '' } : {});
@@ -48,7 +49,7 @@ describe.each(ways)('over %s, revision 2026-07-28: %s', (transport, isModern) =>
     };
   });
 
-  test('null stands for a parameter that is left out', async ({ ask }) => {
+  test('the server treats a parameter that is null as absent', async ({ ask }) => {
     const called = await ask({ method: 'tools/call', params: { name: 'whoami', arguments: null } });
     expect(called).toMatchObject({ result: { structuredContent: { authenticated: true } } });
     expect(await ask({ method: 'tools/list', params: { cursor: null } })).toHaveProperty('result.tools');
@@ -56,7 +57,9 @@ describe.each(ways)('over %s, revision 2026-07-28: %s', (transport, isModern) =>
     expect(error?.message).toContain('Missing: advertiser.');
   });
 
-  test('an empty list stands for an empty object, as PHP encodes one', async ({ ask }) => {
+  test('the server accepts an empty list as an empty object, because PHP encodes empty objects as lists', async ({
+    ask,
+  }) => {
     for (const params of [
       { name: 'whoami', arguments: [] },
       { name: 'whoami', arguments: {}, _meta: isModern ? undefined : [] },
@@ -70,14 +73,14 @@ describe.each(ways)('over %s, revision 2026-07-28: %s', (transport, isModern) =>
     expect(error?.message).toContain('Missing: advertiser.');
   });
 
-  test('a progress token may be null or any number', async ({ ask }) => {
+  test('the server accepts null and any number as progress token', async ({ ask }) => {
     for (const progressToken of [null, 0, 1.5, -2.25]) {
       const { result } = await ask({ method: 'tools/call', params: { name: 'whoami', _meta: { progressToken } } });
       expect([progressToken, result]).toMatchObject([progressToken, { structuredContent: { authenticated: true } }]);
     }
   });
 
-  test('a request of another form is refused in one line, which repeats little of the request', async ({ ask }) => {
+  test('malformed parameters are refused with one short line', async ({ ask }) => {
     const prompt = { name: 'profile_advertiser' };
     for (const [method, params] of [
       ['tools/call', null],
@@ -101,7 +104,7 @@ describe.each(ways)('over %s, revision 2026-07-28: %s', (transport, isModern) =>
     }
   });
 
-  test('arguments may be nested 32 levels deep, and deeper ones are refused by name, with nothing sent', async ({
+  test('an argument with more than 32 levels is refused by name before anything is sent to the service', async ({
     upstream,
     ask,
   }) => {
@@ -124,18 +127,21 @@ describe.each(ways)('over %s, revision 2026-07-28: %s', (transport, isModern) =>
   });
 });
 
-/** Deeper than a client of the SDKs can write; over HTTP no message may be. */
-test.for([5000, 100_000])('a call nested %i levels deep over stdio is refused in words', async (levels) => {
-  const { stdin, lines } = await openSession();
-  const call = request(1, 'tools/call', { name: 'search_ads', arguments: { filters: '?' } });
-  stdin.write(`${JSON.stringify(call).replace('"?"', `{"a":${listJson(levels)}}`)}\n`);
-  await waitUntil(() => lines.length === 1);
-  const text = JSON.stringify(lines);
-  expect(text).toContain('"kind":"invalid_request"');
-  expect(text).toContain('filters: nested too deeply, at most 32 levels of objects and lists are allowed.');
-});
+// The clients of the SDKs cannot write such deep messages, and HTTP refuses them earlier.
+test.for([5000, 100_000])(
+  'a call over stdio that is nested %i levels deep gets an error with an explanation',
+  async (levels) => {
+    const { stdin, lines } = await openSession();
+    const call = request(1, 'tools/call', { name: 'search_ads', arguments: { filters: '?' } });
+    stdin.write(`${JSON.stringify(call).replace('"?"', `{"a":${listJson(levels)}}`)}\n`);
+    await waitUntil(() => lines.length === 1);
+    const text = JSON.stringify(lines);
+    expect(text).toContain('"kind":"invalid_request"');
+    expect(text).toContain('filters: nested too deeply, at most 32 levels of objects and lists are allowed.');
+  },
+);
 
-test('reports of progress carry a token that is no integer', async () => {
+test('progress reports repeat a progress token that is not an integer', async () => {
   const { send, lines } = await openSession();
   send(request(1, 'tools/call', { name: 'gather_ads', arguments: { maxCredits: 5 }, _meta: { progressToken: 1.5 } }));
   await waitUntil(() => lines.some(({ id }) => id === 1));
@@ -144,7 +150,7 @@ test('reports of progress carry a token that is no integer', async () => {
   for (const { params } of reports) expect(params.progressToken).toBe(1.5);
 });
 
-test('a client that encodes empty objects as empty lists can open a session', async () => {
+test('a client that encodes empty objects as empty lists can open a stdio session', async () => {
   const { ask } = await openSession({ revision: '' });
   for (const capabilities of [[], { roots: [] }])
     expect(await ask(initialize('2025-11-25', 'php', capabilities))).toHaveProperty('result.protocolVersion');

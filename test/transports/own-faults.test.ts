@@ -6,14 +6,14 @@ import { createHttpApp } from '../../src/transports/http/app.ts';
 import { listen } from '../../src/transports/http/server.ts';
 import { openConnection } from '../support/http.ts';
 
-test('an error of the demo library or of the HTTP server is a logged 500 without details, and the server goes on', async () => {
+test('an internal error is logged and answered with a 500 without details, and the server keeps running', async () => {
   const logged: string[] = [];
   const log = createLog('error', (line) => logged.push(line));
   const config = { ...readConfig({}), demo: true };
   const app = await openApp({ config, log, now: Date.now, elapsed: Date.now, random: Math.random });
   let pictures = app.pictures;
   const headers = { authorization: `Bearer ${app.credentials.apiKey}` };
-  const asked = new Request('http://demo.invalid/v1/whoami', { headers });
+  const libraryRequest = new Request('http://demo.invalid/v1/whoami', { headers });
   const http = createHttpApp({
     catalog: app.catalog,
     log,
@@ -21,28 +21,28 @@ test('an error of the demo library or of the HTTP server is a logged 500 without
     onCall: () => {},
     allowedNames: config,
     callers: { demo: app.credentials },
-    pictures: () => pictures?.(asked.clone()) ?? Promise.reject(new Error('nothing painted')),
+    pictures: () => pictures?.(libraryRequest.clone()) ?? Promise.reject(new Error('no picture')),
     limits: { maxRunning: 1, maxRunningPerKey: 1, maxWaiting: 1 },
   });
   const listener = await listen(http.fetch, { host: '127.0.0.1', port: 0 });
   onTestFinished(() => listener.close(0));
   const { send, close } = openConnection(listener.url);
-  const picture = () => send({ method: 'GET', path: '/media/a.jpg' });
-  expect((await picture()).status).toBe(200);
+  const requestPicture = () => send({ method: 'GET', path: '/media/a.jpg' });
+  expect((await requestPicture()).status).toBe(200);
 
   await app.close();
-  const closed = await picture();
-  expect(closed.status).toBe(500);
-  expect(closed.text).not.toContain('closed');
+  const answerOfClosedLibrary = await requestPicture();
+  expect(answerOfClosedLibrary.status).toBe(500);
+  expect(answerOfClosedLibrary.text).not.toContain('closed');
   expect(logged.join('')).toContain('the demo library failed');
 
   pictures = async () => {
-    throw new Error('the paint is dry');
+    throw new Error('secret detail');
   };
-  const { status, json, text } = await picture();
+  const { status, json, text } = await requestPicture();
   expect({ status, json }).toMatchObject({ status: 500, json: { error: { code: -32_000 } } });
-  expect(text).not.toContain('paint');
-  expect(logged.join('')).toContain('the paint is dry');
+  expect(text).not.toContain('detail');
+  expect(logged.join('')).toContain('secret detail');
   expect(await send({ method: 'GET', path: '/healthz' })).toMatchObject({ status: 200, json: { status: 'ok' } });
   await close();
 });

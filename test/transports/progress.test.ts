@@ -8,41 +8,41 @@ const server = await startHttp({ demo: true });
 afterAll(() => server.close(0));
 
 const countries = { v1: ['DE'], 'v2 auto': ['US'], 'v2 pinned to 2026-07-28': ['GB', 'FR'] };
-const everything = { maxCredits: 1000, maxAds: 10_000 };
+const noLimits = { maxCredits: 1000, maxAds: 10_000 };
 
-test.for(clientKinds)('over HTTP, a client hears of each page, until it cancels the gathering (%s)', async (kind) => {
+test.for(clientKinds)('gather_ads over HTTP reports each page until the client cancels the call (%s)', async (kind) => {
   const client = await connectHttp(kind, server.url);
   await follows(client, countries[kind]);
   server.logged.length = 0;
-  const host = new AbortController();
-  const asked = { filters: { query: kind.split(' ').at(-1) === 'v1' ? '-one' : `-${kind.length}` }, ...everything };
-  const options = { signal: host.signal, onprogress: () => host.abort() };
-  await expect(client.callWithProgress('gather_ads', asked, options)).rejects.toThrow();
+  const controller = new AbortController();
+  const question = { filters: { query: kind.split(' ').at(-1) === 'v1' ? '-one' : `-${kind.length}` }, ...noLimits };
+  const options = { signal: controller.signal, onprogress: () => controller.abort() };
+  await expect(client.callWithProgress('gather_ads', question, options)).rejects.toThrow();
   await waitUntil(() => server.logged.some((line) => line.includes('cancelled')));
   await client.close();
 });
 
-const withToken = (name: string, args: object) => {
-  const { params, ...rest } = toolCall(name, args);
-  return { ...rest, params: { ...params, _meta: { progressToken: 'p' } } };
+const callWithProgressToken = (name: string, args: object) => {
+  const { params, ...message } = toolCall(name, args);
+  return { ...message, params: { ...params, _meta: { progressToken: 'p' } } };
 };
 
-test('only a call that asks for progress and can report it gets a stream of events', async () => {
+test('a call is answered with a stream of events only if it asks for progress and its tool reports progress', async () => {
   const connection = openConnection(server.origin);
   const typeOf = async (body: object) =>
     (await connection.send({ body: JSON.stringify(body) })).headers['content-type'];
   const question = { filters: { countries: ['DE'] }, maxCredits: 1 };
-  expect(await typeOf(withToken('gather_ads', question))).toBe('text/event-stream');
+  expect(await typeOf(callWithProgressToken('gather_ads', question))).toBe('text/event-stream');
   expect(await typeOf(toolCall('gather_ads', question))).toContain('application/json');
-  expect(await typeOf(withToken('search_ads', { limit: 1 }))).toContain('application/json');
-  expect(await typeOf(withToken('no_such_tool', {}))).toContain('application/json');
+  expect(await typeOf(callWithProgressToken('search_ads', { limit: 1 }))).toContain('application/json');
+  expect(await typeOf(callWithProgressToken('no_such_tool', {}))).toContain('application/json');
   await connection.close();
 });
 
-test('a client that disconnects in the middle of the stream ends the gathering', async () => {
+test('a gathering is cancelled when its client disconnects in the middle of the stream', async () => {
   server.logged.length = 0;
   const { socket, received, closed } = openRawSocket(server.port);
-  socket.write(formatHttpRequest(withToken('gather_ads', { filters: {}, ...everything })));
+  socket.write(formatHttpRequest(callWithProgressToken('gather_ads', { filters: {}, ...noLimits })));
   await waitUntil(() => received().includes('notifications/progress'));
   socket.destroy();
   await closed;

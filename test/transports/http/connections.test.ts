@@ -21,10 +21,11 @@ async function serve(handler: Handler, options: Partial<ListenOptions> = {}) {
 }
 
 const get = (path = '/') => `GET ${path} HTTP/1.1\r\nhost: localhost\r\n\r\n`;
-/** More than the system's buffers on the way hold. */
+/** An answer that does not fit into the network buffers of the operating system. */
 const large = 'x'.repeat(16 * 1024 * 1024);
 
-const answered = async ({ socket, received }: ReturnType<typeof openRawSocket>, path?: string) => {
+/** Sends a request and waits until its answer begins to arrive. */
+const exchange = async ({ socket, received }: ReturnType<typeof openRawSocket>, path?: string) => {
   const before = received().length;
   socket.write(get(path));
   await waitUntil(() => received().length > before);
@@ -32,43 +33,43 @@ const answered = async ({ socket, received }: ReturnType<typeof openRawSocket>, 
 
 const isClosed = ({ socket }: { socket: Socket }) => socket.destroyed || socket.closed;
 
-/** Answers `/later` when the gate opens, and anything else at once. */
-function gated() {
+/** Creates a handler that answers `/later` when the gate opens, and all other paths immediately. */
+function createGatedHandler() {
   const gate = createGate();
-  const begun: string[] = [];
+  const startedPaths: string[] = [];
   const handler: Handler = async ({ url }) => {
     const { pathname } = new URL(url);
-    begun.push(pathname);
+    startedPaths.push(pathname);
     if (pathname === '/later') await gate.opened;
     return new Response(`answer of ${pathname}.`);
   };
-  return { gate, begun, handler };
+  return { gate, startedPaths, handler };
 }
 
-test('a request that is sent ahead waits for the answer before it, and more than one end the connection', async () => {
-  const { gate, begun, handler } = gated();
+test('one pipelined request waits for the answer before it, and further pipelined requests end the connection', async () => {
+  const { gate, startedPaths, handler } = createGatedHandler();
   const { open } = await serve(handler);
-  const within = open();
-  within.socket.write(get('/later') + get('/next'));
-  const beyond = open();
-  beyond.socket.write(get('/later') + get('/a') + get('/b'));
-  await beyond.closed;
-  expect(begun).not.toContain('/next');
+  const withOneAhead = open();
+  withOneAhead.socket.write(get('/later') + get('/next'));
+  const withTwoAhead = open();
+  withTwoAhead.socket.write(get('/later') + get('/a') + get('/b'));
+  await withTwoAhead.closed;
+  expect(startedPaths).not.toContain('/next');
   gate.open();
-  await waitUntil(() => within.received().endsWith('answer of /next.'));
-  expect(within.received().match(/answer of \/\w+/g)).toEqual(['answer of /later', 'answer of /next']);
-  expect(begun).not.toContain('/a');
+  await waitUntil(() => withOneAhead.received().endsWith('answer of /next.'));
+  expect(withOneAhead.received().match(/answer of \/\w+/g)).toEqual(['answer of /later', 'answer of /next']);
+  expect(startedPaths).not.toContain('/a');
 });
 
-test('an answer that nobody reads ends its connection, and nothing is begun behind it', async () => {
-  let begun = 0;
-  const handler: Handler = ({ url }) => new Response(url.endsWith('/large') ? `${++begun}${large}` : 'small');
+test('a connection whose client does not read its answer is closed, and its next request is not started', async () => {
+  let startedRequests = 0;
+  const handler: Handler = ({ url }) => new Response(url.endsWith('/large') ? `${++startedRequests}${large}` : 'small');
   const { open } = await serve(handler, { bounds: { maxUnreadMs: 300, maxConnections: 1 } });
   const { socket, closed } = open();
   socket.pause();
   socket.write(get('/large').repeat(2));
-  await waitUntil(() => begun === 1);
-  // There is room for another as soon as that one is closed.
+  await waitUntil(() => startedRequests === 1);
+  // The server accepts another connection as soon as the first connection is closed.
   let answer = '';
   while (!answer.endsWith('small')) {
     const other = open();
@@ -77,22 +78,22 @@ test('an answer that nobody reads ends its connection, and nothing is begun behi
   }
   socket.resume();
   expect((await closed).length).toBeLessThan(large.length);
-  expect(begun).toBe(1);
+  expect(startedRequests).toBe(1);
 });
 
-describe('past the bound of connections', () => {
-  test('idle ones are closed, and where all wait for answers, the new one', async () => {
-    const { gate, begun, handler } = gated();
+describe('The limit of connections', () => {
+  test('at the limit, the server closes an idle connection, or the new connection if all others wait for answers', async () => {
+    const { gate, startedPaths, handler } = createGatedHandler();
     const { open } = await serve(handler, { bounds: { maxConnections: 3 } });
     const silent = open();
     await silent.connected;
     const used = open();
-    await answered(used);
+    await exchange(used);
     const waiting = [open()];
     for (let count = 1; count <= 3; count++) {
       const last = waiting.at(-1);
       last?.socket.write(get('/later'));
-      await waitUntil(() => begun.filter((path) => path === '/later').length === count);
+      await waitUntil(() => startedPaths.filter((path) => path === '/later').length === count);
       if (count < 3) waiting.push(open());
     }
     await silent.closed;
@@ -102,34 +103,34 @@ describe('past the bound of connections', () => {
     expect(await late.closed).toBe('');
     gate.open();
     for (const { received } of waiting) await waitUntil(() => received().endsWith('answer of /later.'));
-    await answered(open());
+    await exchange(open());
   });
 
-  test('one address has a quarter, and takes nothing from another', async () => {
-    const { begun, handler } = gated();
+  test('one address can use a quarter of the connections and does not close connections of other addresses', async () => {
+    const { startedPaths, handler } = createGatedHandler();
     const addressOf = (remote = '') => (remote.endsWith('127.0.0.9') ? undefined : remote);
     const { open } = await serve(handler, { getPeerAddress: addressOf, bounds: { maxConnections: 8 } });
     const other = open('127.0.0.2');
-    await answered(other);
+    await exchange(other);
     const greedy = [open(), open()];
     for (const { socket } of greedy) socket.write(get('/later'));
-    await waitUntil(() => begun.filter((path) => path === '/later').length === 2);
+    await waitUntil(() => startedPaths.filter((path) => path === '/later').length === 2);
     expect(await open().closed).toBe('');
     const proxied = Array.from({ length: 4 }, () => open('127.0.0.9'));
-    for (const one of proxied) await answered(one);
-    for (const one of [other, ...proxied]) await answered(one);
+    for (const connection of proxied) await exchange(connection);
+    for (const connection of [other, ...proxied]) await exchange(connection);
     expect([...greedy, other, ...proxied].some(isClosed)).toBe(false);
   });
 });
 
-test('a server that ends closes connections that rest, used or not, and waits for answers', async () => {
-  const { gate, begun, handler } = gated();
+test('a server that is closing closes idle connections immediately and waits for answers that are in progress', async () => {
+  const { gate, startedPaths, handler } = createGatedHandler();
   const { open, close } = await serve(handler);
   const [silent, used, waiting] = [open(), open(), open()];
   await silent.connected;
-  await answered(used);
+  await exchange(used);
   waiting.socket.write(get('/later'));
-  await waitUntil(() => begun.includes('/later'));
+  await waitUntil(() => startedPaths.includes('/later'));
   const closed = close(600_000);
   expect(await silent.closed).toBe('');
   await used.closed;
@@ -140,16 +141,16 @@ test('a server that ends closes connections that rest, used or not, and waits fo
 });
 
 test.each([
-  ['nothing', '', ''],
-  ['half a head', 'POST /mcp HTTP/1.1\r\nHost: localhost\r\n', 'X-More: of it\r\n'],
-  ['half a body', 'POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 200\r\n\r\n{"jsonrpc"', ' '],
-])('a request of which %s comes in is not waited for', async (_, start, more) => {
+  ['sends nothing', '', ''],
+  ['sends half of its headers', 'POST /mcp HTTP/1.1\r\nHost: localhost\r\n', 'X-More: of it\r\n'],
+  ['sends half of its body', 'POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 200\r\n\r\n{"jsonrpc"', ' '],
+])('a connection that %s gets a 408 after the request timeout', async (_, start, more) => {
   const { open } = await serve(async (request) => new Response(await request.text().catch(() => '')), {
     requestTimeoutMs: 100,
   });
   const { socket, closed } = open();
   socket.write(start);
-  // Dripping on does not buy time.
-  const drip = setInterval(() => more && socket.write(more), 20);
-  expect(await closed.finally(() => clearInterval(drip))).toMatch(/^HTTP\/1\.1 408/);
+  // Sending more bytes slowly does not extend the timeout.
+  const slowWrites = setInterval(() => more && socket.write(more), 20);
+  expect(await closed.finally(() => clearInterval(slowWrites))).toMatch(/^HTTP\/1\.1 408/);
 });

@@ -7,7 +7,7 @@ import { openConnection, toolCall, validHeaders } from '../../support/http.ts';
 import { startHttpCommand } from '../../support/process.ts';
 import { initialize, modern } from '../stdio/session.ts';
 
-describe('a client over HTTP', () => {
+describe('A client over HTTP', () => {
   testClient(async () => {
     const served = await startHttpCommand(['--demo']);
     const client = await connectHttp('v2 auto', served.url, 'svc_live_not_known');
@@ -26,7 +26,9 @@ const test = httpTest.extend('connection', async ({ serve }) => {
   return { ...openConnection(server.origin), logged: server.logged };
 });
 
-test('every revision with a handshake is served, with plain JSON and no session', async ({ connection: { send } }) => {
+test('every revision with a handshake is served with plain JSON and without a session', async ({
+  connection: { send },
+}) => {
   for (const revision of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']) {
     const opened = await send({ body: JSON.stringify(initialize(revision)) });
     expect(opened.json).toMatchObject({ result: { protocolVersion: revision } });
@@ -38,8 +40,10 @@ test('every revision with a handshake is served, with plain JSON and no session'
   }
 });
 
-describe('revision 2026-07-28', () => {
-  test('has lists that are publicly cacheable for an hour, and always the same', async ({ connection: { send } }) => {
+describe('Revision 2026-07-28', () => {
+  test('lists are the same for every request and may be cached publicly for an hour', async ({
+    connection: { send },
+  }) => {
     for (const method of ['tools/list', 'prompts/list', 'server/discover']) {
       const { json, text } = await send(modern(method));
       expect(json).toMatchObject({ result: { ttlMs: 3_600_000, cacheScope: 'public' } });
@@ -47,7 +51,7 @@ describe('revision 2026-07-28', () => {
     }
   });
 
-  test('has calls that are refused with a state that nobody gave out, and nothing runs', async ({
+  test('a call with a request state that the server never issued is refused and does not run', async ({
     connection: { send, logged },
   }) => {
     const call = modern('tools/call', { name: 'whoami', arguments: {}, requestState: 5 });

@@ -10,8 +10,11 @@ import { openConnection, openRawSocket, startHttp, toolCall, validHeaders } from
 import { freePort } from '../../support/loopback.ts';
 import { request } from '../stdio/session.ts';
 
-describe('calls at once', () => {
-  test('wait for their turn, and past the limit get an error with the time to retry', async ({ serve, upstream }) => {
+describe('The limit of concurrent calls', () => {
+  test('calls wait for a slot, and if the queue is full, a call gets a busy error with the time to retry', async ({
+    serve,
+    upstream,
+  }) => {
     const gate = createGate();
     const limits = { callsAtOnce: 3, callsPerKey: 2, callsWaiting: 2 };
     const { post } = await serve(answerWhenOpen(gate), limits);
@@ -21,7 +24,7 @@ describe('calls at once', () => {
     expect((await Promise.race(calls)).json).toMatchObject({
       result: { isError: true, _meta: { 'ad-library/error': busy } },
     });
-    // Another key is not held up by this one.
+    // Calls of another key do not wait behind the calls of this key.
     const other = post('svc_live_other');
     await waitUntil(() => upstream.requests.some(({ key }) => key === 'svc_live_other'));
     gate.open();
@@ -29,7 +32,10 @@ describe('calls at once', () => {
     expect((await Promise.all(calls)).filter(({ json }) => json.result.isError)).toHaveLength(2);
   });
 
-  test('that are refused are logged without the tool name that the caller made up', async ({ serve, upstream }) => {
+  test('a refused call of a tool that does not exist is logged under the name "unknown"', async ({
+    serve,
+    upstream,
+  }) => {
     const limits = { callsAtOnce: 1, callsPerKey: 1, callsWaiting: 0 };
     const { server, post } = await serve(delays.hangs, limits);
     const hanging = post('svc_live_a').catch(() => {});
@@ -42,7 +48,9 @@ describe('calls at once', () => {
     await hanging;
   });
 
-  test('leave room for a key that asks for little, however many statements others send', async ({ serve }) => {
+  test('a short statement of one key is answered while four other keys run 64 endless statements', async ({
+    serve,
+  }) => {
     const { post, get } = await serve(documentedResponse, { metrics: true });
     const ask = (key: string, sql: string) => post(key, toolCall('query_ads', { sql }));
     const endless = 'WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n';
@@ -55,7 +63,7 @@ describe('calls at once', () => {
     expect(others.length).toBe(64);
   });
 
-  test('are those that read resources, too', async ({ serve, upstream }) => {
+  test('reads of resources count toward the limit of calls', async ({ serve, upstream }) => {
     const gate = createGate();
     const { post } = await serve(answerWhenOpen(gate), { callsAtOnce: 1, callsPerKey: 1, callsWaiting: 0 });
     const called = post('svc_live_a');
@@ -71,8 +79,10 @@ describe('calls at once', () => {
   });
 });
 
-describe('operation', () => {
-  test('metrics count tools, outcomes, times, credits and answers', async ({ serve }) => {
+describe('Metrics and the log', () => {
+  test('GET /metrics shows calls, credits and answers, and is hidden from foreign and public hosts', async ({
+    serve,
+  }) => {
     const { get, post } = await serve(documentedResponse, { metrics: true });
     for (const body of [toolCall('whoami'), toolCall('search_ads'), toolCall('made_up_by_a_caller')])
       await post('svc_live_a', body);
@@ -94,7 +104,7 @@ describe('operation', () => {
     expect((await (await serve(documentedResponse)).get('/metrics')).status).toBe(404);
   });
 
-  test('docs/operations.md lists every metric of this server, and no other', async () => {
+  test('docs/operations.md lists exactly the metrics that the server has', async () => {
     const metrics = createMetrics();
     metrics.addCallGauges(() => ({ running: 0, waiting: 0 }));
     metrics.addStateGauge(() => true);
@@ -106,7 +116,7 @@ describe('operation', () => {
     expect([...new Set(listed)].toSorted()).toEqual(served.toSorted());
   });
 
-  test('every call is a line of JSON, without its arguments or its key', async ({ serve }) => {
+  test('each call is logged as one line of JSON without its arguments and its key', async ({ serve }) => {
     const { server, post } = await serve(
       answerWith(() => ({ authenticated: true, authSource: 'api_key' })),
       { logLevel: 'info' },
@@ -121,8 +131,8 @@ describe('operation', () => {
   });
 });
 
-describe('a server that is closed', () => {
-  test('delivers what is in progress, and refuses what is new on connections that are open', async ({
+describe('A server that is shutting down', () => {
+  test('the server delivers answers in progress and refuses new requests on open connections', async ({
     serve,
     upstream,
   }) => {
@@ -145,7 +155,7 @@ describe('a server that is closed', () => {
     other.close();
   });
 
-  test('waits for a service that hangs until the deadline, and no longer', async ({ serve, upstream }) => {
+  test('the server waits for a service that does not answer only until the deadline', async ({ serve, upstream }) => {
     const { server, post } = await serve(delays.hangs);
     const hanging = post('svc_live_a').catch((error) => error);
     await upstream.waitForRequests(1);
@@ -155,12 +165,12 @@ describe('a server that is closed', () => {
   });
 });
 
-describe('an address', () => {
+describe('The address of the server', () => {
   test.each([
     ['127.0.0.1', undefined, '127.0.0.1'],
     ['::1', undefined, '[::1]'],
     ['0.0.0.0', ['[2001:db8::1]'], '[2001:db8::1]'],
-  ])('of %s for %j is where pictures of the demo are', async (host, allowedHosts, name) => {
+  ])('a demo server on %s with allowed hosts %j returns picture URLs under %s', async (host, allowedHosts, name) => {
     const port = await freePort();
     const server = await startHttp({ demo: true, host, port, allowedHosts });
     onTestFinished(() => server.close(0));
@@ -171,16 +181,16 @@ describe('an address', () => {
     expect(await send('get_ad', { adId })).toContain(`http://${name}:${port}/media/demo/`);
   });
 
-  // macOS has one address of this kind only.
+  // On macOS, 127.0.0.1 is the only loopback address.
   test.skipIf(process.platform === 'darwin')(
-    'of this machine other than the usual one is served',
+    'the server can listen on a loopback address other than 127.0.0.1',
     async ({ serve }) => {
       expect((await (await serve(documentedResponse, { host: '127.0.0.2' })).post('svc_live_a')).status).toBe(200);
     },
   );
 });
 
-test('a request that states no length holds no message', async ({ serve }) => {
+test('a request without a Content-Length header is treated as empty', async ({ serve }) => {
   const { server } = await serve(documentedResponse);
   const { socket, closed } = openRawSocket(server.port);
   const fields = { host: 'localhost', connection: 'close', ...validHeaders() };
