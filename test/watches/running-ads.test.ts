@@ -16,9 +16,9 @@ const runningAds = (first: number, count: number, day: number): AdService['ads']
     createAd(first + index, { startedAt: '2026-10-01', lastSeenAt: new Date(day).toISOString() }),
   );
 
-/** The statement of the weekly report in the research guide. */
+/** The statement of the weekly report in docs/shell.md. */
 function documentedSql(): string {
-  const guide = readFileSync(new URL('../../docs/research.md', import.meta.url), 'utf8');
+  const guide = readFileSync(new URL('../../docs/shell.md', import.meta.url), 'utf8');
   const [, sql = ''] = /"heading": "Running ads", "sql": "([^"]+)"/.exec(guide) ?? [];
   return sql;
 }
